@@ -1,0 +1,29 @@
+//! The build script of `crates/proto`: compiles the contract in `proto/` without protoc and leaves clients, servers and
+//! the descriptor set (which reflection serves, comments included) in `OUT_DIR`.
+
+use std::path::PathBuf;
+
+const FILES: [&str; 5] = [
+    "grabd/v1/errors.proto",
+    "grabd/v1/grabs.proto",
+    "grabd/v1/usage.proto",
+    "grabd/v1/pricing.proto",
+    "grabd/internal/v1/renderer.proto",
+];
+
+#[expect(clippy::disallowed_methods, reason = "cargo tells a build script where it is by environment alone")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let manifest = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?);
+    let root = manifest.join("../../proto");
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    println!("cargo:rerun-if-changed={}", root.display());
+
+    let mut compiler = protox::Compiler::new([&root])?;
+    compiler.include_imports(true).include_source_info(true).open_files(FILES)?;
+    std::fs::write(out.join("grabd.bin"), compiler.encode_file_descriptor_set())?;
+    tonic_prost_build::configure()
+        .build_transport(false)
+        .bytes(".grabd.internal.v1")
+        .compile_fds(compiler.file_descriptor_set())?;
+    Ok(())
+}
