@@ -1,1 +1,22 @@
-//! x
+//! The use-cases of grabd, the workers that carry them on, and the gRPC services over them.
+//!
+//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `billing/`) with one file per verb. To add an RPC,
+//! write the use-case, then its service method in `rpc/`; conversions destructure fully, so a new field does not compile
+//! until it is placed.
+//!
+//! *Invariant:* no HTTP face, no browser and no SQL in here. The engine meets the browser only as
+//! [`grabd_domain::render::Renderer`], and every face only as a client of its gRPC services.
+
+pub mod accounts;
+mod billing;
+pub mod chance;
+pub mod clock;
+mod core;
+mod grabs;
+pub mod placeholder;
+pub mod pricing;
+mod queue;
+pub mod renderer;
+pub mod rpc;
+
+pub use crate::core::{Core, Image, ImageError, Parts, Settings};

@@ -1,1 +1,90 @@
-fn main() {}
+//! `grabd`: captures web pages as hosted images.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use grabd::config::{Config, DEFAULT, LogFormat};
+use grabd::{admin, doctor, serve, wiring};
+use tracing_subscriber::EnvFilter;
+
+#[derive(Parser)]
+#[command(name = "grabd", version, about = "Captures web pages as hosted images", propagate_version = true)]
+struct Cli {
+    /// A configuration file that overlays the defaults.
+    #[arg(long, global = true, env = "GRABD_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the service until SIGTERM or Ctrl-C.
+    Serve {
+        /// Capture this address once everything is up, print the grab, and go on serving.
+        #[arg(long, value_name = "URL")]
+        capture: Option<String>,
+    },
+    /// Bring the database's schema up to date.
+    Migrate,
+    /// Print the default configuration, which is the manual of all settings.
+    Config,
+    /// Check everything the service needs, one line each.
+    Doctor,
+    /// Teams, keys and credits.
+    Admin(admin::Args),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Cli::parse()).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("grabd: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    if let Command::Config = cli.command {
+        print!("{DEFAULT}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let config = Config::load(cli.config.as_deref())?;
+    match cli.command {
+        Command::Config => {}
+        Command::Serve { capture } => {
+            log_to_stderr(&config, &config.log.filter)?;
+            serve::run(config, capture.as_deref()).await?;
+        }
+        Command::Migrate => {
+            log_to_stderr(&config, "warn")?;
+            let store = wiring::open_store(&config).await?;
+            store.migrate().await?;
+            println!("The schema of {} is up to date.", wiring::describe_database(&config));
+            store.close().await?;
+        }
+        Command::Doctor => {
+            log_to_stderr(&config, "error")?;
+            let healthy = doctor::run(&config).await;
+            return Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Command::Admin(args) => {
+            log_to_stderr(&config, "warn")?;
+            admin::run(&config, args).await?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn log_to_stderr(config: &Config, filter: &str) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(filter).map_err(|error| anyhow::anyhow!("`log.filter`: {error}"))?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    match config.log.format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().init(),
+    }
+    Ok(())
+}

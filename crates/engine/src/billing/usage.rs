@@ -1,0 +1,24 @@
+//! The usage answer.
+
+use grabd_domain::Fault;
+use grabd_domain::credentials::Caller;
+use grabd_domain::credits::{Balance, Plan};
+use grabd_domain::limits::USAGE_WINDOW;
+use grabd_store::GrabCounts;
+
+use crate::core::{Core, inside};
+
+/// Balance, plan and counts of a team.
+pub(crate) struct Usage {
+    pub(crate) balance: Balance,
+    pub(crate) plan: Plan,
+    pub(crate) counts: GrabCounts,
+}
+
+/// Reads the usage of the caller's team, which is the same for both of its environments.
+pub(crate) async fn get(core: &Core, caller: Caller) -> Result<Usage, Fault> {
+    let now = core.clock.now();
+    let lots = core.store.lots(caller.team).await.map_err(inside("usage.lots"))?;
+    let counts = core.store.count_grabs(caller.team, now - USAGE_WINDOW).await.map_err(inside("usage.counts"))?;
+    Ok(Usage { balance: Balance::of(&lots, now), plan: Plan::of(&lots, now), counts })
+}

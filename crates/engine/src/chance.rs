@@ -1,0 +1,68 @@
+//! The one source of ids and secrets.
+
+use grabd_domain::ids::{GrabId, KeyId, LeaseToken, SessionId, TeamId};
+use grabd_domain::Timestamp;
+use rand::TryRng;
+use rand::rngs::SysRng;
+use uuid::Uuid;
+
+/// 256 bits from the operating system.
+///
+/// # Panics
+/// When the operating system has no random bits to give; nothing that is secret can go on then.
+pub fn secret() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    SysRng.try_fill_bytes(&mut bytes).expect("the operating system gives random bits");
+    bytes
+}
+
+/// 128 bits from the operating system.
+pub fn random() -> u128 {
+    let bytes = secret();
+    u128::from_le_bytes(bytes[..16].try_into().expect("16 of 32 bytes"))
+}
+
+/// A grab's id: UUIDv7 of `now`, so that ids sort by creation time.
+pub fn grab_id(now: Timestamp) -> GrabId {
+    GrabId(v7(now))
+}
+
+/// A team's id.
+pub fn team_id(now: Timestamp) -> TeamId {
+    TeamId(v7(now))
+}
+
+/// A key's id.
+pub fn key_id(now: Timestamp) -> KeyId {
+    KeyId(v7(now))
+}
+
+/// The right to finish one attempt; not to be guessed.
+pub fn lease_token() -> LeaseToken {
+    LeaseToken(Uuid::from_u128(random()))
+}
+
+/// A renderer's session.
+pub fn session_id() -> SessionId {
+    SessionId(Uuid::from_u128(random()))
+}
+
+fn v7(now: Timestamp) -> Uuid {
+    let bits = random();
+    let bytes: [u8; 10] = bits.to_le_bytes()[..10].try_into().expect("10 of 16 bytes");
+    uuid::Builder::from_unix_timestamp_millis(u64::try_from(now.as_ms()).unwrap_or(0), &bytes).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grab_ids_carry_their_time_and_differ() {
+        let now = Timestamp::from_ms(1_795_206_774_120);
+        let (a, b) = (grab_id(now), grab_id(now));
+        assert_ne!(a, b);
+        assert_eq!(a.0.get_version_num(), 7);
+        assert!(grab_id(Timestamp::from_ms(now.as_ms() + 1)) > a);
+    }
+}

@@ -1,0 +1,48 @@
+//! The one clock: everything else takes `now` as an argument.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use grabd_domain::Timestamp;
+
+/// Wall-clock time, from the system or moved by hand.
+#[derive(Clone, Debug)]
+pub struct Clock(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    System,
+    Manual(Arc<AtomicI64>),
+}
+
+impl Clock {
+    /// The system's clock.
+    pub const fn system() -> Self {
+        Self(Source::System)
+    }
+
+    /// A clock that stands still until it is moved.
+    pub fn manual(start: Timestamp) -> Self {
+        Self(Source::Manual(Arc::new(AtomicI64::new(start.as_ms()))))
+    }
+
+    /// The time now.
+    #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
+    pub fn now(&self) -> Timestamp {
+        match &self.0 {
+            Source::System => {
+                let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                Timestamp::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+            }
+            Source::Manual(ms) => Timestamp::from_ms(ms.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// Moves a manual clock forward; the system's clock does not move for us.
+    pub fn advance(&self, by: Duration) {
+        if let Source::Manual(ms) = &self.0 {
+            ms.fetch_add(i64::try_from(by.as_millis()).unwrap_or(0), Ordering::SeqCst);
+        }
+    }
+}

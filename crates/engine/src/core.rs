@@ -1,0 +1,202 @@
+//! What the use-cases share: built once, passed by reference, cheap to clone.
+
+use std::collections::HashSet;
+use std::fmt::Display;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use grabd_domain::Fault;
+use grabd_domain::grabs::ImageKey;
+use grabd_domain::ids::KeyId;
+use grabd_egress::Guard;
+use grabd_store::{Images, Store};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Clock;
+use crate::placeholder::Placeholder;
+use crate::pricing::Pricing;
+use crate::queue::{Dispatcher, Watchers, pump, sweep};
+
+/// What an operator sets.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Origin under which images are reachable, without a trailing slash.
+    pub public_url: String,
+    /// Requests per minute and (team, environment).
+    pub requests_per_minute: u32,
+    /// Asynchronous grabs a team may have open, unless the team has a limit of its own.
+    pub async_queue: u32,
+    /// Where to buy credits, as the usage answer says it.
+    pub top_up: String,
+}
+
+/// What a core is made of.
+pub struct Parts {
+    /// The database.
+    pub store: Store,
+    /// The pictures.
+    pub images: Images,
+    /// The address guard.
+    pub guard: Guard,
+    /// The clock.
+    pub clock: Clock,
+    /// The pricing packet.
+    pub pricing: Pricing,
+    /// What test keys get.
+    pub placeholder: Placeholder,
+    /// What the operator set.
+    pub settings: Settings,
+}
+
+/// The core: use-cases run against it, services and workers hold it.
+#[derive(Clone)]
+pub struct Core(Arc<Shared>);
+
+/// Behind the core's one pointer.
+pub struct Shared {
+    pub(crate) store: Store,
+    pub(crate) images: Images,
+    pub(crate) guard: Guard,
+    pub(crate) clock: Clock,
+    pub(crate) pricing: Pricing,
+    pub(crate) placeholder: Placeholder,
+    pub(crate) settings: Settings,
+    pub(crate) dispatcher: Dispatcher,
+    pub(crate) watchers: Watchers,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
+    /// Ends streams that would otherwise keep a draining process waiting.
+    pub(crate) draining: CancellationToken,
+    /// Keys used since the last sweep; their last use is written in one go, never on a request's path.
+    used_keys: Mutex<HashSet<KeyId>>,
+}
+
+impl std::ops::Deref for Core {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl Core {
+    /// Takes over what an earlier life left behind, then starts the workers.
+    ///
+    /// # Errors
+    /// What the store says when it cannot be read.
+    pub async fn start(parts: Parts) -> Result<Self, grabd_store::Error> {
+        let Parts { store, images, guard, clock, pricing, placeholder, settings } = parts;
+        let core = Self(Arc::new(Shared {
+            store,
+            images,
+            guard,
+            clock,
+            pricing,
+            placeholder,
+            settings,
+            dispatcher: Dispatcher::default(),
+            watchers: Watchers::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            draining: CancellationToken::new(),
+            used_keys: Mutex::default(),
+        }));
+        sweep::take_over(&core).await?;
+        core.spawn(pump::run(core.clone()));
+        core.spawn(sweep::run(core.clone()));
+        Ok(core)
+    }
+
+    /// Stops the workers and waits until every task of the core has ended. Callers still waiting for a grab are
+    /// answered before this returns, so renderers must have finished first.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Finishes for those who hold the line and takes up nothing else; streams end and are resumed elsewhere.
+    pub fn drain(&self) {
+        self.dispatcher.drain();
+        self.draining.cancel();
+    }
+
+    /// Is a renderer attached?
+    pub fn has_renderer(&self) -> bool {
+        self.dispatcher.sessions() > 0
+    }
+
+    /// What lies behind an image's address.
+    ///
+    /// # Errors
+    /// What the store or the placeholder says.
+    pub async fn image(&self, key: &ImageKey) -> Result<Option<Image>, ImageError> {
+        if let Some(path) = self.images.file(key).await? {
+            return Ok(Some(Image::File(path)));
+        }
+        match self.store.find_placeholder(key).await? {
+            Some(spec) => Ok(Some(Image::Drawn(self.placeholder.draw(&spec).await?))),
+            None => Ok(None),
+        }
+    }
+
+    /// Is the database there?
+    pub async fn is_ready(&self) -> bool {
+        self.store.ping().await.is_ok()
+    }
+
+    /// Remembers that a key was used.
+    pub(crate) fn note_use(&self, key: KeyId) {
+        self.used_keys.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+    }
+
+    pub(crate) async fn flush_used_keys(&self) -> Result<(), grabd_store::Error> {
+        let keys = std::mem::take(&mut *self.used_keys.lock().unwrap_or_else(PoisonError::into_inner));
+        match keys.is_empty() {
+            true => Ok(()),
+            false => self.store.touch_keys(keys.into_iter().collect(), self.clock.now()).await,
+        }
+    }
+
+    pub(crate) fn spawn<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.tasks.spawn(work)
+    }
+}
+
+/// An image as it is served.
+#[derive(Debug)]
+pub enum Image {
+    /// A file that is never changed, only removed.
+    File(PathBuf),
+    /// A placeholder, drawn anew.
+    Drawn(Bytes),
+}
+
+/// Why an image could not be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// The database or the image directory.
+    #[error(transparent)]
+    Store(#[from] grabd_store::Error),
+    /// The directory.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// The drawing.
+    #[error(transparent)]
+    Placeholder(#[from] crate::placeholder::Error),
+}
+
+/// Logs a cause from the inside, once, and hides it from the caller.
+pub(crate) fn inside<E: Display>(step: &'static str) -> impl FnOnce(E) -> Fault {
+    move |error| {
+        tracing::error!(step, error = %error, "a request failed inside");
+        Fault::InternalError
+    }
+}

@@ -1,0 +1,155 @@
+//! Creates a grab and, for a caller who holds the line, waits for its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+use grabd_domain::credentials::{Caller, Environment};
+use grabd_domain::faults::Field;
+use grabd_domain::grabs::{Class, Facts, Failure, FailureReason, Grab, State};
+use grabd_domain::limits::{ASYNC_DEADLINE, LEASE_MARGIN, SYNC_DEADLINE};
+use grabd_domain::target::TargetHost;
+use grabd_domain::{Fault, Timestamp};
+use grabd_store::{By, Created, Failing, NewGrab, NewLease};
+use tokio::time::Instant;
+
+use super::test_create;
+use crate::chance;
+use crate::core::{Core, inside};
+use crate::queue::{Lease, Reservation, pump, sweep};
+
+/// Creates a grab for the caller. A capture that fails is an `Ok` with a failed grab.
+///
+/// The work is a task of the core's own: a caller who goes away, or whose deadline passes, cancels nothing.
+///
+/// # Errors
+/// Whatever keeps the grab from being created.
+pub(crate) async fn create(core: &Core, caller: Caller, request: &CaptureRequest, class: Class) -> Result<Grab, Fault> {
+    let began = Instant::now();
+    let spec = CaptureSpec::parse(request, core.guard.policy())?;
+    let task = {
+        let core = core.clone();
+        match caller.environment {
+            Environment::Test => core.clone().spawn(async move { test_create::create(&core, caller, spec).await }),
+            Environment::Live => core.clone().spawn(async move { live(&core, caller, spec, class, began).await }),
+        }
+    };
+    task.await.map_err(inside("grabs.create"))?
+}
+
+async fn live(core: &Core, caller: Caller, spec: CaptureSpec, class: Class, began: Instant) -> Result<Grab, Fault> {
+    admit(core, &spec).await?;
+    let now = core.clock.now();
+    let id = chance::grab_id(now);
+    let (deadline, deadline_at) = match class {
+        Class::Sync => {
+            let deadline = began + SYNC_DEADLINE;
+            (deadline, now + deadline.saturating_duration_since(Instant::now()))
+        }
+        Class::Async => (began + ASYNC_DEADLINE, now + ASYNC_DEADLINE),
+    };
+    // Before the commit, so that the end cannot be missed.
+    let mut states = core.watchers.subscribe(id);
+    let slot = match class {
+        Class::Sync => core.dispatcher.reserve(),
+        Class::Async => None,
+    };
+    let token = chance::lease_token();
+    let lease = slot.as_ref().map(|slot| NewLease {
+        token,
+        until: now + pump::budget(now, deadline_at) + LEASE_MARGIN,
+        session: slot.session(),
+        random: chance::random(),
+    });
+    let new = NewGrab {
+        id,
+        team: caller.team,
+        class,
+        spec: spec.clone(),
+        now,
+        deadline_at,
+        async_limit_default: core.settings.async_queue,
+        lease,
+    };
+    let created = core.store.create(new).await.map_err(inside("grabs.create"))?;
+    match (created, slot) {
+        (Created::Leased { upload_key }, Some(slot)) => {
+            let budget = pump::budget(now, deadline_at);
+            start(core, slot, &Lease { grab: id, token, upload_key, spec: spec.clone(), budget, attempt: 1 }).await;
+        }
+        (Created::Leased { .. } | Created::Pending, _) => core.dispatcher.ring(),
+        (Created::QueueLimit { limit }, _) => return Err(Fault::QueueLimitExceeded { limit }),
+        (Created::CreditsExhausted, _) => return Err(Fault::CreditsExhausted),
+        (Created::TeamInactive, _) => return Err(Fault::Unauthorized),
+    }
+    match class {
+        Class::Sync => match tokio::time::timeout_at(deadline, states.end()).await {
+            Ok(grab) => Ok(Arc::unwrap_or_clone(grab)),
+            Err(_) => time_out(core, caller, id, deadline_at).await,
+        },
+        Class::Async => Ok(Grab {
+            id,
+            team: caller.team,
+            environment: caller.environment,
+            class,
+            spec,
+            created_at: now,
+            deleted_at: None,
+            attempts: 0,
+            state: State::Pending,
+        }),
+    }
+}
+
+/// A live grab's host is looked up before anything is stored, so that a private address is refused at once. No answer,
+/// or none in time, is left to the render, where the guard decides again on the address it dials.
+async fn admit(core: &Core, spec: &CaptureSpec) -> Result<(), Fault> {
+    let host = spec.url.host();
+    if matches!(host, TargetHost::Address(_)) {
+        return Ok(());
+    }
+    match core.guard.resolve(&host).await {
+        Err(refusal) if refusal.is_refused() => {
+            tracing::info!(host = %host, reason = refusal.reason(), "a create was refused: its host is not public");
+            let allowed = "a URL whose host has public addresses only";
+            Err(Fault::SsrfDetected(Field::new("url", &format!("\"{host}\""), allowed)))
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+async fn start(core: &Core, slot: Reservation<'_>, lease: &Lease) {
+    if slot.assign(lease).is_err() {
+        sweep::release(core, lease.grab, lease.token, "the session was gone").await;
+    }
+}
+
+/// The caller is told "timed out" only if nobody finished first: whoever deletes the job decides, so a caller who is
+/// told so is never billed.
+async fn time_out(
+    core: &Core,
+    caller: Caller,
+    id: grabd_domain::ids::GrabId,
+    deadline_at: Timestamp,
+) -> Result<Grab, Fault> {
+    let seconds = SYNC_DEADLINE.as_secs();
+    let message = format!("The page could not be rendered within {seconds} s, waiting for a browser included.");
+    let failing = Failing {
+        grab: id,
+        by: By::Deadline,
+        failure: Failure::new(FailureReason::RenderFailed, message),
+        facts: Facts::default(),
+        now: core.clock.now().max(deadline_at),
+    };
+    match core.store.fail(failing).await.map_err(inside("grabs.time_out"))? {
+        Some(grab) => {
+            core.dispatcher.cancel(id);
+            core.watchers.publish(grab.clone());
+            Ok(grab)
+        }
+        None => super::get(core, caller, id).await,
+    }
+}
+
+/// How long a waiting create can take at most, for those who set deadlines around it.
+pub(crate) const LONGEST: Duration = SYNC_DEADLINE;

@@ -1,0 +1,75 @@
+//! Ends one attempt as its renderer reports it. The lease decides: it is held once and ends once.
+
+use bytes::Bytes;
+use grabd_domain::grabs::{Facts, Failure, Grab, State};
+use grabd_domain::ids::{GrabId, LeaseToken};
+use grabd_store::{By, Completion, Failing};
+
+use crate::core::Core;
+use crate::queue::sweep;
+
+/// How an attempt ended.
+pub(crate) enum Result {
+    /// There is a picture.
+    Picture { image: Bytes, execution_ms: u32, facts: Facts },
+    /// The page's fault, which is final.
+    Failure { failure: Failure, facts: Facts },
+    /// The renderer's fault: render it again.
+    Released { cause: String },
+}
+
+/// The database could not be asked; the renderer repeats.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct Unknown(#[from] grabd_store::Error);
+
+/// Ends the attempt, unless the lease is no longer held: then `false`, and nothing has changed.
+///
+/// # Errors
+/// [`Unknown`] when the outcome is not known; repeating is safe.
+pub(crate) async fn finish(
+    core: &Core,
+    grab: GrabId,
+    token: LeaseToken,
+    result: Result,
+) -> std::result::Result<bool, Unknown> {
+    let ended = match result {
+        Result::Picture { image, execution_ms, facts } => {
+            let Some(key) = core.dispatcher.upload_key(token) else { return Ok(false) };
+            let size_bytes = u64::try_from(image.len()).unwrap_or(0);
+            if let Err(error) = core.images.put(&key, image).await {
+                tracing::error!(%error, grab.id = %grab, "a picture could not be stored");
+                return Ok(sweep::release(core, grab, token, "its picture could not be stored").await);
+            }
+            let now = core.clock.now();
+            core.store.complete(Completion { grab, token, size_bytes, execution_ms, facts, now }).await?
+        }
+        Result::Failure { failure, facts } => {
+            let now = core.clock.now();
+            core.store.fail(Failing { grab, by: By::Lease(token), failure, facts, now }).await?
+        }
+        Result::Released { cause } => return Ok(sweep::release(core, grab, token, &cause).await),
+    };
+    core.dispatcher.forget(token);
+    let Some(ended) = ended else { return Ok(false) };
+    log(&ended);
+    core.watchers.publish(ended);
+    Ok(true)
+}
+
+/// One line for each end of a grab.
+fn log(grab: &Grab) {
+    let host = grab.spec.url.host();
+    match &grab.state {
+        State::Done { size_bytes, execution_ms, facts, finished_at, .. } => tracing::info!(
+            grab.id = %grab.id, team.id = %grab.team, target.host = %host, size_bytes, execution_ms,
+            total_ms = finished_at.since(grab.created_at).as_millis(), blocked_requests = facts.blocked_requests,
+            "a grab is done"
+        ),
+        State::Failed { failure, .. } => tracing::info!(
+            grab.id = %grab.id, team.id = %grab.team, target.host = %host, code = failure.reason.code().as_str(),
+            message = failure.message, "a grab failed"
+        ),
+        State::Pending | State::Processing => {}
+    }
+}

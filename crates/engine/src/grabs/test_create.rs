@@ -1,0 +1,63 @@
+//! Creates with test keys: the same checks, a placeholder instead of a render, and nothing spent.
+
+use std::time::Duration;
+
+use grabd_domain::Fault;
+use grabd_domain::capture::CaptureSpec;
+use grabd_domain::credentials::Caller;
+use grabd_domain::grabs::{Class, Facts, Failure, FailureReason, Grab, ImageKey, State};
+use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer};
+use grabd_store::NewPlaceholder;
+
+use crate::chance;
+use crate::core::{Core, inside};
+use crate::placeholder::{Switch, switch};
+
+/// What `slow.test` takes.
+const SLOW: Duration = Duration::from_secs(3);
+
+/// Answers a create with a placeholder, or with the failure that a reserved `.test` name asks for.
+pub(crate) async fn create(core: &Core, caller: Caller, spec: CaptureSpec) -> Result<Grab, Fault> {
+    let host = spec.url.host().to_string();
+    let failure = match switch(&host) {
+        Some(Switch::Exhausted) => return Err(Fault::CreditsExhausted),
+        Some(Switch::Busy) => return Err(Fault::QueueLimitExceeded { limit: core.settings.async_queue }),
+        Some(Switch::Blocked) => {
+            Some(Failure::new(FailureReason::RenderBlocked, "The target site blocked the capture: HTTP 403 (a test)."))
+        }
+        Some(Switch::Broken) => {
+            Some(Failure::new(FailureReason::RenderFailed, "The page could not be rendered (a test)."))
+        }
+        Some(Switch::Slow) => {
+            tokio::time::sleep(SLOW).await;
+            None
+        }
+        None => None,
+    };
+    let now = core.clock.now();
+    let id = chance::grab_id(now);
+    let state = match failure {
+        Some(failure) => State::Failed { finished_at: now, failure, facts: Facts::default() },
+        None => {
+            let image = ImageKey::new(chance::random(), spec.format.as_str());
+            let task = RenderTask { id, spec: spec.clone(), budget: SLOW, alone: false };
+            let Capture { image: file, facts, execution_ms } =
+                core.placeholder.render(task).await.map_err(inside::<RenderError>("grabs.test_create"))?;
+            let size_bytes = u64::try_from(file.len()).unwrap_or(0);
+            State::Done { finished_at: now, image: Some(image), size_bytes, execution_ms, facts }
+        }
+    };
+    let new = NewPlaceholder { id, team: caller.team, spec: spec.clone(), now, outcome: state.clone() };
+    core.store.create_placeholder(new).await.map_err(inside("grabs.test_create"))?;
+    Ok(Grab {
+        id,
+        team: caller.team,
+        environment: caller.environment,
+        class: Class::Sync,
+        spec,
+        created_at: now,
+        deleted_at: None,
+        attempts: 0,
+        state,
+    })
+}

@@ -1,0 +1,154 @@
+//! The gate in front of the public services: who is calling, and may they call again already?
+//!
+//! It is a layer around the services, so REST, MCP and internal callers all pass the same one.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::num::NonZeroU32;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use grabd_domain::Fault;
+use grabd_domain::credentials::{ApiKey, Caller};
+use grabd_proto::reason::{RATE_LIMIT, RATE_LIMIT_POLICY};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+use super::limits::{Limits, Verdict};
+use super::status::to_status;
+use crate::accounts;
+use crate::core::{Core, inside};
+
+/// Services that anybody may call. Everything else needs a caller, also what is added later.
+const OPEN: [&str; 3] = ["/grabd.v1.PricingService/", "/grpc.health.v1.Health/", "/grpc.reflection."];
+
+/// Puts the gate in front of services.
+#[derive(Clone)]
+pub struct GateLayer(Arc<Shared>);
+
+struct Shared {
+    core: Core,
+    limits: Limits,
+}
+
+/// Services behind the gate.
+#[derive(Clone)]
+pub struct Gate<S> {
+    inner: S,
+    shared: Arc<Shared>,
+}
+
+impl GateLayer {
+    pub(crate) fn new(core: Core) -> Self {
+        let per_minute = NonZeroU32::new(core.settings.requests_per_minute).unwrap_or(NonZeroU32::MIN);
+        Self(Arc::new(Shared { core, limits: Limits::new(per_minute) }))
+    }
+}
+
+impl<S> Layer<S> for GateLayer {
+    type Service = Gate<S>;
+
+    fn layer(&self, inner: S) -> Gate<S> {
+        Gate { inner, shared: Arc::clone(&self.0) }
+    }
+}
+
+impl<S> Service<http::Request<Body>> for Gate<S>
+where
+    S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
+        if OPEN.iter().any(|path| request.uri().path().starts_with(path)) {
+            return Box::pin(self.inner.call(request));
+        }
+        // The clone takes the place of the service that `poll_ready` was asked of.
+        let fresh = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, fresh);
+        let shared = Arc::clone(&self.shared);
+        Box::pin(async move {
+            let (verdict, mut response) = match admit(&shared, request.headers()).await {
+                Ok((caller, verdict)) => {
+                    request.extensions_mut().insert(caller);
+                    (Some(verdict), inner.call(request).await?)
+                }
+                Err((fault, verdict)) => (verdict, to_status(&fault).into_http()),
+            };
+            if let Some(verdict) = verdict {
+                tell(verdict, response.headers_mut());
+            }
+            Ok(response)
+        })
+    }
+}
+
+type Refusal = (Fault, Option<Verdict>);
+
+async fn admit(shared: &Shared, headers: &HeaderMap) -> Result<(Caller, Verdict), Refusal> {
+    let unauthorized = || (Fault::Unauthorized, None);
+    let key = bearer(headers).and_then(ApiKey::parse).ok_or_else(unauthorized)?;
+    let caller = shared
+        .core
+        .store
+        .authenticate(&accounts::hash(&key))
+        .await
+        .map_err(|error| (inside("authenticate")(error), None))?
+        .ok_or_else(unauthorized)?;
+    let verdict = shared.limits.check(caller.team, caller.environment);
+    if !verdict.admitted {
+        let Verdict { per_minute, reset_s, .. } = verdict;
+        return Err((Fault::RateLimitExceeded { per_minute, retry_after_s: reset_s }, Some(verdict)));
+    }
+    shared.core.note_use(caller.key);
+    Ok((caller, verdict))
+}
+
+/// The token of `Authorization: Bearer <token>` (RFC 6750 section 2.1), if there is exactly one such field.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut fields = headers.get_all(AUTHORIZATION).iter();
+    let (field, None) = (fields.next()?, fields.next()) else { return None };
+    let (scheme, token) = field.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_matches(' '))
+}
+
+fn tell(verdict: Verdict, headers: &mut HeaderMap) {
+    for (name, value) in [(RATE_LIMIT, verdict.state()), (RATE_LIMIT_POLICY, verdict.policy())] {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_bearer_token_and_nothing_else() {
+        let one = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, HeaderValue::from_static(value));
+            bearer(&headers).map(str::to_owned)
+        };
+        assert_eq!(one("Bearer abc").as_deref(), Some("abc"));
+        assert_eq!(one("bearer   abc ").as_deref(), Some("abc"));
+        for value in ["abc", "Basic abc", "Bearer", "", "Bearerabc"] {
+            assert_eq!(one(value), None, "{value}");
+        }
+        let mut two = HeaderMap::new();
+        two.append(AUTHORIZATION, HeaderValue::from_static("Bearer a"));
+        two.append(AUTHORIZATION, HeaderValue::from_static("Bearer a"));
+        assert_eq!(bearer(&two), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! `grabd.v1.GrabService`.
+
+use std::pin::Pin;
+
+use futures::{Stream, StreamExt};
+use grabd_domain::Fault;
+use grabd_domain::credentials::Caller;
+use grabd_domain::ids::GrabId;
+use grabd_proto::v1::grab_service_server::GrabService;
+use grabd_proto::v1::{
+    CreateGrabRequest, CreateGrabResponse, GetGrabRequest, GetGrabResponse, ListGrabsRequest, ListGrabsResponse,
+    WatchGrabRequest, WatchGrabResponse,
+};
+use tonic::{Request, Response, Status};
+
+use super::convert;
+use super::status::to_status;
+use crate::core::Core;
+use crate::grabs;
+
+/// The service over a core.
+pub(crate) struct Grabs(pub(crate) Core);
+
+/// Handlers own no work: a dropped call leaves its grab to the core.
+#[tonic::async_trait]
+impl GrabService for Grabs {
+    #[tracing::instrument(name = "grabs.create", skip_all)]
+    async fn create_grab(&self, request: Request<CreateGrabRequest>) -> Result<Response<CreateGrabResponse>, Status> {
+        let caller = caller(&request)?;
+        let (request, class) = convert::create_request(request.into_inner());
+        let grab = grabs::create(&self.0, caller, &request, class).await.map_err(|fault| to_status(&fault))?;
+        let grab = Some(self.show(&grab));
+        Ok(Response::new(CreateGrabResponse { grab, replayed: false }))
+    }
+
+    #[tracing::instrument(name = "grabs.get", skip_all)]
+    async fn get_grab(&self, request: Request<GetGrabRequest>) -> Result<Response<GetGrabResponse>, Status> {
+        let caller = caller(&request)?;
+        let id = id(&request.get_ref().id)?;
+        let grab = grabs::get(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
+        Ok(Response::new(GetGrabResponse { grab: Some(self.show(&grab)) }))
+    }
+
+    #[tracing::instrument(name = "grabs.list", skip_all)]
+    async fn list_grabs(&self, request: Request<ListGrabsRequest>) -> Result<Response<ListGrabsResponse>, Status> {
+        let caller = caller(&request)?;
+        let request = convert::list_request(request.into_inner());
+        let listed = grabs::list(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
+        let grabs = listed.grabs.iter().map(|grab| self.show(grab)).collect();
+        Ok(Response::new(ListGrabsResponse { grabs, has_more: listed.has_more }))
+    }
+
+    type WatchGrabStream = Pin<Box<dyn Stream<Item = Result<WatchGrabResponse, Status>> + Send>>;
+
+    #[tracing::instrument(name = "grabs.watch", skip_all)]
+    async fn watch_grab(&self, request: Request<WatchGrabRequest>) -> Result<Response<Self::WatchGrabStream>, Status> {
+        let caller = caller(&request)?;
+        let id = id(&request.get_ref().id)?;
+        let seen = u64::try_from(request.get_ref().after_revision).unwrap_or(0);
+        let states = grabs::watch(&self.0, caller, id, seen).await.map_err(|fault| to_status(&fault))?;
+        let public_url = self.0.settings.public_url.clone();
+        let states = states.map(move |state| match state {
+            Ok(grab) => Ok(WatchGrabResponse { grab: Some(convert::grab(&grab, &public_url)) }),
+            Err(_) => Err(Status::unavailable("The stream was cut; resume it with after_revision.")),
+        });
+        Ok(Response::new(Box::pin(states)))
+    }
+}
+
+impl Grabs {
+    fn show(&self, grab: &grabd_domain::grabs::Grab) -> grabd_proto::v1::Grab {
+        convert::grab(grab, &self.0.settings.public_url)
+    }
+}
+
+/// Whom the gate let in. Behind no gate there is nobody.
+pub(super) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
+    request.extensions().get().copied().ok_or_else(|| to_status(&Fault::Unauthorized))
+}
+
+/// An id that is none is one that nobody has.
+fn id(text: &str) -> Result<GrabId, Status> {
+    text.parse().map_err(|_| to_status(&Fault::NotFound { what: "grab" }))
+}

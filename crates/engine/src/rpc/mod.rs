@@ -1,0 +1,82 @@
+//! The gRPC services over the use-cases, and the gate in front of them that no face can go round.
+
+mod convert;
+mod gate;
+mod grabs;
+mod limits;
+mod pricing;
+mod renderer;
+mod status;
+mod usage;
+
+use grabd_proto::internal::v1::renderer_service_server::RendererServiceServer;
+use grabd_proto::v1::grab_service_server::GrabServiceServer;
+use grabd_proto::v1::pricing_service_server::PricingServiceServer;
+use grabd_proto::v1::usage_service_server::UsageServiceServer;
+use tonic::service::Routes;
+use tonic_health::server::HealthReporter;
+
+use crate::core::Core;
+pub use gate::{Gate, GateLayer};
+pub use renderer::Rendering;
+
+/// The largest picture that travels between renderer and core, with room to spare.
+const MAX_PICTURE_BYTES: usize = 128 << 20;
+
+/// The public services behind the gate: what faces in this process call, and what the gRPC listener serves.
+#[derive(Clone)]
+pub struct Public {
+    /// The services, without the gate.
+    pub routes: Routes,
+    /// The gate: authentication and rate limit.
+    pub gate: GateLayer,
+    /// Tells health checks what is serving.
+    pub health: HealthReporter,
+}
+
+impl Public {
+    /// The services over a core. `reflection` lets anybody who can connect read the contract.
+    ///
+    /// # Errors
+    /// When the descriptor set cannot be read, which a build would have to be broken for.
+    pub async fn new(core: &Core, reflection: bool) -> Result<Self, tonic_reflection::server::Error> {
+        let (health, health_service) = tonic_health::server::health_reporter();
+        health.set_serving::<GrabServiceServer<grabs::Grabs>>().await;
+        health.set_serving::<UsageServiceServer<usage::Usage>>().await;
+        health.set_serving::<PricingServiceServer<pricing::Pricing>>().await;
+        let mut routes = Routes::new(GrabServiceServer::new(grabs::Grabs(core.clone())))
+            .add_service(UsageServiceServer::new(usage::Usage(core.clone())))
+            .add_service(PricingServiceServer::new(pricing::Pricing(core.clone())))
+            .add_service(health_service);
+        if reflection {
+            let v1 = tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(grabd_proto::DESCRIPTOR_SET)
+                .build_v1()?;
+            let v1alpha = tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(grabd_proto::DESCRIPTOR_SET)
+                .build_v1alpha()?;
+            routes = routes.add_service(v1).add_service(v1alpha);
+        }
+        Ok(Self { routes: routes.prepare(), gate: GateLayer::new(core.clone()), health })
+    }
+
+    /// The services with the gate in front.
+    pub fn gated(&self) -> Gate<Routes> {
+        tower::Layer::layer(&self.gate, self.routes.clone())
+    }
+
+    /// Tells health checks that this process is about to go.
+    pub async fn not_serving(&self) {
+        self.health.set_not_serving::<GrabServiceServer<grabs::Grabs>>().await;
+        self.health.set_not_serving::<UsageServiceServer<usage::Usage>>().await;
+        self.health.set_not_serving::<PricingServiceServer<pricing::Pricing>>().await;
+        self.health.set_service_status("", tonic_health::ServingStatus::NotServing).await;
+    }
+}
+
+/// The service that renderers attach to. Not for a public listener: who holds a lease may end a grab.
+pub fn internal(core: &Core) -> RendererServiceServer<Rendering> {
+    RendererServiceServer::new(Rendering(core.clone()))
+        .max_decoding_message_size(MAX_PICTURE_BYTES)
+        .max_encoding_message_size(MAX_PICTURE_BYTES)
+}

@@ -1,0 +1,285 @@
+//! Configuration: the embedded defaults, a file, the environment, in that order, validated as a whole.
+//!
+//! To add a setting, write it with its sentence into `default.toml` and its type here.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use figment::Figment;
+use figment::providers::{Env, Format, Toml};
+use ipnet::IpNet;
+use serde::Deserialize;
+
+mod lists;
+mod problems;
+
+pub use problems::Problems;
+
+/// The defaults, which are the manual too.
+pub const DEFAULT: &str = include_str!("default.toml");
+
+/// Everything an operator may set.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Config {
+    pub data_dir: PathBuf,
+    pub http: Http,
+    pub grpc: Grpc,
+    pub database: Database,
+    pub egress: Egress,
+    pub limits: Limits,
+    pub browser: Browser,
+    pub capture: Capture,
+    pub pricing: Pricing,
+    pub billing: Billing,
+    pub log: Log,
+}
+
+/// Section `http`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Http {
+    pub listen: SocketAddr,
+    pub public_url: String,
+    #[serde(deserialize_with = "lists::list")]
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// Section `grpc`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Grpc {
+    pub listen: SocketAddr,
+    pub reflection: bool,
+}
+
+/// Section `database`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Database {
+    pub url: Secret,
+}
+
+/// Section `egress`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Egress {
+    #[serde(deserialize_with = "lists::list")]
+    pub allow_cidrs: Vec<IpNet>,
+    #[serde(deserialize_with = "lists::list")]
+    pub deny_cidrs: Vec<IpNet>,
+    #[serde(deserialize_with = "lists::list")]
+    pub dns: Vec<SocketAddr>,
+    pub lookup_timeout_ms: u64,
+    pub connect_timeout_ms: u64,
+}
+
+/// Section `limits`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Limits {
+    pub requests_per_minute: u32,
+    pub async_queue: u32,
+}
+
+/// Section `browser`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Browser {
+    pub executable: PathBuf,
+    pub slots: usize,
+    pub user: String,
+    pub run_dir: PathBuf,
+    pub settle_ms: u64,
+    pub recycle_grabs: u32,
+    pub recycle_seconds: u64,
+    pub recycle_megabytes: u64,
+}
+
+/// Section `capture`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Capture {
+    pub full_page_max_height_px: u32,
+}
+
+/// Section `pricing`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Pricing {
+    pub file: PathBuf,
+}
+
+/// Section `billing`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Billing {
+    pub top_up: String,
+}
+
+/// Section `log`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Log {
+    pub format: LogFormat,
+    pub filter: String,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Text that may hold a password: not shown by `Debug`.
+#[derive(Clone, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_empty() { "\"\"" } else { "\"…\"" })
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl Config {
+    /// The defaults, overlaid by `file` and by the environment.
+    ///
+    /// # Errors
+    /// Every problem that was found, each with its key and what would do.
+    pub fn load(file: Option<&Path>) -> Result<Self, Problems> {
+        // `GRABD_CONFIG` names the file; `GRABD_TEST_…` belongs to the tests.
+        let environment = Env::prefixed("GRABD_").filter(|key| key != "config" && !key.starts_with("test_")).split("__");
+        let mut figment = Figment::from(Toml::string(DEFAULT));
+        if let Some(file) = file {
+            if !file.is_file() {
+                return Err(Problems::one("--config", &file.display().to_string(), "a file that exists"));
+            }
+            figment = figment.merge(Toml::file_exact(file));
+        }
+        Self::extract(&figment.merge(environment))
+    }
+
+    /// The defaults, overlaid by these keys (`http.listen`); for tests and tools, without the environment.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn with(overlay: &BTreeMap<&str, String>) -> Result<Self, Problems> {
+        let figment = overlay.iter().fold(Figment::from(Toml::string(DEFAULT)), |figment, (key, value)| {
+            match value.parse::<i64>() {
+                Ok(number) => figment.merge((*key, number)),
+                Err(_) => figment.merge((*key, value)),
+            }
+        });
+        Self::extract(&figment)
+    }
+
+    fn extract(figment: &Figment) -> Result<Self, Problems> {
+        let config: Self = figment.extract().map_err(Problems::from)?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    fn validate(&self) -> Result<(), Problems> {
+        let mut problems = Problems::default();
+        let mut at_least_one = |key, value: u64| {
+            if value == 0 {
+                problems.add(key, "0", "at least 1");
+            }
+        };
+        at_least_one("limits.requests_per_minute", self.limits.requests_per_minute.into());
+        at_least_one("limits.async_queue", self.limits.async_queue.into());
+        at_least_one("egress.lookup_timeout_ms", self.egress.lookup_timeout_ms);
+        at_least_one("egress.connect_timeout_ms", self.egress.connect_timeout_ms);
+        at_least_one("browser.settle_ms", self.browser.settle_ms);
+        at_least_one("browser.recycle_grabs", self.browser.recycle_grabs.into());
+        at_least_one("browser.recycle_seconds", self.browser.recycle_seconds);
+        at_least_one("browser.recycle_megabytes", self.browser.recycle_megabytes);
+        let height = self.capture.full_page_max_height_px;
+        if !(1080..=16_384).contains(&height) {
+            problems.add("capture.full_page_max_height_px", &height.to_string(), "from 1080 to 16384");
+        }
+        if self.browser.slots > 64 {
+            problems.add("browser.slots", &self.browser.slots.to_string(), "at most 64");
+        }
+        let url = &self.http.public_url;
+        if !url.is_empty() && !is_origin(url) {
+            problems.add("http.public_url", url, "an http(s) origin such as https://grabs.example.com, without a path");
+        }
+        let database = self.database.url.expose();
+        if !["", "sqlite:", "postgres://", "postgresql://"].iter().any(|p| match p.is_empty() {
+            true => database.is_empty(),
+            false => database.starts_with(p),
+        }) {
+            problems.add("database.url", "another scheme", "sqlite:///path or postgres://user:password@host/name");
+        }
+        problems.into_result()
+    }
+
+    /// The origin under which callers reach us, without a trailing slash.
+    pub fn public_url(&self, listening: SocketAddr) -> String {
+        match self.http.public_url.is_empty() {
+            true => format!("http://{listening}"),
+            false => self.http.public_url.trim_end_matches('/').to_owned(),
+        }
+    }
+
+    /// The database, by default in the data directory.
+    pub fn database_url(&self) -> String {
+        match self.database.url.expose() {
+            "" => format!("sqlite://{}", self.data_dir.join("grabd.db").display()),
+            url => url.to_owned(),
+        }
+    }
+
+    /// Grabs rendered at a time.
+    pub fn slots(&self) -> usize {
+        match self.browser.slots {
+            0 => std::thread::available_parallelism().map_or(2, |cores| (2 * cores.get()).clamp(2, 16)),
+            slots => slots,
+        }
+    }
+
+    /// How long a page may take to come to rest.
+    pub const fn settle(&self) -> Duration {
+        Duration::from_millis(self.browser.settle_ms)
+    }
+}
+
+fn is_origin(text: &str) -> bool {
+    url::Url::parse(text).is_ok_and(|url| {
+        matches!(url.scheme(), "http" | "https") && url.has_host() && url.path() == "/" && url.query().is_none()
+    })
+}
+
+#[cfg(test)]
+mod tests;

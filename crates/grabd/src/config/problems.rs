@@ -1,0 +1,51 @@
+//! What is wrong with a configuration, all at once.
+
+use std::fmt;
+
+/// Problems, each with its key, what was seen and what is allowed.
+#[derive(Debug, Default)]
+pub struct Problems(Vec<String>);
+
+impl Problems {
+    /// A single problem.
+    pub(crate) fn one(key: &str, seen: &str, allowed: &str) -> Self {
+        let mut problems = Self::default();
+        problems.add(key, seen, allowed);
+        problems
+    }
+
+    pub(super) fn add(&mut self, key: &str, seen: &str, allowed: &str) {
+        self.0.push(format!("`{key}` must be {allowed}; got {seen}"));
+    }
+
+    pub(super) fn into_result(self) -> Result<(), Self> {
+        if self.0.is_empty() { Ok(()) } else { Err(self) }
+    }
+}
+
+impl From<figment::Error> for Problems {
+    fn from(errors: figment::Error) -> Self {
+        Self(
+            errors
+                .into_iter()
+                .map(|error| {
+                    let source = error.metadata.as_ref().map(|from| format!(" (in {})", from.name));
+                    let key = error.path.join(".");
+                    format!("`{key}`: {}{}", error.kind, source.unwrap_or_default())
+                })
+                .collect(),
+        )
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the configuration cannot be used:")?;
+        for problem in &self.0 {
+            write!(f, "\n  - {problem}")?;
+        }
+        f.write_str("\n`grabd config` prints every key with its default.")
+    }
+}
+
+impl std::error::Error for Problems {}

@@ -1,0 +1,113 @@
+//! Checks everything the service needs: one line each, and for what is wrong, what to do.
+
+use std::net::SocketAddr;
+
+use grabd_domain::target::TargetHost;
+
+use crate::config::Config;
+use crate::wiring;
+
+struct Finding {
+    name: &'static str,
+    ok: bool,
+    detail: String,
+    remedy: String,
+}
+
+impl Finding {
+    fn of(name: &'static str, result: Result<String, String>, remedy: &str) -> Self {
+        let ok = result.is_ok();
+        let detail = result.unwrap_or_else(|problem| problem);
+        Self { name, ok, detail, remedy: remedy.to_owned() }
+    }
+}
+
+/// Prints every finding; `true` when the service can run.
+pub async fn run(config: &Config) -> bool {
+    let mut findings: Vec<Finding> = grabd_browser::probe(&wiring::browser_options(config))
+        .await
+        .into_iter()
+        .map(|grabd_browser::Finding { name, ok, detail, remedy }| Finding { name, ok, detail, remedy })
+        .collect();
+    findings.push(data_dir(config));
+    findings.push(database(config).await);
+    findings.push(pricing(config));
+    findings.push(egress(config).await);
+    findings.push(listen("HTTP port", config.http.listen, "GRABD_HTTP__LISTEN").await);
+    findings.push(listen("gRPC port", config.grpc.listen, "GRABD_GRPC__LISTEN").await);
+
+    for Finding { name, ok, detail, remedy } in &findings {
+        let mark = if *ok { "ok  " } else { "FAIL" };
+        match *ok || remedy.is_empty() {
+            true => println!("{mark}  {name:<10} {detail}"),
+            false => println!("{mark}  {name:<10} {detail}. {remedy}"),
+        }
+    }
+    findings.iter().all(|finding| finding.ok)
+}
+
+fn data_dir(config: &Config) -> Finding {
+    let dir = &config.data_dir;
+    let try_it = || -> std::io::Result<()> {
+        std::fs::create_dir_all(dir)?;
+        let probe = dir.join(".doctor");
+        std::fs::write(&probe, b"x")?;
+        std::fs::remove_file(probe)
+    };
+    let result = try_it().map(|()| format!("{} is writable", dir.display())).map_err(|e| format!("{}: {e}", dir.display()));
+    Finding::of("data dir", result, "Set GRABD_DATA_DIR to a directory that this user may write")
+}
+
+async fn database(config: &Config) -> Finding {
+    let result = match wiring::open_store(config).await {
+        Ok(store) => {
+            let current = store.schema_is_current().await;
+            let _ = store.close().await;
+            match current {
+                Ok(true) => Ok(format!("{} answers, its schema is current", wiring::describe_database(config))),
+                Ok(false) => Ok(format!("{} answers; `serve` brings its schema up to date", wiring::describe_database(config))),
+                Err(error) => Err(error.to_string()),
+            }
+        }
+        Err(error) => Err(format!("{error:#}")),
+    };
+    Finding::of("database", result, "Check GRABD_DATABASE__URL and that the server runs")
+}
+
+fn pricing(config: &Config) -> Finding {
+    let result = wiring::pricing(config).map(|_| "the packet is valid".to_owned()).map_err(|error| format!("{error:#}"));
+    Finding::of("pricing", result, "Correct the file, or leave GRABD_PRICING__FILE empty for the embedded packet")
+}
+
+/// A public name must resolve or be unknown, and a private address must be refused.
+async fn egress(config: &Config) -> Finding {
+    let result = async {
+        let guard = wiring::guard(config).map_err(|error| format!("{error:#}"))?;
+        let private = TargetHost::Address(std::net::Ipv4Addr::new(169, 254, 169, 254).into());
+        match guard.resolve(&private).await {
+            Err(refusal) if refusal.is_refused() => {}
+            Ok(_) | Err(_) => return Err("a cloud metadata address would be let through".to_owned()),
+        }
+        let mut detail = "private addresses are refused".to_owned();
+        match guard.resolve(&TargetHost::Name("example.com".to_owned())).await {
+            Ok(_) => detail.push_str(", names resolve"),
+            Err(_) => detail.push_str("; names do not resolve (see GRABD_EGRESS__DNS), so only literals can be captured"),
+        }
+        if !config.egress.allow_cidrs.is_empty() {
+            let allowed: Vec<String> = config.egress.allow_cidrs.iter().map(ToString::to_string).collect();
+            detail.push_str(&format!("; ATTENTION: {} may be reached by configuration", allowed.join(", ")));
+        }
+        Ok(detail)
+    }
+    .await;
+    Finding::of("egress", result, "Remove that address from GRABD_EGRESS__ALLOW_CIDRS")
+}
+
+async fn listen(name: &'static str, address: SocketAddr, setting: &str) -> Finding {
+    let result = match tokio::net::TcpListener::bind(address).await {
+        Ok(_) => Ok(format!("{address} is free")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Ok(format!("{address} is in use (a running grabd?)")),
+        Err(error) => Err(format!("{address}: {error}")),
+    };
+    Finding::of(name, result, &format!("Set {setting} to an address of this machine"))
+}

@@ -1,0 +1,168 @@
+//! A running service: core, renderer and faces in one process, with no socket between them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use grabd_browser::{Chromium, Health};
+use grabd_edge::transport;
+use grabd_engine::rpc::{self, Public};
+use grabd_engine::{Core, renderer};
+use grabd_store::Store;
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{health, http, images};
+use crate::config::Config;
+use crate::{single, wiring};
+
+/// Everything that runs. Ended by [`Service::drain`]; dropping it leaves the browser to the operating system.
+pub struct Service {
+    http: SocketAddr,
+    grpc: SocketAddr,
+    public_url: String,
+    core: Core,
+    store: Store,
+    public: Public,
+    router: axum::Router,
+    browser: Chromium,
+    faces: Faces,
+    rendering: Rendering,
+    _hold: single::Hold,
+}
+
+/// The listeners.
+struct Faces {
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// The renderer in this process.
+struct Rendering {
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Service {
+    /// Starts everything; when this returns, requests are answered.
+    ///
+    /// # Errors
+    /// The first thing that cannot start, with what to do about it.
+    pub async fn start(config: &Config) -> anyhow::Result<Self> {
+        let hold = single::take(&config.data_dir)?;
+        // Ports first: a taken one should be told before a browser has been started for nothing.
+        let http_listener = bind(config.http.listen, "GRABD_HTTP__LISTEN").await?;
+        let grpc_listener = bind(config.grpc.listen, "GRABD_GRPC__LISTEN").await?;
+        let (http, grpc) = (http_listener.local_addr()?, grpc_listener.local_addr()?);
+        let public_url = config.public_url(http);
+
+        let store = wiring::open_store(config).await?;
+        store.migrate().await.context("the database's schema cannot be brought up to date")?;
+        let guard = wiring::guard(config)?;
+        let core = wiring::core(config, store.clone(), guard.clone(), &public_url).await?;
+        let browser = wiring::browser(config, guard).await?;
+
+        let rendering = Rendering { tasks: TaskTracker::new(), stop: CancellationToken::new() };
+        rendering.tasks.spawn(renderer::run(
+            rpc::internal(&core),
+            browser.clone(),
+            config.slots(),
+            rendering.stop.clone(),
+        ));
+
+        let public = Public::new(&core, config.grpc.reflection).await?;
+        let options = grabd_edge::Options {
+            public_url: public_url.clone(),
+            requests_per_minute: config.limits.requests_per_minute,
+            async_queue_limit: config.limits.async_queue,
+            trusted_proxies: config.http.trusted_proxies.clone(),
+        };
+        let router = grabd_edge::router(transport::in_process(public.gated()), options)
+            .merge(images::router(core.clone()))
+            .merge(health::router(core.clone(), browser.clone()));
+
+        let faces = Faces { tasks: TaskTracker::new(), stop: CancellationToken::new() };
+        faces.tasks.spawn(http::serve(http_listener, router.clone(), faces.stop.clone()));
+        let server = tonic::transport::Server::builder()
+            .http2_keepalive_interval(Some(http::KEEP_ALIVE_INTERVAL))
+            .http2_keepalive_timeout(Some(http::KEEP_ALIVE_TIMEOUT))
+            .max_concurrent_streams(http::MAX_STREAMS)
+            .http2_max_header_list_size(http::MAX_HEADER_BYTES)
+            .layer(public.gate.clone())
+            .add_routes(public.routes.clone());
+        let stop = faces.stop.clone();
+        faces.tasks.spawn(async move {
+            let incoming = TcpListenerStream::new(grpc_listener);
+            if let Err(error) = server.serve_with_incoming_shutdown(incoming, stop.cancelled_owned()).await {
+                tracing::error!(%error, "the gRPC listener ended");
+            }
+        });
+        Ok(Self { http, grpc, public_url, core, store, public, router, browser, faces, rendering, _hold: hold })
+    }
+
+    /// Where REST is served.
+    pub const fn http(&self) -> SocketAddr {
+        self.http
+    }
+
+    /// Where gRPC is served.
+    pub const fn grpc(&self) -> SocketAddr {
+        self.grpc
+    }
+
+    /// The origin under which callers reach REST and images.
+    pub fn public_url(&self) -> &str {
+        &self.public_url
+    }
+
+    /// The database.
+    pub const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The HTTP faces, for callers in this process.
+    pub fn router(&self) -> axum::Router {
+        self.router.clone()
+    }
+
+    /// The browser.
+    pub const fn browser(&self) -> &Chromium {
+        &self.browser
+    }
+
+    /// How the browser is.
+    pub fn health(&self) -> Health {
+        self.browser.health()
+    }
+
+    /// Resolves when this process should rather end and be started anew.
+    pub async fn failed(&self) -> anyhow::Error {
+        anyhow::Error::new(self.browser.failed().await).context("the browser is beyond help; leaving")
+    }
+
+    /// Ends in the order that loses nothing: no new requests, open ones are answered, renders are finished and
+    /// recorded, the database is closed, the browser and its directories go last.
+    pub async fn drain(self) {
+        self.public.not_serving().await;
+        self.core.drain();
+        self.faces.stop.cancel();
+        self.faces.tasks.close();
+        self.faces.tasks.wait().await;
+        self.rendering.stop.cancel();
+        self.rendering.tasks.close();
+        self.rendering.tasks.wait().await;
+        self.core.stop().await;
+        if let Err(error) = self.store.close().await {
+            tracing::error!(%error, "the database could not be closed properly");
+        }
+        self.browser.shutdown().await;
+    }
+}
+
+async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("{address} cannot be listened on; is it in use? Set {setting} to another address"))
+}

@@ -1,0 +1,151 @@
+//! Builds everything once and passes it by argument.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use grabd_browser::{BrowserUser, Chromium};
+use grabd_domain::address::Policy;
+use grabd_egress::Guard;
+use grabd_engine::clock::Clock;
+use grabd_engine::placeholder::Placeholder;
+use grabd_engine::pricing::Pricing;
+use grabd_engine::{Core, Parts, Settings};
+use grabd_store::{Images, Store};
+
+use crate::config::Config;
+
+/// Memory that drawn placeholders may take.
+const PLACEHOLDER_CACHE_BYTES: usize = 32 << 20;
+
+/// Opens the database.
+///
+/// # Errors
+/// When it cannot be reached, with what to look at.
+pub async fn open_store(config: &Config) -> anyhow::Result<Store> {
+    let url = config.database_url();
+    if url.starts_with("sqlite:") {
+        std::fs::create_dir_all(&config.data_dir).with_context(|| {
+            format!("the data directory {} cannot be made; set GRABD_DATA_DIR", config.data_dir.display())
+        })?;
+    }
+    Store::open(&url).await.with_context(|| format!("{} cannot be opened", describe_database(config)))
+}
+
+/// The database without its password.
+pub fn describe_database(config: &Config) -> String {
+    match url::Url::parse(&config.database_url()) {
+        Ok(mut url) if url.password().is_some() => {
+            let _ = url.set_password(Some("…"));
+            url.to_string()
+        }
+        Ok(_) | Err(_) => config.database_url(),
+    }
+}
+
+/// The guard that every outgoing connection passes.
+///
+/// # Errors
+/// When the resolver cannot be set up.
+pub fn guard(config: &Config) -> anyhow::Result<Guard> {
+    let egress = &config.egress;
+    let policy = Policy { allow: egress.allow_cidrs.clone(), deny: egress.deny_cidrs.clone(), own: Vec::new() };
+    let options = grabd_egress::Options {
+        policy,
+        dns: egress.dns.clone(),
+        lookup_timeout: Duration::from_millis(egress.lookup_timeout_ms),
+        connect_timeout: Duration::from_millis(egress.connect_timeout_ms),
+    };
+    Guard::new(options).context("the egress guard cannot be set up")
+}
+
+/// The pricing packet.
+///
+/// # Errors
+/// When the operator's file cannot be read or is not valid, with every problem.
+pub fn pricing(config: &Config) -> anyhow::Result<Pricing> {
+    let file = &config.pricing.file;
+    if file.as_os_str().is_empty() {
+        return Ok(Pricing::embedded());
+    }
+    let text = std::fs::read_to_string(file).with_context(|| format!("pricing.file {}", file.display()))?;
+    Pricing::from_json(&text).with_context(|| format!("pricing.file {}", file.display()))
+}
+
+/// Where the images lie.
+pub fn images_dir(config: &Config) -> PathBuf {
+    config.data_dir.join("images")
+}
+
+/// The core with its workers started.
+///
+/// # Errors
+/// When something it is made of cannot be built.
+pub async fn core(config: &Config, store: Store, guard: Guard, public_url: &str) -> anyhow::Result<Core> {
+    let top_up = match config.billing.top_up.is_empty() {
+        true => public_url.to_owned(),
+        false => config.billing.top_up.clone(),
+    };
+    let images = Images::local(images_dir(config)).context("the image directory cannot be used")?;
+    let parts = Parts {
+        store,
+        images,
+        guard,
+        clock: Clock::system(),
+        pricing: pricing(config)?,
+        placeholder: Placeholder::new(PLACEHOLDER_CACHE_BYTES),
+        settings: Settings {
+            public_url: public_url.to_owned(),
+            requests_per_minute: config.limits.requests_per_minute,
+            async_queue: config.limits.async_queue,
+            top_up,
+        },
+    };
+    Core::start(parts).await.context("the core cannot start")
+}
+
+/// What the browser is started with.
+pub fn browser_options(config: &Config) -> grabd_browser::Options {
+    let browser = &config.browser;
+    let slots = config.slots();
+    grabd_browser::Options {
+        executable: (!browser.executable.as_os_str().is_empty()).then(|| browser.executable.clone()),
+        slots,
+        spare_contexts: slots + 2,
+        run_dir: run_dir(config),
+        user: browser_user(config),
+        settle_budget: config.settle(),
+        full_page_max_height: config.capture.full_page_max_height_px,
+        recycle_after: browser.recycle_grabs,
+        recycle_age: Duration::from_secs(browser.recycle_seconds),
+        recycle_rss_bytes: browser.recycle_megabytes << 20,
+    }
+}
+
+/// Whom the browser runs as; matters only when we are root.
+pub fn browser_user(config: &Config) -> Option<BrowserUser> {
+    (!config.browser.user.is_empty()).then(|| BrowserUser::Named(config.browser.user.clone()))
+}
+
+/// The browser's directory: this data directory's own, and short, since sockets lie in it.
+fn run_dir(config: &Config) -> PathBuf {
+    if !config.browser.run_dir.as_os_str().is_empty() {
+        return config.browser.run_dir.clone();
+    }
+    let data_dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
+    // FNV-1a: the name must be the same at the next start, and nothing depends on it being hard to find.
+    let hash = data_dir
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    std::env::temp_dir().join(format!("grabd-{}-{hash:016x}", rustix::process::getuid().as_raw()))
+}
+
+/// Starts the browser.
+///
+/// # Errors
+/// When it does not start, with what to do.
+pub async fn browser(config: &Config, guard: Guard) -> anyhow::Result<Chromium> {
+    Chromium::start(browser_options(config), guard).await.context("the browser cannot start; `grabd doctor` says more")
+}
