@@ -1,0 +1,111 @@
+//! Where a grab's share ends.
+
+use super::*;
+
+#[tokio::test]
+async fn over_its_bytes_everything_of_the_grab_is_cut() {
+    let origin =
+        Origin::start(|_| Some(format!("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n{}", "x".repeat(300_000))))
+            .await;
+    let listener = proxy(Limits { bytes: 500_000, ..Limits::default() }).open().await.unwrap();
+    let mut idle = browser(&listener).await;
+    let request = format!("GET {}/ HTTP/1.1\r\nConnection: close\r\n\r\n", origin.url());
+    assert!(exchange(&listener, &request).await.len() > 300_000);
+    assert!(!listener.over_limit());
+    // The second answer does not fit, and takes the idle connection with it.
+    assert!(exchange(&listener, &request).await.len() < 300_000);
+    assert!(listener.over_limit());
+    assert_eq!(rest(&mut idle).await, "");
+    assert!(TcpStream::connect((ADDRESS, listener.port())).await.is_err());
+}
+
+#[tokio::test]
+async fn what_is_sent_counts_like_what_is_received() {
+    let origin = Origin::hello().await;
+    let listener = proxy(Limits { bytes: 100_000, ..Limits::default() }).open().await.unwrap();
+    let body = "x".repeat(200_000);
+    let request = format!("POST {}/ HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}", origin.url(), body.len());
+    let mut browser = browser(&listener).await;
+    // The proxy may hang up before everything is sent.
+    let _ = browser.write_all(request.as_bytes()).await;
+    assert_eq!(rest(&mut browser).await, "");
+    assert!(listener.over_limit());
+}
+
+#[tokio::test]
+async fn a_longer_head_than_the_limit_is_not_forwarded() {
+    let origin = Origin::hello().await;
+    let listener = proxy(Limits { header_bytes: 16 << 10, ..Limits::default() }).open().await.unwrap();
+    let request =
+        |bytes| format!("GET {}/ HTTP/1.1\r\nConnection: close\r\nX: {}\r\n\r\n", origin.url(), "x".repeat(bytes));
+    assert!(exchange(&listener, &request(15 << 10)).await.ends_with("hello"));
+    let answer = exchange(&listener, &request(17 << 10)).await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    assert_eq!(origin.seen().requests.len(), 1);
+}
+
+#[tokio::test]
+async fn a_longer_answer_head_than_the_limit_is_no_answer() {
+    let origin = Origin::start(|_| Some(format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(17 << 10)))).await;
+    let listener = proxy(Limits { header_bytes: 16 << 10, ..Limits::default() }).open().await.unwrap();
+    assert_eq!(exchange(&listener, &format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url())).await, "");
+}
+
+#[tokio::test]
+async fn one_connection_too_many_is_closed_and_a_free_place_is_taken_again() {
+    let origin = Origin::hello().await;
+    let listener = proxy(Limits { connections: 2, ..Limits::default() }).open().await.unwrap();
+    let request = format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url());
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        let mut browser = browser(&listener).await;
+        browser.write_all(request.as_bytes()).await.unwrap();
+        head(&mut browser).await.unwrap();
+        open.push(browser);
+    }
+    let mut third = browser(&listener).await;
+    assert_eq!(rest(&mut third).await, "");
+    let mut first = open.remove(0);
+    first.shutdown().await.unwrap();
+    assert_eq!(rest(&mut first).await, "hello");
+    // The place is free a moment after the connection is seen to close.
+    let again = async {
+        loop {
+            let mut next = browser(&listener).await;
+            let sent = next.write_all(request.as_bytes()).await;
+            if sent.is_ok() && head(&mut next).await.is_some() {
+                return;
+            }
+        }
+    };
+    timeout(PATIENCE, again).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_has_an_end_even_when_nothing_happens() {
+    let listener = proxy(Limits { connection_seconds: 1, ..Limits::default() }).open().await.unwrap();
+    let mut browser = browser(&listener).await;
+    assert_eq!(rest(&mut browser).await, "");
+    // The listener itself goes on.
+    assert_eq!(exchange(&listener, "GET http://127.0.0.1/ HTTP/1.1\r\n\r\n").await, "");
+}
+
+#[tokio::test]
+async fn shutdown_ends_every_task() {
+    let origin = Origin::hello().await;
+    let (tasks, shutdown) = (TaskTracker::new(), CancellationToken::new());
+    let guard = Guard::new(grabd_egress::Options {
+        policy: Policy { allow: vec!["127.0.0.2/32".parse().unwrap()], ..Policy::default() },
+        ..Default::default()
+    });
+    let proxy = Proxy::new(guard.unwrap(), Options::default(), tasks.clone(), shutdown.clone());
+    let listener = proxy.open().await.unwrap();
+    let mut kept = browser(&listener).await;
+    kept.write_all(format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url()).as_bytes()).await.unwrap();
+    head(&mut kept).await.unwrap();
+    assert!(tasks.len() >= 3, "the door, the connection and the way to the origin");
+    tasks.close();
+    shutdown.cancel();
+    timeout(PATIENCE, tasks.wait()).await.unwrap();
+    assert_eq!(rest(&mut kept).await, "hello");
+}
