@@ -1,0 +1,329 @@
+//! Teams and their keys, credits, grabs with their jobs, idempotency, webhooks.
+//!
+//! Times are milliseconds since the epoch, given by the program: the schema knows no clock. Small whole numbers stand
+//! for words; the words are in the comment beside them.
+
+use sea_orm_migration::prelude::*;
+use sea_orm_migration::schema::{
+    big_integer, big_integer_null, boolean, integer, integer_null, pk_auto, small_integer, small_integer_null, text,
+    text_null,
+};
+use sea_orm_migration::sea_orm::DbBackend;
+
+#[derive(DeriveMigrationName)]
+pub(crate) struct Migration;
+
+#[async_trait::async_trait]
+impl MigrationTrait for Migration {
+    /// A half-applied step could not be applied again.
+    fn use_transaction(&self) -> Option<bool> {
+        Some(true)
+    }
+
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        let step = Step { manager, sqlite: manager.get_database_backend() == DbBackend::Sqlite };
+        step.accounts().await?;
+        step.credits().await?;
+        step.ledger().await?;
+        step.grabs().await?;
+        step.jobs().await?;
+        step.idempotency().await?;
+        step.webhooks().await?;
+        step.images().await
+    }
+}
+
+struct Step<'a> {
+    manager: &'a SchemaManager<'a>,
+    sqlite: bool,
+}
+
+impl Step<'_> {
+    async fn accounts(&self) -> Result<(), DbErr> {
+        let team = Table::create()
+            .table("team")
+            .col(self.id("id").primary_key())
+            .col(text("name"))
+            .col(small_integer("status").check(Expr::cust("status IN (0, 1)"))) // 0 active, 1 inactive
+            .col(integer_null("async_queue_limit").check(Expr::cust("async_queue_limit >= 0"))) // NULL: as configured
+            .col(big_integer("created_at"))
+            .take();
+        self.manager.create_table(team).await?;
+
+        let api_key = Table::create()
+            .table("api_key")
+            .col(self.id("id").primary_key())
+            .col(self.id("team_id"))
+            .col(small_integer("env").check(Expr::cust("env IN (0, 1)"))) // 0 live, 1 test
+            .col(text("name"))
+            .col(ColumnDef::new("hash").var_binary(32).not_null().unique_key()) // SHA-256 of the whole key
+            .col(text("last4"))
+            .col(big_integer("created_at"))
+            .col(big_integer_null("revoked_at"))
+            .col(big_integer_null("last_used_at"))
+            .foreign_key(ForeignKey::create().from("api_key", "team_id").to("team", "id"))
+            .take();
+        self.manager.create_table(api_key).await?;
+        self.index("api_key_team", "api_key", &["team_id", "created_at"], None).await
+    }
+
+    async fn credits(&self) -> Result<(), DbErr> {
+        let mut credit_lot = Table::create()
+            .table("credit_lot")
+            .col(self.serial("id"))
+            .col(self.id("team_id"))
+            .col(small_integer("kind").check(Expr::cust("kind IN (0, 1)"))) // 0 subscription, 1 prepaid
+            .col(integer("granted").check(Expr::cust("granted > 0")))
+            .col(integer("remaining").check(Expr::cust("remaining >= 0")))
+            .col(integer("held"))
+            .col(big_integer_null("expires_at"))
+            .col(text("source_ref").unique_key()) // one grant per payment
+            .col(boolean("cancelled"))
+            .col(big_integer("created_at"))
+            .check(Expr::cust("held >= 0 AND held <= remaining"))
+            .check(Expr::cust("(kind = 0) = (expires_at IS NOT NULL)"))
+            .foreign_key(ForeignKey::create().from("credit_lot", "team_id").to("team", "id"))
+            .take();
+        // Every hold and every spend rewrites the row: room on its page keeps the indexes out of it.
+        self.stored(&mut credit_lot, "WITH (fillfactor = 50)", None);
+        self.manager.create_table(credit_lot).await?;
+        self.index("lot_order", "credit_lot", &["team_id", "kind", "expires_at", "id"], None).await?;
+        self.index("lot_expiry", "credit_lot", &["expires_at"], Some("expires_at IS NOT NULL")).await
+    }
+
+    async fn ledger(&self) -> Result<(), DbErr> {
+        let ledger = Table::create()
+            .table("ledger")
+            .col(self.serial("id"))
+            .col(self.id("team_id"))
+            .col(big_integer("lot_id"))
+            .col(small_integer("kind")) // 1 grant, 2 spend, 3 expire, 4 adjust
+            .col(integer("amount"))
+            .col(self.id_null("grab_id"))
+            .col(text_null("ref"))
+            .col(big_integer("at"))
+            .check(Expr::cust("(kind = 2) = (grab_id IS NOT NULL)"))
+            .check(Expr::cust(
+                "CASE kind WHEN 1 THEN amount > 0 WHEN 2 THEN amount = -1 WHEN 3 THEN amount < 0 \
+                 WHEN 4 THEN amount <> 0 ELSE false END",
+            ))
+            .foreign_key(ForeignKey::create().from("ledger", "lot_id").to("credit_lot", "id"))
+            .take();
+        self.manager.create_table(ledger).await?;
+        self.unique("ledger_one_spend", "ledger", &["grab_id"], Some("kind = 2")).await?;
+        self.unique("ledger_one_grant", "ledger", &["lot_id"], Some("kind = 1")).await?;
+        self.index("ledger_lot", "ledger", &["lot_id"], None).await?;
+        self.index("ledger_team", "ledger", &["team_id", "id"], None).await?;
+
+        let refuse: &[&str] = if self.sqlite {
+            &[
+                "CREATE TRIGGER ledger_no_update BEFORE UPDATE ON ledger \
+                 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END",
+                "CREATE TRIGGER ledger_no_delete BEFORE DELETE ON ledger \
+                 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END",
+            ]
+        } else {
+            &[
+                "CREATE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql AS \
+                 $$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$",
+                "CREATE TRIGGER ledger_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger \
+                 FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse()",
+            ]
+        };
+        for trigger in refuse {
+            self.manager.get_connection().execute_unprepared(trigger).await?;
+        }
+        Ok(())
+    }
+
+    async fn grabs(&self) -> Result<(), DbErr> {
+        let mut grab = Table::create()
+            .table("grab")
+            .col(self.id("id").primary_key())
+            .col(self.id("team_id"))
+            .col(small_integer("env").check(Expr::cust("env IN (0, 1)"))) // 0 live, 1 test
+            .col(small_integer("class").check(Expr::cust("class IN (0, 1)"))) // 0 sync, 1 async
+            .col(small_integer("status").check(Expr::cust("status IN (0, 2, 3)"))) // 0 open, 2 done, 3 failed
+            .col(text("request"))
+            .col(text_null("facts"))
+            .col(text_null("image_key").unique_key())
+            .col(big_integer_null("bytes"))
+            .col(integer_null("execution_ms"))
+            .col(text_null("error_code"))
+            .col(text_null("error_message"))
+            .col(small_integer("attempts"))
+            .col(big_integer("created_at"))
+            .col(big_integer_null("finished_at"))
+            .col(big_integer_null("deleted_at"))
+            .check(Expr::cust("(status = 2) = (image_key IS NOT NULL) OR deleted_at IS NOT NULL"))
+            .check(Expr::cust("deleted_at IS NULL OR image_key IS NULL"))
+            .check(Expr::cust("(status = 3) = (error_code IS NOT NULL)"))
+            .check(Expr::cust("(status = 0) = (finished_at IS NULL)"))
+            .take();
+        self.stored(&mut grab, "WITH (fillfactor = 90)", None);
+        self.manager.create_table(grab).await?;
+        let newest_first = Index::create()
+            .name("grab_list")
+            .table("grab")
+            .col("team_id")
+            .col("env")
+            .col(("created_at", IndexOrder::Desc))
+            .col(("id", IndexOrder::Desc))
+            .take();
+        self.manager.create_index(newest_first).await
+    }
+
+    /// One row per open live grab: small, hot, and deleted at the end.
+    async fn jobs(&self) -> Result<(), DbErr> {
+        let mut job = Table::create()
+            .table("job")
+            .col(self.id("grab_id").primary_key())
+            .col(self.id("team_id"))
+            .col(small_integer("class").check(Expr::cust("class IN (0, 1)")))
+            .col(big_integer("vt")) // the fair rank
+            .col(big_integer("not_before"))
+            .col(big_integer("deadline_at"))
+            .col(big_integer("lot_id")) // of the held credit
+            .col(small_integer("attempt"))
+            .col(self.id_null("lease_token"))
+            .col(big_integer_null("lease_until"))
+            .col(self.id_null("session_id"))
+            .col(text_null("upload_key"))
+            .check(Expr::cust("(lease_token IS NULL) = (lease_until IS NULL)"))
+            .check(Expr::cust("(lease_token IS NULL) = (upload_key IS NULL)"))
+            .take();
+        self.stored(
+            &mut job,
+            "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, \
+             autovacuum_vacuum_cost_delay = 0)",
+            Some("WITHOUT ROWID"),
+        );
+        self.manager.create_table(job).await?;
+        self.index("job_ready", "job", &["class", "vt", "grab_id"], Some("lease_until IS NULL")).await?;
+        // Not partial: the queue limit counts leased jobs as well.
+        self.index("job_team", "job", &["team_id", "class", "vt"], None).await?;
+        // On lease_until, not on lease_token: a predicate on the token is implied by the fence's own condition, and a
+        // planner with old statistics then walks this index instead of the primary key.
+        self.index("job_leased", "job", &["lease_until"], Some("lease_until IS NOT NULL")).await?;
+        self.index("job_deadline", "job", &["deadline_at"], None).await
+    }
+
+    async fn idempotency(&self) -> Result<(), DbErr> {
+        let mut idem = Table::create()
+            .table("idem")
+            .col(self.id("team_id"))
+            .col(small_integer("env"))
+            .col(text("key").check(Expr::cust("length(key) BETWEEN 1 AND 255")))
+            .col(ColumnDef::new("fp").var_binary(32).not_null()) // SHA-256 of the effective request
+            .col(self.id("grab_id"))
+            .col(big_integer("created_at"))
+            .primary_key(Index::create().col("team_id").col("env").col("key"))
+            .take();
+        self.stored(&mut idem, "", Some("WITHOUT ROWID"));
+        self.manager.create_table(idem).await?;
+        self.index("idem_age", "idem", &["created_at"], None).await
+    }
+
+    async fn webhooks(&self) -> Result<(), DbErr> {
+        let endpoint = Table::create()
+            .table("webhook_endpoint")
+            .col(self.id("id").primary_key())
+            .col(self.id("team_id"))
+            .col(small_integer("env"))
+            .col(text("url"))
+            .col(boolean("enabled"))
+            .col(big_integer_null("failing_since"))
+            .foreign_key(ForeignKey::create().from("webhook_endpoint", "team_id").to("team", "id"))
+            .take();
+        self.manager.create_table(endpoint).await?;
+        self.index("webhook_team", "webhook_endpoint", &["team_id", "env"], Some("enabled")).await?;
+
+        let delivery = Table::create()
+            .table("delivery")
+            .col(self.id("id").primary_key())
+            .col(self.id("endpoint_id"))
+            .col(self.id("grab_id"))
+            .col(small_integer("event"))
+            .col(small_integer("state")) // 0 owed
+            .col(small_integer("attempt"))
+            .col(big_integer("next_at"))
+            .col(small_integer_null("last_code"))
+            .take();
+        self.manager.create_table(delivery).await?;
+        self.unique("delivery_once", "delivery", &["grab_id", "endpoint_id", "event"], None).await?;
+        self.index("delivery_due", "delivery", &["next_at"], Some("state = 0")).await
+    }
+
+    /// Keys of images that are to be deleted, whether or not the file ever came to be.
+    async fn images(&self) -> Result<(), DbErr> {
+        let mut image_gc =
+            Table::create().table("image_gc").col(text("key").primary_key()).col(big_integer("not_before")).take();
+        self.stored(&mut image_gc, "", Some("WITHOUT ROWID"));
+        self.manager.create_table(image_gc).await?;
+        self.index("image_gc_due", "image_gc", &["not_before"], None).await
+    }
+
+    /// A uuid: native on PostgreSQL, sixteen bytes on SQLite.
+    fn id_null(&self, name: &'static str) -> ColumnDef {
+        let mut column = ColumnDef::new(name);
+        if self.sqlite {
+            column.binary_len(16)
+        } else {
+            column.uuid()
+        };
+        column
+    }
+
+    fn id(&self, name: &'static str) -> ColumnDef {
+        self.id_null(name).not_null().take()
+    }
+
+    /// A number the database draws, 64 bits on both.
+    fn serial(&self, name: &'static str) -> ColumnDef {
+        if self.sqlite { pk_auto(name) } else { big_integer(name).auto_increment().primary_key().take() }
+    }
+
+    fn stored(&self, table: &mut TableCreateStatement, postgres: &'static str, sqlite: Option<&'static str>) {
+        match (self.sqlite, sqlite) {
+            (true, Some(how)) => table.extra(how),
+            (false, _) if !postgres.is_empty() => table.extra(postgres),
+            (true, None) | (false, _) => table,
+        };
+    }
+
+    async fn index(
+        &self,
+        name: &'static str,
+        table: &'static str,
+        columns: &[&'static str],
+        only: Option<&'static str>,
+    ) -> Result<(), DbErr> {
+        self.manager.create_index(index(name, table, columns, only)).await
+    }
+
+    async fn unique(
+        &self,
+        name: &'static str,
+        table: &'static str,
+        columns: &[&'static str],
+        only: Option<&'static str>,
+    ) -> Result<(), DbErr> {
+        self.manager.create_index(index(name, table, columns, only).unique().take()).await
+    }
+}
+
+fn index(
+    name: &'static str,
+    table: &'static str,
+    columns: &[&'static str],
+    only: Option<&'static str>,
+) -> IndexCreateStatement {
+    let mut index = Index::create().name(name).table(table).take();
+    for column in columns {
+        index.col(*column);
+    }
+    if let Some(only) = only {
+        index.and_where(Expr::cust(only));
+    }
+    index
+}
