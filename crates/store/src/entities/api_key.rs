@@ -1,0 +1,34 @@
+//! API keys; of the secret only its hash is kept.
+
+use sea_orm::entity::prelude::*;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "api_key")]
+pub(crate) struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub(crate) id: Uuid,
+    pub(crate) team_id: Uuid,
+    pub(crate) env: i16,
+    pub(crate) name: String,
+    /// SHA-256 of the whole key.
+    #[sea_orm(column_type = "VarBinary(StringLen::N(32))")]
+    pub(crate) hash: Vec<u8>,
+    pub(crate) last4: String,
+    pub(crate) created_at: i64,
+    pub(crate) revoked_at: Option<i64>,
+    pub(crate) last_used_at: Option<i64>,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub(crate) enum Relation {
+    #[sea_orm(belongs_to = "super::team::Entity", from = "Column::TeamId", to = "super::team::Column::Id")]
+    Team,
+}
+
+impl Related<super::team::Entity> for Entity {
+    fn to() -> RelationDef {
+        Relation::Team.def()
+    }
+}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,9 @@
+//! One file for each table. Private: what leaves the crate are domain types.
+
+pub(crate) mod api_key;
+pub(crate) mod grab;
+pub(crate) mod image_gc;
+pub(crate) mod job;
+pub(crate) mod ledger;
+pub(crate) mod lot;
+pub(crate) mod team;

@@ -1,0 +1,20 @@
+//! The owner of keys, credits and grabs.
+
+use sea_orm::entity::prelude::*;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "team")]
+pub(crate) struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+    pub(crate) status: i16,
+    /// `None`: as configured.
+    pub(crate) async_queue_limit: Option<i32>,
+    pub(crate) created_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub(crate) enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,22 @@
+//! What is only read, one file for each thing.
+
+pub(crate) mod accounts;
+pub(crate) mod drift;
+pub(crate) mod grabs;
+pub(crate) mod images;
+pub(crate) mod ledger;
+pub(crate) mod list;
+pub(crate) mod usage;
+
+use uuid::Uuid;
+
+/// The ids, the last one repeated until their number is a power of two.
+///
+/// Each number of placeholders is a statement of its own, to be parsed, planned and kept: so there are few.
+pub(crate) fn padded(ids: impl Iterator<Item = Uuid>) -> Vec<Uuid> {
+    let mut ids: Vec<Uuid> = ids.collect();
+    if let Some(last) = ids.last().copied() {
+        ids.resize(ids.len().next_power_of_two(), last);
+    }
+    ids
+}
