@@ -1,7 +1,7 @@
 //! The one source of ids and secrets.
 
-use grabd_domain::ids::{GrabId, KeyId, LeaseToken, SessionId, TeamId};
 use grabd_domain::Timestamp;
+use grabd_domain::ids::{GrabId, KeyId, LeaseToken, SessionId, TeamId};
 use rand::TryRng;
 use rand::rngs::SysRng;
 use uuid::Uuid;

@@ -134,11 +134,15 @@ impl Core {
     /// # Errors
     /// What the store or the placeholder says.
     pub async fn image(&self, key: &ImageKey) -> Result<Option<Image>, ImageError> {
-        if let Some(path) = self.images.file(key).await? {
+        if let Some(path) = self.images.file(key).await {
             return Ok(Some(Image::File(path)));
         }
         match self.store.find_placeholder(key).await? {
-            Some(spec) => Ok(Some(Image::Drawn(self.placeholder.draw(&spec).await?))),
+            Some(spec) => {
+                let placeholder = self.placeholder.clone();
+                let drawn = tokio::task::spawn_blocking(move || placeholder.draw(&spec)).await;
+                Ok(Some(Image::Drawn(drawn.map_err(std::io::Error::other)??)))
+            }
             None => Ok(None),
         }
     }
@@ -182,10 +186,10 @@ pub enum Image {
 /// Why an image could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// The database or the image directory.
+    /// The database.
     #[error(transparent)]
     Store(#[from] grabd_store::Error),
-    /// The directory.
+    /// The drawing was cut off.
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// The drawing.

@@ -62,7 +62,7 @@ async fn database(config: &Config) -> Finding {
     let result = match wiring::open_store(config).await {
         Ok(store) => {
             let current = store.schema_is_current().await;
-            let _ = store.close().await;
+            store.close().await;
             match current {
                 Ok(true) => Ok(format!("{} answers, its schema is current", wiring::describe_database(config))),
                 Ok(false) => Ok(format!("{} answers; `serve` brings its schema up to date", wiring::describe_database(config))),

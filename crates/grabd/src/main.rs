@@ -64,7 +64,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             let store = wiring::open_store(&config).await?;
             store.migrate().await?;
             println!("The schema of {} is up to date.", wiring::describe_database(&config));
-            store.close().await?;
+            store.close().await;
         }
         Command::Doctor => {
             log_to_stderr(&config, "error")?;

@@ -26,15 +26,8 @@ pub async fn issue_key(
 ) -> Result<(KeyId, ApiKey), grabd_store::Error> {
     let key = generate(environment);
     let id = chance::key_id(now);
-    let new = NewKey {
-        id,
-        team,
-        environment,
-        name: name.to_owned(),
-        hash: hash(&key),
-        last4: key.last4().to_owned(),
-        now,
-    };
+    let new =
+        NewKey { id, team, environment, name: name.to_owned(), hash: hash(&key), last4: key.last4().to_owned(), now };
     store.create_key(new).await?;
     Ok((id, key))
 }

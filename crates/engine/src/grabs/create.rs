@@ -1,7 +1,6 @@
 //! Creates a grab and, for a caller who holds the line, waits for its end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::{Caller, Environment};
@@ -10,7 +9,7 @@ use grabd_domain::grabs::{Class, Facts, Failure, FailureReason, Grab, State};
 use grabd_domain::limits::{ASYNC_DEADLINE, LEASE_MARGIN, SYNC_DEADLINE};
 use grabd_domain::target::TargetHost;
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{By, Created, Failing, NewGrab, NewLease};
+use grabd_store::{By, Created, Ended, Failing, NewGrab, NewLease};
 use tokio::time::Instant;
 
 use super::test_create;
@@ -142,7 +141,7 @@ async fn time_out(
         now: core.clock.now().max(deadline_at),
     };
     match core.store.fail(failing).await.map_err(inside("grabs.time_out"))? {
-        Some(grab) => {
+        Some(Ended { grab }) => {
             core.dispatcher.cancel(id);
             core.watchers.publish(grab.clone());
             Ok(grab)
@@ -150,6 +149,3 @@ async fn time_out(
         None => super::get(core, caller, id).await,
     }
 }
-
-/// How long a waiting create can take at most, for those who set deadlines around it.
-pub(crate) const LONGEST: Duration = SYNC_DEADLINE;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use grabd_domain::grabs::{Facts, Failure, Grab, State};
 use grabd_domain::ids::{GrabId, LeaseToken};
-use grabd_store::{By, Completion, Failing};
+use grabd_store::{By, Completion, Ended, Failing};
 
 use crate::core::Core;
 use crate::queue::sweep;
@@ -42,7 +42,8 @@ pub(crate) async fn finish(
                 return Ok(sweep::release(core, grab, token, "its picture could not be stored").await);
             }
             let now = core.clock.now();
-            core.store.complete(Completion { grab, token, size_bytes, execution_ms, facts, now }).await?
+            let upload_key = key;
+            core.store.complete(Completion { grab, token, upload_key, size_bytes, execution_ms, facts, now }).await?
         }
         Result::Failure { failure, facts } => {
             let now = core.clock.now();
@@ -51,9 +52,9 @@ pub(crate) async fn finish(
         Result::Released { cause } => return Ok(sweep::release(core, grab, token, &cause).await),
     };
     core.dispatcher.forget(token);
-    let Some(ended) = ended else { return Ok(false) };
-    log(&ended);
-    core.watchers.publish(ended);
+    let Some(Ended { grab }) = ended else { return Ok(false) };
+    log(&grab);
+    core.watchers.publish(grab);
     Ok(true)
 }
 

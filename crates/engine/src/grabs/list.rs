@@ -85,11 +85,8 @@ mod tests {
             let request = ListRequest { limit: Some(limit), ..ListRequest::default() };
             assert_eq!(refused(&request), (!good).then_some("limit"), "{limit}");
         }
-        let both = ListRequest {
-            starting_after: Some(id.clone()),
-            ending_before: Some(id.clone()),
-            ..ListRequest::default()
-        };
+        let both =
+            ListRequest { starting_after: Some(id.clone()), ending_before: Some(id.clone()), ..ListRequest::default() };
         assert_eq!(refused(&both), Some("ending_before"));
         assert!(refused(&ListRequest { starting_after: Some(id), ..ListRequest::default() }).is_none());
         let not_an_id = ListRequest { starting_after: Some("x".into()), ..ListRequest::default() };

@@ -54,7 +54,7 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<()> {
         Noun::Key(command) => key::run(&store, command).await,
         Noun::Credits(command) => credits::run(&store, command).await,
     };
-    store.close().await?;
+    store.close().await;
     let Answer { text, json } = answer?;
     match args.json {
         true => println!("{json}"),

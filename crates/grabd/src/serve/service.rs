@@ -1,7 +1,6 @@
 //! A running service: core, renderer and faces in one process, with no socket between them.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use anyhow::Context;
 use grabd_browser::{Chromium, Health};
@@ -154,9 +153,7 @@ impl Service {
         self.rendering.tasks.close();
         self.rendering.tasks.wait().await;
         self.core.stop().await;
-        if let Err(error) = self.store.close().await {
-            tracing::error!(%error, "the database could not be closed properly");
-        }
+        self.store.close().await;
         self.browser.shutdown().await;
     }
 }

@@ -1,0 +1,179 @@
+//! What grabd costs over the bare procedure, from one interleaved run. `script/bench` builds and starts it.
+//!
+//! Absolute figures belong to the machine; the ratios are what to look at.
+
+mod bare;
+mod faces;
+mod measure;
+mod service;
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use bare::Bare;
+use clap::{Parser, Subcommand};
+use grabd_tests::harness::ALLOWED;
+use grabd_tests::site::Site;
+use measure::{Sample, Tree};
+use service::Service;
+
+#[derive(Parser)]
+#[command(about = "Measures grabd against the bare procedure")]
+struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Pictures of each page and side at concurrency 1.
+    #[arg(long, default_value_t = 40)]
+    grabs: usize,
+    /// Seconds of each page and side at concurrency 4.
+    #[arg(long, default_value_t = 12)]
+    seconds: u64,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serves a bare axum handler, to compare with. The measurement starts it by itself.
+    BareAxum,
+}
+
+/// A page and how it is captured.
+#[derive(Clone, Copy)]
+struct Page {
+    name: &'static str,
+    path: &'static str,
+    full_page: bool,
+}
+
+const PAGES: [Page; 3] = [
+    Page { name: "tiny", path: "/tiny", full_page: false },
+    Page { name: "article", path: "/article", full_page: false },
+    Page { name: "tall", path: "/tall", full_page: true },
+];
+
+/// Rounds at concurrency 4, bare and service in turn.
+const ROUNDS: u64 = 3;
+/// Grabs at a time in a throughput round.
+const CONCURRENCY: usize = 4;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    if let Some(Command::BareAxum) = args.command {
+        return faces::serve_bare().await;
+    }
+    let site = Site::start(ALLOWED).await?;
+    let bare = Bare::start().await.context("the bare browser")?;
+    let service = Service::start().await.context("the service")?;
+
+    println!("latency at concurrency 1, ms ({} grabs each, interleaved)", args.grabs);
+    println!("{:<10}{:>10}{:>10}{:>10}{:>10}{:>9}", "page", "bare p50", "p95", "REST p50", "p95", "ratio");
+    for page in PAGES {
+        let (mut bare_sample, mut rest_sample) = (Sample::default(), Sample::default());
+        let url = site.url(page.path);
+        // The first of each side fills caches and is not counted.
+        for turn in 0..=args.grabs {
+            let prepared = bare.prepare().await?;
+            let began = Instant::now();
+            let bytes = bare.grab(&prepared, &url, page.full_page).await?;
+            let bare_took = began.elapsed();
+            bare.dispose(prepared).await?;
+            anyhow::ensure!(!bytes.is_empty(), "the bare picture is empty");
+            let began = Instant::now();
+            service.grab(&url, page.full_page).await?;
+            let rest_took = began.elapsed();
+            if turn > 0 {
+                bare_sample.add(bare_took);
+                rest_sample.add(rest_took);
+            }
+        }
+        println!(
+            "{:<10}{:>10.1}{:>10.1}{:>10.1}{:>10.1}{:>9.2}",
+            page.name,
+            bare_sample.quantile(0.5),
+            bare_sample.quantile(0.95),
+            rest_sample.quantile(0.5),
+            rest_sample.quantile(0.95),
+            rest_sample.quantile(0.5) / bare_sample.quantile(0.5)
+        );
+    }
+
+    let round = Duration::from_secs(args.seconds) / u32::try_from(ROUNDS)?;
+    println!("\nthroughput at concurrency {CONCURRENCY} ({ROUNDS} rounds of {round:?} each, in turn)");
+    println!(
+        "{:<10}{:>10}{:>10}{:>9}{:>14}{:>14}{:>12}{:>12}",
+        "page", "bare/s", "REST/s", "ratio", "bare CPU-s", "REST CPU-s", "bare MiB", "REST MiB"
+    );
+    for page in PAGES {
+        let url = site.url(page.path);
+        let (mut bare_run, mut rest_run) = (Run::default(), Run::default());
+        for _ in 0..ROUNDS {
+            bare_run.add(bare.tree(), round, || async {
+                let prepared = bare.prepare().await?;
+                bare.grab(&prepared, &url, page.full_page).await?;
+                bare.dispose(prepared).await
+            }).await?;
+            rest_run.add(service.tree(), round, || async { service.grab(&url, page.full_page).await }).await?;
+        }
+        println!(
+            "{:<10}{:>10.2}{:>10.2}{:>9.2}{:>14.3}{:>14.3}{:>12.0}{:>12.0}",
+            page.name,
+            bare_run.per_second(),
+            rest_run.per_second(),
+            rest_run.per_second() / bare_run.per_second(),
+            bare_run.cpu_each(),
+            rest_run.cpu_each(),
+            bare_run.peak_mib,
+            rest_run.peak_mib
+        );
+    }
+
+    faces::measure(&service).await?;
+    service.stop().await?;
+    bare.stop().await
+}
+
+/// What one side did in its rounds.
+#[derive(Default)]
+struct Run {
+    grabs: u32,
+    wall: Duration,
+    cpu: Duration,
+    peak_mib: f64,
+}
+
+impl Run {
+    async fn add<W, F>(&mut self, tree: Tree, length: Duration, work: W) -> anyhow::Result<()>
+    where
+        W: Fn() -> F,
+        F: Future<Output = anyhow::Result<()>>,
+    {
+        let cpu = tree.cpu();
+        let began = Instant::now();
+        let workers = (0..CONCURRENCY).map(|_| async {
+            let mut done = 0;
+            while began.elapsed() < length {
+                work().await?;
+                done += 1;
+            }
+            Ok::<u32, anyhow::Error>(done)
+        });
+        let memory = async {
+            tokio::time::sleep(length / 2).await;
+            tree.pss_mib()
+        };
+        let (counts, mib) = tokio::join!(futures::future::try_join_all(workers), memory);
+        self.grabs += counts?.iter().sum::<u32>();
+        self.wall += began.elapsed();
+        self.cpu += tree.cpu().saturating_sub(cpu);
+        self.peak_mib = self.peak_mib.max(mib);
+        Ok(())
+    }
+
+    fn per_second(&self) -> f64 {
+        f64::from(self.grabs) / self.wall.as_secs_f64()
+    }
+
+    fn cpu_each(&self) -> f64 {
+        self.cpu.as_secs_f64() / f64::from(self.grabs.max(1))
+    }
+}

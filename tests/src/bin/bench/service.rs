@@ -1,0 +1,103 @@
+//! grabd as an operator starts it, called as a customer calls it.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use crate::measure::Tree;
+
+/// The running binary and a customer of it.
+pub(crate) struct Service {
+    process: Child,
+    client: reqwest::Client,
+    base: String,
+    live_key: String,
+    test_key: String,
+    _dir: tempfile::TempDir,
+}
+
+impl Service {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let binary = std::env::current_exe()?.with_file_name("grabd");
+        let run = |args: &[&str]| {
+            let mut command = Command::new(&binary);
+            command
+                .args(args)
+                .env("GRABD_DATA_DIR", dir.path().join("data"))
+                .env("GRABD_HTTP__LISTEN", "127.0.0.1:0")
+                .env("GRABD_GRPC__LISTEN", "127.0.0.1:0")
+                .env("GRABD_EGRESS__ALLOW_CIDRS", "127.0.0.2/32")
+                .env("GRABD_LIMITS__REQUESTS_PER_MINUTE", "100000000")
+                .env("GRABD_LOG__FILTER", "warn")
+                .stdin(Stdio::null());
+            command
+        };
+        let made = run(&["admin", "team", "create", "bench", "--credits", "100000000", "--json"])
+            .output()
+            .with_context(|| format!("{}; script/bench builds it", binary.display()))?;
+        let made: Value = serde_json::from_slice(&made.stdout).context("the team's keys")?;
+        let mut process = run(&["serve"]).stdout(Stdio::piped()).spawn()?;
+        let mut lines = BufReader::new(process.stdout.take().context("stdout")?).lines();
+        let base = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| line.trim().strip_prefix("REST ").map(|rest| rest.trim().to_owned()))
+            .context("the service says where it listens")?;
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        let key = |name: &str| made[name].as_str().map(str::to_owned).context("a key");
+        Ok(Self {
+            process,
+            client: reqwest::Client::builder().no_proxy().build()?,
+            base,
+            live_key: key("live_key")?,
+            test_key: key("test_key")?,
+            _dir: dir,
+        })
+    }
+
+    pub(crate) fn tree(&self) -> Tree {
+        Tree(self.process.id())
+    }
+
+    /// A picture by REST, from the request to the answer.
+    pub(crate) async fn grab(&self, url: &str, full_page: bool) -> anyhow::Result<()> {
+        self.create(&self.live_key, &json!({ "url": url, "full_page": full_page })).await.map(drop)
+    }
+
+    /// A placeholder by REST.
+    pub(crate) async fn placeholder(&self) -> anyhow::Result<Value> {
+        self.create(&self.test_key, &json!({ "url": "https://example.com/" })).await
+    }
+
+    /// One grab read by its id.
+    pub(crate) async fn get(&self, id: &str) -> anyhow::Result<()> {
+        let request = self.client.get(format!("{}/grabs/{id}", self.base)).bearer_auth(&self.test_key);
+        request.send().await?.error_for_status()?.bytes().await?;
+        Ok(())
+    }
+
+    async fn create(&self, key: &str, body: &Value) -> anyhow::Result<Value> {
+        let response = self.client.post(format!("{}/grabs", self.base)).bearer_auth(key).json(body).send().await?;
+        let status = response.status();
+        let answer: Value = response.json().await?;
+        anyhow::ensure!(status.is_success(), "{status}: {answer}");
+        Ok(answer)
+    }
+
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        let pid = i32::try_from(self.process.id()).ok().and_then(rustix::process::Pid::from_raw).context("a pid")?;
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        self.process.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // Already waited for when all went well.
+        let _ = self.process.kill();
+    }
+}

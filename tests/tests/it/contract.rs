@@ -1,0 +1,191 @@
+//! The public contract, row by row, over both transports.
+
+use anyhow::{Context, Result};
+use grabd_tests::harness::{Harness, REFUSED};
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+
+struct Face<'a> {
+    harness: &'a Harness,
+    base: String,
+}
+
+impl Face<'_> {
+    async fn send(&self, method: Method, path: &str, key: Option<&str>, body: Option<&str>) -> Result<Response> {
+        let mut request = self.harness.client.request(method, format!("{}{path}", self.base));
+        if let Some(key) = key {
+            request = request.bearer_auth(key);
+        }
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body.to_owned());
+        }
+        Ok(request.send().await?)
+    }
+
+    /// Status and code of an answer that must be an error in the envelope and nothing else.
+    async fn error(&self, method: Method, path: &str, key: Option<&str>, body: Option<&str>) -> Result<(u16, String)> {
+        let response = self.send(method, path, key, body).await?;
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let text = response.text().await?;
+        let body: Value = serde_json::from_str(&text).with_context(|| format!("{path}: {status} {text}"))?;
+        anyhow::ensure!(headers.contains_key("x-request-id"), "{path}: no request id");
+        anyhow::ensure!(headers["content-type"] == "application/json", "{path}: {:?}", headers["content-type"]);
+        let error = body["error"].as_object().with_context(|| format!("{path}: {body}"))?;
+        anyhow::ensure!(error.len() == 2 && body.as_object().is_some_and(|o| o.len() == 1), "{path}: {body}");
+        let message = error["message"].as_str().context("message")?;
+        anyhow::ensure!(!message.is_empty() && !message.contains("127.99."), "{path}: {message}");
+        Ok((status, error["code"].as_str().context("code")?.to_owned()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_row_holds_over_both_transports() -> Result<()> {
+    let harness = Harness::start(5, &[]).await?;
+    for base in [harness.base(), harness.base_over_a_channel().await?] {
+        let face = Face { harness: &harness, base };
+        errors(&face).await?;
+        creates(&face).await?;
+        reads(&face).await?;
+    }
+    harness.finish().await
+}
+
+async fn errors(face: &Face<'_>) -> Result<()> {
+    let harness = face.harness;
+    let (live, test) = (Some(harness.live()), Some(harness.test()));
+    let good = harness.site.url("/tiny");
+    let refused = format!(r#"{{"url":"http://{REFUSED}:8801/"}}"#);
+    let create = |members: &str| format!(r#"{{"url":"{good}",{members}}}"#);
+    let unknown = "sk_live_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    let nobody = "01993e1c-7b1a-7000-8000-0123456789ab";
+    let post = Method::POST;
+    let get = Method::GET;
+    let rows: Vec<(Method, String, Option<&str>, Option<String>, u16, &str)> = vec![
+        (post.clone(), "/grabs".into(), None, Some(create(r#""width":1"#)), 401, "unauthorized"),
+        (post.clone(), "/grabs".into(), Some(unknown), Some("{".into()), 401, "unauthorized"),
+        (get.clone(), "/grabs".into(), Some("nonsense"), None, 401, "unauthorized"),
+        (get.clone(), "/usage".into(), None, None, 401, "unauthorized"),
+        (get.clone(), format!("/grabs/{nobody}"), None, None, 401, "unauthorized"),
+        (post.clone(), "/grabs".into(), live, Some("{".into()), 400, "bad_request"),
+        (post.clone(), "/grabs".into(), live, Some("[]".into()), 400, "bad_request"),
+        (post.clone(), "/grabs".into(), live, Some("{}".into()), 400, "bad_request"),
+        (post.clone(), "/grabs".into(), live, Some(r#"{"url":5}"#.into()), 400, "bad_request"),
+        (post.clone(), "/grabs".into(), live, Some(r#"{"url":"ftp://a.example/"}"#.into()), 400, "bad_request"),
+        (post.clone(), "/grabs".into(), live, Some(create(r#""width":319"#)), 400, "invalid_viewport"),
+        (post.clone(), "/grabs".into(), live, Some(create(r#""width":1921"#)), 400, "invalid_viewport"),
+        (post.clone(), "/grabs".into(), live, Some(create(r#""width":"800""#)), 400, "invalid_viewport"),
+        (post.clone(), "/grabs".into(), live, Some(create(r#""width":null"#)), 400, "invalid_viewport"),
+        (post.clone(), "/grabs".into(), live, Some(create(r#""height":239"#)), 400, "invalid_viewport"),
+        (post.clone(), "/grabs".into(), live, Some(create(r#""height":720.5"#)), 400, "invalid_viewport"),
+        (post.clone(), "/grabs".into(), live, Some(create(r#""format":"gif""#)), 400, "bad_request"),
+        (post.clone(), "/grabs".into(), live, Some(create(r#""delay_ms":10001"#)), 400, "bad_request"),
+        (post.clone(), "/grabs".into(), live, Some(create(r#""full_page":1"#)), 400, "bad_request"),
+        (post.clone(), "/grabs".into(), live, Some(create(r#""selector":"""#)), 400, "bad_request"),
+        (post.clone(), "/grabs".into(), live, Some(refused.clone()), 400, "ssrf_detected"),
+        (post.clone(), "/grabs".into(), test, Some(refused), 400, "ssrf_detected"),
+        (post.clone(), "/grabs".into(), test, Some(r#"{"url":"http://blocked.test/"}"#.into()), 422, "render_blocked"),
+        (post.clone(), "/grabs".into(), test, Some(r#"{"url":"http://broken.test/"}"#.into()), 500, "render_failed"),
+        (post.clone(), "/grabs".into(), test, Some(r#"{"url":"http://exhausted.test/"}"#.into()), 402, "credits_exhausted"),
+        (post.clone(), "/grabs".into(), test, Some(r#"{"url":"http://busy.test/"}"#.into()), 429, "queue_limit_exceeded"),
+        (get.clone(), "/grabs?status=queued".into(), live, None, 400, "bad_request"),
+        (get.clone(), "/grabs?limit=0".into(), live, None, 400, "bad_request"),
+        (get.clone(), "/grabs?limit=101".into(), live, None, 400, "bad_request"),
+        (get.clone(), "/grabs?limit=ten".into(), live, None, 400, "bad_request"),
+        (get.clone(), format!("/grabs?starting_after={nobody}"), live, None, 400, "bad_request"),
+        (get.clone(), format!("/grabs/{nobody}"), live, None, 404, "not_found"),
+        (get.clone(), "/grabs/not-a-uuid".into(), live, None, 404, "not_found"),
+        (get.clone(), "/pricing?provider=provider_z".into(), None, None, 400, "bad_request"),
+        (get.clone(), "/pricing?detail=some".into(), None, None, 400, "bad_request"),
+        (get, "/nothing".into(), live, None, 404, "not_found"),
+        (Method::PUT, "/usage".into(), live, None, 405, "bad_request"),
+        (Method::PATCH, "/grabs".into(), live, None, 405, "bad_request"),
+    ];
+    for (method, path, key, body, status, code) in rows {
+        let seen = face.error(method.clone(), &path, key, body.as_deref()).await?;
+        anyhow::ensure!(seen == (status, code.to_owned()), "{method} {path} {body:?}: {seen:?}, not {status} {code}");
+    }
+    Ok(())
+}
+
+async fn creates(face: &Face<'_>) -> Result<()> {
+    let harness = face.harness;
+    let body = json!({ "url": harness.site.url("/tiny"), "width": 800, "height": 600, "unknown": [1] }).to_string();
+    let response = face.send(Method::POST, "/grabs", Some(harness.live()), Some(&body)).await?;
+    assert_eq!(response.status(), 200);
+    let headers = response.headers().clone();
+    let grab: Value = response.json().await?;
+    let members: Vec<&str> = grab.as_object().context("a grab")?.keys().map(String::as_str).collect();
+    for member in [
+        "id", "status", "created_at", "target_url", "image_url", "width", "height", "format", "bytes", "execution_ms",
+        "error_message", "final_url", "http_status", "settled_by", "blocked_requests", "image_width", "image_height",
+    ] {
+        assert!(members.contains(&member), "{member} is missing in {members:?}");
+    }
+    assert_eq!((&grab["status"], &grab["width"], &grab["height"]), (&json!("done"), &json!(800), &json!(600)));
+    assert_eq!((&grab["error_message"], &grab["http_status"]), (&Value::Null, &json!(200)));
+    assert_eq!(headers["location"].to_str()?, format!("/v1/grabs/{}", grab["id"].as_str().context("id")?));
+    assert!(headers.contains_key("ratelimit") && headers.contains_key("x-ratelimit-remaining"), "{headers:?}");
+
+    let image = harness.client.get(grab["image_url"].as_str().context("image_url")?).send().await?;
+    assert_eq!(image.status(), 200);
+    assert_eq!(image.headers()["content-type"], "image/png");
+    assert_eq!(image.headers()["x-content-type-options"], "nosniff");
+    assert_eq!(image.headers()["content-security-policy"], "sandbox; default-src 'none'");
+    let bytes = image.bytes().await?;
+    assert_eq!(grab["bytes"], json!(bytes.len()));
+    assert!(bytes.starts_with(b"\x89PNG"));
+
+    // The same with a test key: a placeholder behind a relative address, and nothing spent.
+    let response = face.send(Method::POST, "/grabs", Some(harness.test()), Some(&body)).await?;
+    assert_eq!(response.status(), 200);
+    let placeholder: Value = response.json().await?;
+    let path = placeholder["image_url"].as_str().context("image_url")?;
+    assert!(path.starts_with("/i/"), "{path}");
+    let image = harness.client.get(format!("{}{path}", harness.service.public_url())).send().await?;
+    assert_eq!(image.status(), 200);
+    assert_eq!(placeholder["bytes"], json!(image.bytes().await?.len()));
+    Ok(())
+}
+
+async fn reads(face: &Face<'_>) -> Result<()> {
+    let harness = face.harness;
+    let get = |path: String, key: Option<String>| async move {
+        let response = face.send(Method::GET, &path, key.as_deref(), None).await?;
+        anyhow::ensure!(response.status() == 200, "{path}: {}", response.status());
+        Ok::<_, anyhow::Error>((response.headers().clone(), response.json::<Value>().await?))
+    };
+    let live = Some(harness.live().to_owned());
+    let (_, list) = get("/grabs?status=done".into(), live.clone()).await?;
+    let grabs = list["data"].as_array().context("data")?;
+    assert_eq!(list["has_more"], json!(false));
+    let newest = &grabs[0];
+    let id = newest["id"].as_str().context("id")?;
+
+    let (headers, one) = get(format!("/grabs/{id}"), live.clone()).await?;
+    assert_eq!(&one, newest, "a list and a fetch show the same grab");
+    let tag = headers["etag"].to_str()?;
+    let again = harness.client.get(format!("{}/grabs/{id}", face.base)).bearer_auth(harness.live());
+    assert_eq!(again.header("if-none-match", tag).send().await?.status(), 304);
+
+    // The other environment of the same team sees nothing of it.
+    let (status, code) = face.error(Method::GET, &format!("/grabs/{id}"), Some(harness.test()), None).await?;
+    assert_eq!((status, code.as_str()), (404, "not_found"));
+
+    let (_, usage) = get("/usage".into(), live).await?;
+    let done = grabs.len() as i64;
+    assert_eq!(usage["credits"], json!({"subscription": 0, "prepaid": 5 - done, "total": 5 - done, "held": 0}));
+    assert_eq!(usage["usage"]["live_grabs_last_30d"], json!(done));
+    assert_eq!((&usage["environment"], &usage["plan"]["name"]), (&json!("live"), &json!("prepaid")));
+    assert!(usage["top_up"].is_string() && usage["plan"]["expires_at"].is_null());
+
+    let (headers, pricing) = get("/pricing".into(), None).await?;
+    assert_eq!(pricing["pricing"]["per_grab_usd"], json!(0.002));
+    assert_eq!(pricing["pricing"]["annual"]["credits_per_year"], json!(25_000));
+    assert!(headers.contains_key("etag"));
+    let (_, one) = get("/pricing?provider=provider_b&detail=summary".into(), None).await?;
+    let providers = one["comparison"]["providers"].as_array().context("providers")?;
+    assert_eq!(providers.len(), 2, "the one asked for and grabd itself");
+    assert!(one["links"].is_object());
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! The internal face: a gRPC client that was generated from the contract.
+
+use anyhow::{Context, Result};
+use grabd_proto::reason;
+use grabd_proto::v1::grab_service_client::GrabServiceClient;
+use grabd_proto::v1::pricing_service_client::PricingServiceClient;
+use grabd_proto::v1::usage_service_client::UsageServiceClient;
+use grabd_proto::v1::{
+    CreateGrabRequest, CreateMode, ErrorCode, GetGrabRequest, GetPricingRequest, GetUsageRequest, GrabStatus,
+    ListGrabsRequest, WatchGrabRequest,
+};
+use grabd_tests::harness::Harness;
+use tokio_stream::StreamExt;
+use tonic::transport::Endpoint;
+use tonic::{Code, Request};
+use tonic_types::StatusExt;
+
+fn with_key<T>(message: T, key: &str) -> Result<Request<T>> {
+    let mut request = Request::new(message);
+    request.metadata_mut().insert("authorization", format!("Bearer {key}").parse()?);
+    Ok(request)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_generated_client_does_all_of_it() -> Result<()> {
+    let harness = Harness::start(3, &[]).await?;
+    let channel = Endpoint::try_from(format!("http://{}", harness.service.grpc()))?.connect().await?;
+    let mut grabs = GrabServiceClient::new(channel.clone());
+    let key = harness.live();
+    let url = harness.site.url("/tiny");
+
+    let create = CreateGrabRequest { url: Some(url.clone()), ..CreateGrabRequest::default() };
+    let response = grabs.create_grab(with_key(create.clone(), key)?).await?;
+    assert!(response.metadata().contains_key(reason::RATE_LIMIT), "{:?}", response.metadata());
+    let grab = response.into_inner().grab.context("a grab")?;
+    assert_eq!(grab.status(), GrabStatus::Done);
+
+    let get = GetGrabRequest { id: grab.id.clone() };
+    assert_eq!(grabs.get_grab(with_key(get, key)?).await?.into_inner().grab, Some(grab.clone()));
+    let list = grabs.list_grabs(with_key(ListGrabsRequest::default(), key)?).await?.into_inner();
+    assert_eq!((list.grabs, list.has_more), (vec![grab.clone()], false));
+
+    // A failed capture is an answer, not an error.
+    let broken = CreateGrabRequest { url: Some(harness.site.url("/nocontent")), ..CreateGrabRequest::default() };
+    let failed = grabs.create_grab(with_key(broken, key)?).await?.into_inner().grab.context("a grab")?;
+    assert_eq!((failed.status(), failed.failure_reason()), (GrabStatus::Failed, ErrorCode::RenderFailed));
+
+    // Watching: each later revision, then the end.
+    let create = CreateGrabRequest { mode: CreateMode::Async.into(), ..create };
+    let pending = grabs.create_grab(with_key(create.clone(), key)?).await?.into_inner().grab.context("a grab")?;
+    assert_eq!(pending.status(), GrabStatus::Pending);
+    let watch = WatchGrabRequest { id: pending.id.clone(), after_revision: 0 };
+    let states: Vec<_> = grabs.watch_grab(with_key(watch.clone(), key)?).await?.into_inner().collect().await;
+    let states: Vec<_> = states.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().filter_map(|s| s.grab).collect();
+    assert!(states.is_sorted_by(|a, b| a.revision < b.revision));
+    let last = states.last().context("a last state")?;
+    assert_eq!(last.status(), GrabStatus::Done);
+    let seen = WatchGrabRequest { after_revision: last.revision, ..watch };
+    assert_eq!(grabs.watch_grab(with_key(seen, key)?).await?.into_inner().count().await, 0);
+
+    // Errors carry the contract's code as their reason.
+    let status = grabs.get_grab(GetGrabRequest::default()).await.unwrap_err();
+    assert_eq!((status.code(), reason::code(&status)), (Code::Unauthenticated, ErrorCode::Unauthorized));
+    let nobody = WatchGrabRequest { id: "01993e1c-7b1a-7000-8000-0123456789ab".into(), after_revision: 0 };
+    let status = grabs.watch_grab(with_key(nobody, key)?).await.unwrap_err();
+    assert_eq!((status.code(), reason::code(&status)), (Code::NotFound, ErrorCode::NotFound));
+    let narrow = CreateGrabRequest { width: Some(1), url: Some(url), ..CreateGrabRequest::default() };
+    let status = grabs.create_grab(with_key(narrow, key)?).await.unwrap_err();
+    assert_eq!((status.code(), reason::code(&status)), (Code::InvalidArgument, ErrorCode::InvalidViewport));
+    assert_eq!(status.get_details_bad_request().context("details")?.field_violations[0].field, "width");
+
+    let usage = UsageServiceClient::new(channel.clone()).get_usage(with_key(GetUsageRequest {}, key)?).await?;
+    assert_eq!(usage.into_inner().credits.context("credits")?.total, 1);
+    let status = grabs.create_grab(with_key(create.clone(), key)?).await?.into_inner().grab.context("a grab")?;
+    let last = grabs.watch_grab(with_key(WatchGrabRequest { id: status.id, after_revision: 0 }, key)?).await?;
+    assert!(last.into_inner().collect::<Vec<_>>().await.into_iter().all(|state| state.is_ok()));
+    let status = grabs.create_grab(with_key(create, key)?).await.unwrap_err();
+    assert_eq!((status.code(), reason::code(&status)), (Code::FailedPrecondition, ErrorCode::CreditsExhausted));
+
+    let pricing = PricingServiceClient::new(channel).get_pricing(GetPricingRequest::default()).await?;
+    assert!(pricing.into_inner().packet.context("a packet")?.fields.contains_key("comparison"));
+    harness.finish().await
+}

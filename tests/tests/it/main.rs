@@ -1,0 +1,8 @@
+//! Everything end to end: the service as an operator starts it, called as its users call it.
+
+mod contract;
+mod grpc;
+mod limits;
+mod money;
+mod pictures;
+mod renderer_lost;
