@@ -17,6 +17,9 @@ use crate::{Guard, Options, Refusal};
 
 const LOOKUP: Duration = Duration::from_millis(400);
 
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 fn guard(dns: SocketAddr, allow: &[&str]) -> Guard {
     let allow = allow.iter().map(|net| net.parse().unwrap()).collect();
     let policy = Policy { allow, ..Policy::default() };
@@ -124,9 +127,17 @@ async fn silence_ends_at_the_limit() {
     let started = Instant::now();
     assert_eq!(guard.resolve(&name("silent.example")).await, Err(Refusal::TimedOut));
     assert!(started.elapsed() < LOOKUP * 2, "{:?}", started.elapsed());
-    // Half an answer is an answer.
+}
+
+#[tokio::test]
+async fn an_address_does_not_wait_long_for_its_other_family() {
+    let dns = Dns::start(zone).await;
+    let dns = vec![dns.address];
+    let guard = Guard::new(Options { dns, lookup_timeout: PATIENCE, ..Options::default() }).unwrap();
+    let started = Instant::now();
     let found = guard.resolve(&name("v6-silent.example")).await.unwrap();
     assert_eq!(found, ["93.184.216.34".parse::<IpAddr>().unwrap()]);
+    assert!(started.elapsed() < PATIENCE / 4, "{:?}", started.elapsed());
 }
 
 #[tokio::test]
