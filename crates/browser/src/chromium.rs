@@ -1,0 +1,64 @@
+//! The browser as the rest of grabd sees it.
+
+use std::sync::Arc;
+
+use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer};
+use grabd_egress::Guard;
+use tokio::time::Instant;
+use tokio_util::sync::DropGuard;
+use tracing::Instrument;
+
+use crate::supervisor::{Health, Shared, StartError};
+use crate::{Options, page};
+
+/// Makes pictures with Chromium. Cheap to clone; when the last clone is dropped, its browsers end.
+#[derive(Clone)]
+pub struct Chromium {
+    shared: Arc<Shared>,
+    _ends: Arc<DropGuard>,
+}
+
+impl Chromium {
+    /// Clears `options.run_dir`, starts the first browser, and keeps one running from then on.
+    ///
+    /// # Errors
+    /// When the first browser does not start; the text says what to do.
+    pub async fn start(options: Options, guard: Guard) -> Result<Self, StartError> {
+        let shared = Shared::start(options, guard).await?;
+        let ends = Arc::new(shared.shutdown.clone().drop_guard());
+        Ok(Self { shared, _ends: ends })
+    }
+
+    /// Ends all browsers within seconds and removes their directories. Grabs under way are lost; drain before.
+    pub async fn shutdown(&self) {
+        self.shared.shut_down().await;
+    }
+
+    /// How the browsers are.
+    pub fn health(&self) -> Health {
+        self.shared.health()
+    }
+
+    /// Resolves when a browser could not be started three times in a row, which is when the process should end. Never
+    /// resolves otherwise.
+    pub async fn failed(&self) -> StartError {
+        self.shared.failed().await
+    }
+}
+
+impl Renderer for Chromium {
+    async fn render(&self, task: RenderTask) -> Result<Capture, RenderError> {
+        let started = Instant::now();
+        let span = tracing::info_span!("browser.render", grab.id = %task.id, alone = task.alone);
+        let picture = async {
+            tokio::select! {
+                biased;
+                () = self.shared.shutdown.cancelled() => Err(RenderError::Lost("the service is ending".into())),
+                picture = self.shared.render(&task, started + task.budget) => picture,
+            }
+        };
+        let page::Picture { image, facts } = picture.instrument(span).await?;
+        let execution_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
+        Ok(Capture { image, facts, execution_ms })
+    }
+}

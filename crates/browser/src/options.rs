@@ -1,0 +1,49 @@
+//! What an operator decides about browsers.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::process::BrowserUser;
+
+/// How browsers are run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The program, `chromium-headless-shell`. None: looked for in the usual places.
+    pub executable: Option<PathBuf>,
+    /// Grabs at a time.
+    pub slots: usize,
+    /// Contexts kept ready for the next grabs.
+    pub spare_contexts: usize,
+    /// A directory that is ours alone: whatever is in it at start is removed. Every browser gets one of its own inside.
+    pub run_dir: PathBuf,
+    /// Whom a service that is root runs browsers as. None: `grabd` when there is such a user, else `nobody`.
+    pub user: Option<BrowserUser>,
+    /// From a page's load event to the moment it is captured whether it is at rest or not.
+    pub settle_budget: Duration,
+    /// The tallest picture in pixels; a webp ends at 16383 whatever stands here.
+    pub full_page_max_height: u32,
+    /// Grabs after which a browser is replaced.
+    pub recycle_after: u32,
+    /// Age at which a browser is replaced.
+    pub recycle_age: Duration,
+    /// Resident memory of all its processes, in bytes, at which a browser is replaced.
+    pub recycle_rss_bytes: u64,
+}
+
+impl Options {
+    /// The usual values, with the one that has none.
+    pub fn new(run_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            executable: None,
+            slots: 2,
+            spare_contexts: 2,
+            run_dir: run_dir.into(),
+            user: None,
+            settle_budget: Duration::from_secs(5),
+            full_page_max_height: 16_384,
+            recycle_after: 100,
+            recycle_age: Duration::from_hours(1),
+            recycle_rss_bytes: 1_500_000_000,
+        }
+    }
+}

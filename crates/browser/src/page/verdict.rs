@@ -1,0 +1,263 @@
+//! Is what the main frame shows the page that was asked for? Decided from the committed document alone: that a
+//! navigation "succeeded" proves nothing, for the browser's own error page succeeds, too.
+
+use grabd_domain::grabs::{Failure, FailureReason};
+use url::Url;
+
+use super::watch::{Document, Navigation};
+
+/// Statuses by which a site turns a visitor away, as opposed to answering.
+const TURNED_AWAY: [u16; 5] = [401, 403, 407, 429, 503];
+
+const EMPTY: &str = "The address answered without a page.";
+const DOWNLOAD: &str = "The address leads to a download, not to a page.";
+const REFUSED: &str = "The page led to an address that is not public.";
+const CHALLENGE: &str = "The site answered with a bot challenge.";
+
+/// What the egress guard and the proxy know of a host and port that no connection was made to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unreached {
+    /// The guard said no.
+    Refused,
+    /// The name has no address.
+    Unresolved,
+    /// The address turned the connection down.
+    NotConnected,
+    /// The lookup or the connection took too long.
+    TimedOut,
+}
+
+/// Judges the shown document. `known` says what became of the connections to a host and port.
+///
+/// # Errors
+/// Why the picture of it is not the one that was asked for.
+pub(super) fn judge(document: &Document, known: impl Fn(&str, u16) -> Option<Unreached>) -> Result<(), Failure> {
+    if let Some(unreachable) = &document.unreachable_url {
+        return Err(unreached(unreachable, document.error.as_deref(), known));
+    }
+    if look_up(&document.url, known) == Some(Unreached::Refused) {
+        return Err(Failure::new(FailureReason::SsrfDetected, REFUSED));
+    }
+    if !["http:", "https:"].iter().any(|scheme| document.url.starts_with(scheme)) {
+        return Err(Failure::new(FailureReason::RenderFailed, "The page went to an address that is not on the web."));
+    }
+    let Some(head) = &document.head else { return Ok(()) };
+    if head.is_challenge {
+        return Err(Failure::new(FailureReason::RenderBlocked, with_status(CHALLENGE, head.status)));
+    }
+    if TURNED_AWAY.contains(&head.status) {
+        let message = format!("The site refused to show the page (status {}).", head.status);
+        return Err(Failure::new(FailureReason::RenderBlocked, message));
+    }
+    Ok(())
+}
+
+/// What a page that looks like a protection service's own is told as.
+pub(super) fn challenged(document: &Document) -> Failure {
+    let message = match &document.head {
+        Some(head) => with_status(CHALLENGE, head.status),
+        None => CHALLENGE.to_owned(),
+    };
+    Failure::new(FailureReason::RenderBlocked, message)
+}
+
+/// A navigation that ended without a document.
+pub(super) fn aborted(
+    navigation: &Navigation,
+    download: bool,
+    known: impl Fn(&str, u16) -> Option<Unreached>,
+) -> Failure {
+    match &navigation.head {
+        _ if download => Failure::new(FailureReason::RenderFailed, DOWNLOAD),
+        Some(head) if head.is_attachment => Failure::new(FailureReason::RenderFailed, DOWNLOAD),
+        Some(head) if matches!(head.status, 204 | 205) => {
+            Failure::new(FailureReason::RenderFailed, with_status(EMPTY, head.status))
+        }
+        // Whatever else is answered and not shown is a file the browser would have saved.
+        Some(_) => Failure::new(FailureReason::RenderFailed, DOWNLOAD),
+        None => unreached(&navigation.url, navigation.error.as_deref(), known),
+    }
+}
+
+/// An address that could not be reached, with the browser's word for why.
+pub(super) fn unreached(url: &str, error: Option<&str>, known: impl Fn(&str, u16) -> Option<Unreached>) -> Failure {
+    // The browser only sees its proxy hang up; the proxy knows why.
+    let error = match look_up(url, known) {
+        Some(Unreached::Refused) => return Failure::new(FailureReason::SsrfDetected, REFUSED),
+        Some(Unreached::Unresolved) => "ERR_NAME_NOT_RESOLVED",
+        Some(Unreached::NotConnected) => "ERR_CONNECTION_REFUSED",
+        Some(Unreached::TimedOut) => "ERR_TIMED_OUT",
+        None => error.map_or("", |error| error.strip_prefix("net::").unwrap_or(error)),
+    };
+    if error == "ERR_INVALID_AUTH_CREDENTIALS" {
+        return Failure::new(FailureReason::RenderBlocked, "The site asks for a user name and password (status 401).");
+    }
+    Failure::new(FailureReason::RenderFailed, sentence(error))
+}
+
+fn look_up(url: &str, known: impl Fn(&str, u16) -> Option<Unreached>) -> Option<Unreached> {
+    let url = Url::parse(url).ok()?;
+    let host = url.host_str()?.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
+    known(host, url.port_or_known_default()?)
+}
+
+fn with_status(sentence: &str, status: u16) -> String {
+    format!("{} (status {status}).", sentence.trim_end_matches('.'))
+}
+
+/// The browser's network errors in a caller's words.
+fn sentence(error: &str) -> &'static str {
+    match error {
+        "ERR_NAME_NOT_RESOLVED" | "ERR_NAME_RESOLUTION_FAILED" => "The host name could not be resolved.",
+        "ERR_CONNECTION_REFUSED" => "The site refused the connection.",
+        "ERR_CONNECTION_RESET" | "ERR_CONNECTION_CLOSED" | "ERR_CONNECTION_ABORTED" => "The site broke the connection.",
+        "ERR_EMPTY_RESPONSE" => "The site closed the connection without an answer.",
+        "ERR_TUNNEL_CONNECTION_FAILED" => "The site could not be reached.",
+        "ERR_PROXY_CONNECTION_FAILED" => "The page asked for more than a capture may load.",
+        "ERR_TIMED_OUT" | "ERR_CONNECTION_TIMED_OUT" => "The site did not answer in time.",
+        "ERR_TOO_MANY_REDIRECTS" => "The site redirects in a circle.",
+        "ERR_ABORTED" => EMPTY,
+        "ERR_CERT_DATE_INVALID" => "The site's TLS certificate has expired or is not valid yet.",
+        "ERR_CERT_COMMON_NAME_INVALID" => "The site's TLS certificate is for another host name.",
+        "ERR_CERT_AUTHORITY_INVALID" => "The site's TLS certificate is not from a trusted authority.",
+        "ERR_INVALID_REDIRECT" | "ERR_UNSAFE_REDIRECT" => "The site redirects to an address that is not on the web.",
+        "ERR_INVALID_RESPONSE" | "ERR_INVALID_HTTP_RESPONSE" => "The site's answer is not HTTP.",
+        _ if error.starts_with("ERR_CERT_") => "The site's TLS certificate is not valid.",
+        _ if error.starts_with("ERR_SSL_") => "A TLS connection to the site could not be made.",
+        _ if error.starts_with("ERR_CONTENT_")
+            || error.starts_with("ERR_HTTP2_")
+            || error.starts_with("ERR_RESPONSE_") =>
+        {
+            "The site's answer could not be read."
+        }
+        _ if error.starts_with("ERR_BLOCKED_BY_") => "The site does not allow its page to be shown.",
+        _ => "The page could not be loaded.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cdp::Head;
+
+    fn document(url: &str) -> Document {
+        let head = Some(Head { status: 200, ..Head::default() });
+        Document { loader: "1".into(), url: url.into(), unreachable_url: None, error: None, head }
+    }
+
+    fn error_page(url: &str, error: &str) -> Document {
+        Document {
+            unreachable_url: Some(url.into()),
+            error: Some(error.into()),
+            head: None,
+            ..document("chrome-error://")
+        }
+    }
+
+    fn guard(host: &str, port: u16) -> Option<Unreached> {
+        match (host, port) {
+            ("10.0.0.5", 80) | ("::1", 8080) | ("metadata", 443) => Some(Unreached::Refused),
+            ("gone.example", 80) => Some(Unreached::Unresolved),
+            ("closed.example", 80) => Some(Unreached::NotConnected),
+            ("slow.example", 443) => Some(Unreached::TimedOut),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn statuses() {
+        for (status, reason) in [
+            (200, None),
+            (304, None),
+            (404, None),
+            (410, None),
+            (500, None),
+            (502, None),
+            (401, Some(FailureReason::RenderBlocked)),
+            (403, Some(FailureReason::RenderBlocked)),
+            (407, Some(FailureReason::RenderBlocked)),
+            (429, Some(FailureReason::RenderBlocked)),
+            (503, Some(FailureReason::RenderBlocked)),
+        ] {
+            let page = Document { head: Some(Head { status, ..Head::default() }), ..document("https://a.example/") };
+            let failure = judge(&page, guard).err();
+            assert_eq!(failure.as_ref().map(|failure| failure.reason), reason, "{status}");
+            assert!(failure.is_none_or(|failure| failure.message.contains(&status.to_string())));
+        }
+    }
+
+    #[test]
+    fn what_is_shown_decides() {
+        use FailureReason::{RenderBlocked, RenderFailed, SsrfDetected};
+        for (page, reason) in [
+            (document("about:blank"), RenderFailed),
+            (document("data:text/html,x"), RenderFailed),
+            (document("chrome-error://chromewebdata/"), RenderFailed),
+            (document("http://10.0.0.5/x"), SsrfDetected),
+            (error_page("http://10.0.0.5/", "net::ERR_EMPTY_RESPONSE"), SsrfDetected),
+            (error_page("http://[::1]:8080/", "net::ERR_EMPTY_RESPONSE"), SsrfDetected),
+            (error_page("https://metadata./", "net::ERR_TUNNEL_CONNECTION_FAILED"), SsrfDetected),
+            (error_page("http://10.0.0.5:81/", "net::ERR_EMPTY_RESPONSE"), RenderFailed),
+            (error_page("http://a.example/", "net::ERR_INVALID_AUTH_CREDENTIALS"), RenderBlocked),
+        ] {
+            assert_eq!(judge(&page, guard).unwrap_err().reason, reason, "{page:?}");
+        }
+    }
+
+    #[test]
+    fn no_message_tells_an_address() {
+        let failure = judge(&error_page("http://10.0.0.5/secret", "net::ERR_EMPTY_RESPONSE"), guard).unwrap_err();
+        assert!(!failure.message.contains("10.0") && !failure.message.contains("secret"), "{}", failure.message);
+    }
+
+    #[test]
+    fn each_kind_of_error_has_its_sentence() {
+        for (error, part) in [
+            ("net::ERR_NAME_NOT_RESOLVED", "host name"),
+            ("net::ERR_CERT_DATE_INVALID", "expired"),
+            ("net::ERR_CERT_REVOKED", "certificate"),
+            ("net::ERR_SSL_PROTOCOL_ERROR", "TLS"),
+            ("net::ERR_TOO_MANY_REDIRECTS", "circle"),
+            ("net::ERR_CONNECTION_REFUSED", "refused the connection"),
+            ("net::ERR_SOMETHING_NEW", "could not be loaded"),
+        ] {
+            let failure = unreached("https://a.example/", Some(error), guard);
+            assert!(failure.message.contains(part), "{error}: {}", failure.message);
+        }
+    }
+
+    #[test]
+    fn what_the_proxy_knows_is_told_rather_than_what_the_browser_saw() {
+        for (url, part) in [
+            ("http://gone.example/", "host name"),
+            ("http://closed.example/", "refused the connection"),
+            ("https://slow.example/", "in time"),
+            ("http://open.example/", "without an answer"),
+        ] {
+            let failure = unreached(url, Some("net::ERR_EMPTY_RESPONSE"), guard);
+            assert!(failure.message.contains(part), "{url}: {}", failure.message);
+        }
+    }
+
+    #[test]
+    fn navigations_without_a_document() {
+        let navigation = |head| Navigation {
+            loader: "1".into(),
+            url: "http://a.example/".into(),
+            error: Some("net::ERR_ABORTED".into()),
+            head,
+        };
+        let head = |status, is_attachment| Some(Head { status, is_attachment, ..Head::default() });
+        for (navigation, download, part) in [
+            (navigation(head(204, false)), false, "status 204"),
+            (navigation(head(200, true)), false, "download"),
+            (navigation(head(200, false)), false, "download"),
+            (navigation(None), true, "download"),
+            (navigation(None), false, "without a page"),
+        ] {
+            let failure = aborted(&navigation, download, guard);
+            assert_eq!(failure.reason, FailureReason::RenderFailed);
+            assert!(failure.message.contains(part), "{}", failure.message);
+        }
+    }
+}

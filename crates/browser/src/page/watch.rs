@@ -1,0 +1,290 @@
+//! What was seen of one page until now: events folded into a state, in the order the browser sent them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::cdp::{Event, Head, Kind, Sink};
+
+/// Without the start of a request that could change the picture for this long, a page is at rest.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// A request that is not answered within this time no longer holds the picture up: it may be a long poll.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Requests in flight that are remembered; a page with more than that is judged by the starts alone.
+const IN_FLIGHT: usize = 1024;
+
+/// Document heads that are remembered: only the last few loaders can still be the shown one.
+const HEADS: usize = 16;
+
+/// A page under observation.
+#[derive(Default)]
+pub(crate) struct Watch {
+    seen: Mutex<Seen>,
+    changed: Notify,
+}
+
+/// The state behind [`Watch`].
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    main_frame: String,
+    /// The document the main frame shows; the blank page of a prepared tab does not count.
+    pub(crate) document: Option<Document>,
+    /// The main frame's navigation that has not ended.
+    pub(crate) navigation: Option<Navigation>,
+    /// Navigations of the main frame that were begun.
+    pub(crate) navigations: u32,
+    /// Main-frame navigation that ended without another document: a download, an empty answer.
+    pub(crate) aborted: Option<Navigation>,
+    /// Was a download refused?
+    pub(crate) download: bool,
+    /// When the shown document was parsed.
+    pub(crate) parsed_at: Option<Instant>,
+    /// When the shown document's load event came.
+    pub(crate) loaded_at: Option<Instant>,
+    /// Starts of requests that could change the picture.
+    pub(crate) starts: u64,
+    /// When something last happened that could change the picture.
+    active_at: Option<Instant>,
+    in_flight: HashMap<String, Instant>,
+    heads: VecDeque<(String, Head)>,
+    /// Dialogs that opened.
+    pub(crate) dialogs: u32,
+    /// Dialogs that wait for an answer: is it about leaving the page?
+    unanswered: VecDeque<bool>,
+    /// Is the page gone, and how?
+    pub(crate) gone: Option<Gone>,
+}
+
+/// A committed document of the main frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Document {
+    /// Tells documents apart.
+    pub(crate) loader: String,
+    /// Its address, with the fragment.
+    pub(crate) url: String,
+    /// Set when this is the browser's own error page: the address that could not be reached.
+    pub(crate) unreachable_url: Option<String>,
+    /// Why it could not, in the browser's words.
+    pub(crate) error: Option<String>,
+    /// The head of the answer it came with.
+    pub(crate) head: Option<Head>,
+}
+
+/// A navigation of the main frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Navigation {
+    pub(crate) loader: String,
+    /// Where it is now, after redirects.
+    pub(crate) url: String,
+    /// Why it failed, in the browser's words.
+    pub(crate) error: Option<String>,
+    /// The head of the answer, when one came.
+    pub(crate) head: Option<Head>,
+}
+
+/// How a page can be gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// Its process died.
+    Crashed,
+    /// It was closed.
+    Closed,
+}
+
+/// Is a page at rest?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Yes.
+    Quiet,
+    /// Not before then, unless something happens first.
+    NotBefore(Instant),
+}
+
+impl Watch {
+    /// Begins to watch a page whose main frame is known.
+    pub(crate) fn new(main_frame: &str) -> Arc<Self> {
+        let seen = Seen { main_frame: main_frame.to_owned(), ..Seen::default() };
+        Arc::new(Self { seen: Mutex::new(seen), changed: Notify::new() })
+    }
+
+    /// Where the page's events go.
+    pub(crate) fn sink(self: &Arc<Self>) -> Sink {
+        let watch = self.clone();
+        Arc::new(move |event| {
+            watch.lock().fold(event, Instant::now());
+            watch.changed.notify_waiters();
+        })
+    }
+
+    /// Looks at the state as it is.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
+        look(&self.lock())
+    }
+
+    /// Forgets what the blank page did: from here on the grab's own events count.
+    pub(crate) fn reset(&self) {
+        let mut seen = self.lock();
+        *seen = Seen { main_frame: std::mem::take(&mut seen.main_frame), gone: seen.gone, ..Seen::default() };
+    }
+
+    /// Waits until `look` finds something; `None` at the deadline. Cancel-safe.
+    pub(crate) async fn until<T>(&self, deadline: Instant, mut look: impl FnMut(&mut Seen) -> Option<T>) -> Option<T> {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if let Some(found) = look(&mut self.lock()) {
+                return Some(found);
+            }
+            tokio::time::timeout_at(deadline, changed).await.ok()?;
+        }
+    }
+
+    /// Waits until the page is at rest; `false` when the deadline comes first. Cancel-safe.
+    pub(crate) async fn at_rest(&self, deadline: Instant) -> bool {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            match self.look(|seen| seen.rest(Instant::now())) {
+                Rest::Quiet => return true,
+                Rest::NotBefore(_) if Instant::now() >= deadline => return false,
+                // Whichever comes first, the next round looks again.
+                Rest::NotBefore(then) => _ = tokio::time::timeout_at(then.min(deadline), changed).await,
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seen {
+    /// Takes the next dialog that needs an answer: is it about leaving the page?
+    pub(crate) fn take_dialog(&mut self) -> Option<bool> {
+        self.unanswered.pop_front()
+    }
+
+    /// Is the shown document another one than `loader`'s, or about to be?
+    pub(crate) fn has_left(&self, loader: &str) -> bool {
+        self.navigation.is_some() || self.document.as_ref().is_none_or(|document| document.loader != loader)
+    }
+
+    fn rest(&self, now: Instant) -> Rest {
+        let quiet_at = self.active_at.map_or(now, |active| active + QUIET);
+        let answered_at = self.in_flight.values().map(|started| *started + PATIENCE).filter(|limit| *limit > now).max();
+        match answered_at.map_or(quiet_at, |limit| limit.max(quiet_at)) {
+            then if then <= now => Rest::Quiet,
+            then => Rest::NotBefore(then),
+        }
+    }
+
+    fn fold(&mut self, event: Event, now: Instant) {
+        match event {
+            Event::FrameNavigated { is_main: true, frame: _, loader, url, unreachable_url } => {
+                self.commit(loader, url, unreachable_url);
+            }
+            Event::FrameNavigated { is_main: false, .. } => {}
+            Event::NavigatedWithinDocument { frame, url } => {
+                if let Some(document) = self.document.as_mut().filter(|_| frame == self.main_frame) {
+                    document.url = url;
+                }
+            }
+            Event::DomContentLoaded => self.parsed_at = Some(now),
+            Event::Loaded => self.loaded_at = Some(now),
+            Event::RequestStarted { request, loader, frame, kind, url } => {
+                if kind == Kind::Document && request == loader && frame.as_deref() == Some(&self.main_frame) {
+                    self.navigate(loader, url);
+                } else if kind != Kind::Other {
+                    self.begin(request, now);
+                }
+            }
+            Event::ResponseReceived { loader, kind: Kind::Document, head } => self.answer(loader, head),
+            Event::ResponseReceived { .. } => {}
+            Event::RequestFinished { request } => self.end(&request, now),
+            Event::RequestFailed { request, error } => {
+                self.end(&request, now);
+                self.fail(&request, error);
+            }
+            Event::DialogOpened { is_before_unload } => {
+                self.dialogs += 1;
+                // A dialog holds its page up, so more than one waiting is the next page's.
+                self.unanswered.truncate(4);
+                self.unanswered.push_back(is_before_unload);
+            }
+            Event::DownloadBegan => self.download = true,
+            Event::Crashed => self.gone = Some(Gone::Crashed),
+            Event::Detached => _ = self.gone.get_or_insert(Gone::Closed),
+        }
+    }
+
+    fn navigate(&mut self, loader: String, url: String) {
+        if self.navigation.as_ref().is_none_or(|navigation| navigation.loader != loader) {
+            self.navigations += 1;
+        }
+        self.aborted = None;
+        self.navigation = Some(Navigation { loader, url, error: None, head: None });
+    }
+
+    fn commit(&mut self, loader: String, url: String, unreachable_url: Option<String>) {
+        let navigation = self.navigation.take_if(|navigation| navigation.loader == loader || unreachable_url.is_some());
+        if navigation.is_none() {
+            // Addresses without a request, about:blank for one, still count as a way to loop.
+            self.navigations += 1;
+        }
+        let error = navigation.and_then(|navigation| navigation.error);
+        let head = self.heads.iter().rev().find(|(of, _)| *of == loader).map(|(_, head)| head.clone());
+        self.document = Some(Document { loader, url, unreachable_url, error, head });
+        (self.parsed_at, self.loaded_at, self.aborted) = (None, None, None);
+        self.in_flight.clear();
+    }
+
+    fn answer(&mut self, loader: String, head: Head) {
+        if let Some(document) = self.document.as_mut().filter(|document| document.loader == loader) {
+            document.head.get_or_insert_with(|| head.clone());
+        }
+        if let Some(navigation) = self.navigation.as_mut().filter(|navigation| navigation.loader == loader) {
+            navigation.head = Some(head.clone());
+        }
+        if self.heads.len() == HEADS {
+            self.heads.pop_front();
+        }
+        self.heads.push_back((loader, head));
+    }
+
+    fn fail(&mut self, request: &str, error: String) {
+        match self.navigation.as_mut().filter(|navigation| navigation.loader == request) {
+            // An abort shows no error page: the old document stays.
+            Some(navigation) if error == "net::ERR_ABORTED" => {
+                navigation.error = Some(error);
+                self.aborted = self.navigation.take();
+            }
+            // The browser's error page is still to come.
+            Some(navigation) => navigation.error = Some(error),
+            None => {}
+        }
+    }
+
+    fn begin(&mut self, request: String, now: Instant) {
+        self.starts += 1;
+        self.active_at = Some(now);
+        if self.in_flight.len() < IN_FLIGHT {
+            self.in_flight.insert(request, now);
+        }
+    }
+
+    fn end(&mut self, request: &str, now: Instant) {
+        // What ends after the load event was asked for by a script, which is about to do something with it.
+        if self.in_flight.remove(request).is_some() && self.loaded_at.is_some() {
+            self.active_at = Some(now);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "watch/tests.rs"]
+mod tests;

@@ -1,0 +1,128 @@
+//! Would browsers run here? Each answer with what to do about it.
+
+use std::fs;
+use std::path::Path;
+
+use grabd_egress::Guard;
+
+use crate::process::{Owner, find_executable};
+use crate::{Chromium, Options};
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What: `program`, `user`, `sandbox`, `fonts`, `shared_memory`, `browser`.
+    pub name: &'static str,
+    /// Is it as it should be?
+    pub ok: bool,
+    /// What was seen.
+    pub detail: String,
+    /// What to do; empty when nothing is.
+    pub remedy: &'static str,
+}
+
+impl Finding {
+    fn new(name: &'static str, seen: Result<String, String>, remedy: &'static str) -> Self {
+        match seen {
+            Ok(detail) => Self { name, ok: true, detail, remedy: "" },
+            Err(detail) => Self { name, ok: false, detail, remedy },
+        }
+    }
+}
+
+/// Looks at everything a browser needs, and starts one in a directory of its own below `options.run_dir`. Leaves a
+/// running service's browsers alone.
+pub async fn probe(options: &Options, guard: Guard) -> Vec<Finding> {
+    vec![program(options), user(options), sandbox(), fonts(), shared_memory(), browser(options, guard).await]
+}
+
+fn program(options: &Options) -> Finding {
+    let found = find_executable(options.executable.as_deref(), "").map(|path| path.display().to_string());
+    let missing = || "chromium-headless-shell was not found".to_owned();
+    Finding::new(
+        "program",
+        found.ok_or_else(missing),
+        "Install Debian's chromium-headless-shell, or name the program's path.",
+    )
+}
+
+fn user(options: &Options) -> Finding {
+    let owner = Owner::find(options.user.as_ref()).map_err(|error| error.to_string());
+    let detail = owner.map(|owner| match owner {
+        Owner::Ourselves => "the service's own user".to_owned(),
+        Owner::Other { uid, gid } => format!("uid {uid}, gid {gid}"),
+    });
+    Finding::new("user", detail, "Run the service as a user of its own, or create a system user `grabd`.")
+}
+
+/// What the kernel says about the namespaces a sandbox is made of, or Debian's helper that makes it without them.
+fn sandbox() -> Finding {
+    let number = |path: &str| fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let forbidden = [
+        ("/proc/sys/kernel/unprivileged_userns_clone", 0),
+        ("/proc/sys/user/max_user_namespaces", 0),
+        ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1),
+    ];
+    let forbids = forbidden.into_iter().find(|(path, value)| number(path) == Some(*value)).map(|(path, _)| path);
+    let seen = match forbids {
+        None => Ok("user namespaces are allowed".to_owned()),
+        Some(_) if Path::new("/usr/lib/chromium/chrome-sandbox").exists() => {
+            Ok("the setuid helper is installed".to_owned())
+        }
+        Some(path) => Err(format!("{path} forbids user namespaces to users")),
+    };
+    Finding::new("sandbox", seen, "Allow unprivileged user namespaces, or install chromium-sandbox.")
+}
+
+fn fonts() -> Finding {
+    let places = ["/usr/share/fonts", "/usr/local/share/fonts"];
+    let count: usize = places.into_iter().map(|place| font_files(Path::new(place), 6)).sum();
+    let seen = match count {
+        0 => Err("no font files".to_owned()),
+        count => Ok(format!("{count} font files")),
+    };
+    Finding::new(
+        "fonts",
+        seen,
+        "Install fonts, for example fonts-noto-core and fonts-noto-cjk: text is drawn as boxes without.",
+    )
+}
+
+fn font_files(directory: &Path, depth: u32) -> usize {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 0 => font_files(&entry.path(), depth - 1),
+            Ok(_) => {
+                let ending = entry.path().extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+                usize::from(ending.is_some_and(|e| ["ttf", "otf", "ttc", "pfb", "woff2"].contains(&e.as_str())))
+            }
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+fn shared_memory() -> Finding {
+    let seen = rustix::fs::statvfs("/dev/shm")
+        .map(|data| {
+            format!("{} MB in /dev/shm, which browsers are told not to use", (data.f_blocks * data.f_frsize) >> 20)
+        })
+        .map_err(|error| format!("/dev/shm: {error}"));
+    Finding::new("shared_memory", seen, "Mount a tmpfs on /dev/shm.")
+}
+
+async fn browser(options: &Options, guard: Guard) -> Finding {
+    let run_dir = options.run_dir.join(format!("probe-{}", std::process::id()));
+    let options = Options { run_dir: run_dir.clone(), spare_contexts: 1, slots: 1, ..options.clone() };
+    let seen = match Chromium::start(options, guard).await {
+        Ok(chromium) => {
+            let version = chromium.health().version.unwrap_or_default();
+            chromium.shutdown().await;
+            Ok(version)
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    // Empty by now; one that is not is cleared by the service's next start.
+    let _ = fs::remove_dir(&run_dir);
+    Finding::new("browser", seen, "The text says what stands in the way.")
+}

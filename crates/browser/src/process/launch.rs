@@ -1,0 +1,244 @@
+//! Starting one browser, and the certainty that it ends.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use command_fds::{CommandFdExt, FdMapping};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::flags;
+use super::owner::Owner;
+use crate::cdp::Client;
+
+/// The descriptors on which a browser expects its pipes.
+const COMMANDS: i32 = 3;
+const ANSWERS: i32 = 4;
+
+/// What a pipe holds: a picture then arrives in a few pieces instead of dozens. The kernel's limit for users.
+const PIPE_BYTES: usize = 1 << 20;
+
+/// Lines of the browser's own messages that are kept to explain a death.
+const STDERR_LINES: usize = 20;
+const STDERR_LINE_BYTES: usize = 400;
+
+/// How long a browser may take to end by itself.
+const CLOSE_LIMIT: Duration = Duration::from_secs(3);
+
+/// How to start a browser.
+pub(crate) struct Launch<'a> {
+    /// The program.
+    pub(crate) executable: &'a Path,
+    /// The browser's own directory, which does not exist yet.
+    pub(crate) directory: PathBuf,
+    /// Whose it is.
+    pub(crate) owner: Owner,
+    /// The port of the proxy that refuses everything.
+    pub(crate) deny_port: u16,
+}
+
+/// A running browser process. Dropping it ends the process and removes its directory; [`Process::end`] waits for that.
+pub(crate) struct Process {
+    pid: u32,
+    stderr: Arc<Mutex<VecDeque<String>>>,
+    exited: CancellationToken,
+    kill: CancellationToken,
+}
+
+impl Launch<'_> {
+    /// Starts it. Its tasks live on `tracker`.
+    ///
+    /// # Errors
+    /// When the directories, the pipes or the process cannot be made.
+    pub(crate) fn start(self, tracker: &TaskTracker) -> io::Result<(Process, Client)> {
+        let Self { executable, directory, owner, deny_port } = self;
+        make_directories(&directory, owner)?;
+        let (commands, to_browser) = make_pipe()?;
+        let (from_browser, answers) = make_pipe()?;
+        let mut command = Command::new(executable);
+        command
+            .args(flags::command_line(&directory.join("profile"), deny_port))
+            .env_clear()
+            .envs(environment(&directory))
+            .current_dir(&directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        if let Owner::Other { uid, gid } = owner {
+            // The standard library then also gives up every other group.
+            command.gid(gid).uid(uid);
+        }
+        command
+            .fd_mappings(vec![
+                FdMapping { parent_fd: commands, child_fd: COMMANDS },
+                FdMapping { parent_fd: answers, child_fd: ANSWERS },
+            ])
+            .map_err(io::Error::other)?;
+        let mut child = command.spawn()?;
+        // The command still holds the browser's ends; only without them does the pipe end with the browser.
+        drop(command);
+
+        let pid = child.id().unwrap_or_default();
+        let stderr = Arc::new(Mutex::new(VecDeque::new()));
+        if let Some(output) = child.stderr.take() {
+            tracker.spawn(keep_tail(output, stderr.clone()));
+        }
+        let (exited, kill) = (CancellationToken::new(), CancellationToken::new());
+        tracker.spawn(reap(child, directory, exited.clone(), kill.clone()));
+        let client = Client::start(
+            pipe::Sender::from_owned_fd(to_browser)?,
+            pipe::Receiver::from_owned_fd(from_browser)?,
+            tracker,
+        );
+        Ok((Process { pid, stderr, exited, kill }, client))
+    }
+}
+
+impl Process {
+    /// The process, which leads a group of the same number.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Ends with the process.
+    pub(crate) fn exited(&self) -> &CancellationToken {
+        &self.exited
+    }
+
+    /// The last lines the browser wrote.
+    pub(crate) fn last_words(&self) -> String {
+        let lines = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | ")
+    }
+
+    /// Waits until the process ended by itself, or kills it. Its directory is gone afterwards.
+    pub(crate) async fn end(&self, may_take_its_time: bool) {
+        if may_take_its_time {
+            // Whether it made it in time or not: what follows is the same.
+            let _ = tokio::time::timeout(CLOSE_LIMIT, self.exited.cancelled()).await;
+        }
+        self.kill.cancel();
+        if tokio::time::timeout(CLOSE_LIMIT, self.exited.cancelled()).await.is_err() {
+            tracing::error!(pid = self.pid, "a browser outlives its kill");
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill.cancel();
+    }
+}
+
+/// Sees to the end of a process: its whole group, its status, its directory.
+async fn reap(mut child: Child, directory: PathBuf, exited: CancellationToken, kill: CancellationToken) {
+    let pid = child.id().unwrap_or_default();
+    if kill.run_until_cancelled(child.wait()).await.is_none() {
+        kill_group(pid);
+        // A second wait only fails when the first one already has the status.
+        let _ = child.wait().await;
+    }
+    // Helpers that the browser did not take along when it died.
+    kill_group(pid);
+    if let Err(error) = tokio::fs::remove_dir_all(&directory).await
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, "a browser's directory cannot be removed");
+    }
+    exited.cancel();
+}
+
+fn kill_group(pid: u32) {
+    if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // No such group is what we want.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// The browser's whole environment: nothing of ours reaches it.
+fn environment(directory: &Path) -> [(&'static str, PathBuf); 8] {
+    [
+        ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
+        ("LANG", "C.UTF-8".into()),
+        ("HOME", directory.join("home")),
+        ("TMPDIR", directory.join("tmp")),
+        ("XDG_CACHE_HOME", directory.join("home/cache")),
+        ("XDG_CONFIG_HOME", directory.join("home/config")),
+        ("XDG_DATA_HOME", directory.join("home/data")),
+        ("XDG_RUNTIME_DIR", directory.join("tmp")),
+    ]
+}
+
+fn make_directories(directory: &Path, owner: Owner) -> io::Result<()> {
+    for path in [directory.to_owned(), directory.join("profile"), directory.join("home"), directory.join("tmp")] {
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        if let Owner::Other { uid, gid } = owner {
+            chown(&path, Some(uid), Some(gid))?;
+        }
+    }
+    Ok(())
+}
+
+/// A pipe as (read end, write end), closed in children that are not given it.
+fn make_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    // A smaller pipe works as well, only slower.
+    let _ = rustix::pipe::fcntl_setpipe_size(&write, PIPE_BYTES);
+    Ok((read, write))
+}
+
+async fn keep_tail(output: impl AsyncRead + Unpin, tail: Arc<Mutex<VecDeque<String>>>) {
+    let mut reader = BufReader::with_capacity(STDERR_LINE_BYTES * 4, output);
+    loop {
+        // A piece of a long line counts as a line: what is held is bounded whatever the browser writes.
+        let (line, taken) = match reader.fill_buf().await {
+            Ok([]) | Err(_) => return,
+            Ok(bytes) => {
+                let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |newline| newline + 1);
+                let shown = &bytes[..end.min(STDERR_LINE_BYTES)];
+                (String::from_utf8_lossy(shown).trim().to_owned(), end)
+            }
+        };
+        reader.consume(taken);
+        if line.is_empty() {
+            continue;
+        }
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        if tail.len() == STDERR_LINES {
+            tail.pop_front();
+        }
+        tail.push_back(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_tail_of_an_endless_stream_stays_short() {
+        let tail = Arc::new(Mutex::new(VecDeque::new()));
+        let mut text = "first\n".repeat(100);
+        text.push_str(&"x".repeat(100_000));
+        text.push_str("\nlast\n");
+        keep_tail(text.as_bytes(), tail.clone()).await;
+        let tail = tail.lock().unwrap();
+        assert_eq!(tail.len(), STDERR_LINES);
+        assert_eq!(tail.back().map(String::as_str), Some("last"));
+        assert!(tail.iter().all(|line| line.len() <= STDERR_LINE_BYTES));
+    }
+}

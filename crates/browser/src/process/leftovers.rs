@@ -1,0 +1,73 @@
+//! What an earlier run that was killed left behind.
+
+use std::io;
+use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
+use super::flags::PROFILE_FLAG;
+use super::tree;
+
+/// A killed process is gone within milliseconds, unless its disk hangs.
+const DEATH_LIMIT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+
+/// Ends every process whose profile lies inside `run_dir`, and removes everything in it.
+///
+/// # Errors
+/// When the directory cannot be cleared.
+pub(crate) async fn remove_leftovers(run_dir: &Path) -> io::Result<()> {
+    for pid in tree::with_argument_inside(PROFILE_FLAG, run_dir) {
+        tracing::warn!(pid, "ending a browser that an earlier run left behind");
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            end(pid).await;
+        }
+    }
+    let mut entries = tokio::fs::read_dir(run_dir).await?;
+    while let Some(entry) = entries.next_entry().await? {
+        if entry.file_type().await?.is_dir() {
+            tokio::fs::remove_dir_all(entry.path()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Kills a process and waits until it is gone. One that is not there, or not ours, is left.
+async fn end(pid: Pid) {
+    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    if let Err(error) = kill_process(pid, Signal::KILL) {
+        tracing::warn!(%error, "a browser that was left behind cannot be ended");
+        return;
+    }
+    let wait = move || poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&DEATH_LIMIT));
+    // Its directory is removed next; a process that outlives its kill only loses its files.
+    let _ = tokio::task::spawn_blocking(wait).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[tokio::test]
+    async fn only_browsers_of_this_directory_are_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let (ours, other) = (directory.path().join("ours"), directory.path().join("other"));
+        std::fs::create_dir_all(ours.join("browser-1/profile")).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        let start = |profile: &Path| {
+            let flag = format!("{PROFILE_FLAG}{}", profile.display());
+            Command::new("sh").args(["-c", "read line", "sh", &flag]).stdin(Stdio::piped()).spawn().unwrap()
+        };
+        let mut left_behind = start(&ours.join("browser-1/profile"));
+        let mut neighbour = start(&other);
+
+        remove_leftovers(&ours).await.unwrap();
+
+        assert!(!left_behind.wait().unwrap().success());
+        assert_eq!(std::fs::read_dir(&ours).unwrap().count(), 0);
+        assert!(neighbour.try_wait().unwrap().is_none(), "a neighbour was ended");
+        neighbour.kill().unwrap();
+        neighbour.wait().unwrap();
+    }
+}

@@ -1,0 +1,137 @@
+//! Who the browser runs as: never root.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The user a service that is root runs its browsers as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BrowserUser {
+    /// By name, looked up in `/etc/passwd`.
+    Named(String),
+    /// By numbers.
+    Ids {
+        /// The user.
+        uid: u32,
+        /// The only group.
+        gid: u32,
+    },
+}
+
+/// Tried in this order when the service is root and no user is named.
+const FALLBACKS: [&str; 2] = ["grabd", "nobody"];
+
+/// Whose a browser and its files are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The service's own user, which is not root.
+    Ourselves,
+    /// Another user, which a service that is root changes to.
+    Other { uid: u32, gid: u32 },
+}
+
+/// Why there is nobody to run a browser as.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OwnerError {
+    /// No such user.
+    #[error("the user {0} does not exist")]
+    Unknown(String),
+    /// Root was named.
+    #[error("the browser does not run as root")]
+    Root,
+    /// None named, and neither fallback exists.
+    #[error("the service runs as root, no browser user is named, and neither `grabd` nor `nobody` exists")]
+    Nobody,
+}
+
+impl Owner {
+    /// Who it is here: `user` counts only when the service is root.
+    pub(crate) fn find(user: Option<&BrowserUser>) -> Result<Self, OwnerError> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(Self::Ourselves);
+        }
+        let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        Self::among(&passwd, user)
+    }
+
+    fn among(passwd: &str, user: Option<&BrowserUser>) -> Result<Self, OwnerError> {
+        let (uid, gid) = match user {
+            Some(BrowserUser::Ids { uid, gid }) => (*uid, *gid),
+            Some(BrowserUser::Named(name)) => ids(passwd, name).ok_or_else(|| OwnerError::Unknown(name.clone()))?,
+            None => FALLBACKS.into_iter().find_map(|name| ids(passwd, name)).ok_or(OwnerError::Nobody)?,
+        };
+        match (uid, gid) {
+            (0, _) | (_, 0) => Err(OwnerError::Root),
+            (uid, gid) => Ok(Self::Other { uid, gid }),
+        }
+    }
+}
+
+fn ids(passwd: &str, name: &str) -> Option<(u32, u32)> {
+    passwd.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(name)).then_some(())?;
+        let (_password, uid, gid) = (fields.next()?, fields.next()?, fields.next()?);
+        Some((uid.parse().ok()?, gid.parse().ok()?))
+    })
+}
+
+/// Can the owner reach a directory? The first one in the way otherwise.
+pub(crate) fn can_enter(owner: Owner, directory: &Path) -> Result<(), PathBuf> {
+    let Owner::Other { uid, gid } = owner else { return Ok(()) };
+    let barred = |path: &&Path| {
+        fs::metadata(path).is_ok_and(|data| {
+            let bit = match (data.uid() == uid, data.gid() == gid) {
+                (true, _) => 0o100,
+                (false, true) => 0o010,
+                (false, false) => 0o001,
+            };
+            data.permissions().mode() & bit == 0
+        })
+    };
+    match directory.ancestors().filter(barred).last() {
+        Some(path) => Err(path.to_owned()),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\ntoor:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n";
+
+    #[test]
+    fn a_browser_never_runs_as_root() {
+        let named = |name: &str| BrowserUser::Named(name.into());
+        let with_grabd = format!("{PASSWD}grabd:x:200:201::/:/bin/false\n");
+        let nobody = Owner::Other { uid: 65534, gid: 65534 };
+        for (passwd, user, owner) in [
+            (PASSWD, None, Ok(nobody)),
+            (&with_grabd, None, Ok(Owner::Other { uid: 200, gid: 201 })),
+            (&with_grabd, Some(named("nobody")), Ok(nobody)),
+            (PASSWD, Some(BrowserUser::Ids { uid: 7, gid: 8 }), Ok(Owner::Other { uid: 7, gid: 8 })),
+            (PASSWD, Some(named("grabd")), Err(OwnerError::Unknown("grabd".into()))),
+            (PASSWD, Some(named("toor")), Err(OwnerError::Root)),
+            (PASSWD, Some(BrowserUser::Ids { uid: 0, gid: 8 }), Err(OwnerError::Root)),
+            (PASSWD, Some(BrowserUser::Ids { uid: 8, gid: 0 }), Err(OwnerError::Root)),
+            ("", None, Err(OwnerError::Nobody)),
+        ] {
+            assert_eq!(Owner::among(passwd, user.as_ref()), owner, "{user:?}");
+        }
+    }
+
+    #[test]
+    fn a_closed_directory_on_the_way_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let inside = directory.path().join("inside");
+        fs::create_dir(&inside).unwrap();
+        let stranger = Owner::Other { uid: 60_001, gid: 60_001 };
+        fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o711)).unwrap();
+        fs::set_permissions(&inside, PermissionsExt::from_mode(0o711)).unwrap();
+        assert_eq!(can_enter(stranger, &inside), Ok(()));
+        fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o700)).unwrap();
+        assert_eq!(can_enter(stranger, &inside), Err(directory.path().to_owned()));
+        assert_eq!(can_enter(Owner::Ourselves, &inside), Ok(()));
+    }
+}

@@ -1,0 +1,279 @@
+//! What a grab asks of the supervisor: a tab, and an honest word about how it ended.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use grabd_domain::grabs::{Failure, FailureReason};
+use grabd_domain::render::{RenderError, RenderTask};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::browser::{Browser, Wear, Why};
+use super::lease::Lease;
+use super::start::StartError;
+use crate::Options;
+use crate::page::{self, Ended, Limits, Picture};
+use crate::process::{Owner, can_enter, find_executable, remove_leftovers};
+use crate::proxy::{self, Proxy};
+
+/// How the browsers are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Process ids of the running browsers: one, more while one replaces another or a grab has one of its own.
+    pub pids: Vec<u32>,
+    /// Contexts that wait for a grab.
+    pub ready_contexts: usize,
+    /// Slots that wait for a grab.
+    pub free_slots: usize,
+    /// Name and version of the browser that takes new grabs; none while it is replaced.
+    pub version: Option<String>,
+    /// How often a browser was replaced, by reason: `died`, `hung`, `stuck`, `grabs`, `age`, `memory`.
+    pub restarts: BTreeMap<&'static str, u64>,
+}
+
+impl Health {
+    /// Browsers that are running.
+    pub fn browsers(&self) -> usize {
+        self.pids.len()
+    }
+}
+
+/// What every start of a browser needs.
+pub(super) struct Setup {
+    pub(super) executable: PathBuf,
+    pub(super) owner: Owner,
+    pub(super) proxy: Proxy,
+    pub(super) tracker: TaskTracker,
+    pub(super) wear: Wear,
+    run_dir: PathBuf,
+    started: AtomicU64,
+}
+
+/// Shared by all clones of a [`Chromium`](crate::Chromium).
+pub(crate) struct Shared {
+    pub(super) setup: Setup,
+    pub(super) spare_contexts: usize,
+    pub(crate) shutdown: CancellationToken,
+    /// The browser that takes new grabs; none while it is replaced.
+    pub(super) current: watch::Sender<Option<Arc<Browser>>>,
+    pub(super) failed: watch::Sender<Option<StartError>>,
+    slots: Semaphore,
+    limits: Limits,
+    restarts: Mutex<BTreeMap<Why, u64>>,
+    running: Mutex<Vec<u32>>,
+}
+
+impl Setup {
+    /// Checks and clears the ground: program, user, directory, and nothing left of an earlier run.
+    async fn new(
+        options: &Options,
+        guard: grabd_egress::Guard,
+        shutdown: &CancellationToken,
+    ) -> Result<Self, StartError> {
+        let executable = find_executable(options.executable.as_deref(), "").ok_or(StartError::NoExecutable)?;
+        let owner = Owner::find(options.user.as_ref())?;
+        let run_dir = make_run_dir(&options.run_dir)
+            .map_err(|error| StartError::RunDir { path: options.run_dir.clone(), reason: error.to_string() })?;
+        can_enter(owner, &run_dir).map_err(StartError::Barred)?;
+        remove_leftovers(&run_dir)
+            .await
+            .map_err(|error| StartError::RunDir { path: run_dir.clone(), reason: error.to_string() })?;
+        let tracker = TaskTracker::new();
+        let proxy = Proxy::new(guard, proxy::Options::default(), tracker.clone(), shutdown.clone());
+        let wear = Wear {
+            grabs: options.recycle_after.max(1),
+            age: options.recycle_age,
+            rss_bytes: options.recycle_rss_bytes,
+        };
+        Ok(Self { executable, owner, proxy, tracker, wear, run_dir, started: AtomicU64::new(0) })
+    }
+
+    /// A directory that no browser had yet.
+    pub(super) fn next_directory(&self) -> PathBuf {
+        self.run_dir.join(format!("browser-{}", self.started.fetch_add(1, Ordering::Relaxed)))
+    }
+}
+
+impl Shared {
+    /// Prepares everything and starts the first browser.
+    pub(crate) async fn start(options: Options, guard: grabd_egress::Guard) -> Result<Arc<Self>, StartError> {
+        let shutdown = CancellationToken::new();
+        let setup = Setup::new(&options, guard, &shutdown).await?;
+        let shared = Arc::new(Self {
+            setup,
+            spare_contexts: options.spare_contexts,
+            shutdown,
+            current: watch::Sender::new(None),
+            failed: watch::Sender::new(None),
+            slots: Semaphore::new(options.slots.max(1)),
+            limits: Limits { settle_budget: options.settle_budget, full_page_max_height: options.full_page_max_height },
+            restarts: Mutex::default(),
+            running: Mutex::default(),
+        });
+        let browser = shared.start_browser(options.spare_contexts).await?;
+        shared.setup.tracker.spawn(shared.clone().keep(browser));
+        Ok(shared)
+    }
+
+    /// One attempt at a grab.
+    pub(crate) async fn render(self: &Arc<Self>, task: &RenderTask, deadline: Instant) -> Result<Picture, RenderError> {
+        let late = |what: &str| RenderError::Lost(format!("no {what} in time"));
+        let slot = timeout_at(deadline, self.slots.acquire()).await.map_err(|_| late("slot came free"))?;
+        let _slot = slot.map_err(|_| late("slot was left"))?;
+        match task.alone {
+            true => self.render_alone(task, deadline).await,
+            false => {
+                let lease = timeout_at(deadline, self.lease()).await.map_err(|_| late("browser was ready"))??;
+                self.render_in(&lease, task, deadline).await
+            }
+        }
+    }
+
+    /// In a browser of its own, whose death is then the page's own doing.
+    async fn render_alone(self: &Arc<Self>, task: &RenderTask, deadline: Instant) -> Result<Picture, RenderError> {
+        let starting = timeout_at(deadline, self.start_browser(1)).await;
+        let browser = match starting {
+            Ok(Ok(browser)) => Lonely { browser, shared: self.clone() },
+            Ok(Err(error)) => return Err(RenderError::Lost(error.to_string())),
+            Err(_) => return Err(RenderError::Lost("no browser started in time".into())),
+        };
+        let lost = || RenderError::Lost("a fresh browser was not ready in time".into());
+        let lease = timeout_at(deadline, browser.browser.lease()).await.ok().flatten().ok_or_else(lost)?;
+        match self.render_in(&lease, task, deadline).await {
+            Err(RenderError::Lost(why)) => {
+                tracing::warn!(why, "a grab in a browser of its own was lost");
+                let message = match browser.browser.client.closed().is_cancelled() {
+                    true => "The page crashed the browser.",
+                    false => "The page could not be captured.",
+                };
+                let failure = Failure::new(FailureReason::RenderFailed, message);
+                Err(RenderError::Page { facts: page::facts_of_failure(lease.tab(), &failure), failure })
+            }
+            ended => ended,
+        }
+    }
+
+    async fn render_in(&self, lease: &Lease, task: &RenderTask, deadline: Instant) -> Result<Picture, RenderError> {
+        let tab = lease.tab();
+        let failure = match timeout_at(deadline, page::capture(tab, &task.spec, self.limits, deadline)).await {
+            Ok(Ok(picture)) => return Ok(picture),
+            Ok(Err(Ended::Lost(why))) => return Err(RenderError::Lost(why)),
+            Ok(Err(Ended::Page(failure))) => failure,
+            // A page that keeps itself busy is not a browser that hangs, but only the browser can say so.
+            Err(_) if lease.browser().answers().await => Failure::new(
+                FailureReason::RenderFailed,
+                format!("The page did not finish within {} s.", task.budget.as_secs_f32().round()),
+            ),
+            Err(_) => {
+                lease.browser().give_up();
+                return Err(RenderError::Lost("the browser does not answer".into()));
+            }
+        };
+        Err(RenderError::Page { facts: page::facts_of_failure(tab, &failure), failure })
+    }
+
+    /// A tab of the current browser. A browser that dies before it lent one is no loss.
+    async fn lease(&self) -> Result<Lease, RenderError> {
+        let mut current = self.current.subscribe();
+        loop {
+            let browser = match current.wait_for(Option::is_some).await {
+                Ok(browser) => browser.clone(),
+                Err(_) => None,
+            };
+            let Some(browser) = browser else { return Err(RenderError::Lost("there is no browser".into())) };
+            if let Some(lease) = browser.lease().await {
+                return Ok(lease);
+            }
+            // The keeper takes a dead browser away; until then the same one would be found again.
+            let gone = |now: &Option<Arc<Browser>>| now.as_ref().is_none_or(|now| !Arc::ptr_eq(now, &browser));
+            if current.wait_for(gone).await.is_err() {
+                return Err(RenderError::Lost("there is no browser".into()));
+            }
+        }
+    }
+
+    /// Starts a browser and counts it as running.
+    pub(super) async fn start_browser(&self, spare: usize) -> Result<Arc<Browser>, StartError> {
+        let browser = Browser::start(&self.setup, spare).await?;
+        self.running().push(browser.pid());
+        Ok(browser)
+    }
+
+    /// Closes a browser in the background, once the tabs it lent are back when it can still work.
+    pub(super) fn retire(self: &Arc<Self>, browser: Arc<Browser>, why: Why) {
+        let shared = self.clone();
+        self.setup.tracker.spawn(async move { shared.end(&browser, why.may_finish()).await });
+    }
+
+    /// Closes a browser, after the tabs it lent are back when `may_finish`.
+    pub(super) async fn end(&self, browser: &Browser, may_finish: bool) {
+        browser.lent.close();
+        if may_finish {
+            // Every grab has its own deadline, and the service's end is everybody's.
+            self.shutdown.run_until_cancelled(browser.lent.wait()).await;
+        }
+        browser.close().await;
+        self.running().retain(|pid| *pid != browser.pid());
+    }
+
+    pub(super) fn count_restart(&self, why: Why) {
+        *self.restarts.lock().unwrap_or_else(PoisonError::into_inner).entry(why).or_default() += 1;
+    }
+
+    /// How the browsers are.
+    pub(crate) fn health(&self) -> Health {
+        let restarts = self.restarts.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.borrow();
+        Health {
+            pids: self.running().clone(),
+            ready_contexts: current.as_ref().map_or(0, |browser| browser.pool.len()),
+            free_slots: self.slots.available_permits(),
+            version: current.as_ref().map(|browser| browser.product.clone()),
+            restarts: restarts.iter().map(|(why, count)| (why.as_str(), *count)).collect(),
+        }
+    }
+
+    /// Resolves when browsers can no longer be started.
+    pub(crate) async fn failed(&self) -> StartError {
+        let mut failed = self.failed.subscribe();
+        match failed.wait_for(Option::is_some).await.map(|failed| failed.clone()) {
+            Ok(Some(error)) => error,
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Ends everything and waits for it.
+    pub(crate) async fn shut_down(&self) {
+        self.shutdown.cancel();
+        self.setup.tracker.close();
+        self.setup.tracker.wait().await;
+    }
+
+    fn running(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A browser for one grab: closed in the background, also when the grab is dropped.
+struct Lonely {
+    browser: Arc<Browser>,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Lonely {
+    fn drop(&mut self) {
+        self.shared.retire(self.browser.clone(), Why::Grabs);
+    }
+}
+
+fn make_run_dir(path: &Path) -> io::Result<PathBuf> {
+    // Others may pass, so that a browser of another user reaches its own directory, but not look.
+    std::fs::DirBuilder::new().recursive(true).mode(0o711).create(path)?;
+    path.canonicalize()
+}

@@ -1,0 +1,54 @@
+//! Why there is no browser.
+
+use std::path::PathBuf;
+
+use crate::process::OwnerError;
+
+/// Why browsers cannot be started here. The texts are for operators.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    /// No program.
+    #[error("chromium-headless-shell is not installed, or cannot be executed; install it or name its path")]
+    NoExecutable,
+    /// Nobody to run it as.
+    #[error("no user to run the browser as: {0}")]
+    NoUser(String),
+    /// The directory for browsers cannot be used.
+    #[error("the directory {path} cannot be used: {reason}")]
+    RunDir {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The browser's user cannot reach its directory.
+    #[error("the browser's user cannot enter {0}: let others pass (chmod o+x), or choose another directory")]
+    Barred(PathBuf),
+    /// The proxy in front of the browser cannot listen.
+    #[error("the egress proxy cannot listen: {0}")]
+    Proxy(String),
+    /// The program does not start, or not speak.
+    #[error("the browser does not start: {reason}{}", wrote(.last_words))]
+    Browser {
+        /// What happened.
+        reason: String,
+        /// The end of what it wrote.
+        last_words: String,
+    },
+}
+
+impl From<OwnerError> for StartError {
+    fn from(error: OwnerError) -> Self {
+        Self::NoUser(error.to_string())
+    }
+}
+
+fn wrote(text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text if text.contains("No usable sandbox") => {
+            format!("; it may not make its sandbox here (user namespaces are forbidden); it wrote: {text}")
+        }
+        text => format!("; it wrote: {text}"),
+    }
+}
