@@ -13,6 +13,7 @@ pub mod credentials;
 pub mod credits;
 pub mod faults;
 pub mod grabs;
+pub mod idempotency;
 pub mod ids;
 pub mod limits;
 pub mod pricing;

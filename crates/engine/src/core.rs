@@ -138,11 +138,7 @@ impl Core {
             return Ok(Some(Image::File(path)));
         }
         match self.store.find_placeholder(key).await? {
-            Some(spec) => {
-                let placeholder = self.placeholder.clone();
-                let drawn = tokio::task::spawn_blocking(move || placeholder.draw(&spec)).await;
-                Ok(Some(Image::Drawn(drawn.map_err(std::io::Error::other)??)))
-            }
+            Some(spec) => Ok(Some(Image::Drawn(self.placeholder.draw(&spec).await?))),
             None => Ok(None),
         }
     }
@@ -189,9 +185,6 @@ pub enum ImageError {
     /// The database.
     #[error(transparent)]
     Store(#[from] grabd_store::Error),
-    /// The drawing was cut off.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
     /// The drawing.
     #[error(transparent)]
     Placeholder(#[from] crate::placeholder::Error),
