@@ -1,0 +1,209 @@
+//! Strict JSON: one object, no member twice, not too deep, and every member's own text for those that are of no use.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Deepest nesting of objects and arrays.
+const MAX_DEPTH: usize = 32;
+
+/// Integers beyond this are not exact as floating-point numbers, which is how `1280.0` is read.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// The members of an object as they were written.
+pub(super) type Members<'a> = HashMap<String, &'a RawValue>;
+
+/// The one object that a body holds.
+///
+/// # Errors
+/// With what was seen instead, as the end of "must be a JSON object; got …".
+pub(super) fn object(body: &[u8]) -> Result<Members<'_>, String> {
+    let text =
+        std::str::from_utf8(body).map_err(|error| format!("bytes that are not UTF-8 at {}", error.valid_up_to()))?;
+    let value: &RawValue = serde_json::from_str(text).map_err(|error| malformed(&error))?;
+    if !value.get().starts_with('{') {
+        return Err(value.get().to_owned());
+    }
+    let object: Object<'_> = parse(value)?;
+    inspect(value, 1)?;
+    Ok(object.members)
+}
+
+/// A JSON string.
+pub(super) fn string(value: &RawValue) -> Option<String> {
+    serde_json::from_str(value.get()).ok()
+}
+
+/// A JSON string, or `null` for none.
+pub(super) fn nullable_string(value: &RawValue) -> Option<Option<String>> {
+    serde_json::from_str(value.get()).ok()
+}
+
+/// `true` or `false`.
+pub(super) fn boolean(value: &RawValue) -> Option<bool> {
+    serde_json::from_str(value.get()).ok()
+}
+
+/// A JSON number without a fraction, in whatever notation.
+pub(super) fn integer(value: &RawValue) -> Option<i64> {
+    let text = value.get();
+    if let Ok(integer) = text.parse() {
+        return Some(integer);
+    }
+    let number: f64 = serde_json::from_str(text).ok()?;
+    (number.fract() == 0.0 && number.abs() < EXACT).then_some(number as i64)
+}
+
+/// An object with the name of a member that it has twice, if there is one.
+struct Object<'a> {
+    members: Members<'a>,
+    twice: Option<String>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor)
+    }
+}
+
+struct ObjectVisitor;
+
+impl<'de> Visitor<'de> for ObjectVisitor {
+    type Value = Object<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut object = Object { members: Members::new(), twice: None };
+        while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
+            match object.members.entry(name) {
+                Entry::Vacant(free) => _ = free.insert(value),
+                Entry::Occupied(taken) => _ = object.twice.get_or_insert_with(|| taken.key().clone()),
+            }
+        }
+        Ok(object)
+    }
+}
+
+fn parse(value: &RawValue) -> Result<Object<'_>, String> {
+    let object: Object<'_> = serde_json::from_str(value.get()).map_err(|error| malformed(&error))?;
+    match object.twice {
+        Some(name) => Err(format!("the member {name:?} twice")),
+        None => Ok(object),
+    }
+}
+
+/// Looks into a value that is well-formed for what a tolerant reader would let pass.
+fn inspect(value: &RawValue, depth: usize) -> Result<(), String> {
+    let text = value.get();
+    let nested: Vec<&RawValue> = match text.as_bytes().first() {
+        Some(b'{' | b'[') if depth > MAX_DEPTH => return Err(format!("JSON nested deeper than {MAX_DEPTH} levels")),
+        Some(b'{') => parse(value)?.members.into_values().collect(),
+        Some(b'[') => serde_json::from_str(text).map_err(|error| malformed(&error))?,
+        _ => return Ok(()),
+    };
+    nested.into_iter().try_for_each(|value| inspect(value, depth + 1))
+}
+
+fn malformed(error: &serde_json::Error) -> String {
+    format!("malformed JSON at line {} column {}", error.line(), error.column())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> &RawValue {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn objects_are_read_and_everything_else_is_told() {
+        let nested = |levels: usize| format!("{{\"a\":{}1{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+        let deep = nested(33);
+        let very_deep = format!("{{\"a\":{}", "[".repeat(60_000));
+        let cases: [(&[u8], Result<usize, &str>); 24] = [
+            (b"{}", Ok(0)),
+            (b" \r\n\t{ \"a\" : 1 , \"b\" : [ { } ] } \n", Ok(2)),
+            (br#"{"a":{"x":1},"b":{"x":1},"c":[{"x":1},{"x":1}]}"#, Ok(3)),
+            (br#"{"a":1e400}"#, Ok(1)),
+            (b"", Err("malformed JSON at line 1 column 0")),
+            (b"{", Err("malformed JSON at line 1 column 1")),
+            (b"{\"url\"", Err("malformed JSON at line 1 column 6")),
+            (b"{\n  'url': 1}", Err("malformed JSON at line 2 column 3")),
+            (br#"{"a":1,}"#, Err("malformed JSON at line 1 column 8")),
+            (br#"{"a":01}"#, Err("malformed JSON at line 1 column 7")),
+            (br#"{"a":NaN}"#, Err("malformed JSON at line 1 column 6")),
+            (b"{\"a\":\"\n\"}", Err("malformed JSON at line 1 column 6")),
+            (br#"{"\ud800":1}"#, Err("malformed JSON at line 1 column 9")),
+            (b"{} {}", Err("malformed JSON at line 1 column 4")),
+            (b"{}x", Err("malformed JSON at line 1 column 3")),
+            (b"\xef\xbb\xbf{}", Err("malformed JSON at line 1 column 1")),
+            (b"{\"a\":\"\xff\"}", Err("bytes that are not UTF-8 at 6")),
+            (b"[1, 2]", Err("[1, 2]")),
+            (b" \"{}\" ", Err("\"{}\"")),
+            (b"null", Err("null")),
+            (br#"{"a":1,"b":2,"a":1}"#, Err("the member \"a\" twice")),
+            (br#"{"x":[{"y":{"a":1,"\u0061":1}}]}"#, Err("the member \"a\" twice")),
+            (deep.as_bytes(), Err("JSON nested deeper than 32 levels")),
+            (very_deep.as_bytes(), Err("malformed JSON at line 1 column 60005")),
+        ];
+        for (body, expected) in cases {
+            let seen = object(body).map(|members| members.len());
+            assert_eq!(seen, expected.map_err(str::to_owned), "{}", String::from_utf8_lossy(body));
+        }
+        assert!(object(nested(32).as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_whole_body_of_nesting_costs_little() {
+        let levels = 30_000;
+        let body = format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+        assert_eq!(object(body.as_bytes()).err().as_deref(), Some("JSON nested deeper than 32 levels"));
+        let wide = format!("{{{}\"z\":1}}", (0..6000).map(|n| format!("\"{n}\":[],")).collect::<String>());
+        assert_eq!(object(wide.as_bytes()).map(|members| members.len()), Ok(6001));
+    }
+
+    #[test]
+    fn integers_are_numbers_without_a_fraction() {
+        for (text, expected) in [
+            ("1280", Some(1280)),
+            ("1280.0", Some(1280)),
+            ("1.28e3", Some(1280)),
+            ("128E1", Some(1280)),
+            ("-0", Some(0)),
+            ("-0.0", Some(0)),
+            ("-5", Some(-5)),
+            ("9223372036854775807", Some(i64::MAX)),
+            ("9223372036854775808", None),
+            ("1e400", None),
+            ("1e300", None),
+            ("1.5", None),
+            ("1e-1", None),
+            ("\"1280\"", None),
+            ("\"abc\"", None),
+            ("null", None),
+            ("true", None),
+            ("[1]", None),
+        ] {
+            assert_eq!(integer(raw(text)), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_types_are_taken_at_their_word() {
+        assert_eq!(string(raw(r#""a\u00e9\n""#)), Some("aé\n".to_owned()));
+        assert_eq!(nullable_string(raw("null")), Some(None));
+        assert_eq!(nullable_string(raw("\"#a\"")), Some(Some("#a".to_owned())));
+        assert_eq!((boolean(raw("true")), boolean(raw("false"))), (Some(true), Some(false)));
+        for wrong in ["1", "[]", "{}", "\"\\ud800\""] {
+            assert_eq!((string(raw(wrong)), nullable_string(raw(wrong)), boolean(raw(wrong))), (None, None, None));
+        }
+        assert_eq!((string(raw("null")), boolean(raw("null")), boolean(raw("\"yes\""))), (None, None, None));
+    }
+}

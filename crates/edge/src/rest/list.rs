@@ -1,0 +1,71 @@
+//! `GET /v1/grabs`.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use grabd_proto::v1::grab_service_client::GrabServiceClient;
+use grabd_proto::v1::{GrabStatus, ListGrabsRequest};
+use http::header::LINK;
+use http::{HeaderValue, StatusCode};
+use url::form_urlencoded;
+
+use super::error::Failure;
+use super::query::Query;
+use super::{Edge, call, headers, wire};
+
+/// The caller's grabs, newest first.
+pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Result<Response, Failure> {
+    let (parts, _) = request.into_parts();
+    let query = Query::of(&parts.uri);
+    let mut unparsed = Vec::new();
+    let limit = query.parsed("limit", &mut unparsed, |text| text.parse().ok());
+    let status = query.parsed("status", &mut unparsed, wire::parse_status);
+    let starting_after = query.once("starting_after", &mut unparsed).map(str::to_owned);
+    let ending_before = query.once("ending_before", &mut unparsed).map(str::to_owned);
+    let backwards = ending_before.is_some();
+    let message =
+        ListGrabsRequest { limit, status: status.unwrap_or_default().into(), starting_after, ending_before, unparsed };
+
+    let mut core = GrabServiceClient::new(edge.transport.clone());
+    let sent = call::request(&parts.headers, message, call::PROMPT);
+    let answer = call::answer(&parts.headers, call::PROMPT, core.list_grabs(sent)).await?;
+    let grabs = &answer.message.grabs;
+    let data = grabs
+        .iter()
+        .map(wire::grab)
+        .collect::<Option<Vec<_>>>()
+        .ok_or_else(|| Failure::internal("the core listed an incomplete grab", call::request_id(&parts.headers)))?;
+    let page = wire::GrabList { data, has_more: answer.message.has_more };
+    let mut response = headers::json(StatusCode::OK, headers::PRIVATE, &page, &answer.metadata);
+    if page.has_more {
+        let link = match backwards {
+            false => grabs.last().map(|oldest| link(&edge.origin, limit, status, "starting_after", &oldest.id, "next")),
+            true => grabs.first().map(|newest| link(&edge.origin, limit, status, "ending_before", &newest.id, "prev")),
+        };
+        if let Some(link) = link.and_then(|link| HeaderValue::from_str(&link).ok()) {
+            response.headers_mut().insert(LINK, link);
+        }
+    }
+    Ok(response)
+}
+
+/// The page that follows in the direction that was asked for, with the parameters that were asked for.
+fn link(
+    origin: &str,
+    limit: Option<i64>,
+    status: Option<GrabStatus>,
+    cursor: &str,
+    id: &str,
+    relation: &str,
+) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    if let Some(limit) = limit {
+        query.append_pair("limit", &limit.to_string());
+    }
+    if let Some(status) = status.and_then(wire::status_word) {
+        query.append_pair("status", status);
+    }
+    query.append_pair(cursor, id);
+    format!("<{origin}/v1/grabs?{}>; rel=\"{relation}\"", query.finish())
+}

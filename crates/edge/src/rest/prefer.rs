@@ -1,0 +1,129 @@
+//! The `Prefer` header (RFC 7240): a list of preferences over several lines. What is malformed or unknown is ignored, and
+//! the first instance of a preference is the one that counts.
+
+use http::{HeaderMap, HeaderName};
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+
+/// The preferences we know.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Prefer {
+    /// Answer at once and work later.
+    pub(super) respond_async: bool,
+    /// Answer later, when there is something to tell, within so many seconds.
+    pub(super) wait_s: Option<u64>,
+}
+
+impl Prefer {
+    /// What a request prefers.
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let mut prefer = Self::default();
+        let mut waits = Vec::new();
+        for line in headers.get_all(PREFER) {
+            for preference in split(line.to_str().unwrap_or_default(), ',') {
+                let Some((name, value)) = preference_of(preference) else { continue };
+                match name.to_ascii_lowercase().as_str() {
+                    "respond-async" => prefer.respond_async |= value.is_empty(),
+                    "wait" => waits.push(value),
+                    _ => {}
+                }
+            }
+        }
+        let digits = |value: &String| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        prefer.wait_s = waits.first().filter(|value| digits(value)).map(|value| value.parse().unwrap_or(u64::MAX));
+        prefer
+    }
+}
+
+/// Name and value of a preference without its parameters, none of which we know.
+fn preference_of(text: &str) -> Option<(&str, String)> {
+    let preference = split(text, ';').next()?;
+    let (name, value) = match preference.split_once('=') {
+        Some((name, value)) => (name.trim(), word(value.trim())?),
+        None => (preference.trim(), String::new()),
+    };
+    is_token(name).then_some((name, value))
+}
+
+/// A token, or the content of a quoted string.
+fn word(text: &str) -> Option<String> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        return is_token(text).then(|| text.to_owned());
+    };
+    let mut content = String::new();
+    let mut characters = quoted.chars();
+    loop {
+        match characters.next()? {
+            '"' => return characters.next().is_none().then_some(content),
+            '\\' => content.push(characters.next()?),
+            character => content.push(character),
+        }
+    }
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+/// Splits at a separator that stands outside of quoted strings.
+fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut quoted, mut escaped) = (false, false);
+    text.split(move |character| {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            _ => return character == separator && !quoted,
+        }
+        false
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn preferences_are_read_as_the_standard_says() {
+        let cases: [(&[&str], bool, Option<u64>); 27] = [
+            (&[], false, None),
+            (&["respond-async"], true, None),
+            (&["Respond-Async"], true, None),
+            (&["respond-async, wait=10"], true, Some(10)),
+            (&["wait=10, respond-async"], true, Some(10)),
+            (&["wait=10", "respond-async"], true, Some(10)),
+            (&["handling=lenient; x=\"a, b\", respond-async"], true, None),
+            (&["respond-async; foo=\"some value\""], true, None),
+            (&["respond-async;"], true, None),
+            (&["respond-async=\"\""], true, None),
+            (&[" ,, respond-async ,"], true, None),
+            (&["foo; respond-async"], false, None),
+            (&["foo=\"respond-async\""], false, None),
+            (&["foo=\", respond-async, \""], false, None),
+            (&["foo=\"\\\", respond-async, \""], false, None),
+            (&["foo=\"unclosed, respond-async"], false, None),
+            (&["respond-async=false"], false, None),
+            (&["respond async"], false, None),
+            (&["respond-asynchronously"], false, None),
+            (&["foo=bar=baz, respond-async"], true, None),
+            (&["wait=5, wait=20"], false, Some(5)),
+            (&["wait=x, wait=20"], false, None),
+            (&["Wait = \"7\""], false, Some(7)),
+            (&["wait=7; x"], false, Some(7)),
+            (&["wait"], false, None),
+            (&["wait=-1"], false, None),
+            (&["wait=99999999999999999999"], false, Some(u64::MAX)),
+        ];
+        for (lines, respond_async, wait_s) in cases {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(PREFER, HeaderValue::from_static(line));
+            }
+            assert_eq!(Prefer::of(&headers), Prefer { respond_async, wait_s }, "{lines:?}");
+        }
+        let opaque = HeaderMap::from_iter([(PREFER, HeaderValue::from_bytes(b"respond-async\xff").unwrap())]);
+        assert_eq!(Prefer::of(&opaque), Prefer::default());
+    }
+}

@@ -1,0 +1,318 @@
+//! What answers look like in JSON: the contract's members in the contract's order, then our own.
+
+use std::fmt;
+
+use grabd_proto::v1;
+use prost_types::value::Kind;
+use prost_types::{Struct, Timestamp, Value};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use time::OffsetDateTime;
+
+/// A grab.
+#[derive(Debug, Serialize)]
+pub(super) struct Grab<'a> {
+    id: &'a str,
+    status: &'static str,
+    created_at: Moment,
+    target_url: &'a str,
+    image_url: Option<&'a str>,
+    width: i32,
+    height: i32,
+    format: Option<&'static str>,
+    bytes: Option<i64>,
+    execution_ms: Option<i32>,
+    error_message: Option<&'a str>,
+    final_url: Option<&'a str>,
+    http_status: Option<i32>,
+    settled_by: Option<&'static str>,
+    blocked_requests: Option<i32>,
+    image_width: Option<i32>,
+    image_height: Option<i32>,
+    truncated: Option<bool>,
+}
+
+/// A page of grabs.
+#[derive(Debug, Serialize)]
+pub(super) struct GrabList<'a> {
+    pub(super) data: Vec<Grab<'a>>,
+    pub(super) has_more: bool,
+}
+
+/// Balance and usage.
+#[derive(Debug, Serialize)]
+pub(super) struct Usage<'a> {
+    credits: Credits,
+    plan: Plan<'a>,
+    usage: Counts,
+    environment: &'static str,
+    top_up: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct Credits {
+    subscription: i64,
+    prepaid: i64,
+    total: i64,
+    held: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct Plan<'a> {
+    name: &'a str,
+    status: &'a str,
+    expires_at: Option<Moment>,
+}
+
+#[derive(Debug, Serialize)]
+struct Counts {
+    grabs_last_30d: i64,
+    live_grabs_last_30d: i64,
+}
+
+/// A grab as the contract shows it; none when the core left out what the contract requires.
+pub(super) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
+    let v1::Grab {
+        id,
+        status: _,
+        created_at,
+        target_url,
+        image_url,
+        width,
+        height,
+        format: _,
+        bytes,
+        execution_ms,
+        error_message,
+        // Told as the code of the envelope when the create answers with it.
+        failure_reason: _,
+        final_url,
+        http_status,
+        settled_by: _,
+        blocked_requests,
+        image_width,
+        image_height,
+        truncated,
+        // Told as the entity tag.
+        revision: _,
+        // The caller's own key says so.
+        live: _,
+    } = grab;
+    Some(Grab {
+        id,
+        status: status_word(grab.status())?,
+        created_at: Moment::of(created_at.as_ref()?)?,
+        target_url,
+        image_url: image_url.as_deref(),
+        width: *width,
+        height: *height,
+        format: format_word(grab.format()),
+        bytes: *bytes,
+        execution_ms: *execution_ms,
+        error_message: error_message.as_deref(),
+        final_url: final_url.as_deref(),
+        http_status: *http_status,
+        settled_by: settled_by_word(grab.settled_by()),
+        blocked_requests: *blocked_requests,
+        image_width: *image_width,
+        image_height: *image_height,
+        truncated: *truncated,
+    })
+}
+
+/// Balance and usage as the contract shows them; none when the core left out what the contract requires.
+pub(super) fn usage(usage: &v1::GetUsageResponse) -> Option<Usage<'_>> {
+    let v1::GetUsageResponse { credits, plan, grabs_last_30d, live_grabs_last_30d, live, top_up } = usage;
+    let v1::Credits { subscription, prepaid, total, held } = *credits.as_ref()?;
+    let v1::Plan { name, status, expires_at } = plan.as_ref()?;
+    Some(Usage {
+        credits: Credits { subscription, prepaid, total, held },
+        plan: Plan { name, status, expires_at: expires_at.as_ref().and_then(Moment::of) },
+        usage: Counts { grabs_last_30d: *grabs_last_30d, live_grabs_last_30d: *live_grabs_last_30d },
+        environment: if *live { "live" } else { "test" },
+        top_up,
+    })
+}
+
+/// The status behind one of the contract's words.
+pub(super) fn parse_status(word: &str) -> Option<v1::GrabStatus> {
+    [v1::GrabStatus::Pending, v1::GrabStatus::Processing, v1::GrabStatus::Done, v1::GrabStatus::Failed]
+        .into_iter()
+        .find(|status| status_word(*status) == Some(word))
+}
+
+/// The format behind one of the contract's words.
+pub(super) fn parse_format(word: &str) -> Option<v1::ImageFormat> {
+    [v1::ImageFormat::Png, v1::ImageFormat::Jpeg, v1::ImageFormat::Webp]
+        .into_iter()
+        .find(|format| format_word(*format) == Some(word))
+}
+
+/// The contract's word for a status.
+pub(super) fn status_word(status: v1::GrabStatus) -> Option<&'static str> {
+    match status {
+        v1::GrabStatus::Unspecified => None,
+        v1::GrabStatus::Pending => Some("pending"),
+        v1::GrabStatus::Processing => Some("processing"),
+        v1::GrabStatus::Done => Some("done"),
+        v1::GrabStatus::Failed => Some("failed"),
+    }
+}
+
+fn format_word(format: v1::ImageFormat) -> Option<&'static str> {
+    match format {
+        v1::ImageFormat::Unspecified => None,
+        v1::ImageFormat::Png => Some("png"),
+        v1::ImageFormat::Jpeg => Some("jpeg"),
+        v1::ImageFormat::Webp => Some("webp"),
+    }
+}
+
+fn settled_by_word(settled_by: v1::SettledBy) -> Option<&'static str> {
+    match settled_by {
+        v1::SettledBy::Unspecified => None,
+        v1::SettledBy::Quiet => Some("quiet"),
+        v1::SettledBy::Deadline => Some("deadline"),
+    }
+}
+
+/// RFC 3339 in UTC with three fractional digits.
+#[derive(Clone, Copy, Debug)]
+struct Moment(OffsetDateTime);
+
+impl Moment {
+    fn of(timestamp: &Timestamp) -> Option<Self> {
+        let nanosecond = u32::try_from(timestamp.nanos).ok()?;
+        let at = OffsetDateTime::from_unix_timestamp(timestamp.seconds).ok()?;
+        at.replace_nanosecond(nanosecond).ok().map(Self)
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = self.0.to_calendar_date();
+        let (hour, minute, second, milli) = self.0.time().as_hms_milli();
+        let month = u8::from(month);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The pricing packet: the contract's three members first, every other object sorted by name.
+#[derive(Debug)]
+pub(super) struct Packet<'a>(pub(super) &'a Struct);
+
+const PACKET_ORDER: [&str; 3] = ["pricing", "comparison", "links"];
+
+impl Serialize for Packet<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = &self.0.fields;
+        let first = PACKET_ORDER.iter().filter_map(|name| fields.get_key_value(*name));
+        let others = fields.iter().filter(|(name, _)| !PACKET_ORDER.contains(&name.as_str()));
+        serializer.collect_map(first.chain(others).map(|(name, value)| (name, Json(value))))
+    }
+}
+
+struct Json<'a>(&'a Value);
+
+impl Serialize for Json<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0.kind {
+            None | Some(Kind::NullValue(_)) => serializer.serialize_unit(),
+            Some(Kind::BoolValue(value)) => serializer.serialize_bool(*value),
+            Some(Kind::NumberValue(value)) => number(*value, serializer),
+            Some(Kind::StringValue(value)) => serializer.serialize_str(value),
+            Some(Kind::ListValue(list)) => serializer.collect_seq(list.values.iter().map(Json)),
+            Some(Kind::StructValue(object)) => {
+                let mut map = serializer.serialize_map(Some(object.fields.len()))?;
+                for (name, value) in &object.fields {
+                    map.serialize_entry(name, &Json(value))?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+/// `google.protobuf.Struct` knows only floating-point numbers; whole ones are written as the integers they were.
+fn number<S: Serializer>(value: f64, serializer: S) -> Result<S::Ok, S::Error> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        return serializer.serialize_i64(value as i64);
+    }
+    serializer.serialize_f64(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn struct_of(fields: &[(&str, Kind)]) -> Struct {
+        let fields = fields.iter().map(|(name, kind)| ((*name).to_owned(), Value { kind: Some(kind.clone()) }));
+        Struct { fields: fields.collect() }
+    }
+
+    #[test]
+    fn moments_have_three_digits() {
+        for (seconds, nanos, expected) in [
+            (1_795_206_774, 120_000_000, Some("2026-11-20T20:32:54.120Z")),
+            (1_795_206_774, 0, Some("2026-11-20T20:32:54.000Z")),
+            (0, 999_999_999, Some("1970-01-01T00:00:00.999Z")),
+            (0, -1, None),
+            (i64::MAX, 0, None),
+        ] {
+            let moment = Moment::of(&Timestamp { seconds, nanos });
+            assert_eq!(moment.map(|moment| moment.to_string()).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn a_grab_without_what_the_contract_requires_is_none() {
+        let whole = v1::Grab {
+            status: v1::GrabStatus::Done.into(),
+            created_at: Some(Timestamp::default()),
+            ..v1::Grab::default()
+        };
+        assert!(grab(&whole).is_some());
+        assert!(grab(&v1::Grab { created_at: None, ..whole.clone() }).is_none());
+        assert!(grab(&v1::Grab { status: 0, ..whole }).is_none());
+        assert!(usage(&v1::GetUsageResponse::default()).is_none());
+    }
+
+    #[test]
+    fn words_are_one_to_one() {
+        for word in ["pending", "processing", "done", "failed"] {
+            assert_eq!(status_word(parse_status(word).unwrap()), Some(word));
+        }
+        for word in ["png", "jpeg", "webp"] {
+            assert_eq!(format_word(parse_format(word).unwrap()), Some(word));
+        }
+        for word in ["", "Done", "queued", "gif", "PNG"] {
+            assert_eq!((parse_status(word), parse_format(word)), (None, None), "{word}");
+        }
+    }
+
+    #[test]
+    fn packets_are_ordered_and_their_whole_numbers_are_integers() {
+        let list = prost_types::ListValue {
+            values: [2.0, 0.002, -3.0, 1e300].map(|number| Value { kind: Some(Kind::NumberValue(number)) }).to_vec(),
+        };
+        let inner = struct_of(&[("b", Kind::BoolValue(true)), ("a", Kind::NullValue(0)), ("c", Kind::ListValue(list))]);
+        let packet = struct_of(&[
+            ("links", Kind::StringValue("l".to_owned())),
+            ("zone", Kind::NumberValue(25_000.0)),
+            ("comparison", Kind::NumberValue(f64::NAN)),
+            ("a", Kind::BoolValue(false)),
+            ("pricing", Kind::StructValue(inner)),
+        ]);
+        assert_eq!(
+            serde_json::to_string(&Packet(&packet)).unwrap(),
+            r#"{"pricing":{"a":null,"b":true,"c":[2,0.002,-3,1e+300]},"comparison":null,"links":"l","a":false,"zone":25000}"#
+        );
+    }
+}

@@ -1,0 +1,11 @@
+//! The REST face over a scripted core: a real tonic service that says what a test tells it and keeps what it was asked.
+
+mod create;
+mod errors;
+mod events;
+mod fetch;
+mod frame;
+mod limits;
+mod list;
+mod public;
+mod support;
