@@ -11,30 +11,28 @@ struct Finding {
     name: &'static str,
     ok: bool,
     detail: String,
-    remedy: String,
+    remedy: &'static str,
 }
 
 impl Finding {
-    fn of(name: &'static str, result: Result<String, String>, remedy: &str) -> Self {
+    fn of(name: &'static str, result: Result<String, String>, remedy: &'static str) -> Self {
         let ok = result.is_ok();
         let detail = result.unwrap_or_else(|problem| problem);
-        Self { name, ok, detail, remedy: remedy.to_owned() }
+        Self { name, ok, detail, remedy }
     }
 }
 
 /// Prints every finding; `true` when the service can run.
 pub async fn run(config: &Config) -> bool {
-    let mut findings: Vec<Finding> = grabd_browser::probe(&wiring::browser_options(config))
-        .await
-        .into_iter()
-        .map(|grabd_browser::Finding { name, ok, detail, remedy }| Finding { name, ok, detail, remedy })
-        .collect();
+    let mut findings = browser(config).await;
     findings.push(data_dir(config));
     findings.push(database(config).await);
     findings.push(pricing(config));
     findings.push(egress(config).await);
-    findings.push(listen("HTTP port", config.http.listen, "GRABD_HTTP__LISTEN").await);
-    findings.push(listen("gRPC port", config.grpc.listen, "GRABD_GRPC__LISTEN").await);
+    findings
+        .push(listen("HTTP port", config.http.listen, "Set GRABD_HTTP__LISTEN to an address of this machine").await);
+    findings
+        .push(listen("gRPC port", config.grpc.listen, "Set GRABD_GRPC__LISTEN to an address of this machine").await);
 
     for Finding { name, ok, detail, remedy } in &findings {
         let mark = if *ok { "ok  " } else { "FAIL" };
@@ -46,6 +44,18 @@ pub async fn run(config: &Config) -> bool {
     findings.iter().all(|finding| finding.ok)
 }
 
+async fn browser(config: &Config) -> Vec<Finding> {
+    match wiring::guard(config) {
+        Ok(guard) => grabd_browser::probe(&wiring::browser_options(config), guard)
+            .await
+            .into_iter()
+            .map(|grabd_browser::Finding { name, ok, detail, remedy }| Finding { name, ok, detail, remedy })
+            .collect(),
+        // The egress line says what is wrong.
+        Err(_) => Vec::new(),
+    }
+}
+
 fn data_dir(config: &Config) -> Finding {
     let dir = &config.data_dir;
     let try_it = || -> std::io::Result<()> {
@@ -54,7 +64,8 @@ fn data_dir(config: &Config) -> Finding {
         std::fs::write(&probe, b"x")?;
         std::fs::remove_file(probe)
     };
-    let result = try_it().map(|()| format!("{} is writable", dir.display())).map_err(|e| format!("{}: {e}", dir.display()));
+    let result =
+        try_it().map(|()| format!("{} is writable", dir.display())).map_err(|e| format!("{}: {e}", dir.display()));
     Finding::of("data dir", result, "Set GRABD_DATA_DIR to a directory that this user may write")
 }
 
@@ -65,7 +76,9 @@ async fn database(config: &Config) -> Finding {
             store.close().await;
             match current {
                 Ok(true) => Ok(format!("{} answers, its schema is current", wiring::describe_database(config))),
-                Ok(false) => Ok(format!("{} answers; `serve` brings its schema up to date", wiring::describe_database(config))),
+                Ok(false) => {
+                    Ok(format!("{} answers; `serve` brings its schema up to date", wiring::describe_database(config)))
+                }
                 Err(error) => Err(error.to_string()),
             }
         }
@@ -75,7 +88,8 @@ async fn database(config: &Config) -> Finding {
 }
 
 fn pricing(config: &Config) -> Finding {
-    let result = wiring::pricing(config).map(|_| "the packet is valid".to_owned()).map_err(|error| format!("{error:#}"));
+    let result =
+        wiring::pricing(config).map(|_| "the packet is valid".to_owned()).map_err(|error| format!("{error:#}"));
     Finding::of("pricing", result, "Correct the file, or leave GRABD_PRICING__FILE empty for the embedded packet")
 }
 
@@ -91,11 +105,13 @@ async fn egress(config: &Config) -> Finding {
         let mut detail = "private addresses are refused".to_owned();
         match guard.resolve(&TargetHost::Name("example.com".to_owned())).await {
             Ok(_) => detail.push_str(", names resolve"),
-            Err(_) => detail.push_str("; names do not resolve (see GRABD_EGRESS__DNS), so only literals can be captured"),
+            Err(_) => {
+                detail.push_str("; names do not resolve (see GRABD_EGRESS__DNS), so only literals can be captured")
+            }
         }
         if !config.egress.allow_cidrs.is_empty() {
             let allowed: Vec<String> = config.egress.allow_cidrs.iter().map(ToString::to_string).collect();
-            detail.push_str(&format!("; ATTENTION: {} may be reached by configuration", allowed.join(", ")));
+            detail += &format!("; ATTENTION: {} may be reached by configuration", allowed.join(", "));
         }
         Ok(detail)
     }
@@ -103,11 +119,13 @@ async fn egress(config: &Config) -> Finding {
     Finding::of("egress", result, "Remove that address from GRABD_EGRESS__ALLOW_CIDRS")
 }
 
-async fn listen(name: &'static str, address: SocketAddr, setting: &str) -> Finding {
+async fn listen(name: &'static str, address: SocketAddr, remedy: &'static str) -> Finding {
     let result = match tokio::net::TcpListener::bind(address).await {
         Ok(_) => Ok(format!("{address} is free")),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Ok(format!("{address} is in use (a running grabd?)")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            Ok(format!("{address} is in use (a running grabd?)"))
+        }
         Err(error) => Err(format!("{address}: {error}")),
     };
-    Finding::of(name, result, &format!("Set {setting} to an address of this machine"))
+    Finding::of(name, result, remedy)
 }

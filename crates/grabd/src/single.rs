@@ -15,14 +15,15 @@ pub(crate) fn take(data_dir: &Path) -> anyhow::Result<Hold> {
     std::fs::create_dir_all(data_dir)
         .with_context(|| format!("the data directory {} cannot be made; set GRABD_DATA_DIR", data_dir.display()))?;
     let path = data_dir.join("lock");
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .with_context(|| format!("{} cannot be written; does the directory belong to another user?", path.display()))?;
+    let file =
+        OpenOptions::new().create(true).truncate(false).write(true).open(&path).with_context(|| {
+            format!("{} cannot be written; does the directory belong to another user?", path.display())
+        })?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        bail!("another grabd serves {} already; stop it or set GRABD_DATA_DIR to another directory", data_dir.display());
+        bail!(
+            "another grabd serves {} already; stop it or set GRABD_DATA_DIR to another directory",
+            data_dir.display()
+        );
     }
     Ok(Hold(file))
 }

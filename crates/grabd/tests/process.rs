@@ -1,4 +1,5 @@
 //! The binary as an operator meets it: started, used, administered beside its running self, and stopped.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it stands")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -88,13 +89,8 @@ struct Serving {
 
 impl Serving {
     fn start(dir: &Path, args: &[&str]) -> Self {
-        let mut child = grabd(dir)
-            .arg("serve")
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap();
+        let mut child =
+            grabd(dir).arg("serve").args(args).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
         let (tell, lines) = mpsc::channel();
         std::thread::spawn(move || {
@@ -250,7 +246,8 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
     for name in ["data dir", "database", "egress"] {
         assert!(report.lines().any(|line| line.starts_with("ok") && line.contains(name)), "{name}: {report}");
     }
-    let sick = grabd(dir.path()).env("GRABD_BROWSER__EXECUTABLE", "/nonexistent/browser").arg("doctor").output().unwrap();
+    let sick =
+        grabd(dir.path()).env("GRABD_BROWSER__EXECUTABLE", "/nonexistent/browser").arg("doctor").output().unwrap();
     let report = String::from_utf8_lossy(&sick.stdout).into_owned();
     assert!(!sick.status.success(), "{report}");
     assert!(report.lines().any(|line| line.starts_with("FAIL") && line.contains("/nonexistent/browser")), "{report}");

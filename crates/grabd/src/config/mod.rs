@@ -178,7 +178,8 @@ impl Config {
     /// Every problem that was found, each with its key and what would do.
     pub fn load(file: Option<&Path>) -> Result<Self, Problems> {
         // `GRABD_CONFIG` names the file; `GRABD_TEST_…` belongs to the tests.
-        let environment = Env::prefixed("GRABD_").filter(|key| key != "config" && !key.starts_with("test_")).split("__");
+        let environment =
+            Env::prefixed("GRABD_").filter(|key| key != "config" && !key.starts_with("test_")).split("__");
         let mut figment = Figment::from(Toml::string(DEFAULT));
         if let Some(file) = file {
             if !file.is_file() {

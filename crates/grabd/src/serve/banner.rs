@@ -25,7 +25,8 @@ pub(super) fn show(config: &Config, service: &Service, keys: &Option<Keys>) {
     println!("  health    {base}/healthz  {base}/readyz");
     println!("  database  {}", wiring::describe_database(config));
     println!("  images    {}", wiring::images_dir(config).display());
-    println!("  browser   {}, {slots} grabs at a time, {}", browser.version, browser.runs_as);
+    let version = browser.version.as_deref().unwrap_or("is starting");
+    println!("  browser   {version}, sandboxed, {slots} grabs at a time");
     match config.egress.allow_cidrs.is_empty() {
         true => println!("  egress    public addresses only"),
         false => {
@@ -46,9 +47,7 @@ pub(super) fn show(config: &Config, service: &Service, keys: &Option<Keys>) {
 
 fn curl(base: &str, key: &str, url: &str) -> String {
     let body = serde_json::json!({ "url": url });
-    format!(
-        "curl -sS {base}/v1/grabs -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{body}'"
-    )
+    format!("curl -sS {base}/v1/grabs -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{body}'")
 }
 
 /// Captures `url` as any caller would, and prints the answer and where the picture lies.
@@ -81,5 +80,8 @@ pub(super) async fn capture(config: &Config, service: &Service, keys: &Option<Ke
 
 /// Says that the end has begun.
 pub(super) fn draining(grace: Duration) {
-    println!("\nStopping: open requests are being finished, at most {} s. Once more to leave at once.", grace.as_secs());
+    println!(
+        "\nStopping: open requests are being finished, at most {} s. Once more to leave at once.",
+        grace.as_secs()
+    );
 }

@@ -31,7 +31,8 @@ pub(super) async fn keys(config: &Config, store: &Store) -> anyhow::Result<Optio
     let is_empty = store.list_teams().await.context("the teams cannot be read")?.is_empty();
     match std::fs::read_to_string(&path) {
         Ok(text) if !is_empty => {
-            let keys = serde_json::from_str(&text).with_context(|| format!("{} is damaged; remove it", path.display()))?;
+            let keys =
+                serde_json::from_str(&text).with_context(|| format!("{} is damaged; remove it", path.display()))?;
             Ok(Some(keys))
         }
         // A kept file without a team belongs to a database that is gone.

@@ -27,7 +27,7 @@ async fn ready(State(Parts { core, browser }): State<Parts>) -> Response {
     let missing: Vec<&str> = [
         ("database", core.is_ready().await),
         ("renderer", core.has_renderer()),
-        ("browser", browser.health().browsers > 0),
+        ("browser", browser.health().browsers() > 0),
     ]
     .into_iter()
     .filter_map(|(part, there)| (!there).then_some(part))

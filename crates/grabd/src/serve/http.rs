@@ -35,7 +35,11 @@ const DRAIN: Duration = Duration::from_secs(30);
 /// Accepts until `stop`, then waits for open requests.
 pub(super) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE).max_buf_size(MAX_HEADER_BYTES as usize);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_PATIENCE)
+        .max_buf_size(MAX_HEADER_BYTES as usize);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -75,7 +75,8 @@ async fn body(image: Image, range: Option<&str>) -> std::io::Result<Response> {
             Ok(match part(range, size) {
                 Part::Whole => with_length(StatusCode::OK, size, Body::from(bytes)),
                 Part::Some(range) => {
-                    let bounds = usize::try_from(*range.start()).unwrap_or(0)..=usize::try_from(*range.end()).unwrap_or(0);
+                    let bounds =
+                        usize::try_from(*range.start()).unwrap_or(0)..=usize::try_from(*range.end()).unwrap_or(0);
                     partial(&range, size, Body::from(bytes.slice(bounds)))
                 }
                 Part::None => unsatisfiable(size),
