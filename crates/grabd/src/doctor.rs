@@ -104,10 +104,8 @@ async fn egress(config: &Config) -> Finding {
         }
         let mut detail = "private addresses are refused".to_owned();
         match guard.resolve(&TargetHost::Name("example.com".to_owned())).await {
-            Ok(_) => detail.push_str(", names resolve"),
-            Err(_) => {
-                detail.push_str("; names do not resolve (see GRABD_EGRESS__DNS), so only literals can be captured")
-            }
+            Ok(_) => detail += ", names resolve",
+            Err(_) => detail += "; names do not resolve (see GRABD_EGRESS__DNS), so only literals can be captured",
         }
         if !config.egress.allow_cidrs.is_empty() {
             let allowed: Vec<String> = config.egress.allow_cidrs.iter().map(ToString::to_string).collect();
