@@ -72,6 +72,12 @@ async fn head(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     Some(String::from_utf8(bytes).unwrap())
 }
 
+/// The socket closes as soon as its task is told, which is a moment after the connections it accepted are.
+async fn nobody_listens(port: u16) {
+    let refused = async { while TcpStream::connect((ADDRESS, port)).await.is_ok() {} };
+    timeout(PATIENCE, refused).await.expect("the listener stays open");
+}
+
 async fn exactly(stream: &mut (impl AsyncRead + Unpin), bytes: usize) -> String {
     let mut read = vec![0; bytes];
     timeout(PATIENCE, stream.read_exact(&mut read)).await.expect("too little arrives").unwrap();

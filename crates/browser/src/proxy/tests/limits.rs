@@ -4,19 +4,19 @@ use super::*;
 
 #[tokio::test]
 async fn over_its_bytes_everything_of_the_grab_is_cut() {
-    let origin =
-        Origin::start(|_| Some(format!("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n{}", "x".repeat(300_000))))
-            .await;
-    let listener = proxy(Limits { bytes: 500_000, ..Limits::default() }).open().await.unwrap();
+    const LENGTH: usize = 2 << 20;
+    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n{}", "x".repeat(LENGTH));
+    let origin = Origin::start(move |_| Some(answer.clone())).await;
+    let listener = proxy(Limits { bytes: 3 << 20, ..Limits::default() }).open().await.unwrap();
     let mut idle = browser(&listener).await;
     let request = format!("GET {}/ HTTP/1.1\r\nConnection: close\r\n\r\n", origin.url());
-    assert!(exchange(&listener, &request).await.len() > 300_000);
+    assert!(exchange(&listener, &request).await.len() > LENGTH);
     assert!(!listener.over_limit());
     // The second answer does not fit, and takes the idle connection with it.
-    assert!(exchange(&listener, &request).await.len() < 300_000);
+    assert!(exchange(&listener, &request).await.len() < LENGTH);
     assert!(listener.over_limit());
     assert_eq!(rest(&mut idle).await, "");
-    assert!(TcpStream::connect((ADDRESS, listener.port())).await.is_err());
+    nobody_listens(listener.port()).await;
 }
 
 #[tokio::test]
