@@ -39,8 +39,8 @@ pub(super) fn request<T>(headers: &HeaderMap, message: T, deadline: Duration) ->
         metadata.insert(AUTHORIZATION, credential.clone());
     }
     for name in [REQUEST_ID, TRACEPARENT, TRACESTATE] {
-        if let Some(value) = headers.get(&name) {
-            metadata.insert(name, value.clone());
+        for value in headers.get_all(&name) {
+            metadata.append(&name, value.clone());
         }
     }
     let mut request = Request::from_parts(MetadataMap::from_headers(metadata), Extensions::default(), message);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use grabd_proto::reason;
 use grabd_proto::v1::{ErrorCode, Grab};
-use http::header::{CACHE_CONTROL, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Serialize;
 use tonic::Status;
@@ -43,23 +43,11 @@ impl Failure {
     /// What the core answered to the request with these headers.
     pub(super) fn of_status(status: &Status, request: &HeaderMap) -> Self {
         let code = reason::code(status);
-        let mut failure = match code {
-            ErrorCode::InternalError | ErrorCode::Unspecified => {
-                let cause = format_args!("the core answered {:?}: {}", status.code(), status.message());
-                Self::internal(cause, call::request_id(request))
-            }
-            ErrorCode::Unauthorized
-            | ErrorCode::BadRequest
-            | ErrorCode::InvalidViewport
-            | ErrorCode::SsrfDetected
-            | ErrorCode::IdempotencyMismatch
-            | ErrorCode::CreditsExhausted
-            | ErrorCode::NotFound
-            | ErrorCode::IdempotencyConflict
-            | ErrorCode::RenderBlocked
-            | ErrorCode::RateLimitExceeded
-            | ErrorCode::QueueLimitExceeded
-            | ErrorCode::RenderFailed => Self::new(code, status.message().to_owned()),
+        let mut failure = if code == ErrorCode::InternalError {
+            let cause = format_args!("the core answered {:?}: {}", status.code(), status.message());
+            Self::internal(cause, call::request_id(request))
+        } else {
+            Self::new(code, status.message().to_owned())
         };
         let metadata = status.metadata().as_ref();
         limits::copy(metadata, &mut failure.headers);
@@ -93,7 +81,6 @@ impl IntoResponse for Failure {
         let envelope = Envelope { error: Body { code, message: &message } };
         let mut response = headers::json(status, "no-store", &envelope, &HeaderMap::new());
         response.headers_mut().extend(*headers);
-        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
     }
 }

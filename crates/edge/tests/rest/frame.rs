@@ -89,6 +89,7 @@ async fn the_core_is_told_who_asks_and_nothing_else() {
             .header("x-request-id", "r-1")
             .header("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
             .header("tracestate", "vendor=1")
+            .header("tracestate", "other=2")
             .header("cookie", "session=1")
             .header("x-forwarded-for", "198.51.100.1");
         let reply = house.send(bare(request)).await;
@@ -97,7 +98,7 @@ async fn the_core_is_told_who_asks_and_nothing_else() {
         assert_eq!(metadata["authorization"], "Bearer sk_live_x");
         assert_eq!(metadata["x-request-id"], "r-1");
         assert_eq!(metadata["traceparent"], "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
-        assert_eq!(metadata["tracestate"], "vendor=1");
+        assert_eq!(metadata.get_all("tracestate").iter().collect::<Vec<_>>(), ["vendor=1", "other=2"]);
         assert_eq!(metadata["grpc-timeout"], "5000000u");
         assert!(!metadata.contains_key("cookie") && !metadata.contains_key("x-forwarded-for"));
 
