@@ -14,6 +14,7 @@ use super::settle::{self, Settled};
 use super::verdict::{self, Unreached};
 use super::watch::{Document, Gone, Navigation};
 use super::{Ended, Limits, Picture, Tab, facts, frame, shot};
+use crate::cdp::CallError;
 use crate::proxy::Attempt;
 
 /// Navigations of one page's main frame, redirects by HTTP aside. Real chains of logins and consents end within six.
@@ -145,7 +146,10 @@ impl<'a> Drive<'a> {
             client.tell(session, &metrics(viewport));
         }
         let params = NavigateParams::new(self.spec.url.as_str());
-        let navigated: Navigated = client.call_as(self.time_left(), session, params).await?;
+        let navigated: Navigated = match client.call_as(self.time_left(), session, params).await {
+            Err(CallError::Timeout(_)) => return Err(Ended::failed(SILENT)),
+            navigated => navigated?,
+        };
         if navigated.is_download {
             return Err(self.abort(&self.last_navigation(None), true));
         }
@@ -187,7 +191,7 @@ impl<'a> Drive<'a> {
             // A navigation that does not come to an end leaves what is there.
             None => match self.tab.watch.look(|seen| seen.document.clone()) {
                 Some(document) => document,
-                None => return Err(Ended::failed("The site did not answer in time.")),
+                None => return Err(Ended::failed(SILENT)),
             },
         };
         match document.unreachable_url {
@@ -306,6 +310,7 @@ impl<'a> Drive<'a> {
     }
 }
 
+const SILENT: &str = "The site did not answer in time.";
 const TOO_MUCH: &str = "The page loads more than a capture may.";
 
 /// The command that lays a page out in a viewport.

@@ -186,7 +186,7 @@ impl Seen {
     fn fold(&mut self, event: Event, now: Instant) {
         match event {
             Event::FrameNavigated { is_main: true, frame: _, loader, url, unreachable_url } => {
-                self.commit(loader, url, unreachable_url);
+                self.commit(loader, url, unreachable_url, now);
             }
             Event::FrameNavigated { is_main: false, .. } => {}
             Event::NavigatedWithinDocument { frame, url } => {
@@ -230,7 +230,7 @@ impl Seen {
         self.navigation = Some(Navigation { loader, url, error: None, head: None });
     }
 
-    fn commit(&mut self, loader: String, url: String, unreachable_url: Option<String>) {
+    fn commit(&mut self, loader: String, url: String, unreachable_url: Option<String>, now: Instant) {
         let navigation = self.navigation.take_if(|navigation| navigation.loader == loader || unreachable_url.is_some());
         if navigation.is_none() {
             // Addresses without a request, about:blank for one, still count as a way to loop.
@@ -241,6 +241,8 @@ impl Seen {
         self.document = Some(Document { loader, url, unreachable_url, error, head });
         (self.parsed_at, self.loaded_at, self.aborted) = (None, None, None);
         self.in_flight.clear();
+        // A document that just began to run had no time to ask for anything.
+        self.active_at = Some(now);
     }
 
     fn answer(&mut self, loader: String, head: Head) {

@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::lease::Lease;
-use super::pool::Pool;
+use super::pool::{Pool, PrepareError};
 use super::shared::Setup;
 use super::start::StartError;
-use crate::cdp::Client;
+use crate::cdp::{CallError, Client};
 use crate::process::{Launch, Process, tree};
 use crate::proxy::{Listener, Proxy};
 
@@ -202,6 +202,7 @@ impl Browser {
         {
             match made {
                 Ok(()) => failed = 0,
+                Err(PrepareError::Call(CallError::Closed)) => return,
                 Err(error) => {
                     tracing::warn!(%error, "a tab could not be made");
                     failed += 1;

@@ -14,10 +14,10 @@ const ATTEMPTS: u32 = 3;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
 
 impl Shared {
-    /// Keeps a browser running until the service ends or none can be started.
+    /// Keeps a browser running, beginning with the one that takes new grabs now, until the service ends or none can be
+    /// started.
     pub(super) async fn keep(self: Arc<Self>, mut browser: Arc<Browser>) {
         loop {
-            self.current.send_replace(Some(browser.clone()));
             let Some(why) = self.shutdown.run_until_cancelled(browser.needs_replacing()).await else { break };
             tracing::info!(browser.pid = browser.pid(), why = why.as_str(), "a browser is replaced");
             self.count_restart(why);
@@ -28,7 +28,10 @@ impl Shared {
             let Some(started) = self.shutdown.run_until_cancelled(self.start_again(&browser)).await else { break };
             self.retire(browser.clone(), why);
             browser = match started {
-                Ok(browser) => browser,
+                Ok(browser) => {
+                    self.current.send_replace(Some(browser.clone()));
+                    browser
+                }
                 Err(error) => {
                     tracing::error!(%error, "browsers cannot be started any more");
                     self.current.send_replace(None);

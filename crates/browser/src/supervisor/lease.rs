@@ -53,6 +53,7 @@ async fn dispose(browser: &Browser, taken: Taken) {
     tab.client.unroute(&tab.session);
     let disposed = DisposeBrowserContextParams::new(tab.context.clone());
     let disposed = tab.client.call_within(DISPOSE_LIMIT, None, disposed).await;
+    tracing::debug!(traffic_bytes = tab.listener.bytes(), "a tab is given back");
     // Only now: a page whose proxy goes first would see errors, and could act on them.
     drop(tab);
     if owes_order {

@@ -133,6 +133,8 @@ async fn prepare(client: &Client, proxy: &Proxy) -> Result<Tab, PrepareError> {
         client.call(on, network),
         client.call(on, page::metrics(viewport)),
     );
-    (pages?, requests?, sized?);
+    pages?;
+    requests?;
+    sized?;
     Ok(Tab { client: client.clone(), context, session, watch, listener, viewport })
 }

@@ -117,6 +117,7 @@ impl Shared {
             running: Mutex::default(),
         });
         let browser = shared.start_browser(options.spare_contexts).await?;
+        shared.current.send_replace(Some(browser.clone()));
         shared.setup.tracker.spawn(shared.clone().keep(browser));
         Ok(shared)
     }

@@ -1,1 +1,180 @@
-//! x
+//! Browsers come and go without a grab noticing, unless it was in one that died.
+
+use std::path::Path;
+use std::time::Duration;
+
+use grabd_browser::{BrowserUser, Chromium, Options, StartError, probe};
+use grabd_domain::grabs::FailureReason;
+use grabd_domain::render::{RenderError, RenderTask, Renderer};
+
+use crate::rig::{Rig, guard, open_directory, request, task};
+use crate::site::{Reply, Site, html};
+
+fn green() -> Reply {
+    html("<body style='background:lime'>")
+}
+
+/// Kills a browser that a rig of this test started.
+fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// Processes with something of `run_dir` on their command line.
+fn processes_of(run_dir: &Path) -> usize {
+    let needle = run_dir.to_string_lossy().into_owned();
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| String::from_utf8_lossy(line).contains(&needle)).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grab_in_a_browser_that_dies_is_lost_and_the_next_is_not() {
+    let site = Site::start(2, [("/", green()), ("/silent", Reply::Silence)]).await;
+    let rig = Rig::start().await;
+    for round in 1..=2 {
+        let pid = rig.chromium.health().pids[0];
+        let asked = async {
+            site.asked_for("/silent").await;
+            kill(pid);
+        };
+        let (lost, ()) = tokio::join!(rig.render(request(&site.url("/silent"))), asked);
+        assert!(matches!(lost, Err(RenderError::Lost(_))), "{lost:?}");
+        assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "lime");
+        assert_eq!(rig.chromium.health().restarts, [("died", round)].into());
+        assert_ne!(rig.chromium.health().pids, [pid]);
+    }
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worn_browser_is_replaced_without_losing_a_grab() {
+    let site = Site::start(2, [("/", green().after(30))]).await;
+    let rig = Rig::with(&[2], |options| (options.recycle_after, options.slots) = (5, 3)).await;
+    let url = site.url("/");
+    let workers = (0..3).map(|_| async {
+        for _ in 0..7 {
+            assert_eq!(rig.grab(&url).await.colour(600, 400), "lime");
+        }
+    });
+    futures::future::join_all(workers).await;
+    let restarts = rig.chromium.health().restarts;
+    assert!(restarts.keys().eq(["grabs"].iter()) && restarts["grabs"] >= 2, "{restarts:?}");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn age_and_memory_wear_a_browser_out() {
+    for (why, change) in [
+        ("age", (|options: &mut Options| options.recycle_age = Duration::from_millis(300)) as fn(&mut Options)),
+        ("memory", |options| options.recycle_rss_bytes = 1_000_000),
+    ] {
+        let site = Site::start(2, [("/", green())]).await;
+        let rig = Rig::with(&[2], change).await;
+        for _ in 0..200 {
+            if !rig.chromium.health().restarts.is_empty() {
+                break;
+            }
+            rig.grab(&site.url("/")).await;
+        }
+        assert!(rig.chromium.health().restarts.get(why).is_some_and(|count| *count > 0), "{why}");
+        rig.chromium.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grab_of_its_own_gets_a_browser_of_its_own() {
+    let site = Site::start(2, [("/", green()), ("/silent", Reply::Silence)]).await;
+    let rig = Rig::start().await;
+    let alone = |path: &str| RenderTask { alone: true, ..task(request(&site.url(path))) };
+    rig.chromium.render(alone("/")).await.unwrap();
+    let usual = rig.chromium.health().pids[0];
+    let kill_it = async {
+        site.asked_for("/silent").await;
+        let pids = rig.chromium.health().pids;
+        kill(*pids.iter().find(|pid| **pid != usual && Path::new(&format!("/proc/{pid}")).exists()).unwrap());
+    };
+    let (ended, ()) = tokio::join!(rig.chromium.render(alone("/silent")), kill_it);
+    let Err(RenderError::Page { failure, .. }) = ended else { panic!("{ended:?}") };
+    assert_eq!((failure.reason, &*failure.message), (FailureReason::RenderFailed, "The page crashed the browser."));
+    assert!(rig.chromium.health().restarts.is_empty(), "the usual browser had no part in it");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_grab_gives_everything_back() {
+    let site = Site::start(2, [("/", green()), ("/silent", Reply::Silence)]).await;
+    let rig = Rig::with(&[2], |options| (options.slots, options.spare_contexts) = (1, 1)).await;
+    for _ in 0..4 {
+        let url = site.url("/silent");
+        let grab = rig.render(request(&url));
+        tokio::select! {
+            ended = grab => panic!("{:?}", ended.map(|capture| capture.facts)),
+            () = site.asked_for("/silent") => {}
+        }
+        assert_eq!(rig.chromium.health().free_slots, 1);
+    }
+    assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "lime");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shutdown_leaves_no_process_and_no_directory() {
+    let site = Site::start(2, [("/silent", Reply::Silence)]).await;
+    let rig = Rig::start().await;
+    assert!(processes_of(&rig.run_dir) > 0);
+    let end = async {
+        site.asked_for("/silent").await;
+        rig.chromium.shutdown().await;
+    };
+    let (lost, ()) = tokio::join!(rig.render(request(&site.url("/silent"))), end);
+    assert!(matches!(lost, Err(RenderError::Lost(_))), "{lost:?}");
+    assert_eq!(processes_of(&rig.run_dir), 0);
+    assert_eq!(std::fs::read_dir(&rig.run_dir).unwrap().count(), 0);
+    assert!(rig.chromium.health().pids.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn browsers_that_cannot_start_are_told_with_the_reason() {
+    let site = Site::start(2, [("/", green())]).await;
+    let directory = open_directory();
+    let options = || Options::new(directory.path().join("browsers"));
+    let start = async |options| Chromium::start(options, guard(&[2])).await.err();
+    let missing = Options { executable: Some("/nowhere/chromium".into()), ..options() };
+    assert_eq!(start(missing).await, Some(StartError::NoExecutable));
+    let silent = Options { executable: Some("/bin/false".into()), ..options() };
+    assert!(matches!(start(silent).await, Some(StartError::Browser { .. })));
+    if rustix::process::geteuid().is_root() {
+        let unknown = Options { user: Some(BrowserUser::Named("no-such-user".into())), ..options() };
+        assert!(matches!(start(unknown).await, Some(StartError::NoUser(_))));
+        let closed = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(closed.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        assert!(matches!(start(Options::new(closed.path().join("x"))).await, Some(StartError::Barred(_))));
+    }
+
+    // A program that is taken away while the service runs.
+    let program = directory.path().join("program");
+    std::os::unix::fs::symlink(grabd_browser::find_executable(None, "").unwrap(), &program).unwrap();
+    let chromium =
+        Chromium::start(Options { executable: Some(program.clone()), ..options() }, guard(&[2])).await.unwrap();
+    chromium.render(task(request(&site.url("/")))).await.unwrap();
+    std::fs::remove_file(&program).unwrap();
+    kill(chromium.health().pids[0]);
+    let error = tokio::time::timeout(Duration::from_secs(20), chromium.failed()).await.unwrap();
+    assert!(error.to_string().contains("does not start"), "{error}");
+    chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_probe_finds_a_working_browser_and_leaves_nothing() {
+    let directory = open_directory();
+    let findings = probe(&Options::new(directory.path()), guard(&[])).await;
+    let of = |name: &str| findings.iter().find(|finding| finding.name == name).unwrap();
+    assert!(of("browser").ok && of("browser").detail.contains("Chrome"), "{:?}", of("browser"));
+    assert!(findings.iter().all(|finding| finding.ok == finding.remedy.is_empty()));
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    let missing = Options { executable: Some("/nowhere".into()), ..Options::new(directory.path()) };
+    let findings = probe(&missing, guard(&[])).await;
+    assert!(findings.iter().any(|finding| finding.name == "program" && !finding.ok));
+    assert!(findings.iter().any(|finding| finding.name == "browser" && !finding.ok));
+}

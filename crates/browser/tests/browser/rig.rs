@@ -138,10 +138,4 @@ impl Picture {
         .find(|(_, rgb)| near(*rgb))
         .map_or("another", |(name, _)| name)
     }
-
-    /// Pixels that are nearly black inside a rectangle.
-    pub(crate) fn dark_pixels(&self, width: u32, height: u32) -> usize {
-        let inside = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
-        inside.filter(|(x, y)| self.pixels.get_pixel(*x, *y).0.iter().all(|c| *c < 60)).count()
-    }
 }

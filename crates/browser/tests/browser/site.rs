@@ -116,7 +116,8 @@ impl Site {
                 if let Some(end) = buffer.windows(4).position(|w| w == b"\r\n\r\n") {
                     break end + 4;
                 }
-                if stream.read_buf(&mut buffer).await.ok()? == 0 {
+                // A hello of TLS is hung up on.
+                if stream.read_buf(&mut buffer).await.ok()? == 0 || buffer[0] == 0x16 {
                     return None;
                 }
             };
