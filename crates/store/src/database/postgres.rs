@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_migrations::Migrator;
-use sea_orm::sqlx::ConnectOptions;
 use sea_orm::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sea_orm::sqlx::{ConnectOptions, Connection};
 use sea_orm::{
     AccessMode, ConnectionTrait, DatabaseConnection, DbErr, IsolationLevel, RuntimeErr, SqlxError,
     SqlxPostgresConnector, TransactionTrait,
@@ -19,6 +19,8 @@ use crate::{Error, Result};
 const CONNECTIONS: u32 = 16;
 /// How long anybody waits for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// For how long a connection at rest is taken to be alive.
+const TRUSTED_REST: Duration = Duration::from_secs(5);
 /// No statement of the job path takes longer, locks included; one that does holds up the vacuum of the job table.
 const STATEMENT_TIMEOUT: &str = "5s";
 /// A process that stops inside a transaction must not keep its locks.
@@ -108,6 +110,16 @@ async fn connect(options: PgConnectOptions, connections: u32) -> Result<Database
     let pool = PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(ACQUIRE_TIMEOUT)
+        // Only connections that have rested are asked whether they are still there: asking costs a round trip.
+        .test_before_acquire(false)
+        .before_acquire(|connection, rest| {
+            Box::pin(async move {
+                if rest.idle_for >= TRUSTED_REST {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         .connect_with(options)
         .await
         .map_err(connecting)?;

@@ -4,7 +4,7 @@ use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Grab, ImageKey};
 use grabd_domain::ids::{GrabId, TeamId};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
 use super::padded;
@@ -73,6 +73,9 @@ impl Store {
             .select_only()
             .column(job::Column::GrabId)
             .filter(job::is_waiting(class))
+            // The order is the index's: without it the table itself may be searched for one that waits.
+            .order_by_asc(job::Column::Vt)
+            .order_by_asc(job::Column::GrabId)
             .limit(1)
             .into_tuple()
             .one(self.database.reader())

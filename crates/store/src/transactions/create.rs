@@ -158,12 +158,14 @@ struct Queue {
 
 impl Queue {
     async fn look(tx: &Tx, new: &NewGrab, limit: Option<u32>) -> Result<Self> {
+        // Each is one look at an index, whose order it therefore has.
         let ranks = || job::Entity::find().select_only().column(job::Column::Vt);
         let of_team = || ranks().filter(job::Column::TeamId.eq(new.team.0));
-        let open = of_team().filter(job::Column::Class.eq(codes::class(new.class)));
+        let of_class = job::Column::Class.eq(codes::class(new.class));
+        let open = of_team().filter(of_class).order_by_asc(job::Column::Vt);
         let last = of_team().filter(job::is_waiting(new.class)).order_by_desc(job::Column::Vt);
         let head = ranks().filter(job::is_waiting(new.class)).order_by_asc(job::Column::Vt);
-        let before = ranks().filter(job::is_leasable(new.class, new.now));
+        let before = ranks().filter(job::is_leasable(new.class, new.now)).order_by_asc(job::Column::Vt);
         let mut look = Query::select();
         look.expr_as(first(last), "last").expr_as(first(head), "head").expr_as(first(before), "before");
         if let Some(behind) = limit.and_then(|limit| limit.checked_sub(1)) {

@@ -65,14 +65,12 @@ impl Transaction for Grant {
             created_at: Set(self.now.as_ms()),
             ..Default::default()
         };
-        let inserted = lot::Entity::insert(row)
-            .on_conflict_do_nothing_on([lot::Column::SourceRef])
-            .exec_with_returning(tx)
-            .await?;
-        let TryInsertResult::Inserted(lot) = inserted else { return self.repeated(tx, credits).await };
+        let inserted = lot::Entity::insert(row).on_conflict_do_nothing_on([lot::Column::SourceRef]).exec(tx).await?;
+        let TryInsertResult::Inserted(inserted) = inserted else { return self.repeated(tx, credits).await };
+        let lot = inserted.last_insert_id;
         let entry = ledger::ActiveModel {
             team_id: Set(self.team.0),
-            lot_id: Set(lot.id),
+            lot_id: Set(lot),
             kind: Set(codes::entry_kind(EntryKind::Grant)),
             amount: Set(credits),
             reference: Set(Some(self.source_ref.clone())),
@@ -80,7 +78,7 @@ impl Transaction for Grant {
             ..Default::default()
         };
         ledger::Entity::insert(entry).exec_without_returning(tx).await?;
-        Ok(Granted::New(LotId(lot.id)))
+        Ok(Granted::New(LotId(lot)))
     }
 }
 

@@ -1,0 +1,176 @@
+//! A throw-away PostgreSQL server, shared by the tests that run at the same time.
+//!
+//! Every test process holds a shared lock on one file for as long as it needs the server. Whoever finds no server starts
+//! one, and with it a watcher that waits for the exclusive lock, which the kernel grants when the last test is gone,
+//! however it went, and then stops the server. So nothing is left behind.
+
+use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use sea_orm::ConnectionTrait;
+
+/// A database of one test on the shared server.
+pub(crate) struct PrivateDatabase {
+    cluster: Cluster,
+    name: String,
+}
+
+struct Cluster {
+    home: PathBuf,
+    /// Held, never read: closing it gives the shared lock back.
+    _user: File,
+}
+
+impl PrivateDatabase {
+    pub(crate) async fn create() -> Self {
+        let cluster = tokio::task::spawn_blocking(Cluster::join).await.unwrap();
+        // The name of a new directory is a name nobody else has.
+        let name = tempfile::Builder::new().prefix("test").tempdir_in(&cluster.home).unwrap();
+        let name = name.path().file_name().unwrap().to_str().unwrap().to_lowercase();
+        cluster.command(&format!("CREATE DATABASE {name}")).await;
+        Self { cluster, name }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.cluster.url(&self.name)
+    }
+
+    pub(crate) async fn drop_it(self) {
+        self.cluster.command(&format!("DROP DATABASE {} WITH (FORCE)", self.name)).await;
+    }
+
+    /// The server's log lines about this database, continuation lines included.
+    pub(crate) fn log(&self) -> String {
+        let log = std::fs::read_to_string(self.cluster.home.join("log")).unwrap();
+        let mut mine = false;
+        let mut lines = String::new();
+        for line in log.lines() {
+            if !line.starts_with('\t') {
+                mine = line.starts_with(&format!("{} ", self.name));
+            }
+            if mine {
+                lines.push_str(line);
+                lines.push('\n');
+            }
+        }
+        lines
+    }
+}
+
+impl Cluster {
+    fn join() -> Self {
+        let mut checkout = DefaultHasher::new();
+        env!("CARGO_TARGET_TMPDIR").hash(&mut checkout);
+        // Not below the target directory: a socket's path is at most 107 bytes, and the server's user must reach it.
+        let home = std::env::temp_dir().join(format!("grabd-postgres-{:016x}", checkout.finish()));
+        std::fs::create_dir_all(&home).unwrap();
+        let user = lock_file(&home.join("users.lock"));
+        user.lock_shared().unwrap();
+        let starting = lock_file(&home.join("start.lock"));
+        starting.lock().unwrap();
+        let cluster = Self { home, _user: user };
+        if !cluster.is_running() {
+            cluster.start();
+            cluster.watch();
+        }
+        drop(starting);
+        cluster
+    }
+
+    fn url(&self, database: &str) -> String {
+        format!("postgres://postgres@localhost/{database}?host={}", self.home.join("data").display())
+    }
+
+    async fn command(&self, sql: &str) {
+        let server = sea_orm::Database::connect(self.url("postgres")).await.unwrap();
+        server.execute_unprepared(sql).await.unwrap();
+        server.close().await.unwrap();
+    }
+
+    fn is_running(&self) -> bool {
+        let data = self.home.join("data");
+        data.exists() && self.program("pg_ctl").arg("-D").arg(data).arg("status").status().unwrap().success()
+    }
+
+    fn start(&self) {
+        let data = self.home.join("data");
+        if data.exists() {
+            std::fs::remove_dir_all(&data).unwrap();
+        }
+        std::fs::create_dir(&data).unwrap();
+        if is_root() {
+            run(Command::new("chown").arg("postgres").arg(&data));
+        }
+        run(self.program("initdb").arg("-D").arg(&data).args(["-A", "trust", "-U", "postgres", "-E", "UTF8", "-N"]));
+        // Inside the data directory, which the server's user owns.
+        let log = data.join("server.log");
+        let options = format!(
+            "-c listen_addresses='' -c unix_socket_directories='{}' -c fsync=off -c full_page_writes=off \
+             -c synchronous_commit=off -c max_connections=200 -c log_line_prefix='%d '",
+            data.display()
+        );
+        run(self
+            .program("pg_ctl")
+            .arg("-D")
+            .arg(&data)
+            .arg("-l")
+            .arg(&log)
+            .arg("-o")
+            .arg(options)
+            .args(["-w", "start"]));
+        let link = self.home.join("log");
+        if link.is_symlink() {
+            std::fs::remove_file(&link).unwrap();
+        }
+        std::os::unix::fs::symlink(log, link).unwrap();
+    }
+
+    /// Stops the server when nobody holds the shared lock any more.
+    fn watch(&self) {
+        let mut stop = Command::new("setsid");
+        stop.arg("--fork").arg("flock").arg(self.home.join("users.lock"));
+        let pg_ctl = self.program("pg_ctl");
+        stop.arg(pg_ctl.get_program()).args(pg_ctl.get_args());
+        run(stop.arg("-D").arg(self.home.join("data")).args(["-m", "immediate", "stop"]));
+    }
+
+    /// One of the server's programs, as a user who is not root: it refuses to run as root.
+    fn program(&self, name: &str) -> Command {
+        let path = binaries().join(name);
+        let mut command = if is_root() {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]).arg(path);
+            command
+        } else {
+            Command::new(path)
+        };
+        command.current_dir(&self.home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+}
+
+fn lock_file(path: &Path) -> File {
+    OpenOptions::new().create(true).append(true).open(path).unwrap()
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Debian keeps the server's programs off the path, one directory for each version.
+fn binaries() -> PathBuf {
+    let installed = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    installed
+        .map(|version| version.path().join("bin"))
+        .filter(|bin| bin.join("initdb").exists())
+        .max()
+        .expect("PostgreSQL is installed below /usr/lib/postgresql; script/setup does it")
+}
+
+fn run(command: &mut Command) {
+    let done = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let done = done.unwrap_or_else(|error| panic!("{command:?} does not run: {error}; script/setup installs it"));
+    assert!(done.success(), "{command:?} failed: {done}");
+}

@@ -1,0 +1,21 @@
+//! The store on real databases: every case runs on SQLite and on PostgreSQL, unless it is about one of them.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its harness too")]
+
+mod harness;
+
+mod accounts;
+mod complete;
+mod create;
+mod credits;
+mod delete;
+mod expire;
+mod fail;
+mod fairness;
+mod images;
+mod lease;
+mod list;
+mod placeholder;
+mod postgres;
+mod races;
+mod release;
+mod sqlite;

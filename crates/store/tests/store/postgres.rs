@@ -1,0 +1,163 @@
+//! What only PostgreSQL has: plans, locks that cross, and migrations by several processes.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use grabd_domain::credentials::Environment::Live;
+use grabd_domain::grabs::{Class, Status};
+use grabd_domain::ids::KeyId;
+use grabd_store::{Created, Dead, NewKey, Page, Store};
+use sea_orm::{ConnectionTrait, Statement, TransactionTrait};
+use tokio_util::task::TaskTracker;
+
+use crate::harness::{NOW, World, completion};
+
+const CROWD: u32 = 50;
+const OF_EACH: u32 = 100;
+
+/// With thousands queued and statistics from when nothing was leased, the hot statements still walk their own indexes,
+/// in the plan that has to do for every argument.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hot_statements_use_the_indexes_made_for_them() {
+    let world = World::postgres().await;
+    let team = world.team(10).await;
+    let crowd = format!(
+        "INSERT INTO team (id, name, status, created_at) \
+         SELECT gen_random_uuid(), 'Another', 0, 0 FROM generate_series(1, 2000); \
+         INSERT INTO api_key (id, team_id, env, name, hash, last4, created_at) \
+         SELECT gen_random_uuid(), id, 0, 'A key', sha256(id::text::bytea), 'abcd', 0 FROM team; \
+         INSERT INTO credit_lot (team_id, kind, granted, remaining, held, source_ref, cancelled, created_at) \
+         SELECT id, 1, 100, 100, 0, 'order ' || id, false, 0 FROM team WHERE name = 'Another'; \
+         INSERT INTO ledger (team_id, lot_id, kind, amount, at) \
+         SELECT team_id, id, 1, 100, 0 FROM credit_lot WHERE granted = 100; \
+         UPDATE credit_lot SET held = {OF_EACH} \
+         WHERE id IN (SELECT id FROM credit_lot WHERE granted = 100 ORDER BY id LIMIT {CROWD}); \
+         INSERT INTO grab (id, team_id, env, class, status, request, attempts, created_at) \
+         SELECT gen_random_uuid(), team_id, 0, 0, 0, '{{}}', 0, {now} + n \
+         FROM credit_lot, generate_series(1, {OF_EACH}) n WHERE held > 0; \
+         INSERT INTO job (grab_id, team_id, class, vt, not_before, deadline_at, lot_id, attempt) \
+         SELECT grab.id, team_id, 0, grab.created_at, {now}, {now} + 25000, credit_lot.id, 0 \
+         FROM grab JOIN credit_lot USING (team_id); \
+         VACUUM ANALYZE",
+        now = NOW.as_ms(),
+    );
+    for statement in crowd.split("; ") {
+        world.meddle(statement).await.unwrap();
+    }
+    let key = NewKey {
+        id: KeyId(world.id()),
+        team,
+        environment: Live,
+        name: "A key".into(),
+        hash: [1; 32],
+        last4: "abcd".into(),
+        now: NOW,
+    };
+    world.store.create_key(key).await.unwrap();
+
+    let explain = "DO $$ BEGIN \
+        EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = auto_explain', current_database()); \
+        EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', current_database()); \
+        EXECUTE format('ALTER DATABASE %I SET plan_cache_mode = force_generic_plan', current_database()); END $$";
+    world.meddle(explain).await.unwrap();
+    // What was opened before does not know of it.
+    let store = Store::open(&world.url).await.unwrap();
+    let leased = {
+        let new = world.new_grab(team, Class::Sync);
+        let id = new.id;
+        assert_eq!(store.create(new).await.unwrap(), Created::Pending);
+        world.meddle(&format!("UPDATE job SET vt = -1 WHERE grab_id = {}", world.literal(id.0))).await.unwrap();
+        store.lease(world.ask(Class::Sync, 1, NOW)).await.unwrap().pop().unwrap()
+    };
+    store.complete(completion(&leased)).await.unwrap().unwrap();
+    assert_eq!(store.create(world.new_grab(team, Class::Async)).await.unwrap(), Created::Pending);
+    store.authenticate(&[1; 32]).await.unwrap().unwrap();
+    store.find_grabs(&[leased.grab]).await.unwrap();
+    store.list_grabs(team, Live, Page { limit: 25, status: Some(Status::Done), cursor: None }).await.unwrap();
+    store.has_waiting(Class::Sync).await.unwrap();
+    store.rescue(Dead::Overdue, NOW, 9).await.unwrap();
+    store.expire_jobs(NOW, 9).await.unwrap();
+    store.count_grabs(team, NOW).await.unwrap();
+    store.close().await;
+
+    let log = world.server_log();
+    let plans: Vec<&str> = log.split("plan:\n").skip(1).collect();
+    let expected = [
+        (r#"SELECT "job"."grab_id", "job"."team_id""#, "Index Scan using job_ready"),
+        (r#"DELETE FROM "job""#, "Index Scan using job_pkey"),
+        (r#"UPDATE "job" SET"#, "Index Scan using job_pkey"),
+        (r#"UPDATE "grab" SET"#, "Index Scan using grab_pkey"),
+        (r#"UPDATE "credit_lot" SET "held""#, "Index Scan using lot_order"),
+        (r#"SELECT (SELECT "job"."vt""#, "using job_ready"),
+        (r#"SELECT (SELECT "job"."vt""#, "using job_team"),
+        (r#"SELECT "api_key""#, "Index Scan using api_key_hash_key"),
+        (r#"SELECT "grab"."id" AS "A_id""#, "Index Scan using grab_list"),
+        (r#"SELECT "job"."grab_id", "job"."lease_token""#, "job_leased"),
+        (r#"SELECT "job"."grab_id" FROM"#, "using job_ready"),
+        (r#"SELECT "job"."grab_id", "job"."class""#, "Index Scan using job_deadline"),
+        (r#"SELECT "grab"."env", COUNT"#, "grab_list"),
+    ];
+    for (statement, index) in expected {
+        let of_it: Vec<_> = plans.iter().filter(|plan| plan.contains(statement)).collect();
+        assert!(!of_it.is_empty(), "{statement} was never run:\n{log}");
+        assert!(of_it.iter().any(|plan| plan.contains(index)), "{statement} without {index}:\n{}", of_it[0]);
+    }
+    for plan in plans {
+        let mine = plan.lines().next().is_some_and(|query| query.contains('"'));
+        assert!(!mine || !plan.contains("Seq Scan on job"), "{plan}");
+        assert!(!mine || !plan.contains("Seq Scan on grab"), "{plan}");
+    }
+    world.end().await;
+}
+
+/// Somebody takes the locks in the other order. The server ends one of the two; the store's change is run again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deadlock_is_not_the_callers_concern() {
+    let world = World::postgres().await;
+    let team = world.team(1).await;
+    let raw = world.raw().await;
+    let other = raw.begin().await.unwrap();
+    other.execute_unprepared("SELECT 1 FROM credit_lot FOR UPDATE").await.unwrap();
+    let create = TaskTracker::new().spawn({
+        let store = world.store.clone();
+        let new = world.new_grab(team, Class::Sync);
+        async move { store.create(new).await }
+    });
+    // Its create has the team and waits for the lot.
+    let waiting = "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
+                   AND datname = current_database()";
+    tokio::time::timeout(Duration::from_secs(10), async {
+        loop {
+            let row = raw.query_one_raw(Statement::from_string(raw.get_database_backend(), waiting)).await.unwrap();
+            if row.unwrap().try_get::<i64>("", "n").unwrap() > 0 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .unwrap();
+    // Ours is patient, so that the server picks the store's.
+    other.execute_unprepared("SET LOCAL deadlock_timeout = '1min'").await.unwrap();
+    other.execute_unprepared("SELECT 1 FROM team FOR UPDATE").await.unwrap();
+    other.commit().await.unwrap();
+    assert_eq!(create.await.unwrap().unwrap(), Created::Pending);
+    let log = world.server_log();
+    assert!(log.contains("deadlock detected"), "{log}");
+    raw.close().await.unwrap();
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_processes_may_migrate_at_once() {
+    let world = World::postgres().await;
+    world.meddle("DROP SCHEMA public CASCADE").await.unwrap();
+    world.meddle("CREATE SCHEMA public").await.unwrap();
+    assert!(!world.store.schema_is_current().await.unwrap());
+    for migrated in join_all((0..4).map(|_| world.store.migrate())).await {
+        migrated.unwrap();
+    }
+    assert!(world.store.schema_is_current().await.unwrap());
+    world.team(1).await;
+    world.end().await;
+}
