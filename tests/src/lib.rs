@@ -1,1 +1,8 @@
-//! x
+//! What the end-to-end tests and the benchmark share.
+//!
+//! [`site`] is the fixture site with its known pixels, [`pixels`] judges pictures of it.
+//!
+//! *Invariant:* nothing that ships is built from this package.
+
+pub mod pixels;
+pub mod site;

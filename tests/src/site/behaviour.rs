@@ -1,0 +1,174 @@
+//! Paths that do something, and pages that show in one colour what happened.
+
+use std::collections::HashMap;
+use std::future;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Path, Query};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{Html, IntoResponse};
+use axum::routing::get;
+
+use crate::pixels::{Colour, Patch};
+
+/// What a page turns when all is well.
+pub const GREEN: Colour = [0x1d, 0x7a, 0x3e];
+/// What a page shows when something is not.
+pub const RED: Colour = [0xb8, 0x32, 0x1f];
+/// Neither.
+pub const BLUE: Colour = [0x1f, 0x4f, 0xbf];
+
+/// Where `#target` is on `/element`.
+pub const ELEMENT: Patch = Patch { x: 120, y: 900, width: 300, height: 200, colour: BLUE };
+/// Height of `/sticky` and of `/inner-scroll`'s content in pixels.
+pub const LONG_PX: u32 = 3000;
+
+pub(super) fn routes() -> Router {
+    Router::new()
+        .merge(failures())
+        .merge(memory())
+        .merge(scripts())
+        .merge(layouts())
+        .route("/headers", get(headers))
+        .route("/embed", get(embed))
+}
+
+fn failures() -> Router {
+    Router::new()
+        .route("/status/{code}", get(status))
+        .route(
+            "/basic-auth",
+            get(|| async { (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Basic realm=\"site\"")]) }),
+        )
+        .route("/slow/{ms}", get(slow))
+        .route("/hang", get(future::pending::<StatusCode>))
+        .route("/redirect", get(redirect))
+        .route("/loop", get(|| async { (StatusCode::FOUND, [(LOCATION, "/loop")]) }))
+        .route("/nocontent", get(|| async { StatusCode::NO_CONTENT }))
+        .route("/download", get(download))
+}
+
+/// A page with any status. Codes that forbid a body are better served by `/nocontent`.
+async fn status(Path(code): Path<u16>) -> impl IntoResponse {
+    let status = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST);
+    (status, page(&format!("<h1>{status}</h1>")))
+}
+
+async fn slow(Path(ms): Path<u64>) -> Html<String> {
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+    page(&format!("<h1>After {ms} ms</h1>"))
+}
+
+/// To `to`, or home.
+async fn redirect(Query(query): Query<HashMap<String, String>>) -> impl IntoResponse {
+    let to = query.get("to").map_or("/tiny", String::as_str);
+    (StatusCode::FOUND, [(LOCATION, to.to_owned())])
+}
+
+async fn download() -> impl IntoResponse {
+    let headers =
+        [(CONTENT_TYPE, "application/octet-stream"), (CONTENT_DISPOSITION, "attachment; filename=\"file.bin\"")];
+    (headers, vec![0_u8; 4096])
+}
+
+/// What one visit leaves behind and another must not find.
+fn memory() -> Router {
+    Router::new().route("/cookie-set", get(cookie_set)).route("/cookie-read", get(cookie_read))
+}
+
+async fn cookie_set() -> impl IntoResponse {
+    let body = coloured(GREEN, "localStorage.setItem('visited', '1');");
+    ([(SET_COOKIE, "visited=1; Path=/; Max-Age=3600")], body)
+}
+
+/// Green when this browser was never here, red when it remembers.
+async fn cookie_read(headers: HeaderMap) -> Html<String> {
+    let visited =
+        headers.get(COOKIE).and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains("visited"));
+    let colour = if visited { RED } else { GREEN };
+    coloured(colour, &format!("if (localStorage.getItem('visited')) {{ {} }}", turn(RED)))
+}
+
+fn scripts() -> Router {
+    Router::new()
+        .route("/alert", get(|| async { coloured(RED, &format!("alert('hello'); {}", turn(GREEN))) }))
+        .route("/forever", get(|| async { coloured(RED, "for (;;) {}") }))
+        .route("/meta-refresh", get(|| async { page("<meta http-equiv=\"refresh\" content=\"0\">") }))
+        .route("/late/{ms}", get(late))
+}
+
+/// Red, and green this long after it was loaded.
+async fn late(Path(ms): Path<u64>) -> Html<String> {
+    coloured(RED, &format!("addEventListener('load', () => setTimeout(() => {{ {} }}, {ms}));", turn(GREEN)))
+}
+
+/// Pages whose picture depends on how it is framed.
+fn layouts() -> Router {
+    let [green, red, blue] = [GREEN, RED, BLUE].map(css);
+    let Patch { x, y, width, height, .. } = ELEMENT;
+    let pages = [
+        (
+            "/element",
+            format!(
+                "<div style='height:2000px'></div><div id='target' style='position:absolute;left:{x}px;top:{y}px;\
+                 width:{width}px;height:{height}px;background:{blue}'></div>"
+            ),
+        ),
+        (
+            "/vh",
+            format!(
+                "<div style='height:100vh;background:{green}'></div><div style='height:2000px;background:{blue}'></div>"
+            ),
+        ),
+        (
+            "/sticky",
+            format!(
+                "<div style='position:fixed;top:0;left:0;right:0;height:60px;background:{red}'></div>\
+                 <div style='height:{LONG_PX}px;background:{blue}'></div>"
+            ),
+        ),
+        (
+            "/inner-scroll",
+            format!(
+                "<style>html,body{{height:100%}}</style><div style='height:100%;overflow:auto'>\
+                 <div style='height:{}px;background:{green}'></div><div style='height:200px;background:{blue}'></div></div>",
+                LONG_PX - 200
+            ),
+        ),
+    ];
+    pages.into_iter().fold(Router::new(), |router, (path, body)| router.route(path, get(|| async move { page(&body) })))
+}
+
+/// The request's own headers, as text.
+async fn headers(headers: HeaderMap) -> String {
+    headers.iter().map(|(name, value)| format!("{name}: {}\n", String::from_utf8_lossy(value.as_bytes()))).collect()
+}
+
+/// A page with one image from `src`, wherever that is.
+async fn embed(Query(query): Query<HashMap<String, String>>) -> Html<String> {
+    let src = query.get("src").map_or("", String::as_str).replace('&', "&amp;").replace('"', "&quot;");
+    page(&format!("<h1>Embeds</h1><img alt=\"\" width=\"200\" height=\"200\" src=\"{src}\">"))
+}
+
+fn page(body: &str) -> Html<String> {
+    Html(format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Fixture</title>\
+         <link rel=\"icon\" href=\"data:,\"><style>html,body{{margin:0}}</style></head><body>{body}</body></html>"
+    ))
+}
+
+/// A page of one colour, and a script that runs once there is a body.
+fn coloured(colour: Colour, script: &str) -> Html<String> {
+    page(&format!("<style>html{{background:{}}}</style><script>{script}</script>", css(colour)))
+}
+
+/// A script that turns such a page into another colour.
+fn turn(colour: Colour) -> String {
+    format!("document.documentElement.style.background = '{}';", css(colour))
+}
+
+fn css([red, green, blue]: Colour) -> String {
+    format!("rgb({red},{green},{blue})")
+}

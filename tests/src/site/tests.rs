@@ -1,0 +1,111 @@
+//! The site keeps its word: seen over HTTP, and in a browser that nothing of ours drives.
+
+use std::net::Ipv4Addr;
+use std::process::Stdio;
+
+use image::RgbImage;
+use tokio::process::Command;
+
+use super::behaviour::{BLUE, ELEMENT, GREEN, RED};
+use super::pictures::{ARTICLE_MARKS, article_patches, tall_patches};
+use super::*;
+use crate::pixels::{self, Colour, EXACT};
+
+async fn site() -> Site {
+    Site::start(Ipv4Addr::new(127, 0, 0, 2).into()).await.unwrap()
+}
+
+/// The browser's own picture of a page; it waits for the load event and leaves.
+async fn shoot(site: &Site, path: &str, width: u32, height: u32) -> RgbImage {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("shot.png");
+    let mut browser = Command::new("chromium-headless-shell");
+    browser.args(["--no-sandbox", "--hide-scrollbars", "--virtual-time-budget=3000"]);
+    browser.arg(format!("--user-data-dir={}", dir.path().join("profile").display()));
+    browser.arg(format!("--window-size={width},{height}")).arg(format!("--screenshot={}", file.display()));
+    browser.arg(site.url(path)).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    let ended = tokio::time::timeout(PATIENCE, browser.status()).await.expect("the browser ends").unwrap();
+    assert!(ended.success(), "{path}: {ended}");
+    pixels::decode(&std::fs::read(file).unwrap())
+}
+
+#[tokio::test]
+async fn the_article_shows_its_font_its_scripts_and_its_images() {
+    let site = site().await;
+    let picture = shoot(&site, "/article", 1000, 500).await;
+    for patch in ARTICLE_MARKS.into_iter().chain(article_patches()) {
+        pixels::assert_shows(&picture, patch, EXACT);
+    }
+    for path in ["/article", "/fonts/blocks.woff2", "/fonts/dm-serif-display.woff2", "/images/article-11.webp"] {
+        assert_eq!(site.hits(path), 1, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_to_be_somewhere_is_there() {
+    let site = site().await;
+    let picture = shoot(&site, "/element", 640, 1200).await;
+    pixels::assert_shows(&picture, ELEMENT, EXACT);
+    let picture = shoot(&site, "/tall", 640, 1000).await;
+    for patch in tall_patches().filter(|patch| patch.is_inside(&picture)) {
+        pixels::assert_shows(&picture, patch, EXACT);
+    }
+}
+
+#[tokio::test]
+async fn pages_of_one_colour_have_that_colour() {
+    let site = site().await;
+    let rows: [(&str, Colour); 4] =
+        [("/cookie-set", GREEN), ("/cookie-read", GREEN), ("/late/1", GREEN), ("/vh", GREEN)];
+    for (path, colour) in rows {
+        pixels::assert_all(&shoot(&site, path, 400, 300).await, colour, EXACT);
+    }
+    let picture = shoot(&site, "/sticky", 400, 300).await;
+    assert!(pixels::is_colour(&picture, (200, 59), RED, EXACT));
+    assert!(pixels::is_colour(&picture, (200, 61), BLUE, EXACT));
+}
+
+#[tokio::test]
+async fn paths_answer_as_their_names_say() {
+    let site = site().await;
+    let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let rows = [
+        ("/tiny", 200, "content-type", "text/html; charset=utf-8"),
+        ("/nowhere", 404, "cache-control", "no-store"),
+        ("/status/403", 403, "content-type", "text/html; charset=utf-8"),
+        ("/status/503", 503, "content-type", "text/html; charset=utf-8"),
+        ("/basic-auth", 401, "www-authenticate", "Basic realm=\"site\""),
+        ("/slow/1", 200, "content-type", "text/html; charset=utf-8"),
+        ("/redirect?to=http://127.0.0.3:8801/a?b=c", 302, "location", "http://127.0.0.3:8801/a?b=c"),
+        ("/loop", 302, "location", "/loop"),
+        ("/nocontent", 204, "cache-control", "no-store"),
+        ("/download", 200, "content-disposition", "attachment; filename=\"file.bin\""),
+        ("/cookie-set", 200, "set-cookie", "visited=1; Path=/; Max-Age=3600"),
+        ("/images/article-1.jpeg", 200, "content-type", "image/jpeg"),
+        ("/images/article-12.jpeg", 404, "cache-control", "no-store"),
+    ];
+    for (path, status, name, value) in rows {
+        let answer = client.get(site.url(path)).send().await.unwrap();
+        assert_eq!(answer.status(), status, "{path}");
+        assert_eq!(answer.headers().get(name).and_then(|value| value.to_str().ok()), Some(value), "{path}");
+        let path = path.split_once('?').map_or(path, |(path, _)| path);
+        assert_eq!(site.hits(path), 1, "{path}");
+    }
+    let answer = client.get(site.url("/cookie-read")).header("cookie", "visited=1").send().await.unwrap();
+    let [red, green, blue] = RED;
+    assert!(answer.text().await.unwrap().contains(&format!("html{{background:rgb({red},{green},{blue})}}")));
+    let answer = client.get(site.url("/embed?src=http://a.example/?b=%22%3E%3Cscript%3E")).send().await.unwrap();
+    assert!(answer.text().await.unwrap().contains("src=\"http://a.example/?b=&quot;><script>\""));
+}
+
+#[tokio::test]
+async fn a_request_is_counted_before_it_is_answered() {
+    let site = site().await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let hanging = client.get(site.url("/hang")).send();
+    tokio::select! {
+        answer = hanging => panic!("it was answered: {answer:?}"),
+        () = site.wait_for_hits("/hang", 1) => {}
+    }
+    assert_eq!(site.hits("/hang"), 1);
+}
