@@ -3,7 +3,7 @@
 //!
 //! `process` starts and ends one browser, `cdp` speaks with it, `supervisor` keeps one running and lends tabs, `page`
 //! takes one tab through one grab, `proxy` stands in front, `probe` looks whether all that works here. To add a way to
-//! capture, put it beside [`page`]'s `drive` behind `page::capture`; to add a reason why a picture is not one, add it to
+//! capture, put it beside `page`'s `drive` behind `page::capture`; to add a reason why a picture is not one, add it to
 //! `page::verdict` with a row in its table.
 //!
 //! *Invariant:* a context serves one grab and is never used again; nothing here runs a browser as root, without its
