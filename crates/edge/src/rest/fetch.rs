@@ -11,6 +11,7 @@ use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use grabd_proto::v1::{GetGrabRequest, Grab};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::time::Instant;
+use tonic::Code;
 
 use super::error::Failure;
 use super::prefer::Prefer;
@@ -61,8 +62,8 @@ async fn when_changed(edge: &Edge, headers: &HeaderMap, id: String, seconds: u64
                 }
             }
             Ok(Next::End | Next::Nothing) => break,
-            // A core that drains ends its streams; what it has told so far is an answer.
-            Err(_) if latest.is_some() => break,
+            // A core that drains cuts its streams; what was told so far, or that nothing was, is an answer.
+            Err(status) if status.code() == Code::Unavailable && (latest.is_some() || seen.is_some()) => break,
             Err(status) => return Err(Failure::of_status(&status, headers)),
         }
     }

@@ -188,6 +188,21 @@ mod tests {
     }
 
     #[test]
+    fn the_queue_limit_is_added_to_a_teams_limits_once() {
+        let mut none = HeaderMap::new();
+        add_async_queue(&mut none, 50);
+        assert!(none.is_empty());
+
+        let mut team = headers("\"default\";q=60;w=60", "\"default\";r=59;t=1, \"async-queue\";r=3");
+        for _ in 0..2 {
+            add_async_queue(&mut team, 50);
+            let policy = "\"default\";q=60;w=60, \"async-queue\";q=50;qu=\"concurrent-requests\"";
+            assert_eq!(team[RATE_LIMIT_POLICY], policy);
+            assert_eq!(team[RATE_LIMIT], "\"default\";r=59;t=1, \"async-queue\";r=3");
+        }
+    }
+
+    #[test]
     fn an_address_has_its_requests_and_no_more() {
         let addresses = Addresses::new(3);
         let [a, b] = ["192.0.2.1", "192.0.2.2"].map(|text| text.parse::<IpAddr>().unwrap());

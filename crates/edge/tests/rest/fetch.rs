@@ -148,6 +148,10 @@ async fn waiting_survives_a_core_that_drains() {
     house.core.watch.answers(move || limited(watched(vec![grab(GrabStatus::Pending, 1)], drained())));
     let reply = wait(&house, "wait=20", None).await;
     assert_eq!((reply.status.as_u16(), reply.json()["status"].as_str()), (200, Some("pending")));
+
+    house.core.watch.answers(move || limited(watched(vec![], drained())));
+    assert_eq!(wait(&house, "wait=20", Some("W/\"1\"")).await.status, 304);
+    wait(&house, "wait=20", None).await.refused(500, "internal_error");
 }
 
 #[tokio::test]
