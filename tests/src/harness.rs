@@ -12,6 +12,7 @@ use grabd_engine::accounts::{self, NewTeamKeys};
 use grabd_engine::clock::Clock;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio_util::task::TaskTracker;
 
 use crate::site::Site;
 
@@ -62,7 +63,8 @@ impl Harness {
 
     /// A second REST face that reaches the core over a channel instead of in process; its API root.
     pub async fn base_over_a_channel(&self) -> anyhow::Result<String> {
-        let channel = tonic::transport::Endpoint::try_from(format!("http://{}", self.service.grpc()))?.connect().await?;
+        let channel =
+            tonic::transport::Endpoint::try_from(format!("http://{}", self.service.grpc()))?.connect().await?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let base = format!("http://{}/v1", listener.local_addr()?);
         let options = grabd_edge::Options {
@@ -74,7 +76,7 @@ impl Harness {
         let router = grabd_edge::router(transport::channel(channel), options);
         let service = router.into_make_service_with_connect_info::<std::net::SocketAddr>();
         // Ends with the test's own runtime.
-        tokio::task::spawn(async move { axum::serve(listener, service).await });
+        TaskTracker::new().spawn(async move { axum::serve(listener, service).await });
         Ok(base)
     }
 

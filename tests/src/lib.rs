@@ -1,8 +1,10 @@
 //! What the end-to-end tests and the benchmark share.
 //!
-//! [`site`] is the fixture site with its known pixels, [`pixels`] judges pictures of it.
+//! [`harness`] starts a whole service, [`site`] is the fixture site with its known pixels, [`pixels`] judges pictures
+//! of it.
 //!
 //! *Invariant:* nothing that ships is built from this package.
 
+pub mod harness;
 pub mod pixels;
 pub mod site;

@@ -86,8 +86,22 @@ async fn errors(face: &Face<'_>) -> Result<()> {
         (post.clone(), "/grabs".into(), test, Some(refused), 400, "ssrf_detected"),
         (post.clone(), "/grabs".into(), test, Some(r#"{"url":"http://blocked.test/"}"#.into()), 422, "render_blocked"),
         (post.clone(), "/grabs".into(), test, Some(r#"{"url":"http://broken.test/"}"#.into()), 500, "render_failed"),
-        (post.clone(), "/grabs".into(), test, Some(r#"{"url":"http://exhausted.test/"}"#.into()), 402, "credits_exhausted"),
-        (post.clone(), "/grabs".into(), test, Some(r#"{"url":"http://busy.test/"}"#.into()), 429, "queue_limit_exceeded"),
+        (
+            post.clone(),
+            "/grabs".into(),
+            test,
+            Some(r#"{"url":"http://exhausted.test/"}"#.into()),
+            402,
+            "credits_exhausted",
+        ),
+        (
+            post.clone(),
+            "/grabs".into(),
+            test,
+            Some(r#"{"url":"http://busy.test/"}"#.into()),
+            429,
+            "queue_limit_exceeded",
+        ),
         (get.clone(), "/grabs?status=queued".into(), live, None, 400, "bad_request"),
         (get.clone(), "/grabs?limit=0".into(), live, None, 400, "bad_request"),
         (get.clone(), "/grabs?limit=101".into(), live, None, 400, "bad_request"),
@@ -117,8 +131,23 @@ async fn creates(face: &Face<'_>) -> Result<()> {
     let grab: Value = response.json().await?;
     let members: Vec<&str> = grab.as_object().context("a grab")?.keys().map(String::as_str).collect();
     for member in [
-        "id", "status", "created_at", "target_url", "image_url", "width", "height", "format", "bytes", "execution_ms",
-        "error_message", "final_url", "http_status", "settled_by", "blocked_requests", "image_width", "image_height",
+        "id",
+        "status",
+        "created_at",
+        "target_url",
+        "image_url",
+        "width",
+        "height",
+        "format",
+        "bytes",
+        "execution_ms",
+        "error_message",
+        "final_url",
+        "http_status",
+        "settled_by",
+        "blocked_requests",
+        "image_width",
+        "image_height",
     ] {
         assert!(members.contains(&member), "{member} is missing in {members:?}");
     }

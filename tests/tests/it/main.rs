@@ -1,5 +1,6 @@
 //! Everything end to end: the service as an operator starts it, called as its users call it.
 
+mod architecture;
 mod contract;
 mod grpc;
 mod limits;

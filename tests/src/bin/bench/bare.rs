@@ -15,6 +15,7 @@ use chromiumoxide::cdp::js_protocol::runtime::EvaluateParams;
 use chromiumoxide::handler::HandlerConfig;
 use chromiumoxide::{Browser, Page};
 use futures::StreamExt;
+use tokio_util::task::TaskTracker;
 
 use crate::measure::Tree;
 
@@ -77,7 +78,7 @@ impl Bare {
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
         let config = HandlerConfig { ignore_https_errors: false, viewport: None, ..HandlerConfig::default() };
         let (browser, mut handler) = Browser::connect_with_config(address, config).await?;
-        tokio::task::spawn(async move { while handler.next().await.is_some() {} });
+        TaskTracker::new().spawn(async move { while handler.next().await.is_some() {} });
         Ok(Self { browser, process, _profile: profile })
     }
 
@@ -98,10 +99,8 @@ impl Bare {
         let mut loaded = page.event_listener::<EventLoadEventFired>().await?;
         page.execute(NavigateParams::new(url)).await?;
         loaded.next().await.context("the page loads")?;
-        let mut shot = CaptureScreenshotParams::builder()
-            .format(CaptureScreenshotFormat::Png)
-            .optimize_for_speed(true)
-            .build();
+        let mut shot =
+            CaptureScreenshotParams::builder().format(CaptureScreenshotFormat::Png).optimize_for_speed(true).build();
         if full_page {
             let height: f64 = page.evaluate(awaited(SCROLL)?).await?.into_value()?;
             shot.clip = Some(Viewport { x: 0.0, y: 0.0, width: 1280.0, height, scale: 1.0 });

@@ -47,7 +47,9 @@ pub(crate) async fn measure(service: &Service) -> anyhow::Result<()> {
     let get = || async { service.get(&id).await };
     let create = || async { service.placeholder().await.map(drop) };
 
-    println!("\nfaces against a bare axum handler ({REQUESTS} requests at concurrency 1, interleaved; {CLIENTS} clients)");
+    println!(
+        "\nfaces against a bare axum handler ({REQUESTS} requests at concurrency 1, interleaved; {CLIENTS} clients)"
+    );
     println!("{:<26}{:>10}{:>10}{:>8}{:>12}{:>8}", "", "p50 ms", "p99 ms", "ratio", "requests/s", "ratio");
     let mut samples = [Sample::default(), Sample::default(), Sample::default()];
     for _ in 0..REQUESTS {

@@ -107,11 +107,13 @@ async fn main() -> anyhow::Result<()> {
         let url = site.url(page.path);
         let (mut bare_run, mut rest_run) = (Run::default(), Run::default());
         for _ in 0..ROUNDS {
-            bare_run.add(bare.tree(), round, || async {
-                let prepared = bare.prepare().await?;
-                bare.grab(&prepared, &url, page.full_page).await?;
-                bare.dispose(prepared).await
-            }).await?;
+            bare_run
+                .add(bare.tree(), round, || async {
+                    let prepared = bare.prepare().await?;
+                    bare.grab(&prepared, &url, page.full_page).await?;
+                    bare.dispose(prepared).await
+                })
+                .await?;
             rest_run.add(service.tree(), round, || async { service.grab(&url, page.full_page).await }).await?;
         }
         println!(

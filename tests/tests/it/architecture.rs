@@ -61,7 +61,7 @@ const FENCES: [(&str, &[&str], &str); 13] = [
     ),
 ];
 
-const DOCUMENT: &str = include_str!("../../docs/ARCHITECTURE.md");
+const DOCUMENT: &str = include_str!("../../../docs/ARCHITECTURE.md");
 
 fn workspace() -> Metadata {
     MetadataCommand::new()
