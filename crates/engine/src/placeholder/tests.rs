@@ -26,10 +26,16 @@ fn ink(picture: &RgbImage) -> impl Iterator<Item = (u32, u32)> {
 #[tokio::test]
 async fn the_file_has_the_asked_format_and_size() {
     let placeholder = Placeholder::new(0);
-    let formats = [("png", ImageFormat::Png), ("jpeg", ImageFormat::Jpeg), ("webp", ImageFormat::WebP)];
-    let sizes = [(320, 240, false), (1280, 720, false), (1920, 1080, false), (320, 1080, true), (1280, 720, true)];
-    for (word, format) in formats {
-        for (width, height, full_page) in sizes {
+    // Unoptimised encoders are slow, so that only one of them draws every size.
+    let all = [(320, 240, false), (1280, 720, false), (1920, 1080, false), (320, 1080, true), (1280, 720, true)];
+    let some = [(320, 240, false), (320, 240, true)];
+    let rows = [
+        ("png", ImageFormat::Png, all.as_slice()),
+        ("jpeg", ImageFormat::Jpeg, some.as_slice()),
+        ("webp", ImageFormat::WebP, some.as_slice()),
+    ];
+    for (word, format, sizes) in rows {
+        for &(width, height, full_page) in sizes {
             let spec = spec("https://example.com/", |request| {
                 request.format = Some(word.into());
                 request.width = Some(width.into());
@@ -49,8 +55,8 @@ async fn the_same_request_gives_the_same_bytes_and_another_gives_others() {
     let changes: [(&str, Change); 7] = [
         ("https://example.com/", |_| {}),
         ("https://example.org/", |_| {}),
-        ("https://example.com/", |request| request.width = Some(1281)),
-        ("https://example.com/", |request| request.height = Some(721)),
+        ("https://example.com/", |request| request.width = Some(321)),
+        ("https://example.com/", |request| request.height = Some(241)),
         ("https://example.com/", |request| request.full_page = Some(true)),
         ("https://example.com/", |request| request.format = Some("jpeg".into())),
         ("https://example.com/", |request| request.format = Some("webp".into())),
@@ -59,7 +65,10 @@ async fn the_same_request_gives_the_same_bytes_and_another_gives_others() {
     let (keeping, forgetting) = (Placeholder::new(64 << 20), Placeholder::new(0));
     let mut seen: Vec<Bytes> = Vec::new();
     for (url, change) in changes {
-        let spec = spec(url, change);
+        let spec = spec(url, |request| {
+            (request.width, request.height) = (Some(320), Some(240));
+            change(request);
+        });
         let first = keeping.draw(&spec).await.unwrap();
         assert_eq!(first, keeping.draw(&spec).await.unwrap());
         assert_eq!(first, forgetting.draw(&spec).await.unwrap());
