@@ -20,6 +20,7 @@ pub mod pricing;
 pub mod render;
 pub mod target;
 pub mod timestamp;
+pub mod webhooks;
 
 pub use faults::{Code, Fault};
 pub use timestamp::Timestamp;
