@@ -38,7 +38,10 @@ pub async fn probe(options: &Options, guard: Guard) -> Vec<Finding> {
 
 fn program(options: &Options) -> Finding {
     let found = find_executable(options.executable.as_deref(), "").map(|path| path.display().to_string());
-    let missing = || "chromium-headless-shell was not found".to_owned();
+    let missing = || match &options.executable {
+        Some(path) => format!("{} cannot be executed", path.display()),
+        None => "chromium-headless-shell was not found".to_owned(),
+    };
     Finding::new(
         "program",
         found.ok_or_else(missing),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use grabd_browser::{BrowserUser, Chromium};
+use grabd_browser::{BrowserUser, Chromium, find_executable};
 use grabd_domain::address::Policy;
 use grabd_egress::Guard;
 use grabd_engine::clock::Clock;
@@ -109,7 +109,7 @@ pub fn browser_options(config: &Config) -> grabd_browser::Options {
     let browser = &config.browser;
     let slots = config.slots();
     grabd_browser::Options {
-        executable: (!browser.executable.as_os_str().is_empty()).then(|| browser.executable.clone()),
+        executable: executable(config),
         slots,
         spare_contexts: slots + 2,
         run_dir: run_dir(config),
@@ -120,6 +120,17 @@ pub fn browser_options(config: &Config) -> grabd_browser::Options {
         recycle_age: Duration::from_secs(browser.recycle_seconds),
         recycle_rss_bytes: browser.recycle_megabytes << 20,
     }
+}
+
+/// The browser's program: the one that was named, else the first that is found. `None` leaves it to the browser to say
+/// that there is none.
+fn executable(config: &Config) -> Option<PathBuf> {
+    let named = &config.browser.executable;
+    if !named.as_os_str().is_empty() {
+        return Some(named.clone());
+    }
+    let search_path = std::env::var_os("PATH").unwrap_or_default();
+    find_executable(None, &search_path.to_string_lossy())
 }
 
 /// Whom the browser runs as; matters only when we are root.

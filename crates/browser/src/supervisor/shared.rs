@@ -254,6 +254,8 @@ impl Shared {
         self.shutdown.cancel();
         self.setup.tracker.close();
         self.setup.tracker.wait().await;
+        // Empty by now; one that is not is cleared by the next start.
+        drop(tokio::fs::remove_dir(&self.setup.run_dir).await);
     }
 
     fn running(&self) -> MutexGuard<'_, Vec<u32>> {

@@ -78,6 +78,11 @@ pub(super) async fn capture(config: &Config, service: &Service, keys: &Option<Ke
     Ok(())
 }
 
+/// Says that it is over.
+pub(super) fn stopped() {
+    println!("Stopped. Everything is where `serve` finds it again.");
+}
+
 /// Says that the end has begun.
 pub(super) fn draining(grace: Duration) {
     println!(

@@ -33,6 +33,7 @@ pub async fn run(config: Config, capture: Option<&str>) -> anyhow::Result<()> {
     let failure = until_told_to_stop(&service).await?;
     banner::draining(GRACE);
     drain(service).await?;
+    banner::stopped();
     match failure {
         Some(failure) => Err(failure),
         None => Ok(()),
