@@ -4,6 +4,7 @@ mod core;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -17,6 +18,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Endpoint, Server};
 use tower::ServiceExt;
@@ -70,15 +72,18 @@ impl House {
         [Self::new(), Self::over_a_channel().await]
     }
 
-    /// Sends a request from `PEER`, unless it says otherwise itself.
+    /// Sends a request from `PEER`, unless it says otherwise itself. No answer here takes a minute.
     pub(crate) async fn send(&self, mut request: Request<Body>) -> Reply {
         if request.extensions().get::<ConnectInfo<SocketAddr>>().is_none() {
             request.extensions_mut().insert(peer(PEER));
         }
-        let response = self.router.clone().oneshot(request).await.expect("a router does not fail");
-        let (parts, body) = response.into_parts();
-        let body = body.collect().await.expect("bodies here do not break off").to_bytes();
-        Reply { status: parts.status, headers: parts.headers, body }
+        let whole = async {
+            let response = self.router.clone().oneshot(request).await.expect("a router does not fail");
+            let (parts, body) = response.into_parts();
+            let body = body.collect().await.expect("bodies here do not break off").to_bytes();
+            Reply { status: parts.status, headers: parts.headers, body }
+        };
+        timeout(Duration::from_secs(60), whole).await.expect("an answer that ends")
     }
 
     pub(crate) async fn get(&self, path: &str) -> Reply {
