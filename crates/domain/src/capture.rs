@@ -174,6 +174,7 @@ impl CaptureSpec {
             }
             text => text.map(|text| Selector(text.to_owned())),
         };
+        typed("async", "true, false, 1 or 0".into()).map_err(Fault::BadRequest)?;
         Ok(Self { url, viewport, format, full_page: request.full_page.unwrap_or(false), delay, selector })
     }
 

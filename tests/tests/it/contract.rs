@@ -51,71 +51,79 @@ async fn every_row_holds_over_both_transports() -> Result<()> {
     harness.finish().await
 }
 
+/// A request that must be refused, and how.
+struct Row<'a> {
+    method: Method,
+    path: String,
+    key: Option<&'a str>,
+    body: Option<String>,
+    status: u16,
+    code: &'static str,
+}
+
+/// A create that must be refused.
+fn create<'a>(key: Option<&'a str>, body: &str, status: u16, code: &'static str) -> Row<'a> {
+    Row { method: Method::POST, path: "/grabs".into(), key, body: Some(body.into()), status, code }
+}
+
+/// A read that must be refused.
+fn read<'a>(path: &str, key: Option<&'a str>, status: u16, code: &'static str) -> Row<'a> {
+    Row { method: Method::GET, path: path.into(), key, body: None, status, code }
+}
+
 async fn errors(face: &Face<'_>) -> Result<()> {
     let harness = face.harness;
     let (live, test) = (Some(harness.live()), Some(harness.test()));
     let good = harness.site.url("/tiny");
     let refused = format!(r#"{{"url":"http://{REFUSED}:8801/"}}"#);
-    let create = |members: &str| format!(r#"{{"url":"{good}",{members}}}"#);
-    let unknown = "sk_live_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    let with = |members: &str| format!(r#"{{"url":"{good}",{members}}}"#);
+    let unknown = Some("sk_live_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
     let nobody = "01993e1c-7b1a-7000-8000-0123456789ab";
-    let post = Method::POST;
-    let get = Method::GET;
-    let rows: Vec<(Method, String, Option<&str>, Option<String>, u16, &str)> = vec![
-        (post.clone(), "/grabs".into(), None, Some(create(r#""width":1"#)), 401, "unauthorized"),
-        (post.clone(), "/grabs".into(), Some(unknown), Some("{".into()), 401, "unauthorized"),
-        (get.clone(), "/grabs".into(), Some("nonsense"), None, 401, "unauthorized"),
-        (get.clone(), "/usage".into(), None, None, 401, "unauthorized"),
-        (get.clone(), format!("/grabs/{nobody}"), None, None, 401, "unauthorized"),
-        (post.clone(), "/grabs".into(), live, Some("{".into()), 400, "bad_request"),
-        (post.clone(), "/grabs".into(), live, Some("[]".into()), 400, "bad_request"),
-        (post.clone(), "/grabs".into(), live, Some("{}".into()), 400, "bad_request"),
-        (post.clone(), "/grabs".into(), live, Some(r#"{"url":5}"#.into()), 400, "bad_request"),
-        (post.clone(), "/grabs".into(), live, Some(r#"{"url":"ftp://a.example/"}"#.into()), 400, "bad_request"),
-        (post.clone(), "/grabs".into(), live, Some(create(r#""width":319"#)), 400, "invalid_viewport"),
-        (post.clone(), "/grabs".into(), live, Some(create(r#""width":1921"#)), 400, "invalid_viewport"),
-        (post.clone(), "/grabs".into(), live, Some(create(r#""width":"800""#)), 400, "invalid_viewport"),
-        (post.clone(), "/grabs".into(), live, Some(create(r#""width":null"#)), 400, "invalid_viewport"),
-        (post.clone(), "/grabs".into(), live, Some(create(r#""height":239"#)), 400, "invalid_viewport"),
-        (post.clone(), "/grabs".into(), live, Some(create(r#""height":720.5"#)), 400, "invalid_viewport"),
-        (post.clone(), "/grabs".into(), live, Some(create(r#""format":"gif""#)), 400, "bad_request"),
-        (post.clone(), "/grabs".into(), live, Some(create(r#""delay_ms":10001"#)), 400, "bad_request"),
-        (post.clone(), "/grabs".into(), live, Some(create(r#""full_page":1"#)), 400, "bad_request"),
-        (post.clone(), "/grabs".into(), live, Some(create(r#""selector":"""#)), 400, "bad_request"),
-        (post.clone(), "/grabs".into(), live, Some(refused.clone()), 400, "ssrf_detected"),
-        (post.clone(), "/grabs".into(), test, Some(refused), 400, "ssrf_detected"),
-        (post.clone(), "/grabs".into(), test, Some(r#"{"url":"http://blocked.test/"}"#.into()), 422, "render_blocked"),
-        (post.clone(), "/grabs".into(), test, Some(r#"{"url":"http://broken.test/"}"#.into()), 500, "render_failed"),
-        (
-            post.clone(),
-            "/grabs".into(),
-            test,
-            Some(r#"{"url":"http://exhausted.test/"}"#.into()),
-            402,
-            "credits_exhausted",
-        ),
-        (
-            post.clone(),
-            "/grabs".into(),
-            test,
-            Some(r#"{"url":"http://busy.test/"}"#.into()),
-            429,
-            "queue_limit_exceeded",
-        ),
-        (get.clone(), "/grabs?status=queued".into(), live, None, 400, "bad_request"),
-        (get.clone(), "/grabs?limit=0".into(), live, None, 400, "bad_request"),
-        (get.clone(), "/grabs?limit=101".into(), live, None, 400, "bad_request"),
-        (get.clone(), "/grabs?limit=ten".into(), live, None, 400, "bad_request"),
-        (get.clone(), format!("/grabs?starting_after={nobody}"), live, None, 400, "bad_request"),
-        (get.clone(), format!("/grabs/{nobody}"), live, None, 404, "not_found"),
-        (get.clone(), "/grabs/not-a-uuid".into(), live, None, 404, "not_found"),
-        (get.clone(), "/pricing?provider=provider_z".into(), None, None, 400, "bad_request"),
-        (get.clone(), "/pricing?detail=some".into(), None, None, 400, "bad_request"),
-        (get, "/nothing".into(), live, None, 404, "not_found"),
-        (Method::PUT, "/usage".into(), live, None, 405, "bad_request"),
-        (Method::PATCH, "/grabs".into(), live, None, 405, "bad_request"),
+    let mut rows = vec![
+        create(None, &with(r#""width":1"#), 401, "unauthorized"),
+        create(unknown, "{", 401, "unauthorized"),
+        create(live, "{", 400, "bad_request"),
+        create(live, "[]", 400, "bad_request"),
+        create(live, "{}", 400, "bad_request"),
+        create(live, r#"{"url":5}"#, 400, "bad_request"),
+        create(live, r#"{"url":"ftp://a.example/"}"#, 400, "bad_request"),
+        create(live, &refused, 400, "ssrf_detected"),
+        create(test, &refused, 400, "ssrf_detected"),
+        Row { path: "/grabs?async=yes".into(), ..create(live, &with(r#""width":800"#), 400, "bad_request") },
+        create(test, r#"{"url":"http://blocked.test/"}"#, 422, "render_blocked"),
+        create(test, r#"{"url":"http://broken.test/"}"#, 500, "render_failed"),
+        create(test, r#"{"url":"http://exhausted.test/"}"#, 402, "credits_exhausted"),
+        create(test, r#"{"url":"http://busy.test/"}"#, 429, "queue_limit_exceeded"),
+        read("/grabs", Some("nonsense"), 401, "unauthorized"),
+        read("/usage", None, 401, "unauthorized"),
+        read(&format!("/grabs/{nobody}"), None, 401, "unauthorized"),
+        read("/grabs?status=queued", live, 400, "bad_request"),
+        read("/grabs?limit=0", live, 400, "bad_request"),
+        read("/grabs?limit=101", live, 400, "bad_request"),
+        read("/grabs?limit=ten", live, 400, "bad_request"),
+        read(&format!("/grabs?starting_after={nobody}"), live, 400, "bad_request"),
+        read(&format!("/grabs/{nobody}"), live, 404, "not_found"),
+        read("/grabs/not-a-uuid", live, 404, "not_found"),
+        read("/pricing?provider=provider_z", None, 400, "bad_request"),
+        read("/pricing?detail=some", None, 400, "bad_request"),
+        read("/nothing", live, 404, "not_found"),
+        Row { method: Method::PUT, ..read("/usage", live, 405, "bad_request") },
+        Row { method: Method::PATCH, ..read("/grabs", live, 405, "bad_request") },
     ];
-    for (method, path, key, body, status, code) in rows {
+    for members in [
+        r#""width":319"#,
+        r#""width":1921"#,
+        r#""width":"800""#,
+        r#""width":null"#,
+        r#""height":239"#,
+        r#""height":720.5"#,
+    ] {
+        rows.push(create(live, &with(members), 400, "invalid_viewport"));
+    }
+    for members in [r#""format":"gif""#, r#""delay_ms":10001"#, r#""full_page":1"#, r#""selector":"""#] {
+        rows.push(create(live, &with(members), 400, "bad_request"));
+    }
+    for Row { method, path, key, body, status, code } in rows {
         let seen = face.error(method.clone(), &path, key, body.as_deref()).await?;
         anyhow::ensure!(seen == (status, code.to_owned()), "{method} {path} {body:?}: {seen:?}, not {status} {code}");
     }
