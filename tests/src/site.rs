@@ -1,6 +1,6 @@
 //! The fixture site: pages whose pixels are known, served over real sockets, with a log of what was asked for.
 //!
-//! [`files`] are the pages that lie in `tests/site`, [`pictures`] the images, made when they are first asked for, and
+//! `files` are the pages that lie in `tests/site`, [`pictures`] the images, made when they are first asked for, and
 //! [`behaviour`] the paths that do something: fail, wait, redirect, remember. To add a page, put it there and write its
 //! path into the table of its module.
 

@@ -121,7 +121,7 @@ fn what_may_not_be_published_is_told_by_its_place() {
         ("/pricing/prepaid_packages/2/price_usd", json!(249.5), "pricing.prepaid_packages"),
         ("/comparison/last_verified", json!("31.01.2026"), "comparison.last_verified"),
         ("/comparison/last_verified", json!("2026-02-30"), "comparison.last_verified"),
-        ("/comparison/last_verified", json!("+026-02-03"), "comparison.last_verified"),
+        ("/comparison/last_verified", json!("+2026-01-31"), "comparison.last_verified"),
         ("/comparison/providers/0/is_grabbit", json!(false), "comparison.providers"),
         ("/comparison/providers/1/is_grabbit", json!(true), "comparison.providers"),
         ("/comparison/providers/1/name", json!("acme"), "comparison.providers"),
