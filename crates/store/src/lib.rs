@@ -37,6 +37,7 @@ pub use transactions::create::{Created, NewGrab, NewLease};
 pub use transactions::expire_jobs::timed_out;
 pub use transactions::fail::{By, Failing};
 pub use transactions::grant::{Grant, Granted};
+pub use transactions::idempotency::{NewRecord, Repeat};
 pub use transactions::lease::{Ask, Leased};
 pub use transactions::placeholder::NewPlaceholder;
 pub use transactions::release::{BACK_OFF, Released};

@@ -119,6 +119,21 @@ pub(crate) fn read(row: Model, job: Option<&job::Model>) -> Result<Grab> {
     })
 }
 
+/// A grab as it stood in the moment it was created, whatever became of it since.
+pub(crate) fn read_as_created(row: &Model) -> Result<Grab> {
+    Ok(Grab {
+        id: GrabId(row.id),
+        team: TeamId(row.team_id),
+        environment: codes::read_environment(row.env)?,
+        class: codes::read_class(row.class)?,
+        spec: read_spec(&row.request)?,
+        created_at: Timestamp::from_ms(row.created_at),
+        deleted_at: None,
+        attempts: 0,
+        state: State::Pending,
+    })
+}
+
 pub(crate) fn write_spec(spec: &CaptureSpec) -> Result<String> {
     serde_json::to_string(spec).map_err(|_| Error::Inconsistent("a spec that is not JSON"))
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod api_key;
 pub(crate) mod grab;
+pub(crate) mod idem;
 pub(crate) mod image_gc;
 pub(crate) mod job;
 pub(crate) mod ledger;

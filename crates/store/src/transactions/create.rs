@@ -11,6 +11,7 @@ use sea_orm::{
     ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
 };
 
+use super::idempotency::{NewRecord, Repeat, remember, repeat};
 use crate::codes::{self, ACTIVE, OPEN};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, job, lot, team};
@@ -35,6 +36,8 @@ pub struct NewGrab {
     pub async_limit_default: u32,
     /// A free slot that would take it at once, if nobody waits before it.
     pub lease: Option<NewLease>,
+    /// The caller's key, under which this grab is made once.
+    pub idempotency: Option<NewRecord>,
 }
 
 /// A lease to begin with.
@@ -60,6 +63,8 @@ pub enum Created {
         /// Where its picture goes.
         upload_key: ImageKey,
     },
+    /// Nothing was created: the key has been used before.
+    Repeated(Repeat),
     /// Nothing was created: as many asynchronous grabs as the team may have are open.
     QueueLimit {
         /// The limit in force.
@@ -86,6 +91,11 @@ impl Transaction for NewGrab {
 
     async fn apply(&self, tx: &Tx) -> Result<Created> {
         let Some(team) = lock_team(tx, self.team).await? else { return Ok(Created::TeamInactive) };
+        if let Some(record) = &self.idempotency
+            && let Some(repeat) = repeat(tx, self.team, Environment::Live, record, self.now).await?
+        {
+            return Ok(Created::Repeated(repeat));
+        }
         let limit = match self.class {
             Class::Sync => None,
             Class::Async => Some(team.async_queue_limit.map_or(Ok(self.async_limit_default), codes::read_count)?),
@@ -96,6 +106,9 @@ impl Transaction for NewGrab {
         }
         let Some(lot) = hold_credit(tx, self.team, self.now).await? else { return Ok(Created::CreditsExhausted) };
         self.insert_grab(tx).await?;
+        if let Some(record) = &self.idempotency {
+            remember(tx, self.team, Environment::Live, record, self.id, self.now).await?;
+        }
         // Whoever waits was here first.
         let lease = self.lease.as_ref().filter(|_| !queue.is_waited_in);
         self.insert_job(tx, lot, queue.rank, lease).await

@@ -6,6 +6,7 @@ use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
+use super::idempotency::forget;
 use super::images::collect;
 use crate::database::{Transaction, Tx};
 use crate::entities::grab;
@@ -51,6 +52,7 @@ impl Transaction for Deletion {
             .filter(grab::Column::Id.eq(row.id))
             .exec(tx)
             .await?;
+        forget(tx, self.grab).await?;
         if let Some(key) = row.image_key {
             collect(tx, &key, self.now).await?;
         }

@@ -8,6 +8,7 @@ use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::complete::Ended;
+use super::idempotency::forget;
 use super::images::collect;
 use crate::codes::{FAILED, OPEN};
 use crate::database::{Transaction, Tx};
@@ -65,6 +66,10 @@ impl Transaction for Failing {
             .exec_with_returning(tx)
             .await?;
         let Some(job) = taken.pop() else { return Ok(None) };
+        if self.by == By::Cancel {
+            // The caller took the request back, so its key is free for another one.
+            forget(tx, self.grab).await?;
+        }
         let grab = end(tx, &job, &self.failure, &self.facts, self.now).await?;
         Ok(Some(Ended { grab }))
     }

@@ -19,6 +19,7 @@ pub(crate) mod expire_jobs;
 pub(crate) mod expire_lots;
 pub(crate) mod fail;
 pub(crate) mod grant;
+pub(crate) mod idempotency;
 pub(crate) mod images;
 pub(crate) mod lease;
 pub(crate) mod placeholder;

@@ -6,12 +6,14 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, State};
 use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::ActiveValue::Set;
-use sea_orm::EntityTrait;
+use sea_orm::sea_query::LockType;
+use sea_orm::{EntityTrait, QuerySelect};
 
+use super::idempotency::{NewRecord, Repeat, remember, repeat};
 use super::complete::{milliseconds, size};
 use crate::codes::{self, DONE, FAILED};
 use crate::database::{Transaction, Tx};
-use crate::entities::grab;
+use crate::entities::{grab, team};
 use crate::{Error, Result, Store};
 
 /// A test grab to keep.
@@ -27,22 +29,32 @@ pub struct NewPlaceholder {
     pub now: Timestamp,
     /// How it ended. A done one needs an image key, by which the picture is found when it is drawn.
     pub outcome: State,
+    /// The caller's key, under which this grab is made once.
+    pub idempotency: Option<NewRecord>,
 }
 
 impl Store {
-    /// Keeps a test grab that has already ended.
+    /// Keeps a test grab that has already ended, unless its key has been used before: what that comes to.
     ///
     /// # Errors
     /// [`Error::Inconsistent`] when `outcome` is open, or done without an image key.
-    pub async fn create_placeholder(&self, new: NewPlaceholder) -> Result<()> {
+    pub async fn create_placeholder(&self, new: NewPlaceholder) -> Result<Option<Repeat>> {
         self.database.write(new).await
     }
 }
 
 impl Transaction for NewPlaceholder {
-    type Outcome = ();
+    type Outcome = Option<Repeat>;
 
-    async fn apply(&self, tx: &Tx) -> Result<()> {
+    async fn apply(&self, tx: &Tx) -> Result<Option<Repeat>> {
+        if let Some(record) = &self.idempotency {
+            // Whatever its status: the lock is for those who come with the same key at the same time.
+            team::Entity::find_by_id(self.team.0).lock(LockType::NoKeyUpdate).one(tx).await?;
+            let repeat = repeat(tx, self.team, Environment::Test, record, self.now).await?;
+            if repeat.is_some() {
+                return Ok(repeat);
+            }
+        }
         let begun = grab::ActiveModel {
             id: Set(self.id.0),
             team_id: Set(self.team.0),
@@ -75,6 +87,9 @@ impl Transaction for NewPlaceholder {
             State::Pending | State::Processing => return Err(Error::Inconsistent("a placeholder that has not ended")),
         };
         grab::Entity::insert(row).exec_without_returning(tx).await?;
-        Ok(())
+        if let Some(record) = &self.idempotency {
+            remember(tx, self.team, Environment::Test, record, self.id, self.now).await?;
+        }
+        Ok(None)
     }
 }

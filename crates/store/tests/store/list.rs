@@ -35,7 +35,8 @@ async fn placeholder(world: &World, team: TeamId) -> GrabId {
     let id = GrabId(world.id());
     let image = Some(ImageKey::new(id.0.as_u128(), "png"));
     let outcome = State::Done { finished_at: NOW, image, size_bytes: 1, execution_ms: 1, facts: facts() };
-    world.store.create_placeholder(NewPlaceholder { id, team, spec: spec(), now: NOW, outcome }).await.unwrap();
+    let new = NewPlaceholder { id, team, spec: spec(), now: NOW, outcome, idempotency: None };
+    world.store.create_placeholder(new).await.unwrap();
     id
 }
 

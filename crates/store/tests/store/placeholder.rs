@@ -18,7 +18,7 @@ on_both! {
         let failed = State::Failed { finished_at: NOW, failure: blocked(), facts: Facts::default() };
         for outcome in [done(Some(key.clone())), failed] {
             let id = GrabId(world.id());
-            let new = NewPlaceholder { id, team, spec: spec(), now: NOW, outcome: outcome.clone() };
+            let new = NewPlaceholder { id, team, spec: spec(), now: NOW, outcome: outcome.clone(), idempotency: None };
             world.store.create_placeholder(new).await.unwrap();
             let grab = world.store.find_grab(team, Environment::Test, id).await.unwrap().unwrap();
             assert_eq!((grab.state, grab.environment, grab.attempts), (outcome, Environment::Test, 0));
@@ -39,7 +39,7 @@ on_both! {
     async fn an_open_placeholder_is_refused(world) {
         let team = world.team(0).await;
         for outcome in [State::Pending, State::Processing, done(None)] {
-            let new = NewPlaceholder { id: GrabId(world.id()), team, spec: spec(), now: NOW, outcome };
+            let new = NewPlaceholder { id: GrabId(world.id()), team, spec: spec(), now: NOW, outcome, idempotency: None };
             let refused = world.store.create_placeholder(new).await;
             assert!(matches!(refused, Err(Error::Inconsistent(_))), "{refused:?}");
         }

@@ -2,7 +2,7 @@
 //!
 //! Every test process holds a shared lock on one file for as long as it needs the server. Whoever finds no server starts
 //! one, and with it a watcher that waits for the exclusive lock, which the kernel grants when the last test is gone,
-//! however it went, and then stops the server. So nothing is left behind.
+//! however it went, and then stops the server and removes its files. So nothing is left behind.
 
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -127,13 +127,15 @@ impl Cluster {
         std::os::unix::fs::symlink(log, link).unwrap();
     }
 
-    /// Stops the server when nobody holds the shared lock any more.
+    /// Stops the server when nobody holds the shared lock any more, and removes its files.
     fn watch(&self) {
-        let mut stop = Command::new("setsid");
-        stop.arg("--fork").arg("flock").arg(self.home.join("users.lock"));
+        let data = self.home.join("data");
+        let mut watcher = Command::new("setsid");
+        watcher.arg("--fork").arg("flock").arg(self.home.join("users.lock"));
+        watcher.args(["sh", "-c", r#""$@"; rm -rf "$0""#]).arg(&data);
         let pg_ctl = self.program("pg_ctl");
-        stop.arg(pg_ctl.get_program()).args(pg_ctl.get_args());
-        run(stop.arg("-D").arg(self.home.join("data")).args(["-m", "immediate", "stop"]));
+        watcher.arg(pg_ctl.get_program()).args(pg_ctl.get_args());
+        run(watcher.arg("-D").arg(&data).args(["-m", "immediate", "stop"]));
     }
 
     /// One of the server's programs, as a user who is not root: it refuses to run as root.

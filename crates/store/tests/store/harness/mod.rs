@@ -164,6 +164,7 @@ impl World {
             deadline_at: NOW + SYNC_DEADLINE,
             async_limit_default: LIMIT,
             lease: None,
+            idempotency: None,
         }
     }
 
