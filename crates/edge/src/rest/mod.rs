@@ -7,6 +7,7 @@ mod address;
 mod body;
 mod call;
 mod create;
+mod delete;
 mod error;
 mod etag;
 mod events;
@@ -75,7 +76,7 @@ pub fn router(transport: Transport, options: Options) -> Router {
     });
     Router::new()
         .route("/v1/grabs", only("GET, HEAD, POST, OPTIONS", get(list::list).post(create::create)))
-        .route("/v1/grabs/{id}", only("GET, HEAD, OPTIONS", get(fetch::fetch)))
+        .route("/v1/grabs/{id}", only("GET, HEAD, DELETE, OPTIONS", get(fetch::fetch).delete(delete::delete)))
         .route("/v1/grabs/{id}/events", only("GET, HEAD, OPTIONS", get(events::events)))
         .route("/v1/usage", only("GET, HEAD, OPTIONS", get(usage::usage)))
         .route(pricing::PATH, only("GET, HEAD, OPTIONS", get(pricing::pricing)))

@@ -8,7 +8,7 @@ use crate::support::{House, bare, fault, get, grab, limited};
 
 const ROUTES: [(&str, &str); 5] = [
     ("/v1/grabs", "GET, HEAD, POST, OPTIONS"),
-    ("/v1/grabs/x", "GET, HEAD, OPTIONS"),
+    ("/v1/grabs/x", "GET, HEAD, DELETE, OPTIONS"),
     ("/v1/grabs/x/events", "GET, HEAD, OPTIONS"),
     ("/v1/usage", "GET, HEAD, OPTIONS"),
     ("/v1/pricing", "GET, HEAD, OPTIONS"),
@@ -32,6 +32,9 @@ async fn other_methods_are_refused_and_told_which_there_are() {
     let house = House::new();
     for (path, allowed) in ROUTES {
         for method in ["PUT", "DELETE", "PATCH", "TRACE", "BREW"] {
+            if allowed.split(", ").any(|one| one == method) {
+                continue;
+            }
             let reply = house.send(bare(get(path).method(method))).await;
             reply.refused(405, "bad_request");
             assert_eq!(reply.header("allow"), allowed, "{method} {path}");
@@ -68,7 +71,7 @@ async fn every_answer_has_an_id_and_is_not_sniffed() {
     house.core.get.answers(|| limited(GetGrabResponse { grab: Some(grab(GrabStatus::Done, 4)) }));
     house.core.usage.answers(|| Err(fault(ErrorCode::Unauthorized, "x", None)));
     for path in ["/v1/grabs/x", "/v1/usage", "/nowhere"] {
-        for method in [Method::GET, Method::DELETE, Method::OPTIONS] {
+        for method in [Method::GET, Method::PUT, Method::OPTIONS] {
             let request = || get(path).method(method.clone());
             let reply = house.send(bare(request().header("x-request-id", "my.id_1-A"))).await;
             assert_eq!(reply.header("x-request-id"), "my.id_1-A");

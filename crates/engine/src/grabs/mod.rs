@@ -1,13 +1,16 @@
 //! The use-cases of a grab, one file per verb.
 
 pub(crate) mod create;
+mod delete;
 pub(crate) mod finish;
 mod get;
+mod idempotency;
 mod list;
 mod test_create;
 mod watch;
 
-pub(crate) use create::create;
+pub(crate) use create::{Answer, CreateRequest, create};
+pub(crate) use delete::delete;
 pub(crate) use get::get;
 pub(crate) use list::{ListRequest, list};
 pub(crate) use watch::watch;

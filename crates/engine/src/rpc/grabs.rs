@@ -8,15 +8,15 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::ids::GrabId;
 use grabd_proto::v1::grab_service_server::GrabService;
 use grabd_proto::v1::{
-    CreateGrabRequest, CreateGrabResponse, GetGrabRequest, GetGrabResponse, ListGrabsRequest, ListGrabsResponse,
-    WatchGrabRequest, WatchGrabResponse,
+    CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, GetGrabRequest, GetGrabResponse,
+    ListGrabsRequest, ListGrabsResponse, WatchGrabRequest, WatchGrabResponse,
 };
 use tonic::{Request, Response, Status};
 
 use super::convert;
 use super::status::to_status;
 use crate::core::Core;
-use crate::grabs;
+use crate::grabs::{self, Answer};
 
 /// The service over a core.
 pub(crate) struct Grabs(pub(crate) Core);
@@ -27,10 +27,11 @@ impl GrabService for Grabs {
     #[tracing::instrument(name = "grabs.create", skip_all)]
     async fn create_grab(&self, request: Request<CreateGrabRequest>) -> Result<Response<CreateGrabResponse>, Status> {
         let caller = caller(&request)?;
-        let (request, class) = convert::create_request(request.into_inner());
-        let grab = grabs::create(&self.0, caller, &request, class).await.map_err(|fault| to_status(&fault))?;
+        let request = convert::create_request(request.into_inner());
+        let Answer { grab, replayed } =
+            grabs::create(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
         let grab = Some(self.show(&grab));
-        Ok(Response::new(CreateGrabResponse { grab, replayed: false }))
+        Ok(Response::new(CreateGrabResponse { grab, replayed }))
     }
 
     #[tracing::instrument(name = "grabs.get", skip_all)]
@@ -64,6 +65,14 @@ impl GrabService for Grabs {
             Err(_) => Err(Status::unavailable("The stream was cut; resume it with after_revision.")),
         });
         Ok(Response::new(Box::pin(states)))
+    }
+
+    #[tracing::instrument(name = "grabs.delete", skip_all)]
+    async fn delete_grab(&self, request: Request<DeleteGrabRequest>) -> Result<Response<DeleteGrabResponse>, Status> {
+        let caller = caller(&request)?;
+        let id = id(&request.get_ref().id)?;
+        grabs::delete(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
+        Ok(Response::new(DeleteGrabResponse {}))
     }
 }
 

@@ -12,9 +12,9 @@ use grabd_proto::v1::grab_service_server::{GrabService, GrabServiceServer};
 use grabd_proto::v1::pricing_service_server::{PricingService, PricingServiceServer};
 use grabd_proto::v1::usage_service_server::{UsageService, UsageServiceServer};
 use grabd_proto::v1::{
-    CreateGrabRequest, CreateGrabResponse, ErrorCode, GetGrabRequest, GetGrabResponse, GetPricingRequest,
-    GetPricingResponse, GetUsageRequest, GetUsageResponse, Grab, GrabStatus, ImageFormat, ListGrabsRequest,
-    ListGrabsResponse, WatchGrabRequest, WatchGrabResponse,
+    CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, ErrorCode, GetGrabRequest,
+    GetGrabResponse, GetPricingRequest, GetPricingResponse, GetUsageRequest, GetUsageResponse, Grab, GrabStatus,
+    ImageFormat, ListGrabsRequest, ListGrabsResponse, WatchGrabRequest, WatchGrabResponse,
 };
 use http::HeaderMap;
 use tonic::service::Routes;
@@ -73,6 +73,7 @@ impl<Q: Clone + Send, A: Send> Rpc<Q, A> {
 pub(crate) struct Core {
     pub(crate) create: Rpc<CreateGrabRequest, CreateGrabResponse>,
     pub(crate) get: Rpc<GetGrabRequest, GetGrabResponse>,
+    pub(crate) delete: Rpc<DeleteGrabRequest, DeleteGrabResponse>,
     pub(crate) list: Rpc<ListGrabsRequest, ListGrabsResponse>,
     pub(crate) watch: Rpc<WatchGrabRequest, Watched>,
     pub(crate) usage: Rpc<GetUsageRequest, GetUsageResponse>,
@@ -84,6 +85,7 @@ impl Core {
         Arc::new(Self {
             create: Rpc::new(),
             get: Rpc::new(),
+            delete: Rpc::new(),
             list: Rpc::new(),
             watch: Rpc::new(),
             usage: Rpc::new(),
@@ -108,6 +110,10 @@ impl GrabService for Core {
 
     async fn get_grab(&self, request: Request<GetGrabRequest>) -> Result<Response<GetGrabResponse>, Status> {
         self.get.call(request).await
+    }
+
+    async fn delete_grab(&self, request: Request<DeleteGrabRequest>) -> Result<Response<DeleteGrabResponse>, Status> {
+        self.delete.call(request).await
     }
 
     async fn list_grabs(&self, request: Request<ListGrabsRequest>) -> Result<Response<ListGrabsResponse>, Status> {

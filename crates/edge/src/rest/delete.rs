@@ -1,0 +1,30 @@
+//! `DELETE /v1/grabs/{id}`.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use grabd_proto::v1::DeleteGrabRequest;
+use grabd_proto::v1::grab_service_client::GrabServiceClient;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+
+use super::error::Failure;
+use super::{Edge, call, headers};
+
+/// Deletes a grab's image. A body is not read, because nothing in it could matter.
+pub(super) async fn delete(
+    State(edge): State<Arc<Edge>>,
+    path: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Result<Response, Failure> {
+    let headers = request.headers();
+    let mut core = GrabServiceClient::new(edge.transport.clone());
+    let sent = call::request(headers, DeleteGrabRequest { id: super::id(path) }, call::PROMPT);
+    let answer = call::answer(headers, call::PROMPT, core.delete_grab(sent)).await?;
+    let mut response = headers::answer(StatusCode::NO_CONTENT, headers::PRIVATE, Body::empty(), &answer.metadata);
+    response.headers_mut().remove(CONTENT_TYPE);
+    Ok(response)
+}
