@@ -2,6 +2,7 @@
 
 mod architecture;
 mod contract;
+mod delete;
 mod grpc;
 mod limits;
 mod money;
