@@ -221,7 +221,8 @@ impl Step<'_> {
             .take();
         self.stored(&mut idem, "", Some("WITHOUT ROWID"));
         self.manager.create_table(idem).await?;
-        self.index("idem_age", "idem", &["created_at"], None).await
+        self.index("idem_age", "idem", &["created_at"], None).await?;
+        self.unique("idem_grab", "idem", &["grab_id"], None).await
     }
 
     async fn webhooks(&self) -> Result<(), DbErr> {

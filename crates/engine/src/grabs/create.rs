@@ -9,34 +9,84 @@ use grabd_domain::grabs::{Class, Facts, Failure, FailureReason, Grab, State};
 use grabd_domain::limits::{ASYNC_DEADLINE, LEASE_MARGIN, SYNC_DEADLINE};
 use grabd_domain::target::TargetHost;
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{By, Created, Ended, Failing, NewGrab, NewLease};
+use grabd_store::{By, Created, Ended, Failing, NewGrab, NewLease, NewRecord};
 use tokio::time::Instant;
 
-use super::test_create;
+use super::{idempotency, test_create};
 use crate::chance;
 use crate::core::{Core, inside};
 use crate::queue::{Lease, Reservation, pump, sweep};
 
-/// Creates a grab for the caller. A capture that fails is an `Ok` with a failed grab.
+/// A create as it came over a wire.
+#[derive(Debug)]
+pub(crate) struct CreateRequest {
+    /// What to capture.
+    pub(crate) capture: CaptureRequest,
+    /// How the caller wants to wait.
+    pub(crate) class: Class,
+    /// The caller's key, not judged yet.
+    pub(crate) idempotency_key: Option<String>,
+}
+
+/// What a create is answered.
+pub(crate) struct Answer {
+    pub(crate) grab: Grab,
+    /// Was this the answer to an earlier request with the same key?
+    pub(crate) replayed: bool,
+}
+
+impl Answer {
+    pub(super) const fn first(grab: Grab) -> Self {
+        Self { grab, replayed: false }
+    }
+}
+
+/// Creates a grab for the caller, once for each key. A capture that fails is an `Ok` with a failed grab.
 ///
 /// The work is a task of the core's own: a caller who goes away, or whose deadline passes, cancels nothing.
 ///
 /// # Errors
 /// Whatever keeps the grab from being created.
-pub(crate) async fn create(core: &Core, caller: Caller, request: &CaptureRequest, class: Class) -> Result<Grab, Fault> {
+pub(crate) async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Result<Answer, Fault> {
     let began = Instant::now();
-    let spec = CaptureSpec::parse(request, core.guard.policy())?;
+    let spec = CaptureSpec::parse(&request.capture, core.guard.policy())?;
+    let class = match caller.environment {
+        Environment::Live => request.class,
+        // Nothing of a test key queues.
+        Environment::Test => Class::Sync,
+    };
+    let record = idempotency::record(request, &spec, class)?;
+    // Asked again when the grab is stored; asked here, a repeated request costs no look-up and no slot.
+    if let Some(record) = &record {
+        let now = core.clock.now();
+        let repeat = core.store.find_repeat(caller.team, caller.environment, record, now).await;
+        if let Some(repeat) = repeat.map_err(inside("grabs.create"))? {
+            return idempotency::answer(repeat);
+        }
+    }
     let task = {
         let core = core.clone();
         match caller.environment {
-            Environment::Test => core.clone().spawn(async move { test_create::create(&core, caller, spec).await }),
-            Environment::Live => core.clone().spawn(async move { live(&core, caller, spec, class, began).await }),
+            Environment::Test => {
+                core.clone().spawn(async move { test_create::create(&core, caller, spec, record).await })
+            }
+            Environment::Live => {
+                core.clone().spawn(async move { live(&core, caller, Work { spec, class, record }, began).await })
+            }
         }
     };
     task.await.map_err(inside("grabs.create"))?
 }
 
-async fn live(core: &Core, caller: Caller, spec: CaptureSpec, class: Class, began: Instant) -> Result<Grab, Fault> {
+/// What a live create has to do.
+struct Work {
+    spec: CaptureSpec,
+    class: Class,
+    record: Option<NewRecord>,
+}
+
+async fn live(core: &Core, caller: Caller, work: Work, began: Instant) -> Result<Answer, Fault> {
+    let Work { spec, class, record } = work;
     admit(core, &spec).await?;
     let now = core.clock.now();
     let id = chance::grab_id(now);
@@ -69,6 +119,7 @@ async fn live(core: &Core, caller: Caller, spec: CaptureSpec, class: Class, bega
         deadline_at,
         async_limit_default: core.settings.async_queue,
         lease,
+        idempotency: record,
     };
     let created = core.store.create(new).await.map_err(inside("grabs.create"))?;
     match (created, slot) {
@@ -77,16 +128,17 @@ async fn live(core: &Core, caller: Caller, spec: CaptureSpec, class: Class, bega
             start(core, slot, &Lease { grab: id, token, upload_key, spec: spec.clone(), budget, attempt: 1 }).await;
         }
         (Created::Leased { .. } | Created::Pending, _) => core.dispatcher.ring(),
+        (Created::Repeated(repeat), _) => return idempotency::answer(repeat),
         (Created::QueueLimit { limit }, _) => return Err(Fault::QueueLimitExceeded { limit }),
         (Created::CreditsExhausted, _) => return Err(Fault::CreditsExhausted),
         (Created::TeamInactive, _) => return Err(Fault::Unauthorized),
     }
-    match class {
+    let grab = match class {
         Class::Sync => match tokio::time::timeout_at(deadline, states.end()).await {
-            Ok(grab) => Ok(Arc::unwrap_or_clone(grab)),
-            Err(_) => time_out(core, caller, id, deadline_at).await,
+            Ok(grab) => Arc::unwrap_or_clone(grab),
+            Err(_) => time_out(core, caller, id, deadline_at).await?,
         },
-        Class::Async => Ok(Grab {
+        Class::Async => Grab {
             id,
             team: caller.team,
             environment: caller.environment,
@@ -96,8 +148,9 @@ async fn live(core: &Core, caller: Caller, spec: CaptureSpec, class: Class, bega
             deleted_at: None,
             attempts: 0,
             state: State::Pending,
-        }),
-    }
+        },
+    };
+    Ok(Answer::first(grab))
 }
 
 /// A live grab's host is looked up before anything is stored, so that a private address is refused at once. No answer,

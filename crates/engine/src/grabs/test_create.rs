@@ -7,8 +7,10 @@ use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{Class, Facts, Failure, FailureReason, Grab, ImageKey, State};
 use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer};
-use grabd_store::NewPlaceholder;
+use grabd_store::{NewPlaceholder, NewRecord};
 
+use super::create::Answer;
+use super::idempotency;
 use crate::chance;
 use crate::core::{Core, inside};
 use crate::placeholder::{Switch, switch};
@@ -17,8 +19,14 @@ use crate::placeholder::{Switch, switch};
 const SLOW: Duration = Duration::from_secs(3);
 
 /// Answers a create with a placeholder, or with the failure that a reserved `.test` name asks for.
-pub(crate) async fn create(core: &Core, caller: Caller, spec: CaptureSpec) -> Result<Grab, Fault> {
+pub(crate) async fn create(
+    core: &Core,
+    caller: Caller,
+    spec: CaptureSpec,
+    record: Option<NewRecord>,
+) -> Result<Answer, Fault> {
     let host = spec.url.host().to_string();
+    let mut takes = Duration::ZERO;
     let failure = match switch(&host) {
         Some(Switch::Exhausted) => return Err(Fault::CreditsExhausted),
         Some(Switch::Busy) => return Err(Fault::QueueLimitExceeded { limit: core.settings.async_queue }),
@@ -29,7 +37,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, spec: CaptureSpec) -> Re
             Some(Failure::new(FailureReason::RenderFailed, "The page could not be rendered (a test)."))
         }
         Some(Switch::Slow) => {
-            tokio::time::sleep(SLOW).await;
+            takes = SLOW;
             None
         }
         None => None,
@@ -44,12 +52,18 @@ pub(crate) async fn create(core: &Core, caller: Caller, spec: CaptureSpec) -> Re
             let Capture { image: file, facts, execution_ms } =
                 core.placeholder.render(task).await.map_err(inside::<RenderError>("grabs.test_create"))?;
             let size_bytes = u64::try_from(file.len()).unwrap_or(0);
-            State::Done { finished_at: now, image: Some(image), size_bytes, execution_ms, facts }
+            State::Done { finished_at: now + takes, image: Some(image), size_bytes, execution_ms, facts }
         }
     };
-    let new = NewPlaceholder { id, team: caller.team, spec: spec.clone(), now, outcome: state.clone() };
-    core.store.create_placeholder(new).await.map_err(inside("grabs.test_create"))?;
-    Ok(Grab {
+    let new =
+        NewPlaceholder { id, team: caller.team, spec: spec.clone(), now, outcome: state.clone(), idempotency: record };
+    let repeat = core.store.create_placeholder(new).await.map_err(inside("grabs.test_create"))?;
+    if let Some(repeat) = repeat {
+        return idempotency::answer(repeat);
+    }
+    // Kept before the wait, so that the same key is in flight during it.
+    tokio::time::sleep((now + takes).since(core.clock.now())).await;
+    Ok(Answer::first(Grab {
         id,
         team: caller.team,
         environment: caller.environment,
@@ -59,5 +73,5 @@ pub(crate) async fn create(core: &Core, caller: Caller, spec: CaptureSpec) -> Re
         deleted_at: None,
         attempts: 0,
         state,
-    })
+    }))
 }

@@ -12,8 +12,10 @@ use crate::core::Core;
 const EVERY: Duration = Duration::from_secs(1);
 /// Rows mended in one look, so that a look stays short.
 const BATCH: u32 = 100;
-/// Every so many looks, what is in no hurry: images and terms.
+/// Every so many looks, what is in no hurry: images, terms, callers' keys.
 const SLOW_EVERY: u32 = 10;
+/// Keys forgotten in one slow look. Many creates may come with one, so it is a hundred for each second.
+const PURGE: u32 = 1000;
 /// A wall clock that moves this much against the monotonic one has jumped.
 const JUMP: Duration = Duration::from_secs(5);
 /// What a released job waits for each attempt it has had.
@@ -75,6 +77,7 @@ async fn look(core: &Core, slow: bool) -> Result<(), grabd_store::Error> {
     if slow {
         collect_images(core).await?;
         core.store.expire_lots(now, BATCH).await?;
+        core.store.purge_keys(now, PURGE).await?;
     }
     Ok(())
 }

@@ -8,11 +8,11 @@ use grabd_domain::grabs::{Class, Facts, Grab, SettledBy, State, Status};
 use grabd_proto::v1;
 
 use super::status::to_proto;
-use crate::grabs::ListRequest;
+use crate::grabs::{CreateRequest, ListRequest};
 
 /// A create and how it is waited for. Numbers that name no enum value are passed on as what they are, so that they are
 /// refused by name.
-pub(crate) fn create_request(request: v1::CreateGrabRequest) -> (CaptureRequest, Class) {
+pub(crate) fn create_request(request: v1::CreateGrabRequest) -> CreateRequest {
     let v1::CreateGrabRequest {
         url,
         width,
@@ -22,7 +22,7 @@ pub(crate) fn create_request(request: v1::CreateGrabRequest) -> (CaptureRequest,
         delay_ms,
         selector,
         mode,
-        idempotency_key: _,
+        idempotency_key,
         unparsed,
     } = request;
     let class = match v1::CreateMode::try_from(mode) {
@@ -37,7 +37,8 @@ pub(crate) fn create_request(request: v1::CreateGrabRequest) -> (CaptureRequest,
         Err(_) => Some(format.to_string()),
     };
     let unparsed = pairs(unparsed);
-    (CaptureRequest { url, width, height, format, full_page, delay_ms, selector, unparsed }, class)
+    let capture = CaptureRequest { url, width, height, format, full_page, delay_ms, selector, unparsed };
+    CreateRequest { capture, class, idempotency_key }
 }
 
 /// A list request.
