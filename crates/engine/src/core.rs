@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
+use crate::failpoints::Failpoints;
 use crate::placeholder::Placeholder;
 use crate::pricing::Pricing;
 use crate::queue::{Dispatcher, Watchers, pump, sweep};
@@ -49,6 +50,8 @@ pub struct Parts {
     pub placeholder: Placeholder,
     /// What the operator set.
     pub settings: Settings,
+    /// Where a test wants it to fail.
+    pub failpoints: Failpoints,
 }
 
 /// The core: use-cases run against it, services and workers hold it.
@@ -64,6 +67,8 @@ pub struct Shared {
     pub(crate) pricing: Pricing,
     pub(crate) placeholder: Placeholder,
     pub(crate) settings: Settings,
+    #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "there is nothing to arm"))]
+    pub(crate) failpoints: Failpoints,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) watchers: Watchers,
     pub(crate) tasks: TaskTracker,
@@ -88,7 +93,7 @@ impl Core {
     /// # Errors
     /// What the store says when it cannot be read.
     pub async fn start(parts: Parts) -> Result<Self, grabd_store::Error> {
-        let Parts { store, images, guard, clock, pricing, placeholder, settings } = parts;
+        let Parts { store, images, guard, clock, pricing, placeholder, settings, failpoints } = parts;
         let core = Self(Arc::new(Shared {
             store,
             images,
@@ -97,6 +102,7 @@ impl Core {
             pricing,
             placeholder,
             settings,
+            failpoints,
             dispatcher: Dispatcher::default(),
             watchers: Watchers::default(),
             tasks: TaskTracker::new(),

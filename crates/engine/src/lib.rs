@@ -12,6 +12,7 @@ mod billing;
 pub mod chance;
 pub mod clock;
 mod core;
+mod failpoints;
 mod grabs;
 pub mod placeholder;
 pub mod pricing;
@@ -20,3 +21,4 @@ pub mod renderer;
 pub mod rpc;
 
 pub use crate::core::{Core, Image, ImageError, Parts, Settings};
+pub use crate::failpoints::Failpoints;

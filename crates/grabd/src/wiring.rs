@@ -10,7 +10,7 @@ use grabd_egress::Guard;
 use grabd_engine::clock::Clock;
 use grabd_engine::placeholder::Placeholder;
 use grabd_engine::pricing::Pricing;
-use grabd_engine::{Core, Parts, Settings};
+use grabd_engine::{Core, Failpoints, Parts, Settings};
 use grabd_store::{Images, Store};
 
 use crate::config::Config;
@@ -100,8 +100,22 @@ pub async fn core(config: &Config, store: Store, guard: Guard, public_url: &str)
             async_queue: config.limits.async_queue,
             top_up,
         },
+        failpoints: failpoints()?,
     };
     Core::start(parts).await.context("the core cannot start")
+}
+
+/// Where a test wants the service to fail, from `GRABD_TEST_FAILPOINTS`.
+#[cfg(debug_assertions)]
+fn failpoints() -> anyhow::Result<Failpoints> {
+    let text = std::env::var_os("GRABD_TEST_FAILPOINTS").unwrap_or_default();
+    Failpoints::parse(&text.to_string_lossy()).context("GRABD_TEST_FAILPOINTS")
+}
+
+/// Nobody can want what ships to fail.
+#[cfg(not(debug_assertions))]
+fn failpoints() -> anyhow::Result<Failpoints> {
+    Ok(Failpoints::default())
 }
 
 /// What the browser is started with.

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::{idempotency, test_create};
 use crate::chance;
 use crate::core::{Core, inside};
+use crate::failpoints::{self, Step};
 use crate::queue::{Lease, Reservation, pump, sweep};
 
 /// A create as it came over a wire.
@@ -122,6 +123,7 @@ async fn live(core: &Core, caller: Caller, work: Work, began: Instant) -> Result
         idempotency: record,
     };
     let created = core.store.create(new).await.map_err(inside("grabs.create"))?;
+    failpoints::reach(core, Step::Created, None).await.map_err(inside("grabs.create"))?;
     match (created, slot) {
         (Created::Leased { upload_key }, Some(slot)) => {
             let budget = pump::budget(now, deadline_at);
@@ -171,7 +173,8 @@ async fn admit(core: &Core, spec: &CaptureSpec) -> Result<(), Fault> {
 }
 
 async fn start(core: &Core, slot: Reservation<'_>, lease: &Lease) {
-    if slot.assign(lease).is_err() {
+    let held = Some((lease.grab, lease.token));
+    if slot.assign(lease).is_err() || failpoints::reach(core, Step::Assigned, held).await.is_err() {
         sweep::release(core, lease.grab, lease.token, "the session was gone").await;
     }
 }

@@ -6,6 +6,7 @@ use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_store::{By, Completion, Ended, Failing};
 
 use crate::core::Core;
+use crate::failpoints::{self, Step};
 use crate::queue::sweep;
 
 /// How an attempt ended.
@@ -33,6 +34,8 @@ pub(crate) async fn finish(
     token: LeaseToken,
     result: Result,
 ) -> std::result::Result<bool, Unknown> {
+    let lease = Some((grab, token));
+    failpoints::reach(core, Step::Rendered, lease).await?;
     let ended = match result {
         Result::Picture { image, execution_ms, facts } => {
             let Some(key) = core.dispatcher.upload_key(token) else { return Ok(false) };
@@ -41,9 +44,13 @@ pub(crate) async fn finish(
                 tracing::error!(%error, grab.id = %grab, "a picture could not be stored");
                 return Ok(sweep::release(core, grab, token, "its picture could not be stored").await);
             }
+            failpoints::reach(core, Step::Stored, lease).await?;
             let now = core.clock.now();
             let upload_key = key;
-            core.store.complete(Completion { grab, token, upload_key, size_bytes, execution_ms, facts, now }).await?
+            let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, facts, now };
+            let ended = core.store.complete(completion).await?;
+            failpoints::reach(core, Step::Completed, lease).await?;
+            ended
         }
         Result::Failure { failure, facts } => {
             let now = core.clock.now();

@@ -11,6 +11,7 @@ use grabd_store::{Ask, Leased};
 use super::{Lease, Reservation};
 use crate::chance;
 use crate::core::Core;
+use crate::failpoints::{self, Step};
 
 /// How often the table is asked although nobody rang: every hint may be lost.
 const POLL: Duration = Duration::from_secs(1);
@@ -93,7 +94,7 @@ async fn hand_over(core: &Core, slot: Reservation<'_>, job: Leased) {
     let now = core.clock.now();
     let Leased { grab, token, upload_key, spec, deadline_at, attempt, .. } = job;
     let lease = Lease { grab, token, upload_key, spec, budget: budget(now, deadline_at), attempt };
-    if slot.assign(&lease).is_err() {
+    if slot.assign(&lease).is_err() || failpoints::reach(core, Step::Assigned, Some((grab, token))).await.is_err() {
         super::sweep::release(core, grab, token, "the session was gone").await;
         return;
     }

@@ -7,6 +7,7 @@ use grabd_domain::limits::LEASE_MARGIN;
 use grabd_store::{Dead, Released};
 
 use crate::core::Core;
+use crate::failpoints::{self, Step};
 
 /// How often overdue leases and deadlines are looked for.
 const EVERY: Duration = Duration::from_secs(1);
@@ -30,6 +31,7 @@ pub(crate) async fn take_over(core: &Core) -> Result<(), grabd_store::Error> {
         if rescued.is_empty() {
             break;
         }
+        failpoints::reach(core, Step::TakingOver, None).await?;
     }
     if count > 0 {
         tracing::info!(count, "took over grabs that an earlier run left unfinished");
@@ -100,7 +102,11 @@ async fn rescue(core: &Core, dead: Dead) -> Result<(), grabd_store::Error> {
 /// Gives an assignment back that nobody carries out.
 pub(crate) async fn release(core: &Core, grab: GrabId, token: LeaseToken, cause: &str) -> bool {
     core.dispatcher.forget(token);
-    match core.store.release(grab, token, core.clock.now()).await {
+    let released = match failpoints::reach(core, Step::Releasing, None).await {
+        Ok(()) => core.store.release(grab, token, core.clock.now()).await,
+        Err(error) => Err(error),
+    };
+    match released {
         Ok(released) => {
             tracing::warn!(grab.id = %grab, cause, ?released, "a render was given back");
             let held = !matches!(released, Released::Stale);

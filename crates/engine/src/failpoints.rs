@@ -1,0 +1,165 @@
+//! Steps of a grab's path at which a test may have the process die, hang, fail, or lose its lease.
+//!
+//! A kill at random hardly ever falls between two steps, so the steps have names. They exist in builds with debug
+//! assertions, which are those that tests run anyhow: nothing is compiled twice for them. To add one: a variant of [`Step`], its name among those of `armed`
+//! and a call of [`reach`].
+//!
+//! *Invariant:* what ships cannot be told to fail: without debug assertions there is nothing to arm, and [`reach`] is
+//! empty.
+
+use grabd_domain::ids::{GrabId, LeaseToken};
+
+use crate::core::Core;
+
+/// A step that has been taken, or is about to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A create was committed, and nobody knows yet.
+    Created,
+    /// A renderer was sent its assignment.
+    Assigned,
+    /// A render was reported, and nothing is stored yet.
+    Rendered,
+    /// The picture is on the disk, the grab still open.
+    Stored,
+    /// The grab is done, and nobody knows yet.
+    Completed,
+    /// A render is about to be given back.
+    Releasing,
+    /// At start, some leases of an earlier life were given back.
+    TakingOver,
+}
+
+/// What is armed. Nothing, unless a test says so.
+#[derive(Debug, Default)]
+pub struct Failpoints {
+    #[cfg(debug_assertions)]
+    armed: Vec<armed::Armed>,
+}
+
+/// Passes a step. Where a failpoint is armed for it, its action happens; `lease` is what may be lost here.
+///
+/// # Errors
+/// As the store has them when its answer is lost, where an armed failpoint wants it so.
+#[cfg(debug_assertions)]
+pub(crate) async fn reach(core: &Core, step: Step, lease: Option<(GrabId, LeaseToken)>) -> grabd_store::Result<()> {
+    match core.failpoints.armed.iter().find(|armed| armed.fires(step)) {
+        Some(armed) => armed.act(core, lease).await,
+        None => Ok(()),
+    }
+}
+
+/// Passes a step.
+#[cfg(not(debug_assertions))]
+pub(crate) async fn reach(_: &Core, _: Step, _: Option<(GrabId, LeaseToken)>) -> grabd_store::Result<()> {
+    Ok(())
+}
+
+#[cfg(debug_assertions)]
+mod armed {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+
+    use super::{Core, Failpoints, GrabId, LeaseToken, Step};
+
+    const STEPS: [(&str, Step); 7] = [
+        ("created", Step::Created),
+        ("assigned", Step::Assigned),
+        ("rendered", Step::Rendered),
+        ("stored", Step::Stored),
+        ("completed", Step::Completed),
+        ("releasing", Step::Releasing),
+        ("taking_over", Step::TakingOver),
+    ];
+
+    #[derive(Debug)]
+    pub(super) struct Armed {
+        step: Step,
+        action: Action,
+        /// How often the step is passed until it fires, that time included. It fires once.
+        left: AtomicU32,
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Action {
+        /// The process dies as if it were killed.
+        Abort,
+        /// The answer of the database is lost.
+        Error,
+        /// The lease is taken away, as the sweep does when it has run out, and the work goes on.
+        Lose,
+        /// The work hangs.
+        Sleep(Duration),
+    }
+
+    /// A text that arms nothing.
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0:?} is no step=action@turn with an action of abort, error, lose or milliseconds to sleep")]
+    pub struct Unknown(String);
+
+    impl Failpoints {
+        /// Arms `step=action@turn`, several with commas between. The turn is 1 when it is left out.
+        ///
+        /// # Errors
+        /// The first that cannot be read.
+        pub fn parse(text: &str) -> Result<Self, Unknown> {
+            let armed = text.split(',').filter(|part| !part.is_empty());
+            let armed = armed.map(|part| Armed::parse(part).ok_or_else(|| Unknown(part.to_owned())));
+            Ok(Self { armed: armed.collect::<Result<_, _>>()? })
+        }
+    }
+
+    impl Armed {
+        fn parse(text: &str) -> Option<Self> {
+            let (name, then) = text.split_once('=')?;
+            let (action, turn) = then.split_once('@').unwrap_or((then, "1"));
+            let (_, step) = STEPS.into_iter().find(|(known, _)| *known == name)?;
+            let action = match action {
+                "abort" => Action::Abort,
+                "error" => Action::Error,
+                "lose" => Action::Lose,
+                ms => Action::Sleep(Duration::from_millis(ms.parse().ok()?)),
+            };
+            Some(Self { step, action, left: AtomicU32::new(turn.parse().ok().filter(|turn| *turn > 0)?) })
+        }
+
+        pub(super) fn fires(&self, step: Step) -> bool {
+            let pass = |left: u32| left.checked_sub(1);
+            self.step == step && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, pass) == Ok(1)
+        }
+
+        pub(super) async fn act(&self, core: &Core, lease: Option<(GrabId, LeaseToken)>) -> grabd_store::Result<()> {
+            tracing::warn!(step = ?self.step, action = ?self.action, "a failpoint fires");
+            match (self.action, lease) {
+                (Action::Abort, _) => std::process::abort(),
+                (Action::Error, _) => Err(grabd_store::Error::Closed),
+                (Action::Lose, Some((grab, token))) => {
+                    core.store.release(grab, token, core.clock.now()).await.map(drop)
+                }
+                (Action::Lose, None) => Ok(()),
+                (Action::Sleep(length), _) => {
+                    tokio::time::sleep(length).await;
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_failpoint_fires_at_its_turn_and_never_again() {
+            let armed = Failpoints::parse("stored=abort@3,rendered=250").unwrap().armed;
+            let fired =
+                [Step::Stored, Step::Created, Step::Stored, Step::Stored, Step::Stored].map(|s| armed[0].fires(s));
+            assert_eq!(fired, [false, false, false, true, false]);
+            assert_eq!(armed[1].action, Action::Sleep(Duration::from_millis(250)));
+            for text in ["stored", "stored=", "sorted=abort", "stored=abort@0", "stored=abort@x"] {
+                assert!(Failpoints::parse(text).is_err(), "{text}");
+            }
+            assert!(Failpoints::parse("").unwrap().armed.is_empty());
+        }
+    }
+}
