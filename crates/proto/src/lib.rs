@@ -4,6 +4,7 @@
 //!
 //! *Invariant:* no other crate of ours is imported here, so a client never compiles a server's rules.
 
+pub mod origin;
 pub mod reason;
 
 /// Package `grabd.v1`: what callers see.

@@ -14,6 +14,8 @@ pub const RATE_LIMIT: &str = "ratelimit";
 pub const RATE_LIMIT_POLICY: &str = "ratelimit-policy";
 /// Metadata key of the request id, both ways.
 pub const REQUEST_ID: &str = "x-request-id";
+/// Metadata key of the trace that a request belongs to (W3C Trace Context).
+pub const TRACEPARENT: &str = "traceparent";
 
 /// The `reason` of an error code: its name without the enum's prefix.
 pub fn of(code: ErrorCode) -> &'static str {

@@ -17,7 +17,7 @@ pub(super) const PROMPT: Duration = Duration::from_secs(5);
 /// For creates: the core answers within 25 seconds, and two more are for the way.
 pub(super) const CREATE: Duration = Duration::from_secs(27);
 
-const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACEPARENT: HeaderName = HeaderName::from_static(grabd_proto::reason::TRACEPARENT);
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// Most characters of a caller's own text that are sent on as "seen". The core shortens it further for the message.
@@ -74,9 +74,9 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&HeaderValue> {
     scheme.eq_ignore_ascii_case(SCHEME).then_some(credential)
 }
 
-/// The id under which `frame` runs a request.
+/// The id under which a request runs.
 pub(super) fn request_id(headers: &HeaderMap) -> &HeaderValue {
-    headers.get(REQUEST_ID).expect("the frame around all routes gives every request an id")
+    headers.get(REQUEST_ID).expect("the manners around all routes give every request an id")
 }
 
 /// Tells the core of a field that has the wrong type here. It judges it in its turn, after the credential and the limit.

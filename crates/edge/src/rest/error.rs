@@ -13,6 +13,7 @@ use serde::Serialize;
 use tonic::Status;
 use tonic_types::StatusExt;
 
+use super::manners::Code;
 use super::{call, headers, limits};
 
 /// Said instead of a cause, which is in the log under the request id.
@@ -81,8 +82,14 @@ impl IntoResponse for Failure {
         let envelope = Envelope { error: Body { code, message: &message } };
         let mut response = headers::json(status, "no-store", &envelope, &HeaderMap::new());
         response.headers_mut().extend(*headers);
+        response.extensions_mut().insert(Code(code));
         response
     }
+}
+
+/// An answer of that code, for routes beside this face.
+pub fn refuse(code: ErrorCode, message: &'static str) -> Response {
+    Failure::new(code, message).into_response()
 }
 
 #[derive(Serialize)]

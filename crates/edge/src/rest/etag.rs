@@ -1,13 +1,26 @@
 //! Entity tags and what a caller already has.
 
+use std::fmt::Write;
+
 use axum::body::Body;
 use axum::response::Response;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue, StatusCode};
+use sha2::{Digest, Sha256};
 
 /// The weak tag of a grab's revision: the JSON of one revision may gain members with a release.
 pub(super) fn of_revision(revision: i64) -> HeaderValue {
     HeaderValue::from_str(&format!("W/\"{revision}\"")).expect("digits and quotes are visible ASCII")
+}
+
+/// A strong tag: the same bytes have the same one on every instance.
+pub(super) fn of_bytes(body: &[u8]) -> HeaderValue {
+    let mut tag = String::from("\"");
+    for byte in Sha256::digest(body) {
+        write!(tag, "{byte:02x}").expect("writing to a string does not fail");
+    }
+    tag.push('"');
+    HeaderValue::from_str(&tag).expect("hexadecimal digits and quotes are visible ASCII")
 }
 
 /// The latest revision that a caller says it has.

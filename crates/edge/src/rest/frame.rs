@@ -1,4 +1,4 @@
-//! What holds for every request, whichever route it takes: its id, the limit of its address, the headers of its answer.
+//! What holds for every request to the API, whichever route it takes: the limit of its address, and no panic gets out.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -8,18 +8,16 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use http::HeaderValue;
-use http::header::X_CONTENT_TYPE_OPTIONS;
 
 use super::error::Failure;
-use super::{Edge, address, call, headers, limits, pricing};
+use super::{Edge, address, call, cors, headers, limits};
 
 /// Requests in which the core recognises no team are counted per address: before they run when they carry no credential,
 /// afterwards when they carry one that the core did not accept.
-pub(super) async fn frame(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -> Response {
-    let request_id = headers::request_id(request.headers());
-    request.headers_mut().insert(headers::REQUEST_ID, request_id.clone());
+pub(super) async fn frame(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
+    let request_id = call::request_id(request.headers()).clone();
     let client = address::of_client(&request, &edge.trusted_proxies);
-    let public = (request.uri().path() == pricing::PATH).then(|| request.method().clone());
+    let open = cors::OPEN.contains(&request.uri().path()).then(|| request.method().clone());
 
     let mut response = if call::bearer(request.headers()).is_some() {
         let response = run(next, request, &request_id).await;
@@ -38,11 +36,8 @@ pub(super) async fn frame(State(edge): State<Arc<Edge>>, mut request: Request, n
         }
     };
 
-    let headers = response.headers_mut();
-    headers.insert(headers::REQUEST_ID, request_id);
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Some(method) = public {
-        pricing::open_to_browsers(&method, headers);
+    if let Some(method) = open {
+        cors::open(&method, response.headers_mut());
     }
     response
 }

@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::response::Response;
+use grabd_proto::origin;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Serialize;
@@ -23,15 +24,9 @@ pub(super) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idem
 /// For answers about one team that change at any time.
 pub(super) const PRIVATE: &str = "private, no-store";
 
-/// Longest request id of a caller that is echoed, in characters.
-const REQUEST_ID_CHARS: usize = 128;
-
 /// The caller's request id when it has an acceptable one, else a fresh one.
 pub(super) fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let echoed = headers.get(REQUEST_ID).filter(|id| {
-        (1..=REQUEST_ID_CHARS).contains(&id.len())
-            && id.as_bytes().iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
-    });
+    let echoed = headers.get(REQUEST_ID).filter(|id| id.to_str().ok().and_then(origin::request_id).is_some());
     echoed.cloned().unwrap_or_else(fresh_request_id)
 }
 

@@ -1,13 +1,16 @@
 //! The routes of `/v1`, one file each, and what they share.
 //!
-//! A request goes through `frame` (request id, address limit, headers of every answer), its route's file, `call` (the way
-//! to the core) and comes back through `wire` (JSON) or `error` (the envelope).
+//! A request goes through `manners` (request id, trace), `frame` (the limit of its address), its route's file, `call` (the
+//! way to the core) and comes back through `wire` (JSON) or `error` (the envelope). `openapi` describes all of it, and
+//! `docs` shows that description to people.
 
 mod address;
 mod body;
 mod call;
+mod cors;
 mod create;
 mod delete;
+mod docs;
 mod error;
 mod etag;
 mod events;
@@ -17,6 +20,7 @@ mod headers;
 mod json;
 mod limits;
 mod list;
+mod manners;
 mod prefer;
 mod pricing;
 mod query;
@@ -38,8 +42,11 @@ use http::{HeaderValue, Method, StatusCode};
 use ipnet::IpNet;
 
 use crate::transport::Transport;
+pub use cors::open_to_browsers;
 use error::Failure;
+pub use error::refuse;
 use limits::Addresses;
+pub use manners::manners;
 
 /// What the routes need to know of the deployment.
 #[derive(Clone, Debug)]
@@ -67,26 +74,44 @@ struct Edge {
 /// request extension `ConnectInfo<SocketAddr>`.
 pub fn router(transport: Transport, options: Options) -> Router {
     let Options { public_url, requests_per_minute, async_queue_limit, trusted_proxies } = options;
+    let origin = public_url.trim_end_matches('/').to_owned();
     let edge = Arc::new(Edge {
         transport,
-        origin: public_url.trim_end_matches('/').to_owned(),
+        origin,
         async_queue_limit,
         trusted_proxies,
         addresses: Addresses::new(requests_per_minute),
     });
-    Router::new()
-        .route("/v1/grabs", only("GET, HEAD, POST, OPTIONS", get(list::list).post(create::create)))
-        .route("/v1/grabs/{id}", only("GET, HEAD, DELETE, OPTIONS", get(fetch::fetch).delete(delete::delete)))
-        .route("/v1/grabs/{id}/events", only("GET, HEAD, OPTIONS", get(events::events)))
-        .route("/v1/usage", only("GET, HEAD, OPTIONS", get(usage::usage)))
-        .route(pricing::PATH, only("GET, HEAD, OPTIONS", get(pricing::pricing)))
+    let mut router = Router::new();
+    for (path, allowed, methods) in routes() {
+        router = router.route(path, only(allowed, methods));
+    }
+    let router = router
         .fallback(async || Failure::new(ErrorCode::NotFound, "Nothing is served at this path."))
         .layer(middleware::from_fn_with_state(Arc::clone(&edge), frame::frame))
-        .with_state(edge)
+        .with_state(Arc::clone(&edge));
+    manners(router, &edge.origin)
+}
+
+/// A path, the methods it answers as `Allow` names them, and who answers.
+type Route = (&'static str, &'static str, MethodRouter<Arc<Edge>>);
+
+/// Every path. One below `/v1` is also described in `openapi`; a test compares the two.
+fn routes() -> Vec<Route> {
+    vec![
+        ("/v1/grabs", "GET, HEAD, POST, OPTIONS", get(list::list).post(create::create)),
+        ("/v1/grabs/{id}", "GET, HEAD, DELETE, OPTIONS", get(fetch::fetch).delete(delete::delete)),
+        ("/v1/grabs/{id}/events", "GET, HEAD, OPTIONS", get(events::events)),
+        ("/v1/usage", "GET, HEAD, OPTIONS", get(usage::usage)),
+        (pricing::PATH, "GET, HEAD, OPTIONS", get(pricing::pricing)),
+    ]
 }
 
 /// Answers every other method with `allowed`: as a refusal, or as the answer to OPTIONS.
-fn only(allowed: &'static str, methods: MethodRouter<Arc<Edge>>) -> MethodRouter<Arc<Edge>> {
+pub fn only<S>(allowed: &'static str, methods: MethodRouter<S>) -> MethodRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
     methods.fallback(async move |method: Method| -> Response {
         let mut response = match method {
             Method::OPTIONS => StatusCode::NO_CONTENT.into_response(),

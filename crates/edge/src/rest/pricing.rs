@@ -1,6 +1,5 @@
 //! `GET /v1/pricing`, the one endpoint that needs no credential and that pages of other origins may read.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -8,12 +7,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use grabd_proto::v1::GetPricingRequest;
 use grabd_proto::v1::pricing_service_client::PricingServiceClient;
-use http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
-};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use sha2::{Digest, Sha256};
+use http::StatusCode;
 
 use super::error::Failure;
 use super::query::Query;
@@ -38,30 +32,7 @@ pub(super) async fn pricing(State(edge): State<Arc<Edge>>, request: Request) -> 
         .packet
         .ok_or_else(|| Failure::internal("the core told no pricing", call::request_id(&parts.headers)))?;
     let body = headers::to_json(&wire::Packet(&packet));
-    let tag = tag_of(&body);
+    let tag = etag::of_bytes(&body);
     let response = headers::answer(StatusCode::OK, "public, max-age=300", Body::from(body), &answer.metadata);
     Ok(etag::tagged(response, tag, &parts.headers))
-}
-
-/// A strong tag: the same bytes have the same one on every instance.
-fn tag_of(body: &[u8]) -> HeaderValue {
-    let mut tag = String::from("\"");
-    for byte in Sha256::digest(body) {
-        write!(tag, "{byte:02x}").expect("writing to a string does not fail");
-    }
-    tag.push('"');
-    HeaderValue::from_str(&tag).expect("hexadecimal digits and quotes are visible ASCII")
-}
-
-/// Lets pages of any origin read the answer, errors included, without credentials.
-pub(super) fn open_to_browsers(method: &Method, headers: &mut HeaderMap) {
-    let any = HeaderValue::from_static("*");
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, any.clone());
-    if method == Method::OPTIONS {
-        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, OPTIONS"));
-        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, any);
-        headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
-    } else {
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, any);
-    }
 }

@@ -114,3 +114,33 @@ async fn the_core_is_told_who_asks_and_nothing_else() {
         assert!(!metadata.contains_key("authorization"));
     }
 }
+
+#[tokio::test]
+async fn every_error_links_to_its_meaning_and_nothing_else_does() {
+    let house = House::new();
+    house.core.get.answers(|| limited(GetGrabResponse { grab: Some(grab(GrabStatus::Done, 4)) }));
+    house.core.usage.answers(|| Err(fault(ErrorCode::Unauthorized, "x", None)));
+    for (method, path, link) in [
+        (Method::GET, "/v1/grabs/x", ""),
+        (Method::GET, "/v1/usage", "<https://grabd.example/docs#unauthorized>; rel=\"help\""),
+        (Method::PUT, "/v1/usage", "<https://grabd.example/docs#bad_request>; rel=\"help\""),
+        (Method::GET, "/nowhere", "<https://grabd.example/docs#not_found>; rel=\"help\""),
+    ] {
+        let reply = house.send(bare(get(path).method(method))).await;
+        assert_eq!(reply.header("link"), link, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_malformed_trace_is_not_continued() {
+    let house = House::new();
+    house.core.get.answers(|| limited(GetGrabResponse { grab: Some(grab(GrabStatus::Done, 4)) }));
+    let good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    for lines in [&["00-0-0-00"][..], &[good, good]] {
+        let request = get("/v1/grabs/x").header("tracestate", "vendor=1");
+        let request = lines.iter().fold(request, |request, line| request.header("traceparent", *line));
+        assert_eq!(house.send(bare(request)).await.status, 200);
+        let (metadata, _) = house.core.get.asked_once();
+        assert!(!metadata.contains_key("traceparent") && !metadata.contains_key("tracestate"), "{metadata:?}");
+    }
+}

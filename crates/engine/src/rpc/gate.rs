@@ -11,11 +11,13 @@ use std::task::{Context, Poll};
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::{ApiKey, Caller};
-use grabd_proto::reason::{RATE_LIMIT, RATE_LIMIT_POLICY};
+use grabd_proto::origin;
+use grabd_proto::reason::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID, TRACEPARENT};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::body::Body;
 use tower::{Layer, Service};
+use tracing::{Instrument, Span};
 
 use super::limits::{Limits, Verdict};
 use super::status::to_status;
@@ -70,14 +72,15 @@ where
     }
 
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
+        let span = span(request.headers());
         if OPEN.iter().any(|path| request.uri().path().starts_with(path)) {
-            return Box::pin(self.inner.call(request));
+            return Box::pin(self.inner.call(request).instrument(span));
         }
         // The clone takes the place of the service that `poll_ready` was asked of.
         let fresh = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, fresh);
         let shared = Arc::clone(&self.shared);
-        Box::pin(async move {
+        let answered = async move {
             let (verdict, mut response) = match admit(&shared, request.headers()).await {
                 Ok((caller, verdict)) => {
                     request.extensions_mut().insert(caller);
@@ -89,8 +92,21 @@ where
                 tell(verdict, response.headers_mut());
             }
             Ok(response)
-        })
+        };
+        Box::pin(answered.instrument(span))
     }
+}
+
+/// What is logged on behalf of a call stands under its request id and its trace. A face in this process has seen to that.
+fn span(headers: &HeaderMap) -> Span {
+    let current = Span::current();
+    if !current.is_none() {
+        return current;
+    }
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let request_id = text(REQUEST_ID).and_then(origin::request_id);
+    let trace_id = text(TRACEPARENT).and_then(origin::trace_id);
+    tracing::info_span!("grpc", request.id = request_id, trace.id = trace_id)
 }
 
 type Refusal = (Fault, Option<Verdict>);

@@ -47,6 +47,7 @@ pub struct Http {
     pub public_url: String,
     #[serde(deserialize_with = "lists::list")]
     pub trusted_proxies: Vec<IpNet>,
+    pub security_contact: String,
 }
 
 /// Section `grpc`.
@@ -235,6 +236,12 @@ impl Config {
         let url = &self.http.public_url;
         if !url.is_empty() && !is_origin(url) {
             problems.add("http.public_url", url, "an http(s) origin such as https://grabs.example.com, without a path");
+        }
+        let contact = &self.http.security_contact;
+        let is_contact = ["mailto:", "https://", "tel:"].iter().any(|scheme| contact.starts_with(scheme))
+            && contact.bytes().all(|byte| byte.is_ascii_graphic());
+        if !contact.is_empty() && !is_contact {
+            problems.add("http.security_contact", contact, "mailto:, https:// or tel: and an address");
         }
         let database = self.database.url.expose();
         if !["", "sqlite:", "postgres://", "postgresql://"].iter().any(|p| match p.is_empty() {

@@ -7,7 +7,10 @@ use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use grabd_browser::Chromium;
+use grabd_edge::only;
 use grabd_engine::Core;
+
+const METHODS: &str = "GET, HEAD, OPTIONS";
 
 #[derive(Clone)]
 struct Parts {
@@ -18,8 +21,8 @@ struct Parts {
 /// `/healthz`: this process answers. `/readyz`: so do the database, a renderer and a browser.
 pub(super) fn router(core: Core, browser: Chromium) -> Router {
     Router::new()
-        .route("/healthz", get(|| async { answer(StatusCode::OK, "ok\n") }))
-        .route("/readyz", get(ready))
+        .route("/healthz", only(METHODS, get(|| async { answer(StatusCode::OK, "ok\n") })))
+        .route("/readyz", only(METHODS, get(ready)))
         .with_state(Parts { core, browser })
 }
 

@@ -6,29 +6,38 @@ use std::path::Path;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path as Segments, State};
 use axum::http::header::{
-    ACCEPT_RANGES, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, RANGE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    IF_NONE_MATCH, IF_RANGE, RANGE, REFERRER_POLICY,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use grabd_domain::grabs::ImageKey;
+use grabd_edge::{only, open_to_browsers, refuse};
 use grabd_engine::{Core, Image};
+use grabd_proto::v1::ErrorCode;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio_util::io::ReaderStream;
 
 /// `/i/{2}/{2}/{key}`.
 pub(super) fn router(core: Core) -> Router {
-    Router::new().route("/i/{first}/{second}/{file}", get(image)).with_state(core)
+    Router::new()
+        .route("/i/{first}/{second}/{file}", only("GET, HEAD, OPTIONS", get(image)))
+        .layer(middleware::from_fn(open_to_browsers))
+        .with_state(core)
 }
 
 async fn image(
     State(core): State<Core>,
-    Segments((first, second, file)): Segments<(String, String, String)>,
+    segments: Result<Segments<(String, String, String)>, PathRejection>,
     headers: HeaderMap,
 ) -> Response {
+    // A path that is no text is no image's.
+    let Ok(Segments((first, second, file))) = segments else { return missing() };
     let Some(key) = ImageKey::parse(&file).filter(|key| key.path() == format!("i/{first}/{second}/{file}")) else {
         return missing();
     };
@@ -48,14 +57,17 @@ async fn image(
             Err(error) => return failed(&error),
         },
     };
+    if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+        return response;
+    }
+    if response.status() != StatusCode::NOT_MODIFIED {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(key.format().media_type()));
+    }
     let fixed = [
         (CACHE_CONTROL, "public, max-age=86400, s-maxage=31536000, immutable"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'"),
         (REFERRER_POLICY, "no-referrer"),
-        (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
         (ACCEPT_RANGES, "bytes"),
-        (CONTENT_TYPE, key.format().media_type()),
         (HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"),
         (HeaderName::from_static("x-robots-tag"), "noindex"),
     ];
@@ -150,21 +162,21 @@ fn partial(range: &RangeInclusive<u64>, size: u64, body: Body) -> Response {
 }
 
 fn unsatisfiable(size: u64) -> Response {
-    (StatusCode::RANGE_NOT_SATISFIABLE, [(CONTENT_RANGE, format!("bytes */{size}"))]).into_response()
+    let mut response = refuse(ErrorCode::BadRequest, "The image has no such range.");
+    *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+    if let Ok(value) = HeaderValue::try_from(format!("bytes */{size}")) {
+        response.headers_mut().insert(CONTENT_RANGE, value);
+    }
+    response
 }
 
 fn missing() -> Response {
-    envelope(StatusCode::NOT_FOUND, "not_found", "There is no image at this address, or it was deleted.")
+    refuse(ErrorCode::NotFound, "There is no image at this address, or it was deleted.")
 }
 
 fn failed(error: &dyn std::error::Error) -> Response {
     tracing::error!(%error, "an image could not be served");
-    envelope(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "The image could not be read; try again.")
-}
-
-fn envelope(status: StatusCode, code: &str, message: &str) -> Response {
-    let body = serde_json::json!({"error": {"code": code, "message": message}}).to_string();
-    (status, [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-store")], body).into_response()
+    refuse(ErrorCode::InternalError, "The image could not be read; try again.")
 }
 
 #[cfg(test)]

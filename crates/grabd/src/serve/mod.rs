@@ -6,6 +6,7 @@ mod health;
 mod http;
 mod images;
 mod service;
+mod well_known;
 
 use std::time::Duration;
 

@@ -13,9 +13,13 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{health, http, images};
+use super::{health, http, images, well_known};
 use crate::config::Config;
 use crate::{single, wiring};
+
+/// Calls on one connection of an internal client at a time. Such a client is a whole face: every customer who follows a
+/// grab through it holds one stream, and one call beyond the limit would wait silently until a customer leaves.
+const MAX_INTERNAL_STREAMS: u32 = 10_000;
 
 /// Everything that runs. Ended by [`Service::drain`]; dropping it leaves the browser to the operating system.
 pub struct Service {
@@ -78,16 +82,19 @@ impl Service {
             async_queue_limit: config.limits.async_queue,
             trusted_proxies: config.http.trusted_proxies.clone(),
         };
-        let router = grabd_edge::router(transport::in_process(public.gated()), options)
-            .merge(images::router(core.clone()))
-            .merge(health::router(core.clone(), browser.clone()));
+        let router = grabd_edge::router(transport::in_process(public.gated()), options).merge(grabd_edge::manners(
+            images::router(core.clone())
+                .merge(health::router(core.clone(), browser.clone()))
+                .merge(well_known::router(&config.http.security_contact, &public_url)),
+            &public_url,
+        ));
 
         let faces = Faces { tasks: TaskTracker::new(), stop: CancellationToken::new() };
         faces.tasks.spawn(http::serve(http_listener, router.clone(), faces.stop.clone()));
         let server = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(http::KEEP_ALIVE_INTERVAL))
             .http2_keepalive_timeout(Some(http::KEEP_ALIVE_TIMEOUT))
-            .max_concurrent_streams(http::MAX_STREAMS)
+            .max_concurrent_streams(MAX_INTERNAL_STREAMS)
             .http2_max_header_list_size(http::MAX_HEADER_BYTES)
             .layer(public.gate.clone())
             .add_routes(public.routes.clone());
