@@ -11,6 +11,7 @@ mod delete;
 mod expire;
 mod fail;
 mod fairness;
+mod idempotency;
 mod images;
 mod lease;
 mod list;
