@@ -21,8 +21,8 @@ const MAX_CONNECTIONS: usize = 4096;
 const HEADER_PATIENCE: Duration = Duration::from_secs(10);
 /// The largest header, in bytes.
 pub(super) const MAX_HEADER_BYTES: u32 = 16 << 10;
-/// Requests on one HTTP/2 connection at a time.
-pub(super) const MAX_STREAMS: u32 = 100;
+/// Requests of one customer on one HTTP/2 connection at a time.
+const MAX_STREAMS: u32 = 100;
 /// An HTTP/2 peer that says nothing is asked this often whether it is still there.
 pub(super) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
 /// And is given this long to answer.
