@@ -53,6 +53,14 @@ id! {
     /// One connection of a renderer to a core, from attach to break.
     SessionId
 }
+id! {
+    /// An endpoint for webhooks.
+    EndpointId
+}
+id! {
+    /// One message to one endpoint.
+    DeliveryId
+}
 
 /// A credit lot, numbered by the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,6 +1,12 @@
-//! Webhooks: which events there are, and when an attempt follows another.
+//! Webhooks: which events there are, who gets them, and when an attempt follows another.
+
+mod endpoint;
+mod registration;
 
 use std::time::Duration;
+
+pub use endpoint::{Delivery, DeliveryStatus, Disabled, Endpoint, message_id};
+pub use registration::{Change, Registration, Request, Rules};
 
 /// What a message is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,8 +38,53 @@ impl Event {
     }
 }
 
+/// The events an endpoint gets: some, or all, which includes those that are yet to be invented.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Events(Vec<Event>);
+
+impl Events {
+    /// The word for all of them.
+    pub const ALL: &'static str = "*";
+
+    /// All of them.
+    pub const fn all() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The events behind wire words; no words mean all. The first word that names none is the error.
+    ///
+    /// # Errors
+    /// The word.
+    pub fn parse<T: AsRef<str>>(words: &[T]) -> Result<Self, &str> {
+        let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+        let unknown = words.iter().find(|word| **word != Self::ALL && Event::parse(word).is_none());
+        if let Some(unknown) = unknown {
+            return Err(unknown);
+        }
+        if words.contains(&Self::ALL) {
+            return Ok(Self::all());
+        }
+        Ok(Self(Event::SUBSCRIBABLE.into_iter().filter(|event| words.contains(&event.as_str())).collect()))
+    }
+
+    /// The wire words, each once.
+    pub fn words(&self) -> Vec<&'static str> {
+        match self.0.is_empty() {
+            true => vec![Self::ALL],
+            false => self.0.iter().map(|event| event.as_str()).collect(),
+        }
+    }
+
+    /// Is the event among them?
+    pub fn contains(&self, event: Event) -> bool {
+        self.0.is_empty() || self.0.contains(&event)
+    }
+}
+
 /// Endpoints of one team in one environment.
 pub const MAX_ENDPOINTS: u32 = 10;
+/// Characters of an endpoint's description.
+pub const DESCRIPTION_CHARS: usize = 200;
 /// How long an endpoint may take to answer.
 pub const ATTEMPT_LIMIT: Duration = Duration::from_secs(15);
 /// How much of its answer is read.
@@ -74,6 +125,24 @@ mod tests {
         assert_eq!(wait_after(1, 1.0), Some(Duration::from_secs(6)));
         assert_eq!(wait_after(9, 0.5), Some(Duration::from_secs(24 * 60 * 60)));
         assert_eq!(wait_after(10, 0.5), None);
+    }
+
+    #[test]
+    fn events_are_some_or_all() {
+        for (words, expected) in [
+            (vec![], Ok(vec!["*"])),
+            (vec!["grab.failed", "grab.done", "grab.failed"], Ok(vec!["grab.done", "grab.failed"])),
+            (vec!["grab.done", "*"], Ok(vec!["*"])),
+            (vec!["grab.done", ""], Err("")),
+            (vec!["grab.*"], Err("grab.*")),
+            (vec!["webhook.test"], Err("webhook.test")),
+            (vec!["GRAB.DONE"], Err("GRAB.DONE")),
+        ] {
+            assert_eq!(Events::parse(&words).map(|events| events.words()), expected, "{words:?}");
+        }
+        let failed = Events::parse(&["grab.failed"]).unwrap();
+        assert!(failed.contains(Event::GrabFailed) && !failed.contains(Event::GrabDone));
+        assert!(Events::all().contains(Event::GrabDone));
     }
 
     #[test]
