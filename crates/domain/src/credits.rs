@@ -25,6 +25,18 @@ pub enum EntryKind {
     Adjust,
 }
 
+impl EntryKind {
+    /// The operator's word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Grant => "grant",
+            Self::Spend => "spend",
+            Self::Expire => "expire",
+            Self::Adjust => "adjust",
+        }
+    }
+}
+
 /// A lot as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lot {

@@ -33,7 +33,7 @@ enum Command {
     Config,
     /// Check everything the service needs, one line each.
     Doctor,
-    /// Teams, keys and credits.
+    /// Teams, keys, credits and the ledger.
     Admin(admin::Args),
 }
 
@@ -74,7 +74,8 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Admin(args) => {
             log_to_stderr(&config, "warn")?;
-            admin::run(&config, args).await?;
+            let good = admin::run(&config, args).await?;
+            return Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -54,3 +54,19 @@ pub async fn grant_prepaid(
     let source_ref = source_ref.to_owned();
     store.grant(Grant { team, kind: LotKind::Prepaid, credits, expires_at: None, source_ref, now }).await
 }
+
+/// Grants the credits of a subscription's term, whose rest lapses at `ends`. The same `source_ref` grants once.
+///
+/// # Errors
+/// What the store says.
+pub async fn start_subscription(
+    store: &Store,
+    team: TeamId,
+    credits: u32,
+    ends: Timestamp,
+    source_ref: &str,
+    now: Timestamp,
+) -> Result<Granted, grabd_store::Error> {
+    let (source_ref, expires_at) = (source_ref.to_owned(), Some(ends));
+    store.grant(Grant { team, kind: LotKind::Subscription, credits, expires_at, source_ref, now }).await
+}

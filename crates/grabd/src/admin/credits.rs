@@ -44,20 +44,20 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answe
                 true => format!("Granted {credits} credits (lot {}).", lot.0),
                 false => format!("Nothing granted: this reference has been granted before (lot {}).", lot.0),
             };
-            Ok(Answer {
+            Ok(Answer::good(
                 text,
-                json: json!({ "team_id": team.to_string(), "lot_id": lot.0, "granted": if new { credits } else { 0 } }),
-            })
+                json!({ "team_id": team.to_string(), "lot_id": lot.0, "granted": if new { credits } else { 0 } }),
+            ))
         }
         Command::Show { team } => {
             let team = find_team(store, &team).await?;
             let Balance { subscription, prepaid, held } = Balance::of(&store.lots(team).await?, now);
-            Ok(Answer {
-                text: format!("subscription {subscription}, prepaid {prepaid}, held {held}"),
-                json: json!({
+            Ok(Answer::good(
+                format!("subscription {subscription}, prepaid {prepaid}, held {held}"),
+                json!({
                     "team_id": team.to_string(), "subscription": subscription, "prepaid": prepaid, "held": held,
                 }),
-            })
+            ))
         }
     }
 }

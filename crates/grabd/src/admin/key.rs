@@ -52,12 +52,12 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answe
             };
             let (id, key) = accounts::issue_key(store, team, environment, &name, now).await?;
             let key = key.expose();
-            Ok(Answer {
-                text: format!("key id  {id}\nkey     {key}\nThe key is not shown again."),
-                json: json!({
+            Ok(Answer::good(
+                format!("key id  {id}\nkey     {key}\nThe key is not shown again."),
+                json!({
                     "key_id": id.to_string(), "key": key, "team_id": team.to_string(), "environment": environment.as_str(),
                 }),
-            })
+            ))
         }
         Command::List { team } => {
             let team = find_team(store, &team).await?;
@@ -77,17 +77,17 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answe
                     })
                 })
                 .collect();
-            Ok(Answer { text: lines.join("\n"), json: json!({ "data": rows }) })
+            Ok(Answer::good(lines.join("\n"), json!({ "data": rows })))
         }
         Command::Revoke { key } => {
             let Ok(id) = key.parse() else { bail!("`{key}` is no key id; `grabd admin key list TEAM` shows them") };
             if !store.revoke_key(id, now).await? {
                 bail!("there is no key {id}; `grabd admin key list TEAM` shows them");
             }
-            Ok(Answer {
-                text: format!("Key {id} opens nothing any more."),
-                json: json!({ "key_id": id.to_string(), "revoked": true }),
-            })
+            Ok(Answer::good(
+                format!("Key {id} opens nothing any more."),
+                json!({ "key_id": id.to_string(), "revoked": true }),
+            ))
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod credits;
 mod key;
+mod ledger;
+mod subscription;
 mod team;
 
 use anyhow::{Context, bail};
@@ -34,33 +36,49 @@ enum Noun {
     /// Credits.
     #[command(subcommand)]
     Credits(credits::Command),
+    /// Subscriptions: credits for a term.
+    #[command(subcommand)]
+    Subscription(subscription::Command),
+    /// The ledger of credits.
+    #[command(subcommand)]
+    Ledger(ledger::Command),
 }
 
 /// What a command has to say: to people as text, to programs as JSON.
 struct Answer {
     text: String,
     json: Value,
+    /// Does the program end well?
+    success: bool,
 }
 
-/// Carries out one command.
+impl Answer {
+    fn good(text: String, json: Value) -> Self {
+        Self { text, json, success: true }
+    }
+}
+
+/// Carries out one command; `false` when what it had to say is bad news.
 ///
 /// # Errors
 /// What keeps it from being carried out.
-pub async fn run(config: &Config, args: Args) -> anyhow::Result<()> {
+pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
     let store = wiring::open_store(config).await?;
     store.migrate().await.context("the database's schema cannot be brought up to date")?;
     let answer = match args.noun {
         Noun::Team(command) => team::run(&store, command).await,
         Noun::Key(command) => key::run(&store, command).await,
         Noun::Credits(command) => credits::run(&store, command).await,
+        Noun::Subscription(command) => subscription::run(&store, command).await,
+        Noun::Ledger(command) => ledger::run(&store, command).await,
     };
     store.close().await;
-    let Answer { text, json } = answer?;
+    let Answer { text, json, success } = answer?;
     match args.json {
         true => println!("{json}"),
         false => println!("{text}"),
     }
-    Ok(())
+    Ok(success)
 }
 
 /// The team with this id or, if only one has it, this name.

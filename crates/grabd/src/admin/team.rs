@@ -28,10 +28,10 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answe
             let made = accounts::create_team(store, &name, credits, Clock::system().now()).await?;
             let NewTeamKeys { team, live, test } = made;
             let (live, test) = (live.expose(), test.expose());
-            Ok(Answer {
-                text: format!("team      {team}\nlive key  {live}\ntest key  {test}\nThe keys are not shown again."),
-                json: json!({ "team_id": team.to_string(), "live_key": live, "test_key": test }),
-            })
+            Ok(Answer::good(
+                format!("team      {team}\nlive key  {live}\ntest key  {test}\nThe keys are not shown again."),
+                json!({ "team_id": team.to_string(), "live_key": live, "test_key": test }),
+            ))
         }
         Command::List => {
             let teams = store.list_teams().await?;
@@ -45,7 +45,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answe
                     })
                 })
                 .collect();
-            Ok(Answer { text: lines.join("\n"), json: json!({ "data": rows }) })
+            Ok(Answer::good(lines.join("\n"), json!({ "data": rows })))
         }
     }
 }

@@ -12,6 +12,7 @@
 //! | T7 | pending to failed, its caller is gone | `fail.rs` |
 
 pub(crate) mod accounts;
+pub(crate) mod cancel;
 pub(crate) mod complete;
 pub(crate) mod create;
 pub(crate) mod delete;
@@ -25,3 +26,4 @@ pub(crate) mod lease;
 pub(crate) mod placeholder;
 pub(crate) mod release;
 pub(crate) mod rescue;
+pub(crate) mod webhooks;

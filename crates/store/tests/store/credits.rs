@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use grabd_domain::credits::{EntryKind, LotKind};
+use grabd_domain::credits::{Balance, EntryKind, LotKind, Plan};
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_store::{Drift, Error, Grant, Granted};
 
@@ -96,6 +96,91 @@ on_both! {
         assert_eq!(world.store.ledger(other, None, 100).await.unwrap(), []);
     }
 
+    async fn what_the_schema_itself_keeps_out_is_looked_for_all_the_same(world) {
+        let team = world.team(5).await;
+        let leased = world.leased(team).await;
+        world.store.complete(completion(&leased)).await.unwrap().unwrap();
+        let lot = world.lot(team).await.id;
+        let open = world.pending(team).await;
+        let sqlite = world.store.kind() == grabd_store::Kind::Sqlite;
+        // Each guard is taken away before what it keeps out is done.
+        let unchecked = |statement: &str| match sqlite {
+            true => format!("PRAGMA ignore_check_constraints = ON; {statement}"),
+            false => format!(
+                "DO $$ DECLARE c text; BEGIN \
+                 FOR c IN SELECT conname FROM pg_constraint WHERE conrelid = 'credit_lot'::regclass AND contype = 'c' \
+                 LOOP EXECUTE format('ALTER TABLE credit_lot DROP CONSTRAINT %I', c); END LOOP; END $$; {statement}"
+            ),
+        };
+        world.meddle(&unchecked("UPDATE credit_lot SET held = 6")).await.unwrap();
+        assert_eq!(
+            world.store.verify_ledger().await.unwrap(),
+            [Drift::Bounds { lot, remaining: 4, held: 6 }, Drift::Held { lot, held: 6, jobs: 1 }]
+        );
+        world.meddle("UPDATE credit_lot SET held = 1").await.unwrap();
+
+        world.meddle(&format!("UPDATE job SET lot_id = {}", lot.0 + 1)).await.unwrap();
+        let nowhere = grabd_domain::ids::LotId(lot.0 + 1);
+        assert_eq!(
+            world.store.verify_ledger().await.unwrap(),
+            [Drift::Held { lot, held: 1, jobs: 0 }, Drift::Held { lot: nowhere, held: 0, jobs: 1 }]
+        );
+        world.meddle(&format!("UPDATE job SET lot_id = {}", lot.0)).await.unwrap();
+
+        let twice = "INSERT INTO ledger (team_id, lot_id, kind, amount, grab_id, at) \
+                     SELECT team_id, lot_id, kind, amount, grab_id, at FROM ledger WHERE kind = 2";
+        world.meddle("DROP INDEX ledger_one_spend").await.unwrap();
+        world.meddle(twice).await.unwrap();
+        assert_eq!(
+            world.store.verify_ledger().await.unwrap(),
+            [
+                Drift::Remaining { lot, remaining: 4, ledger: 3 },
+                Drift::Balance { team, remaining: 4, ledger: 3 },
+                Drift::PaidTwice(leased.grab),
+            ]
+        );
+        let guards: &[&str] = match sqlite {
+            true => &["DROP TRIGGER ledger_no_delete", "DELETE FROM ledger WHERE id = (SELECT MAX(id) FROM ledger)"],
+            false => &[
+                "ALTER TABLE ledger DISABLE TRIGGER ledger_append_only",
+                "DELETE FROM ledger WHERE id = (SELECT MAX(id) FROM ledger)",
+            ],
+        };
+        for statement in guards {
+            world.meddle(statement).await.unwrap();
+        }
+        assert_eq!(world.store.verify_ledger().await.unwrap(), [Drift::Unguarded]);
+        let guard = match sqlite {
+            true => "CREATE TRIGGER ledger_no_delete BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'no'); END",
+            false => "ALTER TABLE ledger ENABLE TRIGGER ledger_append_only",
+        };
+        world.meddle(guard).await.unwrap();
+        assert_eq!(world.grab(team, open).await.attempts, 0);
+    }
+
+    async fn a_cancelled_subscription_keeps_its_credits_until_its_term_ends(world) {
+        let (team, other) = (world.team(5).await, world.team(0).await);
+        let ends = NOW + Duration::from_secs(100);
+        world.grant(team, LotKind::Subscription, 3, Some(ends)).await;
+        world.grant(team, LotKind::Subscription, 3, Some(NOW)).await;
+        world.grant(other, LotKind::Subscription, 3, Some(ends)).await;
+        assert_eq!(world.store.cancel_subscriptions(team, NOW).await.unwrap(), 1);
+        assert_eq!(world.store.cancel_subscriptions(team, NOW).await.unwrap(), 0);
+        let lots = world.store.lots(team).await.unwrap();
+        assert_eq!(lots.iter().map(|lot| lot.cancelled).collect::<Vec<_>>(), [false, true, false]);
+        assert_eq!((Plan::of(&lots, NOW).status, Balance::of(&lots, NOW).subscription), ("cancelled", 3));
+        let theirs = world.store.lots(other).await.unwrap();
+        assert_eq!(Plan::of(&theirs, NOW).status, "active");
+        // Spent before the prepaid ones, like any other.
+        let leased = world.leased(team).await;
+        world.store.complete(completion(&leased)).await.unwrap().unwrap();
+        assert_eq!(world.store.lots(team).await.unwrap()[1].remaining, 2);
+        assert_eq!(world.store.expire_lots(ends - Duration::from_millis(1), 9).await.unwrap(), 1);
+        assert_eq!(world.store.lots(team).await.unwrap()[1].remaining, 2);
+        assert_eq!(world.store.expire_lots(ends, 9).await.unwrap(), 2);
+        assert_eq!(world.store.lots(team).await.unwrap()[1].remaining, 0);
+    }
+
     async fn whatever_does_not_come_out_is_found(world) {
         let team = world.team(5).await;
         let leased = world.leased(team).await;
@@ -108,31 +193,34 @@ on_both! {
         let breaks = [
             (
                 "UPDATE credit_lot SET remaining = remaining + 1".to_owned(),
-                Drift::Remaining { lot, remaining: 5, ledger: 4 },
+                vec![
+                    Drift::Remaining { lot, remaining: 5, ledger: 4 },
+                    Drift::Balance { team, remaining: 5, ledger: 4 },
+                ],
                 "UPDATE credit_lot SET remaining = remaining - 1".to_owned(),
             ),
             (
                 "UPDATE credit_lot SET held = 0".to_owned(),
-                Drift::Held { lot, held: 0, jobs: 1 },
+                vec![Drift::Held { lot, held: 0, jobs: 1 }],
                 "UPDATE credit_lot SET held = 1".to_owned(),
             ),
             (
                 format!("UPDATE grab SET env = 1 WHERE id = {}", is(paid)),
-                Drift::PaidForNothing(paid),
+                vec![Drift::PaidForNothing(paid)],
                 format!("UPDATE grab SET env = 0 WHERE id = {}", is(paid)),
             ),
             (
                 format!("UPDATE grab SET status = 3, error_code = 'x', finished_at = 1 WHERE id = {}", is(open)),
-                Drift::Leftover(open),
+                vec![Drift::Leftover(open)],
                 format!(
                     "UPDATE grab SET status = 0, error_code = NULL, finished_at = NULL WHERE id = {}",
                     is(open)
                 ),
             ),
         ];
-        for (broken, drift, mended) in breaks {
+        for (broken, drifts, mended) in breaks {
             world.meddle(&broken).await.unwrap();
-            assert_eq!(world.store.verify_ledger().await.unwrap(), [drift]);
+            assert_eq!(world.store.verify_ledger().await.unwrap(), drifts);
             world.meddle(&mended).await.unwrap();
             assert_eq!(world.store.verify_ledger().await.unwrap(), []);
         }

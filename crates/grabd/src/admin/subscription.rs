@@ -1,0 +1,138 @@
+//! `grabd admin subscription …`.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use clap::{ArgGroup, Subcommand};
+use grabd_domain::Timestamp;
+use grabd_domain::credits::Plan;
+use grabd_engine::clock::Clock;
+use grabd_engine::{accounts, chance};
+use grabd_store::{Granted, Store};
+use serde_json::json;
+use time::format_description::well_known::{Iso8601, Rfc3339};
+use time::{Date, OffsetDateTime, Time};
+
+use super::{Answer, find_team};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest term, in days: far beyond any, and well inside what a date can be.
+const LONGEST_DAYS: i64 = 3660;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Grant the credits of one term. What is left of them lapses at its end.
+    #[command(group(ArgGroup::new("term").required(true).args(["ends", "days"])))]
+    Start {
+        /// The team's id or name.
+        team: String,
+        /// How many.
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+        credits: u32,
+        /// When the term ends: 2027-11-20 for the end of that day in UTC, or 2027-11-20T12:00:00Z.
+        #[arg(long, value_name = "DATE")]
+        ends: Option<String>,
+        /// How many days the term has, from now.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=LONGEST_DAYS))]
+        days: Option<u32>,
+        /// What it is for, such as an invoice number. The same reference grants once.
+        #[arg(long)]
+        reference: Option<String>,
+    },
+    /// Cancel the running terms. Their credits stay until they end.
+    Cancel {
+        /// The team's id or name.
+        team: String,
+    },
+}
+
+pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answer> {
+    let now = Clock::system().now();
+    match command {
+        Command::Start { team, credits, ends, days, reference } => {
+            let ends = term_end(ends.as_deref(), days, now)?;
+            let team = find_team(store, &team).await?;
+            let reference = reference.map_or_else(|| format!("hand:{:032x}", chance::random()), |r| format!("ref:{r}"));
+            let granted = accounts::start_subscription(store, team, credits, ends, &reference, now).await?;
+            let (lot, new) = match granted {
+                Granted::New(lot) => (lot, true),
+                Granted::Repeated(lot) => (lot, false),
+            };
+            // A repeated one stands as it was granted, whatever term was asked for now.
+            let lots = store.lots(team).await?;
+            let ends = lots.iter().find(|known| known.id == lot).and_then(|lot| lot.expires_at).unwrap_or(ends);
+            let text = match new {
+                true => format!("Granted {credits} credits until {ends} (lot {}).", lot.0),
+                false => format!("Nothing granted: this reference has been granted before (lot {}).", lot.0),
+            };
+            Ok(Answer::good(
+                text,
+                json!({
+                    "team_id": team.to_string(), "lot_id": lot.0, "granted": if new { credits } else { 0 },
+                    "expires_at": ends.to_string(),
+                }),
+            ))
+        }
+        Command::Cancel { team } => {
+            let team = find_team(store, &team).await?;
+            let cancelled = store.cancel_subscriptions(team, now).await?;
+            let Plan { name: _, status: _, expires_at } = Plan::of(&store.lots(team).await?, now);
+            let Some(ends) = expires_at else { bail!("this team has no subscription whose term runs") };
+            let text = match cancelled {
+                0 => format!("It was cancelled before; its credits stay until {ends}."),
+                _ => format!("Cancelled; its credits stay until {ends}."),
+            };
+            Ok(Answer::good(
+                text,
+                json!({ "team_id": team.to_string(), "cancelled": cancelled, "expires_at": ends.to_string() }),
+            ))
+        }
+    }
+}
+
+fn term_end(ends: Option<&str>, days: Option<u32>, now: Timestamp) -> anyhow::Result<Timestamp> {
+    let end = match (ends, days) {
+        (Some(text), _) => moment(text)?,
+        (None, Some(days)) => now + DAY * days,
+        (None, None) => bail!("give the term's end with --ends DATE or its length with --days N"),
+    };
+    ensure!(end > now, "the term would have ended at {end}");
+    ensure!(end <= now + DAY * u32::try_from(LONGEST_DAYS)?, "the term would last until {end}, longer than any may");
+    Ok(end)
+}
+
+/// The end of a day in UTC, or one moment.
+fn moment(text: &str) -> anyhow::Result<Timestamp> {
+    let at = match Date::parse(text, &Iso8601::DATE) {
+        Ok(day) => OffsetDateTime::new_utc(day.next_day().context("that day is too far away")?, Time::MIDNIGHT),
+        Err(_) => OffsetDateTime::parse(text, &Rfc3339)
+            .with_context(|| format!("{text:?} is no date; write 2027-11-20 or 2027-11-20T12:00:00Z"))?,
+    };
+    Ok(Timestamp::from_ms(i64::try_from(at.unix_timestamp_nanos() / 1_000_000)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_ends_with_its_last_day_or_at_a_moment_to_come() {
+        // 2026-11-21T10:00:00Z.
+        let now = Timestamp::from_ms(1_795_255_200_000);
+        for (ends, days, expected) in [
+            (Some("2027-11-20"), None, Some("2027-11-21T00:00:00.000Z")),
+            (Some("2026-11-21"), None, Some("2026-11-22T00:00:00.000Z")),
+            (Some("2027-02-03T04:05:06+01:00"), None, Some("2027-02-03T03:05:06.000Z")),
+            (None, Some(365), Some("2027-11-21T10:00:00.000Z")),
+            (Some("2026-11-20"), None, None),
+            (Some("2026-11-21T10:00:00Z"), None, None),
+            (Some("2127-11-20"), None, None),
+            (Some("20.11.2027"), None, None),
+            (Some("2027-02-30"), None, None),
+            (None, None, None),
+        ] {
+            let seen = term_end(ends, days, now).ok().map(|end| end.to_string());
+            assert_eq!(seen.as_deref(), expected, "{ends:?} {days:?}");
+        }
+    }
+}
