@@ -225,34 +225,50 @@ impl Step<'_> {
         self.unique("idem_grab", "idem", &["grab_id"], None).await
     }
 
+    /// Where messages go, and the messages that are owed or were sent. What is owed has a time for its next attempt.
     async fn webhooks(&self) -> Result<(), DbErr> {
         let endpoint = Table::create()
             .table("webhook_endpoint")
             .col(self.id("id").primary_key())
             .col(self.id("team_id"))
-            .col(small_integer("env"))
+            .col(small_integer("env").check(Expr::cust("env IN (0, 1)"))) // 0 live, 1 test
             .col(text("url"))
-            .col(boolean("enabled"))
+            .col(text("events")) // the words with commas between, or *
+            .col(text("description"))
+            .col(small_integer_null("disabled").check(Expr::cust("disabled IN (0, 1, 2)"))) // requested, gone, failing
             .col(big_integer_null("failing_since"))
+            .col(ColumnDef::new("secret").var_binary(128).not_null()) // encrypted, as is the next one
+            .col(ColumnDef::new("previous_secret").var_binary(128))
+            .col(big_integer_null("previous_until"))
+            .col(big_integer("created_at"))
+            .check(Expr::cust("(previous_secret IS NULL) = (previous_until IS NULL)"))
             .foreign_key(ForeignKey::create().from("webhook_endpoint", "team_id").to("team", "id"))
             .take();
         self.manager.create_table(endpoint).await?;
-        self.index("webhook_team", "webhook_endpoint", &["team_id", "env"], Some("enabled")).await?;
+        self.index("webhook_team", "webhook_endpoint", &["team_id", "env", "created_at"], None).await?;
 
         let delivery = Table::create()
             .table("delivery")
             .col(self.id("id").primary_key())
             .col(self.id("endpoint_id"))
-            .col(self.id("grab_id"))
-            .col(small_integer("event"))
-            .col(small_integer("state")) // 0 owed
+            .col(self.id_null("grab_id")) // NULL: a test
+            .col(small_integer("event").check(Expr::cust("event IN (0, 1, 2)"))) // done, failed, test
+            .col(text_null("body")) // written once, by the first attempt
+            .col(small_integer("state").check(Expr::cust("state IN (0, 1, 2, 3)"))) // pending, delivered, failed, exhausted
             .col(small_integer("attempt"))
-            .col(big_integer("next_at"))
+            .col(big_integer_null("next_at"))
             .col(small_integer_null("last_code"))
+            .col(big_integer_null("attempted_at"))
+            .col(big_integer("created_at"))
+            .check(Expr::cust("(next_at IS NOT NULL) = (state IN (0, 2))"))
+            .check(Expr::cust("(grab_id IS NULL) = (event = 2)"))
             .take();
         self.manager.create_table(delivery).await?;
         self.unique("delivery_once", "delivery", &["grab_id", "endpoint_id", "event"], None).await?;
-        self.index("delivery_due", "delivery", &["next_at"], Some("state = 0")).await
+        self.index("delivery_due", "delivery", &["next_at"], Some("next_at IS NOT NULL")).await?;
+        self.index("delivery_owed", "delivery", &["endpoint_id"], Some("next_at IS NOT NULL")).await?;
+        self.index("delivery_list", "delivery", &["endpoint_id", "created_at", "id"], None).await?;
+        self.index("delivery_age", "delivery", &["created_at"], None).await
     }
 
     /// Keys of images that are to be deleted, whether or not the file ever came to be.

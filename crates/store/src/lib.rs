@@ -31,6 +31,7 @@ pub use queries::drift::Drift;
 pub use queries::ledger::Entry;
 pub use queries::list::{Cursor, Listed, Page};
 pub use queries::usage::GrabCounts;
+pub use queries::webhooks::Deliveries;
 pub use transactions::accounts::{NewKey, NewTeam};
 pub use transactions::complete::{Completion, Ended};
 pub use transactions::create::{Created, NewGrab, NewLease};
@@ -42,6 +43,11 @@ pub use transactions::lease::{Ask, Leased};
 pub use transactions::placeholder::NewPlaceholder;
 pub use transactions::release::{BACK_OFF, Released};
 pub use transactions::rescue::Dead;
+pub use transactions::webhooks::change::Mine;
+pub use transactions::webhooks::register::{NewEndpoint, Registered};
+pub use transactions::webhooks::resend::Resent;
+pub use transactions::webhooks::settle::{Attempted, Then};
+pub use transactions::webhooks::take::{Attempt, Owed, Room};
 
 use database::Database;
 

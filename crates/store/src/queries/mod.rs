@@ -7,6 +7,7 @@ pub(crate) mod images;
 pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod usage;
+pub(crate) mod webhooks;
 
 use uuid::Uuid;
 

@@ -9,6 +9,7 @@ use sea_orm::sea_query::{CaseStatement, Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
 
 use super::images::collect;
+use super::webhooks::owe::owe;
 use crate::codes::{self, DONE, OPEN};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, job, ledger, lot};
@@ -63,6 +64,7 @@ impl Transaction for Completion {
         };
         let grab = self.finish(tx, &job).await?;
         spend_credit(tx, &job, self.now).await?;
+        owe(tx, &grab, self.now).await?;
         Ok(Some(Ended { grab }))
     }
 }

@@ -10,6 +10,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 use super::complete::Ended;
 use super::idempotency::forget;
 use super::images::collect;
+use super::webhooks::owe::owe;
 use crate::codes::{FAILED, OPEN};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, job, lot};
@@ -99,7 +100,9 @@ pub(super) async fn end(tx: &Tx, job: &job::Model, failure: &Failure, facts: &Fa
         return Err(Error::Inconsistent("a job without its lot"));
     }
     collect_lost(tx, job, now).await?;
-    grab::read(row, None)
+    let grab = grab::read(row, None)?;
+    owe(tx, &grab, now).await?;
+    Ok(grab)
 }
 
 /// Has the picture of a lost attempt deleted, once the attempt can no longer be uploading.

@@ -1,0 +1,110 @@
+//! Endpoints, and what was sent to them.
+
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment;
+use grabd_domain::ids::{DeliveryId, EndpointId, TeamId};
+use grabd_domain::webhooks::{Delivery, Endpoint, LOG_LIFE};
+use sea_orm::sea_query::{Expr, ExprTrait};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
+use uuid::Uuid;
+
+use crate::entities::{delivery, webhook_endpoint};
+use crate::{Result, Store};
+
+/// A page of deliveries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deliveries {
+    /// The newest first.
+    pub deliveries: Vec<Delivery>,
+    /// Are there older ones?
+    pub has_more: bool,
+}
+
+impl Store {
+    /// A caller's endpoint.
+    ///
+    /// # Errors
+    /// Only of the database.
+    pub async fn find_endpoint(
+        &self,
+        team: TeamId,
+        environment: Environment,
+        id: EndpointId,
+    ) -> Result<Option<Endpoint>> {
+        let mine = webhook_endpoint::scoped(team, environment).filter(webhook_endpoint::Column::Id.eq(id.0));
+        mine.one(self.database.reader()).await?.map(webhook_endpoint::read).transpose()
+    }
+
+    /// A caller's endpoints, the newest first; there are few.
+    ///
+    /// # Errors
+    /// Only of the database.
+    pub async fn list_endpoints(&self, team: TeamId, environment: Environment) -> Result<Vec<Endpoint>> {
+        let newest_first = webhook_endpoint::scoped(team, environment)
+            .order_by_desc(webhook_endpoint::Column::CreatedAt)
+            .order_by_desc(webhook_endpoint::Column::Id);
+        let rows = newest_first.all(self.database.reader()).await?;
+        rows.into_iter().map(webhook_endpoint::read).collect()
+    }
+
+    /// A page of what was owed to an endpoint within the last month; `None` when `after` is none of it. That the endpoint
+    /// is the caller's has to be known.
+    ///
+    /// # Errors
+    /// Only of the database.
+    pub async fn list_deliveries(
+        &self,
+        endpoint: EndpointId,
+        after: Option<DeliveryId>,
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<Option<Deliveries>> {
+        let mut query = listed(endpoint, now);
+        if let Some(after) = after {
+            let created_at: Option<i64> = listed(endpoint, now)
+                .select_only()
+                .column(delivery::Column::CreatedAt)
+                .filter(delivery::Column::Id.eq(after.0))
+                .into_tuple()
+                .one(self.database.reader())
+                .await?;
+            let Some(created_at) = created_at else { return Ok(None) };
+            let here = Expr::tuple([Expr::col(delivery::Column::CreatedAt), Expr::col(delivery::Column::Id)]);
+            query = query.filter(here.lt(Expr::tuple([Expr::value(created_at), Expr::value(after.0)])));
+        }
+        let rows = query
+            .order_by_desc(delivery::Column::CreatedAt)
+            .order_by_desc(delivery::Column::Id)
+            // One more than asked for tells whether there are more.
+            .limit(u64::from(limit) + 1)
+            .all(self.database.reader())
+            .await?;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let has_more = rows.len() > limit;
+        let deliveries = rows.iter().take(limit).map(delivery::read).collect::<Result<_>>()?;
+        Ok(Some(Deliveries { deliveries, has_more }))
+    }
+
+    /// Is any message due? One look at an index.
+    ///
+    /// # Errors
+    /// Only of the database.
+    pub async fn has_due(&self, now: Timestamp) -> Result<bool> {
+        let first: Option<Uuid> = delivery::Entity::find()
+            .select_only()
+            .column(delivery::Column::Id)
+            .filter(delivery::Column::NextAt.lte(now.as_ms()))
+            .order_by_asc(delivery::Column::NextAt)
+            .limit(1)
+            .into_tuple()
+            .one(self.database.reader())
+            .await?;
+        Ok(first.is_some())
+    }
+}
+
+fn listed(endpoint: EndpointId, now: Timestamp) -> Select<delivery::Entity> {
+    delivery::Entity::find()
+        .filter(delivery::Column::EndpointId.eq(endpoint.0))
+        .filter(delivery::Column::CreatedAt.gte((now - LOG_LIFE).as_ms()))
+}

@@ -1,0 +1,74 @@
+//! The end of an asynchronous live grab is owed to the endpoints that want to hear of it.
+
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment;
+use grabd_domain::grabs::{Class, Grab, Status};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrabId};
+use grabd_domain::webhooks::{DeliveryStatus, Event};
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::LockType;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use uuid::Uuid;
+
+use crate::Result;
+use crate::database::Tx;
+use crate::entities::delivery;
+use crate::entities::webhook_endpoint::{self, read_events, scoped};
+
+/// Writes what is owed into the transaction that ends the grab, so that there is no end without its messages and no
+/// message without its end.
+pub(crate) async fn owe(tx: &Tx, grab: &Grab, now: Timestamp) -> Result<()> {
+    let event = match (grab.environment, grab.class, grab.status()) {
+        (Environment::Live, Class::Async, Status::Done) => Event::GrabDone,
+        (Environment::Live, Class::Async, Status::Failed) => Event::GrabFailed,
+        (Environment::Live, Class::Async, Status::Pending | Status::Processing)
+        | (Environment::Live, Class::Sync, _)
+        | (Environment::Test, ..) => return Ok(()),
+    };
+    // Shared, so that an endpoint which is being removed or disabled either knows of this or is not owed it.
+    let endpoints = scoped(grab.team, grab.environment)
+        .filter(webhook_endpoint::Column::Disabled.is_null())
+        .lock(LockType::Share)
+        .all(tx)
+        .await?;
+    let mut owed = Vec::new();
+    for endpoint in endpoints {
+        if read_events(&endpoint.events)?.contains(event) {
+            let id = delivery_id(EndpointId(endpoint.id), grab.id, event);
+            owed.push(new(id, endpoint.id, Some(grab.id.0), event, now));
+        }
+    }
+    if !owed.is_empty() {
+        delivery::Entity::insert_many(owed).exec_without_returning(tx).await?;
+    }
+    Ok(())
+}
+
+/// Due at once.
+pub(super) fn new(
+    id: DeliveryId,
+    endpoint: Uuid,
+    grab: Option<Uuid>,
+    event: Event,
+    now: Timestamp,
+) -> delivery::ActiveModel {
+    delivery::ActiveModel {
+        id: Set(id.0),
+        endpoint_id: Set(endpoint),
+        grab_id: Set(grab),
+        event: Set(delivery::event(event)),
+        body: Set(None),
+        state: Set(delivery::state(DeliveryStatus::Pending)),
+        attempt: Set(0),
+        next_at: Set(Some(now.as_ms())),
+        last_code: Set(None),
+        attempted_at: Set(None),
+        created_at: Set(now.as_ms()),
+    }
+}
+
+/// The id is a name and not a draw: whoever writes this delivery writes the same one.
+fn delivery_id(endpoint: EndpointId, grab: GrabId, event: Event) -> DeliveryId {
+    let name = [grab.0.as_bytes(), event.as_str().as_bytes()].concat();
+    DeliveryId(Uuid::new_v5(&endpoint.0, &name))
+}

@@ -1,0 +1,47 @@
+//! Deliveries are listed for a month, then forgotten.
+
+use grabd_domain::Timestamp;
+use grabd_domain::webhooks::LOG_LIFE;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use uuid::Uuid;
+
+use crate::database::{Transaction, Tx};
+use crate::entities::delivery;
+use crate::queries::padded;
+use crate::{Result, Store};
+
+struct Purge {
+    now: Timestamp,
+    limit: u32,
+}
+
+impl Store {
+    /// Forgets at most `limit` deliveries that are no longer listed; how many it forgot.
+    ///
+    /// # Errors
+    /// Only of the database.
+    pub async fn purge_deliveries(&self, now: Timestamp, limit: u32) -> Result<u64> {
+        self.database.write(Purge { now, limit }).await
+    }
+}
+
+impl Transaction for Purge {
+    type Outcome = u64;
+
+    async fn apply(&self, tx: &Tx) -> Result<u64> {
+        let old: Vec<Uuid> = delivery::Entity::find()
+            .select_only()
+            .column(delivery::Column::Id)
+            .filter(delivery::Column::CreatedAt.lt((self.now - LOG_LIFE).as_ms()))
+            .order_by_asc(delivery::Column::CreatedAt)
+            .limit(u64::from(self.limit))
+            .into_tuple()
+            .all(tx)
+            .await?;
+        if old.is_empty() {
+            return Ok(0);
+        }
+        let forgotten = delivery::Entity::delete_many();
+        Ok(forgotten.filter(delivery::Column::Id.is_in(padded(old.into_iter()))).exec(tx).await?.rows_affected)
+    }
+}
