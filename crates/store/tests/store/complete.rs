@@ -39,7 +39,8 @@ on_both! {
         }
         assert_eq!(world.grab(team, leased.grab).await, ended.grab);
         assert_eq!(world.credits(team).await, (2, 0));
-        assert_eq!(world.store.due_images(NOW + Duration::from_secs(999), 9).await.unwrap(), []);
+        // Not even on the list: what is due of it is asked elsewhere once more, but that is the second belt.
+        assert_eq!(world.meddle("DELETE FROM image_gc").await.unwrap(), 0);
     }
 
     async fn without_the_lease_there_is_no_end_and_the_picture_goes(world) {

@@ -14,8 +14,9 @@ on_both! {
         let leased = world.leased(team).await;
         world.store.complete(completion(&leased)).await.unwrap().unwrap();
         let lost = ImageKey::new(1, "png");
-        for key in [&leased.upload_key, &lost] {
-            let on_the_list = format!("INSERT INTO image_gc (key, not_before) VALUES ('{}', 0)", key.as_str());
+        for (not_before, key) in [&leased.upload_key, &lost].into_iter().enumerate() {
+            let on_the_list =
+                format!("INSERT INTO image_gc (key, not_before) VALUES ('{}', {not_before})", key.as_str());
             world.meddle(&on_the_list).await.unwrap();
         }
         assert_eq!(world.store.due_images(NOW, 1).await.unwrap(), [lost]);

@@ -4,13 +4,13 @@ use std::os::unix::fs::PermissionsExt;
 
 use futures::future::join_all;
 use grabd_domain::credits::LotKind;
-use grabd_domain::grabs::Class;
+use grabd_domain::grabs::{Class, ImageKey, Status};
 use grabd_domain::ids::TeamId;
 use grabd_store::{Created, Error, Grant, Granted, Kind, Store};
 use sea_orm::{ConnectionTrait, TransactionTrait};
 use tokio_util::task::TaskTracker;
 
-use crate::harness::{NOW, World};
+use crate::harness::{NOW, World, completion};
 
 fn grant(team: TeamId, source_ref: String) -> Grant {
     Grant { team, kind: LotKind::Prepaid, credits: 1, expires_at: None, source_ref, now: NOW }
@@ -53,68 +53,85 @@ async fn what_is_not_migrated_says_so() {
     store.close().await;
 }
 
-/// An operator's command writes while the service does.
+/// An operator's command writes while the service does. Creates read before they write.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_process_may_write_at_the_same_time() {
     let world = World::sqlite().await;
-    let team = world.team(0).await;
+    let team = world.team(200).await;
     let beside = Store::open(&world.url).await.unwrap();
-    let grants = (0..200).map(|n| {
+    let creates = (0..200).map(|n| {
         let store = if n % 2 == 0 { &world.store } else { &beside };
-        store.grant(grant(team, format!("order {n}")))
+        store.create(world.new_grab(team, Class::Sync))
     });
-    for granted in join_all(grants).await {
-        assert!(matches!(granted, Ok(Granted::New(_))), "{granted:?}");
+    for created in join_all(creates).await {
+        assert!(matches!(created, Ok(Created::Pending)), "{created:?}");
     }
-    assert_eq!(world.store.lots(team).await.unwrap().len(), 200);
+    assert_eq!(world.credits(team).await, (200, 200));
     beside.close().await;
     world.end().await;
 }
 
-/// Another process holds the write lock: ours waits for it instead of failing.
+/// Another process holds the write lock: ours waits for it before it reads anything, and then sees what it wrote.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_waits_for_another_ones_transaction() {
     let world = World::sqlite().await;
-    let team = world.team(0).await;
+    let team = world.team(1).await;
+    wait_for_another_writer(&world, team).await;
+    world.end().await;
+}
+
+async fn wait_for_another_writer(world: &World, team: TeamId) {
     let raw = world.raw().await;
     let other = raw.begin().await.unwrap();
     other.execute_unprepared("UPDATE team SET name = 'renamed'").await.unwrap();
     let waiting = TaskTracker::new().spawn({
         let store = world.store.clone();
-        async move { store.grant(grant(team, "order".into())).await }
+        let new = world.new_grab(team, Class::Sync);
+        async move { store.create(new).await }
     });
-    // Reads go on, of what was there before.
-    assert_eq!(world.store.find_team(team).await.unwrap().unwrap().name, "A team");
+    // Reads go on meanwhile, of what was there before: enough of them for the create to have come as far as it can.
+    for _ in 0..100 {
+        assert_eq!(world.store.find_team(team).await.unwrap().unwrap().name, "A team");
+    }
     assert!(!waiting.is_finished());
     other.commit().await.unwrap();
-    assert!(matches!(waiting.await.unwrap(), Ok(Granted::New(_))));
+    let created = waiting.await.unwrap();
+    assert!(matches!(created, Ok(Created::Pending)), "{created:?}");
     assert_eq!(world.store.find_team(team).await.unwrap().unwrap().name, "renamed");
     raw.close().await.unwrap();
-    world.end().await;
 }
 
-/// Changes that share a commit do not share a fate.
+/// Changes that share a commit do not share a fate, and one that fails late takes back what it had already written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_neighbour_that_fails_undoes_only_itself() {
     let world = World::sqlite().await;
-    let team = world.team(0).await;
+    let team = world.team(20).await;
+    let mut leased = Vec::new();
+    for _ in 0..20 {
+        leased.push(world.leased(team).await);
+    }
     // While another process holds the lock, all of them queue up and so share one commit.
     let raw = world.raw().await;
     let other = raw.begin().await.unwrap();
     other.execute_unprepared("UPDATE team SET name = 'renamed'").await.unwrap();
-    let grants = (0..20).map(|n| {
-        let credits = if n % 5 == 0 { 0 } else { 1 };
-        world.store.grant(Grant { credits, ..grant(team, format!("order {n}")) })
+    let completes = leased.iter().enumerate().map(|(n, leased)| {
+        let mut done = completion(leased);
+        if n % 5 == 0 {
+            // Found out only after the job was deleted.
+            done.upload_key = ImageKey::new(99, "png");
+        }
+        world.store.complete(done)
     });
-    let (granted, committed) = tokio::join!(join_all(grants), other.commit());
+    let (ended, committed) = tokio::join!(join_all(completes), other.commit());
     committed.unwrap();
-    for (n, granted) in granted.into_iter().enumerate() {
+    for (n, (ended, leased)) in ended.into_iter().zip(&leased).enumerate() {
+        let status = world.grab(team, leased.grab).await.status();
         match n % 5 {
-            0 => assert!(matches!(granted, Err(Error::Constraint(_))), "{granted:?}"),
-            _ => assert!(matches!(granted, Ok(Granted::New(_))), "{granted:?}"),
+            0 => assert!(matches!(ended, Err(Error::Inconsistent(_))) && status == Status::Processing, "{ended:?}"),
+            _ => assert!(matches!(ended, Ok(Some(_))) && status == Status::Done, "{ended:?}"),
         }
     }
-    assert_eq!(world.store.lots(team).await.unwrap().len(), 16);
+    assert_eq!(world.credits(team).await, (4, 4));
     raw.close().await.unwrap();
     world.end().await;
 }
@@ -147,8 +164,9 @@ async fn after_a_transaction_that_ended_by_itself_the_next_one_works() {
         assert!(matches!(next, Ok(Granted::New(_))), "{next:?}");
     }
     assert_eq!(world.store.lots(team).await.unwrap().len(), told + 3);
-    // The next one is not a transaction that cannot be written: another process can write at once.
-    world.meddle("UPDATE team SET name = 'again'").await.unwrap();
+    // And its transactions are still such as wait for another writer before they read.
+    world.meddle("UPDATE team SET name = 'A team'").await.unwrap();
+    wait_for_another_writer(&world, team).await;
     raw.close().await.unwrap();
     world.end().await;
 }
