@@ -4,6 +4,7 @@ mod architecture;
 mod contract;
 mod delete;
 mod grpc;
+mod idempotency;
 mod limits;
 mod money;
 mod pictures;

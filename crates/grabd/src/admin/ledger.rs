@@ -37,7 +37,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answe
 }
 
 /// What must hold, in the order it is told.
-const INVARIANTS: [(&str, &str); 7] = [
+const INVARIANTS: [(&str, &str); 8] = [
     ("remaining", "what a lot has left is the sum of its entries"),
     ("bounds", "no lot holds more than it has left, or less than nothing"),
     ("held", "every held credit is an open grab's, and every open grab has one"),
@@ -45,6 +45,7 @@ const INVARIANTS: [(&str, &str); 7] = [
     ("balance", "a team's entries add up to what its lots have left"),
     ("append_only", "entries can be neither changed nor deleted"),
     ("open", "every open grab has a job, and every job an open grab"),
+    ("images", "no image that a grab shows is about to be deleted"),
 ];
 
 /// Which of them does not hold.
@@ -57,6 +58,7 @@ fn invariant(drift: &Drift) -> &'static str {
         Drift::Balance { .. } => "balance",
         Drift::Unguarded => "append_only",
         Drift::Orphaned(_) | Drift::Leftover(_) => "open",
+        Drift::Doomed(_) => "images",
     }
 }
 
@@ -76,6 +78,7 @@ fn finding(drift: &Drift) -> String {
         Drift::PaidForNothing(grab) => format!("grab {grab} was paid and is no done live grab"),
         Drift::Orphaned(grab) => format!("grab {grab} is open and has no job"),
         Drift::Leftover(grab) => format!("grab {grab} has a job and is not open"),
+        Drift::Doomed(grab) => format!("grab {grab} shows an image that is about to be deleted"),
     }
 }
 
@@ -135,6 +138,7 @@ mod tests {
             Drift::PaidForNothing(grab),
             Drift::Orphaned(grab),
             Drift::Leftover(grab),
+            Drift::Doomed(grab),
         ];
         for drift in drifts {
             let told = report(&[drift]);
