@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use grabd_domain::grabs::ImageKey;
-use grabd_store::Images;
+use grabd_store::{Drift, Images};
 
 use crate::harness::{NOW, completion, on_both};
 
@@ -20,6 +20,9 @@ on_both! {
             world.meddle(&on_the_list).await.unwrap();
         }
         assert_eq!(world.store.due_images(NOW, 1).await.unwrap(), [lost]);
+        // It should not even be on the list, and that is found.
+        assert_eq!(world.store.verify_ledger().await.unwrap(), [Drift::Doomed(leased.grab)]);
+        assert_eq!(world.meddle("DELETE FROM image_gc").await.unwrap(), 2);
     }
 }
 
