@@ -20,3 +20,4 @@ mod postgres;
 mod races;
 mod release;
 mod sqlite;
+mod webhooks;
