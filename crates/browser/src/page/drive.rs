@@ -10,7 +10,9 @@ use grabd_egress::Refusal;
 use serde::Deserialize;
 use tokio::time::Instant;
 
+use super::frame::Frame;
 use super::settle::{self, Settled};
+use super::shot::Shot;
 use super::verdict::{self, Unreached};
 use super::watch::{Document, Gone, Navigation};
 use super::{Ended, Limits, Picture, Tab, facts, frame, shot};
@@ -119,19 +121,19 @@ impl<'a> Drive<'a> {
         loop {
             let document = self.document().await?;
             let settled = match self.is_late() {
-                true => Settled::Ready { by: SettledBy::Deadline, challenge: false },
+                true => Settled::Ready { by: SettledBy::Deadline, challenge: false, shot: None },
                 false => settle::settle(self, &document).await?,
             };
-            let by = match settled {
+            let (by, shot) = match settled {
                 Settled::Left => continue,
                 Settled::Ready { challenge: true, .. } => return Err(verdict::challenged(&document).into()),
-                Settled::Ready { by, challenge: false } => by,
+                Settled::Ready { by, challenge: false, shot } => (by, shot),
             };
             let delayed = (Instant::now() + self.spec.delay).min(self.shoot_by);
             if !self.spec.delay.is_zero() && !settle::stay_until(self, &document, delayed).await {
                 continue;
             }
-            if let Some(picture) = self.shoot(&document, by).await? {
+            if let Some(picture) = self.shoot(&document, by, shot).await? {
                 return Ok(picture);
             }
         }
@@ -202,15 +204,21 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Takes the picture, unless the document is left meanwhile.
-    async fn shoot(&self, document: &Document, by: SettledBy) -> Result<Option<Picture>, Ended> {
+    /// Takes the picture, unless there is one already or the document is left meanwhile.
+    async fn shoot(&self, document: &Document, by: SettledBy, shot: Option<Shot>) -> Result<Option<Picture>, Ended> {
         let left = || self.tab.watch.look(|seen| seen.has_left(&document.loader));
         // No picture is worth taking of what is refused anyway.
         self.judge(&self.current(document))?;
-        let found = self.unless_left(document, frame::find(self)).await?;
-        let Some(frame) = found else { return Ok(None) };
-        let taken = shot::take(self.tab, self.spec.format, frame.clip, self.time_left());
-        let Some(shot) = self.unless_left(document, taken).await? else { return Ok(None) };
+        let (frame, shot) = match shot {
+            Some(shot) => (Frame::default(), shot),
+            None => {
+                let found = self.unless_left(document, frame::find(self)).await?;
+                let Some(frame) = found else { return Ok(None) };
+                let taken = shot::take(self.tab, self.spec.format, frame.clip.clone(), self.time_left());
+                let Some(shot) = self.unless_left(document, taken).await? else { return Ok(None) };
+                (frame, shot)
+            }
+        };
         if left() && !self.is_late() {
             return Ok(None);
         }

@@ -1,20 +1,25 @@
 //! When a page is ready: loaded, its fonts there, the images in view decoded, and nothing more to come.
 
 use std::future::pending;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use grabd_domain::grabs::SettledBy;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::drive::Drive;
-use super::watch::Document;
-use super::{Ended, script};
+use super::shot::Shot;
+use super::watch::{Document, QUIET};
+use super::{Ended, script, shot};
 use crate::cdp::CallError;
 
 const READY: &str = include_str!("ready.js");
 
+/// Sees whether anything in the page changes within a time.
+const CHANGES: &str = include_str!("changes.js");
+
 /// How a document came to rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
     /// It can be captured.
     Ready {
@@ -22,9 +27,26 @@ pub(super) enum Settled {
         by: SettledBy,
         /// Does it look like a protection service's challenge?
         challenge: bool,
+        /// The picture, if one was taken while the page came to rest and nothing has changed since.
+        shot: Option<Shot>,
     },
     /// Another document takes its place.
     Left,
+}
+
+/// A shorter wait is not worth a picture that may have to be taken again, and a longer one is for an answer that is under
+/// way and will change the page.
+const WORTH_OVERLAPPING: RangeInclusive<Duration> = Duration::from_millis(20)..=QUIET;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Watch {
+    for_ms: u64,
+}
+
+#[derive(Deserialize)]
+struct Changes {
+    changed: bool,
 }
 
 #[derive(Serialize)]
@@ -50,7 +72,7 @@ enum Step {
 
 /// Waits until the document is ready, or its time is up.
 pub(super) async fn settle(drive: &Drive<'_>, document: &Document) -> Result<Settled, Ended> {
-    let up = |by, report: Report| Ok(Settled::Ready { by, challenge: report.challenge });
+    let up = |by, report: Report| Ok(Settled::Ready { by, challenge: report.challenge, shot: None });
     let watch = &drive.tab.watch;
     match ask(drive, document, true, load_and_settle(drive)).await? {
         Step::Left => Ok(Settled::Left),
@@ -67,8 +89,8 @@ pub(super) async fn settle(drive: &Drive<'_>, document: &Document) -> Result<Set
                         false => up(SettledBy::Deadline, report),
                     }
                 }
-                quiet = watch.at_rest(by) => match quiet {
-                    true => up(SettledBy::Quiet, report),
+                (quiet, shot) = come_to_rest(drive, by) => match quiet {
+                    true => Ok(Settled::Ready { by: SettledBy::Quiet, challenge: report.challenge, shot }),
                     false => up(SettledBy::Deadline, report),
                 },
             }
@@ -83,6 +105,32 @@ pub(super) async fn settle(drive: &Drive<'_>, document: &Document) -> Result<Set
         }
         Step::TimeUp => up(SettledBy::Deadline, Report::default()),
     }
+}
+
+/// Waits until the network is quiet or `by`. A picture of the viewport is taken meanwhile, since most pages have their
+/// last look by now; it counts only when the page neither asked for anything nor changed while the wait lasted.
+async fn come_to_rest(drive: &Drive<'_>, by: Instant) -> (bool, Option<Shot>) {
+    let watch = &drive.tab.watch;
+    let spec = drive.spec;
+    let rest_at = watch.look(|seen| seen.rest_at(Instant::now()));
+    let wait = rest_at.saturating_duration_since(Instant::now());
+    if spec.full_page
+        || spec.selector.is_some()
+        || !spec.delay.is_zero()
+        || !WORTH_OVERLAPPING.contains(&wait)
+        || rest_at > by
+    {
+        return (watch.at_rest(by).await, None);
+    }
+    let before = watch.active_at();
+    let arguments = Watch { for_ms: u64::try_from(wait.as_millis()).unwrap_or(0) };
+    let (quiet, changes, shot) = tokio::join!(
+        watch.at_rest(by),
+        script::call::<Changes>(drive.tab, drive.time_left(), CHANGES, &arguments),
+        shot::take(drive.tab, spec.format, None, drive.time_left()),
+    );
+    let same = matches!(changes, Ok(Some(Changes { changed: false }))) && watch.active_at() == before;
+    (quiet, shot.ok().filter(|_| same))
 }
 
 /// Runs the script until it reports, the document goes, or time is up.

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::cdp::{Event, Head, Kind, Sink};
 
 /// Without the start of a request that could change the picture for this long, a page is at rest.
-const QUIET: Duration = Duration::from_millis(100);
+pub(crate) const QUIET: Duration = Duration::from_millis(100);
 
 /// A request that is not answered within this time no longer holds the picture up: it may be a long poll.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -158,6 +158,11 @@ impl Watch {
         }
     }
 
+    /// When the page last asked for something, or got what it had asked for after it was loaded.
+    pub(crate) fn active_at(&self) -> Option<Instant> {
+        self.lock().active_at
+    }
+
     fn lock(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,10 +179,15 @@ impl Seen {
         self.navigation.is_some() || self.document.as_ref().is_none_or(|document| document.loader != loader)
     }
 
-    fn rest(&self, now: Instant) -> Rest {
+    /// The earliest moment at which the page may be at rest, as far as is known now.
+    pub(crate) fn rest_at(&self, now: Instant) -> Instant {
         let quiet_at = self.active_at.map_or(now, |active| active + QUIET);
         let answered_at = self.in_flight.values().map(|started| *started + PATIENCE).filter(|limit| *limit > now).max();
-        match answered_at.map_or(quiet_at, |limit| limit.max(quiet_at)) {
+        answered_at.map_or(quiet_at, |limit| limit.max(quiet_at))
+    }
+
+    fn rest(&self, now: Instant) -> Rest {
+        match self.rest_at(now) {
             then if then <= now => Rest::Quiet,
             then => Rest::NotBefore(then),
         }

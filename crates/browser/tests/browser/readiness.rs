@@ -31,6 +31,14 @@ async fn what_the_page_still_brings_in_is_on_the_picture() {
         ("/chain", fetches_at("await null;").clone()),
         ("/background", html(format!("<div id=d style='{IMAGE}'></div><script>onload = () => setTimeout(() => {{
             d.style.background = 'url(/slow.svg)' }}, 50)</script>"))),
+        // Changed while the picture that might do is being taken: by a script, in a shadow tree, on a canvas.
+        ("/changed", html(format!("<div id=d style='{IMAGE};background:red'></div><script>onload = () => setTimeout(() => {{
+            d.style.background = 'lime' }}, 60)</script>"))),
+        ("/shadow", html(format!("<div id=d></div><script>const r = d.attachShadow({{ mode: 'open' }});
+            r.innerHTML = \"<div style='{IMAGE};background:red'></div>\"; onload = () => setTimeout(() => {{
+            r.firstChild.style.background = 'lime' }}, 60)</script>"))),
+        ("/canvas", html(format!("<canvas id=c style='{IMAGE}'></canvas><script>onload = () => setTimeout(() => {{
+            const x = c.getContext('2d'); x.fillStyle = 'lime'; x.fillRect(0, 0, 999, 999) }}, 60)</script>"))),
         ("/slow.svg", svg("lime").after(400)),
         ("/slow.css", answer("200 OK", "Content-Type: text/css", "body{background:lime}").after(400)),
         ("/data", answer("200 OK", "Content-Type: text/plain", "/slow.svg").after(300)),
@@ -52,7 +60,9 @@ async fn what_the_page_still_brings_in_is_on_the_picture() {
         .collect();
     let site = Site::start(2, pages).await;
     let rig = Rig::start().await;
-    for path in ["/slow", "/styled", "/lazy", "/late", "/fetch", "/chain", "/background"] {
+    for path in
+        ["/slow", "/styled", "/lazy", "/late", "/fetch", "/chain", "/background", "/changed", "/shadow", "/canvas"]
+    {
         let picture = rig.grab(&site.url(path)).await;
         assert_eq!(picture.colour(150, 150), "lime", "{path}");
         assert_eq!(picture.facts.settled_by, Some(SettledBy::Quiet), "{path}");

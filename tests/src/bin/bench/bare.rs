@@ -43,7 +43,8 @@ const SCROLL: &str = "(async () => {
         scrollTo(0, y); await new Promise(requestAnimationFrame);
     }
     scrollTo(0, 0);
-    await Promise.all([...document.images].filter(i => i.offsetTop < 16384).map(i => i.decode().catch(() => {})));
+    const captured = (i) => i.getBoundingClientRect().top + scrollY < 16384;
+    await Promise.all([...document.images].filter(captured).map(i => i.decode().catch(() => {})));
     return Math.min(document.documentElement.scrollHeight, 16384);
 })()";
 
