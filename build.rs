@@ -3,11 +3,12 @@
 
 use std::path::PathBuf;
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     "grabd/v1/errors.proto",
     "grabd/v1/grabs.proto",
     "grabd/v1/usage.proto",
     "grabd/v1/pricing.proto",
+    "grabd/v1/webhooks.proto",
     "grabd/internal/v1/renderer.proto",
 ];
 

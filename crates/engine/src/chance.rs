@@ -1,7 +1,7 @@
 //! The one source of ids and secrets.
 
 use grabd_domain::Timestamp;
-use grabd_domain::ids::{GrabId, KeyId, LeaseToken, SessionId, TeamId};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, KeyId, LeaseToken, SessionId, TeamId};
 use rand::TryRng;
 use rand::rngs::SysRng;
 use uuid::Uuid;
@@ -35,6 +35,22 @@ pub fn team_id(now: Timestamp) -> TeamId {
 /// A key's id.
 pub fn key_id(now: Timestamp) -> KeyId {
     KeyId(v7(now))
+}
+
+/// An endpoint's id.
+pub fn endpoint_id(now: Timestamp) -> EndpointId {
+    EndpointId(v7(now))
+}
+
+/// A delivery's id, where nothing else names it.
+pub fn delivery_id(now: Timestamp) -> DeliveryId {
+    DeliveryId(v7(now))
+}
+
+/// A number from 0 to 1, for spreading what would come at once.
+pub fn fraction() -> f64 {
+    let bits = u32::from_le_bytes(random().to_le_bytes()[..4].try_into().expect("4 of 16 bytes"));
+    f64::from(bits) / f64::from(u32::MAX)
 }
 
 /// The right to finish one attempt; not to be guessed.

@@ -20,6 +20,7 @@ use crate::failpoints::Failpoints;
 use crate::placeholder::Placeholder;
 use crate::pricing::Pricing;
 use crate::queue::{Dispatcher, Watchers, pump, sweep};
+use crate::webhooks::{Webhooks, sender};
 
 /// What an operator sets.
 #[derive(Clone, Debug)]
@@ -48,6 +49,8 @@ pub struct Parts {
     pub pricing: Pricing,
     /// What test keys get.
     pub placeholder: Placeholder,
+    /// What sends webhooks.
+    pub webhooks: Webhooks,
     /// What the operator set.
     pub settings: Settings,
     /// Where a test wants it to fail.
@@ -66,6 +69,7 @@ pub struct Shared {
     pub(crate) clock: Clock,
     pub(crate) pricing: Pricing,
     pub(crate) placeholder: Placeholder,
+    pub(crate) webhooks: Webhooks,
     pub(crate) settings: Settings,
     #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "there is nothing to arm"))]
     pub(crate) failpoints: Failpoints,
@@ -93,7 +97,7 @@ impl Core {
     /// # Errors
     /// What the store says when it cannot be read.
     pub async fn start(parts: Parts) -> Result<Self, grabd_store::Error> {
-        let Parts { store, images, guard, clock, pricing, placeholder, settings, failpoints } = parts;
+        let Parts { store, images, guard, clock, pricing, placeholder, webhooks, settings, failpoints } = parts;
         let core = Self(Arc::new(Shared {
             store,
             images,
@@ -101,6 +105,7 @@ impl Core {
             clock,
             pricing,
             placeholder,
+            webhooks,
             settings,
             failpoints,
             dispatcher: Dispatcher::default(),
@@ -113,6 +118,7 @@ impl Core {
         sweep::take_over(&core).await?;
         core.spawn(pump::run(core.clone()));
         core.spawn(sweep::run(core.clone()));
+        core.spawn(sender::run(core.clone()));
         Ok(core)
     }
 

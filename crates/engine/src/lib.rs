@@ -1,6 +1,6 @@
 //! The use-cases of grabd, the workers that carry them on, and the gRPC services over them.
 //!
-//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `billing/`) with one file per verb. To add an RPC,
+//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `billing/`, `webhooks/`) with one file per verb. To add an RPC,
 //! write the use-case, then its service method in `rpc/`; conversions destructure fully, so a new field does not compile
 //! until it is placed.
 //!
@@ -19,6 +19,8 @@ pub mod pricing;
 mod queue;
 pub mod renderer;
 pub mod rpc;
+pub mod vault;
+pub mod webhooks;
 
 pub use crate::core::{Core, Image, ImageError, Parts, Settings};
 pub use crate::failpoints::Failpoints;

@@ -10,6 +10,8 @@ use grabd_egress::Guard;
 use grabd_engine::clock::Clock;
 use grabd_engine::placeholder::Placeholder;
 use grabd_engine::pricing::Pricing;
+use grabd_engine::vault::Vault;
+use grabd_engine::webhooks::{self, Webhooks};
 use grabd_engine::{Core, Failpoints, Parts, Settings};
 use grabd_store::{Images, Store};
 
@@ -77,6 +79,25 @@ pub fn images_dir(config: &Config) -> PathBuf {
     config.data_dir.join("images")
 }
 
+/// What sends webhooks, with the key of its secrets.
+///
+/// # Errors
+/// When the key or the operator's certificates cannot be used.
+fn webhooks(config: &Config) -> anyhow::Result<Webhooks> {
+    let key_file = match config.secrets.key_file.as_os_str().is_empty() {
+        true => config.data_dir.join("secrets.key"),
+        false => config.secrets.key_file.clone(),
+    };
+    let vault = Vault::open(&key_file).context("secrets.key_file cannot be used")?;
+    let ca_file = &config.webhooks.ca_file;
+    let extra_roots = match ca_file.as_os_str().is_empty() {
+        true => Vec::new(),
+        false => std::fs::read(ca_file).with_context(|| format!("webhooks.ca_file {}", ca_file.display()))?,
+    };
+    let options = webhooks::Options { allow_http: config.webhooks.allow_http, extra_roots };
+    Webhooks::new(vault, &options).with_context(|| format!("webhooks.ca_file {}", ca_file.display()))
+}
+
 /// The core with its workers started.
 ///
 /// # Errors
@@ -94,6 +115,7 @@ pub async fn core(config: &Config, store: Store, guard: Guard, public_url: &str)
         clock: Clock::system(),
         pricing: pricing(config)?,
         placeholder: Placeholder::new(PLACEHOLDER_CACHE_BYTES),
+        webhooks: webhooks(config)?,
         settings: Settings {
             public_url: public_url.to_owned(),
             requests_per_minute: config.limits.requests_per_minute,

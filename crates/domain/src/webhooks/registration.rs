@@ -62,11 +62,12 @@ impl Registration {
 }
 
 impl Change {
-    /// Judges a request to change, in the order body, url, events, description, status.
+    /// Judges a request to change, in the order mask, body, url, events, description, status.
     ///
     /// # Errors
     /// As [`Registration::parse`].
     pub fn parse(request: &Request, rules: Rules<'_>) -> Result<Self, Fault> {
+        unparsed(request, "update_mask", "made of `url`, `events`, `description` and `status`")?;
         let change = parts(request, rules)?;
         let allowed = "\"enabled\" or \"disabled\"";
         unparsed(request, "status", allowed)?;
@@ -172,7 +173,7 @@ mod tests {
         assert_eq!(judged(&request, false), bad("status"));
         request.status = Some("disabled".into());
         assert_eq!(judged(&request, false), None);
-        for name in ["body", "url", "events", "description", "status"] {
+        for name in ["update_mask", "body", "url", "events", "description", "status"] {
             let request = Request { unparsed: vec![(name.into(), "5".into())], ..Request::default() };
             assert_eq!(judged(&request, false), bad(name));
         }

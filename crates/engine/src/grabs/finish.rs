@@ -62,6 +62,7 @@ pub(crate) async fn finish(
     let Some(Ended { grab }) = ended else { return Ok(false) };
     log(&grab);
     core.watchers.publish(grab);
+    core.webhooks.ring();
     Ok(true)
 }
 

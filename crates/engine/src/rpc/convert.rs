@@ -59,7 +59,8 @@ pub(crate) fn list_request(request: v1::ListGrabsRequest) -> ListRequest {
     ListRequest { limit, status, starting_after, ending_before, unparsed }
 }
 
-fn pairs(unparsed: Vec<v1::Unparsed>) -> Vec<(String, String)> {
+/// Fields of the wrong type, by name.
+pub(super) fn pairs(unparsed: Vec<v1::Unparsed>) -> Vec<(String, String)> {
     unparsed.into_iter().map(|v1::Unparsed { field, seen }| (field, seen)).collect()
 }
 

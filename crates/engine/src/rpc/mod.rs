@@ -8,11 +8,13 @@ mod pricing;
 mod renderer;
 mod status;
 mod usage;
+mod webhooks;
 
 use grabd_proto::internal::v1::renderer_service_server::RendererServiceServer;
 use grabd_proto::v1::grab_service_server::GrabServiceServer;
 use grabd_proto::v1::pricing_service_server::PricingServiceServer;
 use grabd_proto::v1::usage_service_server::UsageServiceServer;
+use grabd_proto::v1::webhook_service_server::WebhookServiceServer;
 use tonic::service::Routes;
 use tonic_health::server::HealthReporter;
 
@@ -44,9 +46,11 @@ impl Public {
         health.set_serving::<GrabServiceServer<grabs::Grabs>>().await;
         health.set_serving::<UsageServiceServer<usage::Usage>>().await;
         health.set_serving::<PricingServiceServer<pricing::Pricing>>().await;
+        health.set_serving::<WebhookServiceServer<webhooks::Webhooks>>().await;
         let mut routes = Routes::new(GrabServiceServer::new(grabs::Grabs(core.clone())))
             .add_service(UsageServiceServer::new(usage::Usage(core.clone())))
             .add_service(PricingServiceServer::new(pricing::Pricing(core.clone())))
+            .add_service(WebhookServiceServer::new(webhooks::Webhooks(core.clone())))
             .add_service(health_service);
         if reflection {
             let v1 = tonic_reflection::server::Builder::configure()
@@ -70,6 +74,7 @@ impl Public {
         self.health.set_not_serving::<GrabServiceServer<grabs::Grabs>>().await;
         self.health.set_not_serving::<UsageServiceServer<usage::Usage>>().await;
         self.health.set_not_serving::<PricingServiceServer<pricing::Pricing>>().await;
+        self.health.set_not_serving::<WebhookServiceServer<webhooks::Webhooks>>().await;
         self.health.set_service_status("", tonic_health::ServingStatus::NotServing).await;
     }
 }

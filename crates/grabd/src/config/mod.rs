@@ -33,6 +33,8 @@ pub struct Config {
     pub limits: Limits,
     pub browser: Browser,
     pub capture: Capture,
+    pub webhooks: Webhooks,
+    pub secrets: Secrets,
     pub pricing: Pricing,
     pub billing: Billing,
     pub log: Log,
@@ -112,6 +114,23 @@ pub struct Browser {
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Capture {
     pub full_page_max_height_px: u32,
+}
+
+/// Section `webhooks`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Webhooks {
+    pub allow_http: bool,
+    pub ca_file: PathBuf,
+}
+
+/// Section `secrets`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Secrets {
+    pub key_file: PathBuf,
 }
 
 /// Section `pricing`.
