@@ -17,7 +17,7 @@ use super::manners::Code;
 use super::{call, headers, limits};
 
 /// Said instead of a cause, which is in the log under the request id.
-const INTERNAL: &str = "Something went wrong on our side. Retry, and quote the X-Request-Id if it persists.";
+pub(super) const INTERNAL: &str = "Something went wrong on our side. Retry, and quote the X-Request-Id if it persists.";
 
 /// An error on its way to the caller.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ struct Body<'a> {
 }
 
 /// The contract's table of errors.
-fn row(code: ErrorCode) -> (StatusCode, &'static str) {
+pub(super) fn row(code: ErrorCode) -> (StatusCode, &'static str) {
     match code {
         ErrorCode::Unauthorized => (StatusCode::UNAUTHORIZED, "unauthorized"),
         ErrorCode::BadRequest => (StatusCode::BAD_REQUEST, "bad_request"),

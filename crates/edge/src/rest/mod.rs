@@ -21,6 +21,7 @@ mod json;
 mod limits;
 mod list;
 mod manners;
+mod openapi;
 mod prefer;
 mod pricing;
 mod query;
@@ -43,6 +44,7 @@ use ipnet::IpNet;
 
 use crate::transport::Transport;
 pub use cors::open_to_browsers;
+use docs::Reference;
 use error::Failure;
 pub use error::refuse;
 use limits::Addresses;
@@ -68,6 +70,7 @@ struct Edge {
     async_queue_limit: u32,
     trusted_proxies: Vec<IpNet>,
     addresses: Addresses,
+    reference: Reference,
 }
 
 /// Everything under `/v1`, and the JSON answer to every path that nobody serves. The peer's address is taken from the
@@ -77,6 +80,7 @@ pub fn router(transport: Transport, options: Options) -> Router {
     let origin = public_url.trim_end_matches('/').to_owned();
     let edge = Arc::new(Edge {
         transport,
+        reference: Reference::of(&origin),
         origin,
         async_queue_limit,
         trusted_proxies,
@@ -104,6 +108,8 @@ fn routes() -> Vec<Route> {
         ("/v1/grabs/{id}/events", "GET, HEAD, OPTIONS", get(events::events)),
         ("/v1/usage", "GET, HEAD, OPTIONS", get(usage::usage)),
         (pricing::PATH, "GET, HEAD, OPTIONS", get(pricing::pricing)),
+        (docs::DOCUMENT, "GET, HEAD, OPTIONS", get(docs::document)),
+        (docs::PATH, "GET, HEAD, OPTIONS", get(docs::page)),
     ]
 }
 

@@ -8,65 +8,121 @@ use prost_types::{Struct, Timestamp, Value};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use time::OffsetDateTime;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::SchemaType;
+use utoipa::openapi::{Object, ObjectBuilder, Type};
 
-/// A grab.
-#[derive(Debug, Serialize)]
+/// One capture of a web page. Further members may appear.
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Grab<'a> {
+    /// Id of the grab. Ids sort by creation time.
+    #[schema(format = "uuid")]
     id: &'a str,
+    /// Where the grab stands. Only `done` grabs have an `image_url`; `done` and `failed` are final.
+    #[schema(schema_with = statuses)]
     status: &'static str,
+    /// When it was created.
+    #[schema(value_type = String, format = DateTime)]
     created_at: Moment,
+    /// The address that was asked for.
+    #[schema(format = "uri")]
     target_url: &'a str,
+    /// Address of the image once the grab is `done`: public and unguessable. For test keys it is a path relative to the
+    /// API's origin. Null before that, after a failure, and after the image was deleted.
     image_url: Option<&'a str>,
+    /// Width of the viewport in pixels.
+    #[schema(minimum = 0)]
     width: i32,
+    /// Height of the viewport in pixels. Full-page grabs report 3240; the true size is in `image_height`.
+    #[schema(minimum = 0)]
     height: i32,
+    /// Format of the image.
+    #[schema(schema_with = formats)]
     format: Option<&'static str>,
+    /// Size of the image in bytes.
+    #[schema(minimum = 0)]
     bytes: Option<i64>,
+    /// How long the render took, in milliseconds.
+    #[schema(minimum = 0)]
     execution_ms: Option<i32>,
+    /// Why a failed grab failed, for people to read.
     error_message: Option<&'a str>,
+    /// Address of the page after redirects.
     final_url: Option<&'a str>,
+    /// HTTP status of the page.
     http_status: Option<i32>,
+    /// What the picture was taken on: the page had come to rest (`quiet`), or its time for that was over (`deadline`).
+    #[schema(schema_with = settlings)]
     settled_by: Option<&'static str>,
+    /// Requests of the page to addresses that are not public, which were refused.
+    #[schema(minimum = 0)]
     blocked_requests: Option<i32>,
+    /// True width of the image in pixels.
+    #[schema(minimum = 0)]
     image_width: Option<i32>,
+    /// True height of the image in pixels.
+    #[schema(minimum = 0)]
     image_height: Option<i32>,
+    /// Was the page longer than an image may be?
     truncated: Option<bool>,
 }
 
-/// A page of grabs.
-#[derive(Debug, Serialize)]
+/// A page of grabs, newest first.
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct GrabList<'a> {
+    /// The grabs.
     pub(super) data: Vec<Grab<'a>>,
+    /// Are there more in the direction that was asked for?
     pub(super) has_more: bool,
 }
 
-/// Balance and usage.
-#[derive(Debug, Serialize)]
+/// What is left to spend and what was spent.
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Usage<'a> {
+    /// What is left.
+    #[schema(inline)]
     credits: Credits,
+    /// The plan that the team is on.
+    #[schema(inline)]
     plan: Plan<'a>,
+    /// Grabs of the last 30 days.
+    #[schema(inline)]
     usage: Counts,
+    /// Environment of the key that asked.
+    #[schema(schema_with = environments)]
     environment: &'static str,
+    /// Where to buy more credits.
     top_up: &'a str,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Credits {
+    /// Remaining credits of the annual subscription.
     subscription: i64,
+    /// Remaining prepaid credits.
     prepaid: i64,
+    /// All remaining credits.
     total: i64,
+    /// Credits set aside for live grabs under way; no longer part of the others.
     held: i64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Plan<'a> {
+    /// Name of the plan.
     name: &'a str,
+    /// How the plan stands.
     status: &'a str,
+    /// When the term ends.
+    #[schema(value_type = Option<String>, format = DateTime)]
     expires_at: Option<Moment>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct Counts {
+    /// All grabs, live and test.
     grabs_last_30d: i64,
+    /// Live grabs only.
     live_grabs_last_30d: i64,
 }
 
@@ -129,23 +185,19 @@ pub(super) fn usage(usage: &v1::GetUsageResponse) -> Option<Usage<'_>> {
         credits: Credits { subscription, prepaid, total, held },
         plan: Plan { name, status, expires_at: expires_at.as_ref().and_then(Moment::of) },
         usage: Counts { grabs_last_30d: *grabs_last_30d, live_grabs_last_30d: *live_grabs_last_30d },
-        environment: if *live { "live" } else { "test" },
+        environment: environment_word(*live),
         top_up,
     })
 }
 
 /// The status behind one of the contract's words.
 pub(super) fn parse_status(word: &str) -> Option<v1::GrabStatus> {
-    [v1::GrabStatus::Pending, v1::GrabStatus::Processing, v1::GrabStatus::Done, v1::GrabStatus::Failed]
-        .into_iter()
-        .find(|status| status_word(*status) == Some(word))
+    STATUSES.into_iter().find(|status| status_word(*status) == Some(word))
 }
 
 /// The format behind one of the contract's words.
 pub(super) fn parse_format(word: &str) -> Option<v1::ImageFormat> {
-    [v1::ImageFormat::Png, v1::ImageFormat::Jpeg, v1::ImageFormat::Webp]
-        .into_iter()
-        .find(|format| format_word(*format) == Some(word))
+    FORMATS.into_iter().find(|format| format_word(*format) == Some(word))
 }
 
 /// The contract's word for a status.
@@ -174,6 +226,48 @@ fn settled_by_word(settled_by: v1::SettledBy) -> Option<&'static str> {
         v1::SettledBy::Quiet => Some("quiet"),
         v1::SettledBy::Deadline => Some("deadline"),
     }
+}
+
+const STATUSES: [v1::GrabStatus; 4] =
+    [v1::GrabStatus::Pending, v1::GrabStatus::Processing, v1::GrabStatus::Done, v1::GrabStatus::Failed];
+const FORMATS: [v1::ImageFormat; 3] = [v1::ImageFormat::Png, v1::ImageFormat::Jpeg, v1::ImageFormat::Webp];
+
+/// The words for a status, as the description has them.
+pub(super) fn statuses() -> Object {
+    words(STATUSES.into_iter().filter_map(status_word), Type::String.into())
+}
+
+/// The words for a format that may be unknown.
+fn formats() -> Object {
+    let mut words =
+        words(FORMATS.into_iter().filter_map(format_word), SchemaType::from_iter([Type::String, Type::Null]));
+    words.enum_values.iter_mut().for_each(|values| values.push(serde_json::Value::Null));
+    words
+}
+
+/// The words for a format that is asked for.
+pub(super) fn known_formats() -> Object {
+    words(FORMATS.into_iter().filter_map(format_word), Type::String.into())
+}
+
+fn settlings() -> Object {
+    let known = [v1::SettledBy::Quiet, v1::SettledBy::Deadline];
+    let mut words =
+        words(known.into_iter().filter_map(settled_by_word), SchemaType::from_iter([Type::String, Type::Null]));
+    words.enum_values.iter_mut().for_each(|values| values.push(serde_json::Value::Null));
+    words
+}
+
+fn environments() -> Object {
+    words([true, false].into_iter().map(environment_word), Type::String.into())
+}
+
+fn words(words: impl Iterator<Item = &'static str>, schema_type: SchemaType) -> Object {
+    ObjectBuilder::new().schema_type(schema_type).enum_values(Some(words)).build()
+}
+
+const fn environment_word(live: bool) -> &'static str {
+    if live { "live" } else { "test" }
 }
 
 /// RFC 3339 in UTC with three fractional digits.

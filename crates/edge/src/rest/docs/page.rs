@@ -1,0 +1,296 @@
+//! The page: introduction, operations, objects, errors; a list of all of them beside it.
+
+use serde_json::Value;
+
+use super::super::{error, openapi};
+use super::schema::{self, Document};
+use super::text::{blocks, escape, inline, slug};
+
+const STYLE: &str = include_str!("style.css");
+const METHODS: [&str; 5] = ["post", "get", "patch", "put", "delete"];
+
+/// The description as a page.
+pub(super) fn render(json: &Value) -> String {
+    let document = Document(json);
+    let info = &json["info"];
+    let (title, version) = (escape(text(&info["title"])), escape(text(&info["version"])));
+    let about = text(&info["description"]);
+    let heading = |title: &str| format!("<h2 id=\"{}\">{}</h2>\n", slug(title), escape(title));
+    let base = escape(text(&json["servers"][0]["url"]));
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
+         <title>{title} API reference</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#content\">Skip to the reference</a>\n\
+         <header><p class=\"name\">{title} <span>API reference</span></p>\
+         <p class=\"facts\"><span>Version {version}</span> <a href=\"{base}/openapi.json\">OpenAPI document</a></p></header>\n\
+         <nav aria-label=\"Reference\">\n{}</nav>\n<main id=\"content\">\n<h1>{title} API</h1>\n\
+         <p>All paths begin with <code>{base}</code>.</p>\n{}{}{}{}</main>\n</body>\n</html>\n",
+        contents(json, about),
+        blocks(about, heading),
+        operations(document, &base),
+        objects(document),
+        errors(),
+    )
+}
+
+fn contents(json: &Value, about: &str) -> String {
+    let item = |anchor: &str, name: &str| format!("<li><a href=\"#{anchor}\">{name}</a></li>\n");
+    let guide =
+        about.lines().filter_map(|line| line.strip_prefix("## ")).map(|title| item(&slug(title), &escape(title)));
+    let mut html = format!("<h2>Guide</h2><ul>{}</ul>\n", guide.collect::<String>());
+    for tag in tags(json) {
+        let items = tagged(json, tag).map(|(method, path, operation)| {
+            let name = format!("<span class=\"method {method}\">{}</span> {}", method.to_uppercase(), wrapping(path));
+            item(text(&operation["operationId"]), &name)
+        });
+        html.push_str(&format!(
+            "<h2>{}</h2><ul class=\"operations\">{}</ul>\n",
+            escape(tag),
+            items.collect::<String>()
+        ));
+    }
+    let schemas = json["components"]["schemas"].as_object().into_iter().flatten();
+    let objects = schemas.map(|(name, _)| item(&format!("schema-{}", name.to_ascii_lowercase()), &escape(name)));
+    html.push_str(&format!("<h2>Objects</h2><ul>{}</ul>\n", objects.collect::<String>()));
+    html.push_str(&format!("<h2>Codes</h2><ul>{}</ul>\n", item("codes", "Error codes")));
+    html
+}
+
+fn operations(document: Document<'_>, base: &str) -> String {
+    let json = document.0;
+    let mut html = String::new();
+    for (tag, about) in
+        json["tags"].as_array().into_iter().flatten().map(|tag| (text(&tag["name"]), &tag["description"]))
+    {
+        html.push_str(&format!("<h2 id=\"tag-{}\">{}</h2>\n<p>{}</p>\n", slug(tag), escape(tag), inline(text(about))));
+        for (method, path, operation) in tagged(json, tag) {
+            html.push_str(&self::operation(document, base, method, path, operation));
+        }
+    }
+    html
+}
+
+fn operation(document: Document<'_>, base: &str, method: &str, path: &str, operation: &Value) -> String {
+    let id = escape(text(&operation["operationId"]));
+    let open = operation["security"] == serde_json::json!([{}]);
+    let key = if open { "Needs no key." } else { "Needs a key." };
+    let mut html = format!(
+        "<section class=\"operation\" aria-labelledby=\"{id}\">\n<h3 id=\"{id}\">{}</h3>\n\
+         <p class=\"line\"><span class=\"method {method}\">{}</span> <code>{}</code> <span class=\"key\">{key}</span></p>\n{}",
+        escape(text(&operation["summary"])),
+        method.to_uppercase(),
+        wrapping(path),
+        blocks(text(&operation["description"]), escape),
+    );
+    html.push_str(&parameters(operation));
+    let body = &operation["requestBody"]["content"]["application/json"];
+    if let Some(name) = schema::component(&body["schema"]) {
+        html.push_str(&format!("<h4>Body, <a href=\"#schema-{}\">{name}</a></h4>\n", name.to_ascii_lowercase()));
+        html.push_str(&schema::members(document.follow(&body["schema"])));
+    }
+    html.push_str(&format!(
+        "<h4>Example</h4>\n<pre tabindex=\"0\"><code>{}</code></pre>\n",
+        escape(&curl(base, method, path, operation, open))
+    ));
+    html.push_str("<h4>Answers</h4>\n<div class=\"answers\">\n");
+    let responses = operation["responses"].as_object().into_iter().flatten();
+    html.extend(responses.map(|(status, response)| answer(document, status, response)));
+    html.push_str("</div>\n</section>\n");
+    html
+}
+
+fn parameters(operation: &Value) -> String {
+    let rows: String = operation["parameters"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|parameter| {
+            let about = format!(
+                "{} (in the {})",
+                text(&parameter["description"]).trim_end_matches('.'),
+                text(&parameter["in"])
+            );
+            let required = parameter["required"] == true;
+            schema::described(text(&parameter["name"]), &parameter["schema"], required, &format!("{about}."))
+        })
+        .collect();
+    match rows.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<h4>Parameters</h4>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\">Name</th>\
+             <th scope=\"col\">Type</th><th scope=\"col\">Meaning</th></tr></thead><tbody>{rows}</tbody></table></div>\n"
+        ),
+    }
+}
+
+/// A line to paste.
+fn curl(base: &str, method: &str, path: &str, operation: &Value, open: bool) -> String {
+    let mut lines = vec![match method {
+        "get" | "post" => format!("curl -sS '{base}{}'", filled(path, operation)),
+        method => format!("curl -sS -X {} '{base}{}'", method.to_uppercase(), filled(path, operation)),
+    }];
+    if !open {
+        lines.push("-H \"Authorization: Bearer $KEY\"".to_owned());
+    }
+    let body = &operation["requestBody"]["content"]["application/json"]["example"];
+    if !body.is_null() {
+        lines.push("-H 'Content-Type: application/json'".to_owned());
+        lines.push(format!("-d '{body}'"));
+    } else if method == "post" {
+        lines.push("-X POST".to_owned());
+    }
+    lines.join(" \\\n  ")
+}
+
+/// The path with the examples of its parameters.
+fn filled(path: &str, operation: &Value) -> String {
+    let parameters = operation["parameters"].as_array().into_iter().flatten().filter(|one| one["in"] == "path");
+    parameters
+        .fold(path.to_owned(), |path, one| path.replace(&format!("{{{}}}", text(&one["name"])), text(&one["example"])))
+}
+
+/// One answer: what it is at a glance, headers and an example when it is opened.
+fn answer(document: Document<'_>, status: &str, response: &Value) -> String {
+    let about = text(&response["description"]);
+    let kind = if status.starts_with(['4', '5']) { "error" } else { "good" };
+    let codes: Vec<&str> = about.lines().filter_map(|line| line.strip_prefix("- `")?.split('`').next()).collect();
+    let glance = match codes.is_empty() {
+        true => inline(about),
+        false => codes.iter().map(|code| format!("<code>{}</code>", escape(code))).collect::<Vec<_>>().join(" "),
+    };
+    let mut html = format!(
+        "<details><summary><span class=\"status {kind}\">{}</span> <span>{glance}</span></summary>\n",
+        escape(status)
+    );
+    if !codes.is_empty() {
+        html.push_str(&blocks(about, escape));
+    }
+    for (media_type, content) in response["content"].as_object().into_iter().flatten() {
+        if let Some(name) = schema::component(&content["schema"]) {
+            html.push_str(&format!(
+                "<p><a href=\"#schema-{}\">{}</a> as <code>{}</code>.</p>\n",
+                name.to_ascii_lowercase(),
+                escape(name),
+                escape(media_type)
+            ));
+        }
+        let first = || content["examples"].as_object()?.values().next().map(|one| &one["value"]);
+        let example = Some(&content["example"]).filter(|example| !example.is_null()).or_else(first);
+        if let Some(example) = example {
+            let pretty = || serde_json::to_string_pretty(example).expect("JSON is written as JSON");
+            let shown = example.as_str().map_or_else(pretty, str::to_owned);
+            html.push_str(&format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(shown.trim_end())));
+        }
+    }
+    if let Some(headers) = response["headers"].as_object() {
+        html.push_str(&schema::headers(document, headers));
+    }
+    html.push_str("</details>\n");
+    html
+}
+
+fn objects(document: Document<'_>) -> String {
+    let mut html = "<h2 id=\"objects\">Objects</h2>\n".to_owned();
+    for (name, schema) in document.0["components"]["schemas"].as_object().into_iter().flatten() {
+        html.push_str(&format!(
+            "<h3 id=\"schema-{}\">{}</h3>\n<p>{}</p>\n{}",
+            name.to_ascii_lowercase(),
+            escape(name),
+            inline(text(&schema["description"])),
+            schema::members(schema)
+        ));
+    }
+    html
+}
+
+/// Every code under its own anchor, where the `Link` of an error answer leads.
+fn errors() -> String {
+    let rows = openapi::TABLE.map(|code| {
+        let (status, word) = error::row(code);
+        let meaning = inline(openapi::meaning(code));
+        format!(
+            "<tr id=\"{word}\"><th scope=\"row\"><code>{}</code></th><td>{}</td><td>{meaning}</td></tr>\n",
+            word.replace('_', "_<wbr>"),
+            status.as_u16()
+        )
+    });
+    format!(
+        "<h2 id=\"codes\">Error codes</h2>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\">Code</th>\
+         <th scope=\"col\">Status</th><th scope=\"col\">Meaning</th></tr></thead><tbody>{}</tbody></table></div>\n",
+        rows.concat()
+    )
+}
+
+fn tags(json: &Value) -> impl Iterator<Item = &str> {
+    json["tags"].as_array().into_iter().flatten().map(|tag| text(&tag["name"]))
+}
+
+/// The operations of a tag with their method and path.
+fn tagged<'a>(json: &'a Value, tag: &'a str) -> impl Iterator<Item = (&'static str, &'a str, &'a Value)> {
+    let paths = json["paths"].as_object().into_iter().flatten();
+    let all = paths.flat_map(|(path, item)| METHODS.iter().map(move |method| (*method, path.as_str(), &item[*method])));
+    all.filter(move |(_, _, operation)| operation["tags"][0] == tag)
+}
+
+/// A path that may break before its slashes.
+fn wrapping(path: &str) -> String {
+    escape(path).replace('/', "<wbr>/")
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn page() -> String {
+        render(&serde_json::to_value(openapi::document("https://grabd.example")).unwrap())
+    }
+
+    fn attributes<'a>(page: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
+        page.match_indices(start).map(move |(at, _)| page[at + start.len()..].split('"').next().unwrap())
+    }
+
+    #[test]
+    fn every_link_inside_the_page_leads_somewhere_and_every_anchor_is_one() {
+        let page = page();
+        let ids: Vec<&str> = attributes(&page, " id=\"").collect();
+        let unique: BTreeSet<&str> = ids.iter().copied().collect();
+        assert_eq!(ids.len(), unique.len());
+        let links: Vec<&str> = attributes(&page, "href=\"#").collect();
+        assert!(links.len() > 25, "{}", links.len());
+        for link in links {
+            assert!(unique.contains(link), "{link}");
+        }
+        // Where the `Link` of an error leads, whatever its code.
+        assert!(openapi::TABLE.iter().all(|code| unique.contains(error::row(*code).1)));
+        assert!(unique.contains("errors"));
+    }
+
+    #[test]
+    fn the_page_needs_nothing_from_elsewhere() {
+        let page = page();
+        assert!(!page.contains("<script") && !page.contains("src=\"") && !page.contains("@import"));
+        let elsewhere = attributes(&page, "href=\"").filter(|link| !link.starts_with('#') && *link != "data:,");
+        assert_eq!(elsewhere.collect::<Vec<_>>(), ["https://grabd.example/v1/openapi.json"]);
+    }
+
+    #[test]
+    fn every_operation_is_shown_with_a_line_to_paste() {
+        let page = page();
+        for line in [
+            "curl -sS &#39;https://grabd.example/v1/grabs&#39;",
+            "curl -sS -X DELETE &#39;https://grabd.example/v1/grabs/0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44&#39;",
+            "curl -sS &#39;https://grabd.example/v1/pricing&#39;",
+        ] {
+            assert!(page.contains(line), "{line}");
+        }
+        assert_eq!(page.matches("<section class=\"operation\"").count(), page.matches("<h4>Example</h4>").count());
+    }
+}

@@ -1,0 +1,81 @@
+//! The description is complete.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::super::error;
+use super::*;
+
+fn json() -> Value {
+    serde_json::to_value(document("https://grabd.example")).unwrap()
+}
+
+#[test]
+fn every_route_is_described_and_nothing_else() {
+    let document = json();
+    let paths = document["paths"].as_object().unwrap();
+    let described: BTreeSet<(String, String)> = paths
+        .iter()
+        .flat_map(|(path, item)| {
+            let methods = item.as_object().unwrap().keys();
+            methods.map(move |method| (format!("{ROOT}{path}"), method.to_uppercase()))
+        })
+        .collect();
+    let routed: BTreeSet<(String, String)> = super::super::routes()
+        .into_iter()
+        .filter(|(path, ..)| path.starts_with("/v1/"))
+        .flat_map(|(path, allowed, _)| allowed.split(", ").map(move |method| (path.to_owned(), method.to_owned())))
+        .filter(|(_, method)| !["HEAD", "OPTIONS"].contains(&method.as_str()))
+        .collect();
+    assert_eq!(described, routed);
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    let document = json();
+    let mut references = Vec::new();
+    collect(&document, &mut references);
+    assert!(references.len() > 50, "{}", references.len());
+    for reference in references {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(document.pointer(pointer).is_some(), "{reference}");
+    }
+}
+
+fn collect(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            into.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+            members.values().for_each(|value| collect(value, into));
+        }
+        Value::Array(items) => items.iter().for_each(|value| collect(value, into)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn operations_have_names_of_their_own_and_words_for_people() {
+    let document = json();
+    let mut ids = BTreeSet::new();
+    let tags: BTreeSet<_> = TAGS.iter().map(|(name, _)| *name).collect();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            assert!(ids.insert(operation["operationId"].as_str().unwrap().to_owned()), "{method} {path}");
+            assert!(tags.contains(operation["tags"][0].as_str().unwrap()), "{method} {path}");
+            assert!(operation["description"].as_str().is_some_and(|text| text.ends_with('.')), "{method} {path}");
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                assert!(response["headers"]["X-Request-Id"].is_object(), "{method} {path} {status}");
+            }
+            let open = operation["security"] == serde_json::json!([{}]);
+            assert_eq!(open, operation["responses"]["401"].is_null(), "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn every_code_is_in_the_table_once() {
+    let words: BTreeSet<_> = TABLE.iter().map(|code| error::row(*code).1).collect();
+    assert_eq!(words.len(), 13);
+    assert!(TABLE.iter().all(|code| meaning(*code).ends_with('.')));
+}
