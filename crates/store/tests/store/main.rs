@@ -15,6 +15,7 @@ mod idempotency;
 mod images;
 mod lease;
 mod list;
+mod model;
 mod placeholder;
 mod postgres;
 mod races;
