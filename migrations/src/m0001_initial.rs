@@ -170,7 +170,18 @@ impl Step<'_> {
             .col(("created_at", IndexOrder::Desc))
             .col(("id", IndexOrder::Desc))
             .take();
-        self.manager.create_index(newest_first).await
+        self.manager.create_index(newest_first).await?;
+        // A team with a million pictures and three failures lists its failures without passing the pictures.
+        let newest_first_of_status = Index::create()
+            .name("grab_list_status")
+            .table("grab")
+            .col("team_id")
+            .col("env")
+            .col("status")
+            .col(("created_at", IndexOrder::Desc))
+            .col(("id", IndexOrder::Desc))
+            .take();
+        self.manager.create_index(newest_first_of_status).await
     }
 
     /// One row per open live grab: small, hot, and deleted at the end.

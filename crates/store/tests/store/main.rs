@@ -15,6 +15,7 @@ mod idempotency;
 mod images;
 mod lease;
 mod list;
+mod list_plans;
 mod model;
 mod placeholder;
 mod postgres;
