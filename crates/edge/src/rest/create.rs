@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::body::{self, Refused};
 use super::call::{self, Answer, unparsed};
 use super::error::Failure;
+use super::fields::Fields;
 use super::prefer::Prefer;
 use super::query::Query;
 use super::{Edge, headers, json, limits, wire};
@@ -102,8 +103,8 @@ fn unusable(seen: &str) -> CreateGrabRequest {
 
 /// The members of the contract, each as its type or as what was seen instead. Other members are ignored.
 fn message_of(body: &[u8]) -> CreateGrabRequest {
-    let mut fields = match json::object(body) {
-        Ok(members) => Fields { members, unparsed: Vec::new() },
+    let mut fields = match Fields::of(body) {
+        Ok(fields) => fields,
         Err(seen) => return unusable(&seen),
     };
     let format = |value: &RawValue| wire::parse_format(&json::string(value)?);
@@ -118,22 +119,6 @@ fn message_of(body: &[u8]) -> CreateGrabRequest {
         mode: CreateMode::Unspecified.into(),
         idempotency_key: None,
         unparsed: fields.unparsed,
-    }
-}
-
-struct Fields<'a> {
-    members: json::Members<'a>,
-    unparsed: Vec<Unparsed>,
-}
-
-impl Fields<'_> {
-    fn read<T>(&mut self, name: &str, parse: impl FnOnce(&RawValue) -> Option<T>) -> Option<T> {
-        let value = self.members.get(name)?;
-        let parsed = parse(value);
-        if parsed.is_none() {
-            self.unparsed.push(unparsed(name, value.get()));
-        }
-        parsed
     }
 }
 

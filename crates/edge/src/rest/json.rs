@@ -42,6 +42,11 @@ pub(super) fn nullable_string(value: &RawValue) -> Option<Option<String>> {
     serde_json::from_str(value.get()).ok()
 }
 
+/// An array of JSON strings.
+pub(super) fn strings(value: &RawValue) -> Option<Vec<String>> {
+    serde_json::from_str(value.get()).ok()
+}
+
 /// `true` or `false`.
 pub(super) fn boolean(value: &RawValue) -> Option<bool> {
     serde_json::from_str(value.get()).ok()
@@ -201,6 +206,10 @@ mod tests {
         assert_eq!(nullable_string(raw("null")), Some(None));
         assert_eq!(nullable_string(raw("\"#a\"")), Some(Some("#a".to_owned())));
         assert_eq!((boolean(raw("true")), boolean(raw("false"))), (Some(true), Some(false)));
+        assert_eq!(strings(raw(r#"["a", "*"]"#)), Some(vec!["a".to_owned(), "*".to_owned()]));
+        for wrong in ["1", "\"a\"", "[1]", "[\"a\", null]", "null", "{}"] {
+            assert_eq!(strings(raw(wrong)), None, "{wrong}");
+        }
         for wrong in ["1", "[]", "{}", "\"\\ud800\""] {
             assert_eq!((string(raw(wrong)), nullable_string(raw(wrong)), boolean(raw(wrong))), (None, None, None));
         }

@@ -15,6 +15,7 @@ mod error;
 mod etag;
 mod events;
 mod fetch;
+mod fields;
 mod frame;
 mod headers;
 mod json;
@@ -27,6 +28,7 @@ mod pricing;
 mod query;
 mod usage;
 mod watch;
+mod webhooks;
 mod wire;
 
 use std::sync::Arc;
@@ -36,7 +38,7 @@ use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, get, post};
 use grabd_proto::v1::ErrorCode;
 use http::header::ALLOW;
 use http::{HeaderValue, Method, StatusCode};
@@ -106,6 +108,16 @@ fn routes() -> Vec<Route> {
         ("/v1/grabs", "GET, HEAD, POST, OPTIONS", get(list::list).post(create::create)),
         ("/v1/grabs/{id}", "GET, HEAD, DELETE, OPTIONS", get(fetch::fetch).delete(delete::delete)),
         ("/v1/grabs/{id}/events", "GET, HEAD, OPTIONS", get(events::events)),
+        ("/v1/webhooks", "GET, HEAD, POST, OPTIONS", get(webhooks::list).post(webhooks::create)),
+        (
+            "/v1/webhooks/{id}",
+            "GET, HEAD, PATCH, DELETE, OPTIONS",
+            get(webhooks::fetch).patch(webhooks::update).delete(webhooks::delete),
+        ),
+        ("/v1/webhooks/{id}/rotate_secret", "POST, OPTIONS", post(webhooks::rotate_secret)),
+        ("/v1/webhooks/{id}/test", "POST, OPTIONS", post(webhooks::test)),
+        ("/v1/webhooks/{id}/deliveries", "GET, HEAD, OPTIONS", get(webhooks::deliveries)),
+        ("/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver", "POST, OPTIONS", post(webhooks::redeliver)),
         ("/v1/usage", "GET, HEAD, OPTIONS", get(usage::usage)),
         (pricing::PATH, "GET, HEAD, OPTIONS", get(pricing::pricing)),
         (docs::DOCUMENT, "GET, HEAD, OPTIONS", get(docs::document)),

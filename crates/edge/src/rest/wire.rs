@@ -272,10 +272,11 @@ const fn environment_word(live: bool) -> &'static str {
 
 /// RFC 3339 in UTC with three fractional digits.
 #[derive(Clone, Copy, Debug)]
-struct Moment(OffsetDateTime);
+pub(super) struct Moment(OffsetDateTime);
 
 impl Moment {
-    fn of(timestamp: &Timestamp) -> Option<Self> {
+    /// None for what is no time.
+    pub(super) fn of(timestamp: &Timestamp) -> Option<Self> {
         let nanosecond = u32::try_from(timestamp.nanos).ok()?;
         let at = OffsetDateTime::from_unix_timestamp(timestamp.seconds).ok()?;
         at.replace_nanosecond(nanosecond).ok().map(Self)

@@ -10,3 +10,4 @@ mod limits;
 mod list;
 mod public;
 mod support;
+mod webhooks;

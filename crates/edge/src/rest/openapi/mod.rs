@@ -9,6 +9,7 @@ mod grabs;
 mod parts;
 mod pricing;
 mod request;
+mod webhooks;
 
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
@@ -16,6 +17,7 @@ use utoipa::openapi::{
     ComponentsBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Paths, PathsBuilder, ServerBuilder,
 };
 
+use super::webhooks as hooks;
 use super::wire;
 pub(super) use errors::{TABLE, meaning};
 
@@ -29,8 +31,9 @@ const BEARER: &str = "bearer";
 const ABOUT: &str = include_str!("about.md");
 
 /// Groups of operations, in the order in which people should meet them.
-const TAGS: [(&str, &str); 2] = [
+const TAGS: [(&str, &str); 3] = [
     ("Grabs", "A grab is one capture of a web page: what was asked for, how it went, and where the image is."),
+    ("Webhooks", "Signed messages to an address of yours when asynchronous live grabs have ended."),
     ("Account", "What is left, what it costs, and this description."),
 ];
 
@@ -52,7 +55,7 @@ pub(super) fn document(origin: &str) -> OpenApi {
 }
 
 fn paths() -> Paths {
-    let operations = grabs::operations().into_iter().chain(account::operations());
+    let operations = grabs::operations().into_iter().chain(webhooks::operations()).chain(account::operations());
     let items = operations.fold(PathsBuilder::new(), |paths, (path, item)| paths.path(path, item));
     items.build()
 }
@@ -67,6 +70,12 @@ fn components() -> ComponentsBuilder {
         .schema_from::<wire::Grab<'_>>()
         .schema_from::<wire::GrabList<'_>>()
         .schema_from::<wire::Usage<'_>>()
+        .schema("CreateWebhookRequest", request::create_webhook())
+        .schema("UpdateWebhookRequest", request::update_webhook())
+        .schema_from::<hooks::Webhook<'_>>()
+        .schema_from::<hooks::WebhookList<'_>>()
+        .schema_from::<hooks::Delivery<'_>>()
+        .schema_from::<hooks::DeliveryList<'_>>()
         .schema("Pricing", pricing::packet())
         .schema("Error", errors::schema());
     parts::headers().into_iter().fold(components, |components, (name, header)| components.header(name, header))

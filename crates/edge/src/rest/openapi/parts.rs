@@ -146,7 +146,7 @@ pub(super) fn headers() -> Vec<(&'static str, Header)> {
         header("X-RateLimit-Remaining", "Requests left.", number(), json!(59)),
         header("X-RateLimit-Reset", "Unix time at which there is one more.", number(), json!(1_795_206_775)),
         header("Retry-After", "Seconds to wait.", number(), json!(2)),
-        header("Location", "Where the grab is.", text(), json!(format!("/v1/grabs/{EXAMPLE_ID}"))),
+        header("Location", "Where it is.", text(), json!(format!("/v1/grabs/{EXAMPLE_ID}"))),
         header("ETag", "Tag of this state, for `If-None-Match`.", text(), json!("W/\"4\"")),
         header(
             "Link",

@@ -1,9 +1,9 @@
-//! The body of a create. It is read member by member, so that each mistake gets its own error, and has no struct to derive
-//! this from; the limits are the contract's.
+//! The bodies of creates and changes. They are read member by member, so that each mistake gets its own error, and have no
+//! struct to derive this from; the limits are the contract's.
 
 use serde_json::json;
 use utoipa::openapi::schema::SchemaType;
-use utoipa::openapi::{Object, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, SchemaFormat, Type};
 
 use super::super::wire;
 use super::parts::{integer, text};
@@ -46,6 +46,40 @@ pub(super) fn create_grab() -> Object {
         .property("selector", selector)
         .required("url")
         .build()
+}
+
+/// Where messages go, and which.
+pub(super) fn create_webhook() -> Object {
+    webhook("What to register. Unknown members are ignored.").required("url").build()
+}
+
+/// What to change of a webhook.
+pub(super) fn update_webhook() -> Object {
+    let status = text()
+        .enum_values(Some(["enabled", "disabled"]))
+        .description(Some("`disabled` cancels what was still to be sent; `enabled` begins anew."));
+    webhook("What to change; what is not there stays. Unknown members are ignored.").property("status", status).build()
+}
+
+fn webhook(about: &str) -> ObjectBuilder {
+    let url = text()
+        .format(Some(SchemaFormat::Custom("uri".to_owned())))
+        .min_length(Some(1))
+        .max_length(Some(4096))
+        .pattern(Some("^[hH][tT][tT][pP][sS]://"))
+        .description(Some("An https address of a public host, without user name and password."))
+        .examples([json!("https://example.com/hooks/grabd")]);
+    let event = text().enum_values(Some(["grab.done", "grab.failed", "*"]));
+    let events = ArrayBuilder::new()
+        .items(event)
+        .description(Some("What it is told. `*`, or an empty list, is everything, also what is added later."))
+        .default(Some(json!(["*"])));
+    let description = text().max_length(Some(200)).default(Some(json!(""))).description(Some("For people."));
+    ObjectBuilder::new()
+        .description(Some(about))
+        .property("url", url)
+        .property("events", events)
+        .property("description", description)
 }
 
 fn flag() -> ObjectBuilder {

@@ -11,6 +11,7 @@ use grabd_proto::reason;
 use grabd_proto::v1::grab_service_server::{GrabService, GrabServiceServer};
 use grabd_proto::v1::pricing_service_server::{PricingService, PricingServiceServer};
 use grabd_proto::v1::usage_service_server::{UsageService, UsageServiceServer};
+use grabd_proto::v1::webhook_service_server::WebhookServiceServer;
 use grabd_proto::v1::{
     CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, ErrorCode, GetGrabRequest,
     GetGrabResponse, GetPricingRequest, GetPricingResponse, GetUsageRequest, GetUsageResponse, Grab, GrabStatus,
@@ -20,6 +21,8 @@ use http::HeaderMap;
 use tonic::service::Routes;
 use tonic::{Code, Request, Response, Status};
 use tonic_types::{ErrorDetails, StatusExt};
+
+use super::webhooks::Webhooks;
 
 /// What the core tells of a recognised team's limit.
 pub(crate) const POLICY: &str = "\"default\";q=60;w=60";
@@ -36,7 +39,7 @@ pub(crate) struct Rpc<Q, A> {
 type Script<A> = Arc<dyn Fn() -> Result<Response<A>, Status> + Send + Sync>;
 
 impl<Q: Clone + Send, A: Send> Rpc<Q, A> {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { script: Mutex::new(None), seen: Mutex::new(Vec::new()) }
     }
 
@@ -58,7 +61,7 @@ impl<Q: Clone + Send, A: Send> Rpc<Q, A> {
         asked.remove(0)
     }
 
-    async fn call(&self, request: Request<Q>) -> Result<Response<A>, Status> {
+    pub(super) async fn call(&self, request: Request<Q>) -> Result<Response<A>, Status> {
         let (metadata, _, message) = request.into_parts();
         self.seen.lock().expect("not poisoned").push((metadata.into_headers(), message));
         // Scripts may panic, which must not happen under the lock.
@@ -77,6 +80,7 @@ pub(crate) struct Core {
     pub(crate) list: Rpc<ListGrabsRequest, ListGrabsResponse>,
     pub(crate) watch: Rpc<WatchGrabRequest, Watched>,
     pub(crate) usage: Rpc<GetUsageRequest, GetUsageResponse>,
+    pub(crate) webhooks: Webhooks,
     pub(crate) pricing: Rpc<GetPricingRequest, GetPricingResponse>,
 }
 
@@ -89,6 +93,7 @@ impl Core {
             list: Rpc::new(),
             watch: Rpc::new(),
             usage: Rpc::new(),
+            webhooks: Webhooks::new(),
             pricing: Rpc::new(),
         })
     }
@@ -97,6 +102,7 @@ impl Core {
         Routes::new(GrabServiceServer::from_arc(Arc::clone(core)))
             .add_service(UsageServiceServer::from_arc(Arc::clone(core)))
             .add_service(PricingServiceServer::from_arc(Arc::clone(core)))
+            .add_service(WebhookServiceServer::from_arc(Arc::clone(core)))
     }
 }
 

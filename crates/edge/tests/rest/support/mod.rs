@@ -1,6 +1,7 @@
 //! What all tests need: the scripted core, the two transports, and requests that are short to write.
 
 mod core;
+mod webhooks;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
