@@ -189,6 +189,15 @@ fn a_newcomer_starts_captures_and_stops_and_comes_back() {
     let again = admin(dir.path(), &["credits", "grant", team, "5", "--reference", "invoice 1"]);
     assert_eq!(again["granted"], 0);
     assert_eq!(admin(dir.path(), &["credits", "show", team])["prepaid"], 5);
+    let term = admin(dir.path(), &["subscription", "start", team, "--credits", "3", "--days", "365"]);
+    assert_eq!(term["granted"], 3);
+    assert!(term["expires_at"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(admin(dir.path(), &["subscription", "cancel", team])["cancelled"], 1);
+    assert_eq!(admin(dir.path(), &["credits", "show", team])["subscription"], 3);
+    let entries = admin(dir.path(), &["ledger", "show", team]);
+    let amounts: Vec<_> = entries["data"].as_array().unwrap().iter().map(|entry| entry["amount"].clone()).collect();
+    assert_eq!(amounts, [3, 5, -1, 1]);
+    assert_eq!(admin(dir.path(), &["ledger", "verify"])["ok"], true);
     let keys = admin(dir.path(), &["key", "list", team]);
     let key = keys["data"].as_array().unwrap().iter().find(|key| key["environment"] == "live").unwrap();
     admin(dir.path(), &["key", "revoke", key["key_id"].as_str().unwrap()]);

@@ -103,10 +103,13 @@ fn term_end(ends: Option<&str>, days: Option<u32>, now: Timestamp) -> anyhow::Re
 
 /// The end of a day in UTC, or one moment.
 fn moment(text: &str) -> anyhow::Result<Timestamp> {
-    let at = match Date::parse(text, &Iso8601::DATE) {
-        Ok(day) => OffsetDateTime::new_utc(day.next_day().context("that day is too far away")?, Time::MIDNIGHT),
-        Err(_) => OffsetDateTime::parse(text, &Rfc3339)
-            .with_context(|| format!("{text:?} is no date; write 2027-11-20 or 2027-11-20T12:00:00Z"))?,
+    let unknown = || format!("{text:?} is no date; write 2027-11-20 or 2027-11-20T12:00:00Z");
+    // The parser of days is content with the day that a moment begins with.
+    let at = if text.len() == "2027-11-20".len() {
+        let day = Date::parse(text, &Iso8601::DATE).with_context(unknown)?;
+        OffsetDateTime::new_utc(day.next_day().context("that day is too far away")?, Time::MIDNIGHT)
+    } else {
+        OffsetDateTime::parse(text, &Rfc3339).with_context(unknown)?
     };
     Ok(Timestamp::from_ms(i64::try_from(at.unix_timestamp_nanos() / 1_000_000)?))
 }
@@ -128,6 +131,8 @@ mod tests {
             (Some("2026-11-21T10:00:00Z"), None, None),
             (Some("2127-11-20"), None, None),
             (Some("20.11.2027"), None, None),
+            (Some("2027-02-03 and more"), None, None),
+            (Some("2027-02-03T04:05:06"), None, None),
             (Some("2027-02-30"), None, None),
             (None, None, None),
         ] {
