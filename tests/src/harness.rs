@@ -31,6 +31,7 @@ pub struct Harness {
     pub team: NewTeamKeys,
     /// A client without any cleverness.
     pub client: reqwest::Client,
+    settings: BTreeMap<&'static str, String>,
     dir: tempfile::TempDir,
 }
 
@@ -39,7 +40,7 @@ impl Harness {
     pub async fn start(credits: u32, overlay: &[(&'static str, &str)]) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
         let site = Site::start(ALLOWED).await?;
-        let mut settings: BTreeMap<&str, String> = BTreeMap::from([
+        let mut settings: BTreeMap<&'static str, String> = BTreeMap::from([
             ("data_dir", dir.path().join("data").display().to_string()),
             ("http.listen", "127.0.0.1:0".to_owned()),
             ("grpc.listen", "127.0.0.1:0".to_owned()),
@@ -53,7 +54,15 @@ impl Harness {
         let service = Service::start(&config).await?;
         let team = accounts::create_team(service.store(), "the test's", credits, Clock::system().now()).await?;
         let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build()?;
-        Ok(Self { service, site, team, client, dir })
+        Ok(Self { service, site, team, client, settings, dir })
+    }
+
+    /// The same service in a new life: drained, and started again on what it left behind.
+    pub async fn restart(self) -> anyhow::Result<Self> {
+        let Self { service, site, team, client, settings, dir } = self;
+        service.drain().await;
+        let service = Service::start(&Config::with(&settings)?).await?;
+        Ok(Self { service, site, team, client, settings, dir })
     }
 
     /// The API root, ending in `/v1`.

@@ -5,6 +5,8 @@
 //!
 //! *Invariant:* nothing that ships is built from this package.
 
+pub mod dns;
 pub mod harness;
 pub mod pixels;
+pub mod receiver;
 pub mod site;

@@ -216,9 +216,10 @@ impl Config {
     /// As [`Config::load`].
     pub fn with(overlay: &BTreeMap<&str, String>) -> Result<Self, Problems> {
         let figment = overlay.iter().fold(Figment::from(Toml::string(DEFAULT)), |figment, (key, value)| {
-            match value.parse::<i64>() {
-                Ok(number) => figment.merge((*key, number)),
-                Err(_) => figment.merge((*key, value)),
+            match (value.parse::<i64>(), value.parse::<bool>()) {
+                (Ok(number), _) => figment.merge((*key, number)),
+                (_, Ok(switch)) => figment.merge((*key, switch)),
+                (Err(_), Err(_)) => figment.merge((*key, value)),
             }
         });
         Self::extract(&figment)
