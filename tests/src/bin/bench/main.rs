@@ -4,6 +4,7 @@
 
 mod bare;
 mod faces;
+mod lists;
 mod measure;
 mod service;
 
@@ -32,6 +33,12 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measures pages of a long history against pages of a short one.
+    Lists {
+        /// Grabs of the long history.
+        #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..))]
+        grabs: u64,
+    },
     /// Serves a bare axum handler, to compare with. The measurement starts it by itself.
     BareAxum,
 }
@@ -58,8 +65,10 @@ const CONCURRENCY: usize = 4;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    if let Some(Command::BareAxum) = args.command {
-        return faces::serve_bare().await;
+    match args.command {
+        Some(Command::BareAxum) => return faces::serve_bare().await,
+        Some(Command::Lists { grabs }) => return lists::measure(grabs).await,
+        None => {}
     }
     let site = Site::start(ALLOWED).await?;
     let bare = Bare::start().await.context("the bare browser")?;
