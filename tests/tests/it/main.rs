@@ -3,6 +3,7 @@
 mod architecture;
 mod contract;
 mod delete;
+mod description;
 mod grpc;
 mod idempotency;
 mod limits;
