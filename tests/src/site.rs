@@ -35,8 +35,12 @@ pub struct Site {
     stop: CancellationToken,
 }
 
-/// How often each path was asked for, without its query.
-type Hits = HashMap<String, usize>;
+/// What was asked for, without queries: how often each path, and all of them in their order.
+#[derive(Default)]
+struct Hits {
+    count: HashMap<String, usize>,
+    order: Vec<String>,
+}
 
 impl Site {
     /// Serves the site on a free port of this address.
@@ -70,7 +74,27 @@ impl Site {
 
     /// How often a path was asked for until now, whatever its query.
     pub fn hits(&self, path: &str) -> usize {
-        self.hits.borrow().get(path).copied().unwrap_or(0)
+        self.hits.borrow().count.get(path).copied().unwrap_or(0)
+    }
+
+    /// Every path that was asked for until now, in the order of the requests.
+    pub fn order(&self) -> Vec<String> {
+        self.hits.borrow().order.clone()
+    }
+
+    /// How often anything was asked for until now.
+    pub fn hits_in_all(&self) -> usize {
+        self.hits.borrow().order.len()
+    }
+
+    /// Waits until anything was asked for this often.
+    ///
+    /// # Panics
+    /// When that does not happen within a minute.
+    pub async fn wait_for_hits_in_all(&self, count: usize) {
+        let mut hits = self.hits.subscribe();
+        let seen = tokio::time::timeout(PATIENCE, hits.wait_for(|hits| hits.order.len() >= count)).await.is_ok();
+        assert!(seen, "the site was asked {} times in {PATIENCE:?}, not {count}", self.hits_in_all());
     }
 
     /// Waits until a path was asked for this often.
@@ -79,7 +103,7 @@ impl Site {
     /// When that does not happen within a minute.
     pub async fn wait_for_hits(&self, path: &str, count: usize) {
         let mut hits = self.hits.subscribe();
-        let enough = hits.wait_for(|hits| hits.get(path).copied().unwrap_or(0) >= count);
+        let enough = hits.wait_for(|hits| hits.count.get(path).copied().unwrap_or(0) >= count);
         let seen = tokio::time::timeout(PATIENCE, enough).await.is_ok();
         assert!(seen, "{path} was asked for {} times in {PATIENCE:?}, not {count}", self.hits(path));
     }
@@ -99,7 +123,10 @@ fn router(hits: watch::Sender<Hits>) -> Router {
 /// Counts before it answers, so that a test sees a request that is still being answered.
 async fn log(State(hits): State<watch::Sender<Hits>>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
-    hits.send_modify(|hits| *hits.entry(path).or_default() += 1);
+    hits.send_modify(|hits| {
+        *hits.count.entry(path.clone()).or_default() += 1;
+        hits.order.push(path);
+    });
     let mut response = next.run(request).await;
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

@@ -1,7 +1,8 @@
 //! Paths that do something, and pages that show in one colour what happened.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -9,7 +10,7 @@ use axum::extract::{Path, Query};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 
 use crate::pixels::{Colour, Patch};
 
@@ -38,6 +39,7 @@ pub(super) fn routes() -> Router {
 fn failures() -> Router {
     Router::new()
         .route("/status/{code}", get(status))
+        .route("/refuses-once/{name}", refuses_once())
         .route(
             "/basic-auth",
             get(|| async { (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Basic realm=\"site\"")]) }),
@@ -59,6 +61,18 @@ async fn status(Path(code): Path<u16>) -> impl IntoResponse {
 async fn slow(Path(ms): Path<u64>) -> Html<String> {
     tokio::time::sleep(Duration::from_millis(ms)).await;
     page(&format!("<h1>After {ms} ms</h1>"))
+}
+
+/// Refuses the first visit under each name and is green from then on.
+fn refuses_once() -> MethodRouter {
+    let visited: Arc<Mutex<HashSet<String>>> = Arc::default();
+    get(async move |Path(name): Path<String>| {
+        let is_first = visited.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+        match is_first {
+            true => (StatusCode::FORBIDDEN, page("<h1>Not yet</h1>")).into_response(),
+            false => coloured(GREEN, "").into_response(),
+        }
+    })
 }
 
 /// To `to`, or home.
@@ -97,6 +111,16 @@ fn scripts() -> Router {
         .route("/forever", get(|| async { coloured(RED, "for (;;) {}") }))
         .route("/meta-refresh", get(|| async { page("<meta http-equiv=\"refresh\" content=\"0\">") }))
         .route("/late/{ms}", get(late))
+        .route("/colour/{red}/{green}/{blue}", get(colour))
+}
+
+/// Any one colour, so that a picture tells which page it is of. With `after` it takes that many milliseconds to come.
+async fn colour(Path(colour): Path<(u8, u8, u8)>, Query(query): Query<HashMap<String, u64>>) -> Html<String> {
+    let (red, green, blue) = colour;
+    if let Some(ms) = query.get("after") {
+        tokio::time::sleep(Duration::from_millis(*ms)).await;
+    }
+    coloured([red, green, blue], "")
 }
 
 /// Red, and green this long after it was loaded.

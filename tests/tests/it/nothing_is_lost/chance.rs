@@ -1,0 +1,44 @@
+//! Chance that can be repeated.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::Range;
+use std::time::Duration;
+
+/// A stream of numbers that its seed decides (SplitMix64).
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    /// From `GRABD_TEST_SEED`, or anew for each run; the seed is printed, to repeat a run that failed.
+    pub(crate) fn of_run() -> Self {
+        let given = std::env::var_os("GRABD_TEST_SEED").and_then(|seed| seed.to_str()?.parse().ok());
+        let seed = given.unwrap_or_else(|| RandomState::new().build_hasher().finish());
+        println!("to repeat: GRABD_TEST_SEED={seed}");
+        Self(seed)
+    }
+
+    /// Another stream, decided by this one.
+    pub(crate) fn fork(&mut self) -> Self {
+        Self(self.next())
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// One in so many.
+    pub(crate) fn one_in(&mut self, many: u64) -> bool {
+        self.next().is_multiple_of(many)
+    }
+
+    pub(crate) fn ms(&mut self, range: Range<u64>) -> Duration {
+        Duration::from_millis(range.start + self.next() % (range.end - range.start))
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        let index = self.next() % u64::try_from(from.len()).unwrap_or(1);
+        &from[usize::try_from(index).unwrap_or(0)]
+    }
+}

@@ -1,0 +1,136 @@
+//! Looks at everything once it is quiet.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use grabd_engine::clock::Clock;
+use grabd_store::{Images, Store};
+use grabd_tests::pixels::Colour;
+use grabd_tests::site::behaviour::GREEN;
+use serde_json::Value;
+
+use super::customer::{image_path, is_given_up};
+use super::life::{Life, processes_in};
+use super::world::{Team, World};
+
+/// Beyond every lease and its margin.
+const LATER: Duration = Duration::from_secs(60 * 60);
+
+impl World {
+    /// Every rule that must hold when every customer has gone home.
+    pub(crate) async fn judge(&self, life: Life) -> Result<()> {
+        let mut pictures = BTreeSet::new();
+        let (mut ids, mut given_up, mut all) = (BTreeSet::new(), 0, 0);
+        for team in &self.teams {
+            let mut done = 0;
+            for grab in self.grabs(team).await? {
+                all += 1;
+                let id = grab["id"].as_str().context("an id")?.to_owned();
+                match grab["status"].as_str() {
+                    Some("done") => {
+                        let path = grab["image_url"].as_str().and_then(image_path).context("an image_url")?;
+                        let target = grab["target_url"].as_str().context("a target_url")?;
+                        self.shows(path, colour_of(target)?).await?;
+                        pictures.insert(path.to_owned());
+                        done += 1;
+                        ids.insert(id);
+                    }
+                    Some("failed") if grab["error_message"].as_str().is_some_and(is_given_up) => {
+                        given_up += 1;
+                        self.acknowledged().retain(|_, acknowledged| *acknowledged != id);
+                    }
+                    Some("failed") => drop(ids.insert(id)),
+                    status => bail!("a grab that never ends: {status:?} {grab}"),
+                }
+            }
+            let (free, held) = self.credits(team).await?;
+            ensure!(held == 0, "{held} credits are held for nobody");
+            ensure!(free + done == i64::from(team.granted), "{free} left and {done} done of {} granted", team.granted);
+            ensure!(done >= i64::from(team.seen_done.load(Ordering::SeqCst)), "a done grab is gone");
+        }
+        // What was given up freed its key, and its customer may have asked again or not.
+        let acknowledged: BTreeSet<String> = self.acknowledged().values().cloned().collect();
+        let lost: Vec<_> = acknowledged.difference(&ids).collect();
+        ensure!(lost.is_empty(), "acknowledged creates are gone: {lost:?}");
+        let twice: Vec<_> = ids.difference(&acknowledged).collect();
+        ensure!(twice.is_empty(), "grabs that nobody was told of, although everybody asked until they were: {twice:?}");
+
+        life.stop().await?;
+        self.books_balance().await?;
+        let files = files_below(&self.home.images())?;
+        ensure!(files == pictures, "files without a grab: {:?}", files.difference(&pictures).collect::<Vec<_>>());
+        let left = processes_in(&self.home.run_dir());
+        ensure!(left.is_empty(), "browsers outlive the service: {left:?}");
+        let directories: Vec<_> = std::fs::read_dir(self.home.run_dir()).into_iter().flatten().flatten().collect();
+        ensure!(directories.is_empty(), "browsers leave directories behind: {directories:?}");
+        println!("{all} grabs: {} with a picture, {given_up} given up", pictures.len());
+        Ok(())
+    }
+
+    /// The books, and the sweep of images that are nobody's with the clock moved on: nothing remains to be swept.
+    async fn books_balance(&self) -> Result<()> {
+        let store = Store::open(&self.home.database_url()).await?;
+        let drift = store.verify_ledger().await?;
+        ensure!(drift.is_empty(), "the books do not balance: {drift:?}");
+        let images = Images::local(self.home.images())?;
+        let later = Clock::system().now() + LATER;
+        for key in store.due_images(later, 10_000).await? {
+            images.delete(&key).await?;
+            store.forget_image(&key).await?;
+        }
+        let unswept = store.due_images(later, 1).await?;
+        ensure!(unswept.is_empty(), "images that are never swept: {unswept:?}");
+        let drift = store.verify_ledger().await?;
+        ensure!(drift.is_empty(), "after the sweep, the books do not balance: {drift:?}");
+        store.close().await;
+        Ok(())
+    }
+
+    /// Every grab of a team.
+    async fn grabs(&self, team: &Team) -> Result<Vec<Value>> {
+        let mut grabs: Vec<Value> = Vec::new();
+        loop {
+            let after = grabs.last().and_then(|grab| grab["id"].as_str());
+            let after = after.map_or_else(String::new, |id| format!("&starting_after={id}"));
+            let (status, _, page) = self
+                .json(|client, base| client.get(format!("{base}/grabs?limit=100{after}")).bearer_auth(&team.key))
+                .await?;
+            ensure!(status == 200, "a list is answered {status} {page}");
+            grabs.extend(page["data"].as_array().context("data")?.iter().cloned());
+            if page["has_more"] == false {
+                return Ok(grabs);
+            }
+        }
+    }
+}
+
+/// The colour of a page, by its address.
+fn colour_of(target: &str) -> Result<Colour> {
+    let Some((_, colour)) = target.split_once("/colour/") else { return Ok(GREEN) };
+    let channels: Vec<u8> = colour
+        .split(['/', '?'])
+        .take(3)
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .with_context(|| target.to_owned())?;
+    Ok([channels[0], channels[1], channels[2]])
+}
+
+/// Every file below a directory, by its path from there.
+fn files_below(root: &Path) -> Result<BTreeSet<String>> {
+    let mut files = BTreeSet::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => directories.push(entry.path()),
+                false => drop(files.insert(entry.path().strip_prefix(root)?.display().to_string())),
+            }
+        }
+    }
+    Ok(files)
+}
