@@ -4,9 +4,11 @@
 
 mod bare;
 mod faces;
+mod fairness;
 mod lists;
 mod measure;
 mod service;
+mod watchers;
 
 use std::time::{Duration, Instant};
 
@@ -33,6 +35,21 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Queues a team's flood and measures what another team's single grab waits for.
+    Fairness {
+        /// Grabs of the flood.
+        #[arg(long, default_value_t = 10_000)]
+        queued: u32,
+    },
+    /// Follows many waiting grabs over a few connections: memory of a stream, and how late its events are.
+    Watchers {
+        /// Streams, one for each grab.
+        #[arg(long, default_value_t = 10_000)]
+        streams: usize,
+        /// Seconds in which rendered grabs are waited for.
+        #[arg(long, default_value_t = 30)]
+        seconds: u64,
+    },
     /// Measures pages of a long history against pages of a short one.
     Lists {
         /// Grabs of the long history.
@@ -67,6 +84,10 @@ async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     match args.command {
         Some(Command::BareAxum) => return faces::serve_bare().await,
+        Some(Command::Fairness { queued }) => return fairness::measure(queued).await,
+        Some(Command::Watchers { streams, seconds }) => {
+            return watchers::measure(streams, Duration::from_secs(seconds)).await;
+        }
         Some(Command::Lists { grabs }) => return lists::measure(grabs).await,
         None => {}
     }

@@ -50,6 +50,18 @@ impl Tree {
         kib as f64 / 1024.0
     }
 
+    /// Resident memory of the process itself in KiB.
+    pub(crate) fn own_rss_kib(self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0)).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    }
+
+    /// Processor time of the process itself so far.
+    pub(crate) fn own_cpu(self) -> Duration {
+        Duration::from_secs_f64(stat(self.0).map_or(0, |stat| stat.ticks) as f64 / TICKS)
+    }
+
     fn pids(self) -> Vec<u32> {
         let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Context;
+use grabd_store::Store;
 use serde_json::{Value, json};
 
 use crate::measure::Tree;
@@ -13,13 +14,20 @@ pub(crate) struct Service {
     process: Child,
     client: reqwest::Client,
     base: String,
-    live_key: String,
+    /// Where gRPC is served, as `host:port`.
+    pub(crate) grpc: String,
+    pub(crate) live_key: String,
     test_key: String,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Service {
     pub(crate) async fn start() -> anyhow::Result<Self> {
+        Self::start_with(&[]).await
+    }
+
+    /// With these settings on top of the benchmark's own.
+    pub(crate) async fn start_with(settings: &[(&str, &str)]) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
         let binary = std::env::current_exe()?.with_file_name("grabd");
         let run = |args: &[&str]| {
@@ -32,6 +40,7 @@ impl Service {
                 .env("GRABD_EGRESS__ALLOW_CIDRS", "127.0.0.2/32")
                 .env("GRABD_LIMITS__REQUESTS_PER_MINUTE", "100000000")
                 .env("GRABD_LOG__FILTER", "warn")
+                .envs(settings.iter().copied())
                 .stdin(Stdio::null());
             command
         };
@@ -41,20 +50,23 @@ impl Service {
         let made: Value = serde_json::from_slice(&made.stdout).context("the team's keys")?;
         let mut process = run(&["serve"]).stdout(Stdio::piped()).spawn()?;
         let mut lines = BufReader::new(process.stdout.take().context("stdout")?).lines();
-        let base = lines
-            .by_ref()
-            .map_while(Result::ok)
-            .find_map(|line| line.trim().strip_prefix("REST ").map(|rest| rest.trim().to_owned()))
-            .context("the service says where it listens")?;
+        let mut told = |name: &str| {
+            let mut lines = lines.by_ref().map_while(Result::ok);
+            let address =
+                lines.find_map(|line| line.trim().strip_prefix(name)?.split_whitespace().next().map(str::to_owned));
+            address.context("the service says where it listens")
+        };
+        let (base, grpc) = (told("REST ")?, told("gRPC ")?);
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
         let key = |name: &str| made[name].as_str().map(str::to_owned).context("a key");
         Ok(Self {
             process,
             client: reqwest::Client::builder().no_proxy().build()?,
             base,
+            grpc,
             live_key: key("live_key")?,
             test_key: key("test_key")?,
-            _dir: dir,
+            dir,
         })
     }
 
@@ -77,6 +89,19 @@ impl Service {
         let request = self.client.get(format!("{}/grabs/{id}", self.base)).bearer_auth(&self.test_key);
         request.send().await?.error_for_status()?.bytes().await?;
         Ok(())
+    }
+
+    /// The database, beside the service.
+    pub(crate) async fn store(&self) -> anyhow::Result<Store> {
+        Ok(Store::open(&format!("sqlite://{}", self.dir.path().join("data/grabd.db").display())).await?)
+    }
+
+    /// Queues a grab; its id.
+    pub(crate) async fn queue(&self, key: &str, url: &str) -> anyhow::Result<String> {
+        let body = json!({ "url": url, "width": 320, "height": 240 });
+        let request = self.client.post(format!("{}/grabs?async=true", self.base)).bearer_auth(key).json(&body);
+        let grab: Value = request.send().await?.error_for_status()?.json().await?;
+        Ok(grab["id"].as_str().context("an id")?.to_owned())
     }
 
     async fn create(&self, key: &str, body: &Value) -> anyhow::Result<Value> {
