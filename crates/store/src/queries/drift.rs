@@ -113,8 +113,7 @@ const ORPHANED: &str = "SELECT grab.id AS grab FROM grab LEFT JOIN job ON job.gr
 const LEFTOVER: &str = "SELECT job.grab_id AS grab FROM job LEFT JOIN grab ON grab.id = job.grab_id \
     WHERE grab.id IS NULL OR grab.status <> 0 ORDER BY job.grab_id";
 
-const DOOMED: &str =
-    "SELECT grab.id AS grab FROM image_gc JOIN grab ON grab.image_key = image_gc.key ORDER BY grab.id";
+const DOOMED: &str = "SELECT grab.id AS grab FROM image_gc JOIN grab ON grab.image_key = image_gc.key ORDER BY grab.id";
 
 impl Store {
     /// Looks for what does not come out, at one moment. Empty when all is well. Reads every row: not for the hot path.

@@ -5,8 +5,8 @@
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Grab, Status};
-use grabd_domain::ids::{GrabId, TeamId};
 use grabd_domain::idempotency::{Decision, Fingerprint, IdempotencyKey, LIFE, Record, decide};
+use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};

@@ -9,8 +9,8 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::LockType;
 use sea_orm::{EntityTrait, QuerySelect};
 
-use super::idempotency::{NewRecord, Repeat, remember, repeat};
 use super::complete::{milliseconds, size};
+use super::idempotency::{NewRecord, Repeat, remember, repeat};
 use crate::codes::{self, DONE, FAILED};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, team};
