@@ -77,7 +77,7 @@ pub enum Refused {
     /// The operator's list.
     #[error("address is on the operator's list")]
     Denied,
-    /// A port of [`REFUSED_PORTS`].
+    /// One of the ports that are never dialled.
     #[error("port is not one for the web")]
     Port,
 }

@@ -35,7 +35,7 @@ pub(crate) struct Life {
 
 /// How a start came out.
 pub(crate) enum Began {
-    Up(Life),
+    Up(Box<Life>),
     /// It ended before it was up, and this is what it said.
     Died(Vec<String>),
 }
@@ -99,7 +99,7 @@ impl Home {
                 return Ok(Began::Died(said.borrow().clone()));
             }
         };
-        Ok(Began::Up(Life { child, base, said }))
+        Ok(Began::Up(Box::new(Life { child, base, said })))
     }
 }
 

@@ -73,7 +73,7 @@ async fn when_it_dies_at_any_step() -> Result<()> {
 /// A life in which everything armed fires.
 async fn die_at(world: &World, step: &str) -> Result<()> {
     let mut life = match world.try_begin(step).await? {
-        Began::Up(life) => life,
+        Began::Up(life) => *life,
         Began::Died(said) => {
             // What an earlier life left is taken up before this one says that it is up.
             ensure!(step.contains("abort") && fired(&said) == 1, "it did not start: {said:?}");

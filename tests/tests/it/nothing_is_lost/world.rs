@@ -75,7 +75,7 @@ impl World {
     /// The next life, which must come up.
     pub(crate) async fn begin(&self, failpoints: &str) -> Result<Life> {
         match self.try_begin(failpoints).await? {
-            Began::Up(life) => Ok(life),
+            Began::Up(life) => Ok(*life),
             Began::Died(said) => bail!("the service did not start: {said:?}"),
         }
     }
