@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::address::Policy;
 use crate::faults::{Fault, Field};
 use crate::limits;
-use crate::target::{TargetUrl, check_url};
+use crate::target::TargetUrl;
 
 /// Image format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -125,12 +124,12 @@ pub struct CaptureSpec {
 }
 
 impl CaptureSpec {
-    /// Judges a request in the order the contract's codes need: the url, then width and height, then the rest.
+    /// Judges a request in the order the contract's codes need: the url, then width and height, then the rest. Whether
+    /// the host is public is asked afterwards ([`TargetUrl::check_public`]), behind the caller's idempotency key.
     ///
     /// # Errors
-    /// The first field that cannot be accepted, as [`Fault::BadRequest`], [`Fault::SsrfDetected`] or
-    /// [`Fault::InvalidViewport`].
-    pub fn parse(request: &CaptureRequest, policy: &Policy) -> Result<Self, Fault> {
+    /// The first field that cannot be accepted, as [`Fault::BadRequest`] or [`Fault::InvalidViewport`].
+    pub fn parse(request: &CaptureRequest) -> Result<Self, Fault> {
         let typed = |name: &'static str, allowed: String| match request.unparsed.iter().find(|(n, _)| n == name) {
             Some((_, seen)) => Err(Field::new(name, seen, allowed)),
             None => Ok(()),
@@ -141,7 +140,7 @@ impl CaptureSpec {
         let url = request.url.as_deref().ok_or_else(|| {
             Fault::BadRequest(Field::new("url", "", "present: an absolute http(s) URL of a public address"))
         })?;
-        let url = check_url(url, policy)?;
+        let url = TargetUrl::parse(url)?;
 
         typed("width", integer(&limits::WIDTH)).map_err(Fault::InvalidViewport)?;
         let width = request.width.unwrap_or_else(|| limits::DEFAULT_WIDTH.into());
@@ -255,7 +254,7 @@ mod tests {
     }
 
     fn parse(request: &CaptureRequest) -> Result<CaptureSpec, Fault> {
-        CaptureSpec::parse(request, &Policy::default())
+        CaptureSpec::parse(request)
     }
 
     #[test]

@@ -289,7 +289,6 @@ impl Grab {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::Policy;
     use crate::capture::CaptureRequest;
 
     fn grab(attempts: u32, state: State, deleted: bool) -> Grab {
@@ -299,7 +298,7 @@ mod tests {
             team: TeamId(uuid::Uuid::nil()),
             environment: Environment::Live,
             class: Class::Sync,
-            spec: CaptureSpec::parse(&request, &Policy::default()).unwrap(),
+            spec: CaptureSpec::parse(&request).unwrap(),
             created_at: Timestamp::from_ms(0),
             deleted_at: deleted.then_some(Timestamp::from_ms(1)),
             attempts,

@@ -42,6 +42,55 @@ const LOCAL_ENDINGS: [&str; 11] = [
 const ALLOWED: &str = "an absolute http(s) URL of a public address";
 
 impl TargetUrl {
+    /// Judges what the text says: syntax and port, not yet whether the host is a public one.
+    ///
+    /// # Errors
+    /// [`Fault::BadRequest`].
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        let bad = |allowed: &str| Fault::BadRequest(Field::new("url", &format!("\"{text}\""), allowed));
+        if text.len() > URL_BYTES {
+            return Err(bad(&format!("{ALLOWED}, at most {URL_BYTES} bytes long")));
+        }
+        // Parsers disagree about these bytes; whoever sends them wants two parsers to disagree.
+        if text.bytes().any(|b| b <= 0x20 || b == 0x7f || b == b'\\') {
+            return Err(bad(&format!("{ALLOWED}, without spaces, control characters or backslashes")));
+        }
+        if !starts_with_host(text) {
+            return Err(bad(ALLOWED));
+        }
+        let url = Url::parse(text).map_err(|_| bad(ALLOWED))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(bad(&format!("{ALLOWED}, without a user name or password")));
+        }
+        let target = TargetUrl(url);
+        if matches!(target.host(), TargetHost::Name(name) if !is_well_formed_name(&name)) {
+            return Err(bad(&format!("{ALLOWED} with a valid host name")));
+        }
+        match address::check_port(target.port()) {
+            Ok(()) => Ok(target),
+            Err(_) => Err(bad(&format!("{ALLOWED}, on a port used by web sites"))),
+        }
+    }
+
+    /// Is the host public, as far as that can be said without looking a name up?
+    ///
+    /// # Errors
+    /// [`Fault::SsrfDetected`].
+    pub fn check_public(&self, policy: &Policy) -> Result<(), Fault> {
+        let host = self.host();
+        let public = match &host {
+            TargetHost::Address(address) => address::check_addr(*address, policy).is_ok(),
+            TargetHost::Name(name) => !is_local_name(name),
+        };
+        match public {
+            true => Ok(()),
+            false => {
+                let allowed = "a URL whose host is a public address";
+                Err(Fault::SsrfDetected(Field::new("url", &format!("\"{host}\""), allowed)))
+            }
+        }
+    }
+
     /// The normal form.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
@@ -94,27 +143,9 @@ impl fmt::Display for TargetHost {
 /// [`Fault::BadRequest`] for what is not an acceptable http(s) URL, [`Fault::SsrfDetected`] for what is one but does
 /// not name a public host.
 pub fn check_url(text: &str, policy: &Policy) -> Result<TargetUrl, Fault> {
-    let bad = |allowed: &str| Fault::BadRequest(Field::new("url", &format!("\"{text}\""), allowed));
-    if text.len() > URL_BYTES {
-        return Err(bad(&format!("{ALLOWED}, at most {URL_BYTES} bytes long")));
-    }
-    // Parsers disagree about these bytes; whoever sends them wants two parsers to disagree.
-    if text.bytes().any(|b| b <= 0x20 || b == 0x7f || b == b'\\') {
-        return Err(bad(&format!("{ALLOWED}, without spaces, control characters or backslashes")));
-    }
-    if !starts_with_host(text) {
-        return Err(bad(ALLOWED));
-    }
-    let url = Url::parse(text).map_err(|_| bad(ALLOWED))?;
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(bad(&format!("{ALLOWED}, without a user name or password")));
-    }
-    let target = TargetUrl(url);
-    check_host(&target.host(), policy, &bad)?;
-    match address::check_port(target.port()) {
-        Ok(()) => Ok(target),
-        Err(_) => Err(bad(&format!("{ALLOWED}, on a port used by web sites"))),
-    }
+    let target = TargetUrl::parse(text)?;
+    target.check_public(policy)?;
+    Ok(target)
 }
 
 /// May a name be asked for at all? The proxy and webhooks ask too, where no URL was parsed.
@@ -136,17 +167,6 @@ fn starts_with_host(text: &str) -> bool {
         .find_map(|scheme| text.get(..scheme.len()).filter(|t| t.eq_ignore_ascii_case(scheme)).map(|_| scheme.len()))
         .map(|at| &text[at..]);
     rest.and_then(|rest| rest.chars().next()).is_some_and(|c| !matches!(c, '/' | '?' | '#' | ':' | '@'))
-}
-
-fn check_host(host: &TargetHost, policy: &Policy, bad: &impl Fn(&str) -> Fault) -> Result<(), Fault> {
-    let not_public =
-        || Fault::SsrfDetected(Field::new("url", &format!("\"{host}\""), "a URL whose host is a public address"));
-    match host {
-        TargetHost::Address(address) => address::check_addr(*address, policy).map_err(|_| not_public()),
-        TargetHost::Name(name) if !is_well_formed_name(name) => Err(bad(&format!("{ALLOWED} with a valid host name"))),
-        TargetHost::Name(name) if is_local_name(name) => Err(not_public()),
-        TargetHost::Name(_) => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! A repeated create with the same `Idempotency-Key`: every row of the table, through REST.
 
+use std::net::Ipv4Addr;
+
 use anyhow::{Context, Result};
 use futures::future::join_all;
 use grabd_domain::Timestamp;
 use grabd_domain::credits::LotKind;
 use grabd_store::Grant;
+use grabd_tests::dns::Dns;
 use grabd_tests::harness::{Harness, REFUSED};
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
@@ -229,6 +232,34 @@ async fn what_was_not_begun_leaves_the_key_free() -> Result<()> {
     // With the last credit gone, the answer is still there; a bad request is told before the key is looked at.
     assert_eq!((ask.send("k", &tiny).await?.status, credits(&harness).await?), (200, (0, 0)));
     refused(ask.send("k", &json!({ "url": 5 })).await?, 400, "bad_request")?;
+    harness.finish().await
+}
+
+/// A request is judged by what it says, then by its key, then by where it leads.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_known_key_is_looked_at_before_the_host() -> Result<()> {
+    let dns = Dns::start(Ipv4Addr::new(127, 0, 0, 2)).await?;
+    let harness = Harness::start(10, &[("egress.dns", &dns.address.to_string())]).await?;
+    let ask = live(&harness);
+    let named = json!({ "url": format!("http://pages.example:{}/tiny", harness.site.port()) });
+    let done = ask.send("k", &named).await?;
+    assert_eq!(done.status, 200, "{}", done.body);
+    // The name has moved to where nobody may go: the answer is there still, and nothing is looked up for it.
+    dns.says(REFUSED);
+    let again = ask.send("k", &named).await?;
+    assert_eq!((again.status, &again.body, again.is_replay()), (200, &done.body, true));
+    assert_eq!(ask.send("new", &named).await?.code()?, "ssrf_detected");
+    for refused in [format!("http://{REFUSED}:8801/"), "http://printer.local/".into(), "http://[::1]/".into()] {
+        for token in [harness.live(), harness.test()] {
+            let ask = Ask { token, ..live(&harness) };
+            ask.send("k", &named).await?;
+            assert_eq!(ask.send("k", &json!({ "url": refused })).await?.code()?, "idempotency_mismatch", "{refused}");
+            assert_eq!(ask.send("free", &json!({ "url": refused })).await?.code()?, "ssrf_detected", "{refused}");
+            let narrow = json!({ "url": refused, "width": 1 });
+            assert_eq!(ask.send("free", &narrow).await?.code()?, "invalid_viewport", "{refused}");
+        }
+    }
+    assert_eq!(credits(&harness).await?, (9, 0));
     harness.finish().await
 }
 

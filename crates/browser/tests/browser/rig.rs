@@ -95,7 +95,7 @@ pub(crate) fn task(request: CaptureRequest) -> RenderTask {
     let url = TargetUrl::restore(request.url.as_deref().unwrap()).unwrap();
     // The guard judges addresses in these tests, not the request.
     let anywhere = CaptureRequest { url: Some("https://example.com/".into()), ..request };
-    let spec = CaptureSpec { url, ..CaptureSpec::parse(&anywhere, &Policy::default()).unwrap() };
+    let spec = CaptureSpec { url, ..CaptureSpec::parse(&anywhere).unwrap() };
     RenderTask { id: GrabId(Uuid::nil()), spec, budget: Duration::from_secs(25), alone: false }
 }
 

@@ -50,7 +50,7 @@ impl Answer {
 /// Whatever keeps the grab from being created.
 pub(crate) async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Result<Answer, Fault> {
     let began = Instant::now();
-    let spec = CaptureSpec::parse(&request.capture, core.guard.policy())?;
+    let spec = CaptureSpec::parse(&request.capture)?;
     let class = match caller.environment {
         Environment::Live => request.class,
         // Nothing of a test key queues.
@@ -65,6 +65,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, request: &CreateRequest)
             return idempotency::answer(repeat);
         }
     }
+    spec.url.check_public(core.guard.policy())?;
     let task = {
         let core = core.clone();
         match caller.environment {

@@ -53,7 +53,6 @@ pub(super) fn answer(repeat: Repeat) -> Result<Answer, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use grabd_domain::address::Policy;
     use grabd_domain::capture::CaptureRequest;
     use grabd_domain::faults::Code;
 
@@ -66,7 +65,7 @@ mod tests {
     }
 
     fn of(request: &CreateRequest) -> Result<Option<NewRecord>, Fault> {
-        let spec = CaptureSpec::parse(&request.capture, &Policy::default()).expect("a good request");
+        let spec = CaptureSpec::parse(&request.capture).expect("a good request");
         record(request, &spec, request.class)
     }
 

@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use grabd_domain::address::Policy;
 use grabd_domain::capture::CaptureRequest;
 use grabd_domain::ids::GrabId;
 use image::{ImageFormat, RgbImage};
@@ -10,7 +9,7 @@ use super::*;
 fn spec(url: &str, change: impl FnOnce(&mut CaptureRequest)) -> CaptureSpec {
     let mut request = CaptureRequest { url: Some(url.into()), ..CaptureRequest::default() };
     change(&mut request);
-    CaptureSpec::parse(&request, &Policy::default()).unwrap()
+    CaptureSpec::parse(&request).unwrap()
 }
 
 fn decode(file: &[u8], format: ImageFormat) -> RgbImage {

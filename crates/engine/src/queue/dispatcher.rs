@@ -215,7 +215,6 @@ impl Drop for Reservation<'_> {
 
 #[cfg(test)]
 mod tests {
-    use grabd_domain::address::Policy;
     use grabd_domain::capture::CaptureRequest;
 
     use super::*;
@@ -227,7 +226,7 @@ mod tests {
             grab: chance::grab_id(grabd_domain::Timestamp::from_ms(0)),
             token: chance::lease_token(),
             upload_key: ImageKey::new(1, "png"),
-            spec: CaptureSpec::parse(&request, &Policy::default()).unwrap(),
+            spec: CaptureSpec::parse(&request).unwrap(),
             budget: Duration::from_secs(1),
             attempt: 1,
         }

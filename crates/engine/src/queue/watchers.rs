@@ -91,7 +91,6 @@ impl Drop for Subscription {
 mod tests {
     use futures::FutureExt;
     use grabd_domain::Timestamp;
-    use grabd_domain::address::Policy;
     use grabd_domain::capture::{CaptureRequest, CaptureSpec};
     use grabd_domain::credentials::Environment;
     use grabd_domain::grabs::{Class, Facts, Failure, FailureReason, State};
@@ -106,7 +105,7 @@ mod tests {
             team: chance::team_id(Timestamp::from_ms(0)),
             environment: Environment::Live,
             class: Class::Sync,
-            spec: CaptureSpec::parse(&request, &Policy::default()).unwrap(),
+            spec: CaptureSpec::parse(&request).unwrap(),
             created_at: Timestamp::from_ms(0),
             deleted_at: None,
             attempts,

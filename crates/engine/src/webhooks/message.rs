@@ -86,7 +86,6 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use grabd_domain::Timestamp;
-    use grabd_domain::address::Policy;
     use grabd_domain::capture::{CaptureRequest, CaptureSpec};
     use grabd_domain::credentials::Environment;
     use grabd_domain::grabs::{Class, Failure, FailureReason};
@@ -112,7 +111,7 @@ mod tests {
             team: TeamId(Uuid::nil()),
             environment: Environment::Live,
             class: Class::Async,
-            spec: CaptureSpec::parse(&request, &Policy::default()).unwrap(),
+            spec: CaptureSpec::parse(&request).unwrap(),
             created_at: Timestamp::from_ms(1),
             deleted_at: None,
             attempts: 1,

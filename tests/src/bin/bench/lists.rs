@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use futures::stream::{self, TryStreamExt};
 use grabd_domain::Timestamp;
-use grabd_domain::address::Policy;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Facts, Failure, FailureReason, ImageKey, State, Status};
@@ -74,7 +73,7 @@ impl History {
         let team = TeamId(Uuid::from_u128(1));
         store.create_team(NewTeam { id: team, name: "lists".to_owned(), now: Timestamp::from_ms(0) }).await?;
         let request = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
-        let spec = CaptureSpec::parse(&request, &Policy::default())?;
+        let spec = CaptureSpec::parse(&request)?;
         let began = Instant::now();
         stream::iter((1..=grabs).map(Ok::<u64, anyhow::Error>))
             .try_for_each_concurrent(AT_ONCE, |number| {

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
-use grabd_domain::address::Policy;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::{Lot, LotKind};
@@ -225,7 +224,7 @@ impl World {
 
 pub(crate) fn spec() -> CaptureSpec {
     let request = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
-    CaptureSpec::parse(&request, &Policy::default()).unwrap()
+    CaptureSpec::parse(&request).unwrap()
 }
 
 pub(crate) fn completion(leased: &Leased) -> Completion {
