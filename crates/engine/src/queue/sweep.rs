@@ -9,12 +9,13 @@ use grabd_store::{Dead, Released};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
 
-/// How often overdue leases and deadlines are looked for.
-const EVERY: Duration = Duration::from_secs(1);
+/// How often overdue leases, deadlines and states that another process wrote are looked for. Half of the second within
+/// which those who watch are to hear of every change.
+const EVERY: Duration = Duration::from_millis(500);
 /// Rows mended in one look, so that a look stays short.
 const BATCH: u32 = 100;
 /// Every so many looks, what is in no hurry: images, terms, callers' keys.
-const SLOW_EVERY: u32 = 10;
+const SLOW_EVERY: u32 = 20;
 /// Keys forgotten in one slow look. Many creates may come with one, so it is a hundred for each second.
 const PURGE: u32 = 1000;
 /// A wall clock that moves this much against the monotonic one has jumped.
