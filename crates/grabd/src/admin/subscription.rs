@@ -63,7 +63,10 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answe
             let ends = lots.iter().find(|known| known.id == lot).and_then(|lot| lot.expires_at).unwrap_or(ends);
             let text = match new {
                 true => format!("Granted {credits} credits until {ends} (lot {}).", lot.0),
-                false => format!("Nothing granted: this reference has been granted before (lot {}).", lot.0),
+                false => format!(
+                    "Nothing granted: this reference has been granted before, until {ends} (lot {}). It stands as it was.",
+                    lot.0
+                ),
             };
             Ok(Answer::good(
                 text,
