@@ -27,6 +27,7 @@ pub async fn run(config: &Config) -> bool {
     let mut findings = browser(config).await;
     findings.push(data_dir(config));
     findings.push(database(config).await);
+    findings.push(secrets(config).await);
     findings.push(pricing(config));
     findings.push(egress(config).await);
     findings
@@ -85,6 +86,30 @@ async fn database(config: &Config) -> Finding {
         Err(error) => Err(format!("{error:#}")),
     };
     Finding::of("database", result, "Check GRABD_DATABASE__URL and that the server runs")
+}
+
+/// Looks without making the key, which is the service's first start to do.
+async fn secrets(config: &Config) -> Finding {
+    let key_file = wiring::key_file(config);
+    let result = async {
+        let store = wiring::open_store(config).await?;
+        // Before the first start there is no table either.
+        let used = store.schema_is_current().await? && store.newest_secret().await?.is_some();
+        let answer = match (key_file.exists(), used) {
+            (false, false) => Ok(format!("{} will be made at the first start", key_file.display())),
+            (false, true) => Err(anyhow::anyhow!("{} is missing, and webhooks need it", key_file.display())),
+            (true, _) => match !used || wiring::webhooks(config)?.secrets_open(&store).await? {
+                true => Ok(format!("{} opens what is encrypted", key_file.display())),
+                false => Err(anyhow::anyhow!("{} does not open the webhooks' secrets", key_file.display())),
+            },
+        };
+        store.close().await;
+        answer
+    }
+    .await;
+    let remedy =
+        "Put back the key file that belongs to this database; if it is lost, have every webhook's secret rotated";
+    Finding::of("secrets", result.map_err(|error| format!("{error:#}")), remedy)
 }
 
 fn pricing(config: &Config) -> Finding {

@@ -79,16 +79,20 @@ pub fn images_dir(config: &Config) -> PathBuf {
     config.data_dir.join("images")
 }
 
+/// Where the key of the webhooks' secrets lies.
+pub fn key_file(config: &Config) -> PathBuf {
+    match config.secrets.key_file.as_os_str().is_empty() {
+        true => config.data_dir.join("secrets.key"),
+        false => config.secrets.key_file.clone(),
+    }
+}
+
 /// What sends webhooks, with the key of its secrets.
 ///
 /// # Errors
 /// When the key or the operator's certificates cannot be used.
-fn webhooks(config: &Config) -> anyhow::Result<Webhooks> {
-    let key_file = match config.secrets.key_file.as_os_str().is_empty() {
-        true => config.data_dir.join("secrets.key"),
-        false => config.secrets.key_file.clone(),
-    };
-    let vault = Vault::open(&key_file).context("secrets.key_file cannot be used")?;
+pub fn webhooks(config: &Config) -> anyhow::Result<Webhooks> {
+    let vault = Vault::open(&key_file(config)).context("secrets.key_file cannot be used")?;
     let ca_file = &config.webhooks.ca_file;
     let extra_roots = match ca_file.as_os_str().is_empty() {
         true => Vec::new(),
@@ -107,6 +111,15 @@ pub async fn core(config: &Config, store: Store, guard: Guard, public_url: &str)
         true => public_url.to_owned(),
         false => config.billing.top_up.clone(),
     };
+    let webhooks = webhooks(config)?;
+    if !webhooks.secrets_open(&store).await? {
+        // Captures do not depend on it, so the service runs on.
+        tracing::error!(
+            key_file = %key_file(config).display(),
+            "webhooks cannot be signed: their secrets were encrypted with another key. Stop, put that key file back and \
+             start again; if it is lost, every webhook's secret has to be rotated by its owner"
+        );
+    }
     let images = Images::local(images_dir(config)).context("the image directory cannot be used")?;
     let parts = Parts {
         store,
@@ -115,7 +128,7 @@ pub async fn core(config: &Config, store: Store, guard: Guard, public_url: &str)
         clock: Clock::system(),
         pricing: pricing(config)?,
         placeholder: Placeholder::new(PLACEHOLDER_CACHE_BYTES),
-        webhooks: webhooks(config)?,
+        webhooks,
         settings: Settings {
             public_url: public_url.to_owned(),
             requests_per_minute: config.limits.requests_per_minute,

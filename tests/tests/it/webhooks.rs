@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use grabd::config::Config;
 use grabd_engine::accounts;
 use grabd_engine::clock::Clock;
 use grabd_tests::dns::Dns;
@@ -285,5 +286,21 @@ async fn plain_http_is_for_development_alone() -> Result<()> {
     let body = Some(json!({ "url": house.receiver.url() }));
     let (status, answer) = house.call(Method::POST, "/webhooks", body).await?;
     assert_eq!((status, &answer["error"]["code"]), (400, &json!("bad_request")), "{answer}");
+    house.harness.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_file_that_does_not_belong_to_the_database_is_noticed() -> Result<()> {
+    let house = House::start(&[]).await?;
+    let store = house.harness.service.store().clone();
+    let fits = |name: &str| {
+        let config = Config::with(&[("data_dir", house.harness.data_dir().join(name).display().to_string())].into())?;
+        std::fs::create_dir_all(&config.data_dir)?;
+        grabd::wiring::webhooks(&config)
+    };
+    assert!(fits("another")?.secrets_open(&store).await?, "nothing is encrypted yet");
+    house.register(json!({})).await?;
+    assert!(fits(".")?.secrets_open(&store).await?);
+    assert!(!fits("another")?.secrets_open(&store).await?);
     house.harness.finish().await
 }

@@ -15,6 +15,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use grabd_store::Store;
 use tokio::sync::Notify;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
@@ -75,6 +76,15 @@ impl Webhooks {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let tls = TlsConnector::from(Arc::new(config));
         Ok(Self { vault, tls, allow_http: options.allow_http, bell: Notify::new() })
+    }
+
+    /// Do the secrets that are stored open with this vault's key? With none stored, nothing speaks against it.
+    ///
+    /// # Errors
+    /// Only of the database.
+    pub async fn secrets_open(&self, store: &Store) -> Result<bool, grabd_store::Error> {
+        let newest = store.newest_secret().await?;
+        Ok(newest.is_none_or(|(endpoint, sealed)| Secret::unseal(&self.vault, &sealed, endpoint).is_ok()))
     }
 
     /// Something is due.

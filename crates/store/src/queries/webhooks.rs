@@ -47,6 +47,22 @@ impl Store {
         rows.into_iter().map(webhook_endpoint::read).collect()
     }
 
+    /// The sealed secret of the endpoint that was registered last, whosever it is: for seeing whether the key fits.
+    ///
+    /// # Errors
+    /// Only of the database.
+    pub async fn newest_secret(&self) -> Result<Option<(EndpointId, Vec<u8>)>> {
+        let newest: Option<(Uuid, Vec<u8>)> = webhook_endpoint::Entity::find()
+            .select_only()
+            .columns([webhook_endpoint::Column::Id, webhook_endpoint::Column::Secret])
+            .order_by_desc(webhook_endpoint::Column::CreatedAt)
+            .limit(1)
+            .into_tuple()
+            .one(self.database.reader())
+            .await?;
+        Ok(newest.map(|(id, sealed)| (EndpointId(id), sealed)))
+    }
+
     /// A page of what was owed to an endpoint within the last month; `None` when `after` is none of it. That the endpoint
     /// is the caller's has to be known.
     ///
