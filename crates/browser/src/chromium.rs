@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use grabd_domain::address::Policy;
 use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer};
 use grabd_egress::Guard;
 use tokio::time::Instant;
@@ -9,7 +10,7 @@ use tokio_util::sync::DropGuard;
 use tracing::Instrument;
 
 use crate::supervisor::{Health, Shared, StartError};
-use crate::{Options, page};
+use crate::{Held, Options, SelfTestError, page, selftest};
 
 /// Makes pictures with Chromium. Cheap to clone; when the last clone is dropped, its browsers end.
 #[derive(Clone)]
@@ -27,6 +28,14 @@ impl Chromium {
         let shared = Shared::start(options, guard).await?;
         let ends = Arc::new(shared.shutdown.clone().drop_guard());
         Ok(Self { shared, _ends: ends })
+    }
+
+    /// Tries whether a page gets past the guard, whose policy this is. Takes a tenth of a second and one prepared tab.
+    ///
+    /// # Errors
+    /// When a page does, or nobody can say that it does not: then nothing must be rendered.
+    pub async fn self_test(&self, policy: &Policy) -> Result<Held, SelfTestError> {
+        selftest::run(&self.shared, policy).await
     }
 
     /// Ends all browsers within seconds and removes their directories. Grabs under way are lost; drain before.

@@ -2,7 +2,8 @@
 //! and the egress proxy that is the browser's only way out.
 //!
 //! `process` starts and ends one browser, `cdp` speaks with it, `supervisor` keeps one running and lends tabs, `page`
-//! takes one tab through one grab, `proxy` stands in front, `probe` looks whether all that works here. To add a way to
+//! takes one tab through one grab, `proxy` stands in front, `probe` looks whether all that works here, and
+//! `selftest` whether a page could get past it. To add a way to
 //! capture, put it beside `page`'s `drive` behind `page::capture`; to add a reason why a picture is not one, add it to
 //! `page::verdict` with a row in its table.
 //!
@@ -17,10 +18,12 @@ mod page;
 mod probe;
 mod process;
 mod proxy;
+mod selftest;
 mod supervisor;
 
 pub use chromium::Chromium;
 pub use options::Options;
 pub use probe::{Finding, probe};
 pub use process::{BrowserUser, find_executable};
+pub use selftest::{Held, SelfTestError};
 pub use supervisor::{Health, StartError};

@@ -6,12 +6,12 @@ use std::path::Path;
 use grabd_egress::Guard;
 
 use crate::process::{Owner, find_executable};
-use crate::{Chromium, Options};
+use crate::{Chromium, Held, Options, SelfTestError};
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What: `program`, `user`, `sandbox`, `fonts`, `shared_memory`, `browser`.
+    /// What: `program`, `user`, `sandbox`, `fonts`, `shared_memory`, `browser`, `guard`.
     pub name: &'static str,
     /// Is it as it should be?
     pub ok: bool,
@@ -33,7 +33,9 @@ impl Finding {
 /// Looks at everything a browser needs, and starts one in a directory of its own below `options.run_dir`. Leaves a
 /// running service's browsers alone.
 pub async fn probe(options: &Options, guard: Guard) -> Vec<Finding> {
-    vec![program(options), user(options), sandbox(), fonts(), shared_memory(), browser(options, guard).await]
+    let mut findings = vec![program(options), user(options), sandbox(), fonts(), shared_memory()];
+    findings.extend(browser(options, guard).await);
+    findings
 }
 
 fn program(options: &Options) -> Finding {
@@ -114,18 +116,26 @@ fn shared_memory() -> Finding {
     Finding::new("shared_memory", seen, "Mount a tmpfs on /dev/shm.")
 }
 
-async fn browser(options: &Options, guard: Guard) -> Finding {
+/// Starts one, and tries whether a page in it gets past the guard.
+async fn browser(options: &Options, guard: Guard) -> Vec<Finding> {
     let run_dir = options.run_dir.join(format!("probe-{}", std::process::id()));
     let options = Options { run_dir: run_dir.clone(), spare_contexts: 1, slots: 1, ..options.clone() };
-    let seen = match Chromium::start(options, guard).await {
+    let policy = guard.policy().clone();
+    let (version, held) = match Chromium::start(options, guard).await {
         Ok(chromium) => {
+            let held = chromium.self_test(&policy).await;
             let version = chromium.health().version.unwrap_or_default();
             chromium.shutdown().await;
-            Ok(version)
+            (Ok(version), Some(held))
         }
-        Err(error) => Err(error.to_string()),
+        Err(error) => (Err(error.to_string()), None),
     };
     // Empty by now; one that is not is cleared by the service's next start.
     let _ = fs::remove_dir(&run_dir);
-    Finding::new("browser", seen, "The text says what stands in the way.")
+    let guarded = |held: Result<Held, SelfTestError>| {
+        let seen = held.map(|held| held.to_string()).map_err(|error| error.to_string());
+        Finding::new("guard", seen, "Use an unchanged chromium-headless-shell; the service does not start like this.")
+    };
+    let browser = Finding::new("browser", version, "The text says what stands in the way.");
+    [browser].into_iter().chain(held.map(guarded)).collect()
 }

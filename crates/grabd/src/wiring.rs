@@ -202,10 +202,23 @@ fn run_dir(config: &Config) -> PathBuf {
     std::env::temp_dir().join(format!("grabd-{}-{hash:016x}", rustix::process::getuid().as_raw()))
 }
 
-/// Starts the browser.
+/// Starts the browser, and tries whether a page in it gets past the guard.
 ///
 /// # Errors
-/// When it does not start, with what to do.
+/// When it does not start, with what to do, or when a page does, with the way it took.
 pub async fn browser(config: &Config, guard: Guard) -> anyhow::Result<Chromium> {
-    Chromium::start(browser_options(config), guard).await.context("the browser cannot start; `grabd doctor` says more")
+    let policy = guard.policy().clone();
+    let chromium = Chromium::start(browser_options(config), guard)
+        .await
+        .context("the browser cannot start; `grabd doctor` says more")?;
+    match chromium.self_test(&policy).await {
+        Ok(held) => {
+            tracing::info!("{held}");
+            Ok(chromium)
+        }
+        Err(error) => {
+            chromium.shutdown().await;
+            Err(error).context("no page is rendered on this machine")
+        }
+    }
 }

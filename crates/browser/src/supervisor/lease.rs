@@ -26,7 +26,7 @@ impl Lease {
     }
 
     /// The tab.
-    pub(super) fn tab(&self) -> &Tab {
+    pub(crate) fn tab(&self) -> &Tab {
         &self.taken.as_ref().expect("a lease holds its tab until it is dropped").0.tab
     }
 

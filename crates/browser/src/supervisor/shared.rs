@@ -180,7 +180,7 @@ impl Shared {
     }
 
     /// A tab of the current browser. A browser that dies before it lent one is no loss.
-    async fn lease(&self) -> Result<Lease, RenderError> {
+    pub(crate) async fn lease(&self) -> Result<Lease, RenderError> {
         let mut current = self.current.subscribe();
         loop {
             let browser = match current.wait_for(Option::is_some).await {

@@ -17,4 +17,6 @@ mod readiness;
 #[cfg(test)]
 mod rig;
 #[cfg(test)]
+mod selftest;
+#[cfg(test)]
 mod site;
