@@ -13,6 +13,13 @@ use grabd_tests::harness::Harness;
 use tokio_stream::StreamExt;
 use tonic::transport::Endpoint;
 use tonic::{Code, Request};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_reflection::pb::v1::ServerReflectionRequest;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_types::StatusExt;
 
 fn with_key<T>(message: T, key: &str) -> Result<Request<T>> {
@@ -80,5 +87,38 @@ async fn a_generated_client_does_all_of_it() -> Result<()> {
 
     let pricing = PricingServiceClient::new(channel).get_pricing(GetPricingRequest::default()).await?;
     assert!(pricing.into_inner().packet.context("a packet")?.fields.contains_key("comparison"));
+    harness.finish().await
+}
+
+/// What is listed can be called, and nothing that only renderers call is listed.
+#[tokio::test(flavor = "multi_thread")]
+async fn reflection_lists_what_is_served_and_each_service_has_a_health() -> Result<()> {
+    let harness = Harness::start(0, &[]).await?;
+    let channel = Endpoint::try_from(format!("http://{}", harness.service.grpc()))?.connect().await?;
+    let question = ServerReflectionRequest {
+        message_request: Some(MessageRequest::ListServices(String::new())),
+        ..ServerReflectionRequest::default()
+    };
+    let mut answers = ServerReflectionClient::new(channel.clone())
+        .server_reflection_info(tokio_stream::once(question))
+        .await?
+        .into_inner();
+    let Some(MessageResponse::ListServicesResponse(list)) =
+        answers.message().await?.and_then(|answer| answer.message_response)
+    else {
+        anyhow::bail!("no list of services");
+    };
+    let mut listed: Vec<_> = list.service.into_iter().map(|service| service.name).collect();
+    listed.sort_unstable();
+    let public =
+        ["GrabService", "PricingService", "UsageService", "WebhookService"].map(|name| format!("grabd.v1.{name}"));
+    assert_eq!(listed[..4], public);
+    assert_eq!(listed[4..], ["grpc.health.v1.Health"]);
+
+    let mut health = HealthClient::new(channel);
+    for service in public.into_iter().chain([String::new()]) {
+        let answer = health.check(HealthCheckRequest { service: service.clone() }).await?.into_inner();
+        assert_eq!(answer.status(), ServingStatus::Serving, "{service:?}");
+    }
     harness.finish().await
 }

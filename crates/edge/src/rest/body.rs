@@ -31,7 +31,7 @@ pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refus
     let refused = |seen: String, unread: bool| Err(Refused { seen, unread });
     let announced = body.size_hint().lower();
     if announced > LIMIT_BYTES as u64 {
-        return refused(format!("{announced} bytes"), true);
+        return refused(format!("{announced} bytes where {LIMIT_BYTES} are the most"), true);
     }
     if body.is_end_stream() {
         return refused("an empty body".to_owned(), false);
@@ -41,7 +41,9 @@ pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refus
     }
     match timeout(DEADLINE, Limited::new(body, LIMIT_BYTES).collect()).await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => refused(format!("more than {LIMIT_BYTES} bytes"), true),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            refused(format!("more bytes than the most, {LIMIT_BYTES}"), true)
+        }
         Ok(Err(_)) => refused("a body that broke off".to_owned(), true),
         Err(_) => refused(format!("a body that took more than {} s", DEADLINE.as_secs()), true),
     }
@@ -121,9 +123,12 @@ mod tests {
 
         assert_eq!(read(&json, Body::from(&FULL[..])).await.map(|whole| whole.len()), Ok(LIMIT_BYTES));
         assert_eq!(read(&json, chunked(vec![b"{", b"}"])).await, Ok(Bytes::from("{}")));
-        assert_eq!(read(&json, Body::from(vec![b' '; 70_000])).await, refused("70000 bytes", true));
+        assert_eq!(
+            read(&json, Body::from(vec![b' '; 70_000])).await,
+            refused("70000 bytes where 65536 are the most", true)
+        );
         let endless = Body::from_stream(stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&FULL))));
-        assert_eq!(read(&json, endless).await, refused("more than 65536 bytes", true));
+        assert_eq!(read(&json, endless).await, refused("more bytes than the most, 65536", true));
         assert_eq!(read(&json, Body::empty()).await, refused("an empty body", false));
         assert_eq!(read(&typed(&[]), Body::empty()).await, refused("an empty body", false));
         assert_eq!(read(&typed(&["text/plain"]), Body::from("{}")).await, refused("text/plain", false));

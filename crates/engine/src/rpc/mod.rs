@@ -15,6 +15,7 @@ use grabd_proto::v1::grab_service_server::GrabServiceServer;
 use grabd_proto::v1::pricing_service_server::PricingServiceServer;
 use grabd_proto::v1::usage_service_server::UsageServiceServer;
 use grabd_proto::v1::webhook_service_server::WebhookServiceServer;
+use tonic::server::NamedService;
 use tonic::service::Routes;
 use tonic_health::server::HealthReporter;
 
@@ -53,13 +54,7 @@ impl Public {
             .add_service(WebhookServiceServer::new(webhooks::Webhooks(core.clone())))
             .add_service(health_service);
         if reflection {
-            let v1 = tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(grabd_proto::DESCRIPTOR_SET)
-                .build_v1()?;
-            let v1alpha = tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(grabd_proto::DESCRIPTOR_SET)
-                .build_v1alpha()?;
-            routes = routes.add_service(v1).add_service(v1alpha);
+            routes = routes.add_service(described().build_v1()?).add_service(described().build_v1alpha()?);
         }
         Ok(Self { routes: routes.prepare(), gate: GateLayer::new(core.clone()), health })
     }
@@ -77,6 +72,23 @@ impl Public {
         self.health.set_not_serving::<WebhookServiceServer<webhooks::Webhooks>>().await;
         self.health.set_service_status("", tonic_health::ServingStatus::NotServing).await;
     }
+}
+
+/// What reflection tells: the services that are served here, and not the one for renderers.
+fn described() -> tonic_reflection::server::Builder<'static> {
+    let served = [
+        GrabServiceServer::<grabs::Grabs>::NAME,
+        UsageServiceServer::<usage::Usage>::NAME,
+        PricingServiceServer::<pricing::Pricing>::NAME,
+        WebhookServiceServer::<webhooks::Webhooks>::NAME,
+        tonic_health::pb::health_server::SERVICE_NAME,
+    ];
+    served.into_iter().fold(
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(grabd_proto::DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET),
+        tonic_reflection::server::Builder::with_service_name,
+    )
 }
 
 /// The service that renderers attach to. Not for a public listener: who holds a lease may end a grab.
