@@ -140,8 +140,8 @@ async fn bodies_that_are_not_json_are_told_to_the_core() {
         (Some("text/plain"), json.clone(), Some("text/plain"), ""),
         (None, json.clone(), Some("no Content-Type"), ""),
         (Some("application/json; charset=utf-8"), json, None, ""),
-        (Some("application/json"), vec![b' '; 65_537], Some("65537 bytes"), "close"),
-        (Some("text/plain"), vec![b' '; 70_000], Some("70000 bytes"), "close"),
+        (Some("application/json"), vec![b' '; 65_537], Some("65537 bytes where 65536 are the most"), "close"),
+        (Some("text/plain"), vec![b' '; 70_000], Some("70000 bytes where 65536 are the most"), "close"),
         (Some("application/json"), b"{\"url\":\"\xff\"}".to_vec(), Some("bytes that are not UTF-8 at 8"), ""),
     ];
     for (media_type, body, seen, connection) in cases {
@@ -175,7 +175,7 @@ async fn an_oversized_body_is_answered_unread_and_its_connection_closed() {
     client.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 401 Unauthorized\r\n"), "{answer}");
     assert!(answer.contains("connection: close\r\n"), "{answer}");
-    assert_eq!(house.core.create.asked_once().1.unparsed, [wrong("body", "9000000 bytes")]);
+    assert_eq!(house.core.create.asked_once().1.unparsed, [wrong("body", "9000000 bytes where 65536 are the most")]);
 }
 
 #[tokio::test]
