@@ -44,6 +44,7 @@ impl Harness {
             ("data_dir", dir.path().join("data").display().to_string()),
             ("http.listen", "127.0.0.1:0".to_owned()),
             ("grpc.listen", "127.0.0.1:0".to_owned()),
+            ("metrics.listen", "127.0.0.1:0".to_owned()),
             ("egress.allow_cidrs", format!("{ALLOWED}/32")),
             // Nobody listens there: a name that is looked up by mistake ends quickly and reaches nobody.
             ("egress.dns", "127.0.0.1:9".to_owned()),

@@ -6,8 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use grabd_domain::Fault;
 use grabd_domain::address::{self, Policy, Refused};
-use grabd_domain::target::{self, TargetHost};
+use grabd_domain::target::{self, TargetHost, TargetUrl};
+use prometheus_client::registry::Registry;
 use tokio::net::TcpStream;
 use url::Host;
 
@@ -15,6 +17,7 @@ use crate::Refusal;
 use crate::dial::dial;
 use crate::lookup::Lookup;
 use crate::own::Own;
+use crate::refused::RefusedCount;
 
 /// What the operator decides.
 #[derive(Clone, Debug)]
@@ -48,6 +51,7 @@ struct Inner {
     own: Own,
     lookup: Lookup,
     connect_timeout: Duration,
+    refused: RefusedCount,
 }
 
 impl Default for Options {
@@ -76,7 +80,8 @@ impl Guard {
         let own = Own::read().map_err(Error::Interfaces)?;
         policy.own.extend(own.addresses());
         let lookup = Lookup::new(&dns, lookup_timeout);
-        Ok(Self { inner: Arc::new(Inner { policy, own, lookup, connect_timeout }) })
+        let refused = RefusedCount::default();
+        Ok(Self { inner: Arc::new(Inner { policy, own, lookup, connect_timeout, refused }) })
     }
 
     /// The rules in force, with this machine's own addresses as they were at start.
@@ -89,6 +94,36 @@ impl Guard {
     /// # Errors
     /// Any [`Refusal`] but a port's or a failed connection's.
     pub async fn resolve(&self, host: &TargetHost) -> Result<Vec<IpAddr>, Refusal> {
+        self.look_up(host).await.inspect_err(|refusal| self.inner.refused.note(refusal))
+    }
+
+    /// A connection to one of the addresses of `host`, all of which were checked just now. Small packets go at once.
+    ///
+    /// # Errors
+    /// Any [`Refusal`].
+    pub async fn connect(&self, host: &TargetHost, port: u16) -> Result<TcpStream, Refusal> {
+        let connected = async {
+            address::check_port(port).map_err(|_| Refusal::Port)?;
+            let addresses = self.look_up(host).await?;
+            dial(&addresses, port, self.inner.connect_timeout).await
+        };
+        connected.await.inspect_err(|refusal| self.inner.refused.note(refusal))
+    }
+
+    /// Is the host of `url` public, as far as that can be said without looking a name up?
+    ///
+    /// # Errors
+    /// [`Fault::SsrfDetected`].
+    pub fn check_public(&self, url: &TargetUrl) -> Result<(), Fault> {
+        url.check_public(self.policy()).inspect_err(|_| self.inner.refused.add("url"))
+    }
+
+    /// Puts what is counted here into a registry: `egress_refused_total{reason}`.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.inner.refused.register(registry);
+    }
+
+    async fn look_up(&self, host: &TargetHost) -> Result<Vec<IpAddr>, Refusal> {
         let addresses = match plain(host)? {
             TargetHost::Address(address) => vec![address],
             TargetHost::Name(name) => self.inner.lookup.addresses(&name).await?,
@@ -97,16 +132,6 @@ impl Guard {
             self.check(*address).map_err(|why| Refusal::Address { address: *address, why })?;
         }
         Ok(addresses)
-    }
-
-    /// A connection to one of the addresses of `host`, all of which were checked just now. Small packets go at once.
-    ///
-    /// # Errors
-    /// Any [`Refusal`].
-    pub async fn connect(&self, host: &TargetHost, port: u16) -> Result<TcpStream, Refusal> {
-        address::check_port(port).map_err(|_| Refusal::Port)?;
-        let addresses = self.resolve(host).await?;
-        dial(&addresses, port, self.inner.connect_timeout).await
     }
 
     fn check(&self, address: IpAddr) -> Result<(), Refused> {

@@ -15,6 +15,7 @@ mod guard;
 mod lookup;
 mod own;
 mod refusal;
+mod refused;
 
 pub use guard::{Error, Guard, Options};
 pub use refusal::Refusal;

@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::failpoints::Failpoints;
+use crate::metrics::Metrics;
 use crate::placeholder::Placeholder;
 use crate::pricing::Pricing;
 use crate::queue::{Dispatcher, Watchers, pump, sweep};
@@ -75,6 +76,7 @@ pub struct Shared {
     pub(crate) failpoints: Failpoints,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) watchers: Watchers,
+    pub(crate) metrics: Metrics,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
     /// Ends streams that would otherwise keep a draining process waiting.
@@ -110,6 +112,7 @@ impl Core {
             failpoints,
             dispatcher: Dispatcher::default(),
             watchers: Watchers::default(),
+            metrics: Metrics::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             draining: CancellationToken::new(),

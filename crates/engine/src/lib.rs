@@ -14,6 +14,7 @@ pub mod clock;
 mod core;
 mod failpoints;
 mod grabs;
+mod metrics;
 pub mod placeholder;
 pub mod pricing;
 mod queue;

@@ -30,10 +30,13 @@ pub async fn run(config: &Config) -> bool {
     findings.push(secrets(config).await);
     findings.push(pricing(config));
     findings.push(egress(config).await);
-    findings
-        .push(listen("HTTP port", config.http.listen, "Set GRABD_HTTP__LISTEN to an address of this machine").await);
-    findings
-        .push(listen("gRPC port", config.grpc.listen, "Set GRABD_GRPC__LISTEN to an address of this machine").await);
+    for (name, address, remedy) in [
+        ("HTTP port", config.http.listen, "Set GRABD_HTTP__LISTEN to an address of this machine"),
+        ("gRPC port", config.grpc.listen, "Set GRABD_GRPC__LISTEN to an address of this machine"),
+        ("metrics", config.metrics.listen, "Set GRABD_METRICS__LISTEN to an address of this machine"),
+    ] {
+        findings.push(listen(name, address, remedy).await);
+    }
 
     for Finding { name, ok, detail, remedy } in &findings {
         let mark = if *ok { "ok  " } else { "FAIL" };

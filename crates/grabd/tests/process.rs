@@ -21,6 +21,7 @@ fn grabd(dir: &Path) -> Command {
         .env("GRABD_BROWSER__RUN_DIR", dir.join("run"))
         .env("GRABD_HTTP__LISTEN", "127.0.0.1:0")
         .env("GRABD_GRPC__LISTEN", "127.0.0.1:0")
+        .env("GRABD_METRICS__LISTEN", "127.0.0.1:0")
         .env("GRABD_EGRESS__ALLOW_CIDRS", "127.0.0.2/32")
         .stdin(Stdio::null());
     command

@@ -8,6 +8,7 @@ mod fairness;
 mod grpc;
 mod idempotency;
 mod limits;
+mod metrics;
 mod money;
 mod nothing_is_lost;
 mod pictures;

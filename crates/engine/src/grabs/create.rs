@@ -65,7 +65,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, request: &CreateRequest)
             return idempotency::answer(repeat);
         }
     }
-    spec.url.check_public(core.guard.policy())?;
+    core.guard.check_public(&spec.url)?;
     let task = {
         let core = core.clone();
         match caller.environment {
@@ -200,7 +200,7 @@ async fn time_out(
     match core.store.fail(failing).await.map_err(inside("grabs.time_out"))? {
         Some(Ended { grab }) => {
             core.dispatcher.cancel(id);
-            core.watchers.publish(grab.clone());
+            super::ended(core, grab.clone());
             Ok(grab)
         }
         None => super::get(core, caller, id).await,

@@ -1,7 +1,7 @@
 //! Ends one attempt as its renderer reports it. The lease decides: it is held once and ends once.
 
 use bytes::Bytes;
-use grabd_domain::grabs::{Facts, Failure, Grab, State};
+use grabd_domain::grabs::{Facts, Failure};
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_store::{By, Completion, Ended, Failing};
 
@@ -60,25 +60,6 @@ pub(crate) async fn finish(
     };
     core.dispatcher.forget(token);
     let Some(Ended { grab }) = ended else { return Ok(false) };
-    log(&grab);
-    core.watchers.publish(grab);
-    core.webhooks.ring();
+    super::ended(core, grab);
     Ok(true)
-}
-
-/// One line for each end of a grab.
-fn log(grab: &Grab) {
-    let host = grab.spec.url.host();
-    match &grab.state {
-        State::Done { size_bytes, execution_ms, facts, finished_at, .. } => tracing::info!(
-            grab.id = %grab.id, team.id = %grab.team, target.host = %host, size_bytes, execution_ms,
-            total_ms = finished_at.since(grab.created_at).as_millis(), blocked_requests = facts.blocked_requests,
-            "a grab is done"
-        ),
-        State::Failed { failure, .. } => tracing::info!(
-            grab.id = %grab.id, team.id = %grab.team, target.host = %host, code = failure.reason.code().as_str(),
-            message = failure.message, "a grab failed"
-        ),
-        State::Pending | State::Processing => {}
-    }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod create;
 mod delete;
+mod ended;
 pub(crate) mod finish;
 mod get;
 mod idempotency;
@@ -11,6 +12,7 @@ mod watch;
 
 pub(crate) use create::{Answer, CreateRequest, create};
 pub(crate) use delete::delete;
+pub(crate) use ended::ended;
 pub(crate) use get::get;
 pub(crate) use list::{ListRequest, list};
 pub(crate) use watch::watch;

@@ -63,7 +63,7 @@ pub(crate) async fn create(
     }
     // Kept before the wait, so that the same key is in flight during it.
     tokio::time::sleep((now + takes).since(core.clock.now())).await;
-    Ok(Answer::first(Grab {
+    let grab = Grab {
         id,
         team: caller.team,
         environment: caller.environment,
@@ -73,5 +73,7 @@ pub(crate) async fn create(
         deleted_at: None,
         attempts: 0,
         state,
-    }))
+    };
+    core.metrics.ended(&grab);
+    Ok(Answer::first(grab))
 }

@@ -8,6 +8,7 @@ use grabd_store::{Dead, Released};
 
 use crate::core::Core;
 use crate::failpoints::{self, Step};
+use crate::grabs;
 
 /// How often overdue leases, deadlines and states that another process wrote are looked for. Half of the second within
 /// which those who watch are to hear of every change.
@@ -65,9 +66,8 @@ pub(crate) async fn run(core: Core) {
 async fn look(core: &Core, slow: bool) -> Result<(), grabd_store::Error> {
     let now = core.clock.now();
     for ended in core.store.expire_jobs(now, BATCH).await? {
-        tracing::info!(grab.id = %ended.id, "a grab ran out of time");
         core.dispatcher.cancel(ended.id);
-        core.watchers.publish(ended);
+        grabs::ended(core, ended);
     }
     rescue(core, Dead::Overdue).await?;
     let watched = core.watchers.watched();
@@ -110,6 +110,7 @@ pub(crate) async fn release(core: &Core, grab: GrabId, token: LeaseToken, cause:
     match released {
         Ok(released) => {
             tracing::warn!(grab.id = %grab, cause, ?released, "a render was given back");
+            core.metrics.given_back();
             let held = !matches!(released, Released::Stale);
             after_release(core, grab, released);
             held
@@ -135,7 +136,7 @@ fn after_release(core: &Core, grab: GrabId, released: Released) {
         }
         Released::GivenUp(ended) => {
             tracing::error!(grab.id = %grab, "a grab was given up after its last attempt");
-            core.watchers.publish(ended);
+            grabs::ended(core, ended);
         }
         Released::Stale => {}
     }

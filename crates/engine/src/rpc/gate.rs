@@ -123,6 +123,7 @@ async fn admit(shared: &Shared, headers: &HeaderMap) -> Result<(Caller, Verdict)
         .ok_or_else(unauthorized)?;
     let verdict = shared.limits.check(caller.team, caller.environment);
     if !verdict.admitted {
+        shared.core.metrics.rate_limited();
         let Verdict { per_minute, reset_s, .. } = verdict;
         return Err((Fault::RateLimitExceeded { per_minute, retry_after_s: reset_s }, Some(verdict)));
     }

@@ -113,6 +113,7 @@ async fn make(core: &Core, attempt: Attempt) {
     let now = core.clock.now();
     let status = outcome.as_ref().ok().map(|answer| answer.status);
     let then = then(&outcome, number, now, chance::fraction());
+    core.metrics.webhook_attempted(matches!(then, Then::Delivered));
     match &outcome {
         Ok(answer) => {
             tracing::info!(delivery.id = %delivery, endpoint.id = %endpoint, attempt = number,

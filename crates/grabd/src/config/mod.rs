@@ -28,6 +28,7 @@ pub struct Config {
     pub data_dir: PathBuf,
     pub http: Http,
     pub grpc: Grpc,
+    pub metrics: Metrics,
     pub database: Database,
     pub egress: Egress,
     pub limits: Limits,
@@ -59,6 +60,14 @@ pub struct Http {
 pub struct Grpc {
     pub listen: SocketAddr,
     pub reflection: bool,
+}
+
+/// Section `metrics`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Metrics {
+    pub listen: SocketAddr,
 }
 
 /// Section `database`.

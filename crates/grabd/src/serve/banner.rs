@@ -23,6 +23,7 @@ pub(super) fn show(config: &Config, service: &Service, keys: &Option<Keys>) {
     println!("  REST      {base}/v1");
     println!("  gRPC      {}{}", service.grpc(), if config.grpc.reflection { " (with reflection)" } else { "" });
     println!("  health    {base}/healthz  {base}/readyz");
+    println!("  metrics   http://{}/metrics", service.metrics());
     println!("  database  {}", wiring::describe_database(config));
     println!("  images    {}", wiring::images_dir(config).display());
     let version = browser.version.as_deref().unwrap_or("is starting");

@@ -5,6 +5,7 @@ mod first_run;
 mod health;
 mod http;
 mod images;
+mod metrics;
 mod service;
 mod well_known;
 

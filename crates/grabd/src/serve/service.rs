@@ -13,7 +13,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{health, http, images, well_known};
+use super::{health, http, images, metrics, well_known};
 use crate::config::Config;
 use crate::{single, wiring};
 
@@ -25,6 +25,7 @@ const MAX_INTERNAL_STREAMS: u32 = 10_000;
 pub struct Service {
     http: SocketAddr,
     grpc: SocketAddr,
+    metrics: SocketAddr,
     public_url: String,
     core: Core,
     store: Store,
@@ -58,6 +59,8 @@ impl Service {
         // Ports first: a taken one should be told before a browser has been started for nothing.
         let http_listener = bind(config.http.listen, "GRABD_HTTP__LISTEN").await?;
         let grpc_listener = bind(config.grpc.listen, "GRABD_GRPC__LISTEN").await?;
+        let metrics_listener = bind(config.metrics.listen, "GRABD_METRICS__LISTEN").await?;
+        let metrics = metrics_listener.local_addr()?;
         let (http, grpc) = (http_listener.local_addr()?, grpc_listener.local_addr()?);
         let public_url = config.public_url(http);
 
@@ -91,6 +94,8 @@ impl Service {
 
         let faces = Faces { tasks: TaskTracker::new(), stop: CancellationToken::new() };
         faces.tasks.spawn(http::serve(http_listener, router.clone(), faces.stop.clone()));
+        let measured = metrics::router(core.clone(), browser.clone());
+        faces.tasks.spawn(http::serve(metrics_listener, measured, faces.stop.clone()));
         let server = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(http::KEEP_ALIVE_INTERVAL))
             .http2_keepalive_timeout(Some(http::KEEP_ALIVE_TIMEOUT))
@@ -105,7 +110,20 @@ impl Service {
                 tracing::error!(%error, "the gRPC listener ended");
             }
         });
-        Ok(Self { http, grpc, public_url, core, store, public, router, browser, faces, rendering, _hold: hold })
+        Ok(Self {
+            http,
+            grpc,
+            metrics,
+            public_url,
+            core,
+            store,
+            public,
+            router,
+            browser,
+            faces,
+            rendering,
+            _hold: hold,
+        })
     }
 
     /// Where REST is served.
@@ -116,6 +134,11 @@ impl Service {
     /// Where gRPC is served.
     pub const fn grpc(&self) -> SocketAddr {
         self.grpc
+    }
+
+    /// Where metrics are served.
+    pub const fn metrics(&self) -> SocketAddr {
+        self.metrics
     }
 
     /// The origin under which callers reach REST and images.

@@ -4,7 +4,7 @@ use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Grab, ImageKey};
 use grabd_domain::ids::{GrabId, TeamId};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
 use super::padded;
@@ -62,6 +62,14 @@ impl Store {
             .one(self.database.reader())
             .await?;
         request.as_deref().map(grab::read_spec).transpose()
+    }
+
+    /// How many grabs of this class wait for a slot.
+    ///
+    /// # Errors
+    /// Only of the database.
+    pub async fn count_waiting(&self, class: Class) -> Result<u64> {
+        Ok(job::Entity::find().filter(job::is_waiting(class)).count(self.database.reader()).await?)
     }
 
     /// Does any grab of this class wait for a slot? One look at an index.

@@ -37,6 +37,7 @@ impl Service {
                 .env("GRABD_DATA_DIR", dir.path().join("data"))
                 .env("GRABD_HTTP__LISTEN", "127.0.0.1:0")
                 .env("GRABD_GRPC__LISTEN", "127.0.0.1:0")
+                .env("GRABD_METRICS__LISTEN", "127.0.0.1:0")
                 .env("GRABD_EGRESS__ALLOW_CIDRS", "127.0.0.2/32")
                 .env("GRABD_LIMITS__REQUESTS_PER_MINUTE", "100000000")
                 .env("GRABD_LOG__FILTER", "warn")

@@ -77,6 +77,7 @@ impl Home {
             .env("GRABD_BROWSER__SLOTS", "4")
             .env("GRABD_HTTP__LISTEN", "127.0.0.1:0")
             .env("GRABD_GRPC__LISTEN", "127.0.0.1:0")
+            .env("GRABD_METRICS__LISTEN", "127.0.0.1:0")
             .env("GRABD_EGRESS__ALLOW_CIDRS", format!("{ALLOWED}/32"))
             .env("GRABD_LIMITS__REQUESTS_PER_MINUTE", "1000000")
             .env("GRABD_LIMITS__ASYNC_QUEUE", ASYNC_QUEUE.to_string())

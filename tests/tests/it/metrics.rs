@@ -1,0 +1,49 @@
+//! What monitoring reads.
+
+use anyhow::{Context, Result};
+use grabd_tests::harness::Harness;
+use serde_json::json;
+
+/// The value of the one sample with this name and these labels.
+fn sample(text: &str, name: &str) -> Result<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.with_context(|| format!("{name} in:\n{text}"))?.parse().context("a number")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_end_and_each_refusal_is_counted_once() -> Result<()> {
+    let harness = Harness::start(5, &[]).await?;
+    let mut calls = Vec::new();
+    for url in [
+        harness.site.url("/tiny"),
+        harness.site.url("/status/403"),
+        // Refused by its address alone, and by where it leads.
+        "http://10.0.0.1/".to_owned(),
+        harness.site.url("/redirect?to=http://127.0.0.1:8080/"),
+    ] {
+        calls.push(harness.create(json!({ "url": url })).await?.0);
+    }
+    assert_eq!(calls, [200, 422, 400, 400]);
+
+    let answer = harness.client.get(format!("http://{}/metrics", harness.service.metrics())).send().await?;
+    assert_eq!(answer.status(), 200);
+    let media_type = answer.headers().get("content-type").context("a type")?.to_str()?.to_owned();
+    assert_eq!(media_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    let text = answer.text().await?;
+    let ended = |result| format!("grabd_grabs_total{{environment=\"live\",mode=\"sync\",result=\"{result}\"}}");
+    for result in ["done", "render_blocked", "ssrf_detected"] {
+        assert_eq!(sample(&text, &ended(result))?, 1.0, "{result}");
+    }
+    assert_eq!(sample(&text, "grabd_grab_seconds_count{mode=\"sync\"}")?, 1.0);
+    assert_eq!(sample(&text, "grabd_egress_refused_total{reason=\"url\"}")?, 1.0);
+    assert!(sample(&text, "grabd_egress_refused_total{reason=\"address_own\"}")? >= 1.0);
+    assert_eq!(sample(&text, "grabd_grabs_waiting{mode=\"async\"}")?, 0.0);
+    assert_eq!(sample(&text, "grabd_renderers")?, 1.0);
+    assert_eq!(sample(&text, "grabd_browsers")?, 1.0);
+    assert!(text.ends_with("# EOF\n"), "{text}");
+
+    // They are nobody's on the public listener.
+    let public = harness.client.get(format!("{}/metrics", harness.service.public_url())).send().await?;
+    assert_eq!(public.status(), 404);
+    harness.finish().await
+}
