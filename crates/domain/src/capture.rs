@@ -73,7 +73,7 @@ impl Viewport {
     }
 }
 
-/// A CSS selector as the caller wrote it: not empty, not overlong. Whether it parses only the browser knows.
+/// A CSS selector as the caller wrote it: not empty, not overlong, without NUL. Whether it parses only the browser knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Selector(String);
@@ -168,7 +168,10 @@ impl CaptureSpec {
         let selectors = format!("a CSS selector of 1 to {} characters, or null", limits::SELECTOR_CHARS);
         typed("selector", selectors.clone()).map_err(Fault::BadRequest)?;
         let selector = match request.selector.as_deref() {
-            Some(text) if text.trim().is_empty() || text.chars().count() > limits::SELECTOR_CHARS => {
+            // CSS has no NUL, and PostgreSQL cannot keep one.
+            Some(text)
+                if text.trim().is_empty() || text.contains('\0') || text.chars().count() > limits::SELECTOR_CHARS =>
+            {
                 return Err(Fault::BadRequest(Field::new("selector", &format!("\"{text}\""), selectors)));
             }
             text => text.map(|text| Selector(text.to_owned())),
@@ -315,9 +318,14 @@ mod tests {
 
     #[test]
     fn selectors_and_formats() {
-        for (selector, good) in
-            [("#a", true), ("", false), ("  ", false), (&"a".repeat(1024), true), (&"a".repeat(1025), false)]
-        {
+        for (selector, good) in [
+            ("#a", true),
+            ("", false),
+            ("  ", false),
+            ("a\0", false),
+            (&"a".repeat(1024), true),
+            (&"a".repeat(1025), false),
+        ] {
             let request = CaptureRequest { selector: Some(selector.into()), ..request() };
             assert_eq!(parse(&request).is_ok(), good);
         }

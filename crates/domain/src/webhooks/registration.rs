@@ -92,15 +92,20 @@ fn parts(request: &Request, rules: Rules<'_>) -> Result<Change, Fault> {
     let events = request.events.as_deref().map(Events::parse).transpose();
     let events = events.map_err(|word| Fault::BadRequest(Field::new("events", &format!("\"{word}\""), allowed)))?;
 
-    let allowed = format!("a text of at most {DESCRIPTION_CHARS} characters");
+    let allowed = format!("a text of at most {DESCRIPTION_CHARS} characters, without NUL");
     unparsed(request, "description", &allowed)?;
     let description = request.description.clone();
-    match description.as_ref().map(|text| text.chars().count()) {
-        Some(length) if length > DESCRIPTION_CHARS => {
-            Err(Fault::BadRequest(Field::new("description", &format!("{length} characters"), allowed)))
+    if let Some(text) = &description {
+        let length = text.chars().count();
+        let seen = match text.contains('\0') {
+            true => Some("a NUL".to_owned()),
+            false => (length > DESCRIPTION_CHARS).then(|| format!("{length} characters")),
+        };
+        if let Some(seen) = seen {
+            return Err(Fault::BadRequest(Field::new("description", &seen, allowed)));
         }
-        Some(_) | None => Ok(Change { url, events, description, enabled: None }),
     }
+    Ok(Change { url, events, description, enabled: None })
 }
 
 fn check(text: &str, rules: Rules<'_>) -> Result<TargetUrl, Fault> {
@@ -168,6 +173,8 @@ mod tests {
         request.url = None;
         assert_eq!(judged(&request, false), bad("events"));
         request.events = None;
+        assert_eq!(judged(&request, false), bad("description"));
+        request.description = Some("a\0".to_owned());
         assert_eq!(judged(&request, false), bad("description"));
         request.description = Some("é".repeat(200));
         assert_eq!(judged(&request, false), bad("status"));
