@@ -26,6 +26,11 @@ pub use renderer::Rendering;
 /// The largest picture that travels between renderer and core, with room to spare.
 const MAX_PICTURE_BYTES: usize = 128 << 20;
 
+/// The largest message of a caller that the gate has admitted, with room to spare: REST takes bodies of 64 KB.
+const MAX_REQUEST_BYTES: usize = 128 << 10;
+/// The largest message of anybody, to services that only look something up. Many calls at a time may each hold one half.
+const MAX_OPEN_REQUEST_BYTES: usize = 4 << 10;
+
 /// The public services behind the gate: what faces in this process call, and what the gRPC listener serves.
 #[derive(Clone)]
 pub struct Public {
@@ -48,13 +53,24 @@ impl Public {
         health.set_serving::<UsageServiceServer<usage::Usage>>().await;
         health.set_serving::<PricingServiceServer<pricing::Pricing>>().await;
         health.set_serving::<WebhookServiceServer<webhooks::Webhooks>>().await;
-        let mut routes = Routes::new(GrabServiceServer::new(grabs::Grabs(core.clone())))
-            .add_service(UsageServiceServer::new(usage::Usage(core.clone())))
-            .add_service(PricingServiceServer::new(pricing::Pricing(core.clone())))
-            .add_service(WebhookServiceServer::new(webhooks::Webhooks(core.clone())))
-            .add_service(health_service);
+        let mut routes = Routes::new(
+            GrabServiceServer::new(grabs::Grabs(core.clone())).max_decoding_message_size(MAX_REQUEST_BYTES),
+        )
+        .add_service(
+            UsageServiceServer::new(usage::Usage(core.clone())).max_decoding_message_size(MAX_OPEN_REQUEST_BYTES),
+        )
+        .add_service(
+            PricingServiceServer::new(pricing::Pricing(core.clone())).max_decoding_message_size(MAX_OPEN_REQUEST_BYTES),
+        )
+        .add_service(
+            WebhookServiceServer::new(webhooks::Webhooks(core.clone())).max_decoding_message_size(MAX_REQUEST_BYTES),
+        )
+        .add_service(health_service.max_decoding_message_size(MAX_OPEN_REQUEST_BYTES));
         if reflection {
-            routes = routes.add_service(described().build_v1()?).add_service(described().build_v1alpha()?);
+            let (v1, v1alpha) = (described().build_v1()?, described().build_v1alpha()?);
+            routes = routes
+                .add_service(v1.max_decoding_message_size(MAX_OPEN_REQUEST_BYTES))
+                .add_service(v1alpha.max_decoding_message_size(MAX_OPEN_REQUEST_BYTES));
         }
         Ok(Self { routes: routes.prepare(), gate: GateLayer::new(core.clone()), health })
     }
