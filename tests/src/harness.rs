@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use grabd::config::Config;
-use grabd::serve::Service;
+use grabd::serve::{Patience, Service};
 use grabd_edge::transport;
 use grabd_engine::accounts::{self, NewTeamKeys};
 use grabd_engine::clock::Clock;
@@ -38,6 +38,15 @@ pub struct Harness {
 impl Harness {
     /// Starts everything, with `credits` for the team and these settings on top of the defaults.
     pub async fn start(credits: u32, overlay: &[(&'static str, &str)]) -> anyhow::Result<Self> {
+        Self::start_with(credits, overlay, Patience::default()).await
+    }
+
+    /// The same with listeners of another patience.
+    pub async fn start_with(
+        credits: u32,
+        overlay: &[(&'static str, &str)],
+        patience: Patience,
+    ) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
         let site = Site::start(ALLOWED).await?;
         let mut settings: BTreeMap<&'static str, String> = BTreeMap::from([
@@ -52,7 +61,7 @@ impl Harness {
         ]);
         settings.extend(overlay.iter().map(|(key, value)| (*key, (*value).to_owned())));
         let config = Config::with(&settings)?;
-        let service = Service::start(&config).await?;
+        let service = Service::start_with(&config, patience).await?;
         let team = accounts::create_team(service.store(), "the test's", credits, Clock::system().now()).await?;
         let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build()?;
         Ok(Self { service, site, team, client, settings, dir })

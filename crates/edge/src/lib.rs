@@ -9,4 +9,4 @@
 mod rest;
 pub mod transport;
 
-pub use rest::{Options, manners, only, open_to_browsers, refuse, router};
+pub use rest::{Options, manners, only, open_to_browsers, refuse, router, subscriber};

@@ -6,6 +6,7 @@ mod delete;
 mod description;
 mod fairness;
 mod grpc;
+mod hostile_clients;
 mod idempotency;
 mod limits;
 mod metrics;

@@ -12,7 +12,7 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 pub(super) fn of_client(request: &Request, trusted: &[IpNet]) -> IpAddr {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip().to_canonical());
-    bucket(forwarded(peer, request.headers(), trusted))
+    subscriber(forwarded(peer, request.headers(), trusted))
 }
 
 /// The right-most address that no trusted proxy vouches away; what stands left of it is the client's own invention.
@@ -37,8 +37,8 @@ fn parse(text: &str) -> Option<IpAddr> {
     bare.ok().map(|address| address.to_canonical())
 }
 
-/// One subscriber holds a whole /64 of IPv6 addresses, so that is what is counted.
-fn bucket(address: IpAddr) -> IpAddr {
+/// What is counted for an address: one subscriber holds a whole /64 of IPv6 addresses.
+pub fn subscriber(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -86,7 +86,7 @@ mod tests {
             ("2001:db8:1:3::", "2001:db8:1:3::"),
             ("192.0.2.1", "192.0.2.1"),
         ] {
-            assert_eq!(bucket(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap());
+            assert_eq!(subscriber(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap());
         }
     }
 }

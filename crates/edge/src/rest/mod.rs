@@ -45,6 +45,7 @@ use http::{HeaderValue, Method, StatusCode};
 use ipnet::IpNet;
 
 use crate::transport::Transport;
+pub use address::subscriber;
 pub use cors::open_to_browsers;
 use docs::Reference;
 use error::Failure;

@@ -50,6 +50,8 @@ pub struct Http {
     pub public_url: String,
     #[serde(deserialize_with = "lists::list")]
     pub trusted_proxies: Vec<IpNet>,
+    pub connections_per_address: usize,
+    pub requests_per_address: usize,
     pub security_contact: String,
 }
 
@@ -59,6 +61,8 @@ pub struct Http {
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Grpc {
     pub listen: SocketAddr,
+    pub connections_per_address: usize,
+    pub calls_per_address: usize,
     pub reflection: bool,
 }
 
@@ -100,6 +104,7 @@ pub struct Egress {
 pub struct Limits {
     pub requests_per_minute: u32,
     pub async_queue: u32,
+    pub connections: u32,
 }
 
 /// Section `browser`.
@@ -249,6 +254,11 @@ impl Config {
         };
         at_least_one("limits.requests_per_minute", self.limits.requests_per_minute.into());
         at_least_one("limits.async_queue", self.limits.async_queue.into());
+        at_least_one("limits.connections", self.limits.connections.into());
+        at_least_one("http.connections_per_address", self.http.connections_per_address as u64);
+        at_least_one("http.requests_per_address", self.http.requests_per_address as u64);
+        at_least_one("grpc.connections_per_address", self.grpc.connections_per_address as u64);
+        at_least_one("grpc.calls_per_address", self.grpc.calls_per_address as u64);
         at_least_one("egress.lookup_timeout_ms", self.egress.lookup_timeout_ms);
         at_least_one("egress.connect_timeout_ms", self.egress.connect_timeout_ms);
         at_least_one("browser.settle_ms", self.browser.settle_ms);

@@ -29,6 +29,8 @@ fn what_is_wrong_is_named_with_its_key() {
         ("egress.allow_cidrs", "127.0.0.2", "127.0.0.2"),
         ("http.listen", "nowhere", "http.listen"),
         ("http.public_url", "https://a.example/path", "http.public_url"),
+        ("http.connections_per_address", "0", "http.connections_per_address"),
+        ("grpc.calls_per_address", "-1", "calls_per_address"),
         ("http.security_contact", "security@a.example", "http.security_contact"),
         ("database.url", "mysql://x", "database.url"),
         ("browser.slots", "65", "browser.slots"),

@@ -1,89 +1,75 @@
-//! The HTTP listener: bounded in connections, header size and patience, and drained without cutting anybody off.
-
-use std::sync::Arc;
-use std::time::Duration;
+//! The listener of REST, images and health: HTTP/1 and HTTP/2 without TLS, for anybody.
 
 use axum::Router;
-use axum::extract::ConnectInfo;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use axum::http::HeaderValue;
+use axum::http::header::RETRY_AFTER;
+use axum::response::Response;
+use grabd_edge::refuse;
+use grabd_proto::v1::ErrorCode;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
-use tower::ServiceExt;
 
-/// Connections open at a time; further ones wait in the accept queue.
-const MAX_CONNECTIONS: usize = 4096;
-/// How long a request's header may take to arrive.
-const HEADER_PATIENCE: Duration = Duration::from_secs(10);
-/// The largest header, in bytes.
-pub(super) const MAX_HEADER_BYTES: u32 = 16 << 10;
-/// Requests of one customer on one HTTP/2 connection at a time.
+use super::listener::{Face, Patience};
+use super::protocol;
+
+/// Requests on one HTTP/2 connection at a time.
 const MAX_STREAMS: u32 = 100;
-/// An HTTP/2 peer that says nothing is asked this often whether it is still there.
-pub(super) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
-/// And is given this long to answer.
-pub(super) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// When accepting fails (too many files open), this long is waited before the next try.
-const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
-/// What open requests get at a drain: the longest synchronous create and its answer.
-const DRAIN: Duration = Duration::from_secs(30);
+/// Bytes that may be under way on one request of HTTP/2, and on all of a connection. A body has no more than the first.
+const STREAM_WINDOW: u32 = 64 << 10;
+const CONNECTION_WINDOW: u32 = 256 << 10;
 
-/// Accepts until `stop`, then waits for open requests.
-pub(super) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
+const TOO_MANY_CONNECTIONS: &str = "Too many connections from this address. Close some, or use the ones there are.";
+const TOO_MANY_REQUESTS: &str = "Too many requests of this address are under way. Wait for their answers.";
+
+/// The face over these routes.
+pub(super) fn face(router: Router, patience: Patience) -> Face {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_PATIENCE)
-        .max_buf_size(MAX_HEADER_BYTES as usize);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(KEEP_ALIVE_INTERVAL)
-        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+        // The listener knows more: that a connection is idle is something else than a slow header.
+        .header_read_timeout(patience.idle.max(patience.header))
+        .max_buf_size(protocol::MAX_HEADER_BYTES as usize);
+    protocol::bound(&mut builder)
         .max_concurrent_streams(MAX_STREAMS)
-        .max_header_list_size(MAX_HEADER_BYTES);
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let graceful = GracefulShutdown::new();
-    let tasks = TaskTracker::new();
-    loop {
-        let accepted = tokio::select! {
-            () = stop.cancelled() => break,
-            accepted = async {
-                let place = Arc::clone(&places).acquire_owned().await;
-                (place, listener.accept().await)
-            } => accepted,
-        };
-        let (Ok(place), accepted) = accepted else { break };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_BACK_OFF).await;
-                continue;
-            }
-        };
-        // Answers are small and complete: waiting for more to send only delays them.
-        let _ = stream.set_nodelay(true);
-        let service = router.clone().map_request(move |mut request: http::Request<hyper::body::Incoming>| {
-            request.extensions_mut().insert(ConnectInfo(peer));
-            request
-        });
-        let service = TowerToHyperService::new(service);
-        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
-        let connection = graceful.watch(connection);
-        tasks.spawn(async move {
-            // A peer that breaks off or talks nonsense is no event of ours.
-            let _ = connection.await;
-            drop(place);
-        });
-    }
-    drop(listener);
-    if tokio::time::timeout(DRAIN, graceful.shutdown()).await.is_err() {
-        tracing::warn!("some connections were still open at the end of the drain");
-    }
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    Face { protocol: builder, router, turned_away: turned_away(), instead: malformed, too_many }
+}
+
+/// The answer to a connection of which nothing has been read.
+fn turned_away() -> Vec<u8> {
+    written("429 Too Many Requests", "retry-after: 1\r\n", "rate_limit_exceeded", TOO_MANY_CONNECTIONS)
+}
+
+/// What is no HTTP is refused by the protocol before any route, with a bare status; here it gets its envelope. Every
+/// answer of a route has a request id, so that nothing else is mistaken for such a refusal.
+fn malformed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let head = str::from_utf8(bytes).ok()?.strip_suffix("\r\n\r\n")?;
+    let status = head.strip_prefix("HTTP/1.1 ").or_else(|| head.strip_prefix("HTTP/1.0 "))?;
+    let is_bare = head.contains("\r\ncontent-length: 0") && !head.contains("\r\nx-request-id: ");
+    let message = match status.get(..3)? {
+        "400" => "The request is not HTTP as grabd reads it.",
+        "414" => "The address of the request is too long.",
+        "431" => "The header of the request has more than 16384 bytes or more than 100 fields.",
+        _ => return None,
+    };
+    is_bare.then(|| written("400 Bad Request", "", "bad_request", message))
+}
+
+/// A whole last answer.
+fn written(status: &str, header: &str, code: &str, message: &str) -> Vec<u8> {
+    let body = format!(r#"{{"error":{{"code":"{code}","message":"{message}"}}}}"#);
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncache-control: no-store\r\n{header}\
+         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+fn too_many() -> Response {
+    let mut response = refuse(ErrorCode::RateLimitExceeded, TOO_MANY_REQUESTS);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }

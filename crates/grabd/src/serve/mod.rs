@@ -2,10 +2,14 @@
 
 mod banner;
 mod first_run;
+mod grpc;
 mod health;
 mod http;
 mod images;
+mod listener;
 mod metrics;
+mod open_files;
+mod protocol;
 mod service;
 mod well_known;
 
@@ -16,6 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::Config;
 pub use first_run::Keys;
+pub use listener::Patience;
 pub use service::Service;
 
 /// From the first signal to the end, whatever hangs.

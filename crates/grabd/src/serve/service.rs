@@ -9,17 +9,16 @@ use grabd_engine::rpc::{self, Public};
 use grabd_engine::{Core, renderer};
 use grabd_store::Store;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{health, http, images, metrics, well_known};
+use super::listener::{self, Bounds, Patience};
+use super::{grpc, health, http, images, metrics, open_files, well_known};
 use crate::config::Config;
 use crate::{single, wiring};
 
-/// Calls on one connection of an internal client at a time. Such a client is a whole face: every customer who follows a
-/// grab through it holds one stream, and one call beyond the limit would wait silently until a customer leaves.
-const MAX_INTERNAL_STREAMS: u32 = 10_000;
+/// Readers of metrics at a time. Each reading asks the database.
+const MAX_READERS: usize = 16;
 
 /// Everything that runs. Ended by [`Service::drain`]; dropping it leaves the browser to the operating system.
 pub struct Service {
@@ -55,6 +54,14 @@ impl Service {
     /// # Errors
     /// The first thing that cannot start, with what to do about it.
     pub async fn start(config: &Config) -> anyhow::Result<Self> {
+        Self::start_with(config, Patience::default()).await
+    }
+
+    /// The same with another patience.
+    ///
+    /// # Errors
+    /// As [`Service::start`].
+    pub async fn start_with(config: &Config, patience: Patience) -> anyhow::Result<Self> {
         let hold = single::take(&config.data_dir)?;
         // Ports first: a taken one should be told before a browser has been started for nothing.
         let http_listener = bind(config.http.listen, "GRABD_HTTP__LISTEN").await?;
@@ -93,23 +100,21 @@ impl Service {
         ));
 
         let faces = Faces { tasks: TaskTracker::new(), stop: CancellationToken::new() };
-        faces.tasks.spawn(http::serve(http_listener, router.clone(), faces.stop.clone()));
+        let connections = open_files::connections(config.limits.connections);
+        let bounds = |connections_per_address, requests_per_address| {
+            let proxies = config.http.trusted_proxies.clone();
+            Bounds { connections, connections_per_address, requests_per_address, proxies }
+        };
+        let serve = |listener, face, bounds| {
+            faces.tasks.spawn(listener::serve(listener, face, bounds, patience, faces.stop.clone()));
+        };
+        let of_http = bounds(config.http.connections_per_address, config.http.requests_per_address);
+        serve(http_listener, http::face(router.clone(), patience), of_http);
+        let of_grpc = bounds(config.grpc.connections_per_address, config.grpc.calls_per_address);
+        serve(grpc_listener, grpc::face(&public), of_grpc);
+        let of_metrics = Bounds { connections: MAX_READERS, ..bounds(MAX_READERS, MAX_READERS) };
         let measured = metrics::router(core.clone(), browser.clone());
-        faces.tasks.spawn(http::serve(metrics_listener, measured, faces.stop.clone()));
-        let server = tonic::transport::Server::builder()
-            .http2_keepalive_interval(Some(http::KEEP_ALIVE_INTERVAL))
-            .http2_keepalive_timeout(Some(http::KEEP_ALIVE_TIMEOUT))
-            .max_concurrent_streams(MAX_INTERNAL_STREAMS)
-            .http2_max_header_list_size(http::MAX_HEADER_BYTES)
-            .layer(public.gate.clone())
-            .add_routes(public.routes.clone());
-        let stop = faces.stop.clone();
-        faces.tasks.spawn(async move {
-            let incoming = TcpListenerStream::new(grpc_listener);
-            if let Err(error) = server.serve_with_incoming_shutdown(incoming, stop.cancelled_owned()).await {
-                tracing::error!(%error, "the gRPC listener ended");
-            }
-        });
+        serve(metrics_listener, http::face(measured, patience), of_metrics);
         Ok(Self {
             http,
             grpc,
