@@ -1,8 +1,8 @@
 //! Steps of a grab's path at which a test may have the process die, hang, fail, or lose its lease.
 //!
 //! A kill at random hardly ever falls between two steps, so the steps have names. They exist in builds with debug
-//! assertions, which are those that tests run anyhow: nothing is compiled twice for them. To add one: a variant of [`Step`], its name among those of `armed`
-//! and a call of [`reach`].
+//! assertions, which are those that tests run anyhow: nothing is compiled twice for them. To add one: a variant of
+//! [`Step`], its name among those of `armed` and a call of [`reach`].
 //!
 //! *Invariant:* what ships cannot be told to fail: without debug assertions there is nothing to arm, and [`reach`] is
 //! empty.
@@ -22,7 +22,7 @@ pub(crate) enum Step {
     Rendered,
     /// The picture is on the disk, the grab still open.
     Stored,
-    /// The grab is done, and nobody knows yet.
+    /// The grab has ended, well or badly, and nobody knows yet.
     Completed,
     /// A render is about to be given back.
     Releasing,
@@ -43,7 +43,7 @@ pub struct Failpoints {
 /// As the store has them when its answer is lost, where an armed failpoint wants it so.
 #[cfg(debug_assertions)]
 pub(crate) async fn reach(core: &Core, step: Step, lease: Option<(GrabId, LeaseToken)>) -> grabd_store::Result<()> {
-    match core.failpoints.armed.iter().find(|armed| armed.fires(step)) {
+    match core.failpoints.fires(step, lease.map(|(grab, _)| grab)) {
         Some(armed) => armed.act(core, lease).await,
         None => Ok(()),
     }
@@ -57,6 +57,7 @@ pub(crate) async fn reach(_: &Core, _: Step, _: Option<(GrabId, LeaseToken)>) ->
 
 #[cfg(debug_assertions)]
 mod armed {
+    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Duration;
 
@@ -78,6 +79,10 @@ mod armed {
         action: Action,
         /// How often the step is passed until it fires, that time included. It fires once.
         left: AtomicU32,
+        /// The one that must have fired before, by its place. Then only passes of the same grab count.
+        after: Option<usize>,
+        /// Whose pass it fired at.
+        fired_for: OnceLock<Option<GrabId>>,
     }
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,19 +103,38 @@ mod armed {
     pub struct Unknown(String);
 
     impl Failpoints {
-        /// Arms `step=action@turn`, several with commas between. The turn is 1 when it is left out.
+        /// Arms `step=action@turn`, several with commas between. The turn is 1 when it is left out. `first>second` is a
+        /// fault on top of a fault: the second waits for the first, and for the grab that the first has met.
         ///
         /// # Errors
         /// The first that cannot be read.
         pub fn parse(text: &str) -> Result<Self, Unknown> {
-            let armed = text.split(',').filter(|part| !part.is_empty());
-            let armed = armed.map(|part| Armed::parse(part).ok_or_else(|| Unknown(part.to_owned())));
-            Ok(Self { armed: armed.collect::<Result<_, _>>()? })
+            let mut armed = Vec::new();
+            for chain in text.split(',').filter(|chain| !chain.is_empty()) {
+                let mut after = None;
+                for part in chain.split('>') {
+                    armed.push(Armed::parse(part, after).ok_or_else(|| Unknown(part.to_owned()))?);
+                    after = Some(armed.len() - 1);
+                }
+            }
+            Ok(Self { armed })
+        }
+
+        /// The one that fires at this pass.
+        pub(super) fn fires(&self, step: Step, grab: Option<GrabId>) -> Option<&Armed> {
+            let is_its_turn = |armed: &&Armed| match armed.after.and_then(|first| self.armed.get(first)) {
+                Some(first) => grab.is_some() && first.fired_for.get() == Some(&grab) && armed.passes(step),
+                None => armed.passes(step),
+            };
+            let armed = self.armed.iter().find(is_its_turn)?;
+            // It fires once, so nobody was here before.
+            armed.fired_for.set(grab).ok()?;
+            Some(armed)
         }
     }
 
     impl Armed {
-        fn parse(text: &str) -> Option<Self> {
+        fn parse(text: &str, after: Option<usize>) -> Option<Self> {
             let (name, then) = text.split_once('=')?;
             let (action, turn) = then.split_once('@').unwrap_or((then, "1"));
             let (_, step) = STEPS.into_iter().find(|(known, _)| *known == name)?;
@@ -120,10 +144,12 @@ mod armed {
                 "lose" => Action::Lose,
                 ms => Action::Sleep(Duration::from_millis(ms.parse().ok()?)),
             };
-            Some(Self { step, action, left: AtomicU32::new(turn.parse().ok().filter(|turn| *turn > 0)?) })
+            let left = AtomicU32::new(turn.parse().ok().filter(|turn| *turn > 0)?);
+            Some(Self { step, action, left, after, fired_for: OnceLock::new() })
         }
 
-        pub(super) fn fires(&self, step: Step) -> bool {
+        /// Counts a pass; was it the one?
+        fn passes(&self, step: Step) -> bool {
             let pass = |left: u32| left.checked_sub(1);
             self.step == step && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, pass) == Ok(1)
         }
@@ -151,15 +177,25 @@ mod armed {
 
         #[test]
         fn a_failpoint_fires_at_its_turn_and_never_again() {
-            let armed = Failpoints::parse("stored=abort@3,rendered=250").unwrap().armed;
-            let fired =
-                [Step::Stored, Step::Created, Step::Stored, Step::Stored, Step::Stored].map(|s| armed[0].fires(s));
+            let failpoints = Failpoints::parse("stored=abort@3,rendered=250").unwrap();
+            let passes = [Step::Stored, Step::Created, Step::Stored, Step::Stored, Step::Stored];
+            let fired = passes.map(|step| failpoints.fires(step, None).is_some());
             assert_eq!(fired, [false, false, false, true, false]);
-            assert_eq!(armed[1].action, Action::Sleep(Duration::from_millis(250)));
-            for text in ["stored", "stored=", "sorted=abort", "stored=abort@0", "stored=abort@x"] {
+            assert_eq!(failpoints.armed[1].action, Action::Sleep(Duration::from_millis(250)));
+            for text in ["stored", "stored=", "sorted=abort", "stored=abort@0", "stored=abort@x", "stored=lose>"] {
                 assert!(Failpoints::parse(text).is_err(), "{text}");
             }
             assert!(Failpoints::parse("").unwrap().armed.is_empty());
+        }
+
+        #[test]
+        fn a_second_fault_meets_the_grab_of_the_first() {
+            let failpoints = Failpoints::parse("stored=lose@2>stored=error").unwrap();
+            let now = grabd_domain::Timestamp::from_ms(0);
+            let (one, other) = (crate::chance::grab_id(now), crate::chance::grab_id(now));
+            let passes = [Some(one), Some(other), Some(one), None, Some(other), Some(other)];
+            let actions = passes.map(|grab| failpoints.fires(Step::Stored, grab).map(|armed| armed.action));
+            assert_eq!(actions, [None, Some(Action::Lose), None, None, Some(Action::Error), None]);
         }
     }
 }

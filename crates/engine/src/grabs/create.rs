@@ -124,7 +124,7 @@ async fn live(core: &Core, caller: Caller, work: Work, began: Instant) -> Result
         idempotency: record,
     };
     let created = core.store.create(new).await.map_err(inside("grabs.create"))?;
-    failpoints::reach(core, Step::Created, None).await.map_err(inside("grabs.create"))?;
+    failpoints::reach(core, Step::Created, Some((id, token))).await.map_err(inside("grabs.create"))?;
     match (created, slot) {
         (Created::Leased { upload_key }, Some(slot)) => {
             let budget = pump::budget(now, deadline_at);

@@ -48,9 +48,7 @@ pub(crate) async fn finish(
             let now = core.clock.now();
             let upload_key = key;
             let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, facts, now };
-            let ended = core.store.complete(completion).await?;
-            failpoints::reach(core, Step::Completed, lease).await?;
-            ended
+            core.store.complete(completion).await?
         }
         Result::Failure { failure, facts } => {
             let now = core.clock.now();
@@ -58,6 +56,7 @@ pub(crate) async fn finish(
         }
         Result::Released { cause } => return Ok(sweep::release(core, grab, token, &cause).await),
     };
+    failpoints::reach(core, Step::Completed, lease).await?;
     core.dispatcher.forget(token);
     let Some(Ended { grab }) = ended else { return Ok(false) };
     super::ended(core, grab);

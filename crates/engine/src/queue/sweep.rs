@@ -103,7 +103,7 @@ async fn rescue(core: &Core, dead: Dead) -> Result<(), grabd_store::Error> {
 /// Gives an assignment back that nobody carries out.
 pub(crate) async fn release(core: &Core, grab: GrabId, token: LeaseToken, cause: &str) -> bool {
     core.dispatcher.forget(token);
-    let released = match failpoints::reach(core, Step::Releasing, None).await {
+    let released = match failpoints::reach(core, Step::Releasing, Some((grab, token))).await {
         Ok(()) => core.store.release(grab, token, core.clock.now()).await,
         Err(error) => Err(error),
     };
