@@ -4,16 +4,20 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
 use std::time::Duration;
 
+use anyhow::{Context, Result};
+
 /// A stream of numbers that its seed decides (SplitMix64).
 pub(crate) struct Chance(u64);
 
 impl Chance {
     /// From `GRABD_TEST_SEED`, or anew for each run; the seed is printed, to repeat a run that failed.
-    pub(crate) fn of_run() -> Self {
-        let given = std::env::var_os("GRABD_TEST_SEED").and_then(|seed| seed.to_str()?.parse().ok());
-        let seed = given.unwrap_or_else(|| RandomState::new().build_hasher().finish());
+    pub(crate) fn of_run() -> Result<Self> {
+        let seed = match std::env::var_os("GRABD_TEST_SEED") {
+            Some(seed) => seed.to_string_lossy().parse().context("GRABD_TEST_SEED")?,
+            None => RandomState::new().build_hasher().finish(),
+        };
         println!("to repeat: GRABD_TEST_SEED={seed}");
-        Self(seed)
+        Ok(Self(seed))
     }
 
     /// Another stream, decided by this one.

@@ -16,6 +16,10 @@ use super::world::{Team, World};
 /// What a refused customer waits before asking for something else. It paces the load and decides nothing.
 const PACE: Duration = Duration::from_millis(100);
 
+/// What is said of a page that came too late, or of a browser that took too long over it.
+const TOO_LATE: [&str; 4] =
+    ["timed out", "could not be rendered within", "did not answer in time", "The page did not respond"];
+
 /// A page and what is known of it.
 #[derive(Debug)]
 pub(crate) enum Page {
@@ -28,8 +32,8 @@ pub(crate) enum Page {
 }
 
 impl Page {
-    fn of(chance: &mut Chance) -> Self {
-        if chance.one_in(10) {
+    fn of(chance: &mut Chance, may_refuse: bool) -> Self {
+        if chance.one_in(10) && may_refuse {
             return Self::Refuses;
         }
         let [red, green, blue, ..] = chance.next().to_le_bytes();
@@ -50,12 +54,19 @@ impl World {
     pub(crate) async fn customer(&self, mut chance: Chance, stop: &CancellationToken) -> Result<()> {
         while !stop.is_cancelled() {
             let team = chance.pick(&self.teams);
-            let page = Page::of(&mut chance);
+            let page = Page::of(&mut chance, self.pages_refuse.load(Ordering::SeqCst));
             let key = format!("key-{}", self.keys.fetch_add(1, Ordering::SeqCst));
+            let (early, late) = (chance.one_in(10), chance.one_in(10));
             let grabbed = match chance.one_in(2) {
                 true => self.synchronous(team, &page, &key).await,
-                false => self.queued(team, &page, &key).await,
+                false => self.queued(team, &page, &key, early).await,
             };
+            if late {
+                let id = self.acknowledged().get(&key).cloned();
+                if let Some(id) = id {
+                    self.delete(team, &id).await.with_context(|| key.clone())?;
+                }
+            }
             let is_refused = !grabbed.with_context(|| format!("{key}: {page:?}"))?;
             if is_refused {
                 sleep(PACE).await;
@@ -90,13 +101,17 @@ impl World {
         }
     }
 
-    async fn queued(&self, team: &Team, page: &Page, key: &str) -> Result<bool> {
+    /// A grab whose caller asks again, and who may have no use for its picture any more by then.
+    async fn queued(&self, team: &Team, page: &Page, key: &str, deletes: bool) -> Result<bool> {
         loop {
             let (status, _, body) = self.create(team, page, key, "?async=true").await?;
             match (status, body["error"]["code"].as_str().unwrap_or_default()) {
                 (202, _) => {
                     let id = body["id"].as_str().context("an id")?;
                     self.acknowledge(key, Some(id))?;
+                    if deletes {
+                        self.delete(team, id).await?;
+                    }
                     self.follow(team, id, page).await?;
                     return Ok(true);
                 }
@@ -114,6 +129,16 @@ impl World {
         let id = body["id"].as_str().context("an id")?;
         self.acknowledge(key, Some(id))?;
         Ok(id.to_owned())
+    }
+
+    /// Has the picture of a grab deleted, that of one which has not ended too.
+    async fn delete(&self, team: &Team, id: &str) -> Result<()> {
+        self.deleted().insert(id.to_owned());
+        let deleted =
+            self.answer(|client, base| client.delete(format!("{base}/grabs/{id}")).bearer_auth(&team.key)).await?;
+        let status = deleted.status().as_u16();
+        ensure!(status == 204, "a deletion is answered {status}");
+        Ok(())
     }
 
     async fn create(&self, team: &Team, page: &Page, key: &str, query: &str) -> Result<(u16, Option<String>, Value)> {
@@ -147,6 +172,11 @@ impl World {
     async fn ends_well(&self, team: &Team, grab: &Value, page: &Page) -> Result<()> {
         team.seen_done.fetch_add(1, Ordering::SeqCst);
         self.ended.send_modify(|ended| *ended += 1);
+        if grab["id"].as_str().is_some_and(|id| self.deleted().contains(id)) {
+            ensure!(grab["image_url"].is_null(), "a deleted picture is shown: {grab}");
+            ensure!(!matches!(page, Page::Refuses), "a page that refuses was charged: {grab}");
+            return Ok(());
+        }
         let path = grab["image_url"].as_str().and_then(image_path).context("a done grab has an image_url")?;
         let colour = match page {
             Page::Colour(colour, _) => *colour,
@@ -178,9 +208,10 @@ impl World {
     fn ends_badly(&self, page: &Page, message: Option<&str>) -> Result<()> {
         self.ended.send_modify(|ended| *ended += 1);
         let message = message.context("why it failed")?;
-        // Ours, after three lost attempts, or too late; never charged, and never the page's fault.
-        let is_excused =
-            is_given_up(message) || message.contains("timed out") || message.contains("could not be rendered within");
+        // Ours, after three lost attempts, or too late on a machine that is slow; never charged.
+        let is_excused = is_given_up(message)
+            || TOO_LATE.iter().any(|late| message.contains(late))
+            || (message.contains("crashed the browser") && self.browsers_die.load(Ordering::SeqCst));
         match page {
             Page::Colour(..) | Page::RefusesOnce(_) => ensure!(is_excused, "a good page failed: {message}"),
             Page::Refuses => ensure!(is_excused || message.contains("refused"), "it refuses, but: {message}"),

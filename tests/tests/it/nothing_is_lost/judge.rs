@@ -6,30 +6,41 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use grabd_engine::clock::Clock;
-use grabd_store::{Images, Store};
+use grabd_store::Store;
 use grabd_tests::pixels::Colour;
 use grabd_tests::site::behaviour::GREEN;
 use serde_json::Value;
+use tokio::time::interval;
 
 use super::customer::{image_path, is_given_up};
 use super::life::{Life, processes_in};
+use super::tables::Tables;
 use super::world::{Team, World};
-
-/// Beyond every lease and its margin.
-const LATER: Duration = Duration::from_secs(60 * 60);
 
 impl World {
     /// Every rule that must hold when every customer has gone home.
     pub(crate) async fn judge(&self, life: Life) -> Result<()> {
         let mut pictures = BTreeSet::new();
         let (mut ids, mut given_up, mut all) = (BTreeSet::new(), 0, 0);
-        for team in &self.teams {
+        let tables = Tables::open(&self.home).await?;
+        let told_of = tables.told_of().await?;
+        tables.close().await?;
+        let mut ends = BTreeSet::new();
+        for (number, team) in self.teams.iter().enumerate() {
             let mut done = 0;
             for grab in self.grabs(team).await? {
                 all += 1;
                 let id = grab["id"].as_str().context("an id")?.to_owned();
+                if told_of.contains(&id) {
+                    let event = if grab["status"] == "done" { "grab.done" } else { "grab.failed" };
+                    ends.insert((format!("/{number}"), id.clone(), event));
+                }
                 match grab["status"].as_str() {
+                    Some("done") if self.deleted().contains(&id) => {
+                        ensure!(grab["image_url"].is_null(), "a deleted picture is shown: {grab}");
+                        done += 1;
+                        ids.insert(id);
+                    }
                     Some("done") => {
                         let path = grab["image_url"].as_str().and_then(image_path).context("an image_url")?;
                         let target = grab["target_url"].as_str().context("a target_url")?;
@@ -58,35 +69,53 @@ impl World {
         let twice: Vec<_> = ids.difference(&acknowledged).collect();
         ensure!(twice.is_empty(), "grabs that nobody was told of, although everybody asked until they were: {twice:?}");
 
-        life.stop().await?;
+        self.stop(life).await?;
         self.books_balance().await?;
+        let owed = self.settles_what_it_owes().await?;
+        self.books_balance().await?;
+        self.judge_messages(&ends)?;
         let files = files_below(&self.home.images())?;
-        ensure!(files == pictures, "files without a grab: {:?}", files.difference(&pictures).collect::<Vec<_>>());
+        let (orphans, gone): (Vec<_>, Vec<_>) =
+            (files.difference(&pictures).collect(), pictures.difference(&files).collect());
+        ensure!(files == pictures, "files without a grab: {orphans:?}, pictures without a file: {gone:?}");
         let left = processes_in(&self.home.run_dir());
         ensure!(left.is_empty(), "browsers outlive the service: {left:?}");
         let directories: Vec<_> = std::fs::read_dir(self.home.run_dir()).into_iter().flatten().flatten().collect();
         ensure!(directories.is_empty(), "browsers leave directories behind: {directories:?}");
-        println!("{all} grabs: {} with a picture, {given_up} given up", pictures.len());
+        println!(
+            "{all} grabs: {} with a picture, {given_up} given up; {owed} pictures were left to delete",
+            pictures.len()
+        );
         Ok(())
     }
 
-    /// The books, and the sweep of images that are nobody's with the clock moved on: nothing remains to be swept.
     async fn books_balance(&self) -> Result<()> {
         let store = Store::open(&self.home.database_url()).await?;
         let drift = store.verify_ledger().await?;
-        ensure!(drift.is_empty(), "the books do not balance: {drift:?}");
-        let images = Images::local(self.home.images())?;
-        let later = Clock::system().now() + LATER;
-        for key in store.due_images(later, 10_000).await? {
-            images.delete(&key).await?;
-            store.forget_image(&key).await?;
-        }
-        let unswept = store.due_images(later, 1).await?;
-        ensure!(unswept.is_empty(), "images that are never swept: {unswept:?}");
-        let drift = store.verify_ledger().await?;
-        ensure!(drift.is_empty(), "after the sweep, the books do not balance: {drift:?}");
         store.close().await;
+        ensure!(drift.is_empty(), "the books do not balance: {drift:?}");
         Ok(())
+    }
+
+    /// Waits until this many pictures are stored, whoever's they are.
+    pub(crate) async fn pictures_lie_there(&self, count: usize) -> Result<()> {
+        let mut look = interval(Duration::from_millis(20));
+        while files_below(&self.home.images())?.len() < count {
+            look.tick().await;
+        }
+        Ok(())
+    }
+
+    /// A life long after all others deletes the pictures that are nobody's, whose number is the answer, and delivers the
+    /// messages that are still owed.
+    async fn settles_what_it_owes(&self) -> Result<i64> {
+        let tables = Tables::open(&self.home).await?;
+        let owed = tables.time_passes().await?;
+        let life = self.begin("").await?;
+        tables.nothing_is_owed().await?;
+        tables.close().await?;
+        self.stop(life).await?;
+        Ok(owed)
     }
 
     /// Every grab of a team.

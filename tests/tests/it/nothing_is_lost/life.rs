@@ -18,6 +18,11 @@ use tokio_util::task::TaskTracker;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Asynchronous grabs a team may have open here: few enough that the limit is met.
 const ASYNC_QUEUE: u32 = 12;
+/// Renders at the same time.
+pub(super) const SLOTS: u32 = 4;
+/// What the service says of a fault of its own making: a guard that had to step in, or a bug.
+const OWN_FAULTS: [&str; 4] =
+    ["inconsistent: ", "a rule of the schema refused", "the schema is not the one", "panicked"];
 
 /// What outlives every life: the data directory, and where the browsers of each life run.
 pub(crate) struct Home {
@@ -44,10 +49,13 @@ impl Home {
     /// # Errors
     /// When the binary is not built.
     pub(crate) fn new() -> Result<Self> {
-        // Test binaries lie in `deps`, beside which the programs lie.
+        // Test binaries lie in `deps`, beside which the programs lie, unless cargo is told to build elsewhere.
         let this = std::env::current_exe()?;
-        let binary = this.ancestors().nth(2).context("a target directory")?.join("grabd");
-        ensure!(binary.is_file(), "{} is missing; build it: cargo build -p grabd", binary.display());
+        let beside = this.ancestors().nth(2).context("a target directory")?.to_owned();
+        let target = std::env::var_os("CARGO_TARGET_DIR").map(|target| PathBuf::from(target).join("debug"));
+        let directories = target.into_iter().chain([beside.clone()]);
+        let binary = directories.map(|directory| directory.join("grabd")).find(|binary| binary.is_file());
+        let binary = binary.with_context(|| format!("no grabd in {}: cargo build -p grabd", beside.display()))?;
         let dir = tempfile::tempdir()?;
         // The browser's own user has to pass through.
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755))?;
@@ -74,11 +82,12 @@ impl Home {
             .arg("serve")
             .env("GRABD_DATA_DIR", self.dir.path().join("data"))
             .env("GRABD_BROWSER__RUN_DIR", self.run_dir())
-            .env("GRABD_BROWSER__SLOTS", "4")
+            .env("GRABD_BROWSER__SLOTS", SLOTS.to_string())
             .env("GRABD_HTTP__LISTEN", "127.0.0.1:0")
             .env("GRABD_GRPC__LISTEN", "127.0.0.1:0")
             .env("GRABD_METRICS__LISTEN", "127.0.0.1:0")
             .env("GRABD_EGRESS__ALLOW_CIDRS", format!("{ALLOWED}/32"))
+            .env("GRABD_WEBHOOKS__ALLOW_HTTP", "true")
             .env("GRABD_LIMITS__REQUESTS_PER_MINUTE", "1000000")
             .env("GRABD_LIMITS__ASYNC_QUEUE", ASYNC_QUEUE.to_string())
             .env("GRABD_LOG__FILTER", "warn")
@@ -108,7 +117,7 @@ impl Life {
     /// Ends it as a power cut would, as far as a process can tell.
     pub(crate) async fn kill(mut self) -> Result<()> {
         self.child.kill().await?;
-        Ok(())
+        self.had_no_fault_of_its_own()
     }
 
     /// Ends it as an operator does.
@@ -117,7 +126,7 @@ impl Life {
         kill_process(pid, Signal::TERM)?;
         let status = timeout(PATIENCE, self.child.wait()).await.context("a stop that takes this long")??;
         ensure!(status.success(), "it stopped with {status}: {:?}", self.said.borrow());
-        Ok(())
+        self.had_no_fault_of_its_own()
     }
 
     /// Waits until this many failpoints have fired.
@@ -130,9 +139,28 @@ impl Life {
         }
     }
 
+    /// Have this many failpoints fired?
+    pub(crate) fn has_fired(&self, count: usize) -> bool {
+        fired(&self.said.borrow()) >= count
+    }
+
     /// Waits until it has died by itself.
     pub(crate) async fn dies(mut self) -> Result<ExitStatus> {
-        timeout(PATIENCE, self.child.wait()).await.context("a death that takes this long")?.map_err(Into::into)
+        let status = timeout(PATIENCE, self.child.wait()).await.context("a death that takes this long")??;
+        self.had_no_fault_of_its_own()?;
+        Ok(status)
+    }
+
+    /// Everything it says, also after its end.
+    pub(crate) fn said(&self) -> watch::Receiver<Vec<String>> {
+        self.said.clone()
+    }
+
+    fn had_no_fault_of_its_own(&self) -> Result<()> {
+        let said = self.said.borrow();
+        let fault = said.iter().find(|line| OWN_FAULTS.iter().any(|fault| line.contains(fault)));
+        ensure!(fault.is_none(), "it met a fault of its own: {fault:?}");
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is there during a run: teams, the site, and whichever life of the service is on.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use grabd_engine::accounts;
 use grabd_engine::clock::Clock;
 use grabd_store::Store;
 use grabd_tests::harness::ALLOWED;
+use grabd_tests::receiver::Receiver;
 use grabd_tests::site::Site;
 use reqwest::{RequestBuilder, Response};
 use tokio::sync::watch;
@@ -23,15 +24,25 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct World {
     pub(crate) home: Home,
     pub(crate) site: Site,
+    /// Where every team is told of its ends, at a path that is its number.
+    pub(crate) receiver: Receiver,
     pub(crate) teams: Vec<Team>,
     pub(crate) client: reqwest::Client,
     /// Where the present life is reached, if there is one.
     base: watch::Sender<Option<String>>,
     /// Creates that were answered with a grab: its id by the key that it was created with.
     acknowledged: Mutex<HashMap<String, String>>,
+    /// Grabs whose picture a customer has asked to be deleted.
+    deleted: Mutex<HashSet<String>>,
     /// Grabs whose end a customer has seen.
     pub(crate) ended: watch::Sender<usize>,
     pub(crate) keys: AtomicUsize,
+    /// Some pages refuse to be captured.
+    pub(crate) pages_refuse: AtomicBool,
+    /// A browser was killed, which may be laid at the door of the page that it was alone with.
+    pub(crate) browsers_die: AtomicBool,
+    /// What each life says.
+    said: Mutex<Vec<watch::Receiver<Vec<String>>>>,
     began: Instant,
 }
 
@@ -43,7 +54,7 @@ pub(crate) struct Team {
 }
 
 impl World {
-    /// One team for each number of credits.
+    /// One team for each number of credits. A first life lets them say where they want to be told of their ends.
     pub(crate) async fn new(credits: &[u32]) -> Result<Self> {
         let home = Home::new()?;
         let store = Store::open(&home.database_url()).await?;
@@ -54,17 +65,44 @@ impl World {
             teams.push(Team { key: made.live.expose().to_owned(), granted, seen_done: AtomicU32::new(0) });
         }
         store.close().await;
-        Ok(Self {
+        let world = Self {
             home,
             site: Site::start(ALLOWED).await?,
+            receiver: Receiver::start(ALLOWED).await?,
             teams,
             client: reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?,
             base: watch::Sender::new(None),
             acknowledged: Mutex::default(),
+            deleted: Mutex::default(),
             ended: watch::Sender::new(0),
             keys: AtomicUsize::new(0),
+            pages_refuse: AtomicBool::new(true),
+            browsers_die: AtomicBool::new(false),
+            said: Mutex::default(),
             began: Instant::now(),
-        })
+        };
+        let life = world.begin("").await?;
+        world.register_endpoints().await?;
+        world.kill(life).await?;
+        Ok(world)
+    }
+
+    /// How long the run has lasted.
+    pub(crate) fn age(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Prints what every life had to say, for whoever wants to know why a run failed.
+    pub(crate) fn print_what_was_said(&self) {
+        for (number, said) in self.said.lock().unwrap_or_else(PoisonError::into_inner).iter().enumerate() {
+            said.borrow().iter().for_each(|line| println!("life {number}: {line}"));
+        }
+    }
+
+    /// In how many lines all lives have said this.
+    pub(crate) fn times_said(&self, what: &str) -> usize {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.iter().map(|said| said.borrow().iter().filter(|line| line.contains(what)).count()).sum()
     }
 
     /// How long the run has lasted, for whoever reads what it printed.
@@ -87,6 +125,7 @@ impl World {
         if let Began::Up(life) = &began {
             let present = processes_in(&self.home.run_dir());
             ensure!(!dead.iter().any(|pid| present.contains(pid)), "browsers of a dead life: {dead:?} in {present:?}");
+            self.said.lock().unwrap_or_else(PoisonError::into_inner).push(life.said());
             self.base.send_replace(Some(life.base.clone()));
             println!("{} a life, {failpoints:?}; {} grabs have ended", self.clock(), *self.ended.borrow());
         }
@@ -96,6 +135,12 @@ impl World {
     pub(crate) async fn kill(&self, life: Life) -> Result<()> {
         self.base.send_replace(None);
         life.kill().await
+    }
+
+    pub(crate) async fn stop(&self, life: Life) -> Result<()> {
+        life.stop().await?;
+        self.base.send_replace(None);
+        Ok(())
     }
 
     /// The life has ended by itself, by the signal of an abort.
@@ -140,6 +185,15 @@ impl World {
                 return Ok((status, named, body));
             }
         }
+    }
+
+    /// The present life's address, and every change of it.
+    pub(crate) fn life(&self) -> watch::Receiver<Option<String>> {
+        self.base.subscribe()
+    }
+
+    pub(crate) fn deleted(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.deleted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn acknowledged(&self) -> MutexGuard<'_, HashMap<String, String>> {
