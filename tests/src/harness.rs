@@ -61,7 +61,7 @@ impl Harness {
         ]);
         settings.extend(overlay.iter().map(|(key, value)| (*key, (*value).to_owned())));
         let config = Config::with(&settings)?;
-        let service = Service::start_with(&config, patience).await?;
+        let service = Service::start_with(&config, None, patience).await?;
         let team = accounts::create_team(service.store(), "the test's", credits, Clock::system().now()).await?;
         let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build()?;
         Ok(Self { service, site, team, client, settings, dir })
@@ -71,7 +71,7 @@ impl Harness {
     pub async fn restart(self) -> anyhow::Result<Self> {
         let Self { service, site, team, client, settings, dir } = self;
         service.drain().await;
-        let service = Service::start(&Config::with(&settings)?).await?;
+        let service = Service::start(&Config::with(&settings)?, None).await?;
         Ok(Self { service, site, team, client, settings, dir })
     }
 

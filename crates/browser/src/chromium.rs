@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 use tracing::Instrument;
 
+use crate::jail::Jail;
 use crate::supervisor::{Health, Shared, StartError};
 use crate::{Held, Options, SelfTestError, page, selftest};
 
@@ -46,6 +47,11 @@ impl Chromium {
     /// How the browsers are.
     pub fn health(&self) -> Health {
         self.shared.health()
+    }
+
+    /// Whether its browsers are jailed, which is decided when the first one starts.
+    pub fn jail(&self) -> &Jail {
+        &self.shared.jail
     }
 
     /// Resolves when a browser could not be started three times in a row, which is when the process should end. Never

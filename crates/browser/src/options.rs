@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::jail::NetworkJail;
 use crate::process::BrowserUser;
 
 /// How browsers are run.
@@ -18,6 +19,11 @@ pub struct Options {
     pub run_dir: PathBuf,
     /// Whom a service that is root runs browsers as. None: `grabd` when there is such a user, else `nobody`.
     pub user: Option<BrowserUser>,
+    /// Whether browsers get a network namespace of their own.
+    pub network_jail: NetworkJail,
+    /// A program that calls [`launcher`](crate::launcher) before anything else; `/proc/self/exe` when that is this one.
+    /// Without it there are no jails.
+    pub launcher: Option<PathBuf>,
     /// From a page's load event to the moment it is captured whether it is at rest or not.
     pub settle_budget: Duration,
     /// The tallest picture in pixels; a webp ends at 16383 whatever stands here.
@@ -39,6 +45,8 @@ impl Options {
             spare_contexts: 2,
             run_dir: run_dir.into(),
             user: None,
+            network_jail: NetworkJail::Auto,
+            launcher: None,
             settle_budget: Duration::from_secs(5),
             full_page_max_height: 16_384,
             recycle_after: 100,

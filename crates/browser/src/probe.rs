@@ -5,19 +5,21 @@ use std::path::Path;
 
 use grabd_egress::Guard;
 
+use crate::jail::Jail;
 use crate::process::{Owner, find_executable};
+use crate::supervisor::StartError;
 use crate::{Chromium, Held, Options, SelfTestError};
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What: `program`, `user`, `sandbox`, `fonts`, `shared_memory`, `browser`, `guard`.
+    /// What: `program`, `user`, `sandbox`, `fonts`, `shared_memory`, `browser`, `jail`, `guard`.
     pub name: &'static str,
     /// Is it as it should be?
     pub ok: bool,
     /// What was seen.
     pub detail: String,
-    /// What to do; empty when nothing is.
+    /// What to do; empty when nothing is. With something that is as it has to be: how it would be better.
     pub remedy: &'static str,
 }
 
@@ -121,14 +123,18 @@ async fn browser(options: &Options, guard: Guard) -> Vec<Finding> {
     let run_dir = options.run_dir.join(format!("probe-{}", std::process::id()));
     let options = Options { run_dir: run_dir.clone(), spare_contexts: 1, slots: 1, ..options.clone() };
     let policy = guard.policy().clone();
-    let (version, held) = match Chromium::start(options, guard).await {
+    let (version, jail, held) = match Chromium::start(options, guard).await {
         Ok(chromium) => {
             let held = chromium.self_test(&policy).await;
             let version = chromium.health().version.unwrap_or_default();
+            let jail = jailed(chromium.jail());
             chromium.shutdown().await;
-            (Ok(version), Some(held))
+            (Ok(version), Some(jail), Some(held))
         }
-        Err(error) => (Err(error.to_string()), None),
+        Err(StartError::Jail(why)) => {
+            return vec![Finding::new("jail", Err(format!("required, and not to be had: {why}")), Jail::REMEDY)];
+        }
+        Err(error) => (Err(error.to_string()), None, None),
     };
     // Empty by now; one that is not is cleared by the service's next start.
     let _ = fs::remove_dir(&run_dir);
@@ -137,5 +143,14 @@ async fn browser(options: &Options, guard: Guard) -> Vec<Finding> {
         Finding::new("guard", seen, "Use an unchanged chromium-headless-shell; the service does not start like this.")
     };
     let browser = Finding::new("browser", version, "The text says what stands in the way.");
-    [browser].into_iter().chain(held.map(guarded)).collect()
+    [browser].into_iter().chain(jail).chain(held.map(guarded)).collect()
+}
+
+/// Where no jail is required, a browser runs without one, and would be held better with one.
+fn jailed(jail: &Jail) -> Finding {
+    let remedy = match jail {
+        Jail::Jailed | Jail::Unwanted => "",
+        Jail::Impossible { .. } => Jail::REMEDY,
+    };
+    Finding { name: "jail", ok: true, detail: jail.to_string(), remedy }
 }

@@ -16,6 +16,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use crate::cdp::CallError;
+use crate::jail::Jail;
 use crate::page::Tab;
 use crate::supervisor::Shared;
 
@@ -33,15 +34,21 @@ const PLACES: [IpAddr; 4] = [
     IpAddr::V6(Ipv6Addr::LOCALHOST),
 ];
 
+/// How long WebRTC may gather what it could be reached by. A browser in a jail has no interface to ask about, and would
+/// wait for one for ever; what it sends where there is one, it sends at once.
+const GATHERING_LIMIT_MS: u32 = 1500;
+const JAILED_GATHERING_LIMIT_MS: u32 = 200;
+
 /// What a page tries, all at once. It returns when everything has failed, or when what does not fail has had its time:
 /// nobody answers on a canary, so what gets through hangs.
-const TRY: &str = "async ({ host, fetched, socket, turn, udp }) => {
+const TRY: &str = "async ({ host, fetched, socket, turn, udp, gathering }) => {
+    const later = (ms) => new Promise((late) => setTimeout(late, ms));
     const outcome = (start) => new Promise((ended) => { try { start(ended) } catch { ended() } });
     const relay = { username: 'canary', credential: 'canary' };
     const tries = [
         outcome((ended) => fetch(`http://${host}:${fetched}/`, { mode: 'no-cors' }).then(ended, ended)),
         outcome((ended) => { new WebSocket(`ws://${host}:${socket}/`).onclose = ended }),
-        outcome((ended) => {
+        Promise.race([later(gathering), outcome((ended) => {
             const peer = new RTCPeerConnection({ iceServers: [
                 { urls: `stun:${host}:${udp}` },
                 { urls: `turn:${host}:${udp}?transport=udp`, ...relay },
@@ -50,9 +57,9 @@ const TRY: &str = "async ({ host, fetched, socket, turn, udp }) => {
             peer.onicegatheringstatechange = () => peer.iceGatheringState === 'complete' && ended();
             peer.createDataChannel('canary');
             peer.setLocalDescription().catch(ended);
-        }),
+        })]),
     ];
-    await Promise.race([Promise.all(tries), new Promise((late) => setTimeout(late, 1500))]);
+    await Promise.race([Promise.all(tries), later(1500)]);
 }";
 
 /// A guard that held.
@@ -118,8 +125,13 @@ pub(crate) async fn run(shared: &Shared, policy: &Policy) -> Result<Held, SelfTe
     let broken = |error: &dyn fmt::Display| SelfTestError::Untried(error.to_string());
     let lease = timeout_at(deadline, shared.lease()).await.map_err(late)?.map_err(|error| broken(&error))?;
     let tab = lease.tab();
+    // Without an interface WebRTC asks nobody for a relay, not even through the proxy.
+    let (gathering, asked) = match &shared.jail {
+        Jail::Jailed => (JAILED_GATHERING_LIMIT_MS, &[&navigation, &fetched, &socket][..]),
+        Jail::Unwanted | Jail::Impossible { .. } => (GATHERING_LIMIT_MS, &[&navigation, &fetched, &socket, &turn][..]),
+    };
     let arguments = json!({ "host": written(place), "fetched": fetched.port(), "socket": socket.port(),
-                            "turn": turn.port(), "udp": udp.port() });
+                            "turn": turn.port(), "udp": udp.port(), "gathering": gathering });
     let attempts = EvaluateParams {
         await_promise: Some(true),
         silent: Some(true),
@@ -140,7 +152,7 @@ pub(crate) async fn run(shared: &Shared, policy: &Policy) -> Result<Held, SelfTe
     for canary in [&navigation, &fetched, &socket, &turn, &udp] {
         canary.must_be_untouched()?;
     }
-    for canary in [&navigation, &fetched, &socket, &turn] {
+    for canary in asked {
         canary.must_have_been_refused_to(tab)?;
     }
     Ok(Held { canary: Some(place) })

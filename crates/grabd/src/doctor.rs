@@ -1,6 +1,7 @@
 //! Checks everything the service needs: one line each, and for what is wrong, what to do.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use grabd_domain::target::TargetHost;
 
@@ -11,20 +12,23 @@ struct Finding {
     name: &'static str,
     ok: bool,
     detail: String,
+    /// Empty when there is nothing to do.
     remedy: &'static str,
 }
 
 impl Finding {
     fn of(name: &'static str, result: Result<String, String>, remedy: &'static str) -> Self {
-        let ok = result.is_ok();
-        let detail = result.unwrap_or_else(|problem| problem);
-        Self { name, ok, detail, remedy }
+        match result {
+            Ok(detail) => Self { name, ok: true, detail, remedy: "" },
+            Err(detail) => Self { name, ok: false, detail, remedy },
+        }
     }
 }
 
-/// Prints every finding; `true` when the service can run.
-pub async fn run(config: &Config) -> bool {
-    let mut findings = browser(config).await;
+/// Prints every finding; `true` when the service can run. `launcher` is as in
+/// [`Service::start`](crate::serve::Service::start).
+pub async fn run(config: &Config, launcher: Option<&Path>) -> bool {
+    let mut findings = browser(config, launcher).await;
     findings.push(data_dir(config));
     findings.push(database(config).await);
     findings.push(secrets(config).await);
@@ -39,8 +43,13 @@ pub async fn run(config: &Config) -> bool {
     }
 
     for Finding { name, ok, detail, remedy } in &findings {
-        let mark = if *ok { "ok  " } else { "FAIL" };
-        match *ok || remedy.is_empty() {
+        let mark = match (*ok, remedy.is_empty()) {
+            (true, true) => "ok  ",
+            // The service runs, and would run better.
+            (true, false) => "warn",
+            (false, _) => "FAIL",
+        };
+        match remedy.is_empty() {
             true => println!("{mark}  {name:<10} {detail}"),
             false => println!("{mark}  {name:<10} {detail}. {remedy}"),
         }
@@ -48,9 +57,9 @@ pub async fn run(config: &Config) -> bool {
     findings.iter().all(|finding| finding.ok)
 }
 
-async fn browser(config: &Config) -> Vec<Finding> {
+async fn browser(config: &Config, launcher: Option<&Path>) -> Vec<Finding> {
     match wiring::guard(config) {
-        Ok(guard) => grabd_browser::probe(&wiring::browser_options(config), guard)
+        Ok(guard) => grabd_browser::probe(&wiring::browser_options(config, launcher), guard)
             .await
             .into_iter()
             .map(|grabd_browser::Finding { name, ok, detail, remedy }| Finding { name, ok, detail, remedy })

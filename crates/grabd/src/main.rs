@@ -1,7 +1,7 @@
 //! `grabd`: captures web pages as hosted images.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -37,8 +37,19 @@ enum Command {
     Admin(admin::Args),
 }
 
+/// This program once more, as whoever started it may have replaced its file since.
+const OURSELVES: &str = "/proc/self/exe";
+
+fn main() -> ExitCode {
+    // A browser that is to be jailed is started by calling this program in a way of its own, before there are threads.
+    match grabd_browser::launcher(std::env::args_os()) {
+        Some(code) => code,
+        None => start(),
+    }
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn start() -> ExitCode {
     match run(Cli::parse()).await {
         Ok(code) => code,
         Err(error) => {
@@ -58,7 +69,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Config => {}
         Command::Serve { capture } => {
             log_to_stderr(&config, &config.log.filter)?;
-            serve::run(config, capture.as_deref()).await?;
+            serve::run(config, Some(Path::new(OURSELVES)), capture.as_deref()).await?;
         }
         Command::Migrate => {
             log_to_stderr(&config, "warn")?;
@@ -69,7 +80,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Doctor => {
             log_to_stderr(&config, "error")?;
-            let healthy = doctor::run(&config).await;
+            let healthy = doctor::run(&config, Some(Path::new(OURSELVES))).await;
             return Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Command::Admin(args) => {

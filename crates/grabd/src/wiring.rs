@@ -1,6 +1,6 @@
 //! Builds everything once and passes it by argument.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -154,7 +154,7 @@ fn failpoints() -> anyhow::Result<Failpoints> {
 }
 
 /// What the browser is started with.
-pub fn browser_options(config: &Config) -> grabd_browser::Options {
+pub fn browser_options(config: &Config, launcher: Option<&Path>) -> grabd_browser::Options {
     let browser = &config.browser;
     let slots = config.slots();
     grabd_browser::Options {
@@ -163,6 +163,8 @@ pub fn browser_options(config: &Config) -> grabd_browser::Options {
         spare_contexts: slots + 2,
         run_dir: run_dir(config),
         user: browser_user(config),
+        network_jail: browser.network_jail,
+        launcher: launcher.map(Path::to_owned),
         settle_budget: config.settle(),
         full_page_max_height: config.capture.full_page_max_height_px,
         recycle_after: browser.recycle_grabs,
@@ -206,9 +208,9 @@ fn run_dir(config: &Config) -> PathBuf {
 ///
 /// # Errors
 /// When it does not start, with what to do, or when a page does, with the way it took.
-pub async fn browser(config: &Config, guard: Guard) -> anyhow::Result<Chromium> {
+pub async fn browser(config: &Config, guard: Guard, launcher: Option<&Path>) -> anyhow::Result<Chromium> {
     let policy = guard.policy().clone();
-    let chromium = Chromium::start(browser_options(config), guard)
+    let chromium = Chromium::start(browser_options(config, launcher), guard)
         .await
         .context("the browser cannot start; `grabd doctor` says more")?;
     match chromium.self_test(&policy).await {

@@ -22,6 +22,7 @@ use tokio_util::task::TaskTracker;
 use super::flags;
 use super::owner::Owner;
 use crate::cdp::Client;
+use crate::jail::{self, Launcher};
 
 /// The descriptors on which a browser expects its pipes.
 const COMMANDS: i32 = 3;
@@ -45,8 +46,26 @@ pub(crate) struct Launch<'a> {
     pub(crate) directory: PathBuf,
     /// Whose it is.
     pub(crate) owner: Owner,
-    /// The port of the proxy that refuses everything.
-    pub(crate) deny_port: u16,
+    /// Into which network.
+    pub(crate) way: Way<'a>,
+}
+
+/// The network a browser starts in.
+pub(crate) enum Way<'a> {
+    /// The host's.
+    Host {
+        /// The port of the proxy that refuses everything.
+        deny_port: u16,
+    },
+    /// One of its own.
+    Jail {
+        /// Makes it.
+        launcher: &'a Launcher,
+        /// How many sockets the launcher is to send.
+        sockets: usize,
+        /// Where it sends them: its standard input.
+        input: OwnedFd,
+    },
 }
 
 /// A running browser process. Dropping it ends the process and removes its directory; [`Process::end`] waits for that.
@@ -63,17 +82,15 @@ impl Launch<'_> {
     /// # Errors
     /// When the directories, the pipes or the process cannot be made.
     pub(crate) fn start(self, tracker: &TaskTracker) -> io::Result<(Process, Client)> {
-        let Self { executable, directory, owner, deny_port } = self;
+        let Self { executable, directory, owner, way } = self;
         make_directories(&directory, owner)?;
         let (commands, to_browser) = make_pipe()?;
         let (from_browser, answers) = make_pipe()?;
-        let mut command = Command::new(executable);
+        let mut command = way.command(executable, &directory.join("profile"));
         command
-            .args(flags::command_line(&directory.join("profile"), deny_port))
             .env_clear()
             .envs(environment(&directory))
             .current_dir(&directory)
-            .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .process_group(0)
@@ -105,6 +122,27 @@ impl Launch<'_> {
             tracker,
         );
         Ok((Process { pid, stderr, exited, kill }, client))
+    }
+}
+
+impl Way<'_> {
+    /// The program with its arguments and its standard input.
+    fn command(self, executable: &Path, profile: &Path) -> Command {
+        match self {
+            Self::Host { deny_port } => {
+                let mut command = Command::new(executable);
+                command.args(flags::command_line(profile, deny_port)).stdin(Stdio::null());
+                command
+            }
+            Self::Jail { launcher, sockets, input } => {
+                let mut command = Command::new(launcher.program());
+                command
+                    .args(Launcher::arguments(executable, sockets))
+                    .args(flags::command_line(profile, jail::DENY_PORT))
+                    .stdin(input);
+                command
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ mod owner;
 pub(crate) mod tree;
 
 pub use executable::find_executable;
-pub(crate) use launch::{Launch, Process};
+pub(crate) use launch::{Launch, Process, Way};
 pub(crate) use leftovers::remove_leftovers;
 pub use owner::BrowserUser;
 pub(crate) use owner::{Owner, OwnerError, can_enter};

@@ -35,7 +35,7 @@ struct Inner {
 }
 
 impl Attempts {
-    pub(super) fn record(&self, proxy_port: u16, destination: &Destination, refusal: &Refusal) {
+    pub(super) fn record(&self, asked_by: &str, proxy_port: u16, destination: &Destination, refusal: &Refusal) {
         let (host, port) = (destination.host.to_string(), destination.port);
         let mut inner = self.lock();
         if refusal.is_refused() {
@@ -45,7 +45,8 @@ impl Attempts {
             }
         }
         if inner.listed.len() < LISTED {
-            tracing::info!(proxy.port = proxy_port, host, port, reason = refusal.reason(), %refusal, "not connected");
+            let reason = refusal.reason();
+            tracing::info!(asked_by, proxy.port = proxy_port, host, port, reason, %refusal, "not connected");
             inner.listed.push(Attempt { host, port, refusal: refusal.clone() });
         }
     }

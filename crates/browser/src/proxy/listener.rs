@@ -87,6 +87,16 @@ impl Listener {
     }
 }
 
+impl Mode {
+    /// Who asks here: what nobody's context asks for is the browser's own doing, and should not be.
+    fn asked_by(&self) -> &'static str {
+        match self {
+            Self::Guarded(_) => "page",
+            Self::Deny => "browser",
+        }
+    }
+}
+
 impl Door {
     /// A checked connection to `destination`. Every failure is remembered.
     pub(super) async fn dial(&self, destination: &Destination) -> Result<TcpStream, Refusal> {
@@ -96,7 +106,7 @@ impl Door {
             }
             Mode::Deny => Err(Refusal::Name),
         };
-        outcome.inspect_err(|refusal| self.attempts.record(self.port(), destination, refusal))
+        outcome.inspect_err(|refusal| self.attempts.record(self.mode.asked_by(), self.port(), destination, refusal))
     }
 
     /// Where the operator allows loopback, a request to the proxy itself would go round for ever.

@@ -4,14 +4,16 @@
 //! request, also a later one on a kept connection, goes through the guard, and what was refused is remembered on the
 //! [`Listener`], where the grab's outcome is decided.
 //!
-//! `connection` serves one connection, `plain` forwards http, `tunnel` answers CONNECT, `target` says what a request
-//! asks for, `headers` what travels on, `attempts` what is remembered, `meter` what is counted.
+//! `doors` says where a listening socket comes from, `connection` serves one connection, `plain` forwards http, `tunnel`
+//! answers CONNECT, `target` says what a request asks for, `headers` what travels on, `attempts` what is remembered,
+//! `meter` what is counted.
 //!
 //! *Invariant:* nothing here resolves a name or dials by itself, follows a redirect, or shows Chromium a page of ours:
 //! a request that is not forwarded ends as a network error.
 
 mod attempts;
 mod connection;
+mod doors;
 mod headers;
 mod listener;
 mod meter;
@@ -19,23 +21,27 @@ mod plain;
 mod target;
 mod tunnel;
 
-use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
 
 use grabd_egress::Guard;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use self::attempts::Attempt;
+use self::doors::Doors;
+pub(crate) use self::doors::OpenError;
 pub(crate) use self::listener::Listener;
 use self::listener::Mode;
 
+/// The loopback address of every listener. Nothing else listens on it, so that Chromium can be told to resolve no other.
+pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 99, 0, 1);
+
 /// Where the proxy listens, and how much one grab may use of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// The loopback address of every listener. One that nothing else listens on, so that Chromium can be told to
-    /// resolve no other.
+    /// The loopback address of every listener.
     pub(crate) address: Ipv4Addr,
     pub(crate) limits: Limits,
 }
@@ -57,14 +63,15 @@ pub(crate) struct Limits {
 #[derive(Clone)]
 pub(crate) struct Proxy {
     guard: Guard,
-    options: Options,
+    limits: Limits,
+    doors: Arc<Doors>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { address: Ipv4Addr::new(127, 99, 0, 1), limits: Limits::default() }
+        Self { address: ADDRESS, limits: Limits::default() }
     }
 }
 
@@ -77,22 +84,28 @@ impl Default for Limits {
 impl Proxy {
     /// A proxy whose tasks live on `tasks` and end with `shutdown`.
     pub(crate) fn new(guard: Guard, options: Options, tasks: TaskTracker, shutdown: CancellationToken) -> Self {
-        Self { guard, options, tasks, shutdown }
+        let Options { address, limits } = options;
+        Self { guard, limits, doors: Arc::new(Doors::Host(address)), tasks, shutdown }
+    }
+
+    /// The same for one browser's jail: every listener takes the next of `sockets`, which were bound inside.
+    pub(crate) fn inside(&self, sockets: Vec<OwnedFd>) -> Self {
+        Self { doors: Arc::new(Doors::Jail(Mutex::new(sockets.into()))), ..self.clone() }
     }
 
     /// A listener for one grab.
-    pub(crate) async fn open(&self) -> io::Result<Listener> {
+    pub(crate) async fn open(&self) -> Result<Listener, OpenError> {
         self.listen(Mode::Guarded(self.guard.clone())).await
     }
 
     /// A listener that refuses everything: what arrives there is the browser's own doing, not a page's.
-    pub(crate) async fn open_deny(&self) -> io::Result<Listener> {
+    pub(crate) async fn open_deny(&self) -> Result<Listener, OpenError> {
         self.listen(Mode::Deny).await
     }
 
-    async fn listen(&self, mode: Mode) -> io::Result<Listener> {
-        let socket = TcpListener::bind(SocketAddrV4::new(self.options.address, 0)).await?;
-        Listener::start(socket, mode, self.options.limits, self.tasks.clone(), self.shutdown.child_token())
+    async fn listen(&self, mode: Mode) -> Result<Listener, OpenError> {
+        let socket = self.doors.open().await?;
+        Ok(Listener::start(socket, mode, self.limits, self.tasks.clone(), self.shutdown.child_token())?)
     }
 }
 

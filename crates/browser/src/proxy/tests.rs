@@ -1,5 +1,6 @@
 //! The proxy over real sockets: raw bytes in, raw bytes out, and an origin that writes down what it saw.
 
+mod doors;
 mod limits;
 mod plain;
 mod refusals;

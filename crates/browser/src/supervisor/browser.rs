@@ -7,15 +7,17 @@ use std::time::Duration;
 use chromiumoxide::cdp::browser_protocol::browser::{CloseParams, GetVersionParams};
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::entrance::Entrance;
 use super::lease::Lease;
 use super::pool::{Pool, PrepareError};
 use super::shared::Setup;
 use super::start::StartError;
 use crate::cdp::{CallError, Client};
 use crate::process::{Launch, Process, tree};
-use crate::proxy::{Listener, Proxy};
+use crate::proxy::{Listener, OpenError, Proxy};
 
 /// Cold start takes about a second; a loaded machine several.
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -62,6 +64,8 @@ pub(crate) struct Browser {
     pub(super) lent: TaskTracker,
     pub(super) tracker: TaskTracker,
     replace: watch::Sender<Option<Why>>,
+    /// No tab will be made any more: the browser's jail has no socket for one.
+    used_up: CancellationToken,
     limits: Wear,
     /// What the browser itself asks for ends here.
     _deny: Listener,
@@ -97,19 +101,22 @@ impl Why {
 }
 
 impl Browser {
-    /// Starts one and waits until it speaks. `spare` tabs are made ready in the background.
-    pub(super) async fn start(setup: &Setup, spare: usize) -> Result<Arc<Self>, StartError> {
-        let proxy = setup.proxy.clone();
-        let deny = proxy.open_deny().await.map_err(|error| StartError::Proxy(error.to_string()))?;
-        let launch = Launch {
-            executable: &setup.executable,
-            directory: setup.next_directory(),
-            owner: setup.owner,
-            deny_port: deny.port(),
-        };
+    /// Starts one and waits until it speaks. `spare` tabs are made ready in the background. When a browser in a jail has
+    /// made `grabs` grabs, it may have no way out for the next.
+    pub(super) async fn start(setup: &Setup, spare: usize, grabs: usize) -> Result<Arc<Self>, StartError> {
+        let (entrance, way) = Entrance::prepare(setup, spare, grabs).await?;
+        let launch =
+            Launch { executable: &setup.executable, directory: setup.next_directory(), owner: setup.owner, way };
         let failed = |reason: String, last_words| StartError::Browser { reason, last_words };
         let (process, client) =
             launch.start(&setup.tracker).map_err(|error| failed(error.to_string(), String::new()))?;
+        let (proxy, deny) = match entrance.open().await {
+            Ok(opened) => opened,
+            Err(error) => {
+                process.end(false).await;
+                return Err(error);
+            }
+        };
         let product = match client.call_within(START_LIMIT, None, GetVersionParams::default()).await {
             Ok(version) => version.product,
             Err(error) => {
@@ -128,6 +135,7 @@ impl Browser {
             lent: TaskTracker::new(),
             tracker: setup.tracker.clone(),
             replace: watch::Sender::new(None),
+            used_up: CancellationToken::new(),
             limits: setup.wear,
             _deny: deny,
         });
@@ -142,10 +150,15 @@ impl Browser {
         self.process.pid()
     }
 
-    /// Lends a tab; `None` when the browser dies first. Cancel-safe.
+    /// Lends a tab; `None` when the browser dies first, or will have none. Cancel-safe.
     pub(super) async fn lease(self: &Arc<Self>) -> Option<Lease> {
         let token = self.lent.token();
-        let taken = self.client.closed().run_until_cancelled(self.pool.take()).await?;
+        let taken = tokio::select! {
+            biased;
+            () = self.client.closed().cancelled() => return None,
+            taken = self.pool.take() => taken,
+            () = self.used_up.cancelled() => return None,
+        };
         if self.grabs.fetch_add(1, Ordering::Relaxed) + 1 >= self.limits.grabs {
             self.replace_for(Why::Grabs);
         }
@@ -203,6 +216,11 @@ impl Browser {
             match made {
                 Ok(()) => failed = 0,
                 Err(PrepareError::Call(CallError::Closed)) => return,
+                Err(PrepareError::Proxy(OpenError::UsedUp)) => {
+                    tracing::info!(browser.pid = self.pid(), "a browser has used every socket of its jail");
+                    self.replace_for(Why::Grabs);
+                    return self.used_up.cancel();
+                }
                 Err(error) => {
                     tracing::warn!(%error, "a tab could not be made");
                     failed += 1;

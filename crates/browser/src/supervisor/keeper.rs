@@ -47,7 +47,7 @@ impl Shared {
     async fn start_again(&self, worn: &Browser) -> Result<Arc<Browser>, StartError> {
         let mut attempt = 1;
         loop {
-            let error = match self.start_browser(self.spare_contexts).await {
+            let error = match self.start_browser(self.spare_contexts, self.setup.grabs_of_a_life).await {
                 Ok(browser) => return Ok(browser),
                 Err(error) => error,
             };

@@ -1,7 +1,6 @@
 //! Tabs made ready ahead of the grabs that use them.
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chromiumoxide::cdp::browser_protocol::browser::{SetDownloadBehaviorBehavior, SetDownloadBehaviorParams};
@@ -15,7 +14,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::cdp::{CallError, Client};
 use crate::page::{self, Tab, Watch};
-use crate::proxy::Proxy;
+use crate::proxy::{OpenError, Proxy};
 
 /// Tabs that are ready, and how many more are wanted.
 pub(super) struct Pool {
@@ -38,8 +37,8 @@ pub(super) enum PrepareError {
     #[error(transparent)]
     Call(#[from] CallError),
     /// By the proxy.
-    #[error("the egress proxy cannot listen: {0}")]
-    Proxy(#[from] io::Error),
+    #[error(transparent)]
+    Proxy(#[from] OpenError),
 }
 
 impl Pool {

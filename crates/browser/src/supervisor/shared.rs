@@ -15,12 +15,24 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::browser::{Browser, Wear, Why};
+use super::first;
 use super::lease::Lease;
 use super::start::StartError;
 use crate::Options;
+use crate::jail::{Jail, Launcher};
 use crate::page::{self, Ended, Limits, Picture};
 use crate::process::{Owner, can_enter, find_executable, remove_leftovers};
 use crate::proxy::{self, Proxy};
+
+/// Grabs for each slot that a worn browser may still make until its successor has started.
+const GRABS_BEYOND: usize = 8;
+
+/// The share of our descriptors that the sockets of one browser's jail may take: two browsers live at a time, for a
+/// moment, and most of the rest are callers' connections.
+const SHARE_OF_DESCRIPTORS: u64 = 8;
+
+/// No jail has more sockets than this: they are made while a browser starts, and a grab may wait for that.
+const MOST_SOCKETS: u64 = 4096;
 
 /// How the browsers are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +63,12 @@ pub(super) struct Setup {
     pub(super) proxy: Proxy,
     pub(super) tracker: TaskTracker,
     pub(super) wear: Wear,
+    /// Jails browsers; none when they run without.
+    pub(super) launcher: Option<Launcher>,
+    /// Grabs that a browser makes at most, from its start until its successor's.
+    pub(super) grabs_of_a_life: usize,
+    /// Sockets that are made for one jail at most.
+    pub(super) max_sockets: usize,
     run_dir: PathBuf,
     started: AtomicU64,
 }
@@ -63,6 +81,8 @@ pub(crate) struct Shared {
     /// The browser that takes new grabs; none while it is replaced.
     pub(super) current: watch::Sender<Option<Arc<Browser>>>,
     pub(super) failed: watch::Sender<Option<StartError>>,
+    /// Are they jailed?
+    pub(crate) jail: Jail,
     slots: Semaphore,
     limits: Limits,
     restarts: Mutex<BTreeMap<Why, u64>>,
@@ -91,7 +111,19 @@ impl Setup {
             age: options.recycle_age,
             rss_bytes: options.recycle_rss_bytes,
         };
-        Ok(Self { executable, owner, proxy, tracker, wear, run_dir, started: AtomicU64::new(0) })
+        let grabs = usize::try_from(wear.grabs).unwrap_or(usize::MAX);
+        Ok(Self {
+            executable,
+            owner,
+            proxy,
+            tracker,
+            wear,
+            launcher: None,
+            grabs_of_a_life: grabs.saturating_add(GRABS_BEYOND * options.slots),
+            max_sockets: max_sockets(options),
+            run_dir,
+            started: AtomicU64::new(0),
+        })
     }
 
     /// A directory that no browser had yet.
@@ -104,9 +136,11 @@ impl Shared {
     /// Prepares everything and starts the first browser.
     pub(crate) async fn start(options: Options, guard: grabd_egress::Guard) -> Result<Arc<Self>, StartError> {
         let shutdown = CancellationToken::new();
-        let setup = Setup::new(&options, guard, &shutdown).await?;
+        let mut setup = Setup::new(&options, guard, &shutdown).await?;
+        let (browser, jail) = first::start(&mut setup, &options).await?;
         let shared = Arc::new(Self {
             setup,
+            jail,
             spare_contexts: options.spare_contexts,
             shutdown,
             current: watch::Sender::new(None),
@@ -116,7 +150,7 @@ impl Shared {
             restarts: Mutex::default(),
             running: Mutex::default(),
         });
-        let browser = shared.start_browser(options.spare_contexts).await?;
+        shared.running().push(browser.pid());
         shared.current.send_replace(Some(browser.clone()));
         shared.setup.tracker.spawn(shared.clone().keep(browser));
         Ok(shared)
@@ -138,7 +172,7 @@ impl Shared {
 
     /// In a browser of its own, whose death is then the page's own doing.
     async fn render_alone(self: &Arc<Self>, task: &RenderTask, deadline: Instant) -> Result<Picture, RenderError> {
-        let starting = timeout_at(deadline, self.start_browser(1)).await;
+        let starting = timeout_at(deadline, self.start_browser(1, 1)).await;
         let browser = match starting {
             Ok(Ok(browser)) => Lonely { browser, shared: self.clone() },
             Ok(Err(error)) => return Err(RenderError::Lost(error.to_string())),
@@ -200,8 +234,8 @@ impl Shared {
     }
 
     /// Starts a browser and counts it as running.
-    pub(super) async fn start_browser(&self, spare: usize) -> Result<Arc<Browser>, StartError> {
-        let browser = Browser::start(&self.setup, spare).await?;
+    pub(super) async fn start_browser(&self, spare: usize, grabs: usize) -> Result<Arc<Browser>, StartError> {
+        let browser = Browser::start(&self.setup, spare, grabs).await?;
         self.running().push(browser.pid());
         Ok(browser)
     }
@@ -273,6 +307,13 @@ impl Drop for Lonely {
     fn drop(&mut self) {
         self.shared.retire(self.browser.clone(), Why::Grabs);
     }
+}
+
+/// At least enough for a tab at every slot, whatever the system grants.
+fn max_sockets(options: &Options) -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    let share = usize::try_from((limit / SHARE_OF_DESCRIPTORS).min(MOST_SOCKETS)).unwrap_or(usize::MAX);
+    share.max(2 * (options.slots + options.spare_contexts) + 1)
 }
 
 fn make_run_dir(path: &Path) -> io::Result<PathBuf> {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::jail::Jail;
 use crate::process::OwnerError;
 
 /// Why browsers cannot be started here. The texts are for operators.
@@ -27,6 +28,9 @@ pub enum StartError {
     /// The proxy in front of the browser cannot listen.
     #[error("the egress proxy cannot listen: {0}")]
     Proxy(String),
+    /// It does not get the jail that it must have. What stands in the way.
+    #[error("the browser gets no network jail, which is required: {0}. {remedy}", remedy = Jail::REMEDY)]
+    Jail(String),
     /// The program does not start, or not speak.
     #[error("the browser does not start: {reason}{}", wrote(.last_words))]
     Browser {

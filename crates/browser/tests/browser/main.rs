@@ -9,6 +9,8 @@ mod framing;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod jail;
+#[cfg(test)]
 mod lifecycle;
 #[cfg(test)]
 mod pictures;

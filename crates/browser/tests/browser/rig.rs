@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use grabd_browser::{Chromium, Options};
+use grabd_browser::{Chromium, NetworkJail, Options};
 use grabd_domain::address::Policy;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::grabs::{Facts, Failure, FailureReason};
@@ -35,6 +35,12 @@ pub(crate) fn open_directory() -> tempfile::TempDir {
     directory
 }
 
+/// Browsers as they are where the system lets them be jailed, which is where these tests run.
+pub(crate) fn jailed(run_dir: impl Into<PathBuf>) -> Options {
+    let launcher = env!("CARGO_BIN_EXE_grabd-browser-launcher");
+    Options { network_jail: NetworkJail::Required, launcher: Some(launcher.into()), ..Options::new(run_dir) }
+}
+
 impl Rig {
     pub(crate) async fn start() -> Self {
         Self::with(&[2], |_| {}).await
@@ -45,7 +51,7 @@ impl Rig {
         let _ = tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_test_writer().try_init();
         let directory = open_directory();
         let run_dir = directory.path().join("browsers");
-        let mut options = Options::new(&run_dir);
+        let mut options = jailed(&run_dir);
         change(&mut options);
         let chromium = Chromium::start(options, guard(allowed)).await.unwrap();
         Self { chromium, run_dir, _directory: directory }

@@ -3,13 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use grabd_browser::{Held, SelfTestError, find_executable};
+use grabd_browser::{Held, NetworkJail, SelfTestError, find_executable};
 use grabd_domain::address::Policy;
 
 use crate::rig::{Rig, guard, open_directory};
 
 /// A program that starts the browser without some of the flags it is given. Whoever names it in the settings gets it.
-fn careless(directory: &tempfile::TempDir, forgets: &str) -> PathBuf {
+pub(crate) fn careless(directory: &tempfile::TempDir, forgets: &str) -> PathBuf {
     let real = find_executable(None, "").unwrap();
     let script = format!(
         "#!/bin/sh\nfor flag; do shift; case $flag in {forgets}) ;; *) set -- \"$@\" \"$flag\" ;; esac; done\nexec {} \"$@\"\n",
@@ -35,7 +35,10 @@ async fn a_guarded_browser_passes() {
 async fn a_browser_that_sends_udp_is_refused() {
     let directory = open_directory();
     let careless = careless(&directory, "--*webrtc-ip-handling-policy=*");
-    let rig = Rig::with(&[2], |options| options.executable = Some(careless)).await;
+    let rig = Rig::with(&[2], |options| {
+        (options.executable, options.network_jail) = (Some(careless), NetworkJail::Off);
+    })
+    .await;
     let error = rig.chromium.self_test(guard(&[2]).policy()).await.unwrap_err();
     assert!(error.to_string().contains("WebRTC over UDP of a page reached 127.0.0.1:"), "{error}");
     rig.chromium.shutdown().await;

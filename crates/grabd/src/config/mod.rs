@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use figment::Figment;
 use figment::providers::{Env, Format, Toml};
+use grabd_browser::NetworkJail;
 use ipnet::IpNet;
 use serde::Deserialize;
 
@@ -116,6 +117,7 @@ pub struct Browser {
     pub slots: usize,
     pub user: String,
     pub run_dir: PathBuf,
+    pub network_jail: NetworkJail,
     pub settle_ms: u64,
     pub recycle_grabs: u32,
     pub recycle_seconds: u64,

@@ -7,6 +7,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{Request, StatusCode};
+use grabd_browser::Jail;
 use grabd_domain::grabs::ImageKey;
 use tower::ServiceExt;
 
@@ -28,6 +29,10 @@ pub(super) fn show(config: &Config, service: &Service, keys: &Option<Keys>) {
     println!("  images    {}", wiring::images_dir(config).display());
     let version = browser.version.as_deref().unwrap_or("is starting");
     println!("  browser   {version}, sandboxed, {slots} grabs at a time");
+    match service.browser().jail() {
+        jail @ (Jail::Jailed | Jail::Unwanted) => println!("  jail      {jail}"),
+        jail @ Jail::Impossible { .. } => println!("  jail      ATTENTION: {jail}. {}", Jail::REMEDY),
+    }
     match config.egress.allow_cidrs.is_empty() {
         true => println!("  egress    public addresses only"),
         false => {

@@ -13,6 +13,7 @@ mod protocol;
 mod service;
 mod well_known;
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -26,12 +27,12 @@ pub use service::Service;
 /// From the first signal to the end, whatever hangs.
 const GRACE: Duration = Duration::from_secs(45);
 
-/// Serves until a signal or until the browser is beyond help.
+/// Serves until a signal or until the browser is beyond help. `launcher` is as in [`Service::start`].
 ///
 /// # Errors
 /// What keeps the service from starting, or ended it.
-pub async fn run(config: Config, capture: Option<&str>) -> anyhow::Result<()> {
-    let service = Service::start(&config).await?;
+pub async fn run(config: Config, launcher: Option<&Path>, capture: Option<&str>) -> anyhow::Result<()> {
+    let service = Service::start(&config, launcher).await?;
     let keys = first_run::keys(&config, service.store()).await?;
     banner::show(&config, &service, &keys);
     if let Some(url) = capture {

@@ -1,6 +1,7 @@
 //! A running service: core, renderer and faces in one process, with no socket between them.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use anyhow::Context;
 use grabd_browser::{Chromium, Health};
@@ -49,19 +50,20 @@ struct Rendering {
 }
 
 impl Service {
-    /// Starts everything; when this returns, requests are answered.
+    /// Starts everything; when this returns, requests are answered. `launcher` is the program that jails browsers, which
+    /// calls [`grabd_browser::launcher`] before anything else; without it they are not jailed.
     ///
     /// # Errors
     /// The first thing that cannot start, with what to do about it.
-    pub async fn start(config: &Config) -> anyhow::Result<Self> {
-        Self::start_with(config, Patience::default()).await
+    pub async fn start(config: &Config, launcher: Option<&Path>) -> anyhow::Result<Self> {
+        Self::start_with(config, launcher, Patience::default()).await
     }
 
     /// The same with another patience.
     ///
     /// # Errors
     /// As [`Service::start`].
-    pub async fn start_with(config: &Config, patience: Patience) -> anyhow::Result<Self> {
+    pub async fn start_with(config: &Config, launcher: Option<&Path>, patience: Patience) -> anyhow::Result<Self> {
         let hold = single::take(&config.data_dir)?;
         // Ports first: a taken one should be told before a browser has been started for nothing.
         let http_listener = bind(config.http.listen, "GRABD_HTTP__LISTEN").await?;
@@ -75,7 +77,7 @@ impl Service {
         store.migrate().await.context("the database's schema cannot be brought up to date")?;
         let guard = wiring::guard(config)?;
         let core = wiring::core(config, store.clone(), guard.clone(), &public_url).await?;
-        let browser = wiring::browser(config, guard).await?;
+        let browser = wiring::browser(config, guard, launcher).await?;
 
         let rendering = Rendering { tasks: TaskTracker::new(), stop: CancellationToken::new() };
         rendering.tasks.spawn(renderer::run(

@@ -1,0 +1,310 @@
+//! The jail holds without any help: not of a flag, not of the proxy of a context, not of the guard.
+
+use std::fs;
+use std::io::{BufRead, BufReader, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::{TcpListener, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use grabd_browser::{Chromium, Held, Jail, NetworkJail, Options, StartError, find_executable};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+
+use crate::rig::{Rig, guard, jailed, open_directory};
+use crate::selftest::careless;
+use crate::site::{Site, html};
+
+const LAUNCHER: &str = env!("CARGO_BIN_EXE_grabd-browser-launcher");
+
+/// How long a bare browser may take for anything.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Nobody, whom a browser of a test that is root runs as.
+const NOBODY: u32 = 65_534;
+
+/// Asks for the canaries in every way at once, and reports when each has ended.
+const PAGE: &str = "<!doctype html><script type=module>
+    const late = () => new Promise((ended) => setTimeout(() => ended('late'), 3000));
+    const outcome = (start) => Promise.race([late(), new Promise(start)]);
+    let candidates = 0;
+    const [fetched, socket] = await Promise.all([
+        outcome((ended) => fetch('http://127.0.0.1:{tcp}/').then(() => ended('answered'), () => ended('failed'))),
+        outcome((ended) => { new WebSocket('ws://127.0.0.1:{tcp}/').onclose = () => ended('closed') }),
+        outcome((ended) => {
+            const peer = new RTCPeerConnection({ iceServers: [{ urls: 'stun:127.0.0.1:{udp}' }] });
+            peer.onicecandidate = ({ candidate }) => candidate ? candidates++ : ended();
+            peer.createDataChannel('canary');
+            peer.setLocalDescription();
+        }),
+    ]);
+    await fetch(`/report?${fetched},${socket},${candidates}`);
+</script>";
+
+/// Two canaries on the host's loopback, which keep what arrives.
+struct Canaries {
+    tcp: TcpListener,
+    udp: UdpSocket,
+}
+
+/// A browser with no flag that has to do with the network, ended when it is dropped.
+struct Bare {
+    child: Child,
+    _directory: tempfile::TempDir,
+}
+
+impl Canaries {
+    fn new() -> Self {
+        let (tcp, udp) = (TcpListener::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        tcp.set_nonblocking(true).unwrap();
+        udp.set_nonblocking(true).unwrap();
+        Self { tcp, udp }
+    }
+
+    /// Whether TCP and UDP arrived.
+    fn hit(&self) -> (bool, bool) {
+        (self.tcp.accept().is_ok(), self.udp.recv(&mut [0; 1]).is_ok())
+    }
+
+    /// Serves the page on `listener` until the page reports; what it says.
+    fn report(&self, listener: &TcpListener) -> String {
+        let (tcp, udp) = (self.tcp.local_addr().unwrap().port(), self.udp.local_addr().unwrap().port());
+        let page = PAGE.replace("{tcp}", &tcp.to_string()).replace("{udp}", &udp.to_string());
+        loop {
+            wait_for(listener);
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let first = lines.next().unwrap_or_default();
+            let _ = lines.take_while(|line| !line.is_empty()).count();
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{page}",
+                page.len()
+            );
+            // A browser that has hung up needs none.
+            let _ = stream.write_all(answer.as_bytes());
+            if let Some((_, report)) = first.split_once("/report?") {
+                return report.split(' ').next().unwrap().to_owned();
+            }
+        }
+    }
+}
+
+impl Bare {
+    /// Started by `program`, which the browser and its arguments follow.
+    fn start(program: &str, arguments: &[&str], input: Stdio, port: u16) -> Self {
+        let directory = open_directory();
+        let profile = directory.path().join("profile");
+        fs::create_dir(&profile).unwrap();
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .args(["--headless", "--no-first-run", "--remote-debugging-port=0"])
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .arg(format!("http://127.99.0.1:{port}/"))
+            .env_clear()
+            .env("HOME", &profile)
+            .stdin(input)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
+        if rustix::process::geteuid().is_root() {
+            chown(&profile, Some(NOBODY), Some(NOBODY)).unwrap();
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        Self { child: command.spawn().unwrap(), _directory: directory }
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until there is something to read or accept.
+fn wait_for(socket: &impl AsFd) {
+    let ready = poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&PATIENCE.try_into().unwrap())).unwrap();
+    assert_eq!(ready, 1, "nobody came");
+}
+
+/// The first socket that a launcher sends.
+fn first_socket(launcher: &UnixStream) -> OwnedFd {
+    wait_for(launcher);
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut bytes = [0; 100];
+    let received =
+        rustix::net::recvmsg(launcher, &mut [IoSliceMut::new(&mut bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)
+            .unwrap();
+    let socket = control.drain().find_map(|message| {
+        let RecvAncillaryMessage::ScmRights(mut sockets) = message else { return None };
+        sockets.next()
+    });
+    socket.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&bytes[..received.bytes])))
+}
+
+fn browser() -> PathBuf {
+    find_executable(None, "").unwrap()
+}
+
+/// What the kernel says of a process; empty when it has gone.
+fn status(pid: u32, field: &str) -> String {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    line.unwrap_or_default().trim().to_owned()
+}
+
+/// Processes that descend from `pid`, with their command lines.
+fn descendants(pid: u32) -> Vec<(u32, String)> {
+    let mut found = vec![(pid, String::new())];
+    let mut next = 0;
+    while let Some((parent, _)) = found.get(next).cloned() {
+        next += 1;
+        let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+        for child in children.split_whitespace().map(|child| child.parse().unwrap()) {
+            let mut line = Vec::new();
+            if let Ok(mut file) = fs::File::open(format!("/proc/{child}/cmdline")) {
+                let _ = file.read_to_end(&mut line);
+            }
+            found.push((child, String::from_utf8_lossy(&line).into_owned()));
+        }
+    }
+    found
+}
+
+#[test]
+fn without_a_jail_a_bare_browser_reaches_this_machine() {
+    let canaries = Canaries::new();
+    let listener = TcpListener::bind("127.99.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let _browser = Bare::start(browser().to_str().unwrap(), &[], Stdio::null(), port);
+    let report = canaries.report(&listener);
+    assert_eq!(canaries.hit(), (true, true), "{report}");
+}
+
+#[test]
+fn in_a_jail_a_bare_browser_reaches_nothing() {
+    let canaries = Canaries::new();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let browser = browser();
+    let arguments = ["jailed-browser", "2", browser.to_str().unwrap()];
+    let bare = Bare::start(LAUNCHER, &arguments, OwnedFd::from(theirs).into(), 3128);
+    let listener = TcpListener::from(first_socket(&ours));
+    assert_eq!(canaries.report(&listener), "failed,closed,0");
+    assert_eq!(canaries.hit(), (false, false));
+    let interfaces = fs::read_to_string(format!("/proc/{}/net/dev", bare.child.id())).unwrap();
+    let interfaces: Vec<&str> = interfaces.lines().skip(2).filter_map(|line| line.split(':').next()).collect();
+    assert_eq!(interfaces.iter().map(|name| name.trim()).collect::<Vec<_>>(), ["lo"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_jailed_browser_needs_no_flag_to_hold() {
+    let directory = open_directory();
+    let forgets = "--*webrtc-ip-handling-policy=*|--host-resolver-rules=*|--proxy-server=*|--proxy-bypass-list=*";
+    let program = careless(&directory, forgets);
+    let rig = Rig::with(&[2], |options| options.executable = Some(program)).await;
+    assert_eq!(rig.chromium.jail(), &Jail::Jailed);
+    let held = rig.chromium.self_test(guard(&[2]).policy()).await;
+    assert_eq!(held, Ok(Held { canary: Some([127, 0, 0, 1].into()) }));
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_jailed_browser_has_its_sandbox_and_nothing_of_ours() {
+    let site = Site::start(2, [("/", html("<body style='background:lime'>"))]).await;
+    let rig = Rig::start().await;
+    assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "lime");
+    let pid = rig.chromium.health().pids[0];
+    let network = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
+    assert_ne!(network("self"), network(&pid.to_string()));
+    for field in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        assert_eq!(status(pid, field), "0000000000000000", "{field}");
+    }
+    assert_eq!(fs::read_link(format!("/proc/{pid}/fd/0")).unwrap().to_str(), Some("/dev/null"));
+    let processes = descendants(pid);
+    let renderers = processes.iter().filter(|(_, line)| line.contains("--type=renderer"));
+    // One that ended meanwhile says nothing.
+    let filters: Vec<String> =
+        renderers.map(|(pid, _)| status(*pid, "Seccomp")).filter(|filter| !filter.is_empty()).collect();
+    assert!(!filters.is_empty() && filters.iter().all(|filter| filter == "2"), "{filters:?} {processes:?}");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_it_cannot_be_had_it_is_told_or_the_start_fails() {
+    let directory = open_directory();
+    let broken = |network_jail| Options {
+        network_jail,
+        launcher: Some("/bin/false".into()),
+        ..jailed(directory.path().join("browsers"))
+    };
+    let required = Chromium::start(broken(NetworkJail::Required), guard(&[2])).await.err();
+    assert!(matches!(required, Some(StartError::Jail(_))), "{required:?}");
+    let told = required.unwrap().to_string();
+    assert!(told.contains("required") && told.contains("namespaces"), "{told}");
+
+    for (network_jail, expected) in [(NetworkJail::Auto, "not here"), (NetworkJail::Off, "off by configuration")] {
+        let chromium = Chromium::start(broken(network_jail), guard(&[2])).await.unwrap();
+        let told = chromium.jail().to_string();
+        assert!(told.starts_with(expected), "{told}");
+        chromium.shutdown().await;
+    }
+}
+
+/// A launcher may lie where the browser's user cannot go.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_launcher_may_lie_behind_a_closed_door() {
+    let closed = tempfile::tempdir().unwrap();
+    fs::set_permissions(closed.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    let launcher = closed.path().join("launcher");
+    fs::copy(LAUNCHER, &launcher).unwrap();
+    let rig = Rig::with(&[2], |options| options.launcher = Some(launcher)).await;
+    assert_eq!(rig.chromium.jail(), &Jail::Jailed);
+    rig.chromium.shutdown().await;
+}
+
+/// A browser that has used every socket of its jail while its successor is slow lends nothing any more, and the grabs
+/// that wait are the successor's.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_grab_is_lost_with_the_last_socket() {
+    let site = Site::start(2, [("/", html("<body style='background:lime'>"))]).await;
+    let url = site.url("/");
+    let directory = open_directory();
+    let (program, gate) = (directory.path().join("gated"), directory.path().join("gate"));
+    let script =
+        format!("#!/bin/sh\n[ ! -e {0} ] || read -r _ < {0}\nexec {1} \"$@\"\n", gate.display(), browser().display());
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let rig = Rig::with(&[2], |options| {
+        options.executable = Some(program);
+        (options.slots, options.spare_contexts, options.recycle_after) = (1, 1, 1);
+    })
+    .await;
+    let first = rig.chromium.health().pids;
+    let mode = rustix::fs::Mode::from_raw_mode(0o644);
+    rustix::fs::mknodat(rustix::fs::CWD, &gate, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+
+    // One grab of a life, eight until the successor is there, one spare, and eight for tabs that fail.
+    for _ in 0..18 {
+        assert_eq!(rig.grab(&url).await.colour(600, 400), "lime");
+    }
+    assert_eq!(rig.chromium.health().pids, first);
+    let let_it_start = tokio::task::spawn_blocking(move || {
+        // Opens when the successor reads.
+        let mut open = fs::File::options().write(true).open(&gate).unwrap();
+        fs::remove_file(&gate).unwrap();
+        open.write_all(b"\n").unwrap();
+    });
+    let (picture, opened) = tokio::join!(rig.grab(&url), let_it_start);
+    opened.unwrap();
+    assert_eq!(picture.colour(600, 400), "lime");
+    rig.chromium.shutdown().await;
+}
