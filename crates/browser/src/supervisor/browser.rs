@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::drawing;
 use super::entrance::Entrance;
 use super::lease::Lease;
 use super::pool::{Pool, PrepareError};
@@ -29,6 +30,10 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 /// Tabs that cannot be made in a row before a browser counts as hung.
 const FAILED_TABS: u32 = 3;
+
+/// How often it is tried whether a browser still draws: a page that keeps it from that then costs its neighbours less time
+/// than they have.
+const DRAW_EVERY: Duration = Duration::from_secs(4);
 
 /// How often memory is looked at.
 const MEMORY_EVERY: Duration = Duration::from_secs(5);
@@ -179,6 +184,11 @@ impl Browser {
         self.client.call_within(ANSWER_LIMIT, None, GetVersionParams::default()).await.is_ok()
     }
 
+    /// Does it draw?
+    pub(super) async fn draws(&self) -> bool {
+        drawing::succeeds(&self.client).await
+    }
+
     /// Gives it up: every grab in it is lost at once.
     pub(super) fn give_up(&self) {
         if !self.client.closed().is_cancelled() {
@@ -238,11 +248,15 @@ impl Browser {
     async fn look_after(self: Arc<Self>) {
         let mut memory = tokio::time::interval(MEMORY_EVERY);
         let old = tokio::time::sleep_until(self.started + self.limits.age);
-        tokio::pin!(old);
+        let stuck = self.stops_drawing();
+        tokio::pin!(old, stuck);
         loop {
             tokio::select! {
+                // The end comes first: what has returned is not looked at again.
+                biased;
                 () = self.client.closed().cancelled() => break,
                 () = self.process.exited().cancelled() => break,
+                () = &mut stuck => self.give_up(),
                 () = &mut old, if !old.is_elapsed() => self.replace_for(Why::Age),
                 _ = memory.tick() => {
                     if tree::group_rss(self.pid()) > self.limits.rss_bytes {
@@ -253,5 +267,17 @@ impl Browser {
         }
         self.client.closed().cancel();
         self.replace_for(Why::Died);
+    }
+
+    /// Returns when it no longer draws. As long as no tab is lent nobody waits for that.
+    async fn stops_drawing(&self) {
+        let mut looks = tokio::time::interval(DRAW_EVERY);
+        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            looks.tick().await;
+            if !self.lent.is_empty() && !self.draws().await {
+                return;
+            }
+        }
     }
 }

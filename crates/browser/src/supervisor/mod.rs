@@ -1,6 +1,7 @@
 //! Keeps a browser running with contexts ready, replaces it before it wears out and when it dies, and lends tabs.
 
 mod browser;
+mod drawing;
 mod entrance;
 mod first;
 mod keeper;

@@ -201,7 +201,7 @@ impl Shared {
             Ok(Err(Ended::Lost(why))) => return Err(RenderError::Lost(why)),
             Ok(Err(Ended::Page(failure))) => failure,
             // A page that keeps itself busy is not a browser that hangs, but only the browser can say so.
-            Err(_) if lease.browser().answers().await => Failure::new(
+            Err(_) if lease.browser().answers().await && lease.browser().draws().await => Failure::new(
                 FailureReason::RenderFailed,
                 format!("The page did not finish within {} s.", task.budget.as_secs_f32().round()),
             ),

@@ -107,6 +107,22 @@ async fn what_cannot_be_captured_fails_and_harms_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_keeps_the_browser_from_drawing_does_not_keep_the_next_one() {
+    let filter = format!(
+        "<svg width=0 height=0><filter id=f>{}</filter></svg>
+        <div style='position:fixed;inset:0;will-change:transform;filter:url(#f);background:red'></div>",
+        "<feMorphology operator=dilate radius=60 />".repeat(100)
+    );
+    let site = Site::start(2, [("/filter", html(filter)), ("/", html(GREEN))]).await;
+    let rig = Rig::start().await;
+    let ended = rig.render(request(&site.url("/filter"))).await;
+    assert!(matches!(ended, Err(RenderError::Lost(_))), "{:?}", ended.map(|capture| capture.facts));
+    assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "lime");
+    assert_eq!(rig.chromium.health().restarts, [("hung", 1)].into());
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_page_that_loads_too_much_is_cut() {
     let body = "x".repeat(8 << 20);
     let pages = [
