@@ -29,10 +29,20 @@ const OUTGOING: usize = 256;
 /// 168 MB in base64.
 const MESSAGE_BYTES: usize = 256 << 20;
 
+/// The largest event taken from a browser. A page decides how long an address or a window's name in one is.
+const EVENT_BYTES: usize = 4 << 20;
+
+/// How events begin, and answers do not.
+const EVENT: &[u8] = b"{\"method\"";
+
+/// Kept of a message that is too large: its end says whose it was.
+const TAIL_BYTES: usize = 256;
+
 const READ_BYTES: usize = 256 << 10;
 
-/// Takes a session's events in order, on the reader's task: it must be quick and must not call back.
-pub(crate) type Sink = Arc<dyn Fn(Event) + Send + Sync>;
+/// Takes a session's events in order, on the reader's task: it must be quick and must not call back. Every event comes
+/// with its length in bytes, also those that are too large to be read or that nobody looks at.
+pub(crate) type Sink = Arc<dyn Fn(usize, Option<Event>) + Send + Sync>;
 
 /// Why a call has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -259,10 +269,21 @@ impl Inner {
         };
         let Some(session) = ended.or(session) else { return };
         let Some(sink) = self.routes().sessions.get(session).cloned() else { return };
-        match Event::parse(method, params) {
-            Ok(Some(event)) => sink(event),
-            Ok(None) => {}
-            Err(error) => tracing::debug!(%error, method, "an event cannot be read"),
+        let event = Event::parse(method, params).unwrap_or_else(|error| {
+            tracing::debug!(%error, method, "an event cannot be read");
+            None
+        });
+        sink(params.len(), event);
+    }
+
+    /// Tells whose it was that a message of this length was left unread.
+    fn account(&self, length: usize, tail: &[u8]) {
+        let tail = String::from_utf8_lossy(tail);
+        let session = tail.rsplit_once(r#""sessionId":""#).and_then(|(_, rest)| rest.split('"').next());
+        tracing::debug!(length, session, "a message of the browser is too large");
+        let sink = session.and_then(|session| self.routes().sessions.get(session).cloned());
+        if let Some(sink) = sink {
+            sink(length, None);
         }
     }
 }
@@ -291,10 +312,18 @@ async fn write(mut to_browser: pipe::Sender, mut queue: mpsc::Receiver<Vec<u8>>)
     Ok(())
 }
 
-/// Reads messages, which end with a zero byte each, until the pipe ends.
+/// The most that is taken of a message that begins like this.
+fn most(message: &[u8]) -> usize {
+    if message.starts_with(EVENT) { EVENT_BYTES } else { MESSAGE_BYTES }
+}
+
+/// Reads messages, which end with a zero byte each, until the pipe ends. One that is too large is passed over: no page
+/// can end the pipe, or fill memory, with what it makes the browser say.
 async fn read(mut from_browser: pipe::Receiver, inner: &Inner) -> io::Result<()> {
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
     let mut searched = 0;
+    // Bytes of the message under way that are gone already.
+    let mut passed_over = 0;
     loop {
         buffer.reserve(READ_BYTES);
         if from_browser.read_buf(&mut buffer).await? == 0 {
@@ -302,15 +331,25 @@ async fn read(mut from_browser: pipe::Receiver, inner: &Inner) -> io::Result<()>
         }
         while let Some(end) = buffer[searched..].iter().position(|byte| *byte == 0) {
             let message = buffer.split_to(searched + end + 1);
+            let message = &message[..message.len() - 1];
             searched = 0;
-            match std::str::from_utf8(&message[..message.len() - 1]) {
-                Ok(text) => inner.dispatch(text),
-                Err(error) => tracing::debug!(%error, "a message of the browser is not UTF-8"),
+            match std::mem::take(&mut passed_over) {
+                0 if message.len() <= most(message) => match std::str::from_utf8(message) {
+                    Ok(text) => inner.dispatch(text),
+                    Err(error) => tracing::debug!(%error, "a message of the browser is not UTF-8"),
+                },
+                passed_over => {
+                    inner.account(passed_over + message.len(), &message[message.len().saturating_sub(TAIL_BYTES)..]);
+                }
             }
         }
         searched = buffer.len();
-        if searched > MESSAGE_BYTES {
-            return Err(io::Error::other("a message of the browser has no end"));
+        if passed_over > 0 || searched > most(&buffer) {
+            let gone = searched.saturating_sub(TAIL_BYTES);
+            // A new buffer: what the old one grew to is not kept.
+            buffer = BytesMut::from(&buffer[gone..]);
+            passed_over += gone;
+            searched = buffer.len();
         }
     }
 }
@@ -340,7 +379,7 @@ mod tests {
         let (client, _commands, mut answers) = client(&tracker);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = seen.clone();
-        client.route("s", Arc::new(move |event| log.lock().unwrap().push(event)));
+        client.route("s", Arc::new(move |_, event| log.lock().unwrap().extend(event)));
         let script: &[u8] = b"rubbish\0\xff\0{\"method\":\"Page.frameNavigated\",\"params\":{},\"sessionId\":\"s\"}\0\
             {\"method\":\"Page.loadEventFired\",\"params\":{},\"sessionId\":\"s\"}\0\
             {\"method\":\"Target.detachedFromTarget\",\"params\":{\"sessionId\":\"s\"}}\0{\"id\":1,\"result\":{}}\0";
@@ -349,6 +388,28 @@ mod tests {
         sent.unwrap();
         answer.unwrap();
         assert_eq!(*seen.lock().unwrap(), [Event::Loaded, Event::Detached]);
+    }
+
+    #[tokio::test]
+    async fn a_message_that_is_too_large_is_counted_and_passed_over() {
+        let tracker = TaskTracker::new();
+        let (client, _commands, mut answers) = client(&tracker);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = seen.clone();
+        client.route("s", Arc::new(move |bytes, event| log.lock().unwrap().push((bytes, event))));
+        let filler = "x".repeat(EVENT_BYTES + 1);
+        let large = format!(r#"{{"method":"Page.loadEventFired","params":{{"x":"{filler}"}},"sessionId":"s"}}"#);
+        let script = [
+            large.as_bytes(),
+            b"\0{\"method\":\"Page.loadEventFired\",\"params\":{},\"sessionId\":\"s\"}\0",
+            b"{\"method\":\"Page.nobodyLooks\",\"params\":{},\"sessionId\":\"s\"}\0{\"id\":1,\"result\":{}}\0",
+        ]
+        .concat();
+        let (answer, sent) =
+            tokio::join!(client.call(Some("s"), page::EnableParams::default()), answers.write_all(&script));
+        sent.unwrap();
+        answer.unwrap();
+        assert_eq!(*seen.lock().unwrap(), [(large.len(), None), (2, Some(Event::Loaded)), (2, None)]);
     }
 
     #[tokio::test]

@@ -17,6 +17,8 @@ pub(crate) enum Event {
     RequestStarted { request: String, loader: String, frame: Option<String>, kind: Kind, url: String },
     /// The head of an answer arrived.
     ResponseReceived { loader: String, kind: Kind, head: Head },
+    /// Some of an answer's body arrived: so many bytes once they are unpacked.
+    DataReceived { request: String, bytes: u64 },
     /// A request ended well.
     RequestFinished { request: String },
     /// A request ended badly.
@@ -25,6 +27,8 @@ pub(crate) enum Event {
     DialogOpened { is_before_unload: bool },
     /// The browser began a download, which it is told to deny.
     DownloadBegan,
+    /// The page started a worker.
+    WorkerStarted,
     /// The page's process died.
     Crashed,
     /// The page is gone.
@@ -116,6 +120,10 @@ impl Event {
                 let head = if kind == Kind::Document { response.head() } else { Head::default() };
                 Self::ResponseReceived { loader: loader_id, kind, head }
             }
+            "Network.dataReceived" => {
+                let Data { request_id, data_length } = serde_json::from_str(params)?;
+                Self::DataReceived { request: request_id, bytes: data_length }
+            }
             "Network.loadingFinished" => {
                 let Ended { request_id, .. } = serde_json::from_str(params)?;
                 Self::RequestFinished { request: request_id }
@@ -123,6 +131,13 @@ impl Event {
             "Network.loadingFailed" => {
                 let Ended { request_id, error_text } = serde_json::from_str(params)?;
                 Self::RequestFailed { request: request_id, error: error_text }
+            }
+            "Target.attachedToTarget" => {
+                let Attached { target_info } = serde_json::from_str(params)?;
+                match target_info.r#type.as_str() {
+                    "worker" => Self::WorkerStarted,
+                    _ => return Ok(None),
+                }
             }
             "Inspector.targetCrashed" => Self::Crashed,
             "Target.detachedFromTarget" | "Inspector.detached" => Self::Detached,
@@ -206,6 +221,24 @@ impl Response {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+struct Attached {
+    target_info: Target,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    r#type: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Data {
+    request_id: String,
+    data_length: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Ended {
     request_id: String,
     #[serde(default)]
@@ -237,6 +270,7 @@ mod tests {
         };
         assert_eq!((kind, frame), (Kind::Other, None));
         assert_eq!(Event::parse("Page.somethingNew", "{}").unwrap(), None);
+        assert_eq!(Event::parse("Target.attachedToTarget", r#"{"targetInfo":{"type":"thought"}}"#).unwrap(), None);
         assert!(Event::parse("Page.frameNavigated", "{}").is_err());
     }
 }

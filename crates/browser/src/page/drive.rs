@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::emulation::SetDeviceMetricsOverrideParams;
-use chromiumoxide::cdp::browser_protocol::page::{HandleJavaScriptDialogParams, NavigateParams};
+use chromiumoxide::cdp::browser_protocol::fetch::{self, RequestPattern};
+use chromiumoxide::cdp::browser_protocol::network::ResourceType;
+use chromiumoxide::cdp::browser_protocol::page::{HandleJavaScriptDialogParams, NavigateParams, StopLoadingParams};
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::grabs::{Facts, Failure, SettledBy};
 use grabd_egress::Refusal;
@@ -14,12 +16,13 @@ use super::frame::Frame;
 use super::settle::{self, Settled};
 use super::shot::Shot;
 use super::verdict::{self, Unreached};
-use super::watch::{Document, Gone, Navigation};
+use super::watch::{Document, Excess, Gone, Navigation};
 use super::{Ended, Limits, Picture, Tab, facts, frame, shot};
 use crate::cdp::CallError;
 use crate::proxy::Attempt;
 
-/// Navigations of one page's main frame, redirects by HTTP aside. Real chains of logins and consents end within six.
+/// Navigations of one page's main frame, redirects by HTTP aside, after which it is kept where it is. Real chains of
+/// logins and consents end within six.
 const NAVIGATIONS: u32 = 20;
 
 /// Dialogs that are dismissed before the page counts as one that cannot be seen.
@@ -30,6 +33,12 @@ const LOAD_LIMIT: Duration = Duration::from_secs(10);
 
 /// Kept of the budget for taking the picture.
 const SHOT_RESERVE: Duration = Duration::from_secs(5);
+
+/// A navigation that was stopped ends at once, and one that cannot be any more ends with its document's first bytes.
+const STOP: Duration = Duration::from_millis(500);
+
+/// Kept of the budget for the word that there will be no picture, so that it comes before the caller's own limit does.
+const WORD: Duration = Duration::from_secs(1);
 
 /// A dying browser closes its pages just before its pipe.
 const DEATH: Duration = Duration::from_millis(250);
@@ -74,19 +83,25 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Answers dialogs, and ends when the page is gone or the browser is.
+    /// Answers dialogs, and ends when the page has too much of something, when it is gone, or when the browser is.
     async fn attend(&self) -> Ended {
         enum Call {
+            Excess(Excess),
             Dialog { leave: bool, count: u32 },
             Gone(Gone),
         }
         let watch = async {
             loop {
-                let call = self.tab.watch.until(self.deadline, |seen| match seen.gone {
-                    Some(gone) => Some(Call::Gone(gone)),
-                    None => seen.take_dialog().map(|leave| Call::Dialog { leave, count: seen.dialogs }),
+                let call = self.tab.watch.until(self.deadline, |seen| match (seen.gone, seen.excess) {
+                    (Some(gone), _) => Some(Call::Gone(gone)),
+                    (None, Some(excess)) => Some(Call::Excess(excess)),
+                    (None, None) => seen.take_dialog().map(|leave| Call::Dialog { leave, count: seen.dialogs }),
                 });
                 match call.await {
+                    Some(Call::Excess(Excess::Bytes)) => break Ended::failed(TOO_MUCH),
+                    Some(Call::Excess(Excess::Workers)) => {
+                        break Ended::failed("The page starts more workers than a capture may.");
+                    }
                     Some(Call::Dialog { count, .. }) if count > DIALOGS => {
                         break Ended::failed("The page opens one dialog after another.");
                     }
@@ -124,9 +139,12 @@ impl<'a> Drive<'a> {
                 true => Settled::Ready { by: SettledBy::Deadline, challenge: false, shot: None },
                 false => settle::settle(self, &document).await?,
             };
+            let held = self.tab.watch.look(|seen| seen.held);
             let (by, shot) = match settled {
                 Settled::Left => continue,
                 Settled::Ready { challenge: true, .. } => return Err(verdict::challenged(&document).into()),
+                // A page that is kept from going on never came to rest.
+                Settled::Ready { challenge: false, .. } if held => (SettledBy::Deadline, None),
                 Settled::Ready { by, challenge: false, shot } => (by, shot),
             };
             let delayed = (Instant::now() + self.spec.delay).min(self.shoot_by);
@@ -148,7 +166,8 @@ impl<'a> Drive<'a> {
             client.tell(session, &metrics(viewport));
         }
         let params = NavigateParams::new(self.spec.url.as_str());
-        let navigated: Navigated = match client.call_as(self.time_left(), session, params).await {
+        let limit = self.time_left().saturating_sub(WORD);
+        let navigated: Navigated = match client.call_as(limit, session, params).await {
             Err(CallError::Timeout(_)) => return Err(Ended::failed(SILENT)),
             navigated => navigated?,
         };
@@ -173,23 +192,32 @@ impl<'a> Drive<'a> {
         enum Found {
             Document(Document),
             Aborted(Navigation, bool),
-            Circle,
+            Circle { held: bool },
         }
         let look = |seen: &mut super::watch::Seen| {
-            if seen.navigations > NAVIGATIONS {
-                return Some(Found::Circle);
+            let most = if seen.held { 2 * NAVIGATIONS } else { NAVIGATIONS };
+            if seen.navigations > most || (seen.held && seen.document.is_none()) {
+                return Some(Found::Circle { held: seen.held });
             }
-            match (&seen.document, &seen.navigation, &seen.aborted) {
+            match (&seen.document, seen.underway(), &seen.aborted) {
                 (_, Some(_), _) => None,
                 (Some(document), None, _) => Some(Found::Document(document.clone())),
                 (None, None, Some(aborted)) => Some(Found::Aborted(aborted.clone(), seen.download)),
                 (None, None, None) => None,
             }
         };
-        let document = match self.tab.watch.until(self.shoot_by, look).await {
+        let mut found = self.tab.watch.until(self.shoot_by, look).await;
+        if let Some(Found::Circle { held: false }) = found {
+            self.hold().await?;
+            found = self.tab.watch.until(self.shoot_by, look).await;
+        }
+        let document = match found {
             Some(Found::Document(document)) => document,
             Some(Found::Aborted(navigation, download)) => return Err(self.abort(&navigation, download)),
-            Some(Found::Circle) => return Err(Ended::failed("The page goes from address to address without end.")),
+            // Some ways to another document do not lead through the network.
+            Some(Found::Circle { .. }) => {
+                return Err(Ended::failed("The page goes from address to address without end."));
+            }
             // A navigation that does not come to an end leaves what is there.
             None => match self.tab.watch.look(|seen| seen.document.clone()) {
                 Some(document) => document,
@@ -204,9 +232,47 @@ impl<'a> Drive<'a> {
         }
     }
 
+    /// Keeps the page at the document it shows: whatever it asks for in its place is not answered any more.
+    async fn hold(&self) -> Result<(), Ended> {
+        if self.tab.watch.look(|seen| seen.held) {
+            return Ok(());
+        }
+        let documents = RequestPattern { resource_type: Some(ResourceType::Document), ..RequestPattern::default() };
+        let hold = fetch::EnableParams { patterns: Some(vec![documents]), ..fetch::EnableParams::default() };
+        self.tab.client.call(Some(&self.tab.session), hold).await?;
+        self.tab.watch.hold();
+        Ok(())
+    }
+
+    /// Ends all loading, because there is no time for another document and no picture succeeds while one replaces the other.
+    /// False when another one had come too far to be stopped.
+    async fn stop(&self, document: &Document) -> Result<bool, Ended> {
+        self.hold().await?;
+        match self.tab.client.call(Some(&self.tab.session), StopLoadingParams::default()).await {
+            Err(CallError::Refused { message, .. }) if shot::is_between_documents(&message) => {
+                self.replaced(document).await;
+                return Ok(false);
+            }
+            stopped => _ = stopped?,
+        }
+        let limit = Instant::now() + STOP;
+        self.tab.watch.until(limit, |seen| seen.navigation.is_none().then_some(())).await;
+        Ok(self.tab.watch.look(|seen| !seen.has_left(&document.loader)))
+    }
+
+    /// Waits for the document that takes the place of this one at this moment.
+    async fn replaced(&self, document: &Document) {
+        let other = |now: &Document| now.loader != document.loader;
+        let look = |seen: &mut super::watch::Seen| seen.document.as_ref().is_some_and(other).then_some(());
+        self.tab.watch.until(Instant::now() + STOP, look).await;
+    }
+
     /// Takes the picture, unless there is one already or the document is left meanwhile.
     async fn shoot(&self, document: &Document, by: SettledBy, shot: Option<Shot>) -> Result<Option<Picture>, Ended> {
         let left = || self.tab.watch.look(|seen| seen.has_left(&document.loader));
+        if self.is_late() && !self.stop(document).await? {
+            return Ok(None);
+        }
         // No picture is worth taking of what is refused anyway.
         self.judge(&self.current(document))?;
         let (frame, shot) = match shot {
@@ -215,11 +281,17 @@ impl<'a> Drive<'a> {
                 let found = self.unless_left(document, frame::find(self)).await?;
                 let Some(frame) = found else { return Ok(None) };
                 let taken = shot::take(self.tab, self.spec.format, frame.clip.clone(), self.time_left());
-                let Some(shot) = self.unless_left(document, taken).await? else { return Ok(None) };
-                (frame, shot)
+                match self.unless_left(document, taken).await? {
+                    Some(Some(shot)) => (frame, shot),
+                    Some(None) => {
+                        self.replaced(document).await;
+                        return Ok(None);
+                    }
+                    None => return Ok(None),
+                }
             }
         };
-        if left() && !self.is_late() {
+        if left() {
             return Ok(None);
         }
         self.judge(&self.current(document))?;
@@ -239,14 +311,11 @@ impl<'a> Drive<'a> {
         document: &Document,
         work: impl Future<Output = Result<T, Ended>>,
     ) -> Result<Option<T>, Ended> {
-        if self.is_late() {
-            return work.await.map(Some);
-        }
-        let left = self.tab.watch.until(self.shoot_by, |seen| seen.has_left(&document.loader).then_some(()));
+        let left = self.tab.watch.until(self.deadline, |seen| seen.has_left(&document.loader).then_some(()));
         tokio::select! {
             biased;
-            done = work => done.map(Some),
             Some(()) = left => Ok(None),
+            done = work => done.map(Some),
         }
     }
 

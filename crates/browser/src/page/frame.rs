@@ -4,13 +4,18 @@ use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
 use grabd_domain::capture::{Format, Selector};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::drive::Drive;
 use super::{Ended, script};
+use crate::cdp::CallError;
 
 const FULL_PAGE: &str = include_str!("full_page.js");
 const SELECTOR: &str = include_str!("selector.js");
+
+/// The widest viewport: a larger area than its width times the greatest height is more memory than one picture is worth.
+const MAX_WIDTH: u32 = 1920;
 
 /// The encoder's own limit, beyond which it returns nothing.
 const WEBP_MAX: u32 = 16_383;
@@ -74,7 +79,7 @@ async fn whole(drive: &Drive<'_>) -> Result<Frame, Ended> {
     let most = most(drive);
     let budget = budget(drive);
     let arguments = FullPage { budget_ms: millis(budget), max_height: most };
-    let page: Option<Page> = script::call(drive.tab, budget + GRACE, FULL_PAGE, &arguments).await?;
+    let page: Option<Page> = ask(drive, budget, FULL_PAGE, &arguments).await?;
     let page = page.unwrap_or(Page { height: drive.spec.viewport.height().into() });
     Ok(cut(0.0, 0.0, drive.spec.viewport.width().into(), page.height, most))
 }
@@ -83,7 +88,7 @@ async fn element(drive: &Drive<'_>, selector: &Selector) -> Result<Frame, Ended>
     let text = selector.as_str();
     let budget = budget(drive);
     let search = Search { selector: text, budget_ms: millis(budget) };
-    match script::call(drive.tab, budget + GRACE, SELECTOR, &search).await? {
+    match ask(drive, budget, SELECTOR, &search).await? {
         Some(Found::Box { x, y, width, height }) => Ok(cut(x, y, width, height, most(drive))),
         Some(Found::Problem { problem }) => Err(Ended::failed(match problem {
             Problem::Invalid => format!("`selector` \"{text}\" is not a valid CSS selector."),
@@ -94,11 +99,28 @@ async fn element(drive: &Drive<'_>, selector: &Selector) -> Result<Frame, Ended>
     }
 }
 
-/// A rectangle on whole pixels, no side longer than `most`.
+/// What a script found. None also when its document went away under it, which whoever waits for this sees by itself.
+async fn ask<T: DeserializeOwned>(
+    drive: &Drive<'_>,
+    budget: Duration,
+    function: &str,
+    arguments: &impl Serialize,
+) -> Result<Option<T>, Ended> {
+    match script::call(drive.tab, budget + GRACE, function, arguments).await {
+        Err(CallError::Refused { message, .. }) => {
+            tracing::debug!(message, "the page's script ended early");
+            Ok(None)
+        }
+        answer => Ok(answer?),
+    }
+}
+
+/// A rectangle on whole pixels, no side longer than `most`, and no larger than the largest whole page.
 fn cut(x: f64, y: f64, width: f64, height: f64, most: u32) -> Frame {
     let (left, top) = (x.floor().max(0.0), y.floor().max(0.0));
     let (right, bottom) = ((x + width).ceil().max(left + 1.0), (y + height).ceil().max(top + 1.0));
-    let (width, height) = ((right - left).min(most.into()), (bottom - top).min(most.into()));
+    let width = (right - left).min(most.into());
+    let height = (bottom - top).min(most.into()).min((f64::from(most) * f64::from(MAX_WIDTH) / width).floor());
     let truncated = right - left > width || bottom - top > height;
     Frame { clip: Some(Clip { x: left, y: top, width, height, scale: 1.0 }), truncated }
 }

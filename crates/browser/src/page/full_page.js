@@ -2,8 +2,10 @@
 async ({ budgetMs, maxHeight }) => {
   const until = performance.now() + budgetMs;
   const left = () => Math.max(0, until - performance.now());
+  // Unlike a timer, it has no number by which the page could clear it.
+  const after = (ms) => scheduler.postTask(() => {}, { delay: ms });
   // A frame, or a moment where none is drawn.
-  const frame = () => new Promise((done) => (requestAnimationFrame(() => setTimeout(done)), setTimeout(done, 100)));
+  const frame = () => Promise.race([new Promise((done) => requestAnimationFrame(() => setTimeout(done))), after(100)]);
   const root = document.scrollingElement ?? document.documentElement;
 
   // Many applications scroll an element instead of the document: give that element its whole height.
@@ -44,6 +46,6 @@ async ({ budgetMs, maxHeight }) => {
     return box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < maxHeight && box.left < innerWidth;
   };
   const decoded = [...document.images].filter(captured).map((image) => image.decode().catch(() => {}));
-  await Promise.race([Promise.all([document.fonts.ready, ...decoded]), new Promise((done) => setTimeout(done, left()))]);
+  await Promise.race([Promise.all([document.fonts.ready, ...decoded]), after(left())]);
   return { height: Math.max(root.scrollHeight, innerHeight) };
 }

@@ -28,7 +28,7 @@ async ({ waitForLoad }) => {
 
   const few = () => (document.body?.innerText ?? '').length < 600;
   const challenge =
-    (/^Just a moment/.test(document.title) && (has('script[src*="/cdn-cgi/challenge-platform/"]') || '_cf_chl_opt' in window)) ||
+    (/^Just a moment/.test(document.title) && (has('script[src*="/cdn-cgi/challenge-platform/"]') || [...document.scripts].some((script) => script.text.includes('_cf_chl_opt')))) ||
     has('#challenge-form[action*="__cf_chl"], #px-captcha, iframe[src*="geo.captcha-delivery.com"]') ||
     (has('.h-captcha, iframe[src*="hcaptcha.com"], script[src*="hcaptcha.com"]') && !has('input:not([type="hidden"])') && few());
   return { still, challenge };

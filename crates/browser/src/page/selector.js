@@ -2,7 +2,9 @@
 async ({ selector, budgetMs }) => {
   const until = performance.now() + budgetMs;
   const left = () => Math.max(0, until - performance.now());
-  const frame = () => new Promise((done) => (requestAnimationFrame(() => setTimeout(done)), setTimeout(done, 100)));
+  // Unlike a timer, it has no number by which the page could clear it.
+  const after = (ms) => scheduler.postTask(() => {}, { delay: ms });
+  const frame = () => Promise.race([new Promise((done) => requestAnimationFrame(() => setTimeout(done))), after(100)]);
   const visible = (element) => {
     const box = element.getBoundingClientRect();
     return box.width > 0 && box.height > 0 && element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
@@ -24,7 +26,7 @@ async ({ selector, budgetMs }) => {
 
   const images = [element, ...element.querySelectorAll('img')].filter((inside) => inside instanceof HTMLImageElement);
   const decoded = images.map((image) => image.decode().catch(() => {}));
-  await Promise.race([Promise.all(decoded), new Promise((done) => setTimeout(done, left()))]);
+  await Promise.race([Promise.all(decoded), after(left())]);
   const box = element.getBoundingClientRect();
   return { x: box.x + scrollX, y: box.y + scrollY, width: box.width, height: box.height };
 }

@@ -130,7 +130,11 @@ async fn come_to_rest(drive: &Drive<'_>, by: Instant) -> (bool, Option<Shot>) {
         shot::take(drive.tab, spec.format, None, drive.time_left()),
     );
     let same = matches!(changes, Ok(Some(Changes { changed: false }))) && watch.active_at() == before;
-    (quiet, shot.ok().filter(|_| same))
+    match same {
+        true => (quiet, shot.ok().flatten()),
+        // What changed may have asked for something, and a slow page does so later than the network was listened to.
+        false => (watch.at_rest(by).await, None),
+    }
 }
 
 /// Runs the script until it reports, the document goes, or time is up.

@@ -30,8 +30,14 @@ struct Screenshot<'a> {
     data: Cow<'a, str>,
 }
 
-/// Takes the picture of the viewport, or of `clip` wherever on the page it lies.
-pub(super) async fn take(tab: &Tab, format: Format, clip: Option<Clip>, limit: Duration) -> Result<Shot, Ended> {
+/// Takes the picture of the viewport, or of `clip` wherever on the page it lies. None while one document takes the place
+/// of another.
+pub(super) async fn take(
+    tab: &Tab,
+    format: Format,
+    clip: Option<Clip>,
+    limit: Duration,
+) -> Result<Option<Shot>, Ended> {
     let (format, quality) = match format {
         Format::Png => (CaptureScreenshotFormat::Png, None),
         Format::Jpeg => (CaptureScreenshotFormat::Jpeg, Some(JPEG_QUALITY)),
@@ -45,15 +51,24 @@ pub(super) async fn take(tab: &Tab, format: Format, clip: Option<Clip>, limit: D
         from_surface: None,
         optimize_for_speed: Some(true),
     };
-    let answer = match tab.client.call_raw(limit, Some(&tab.session), &params).await {
-        // The surface was not there at that moment; it is at the next.
-        Err(CallError::Refused { message, .. }) if is_passing(&message) => {
-            tracing::debug!(message, "the picture is taken again");
-            tab.client.call_raw(limit, Some(&tab.session), &params).await?
-        }
-        answer => answer?,
-    };
-    read(&answer)
+    let take = || tab.client.call_raw(limit, Some(&tab.session), &params);
+    let mut answer = take().await;
+    // The surface was not there at that moment; it is at the next.
+    if let Err(CallError::Refused { message, .. }) = &answer
+        && is_passing(message)
+    {
+        tracing::debug!(message, "the picture is taken again");
+        answer = take().await;
+    }
+    match answer {
+        Err(CallError::Refused { message, .. }) if is_between_documents(&message) => Ok(None),
+        answer => read(&answer?).map(Some),
+    }
+}
+
+/// Does the browser refuse because one document is about to take the place of another?
+pub(super) fn is_between_documents(message: &str) -> bool {
+    message.contains("Not attached to an active page")
 }
 
 fn is_passing(message: &str) -> bool {

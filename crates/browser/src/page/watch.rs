@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use chromiumoxide::cdp::js_protocol::runtime::ExecutionContextId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -17,6 +18,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Requests in flight that are remembered; a page with more than that is judged by the starts alone.
 const IN_FLIGHT: usize = 1024;
+
+/// Bytes of one answer, unpacked: no picture needs more, and a few kilobytes can unpack to gigabytes.
+const ANSWER_BYTES: u64 = 50 << 20;
+
+/// Bytes of all answers together, unpacked.
+const PAGE_BYTES: u64 = 100 << 20;
+
+/// Workers that a page starts, each with a thread and a heap of its own. Large applications start a dozen.
+const WORKERS: u32 = 64;
+
+/// Bytes that the browser tells about a page. A busy page comes to a few megabytes; what floods us with more, by sockets
+/// or by addresses that are their own content, keeps the events of others waiting.
+const TOLD_BYTES: usize = 64 << 20;
 
 /// Document heads that are remembered: only the last few loaders can still be the shown one.
 const HEADS: usize = 16;
@@ -52,6 +66,19 @@ pub(crate) struct Seen {
     active_at: Option<Instant>,
     in_flight: HashMap<String, Instant>,
     heads: VecDeque<(String, Head)>,
+    /// Bytes of the answers under way, unpacked.
+    received: HashMap<String, u64>,
+    /// Bytes of all answers until now, unpacked.
+    received_in_all: u64,
+    /// Bytes of all that was told until now.
+    told: usize,
+    workers: u32,
+    /// Of what there is more than a capture may have.
+    pub(crate) excess: Option<Excess>,
+    /// Is the page kept from going on to yet another document? Then what it tries does not count.
+    pub(crate) held: bool,
+    /// Where our scripts run, and in which document that is.
+    world: Option<(String, World)>,
     /// Dialogs that opened.
     pub(crate) dialogs: u32,
     /// Dialogs that wait for an answer: is it about leaving the page?
@@ -87,6 +114,18 @@ pub(crate) struct Navigation {
     pub(crate) head: Option<Head>,
 }
 
+/// What a page can have too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Excess {
+    /// Bytes.
+    Bytes,
+    /// Workers.
+    Workers,
+}
+
+/// A place for scripts in a document that the page's own scripts cannot see or change.
+pub(crate) type World = ExecutionContextId;
+
 /// How a page can be gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gone {
@@ -115,9 +154,22 @@ impl Watch {
     /// Where the page's events go.
     pub(crate) fn sink(self: &Arc<Self>) -> Sink {
         let watch = self.clone();
-        Arc::new(move |event| {
-            watch.lock().fold(event, Instant::now());
-            watch.changed.notify_waiters();
+        Arc::new(move |bytes, event| {
+            let mut seen = watch.lock();
+            // Bodies arrive in many pieces, none of which anybody waits for.
+            let matters = !matches!(event, None | Some(Event::DataReceived { .. }));
+            seen.told = seen.told.saturating_add(bytes);
+            if seen.told > TOLD_BYTES {
+                seen.excess.get_or_insert(Excess::Bytes);
+            }
+            if let Some(event) = event {
+                seen.fold(event, Instant::now());
+            }
+            let matters = matters || seen.excess.is_some();
+            drop(seen);
+            if matters {
+                watch.changed.notify_waiters();
+            }
         })
     }
 
@@ -130,6 +182,30 @@ impl Watch {
     pub(crate) fn reset(&self) {
         let mut seen = self.lock();
         *seen = Seen { main_frame: std::mem::take(&mut seen.main_frame), gone: seen.gone, ..Seen::default() };
+    }
+
+    /// The main frame, and the shown document's loader.
+    pub(crate) fn place(&self) -> (String, Option<String>) {
+        self.look(|seen| (seen.main_frame.clone(), seen.document.as_ref().map(|document| document.loader.clone())))
+    }
+
+    /// Where our scripts run in the shown document, if they ever did.
+    pub(crate) fn world(&self) -> Option<World> {
+        self.look(|seen| {
+            let (loader, world) = seen.world.as_ref()?;
+            seen.document.as_ref().filter(|document| document.loader == *loader).map(|_| *world)
+        })
+    }
+
+    /// Remembers where our scripts run in a document.
+    pub(crate) fn set_world(&self, loader: String, world: World) {
+        self.lock().world = Some((loader, world));
+    }
+
+    /// The page is kept from going on from here on.
+    pub(crate) fn hold(&self) {
+        self.lock().held = true;
+        self.changed.notify_waiters();
     }
 
     /// Waits until `look` finds something; `None` at the deadline. Cancel-safe.
@@ -174,9 +250,14 @@ impl Seen {
         self.unanswered.pop_front()
     }
 
+    /// The navigation that will replace the shown document.
+    pub(crate) fn underway(&self) -> Option<&Navigation> {
+        self.navigation.as_ref().filter(|_| !self.held)
+    }
+
     /// Is the shown document another one than `loader`'s, or about to be?
     pub(crate) fn has_left(&self, loader: &str) -> bool {
-        self.navigation.is_some() || self.document.as_ref().is_none_or(|document| document.loader != loader)
+        self.underway().is_some() || self.document.as_ref().is_none_or(|document| document.loader != loader)
     }
 
     /// The earliest moment at which the page may be at rest, as far as is known now.
@@ -215,8 +296,13 @@ impl Seen {
             }
             Event::ResponseReceived { loader, kind: Kind::Document, head } => self.answer(loader, head),
             Event::ResponseReceived { .. } => {}
-            Event::RequestFinished { request } => self.end(&request, now),
+            Event::DataReceived { request, bytes } => self.receive(request, bytes),
+            Event::RequestFinished { request } => {
+                self.received.remove(&request);
+                self.end(&request, now);
+            }
             Event::RequestFailed { request, error } => {
+                self.received.remove(&request);
                 self.end(&request, now);
                 self.fail(&request, error);
             }
@@ -227,6 +313,12 @@ impl Seen {
                 self.unanswered.push_back(is_before_unload);
             }
             Event::DownloadBegan => self.download = true,
+            Event::WorkerStarted => {
+                self.workers += 1;
+                if self.workers > WORKERS {
+                    self.excess.get_or_insert(Excess::Workers);
+                }
+            }
             Event::Crashed => self.gone = Some(Gone::Crashed),
             Event::Detached => _ = self.gone.get_or_insert(Gone::Closed),
         }
@@ -286,6 +378,22 @@ impl Seen {
         self.active_at = Some(now);
         if self.in_flight.len() < IN_FLIGHT {
             self.in_flight.insert(request, now);
+        }
+    }
+
+    fn receive(&mut self, request: String, bytes: u64) {
+        self.received_in_all = self.received_in_all.saturating_add(bytes);
+        let many = self.received.len() >= IN_FLIGHT;
+        let answer = match self.received.get_mut(&request) {
+            Some(answer) => {
+                *answer = answer.saturating_add(bytes);
+                *answer
+            }
+            None if many => bytes,
+            None => *self.received.entry(request).or_insert(bytes),
+        };
+        if answer > ANSWER_BYTES || self.received_in_all > PAGE_BYTES {
+            self.excess.get_or_insert(Excess::Bytes);
         }
     }
 

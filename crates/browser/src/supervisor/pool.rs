@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chromiumoxide::cdp::browser_protocol::browser::{SetDownloadBehaviorBehavior, SetDownloadBehaviorParams};
 use chromiumoxide::cdp::browser_protocol::target::{
-    AttachToTargetParams, CreateBrowserContextParams, CreateTargetParams,
+    AttachToTargetParams, CreateBrowserContextParams, CreateTargetParams, SetAutoAttachParams,
 };
 use chromiumoxide::cdp::browser_protocol::{network, page as cdp_page};
 use grabd_domain::capture::Viewport;
@@ -127,13 +127,17 @@ async fn prepare(client: &Client, proxy: &Proxy) -> Result<Tab, PrepareError> {
         max_resource_buffer_size: Some(1),
         ..Default::default()
     };
-    let (pages, requests, sized) = tokio::join!(
+    // Only so that workers are told of: nobody speaks with them.
+    let workers = SetAutoAttachParams { flatten: Some(true), ..SetAutoAttachParams::new(true, false) };
+    let (pages, requests, sized, attached) = tokio::join!(
         client.call(on, cdp_page::EnableParams::default()),
         client.call(on, network),
         client.call(on, page::metrics(viewport)),
+        client.call(on, workers),
     );
     pages?;
     requests?;
     sized?;
+    attached?;
     Ok(Tab { client: client.clone(), context, session, watch, listener, viewport })
 }

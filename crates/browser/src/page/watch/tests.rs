@@ -82,6 +82,59 @@ fn rest_counts_from_the_last_start_and_unanswered_requests_hold_it_up_for_a_whil
 }
 
 #[test]
+fn bodies_are_counted_as_they_unpack() {
+    let piece = |request: &str, bytes| Event::DataReceived { request: request.into(), bytes };
+    let one = |bytes| seen([piece("1", ANSWER_BYTES), piece("1", bytes)]).excess;
+    assert_eq!((one(0), one(1)), (None, Some(Excess::Bytes)));
+    let ended = || Event::RequestFinished { request: "1".into() };
+    let many = |bytes| seen([piece("1", ANSWER_BYTES), ended(), piece("2", ANSWER_BYTES), piece("3", bytes)]).excess;
+    assert_eq!((many(0), many(1)), (None, Some(Excess::Bytes)));
+    let mut flood = seen((0..2 * IN_FLIGHT).map(|request| piece(&request.to_string(), 1)));
+    assert_eq!((flood.received.len(), flood.excess), (IN_FLIGHT, None));
+    flood.fold(piece("last", ANSWER_BYTES + 1), Instant::now());
+    assert_eq!(flood.excess, Some(Excess::Bytes), "one that is not remembered has its limit, too");
+}
+
+#[test]
+fn what_is_told_has_a_limit_also_where_nobody_looks() {
+    let watch = Watch::new("main");
+    let tell = watch.sink();
+    tell(TOLD_BYTES, None);
+    assert_eq!(watch.look(|seen| seen.excess), None);
+    tell(1, None);
+    assert_eq!(watch.look(|seen| seen.excess), Some(Excess::Bytes));
+}
+
+#[test]
+fn workers_are_counted() {
+    let started = |count| seen((0..count).map(|_| Event::WorkerStarted)).excess;
+    assert_eq!((started(WORKERS), started(WORKERS + 1)), (None, Some(Excess::Workers)));
+}
+
+#[test]
+fn a_page_that_is_held_has_not_left_for_where_it_wants_to_go() {
+    let mut page = seen([started("1", Kind::Document), navigated("1", None), started("2", Kind::Document)]);
+    assert!(page.has_left("1"));
+    page.held = true;
+    assert!(!page.has_left("1"));
+    page.fold(navigated("2", None), Instant::now());
+    assert!(page.has_left("1"), "what was under way may still arrive");
+}
+
+#[test]
+fn a_world_belongs_to_its_document() {
+    let watch = Watch::new("main");
+    let tell = watch.sink();
+    tell(0, Some(navigated("1", None)));
+    watch.set_world("1".into(), World::new(7));
+    assert_eq!(watch.world(), Some(World::new(7)));
+    tell(0, Some(navigated("2", None)));
+    assert_eq!(watch.world(), None);
+    watch.set_world("1".into(), World::new(7));
+    assert_eq!(watch.world(), None, "the answer came late");
+}
+
+#[test]
 fn a_closed_page_that_crashed_has_crashed() {
     assert_eq!(seen([Event::Crashed, Event::Detached]).gone, Some(Gone::Crashed));
     assert_eq!(seen([Event::Detached]).gone, Some(Gone::Closed));
