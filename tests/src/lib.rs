@@ -1,7 +1,7 @@
 //! What the end-to-end tests and the benchmark share.
 //!
 //! [`harness`] starts a whole service, [`site`] is the fixture site with its known pixels, [`pixels`] judges pictures
-//! of it.
+//! of it; [`trial`] captures hostile pages and tells what came of it, [`tree`] what their processes hold.
 //!
 //! *Invariant:* nothing that ships is built from this package.
 
@@ -10,3 +10,5 @@ pub mod harness;
 pub mod pixels;
 pub mod receiver;
 pub mod site;
+pub mod tree;
+pub mod trial;

@@ -1,7 +1,7 @@
 //! The fixture site: pages whose pixels are known, served over real sockets, with a log of what was asked for.
 //!
-//! `files` are the pages that lie in `tests/site`, [`pictures`] the images, made when they are first asked for, and
-//! [`behaviour`] the paths that do something: fail, wait, redirect, remember. To add a page, put it there and write its
+//! `files` are the pages that lie in `tests/site`, [`pictures`] the images, made when they are first asked for,
+//! [`behaviour`] the paths that do something: fail, wait, redirect, remember, and [`hostile`] those that mean harm. To add a page, put it there and write its
 //! path into the table of its module.
 
 use std::collections::HashMap;
@@ -22,6 +22,7 @@ use tokio_util::task::TaskTracker;
 
 pub mod behaviour;
 mod files;
+pub mod hostile;
 pub mod pictures;
 mod scenes;
 
@@ -116,7 +117,11 @@ impl Drop for Site {
 }
 
 fn router(hits: watch::Sender<Hits>) -> Router {
-    let routes = Router::new().merge(files::routes()).merge(pictures::routes()).merge(behaviour::routes());
+    let routes = Router::new()
+        .merge(files::routes())
+        .merge(pictures::routes())
+        .merge(behaviour::routes())
+        .merge(hostile::routes());
     routes.layer(middleware::from_fn_with_state(hits, log))
 }
 

@@ -193,6 +193,6 @@ fn turn(colour: Colour) -> String {
     format!("document.documentElement.style.background = '{}';", css(colour))
 }
 
-fn css([red, green, blue]: Colour) -> String {
+pub(super) fn css([red, green, blue]: Colour) -> String {
     format!("rgb({red},{green},{blue})")
 }

@@ -7,6 +7,7 @@ mod description;
 mod fairness;
 mod grpc;
 mod hostile_clients;
+mod hostile_pages;
 mod idempotency;
 mod limits;
 mod metrics;

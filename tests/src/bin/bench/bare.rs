@@ -17,7 +17,7 @@ use chromiumoxide::{Browser, Page};
 use futures::StreamExt;
 use tokio_util::task::TaskTracker;
 
-use crate::measure::Tree;
+use grabd_tests::tree::Tree;
 
 /// A browser driven directly.
 pub(crate) struct Bare {

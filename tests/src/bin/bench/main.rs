@@ -5,6 +5,7 @@
 mod bare;
 mod faces;
 mod fairness;
+mod hostile;
 mod lists;
 mod measure;
 mod service;
@@ -17,7 +18,8 @@ use bare::Bare;
 use clap::{Parser, Subcommand};
 use grabd_tests::harness::ALLOWED;
 use grabd_tests::site::Site;
-use measure::{Sample, Tree};
+use grabd_tests::tree::Tree;
+use measure::Sample;
 use service::Service;
 
 #[derive(Parser)]
@@ -56,6 +58,17 @@ enum Command {
         #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..))]
         grabs: u64,
     },
+    /// Captures hostile pages for long, and looks what stays behind.
+    Hostile {
+        /// Grabs in all.
+        #[arg(long, default_value_t = 500)]
+        grabs: usize,
+        /// Grabs at a time.
+        #[arg(long, default_value_t = 2)]
+        at_a_time: usize,
+        /// Only these pages.
+        pages: Vec<String>,
+    },
     /// Serves a bare axum handler, to compare with. The measurement starts it by itself.
     BareAxum,
 }
@@ -88,6 +101,7 @@ async fn main() -> anyhow::Result<()> {
         Some(Command::Watchers { streams, seconds }) => {
             return watchers::measure(streams, Duration::from_secs(seconds)).await;
         }
+        Some(Command::Hostile { grabs, at_a_time, pages }) => return hostile::measure(grabs, at_a_time, &pages).await,
         Some(Command::Lists { grabs }) => return lists::measure(grabs).await,
         None => {}
     }

@@ -7,7 +7,8 @@ use anyhow::Context;
 use grabd_store::Store;
 use serde_json::{Value, json};
 
-use crate::measure::Tree;
+use grabd_tests::tree::Tree;
+use grabd_tests::trial::Customer;
 
 /// The running binary and a customer of it.
 pub(crate) struct Service {
@@ -73,6 +74,11 @@ impl Service {
 
     pub(crate) fn tree(&self) -> Tree {
         Tree(self.process.id())
+    }
+
+    /// Somebody with the live key.
+    pub(crate) fn customer(&self) -> Customer {
+        Customer { client: self.client.clone(), base: self.base.clone(), key: self.live_key.clone() }
     }
 
     /// A picture by REST, from the request to the answer.

@@ -1,0 +1,140 @@
+//! Hostile pages one after another, for as long as it takes a leak to show: memory, processes, threads of the service and
+//! directories, before and after.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use futures::{StreamExt, TryStreamExt, stream};
+use grabd_tests::dns::Dns;
+use grabd_tests::harness::ALLOWED;
+use grabd_tests::site::Site;
+use grabd_tests::site::hostile::{self, Answer, Page};
+use grabd_tests::tree::Tree;
+use grabd_tests::trial::{PLAIN, Seen};
+use serde_json::json;
+
+use crate::measure::Sample;
+use crate::service::Service;
+
+/// Disposed contexts and replaced browsers are gone within this time.
+const REST: Duration = Duration::from_secs(15);
+
+/// Grabs before the first count: what is then there is there for good.
+const WARM_UP: usize = 10;
+
+/// What came of a page's visits.
+#[derive(Default)]
+struct Row {
+    visits: usize,
+    wrong: usize,
+    took: Sample,
+    last: String,
+}
+
+/// What the service holds.
+struct Held {
+    mib: f64,
+    service_mib: f64,
+    processes: usize,
+    open_files: usize,
+    directories: usize,
+}
+
+impl Held {
+    fn of(tree: Tree, run_dir: &Path) -> Self {
+        let count = |path: &Path| fs::read_dir(path).map_or(0, Iterator::count);
+        #[expect(clippy::cast_precision_loss, reason = "kilobytes of one process")]
+        let service_mib = tree.own_rss_kib() as f64 / 1024.0;
+        Self {
+            mib: tree.pss_mib(),
+            service_mib,
+            processes: tree.pids().len(),
+            open_files: count(Path::new(&format!("/proc/{}/fd", tree.0))),
+            directories: count(run_dir),
+        }
+    }
+
+    fn print(&self, when: &str) {
+        let Self { mib, service_mib, processes, open_files, directories } = self;
+        println!("{when:<10}{mib:>10.0}{service_mib:>14.0}{processes:>12}{open_files:>12}{directories:>14}");
+    }
+}
+
+/// Captures `grabs` hostile pages, `at_a_time` of them at once, in the order of their table again and again.
+pub(crate) async fn measure(grabs: usize, at_a_time: usize, only: &[String]) -> anyhow::Result<()> {
+    let site = Site::start(ALLOWED).await?;
+    let dns = Dns::start(Ipv4Addr::new(127, 0, 0, 2)).await?;
+    // The browser may be another user, who must get through.
+    let run_dir = tempfile::tempdir()?;
+    fs::set_permissions(run_dir.path(), fs::Permissions::from_mode(0o711))?;
+    let browsers = run_dir.path().join("browsers");
+    let (browsers_text, dns_text) = (browsers.display().to_string(), dns.address.to_string());
+    let settings = [("GRABD_BROWSER__RUN_DIR", browsers_text.as_str()), ("GRABD_EGRESS__DNS", &dns_text)];
+    let service = Service::start_with(&settings).await.context("the service")?;
+    let customer = service.customer();
+    let plain = site.url(PLAIN);
+    for _ in 0..WARM_UP {
+        customer.capture(&plain, json!({})).await?;
+    }
+    let before = Held::of(service.tree(), &browsers);
+    let pages: Vec<Page> =
+        hostile::pages().filter(|page| only.is_empty() || only.iter().any(|name| name == page.name)).collect();
+    anyhow::ensure!(!pages.is_empty(), "no such page");
+
+    let began = Instant::now();
+    let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
+    let mut peak = 0.0_f64;
+    let (customer, site) = (&customer, &site);
+    let visits = stream::iter(pages.iter().cycle().take(grabs))
+        .map(|page| async move { anyhow::Ok((page, customer.visit(site, page).await?)) })
+        .buffer_unordered(at_a_time.max(1));
+    tokio::pin!(visits);
+    while let Some((page, seen)) = visits.try_next().await? {
+        note(rows.entry(page.name).or_default(), page.answer, &seen);
+        peak = peak.max(service.tree().pss_mib());
+    }
+    let took = began.elapsed();
+
+    println!("{:<32}{:>7}{:>7}{:>10}{:>10}  last answer", "page", "visits", "wrong", "p50 ms", "max ms");
+    for page in &pages {
+        if let Some(row) = rows.get_mut(page.name) {
+            let (median, most) = (row.took.quantile(0.5), row.took.quantile(1.0));
+            println!("{:<32}{:>7}{:>7}{median:>10.0}{most:>10.0}  {}", page.name, row.visits, row.wrong, row.last);
+        }
+    }
+    let wrong: usize = rows.values().map(|row| row.wrong).sum();
+    println!(
+        "\n{grabs} grabs in {:.0} s, {at_a_time} at a time; {wrong} wrong answers; peak {peak:.0} MiB",
+        took.as_secs_f64()
+    );
+
+    tokio::time::sleep(REST).await;
+    let mut next = Sample::default();
+    for _ in 0..WARM_UP {
+        let seen = customer.capture(&plain, json!({})).await?;
+        anyhow::ensure!(seen.status == 200 && seen.green, "a plain page afterwards: {seen}");
+        next.add(seen.took);
+    }
+    println!("plain pages afterwards: p50 {:.0} ms, max {:.0} ms\n", next.quantile(0.5), next.quantile(1.0));
+    println!(
+        "{:<10}{:>10}{:>14}{:>12}{:>12}{:>14}",
+        "", "MiB in all", "service MiB", "processes", "open files", "directories"
+    );
+    before.print("before");
+    Held::of(service.tree(), &browsers).print("after");
+    service.stop().await?;
+    println!("{:<10}{:>62}", "stopped", fs::read_dir(&browsers).map_or(0, Iterator::count));
+    Ok(())
+}
+
+fn note(row: &mut Row, answer: Answer, seen: &Seen) {
+    row.visits += 1;
+    row.wrong += usize::from(!seen.is(answer));
+    row.took.add(seen.took);
+    row.last = seen.to_string();
+}

@@ -1,0 +1,166 @@
+//! A customer who captures hostile pages, what came of each, and what it left behind.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use crate::pixels::{self, EXACT, LOSSY};
+use crate::site::Site;
+use crate::site::behaviour::GREEN;
+use crate::site::hostile::{Answer, Page};
+use crate::tree::Tree;
+
+/// A page without any harm in it, green all over.
+pub const PLAIN: &str = "/colour/29/122/62";
+
+/// Memory that a browser may gain without anybody minding, in MiB: caches fill, and one more tab may be ready.
+const GAIN_MIB: f64 = 100.0;
+
+/// A disposed context's processes end within a second; a worn browser's successor needs several.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Looks in a row that see the same before a browser counts as being at rest.
+const LOOKS: u32 = 10;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Somebody with a live key.
+pub struct Customer {
+    /// Without any cleverness.
+    pub client: reqwest::Client,
+    /// The API root, ending in `/v1`.
+    pub base: String,
+    /// The live key.
+    pub key: String,
+}
+
+/// What a create was answered with.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Of the answer.
+    pub status: u16,
+    /// The code of an error.
+    pub code: String,
+    /// The message of an error, or by what a picture's page came to rest.
+    pub detail: String,
+    /// Size of the picture.
+    pub size: (u32, u32),
+    /// Is the picture green all over?
+    pub green: bool,
+    /// From the request to the picture.
+    pub took: Duration,
+}
+
+impl Seen {
+    /// Was the page answered as it deserves?
+    pub fn is(&self, answer: Answer) -> bool {
+        let done = self.status == 200;
+        let failed = |status, code, part| self.status == status && self.code == code && self.detail.contains(part);
+        match answer {
+            Answer::Green => done && self.green,
+            Answer::Picture => done,
+            Answer::Failed(part) => failed(500, "render_failed", part),
+            Answer::Blocked(part) => failed(422, "render_blocked", part),
+            Answer::PictureOrFailed => done || failed(500, "render_failed", ""),
+            Answer::GreenOrFailed => (done && self.green) || failed(500, "render_failed", ""),
+        }
+    }
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (width, height) = self.size;
+        let took = self.took.as_secs_f64();
+        match self.status {
+            200 => write!(f, "200 {width}x{height} green: {}, by {} ({took:.1} s)", self.green, self.detail),
+            status => write!(f, "{status} {}: {} ({took:.1} s)", self.code, self.detail),
+        }
+    }
+}
+
+/// What browsers hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Leftovers {
+    /// Processes.
+    pub processes: usize,
+    /// Memory of all of them.
+    pub mib: f64,
+}
+
+impl Leftovers {
+    /// Looks at these browsers.
+    pub fn of(browsers: &[u32]) -> Self {
+        let trees = || browsers.iter().map(|pid| Tree(*pid));
+        Self { processes: trees().map(|tree| tree.pids().len()).sum(), mib: trees().map(Tree::pss_mib).sum() }
+    }
+
+    /// Looks at these browsers once they have stopped making tabs ready.
+    pub async fn at_rest(browsers: impl Fn() -> Vec<u32>) -> Self {
+        let began = Instant::now();
+        let (mut last, mut same) = (Self::of(&browsers()), 0);
+        while same < LOOKS && began.elapsed() < PATIENCE {
+            tokio::time::sleep(PAUSE).await;
+            let now = Self::of(&browsers());
+            same = if now.processes == last.processes { same + 1 } else { 0 };
+            last = now;
+        }
+        last
+    }
+
+    /// Waits until no more than this is left, but for a little memory.
+    ///
+    /// # Errors
+    /// When that does not come.
+    pub async fn are_all_that_is_left_of(self, browsers: impl Fn() -> Vec<u32>) -> anyhow::Result<()> {
+        let began = Instant::now();
+        loop {
+            let now = Self::of(&browsers());
+            // A tab that is being made ready has a process of its own for a moment.
+            if now.processes <= self.processes + 1 && now.mib <= self.mib + GAIN_MIB {
+                return Ok(());
+            }
+            anyhow::ensure!(began.elapsed() < PATIENCE, "{now:?} is left, and there were {self:?}");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+impl Customer {
+    /// Captures a hostile page.
+    ///
+    /// # Errors
+    /// When the service does not answer as an API does.
+    pub async fn visit(&self, site: &Site, page: &Page) -> anyhow::Result<Seen> {
+        self.capture(&site.url(&page.path()), page.options()).await
+    }
+
+    /// Captures an address.
+    ///
+    /// # Errors
+    /// When the service does not answer as an API does.
+    pub async fn capture(&self, url: &str, mut options: Value) -> anyhow::Result<Seen> {
+        let began = Instant::now();
+        options["url"] = json!(url);
+        let request = self.client.post(format!("{}/grabs", self.base)).bearer_auth(&self.key).json(&options);
+        let response = request.send().await?;
+        let status = response.status().as_u16();
+        let body: Value = response.json().await?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        if status != 200 {
+            let (code, detail) = (text(&body["error"]["code"]), text(&body["error"]["message"]));
+            return Ok(Seen { status, code, detail, size: (0, 0), green: false, took: began.elapsed() });
+        }
+        let image = body["image_url"].as_str().context("a done grab has an image_url")?;
+        let image = self.client.get(image).send().await?.error_for_status()?.bytes().await?;
+        let took = began.elapsed();
+        let picture = pixels::decode(&image);
+        let (width, height) = picture.dimensions();
+        let tolerance = if options["format"] == "jpeg" { LOSSY } else { EXACT };
+        let all = pixels::Patch { x: 0, y: 0, width, height, colour: GREEN };
+        let green = pixels::shows(&picture, all, tolerance);
+        Ok(Seen { status, code: String::new(), detail: text(&body["settled_by"]), size: (width, height), green, took })
+    }
+}
