@@ -11,17 +11,18 @@ use crate::cdp::{CallError, Client};
 /// A pixel takes some thirty milliseconds; machines with far more to do than they can take a second.
 const LIMIT: Duration = Duration::from_secs(8);
 
-/// Draws a pixel of a blank page of its own: true when that succeeds in time, and when the browser is gone.
+/// Draws a pixel of a blank page of its own: false when there is no answer in time. A refusal is an answer too, and says
+/// more about the blank page, whose process may be the one that the machine's memory did not suffice for.
 pub(super) async fn succeeds(client: &Client) -> bool {
     match client.closed().run_until_cancelled(tokio::time::timeout(LIMIT, draw(client))).await {
         None | Some(Ok(Ok(()) | Err(CallError::Closed))) => true,
-        Some(Ok(Err(error))) => {
-            tracing::warn!(%error, "a browser does not draw");
-            false
-        }
-        Some(Err(_)) => {
+        Some(Ok(Err(CallError::Timeout(_))) | Err(_)) => {
             tracing::warn!("a browser does not draw in time");
             false
+        }
+        Some(Ok(Err(error @ (CallError::Refused { .. } | CallError::Unreadable(_))))) => {
+            tracing::debug!(%error, "a browser refuses to draw");
+            true
         }
     }
 }
