@@ -1,6 +1,7 @@
 //! A customer who captures hostile pages, what came of each, and what it left behind.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -81,48 +82,64 @@ impl fmt::Display for Seen {
     }
 }
 
+/// Where to look for what captures leave behind.
+pub struct Browsers<Pids> {
+    /// The browsers that are known to run, at this moment.
+    pub pids: Pids,
+    /// Where each running browser has a directory.
+    pub run_dir: PathBuf,
+}
+
 /// What browsers hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Leftovers {
     /// Processes.
     pub processes: usize,
+    /// Directories.
+    pub directories: usize,
     /// Memory of all of them.
     pub mib: f64,
 }
 
-impl Leftovers {
-    /// Looks at these browsers.
-    pub fn of(browsers: &[u32]) -> Self {
-        let trees = || browsers.iter().map(|pid| Tree(*pid));
-        Self { processes: trees().map(|tree| tree.pids().len()).sum(), mib: trees().map(Tree::pss_mib).sum() }
+impl<Pids: Fn() -> Vec<u32>> Browsers<Pids> {
+    /// What they hold now.
+    pub fn look(&self) -> Leftovers {
+        let pids = (self.pids)();
+        let trees = || pids.iter().map(|pid| Tree(*pid));
+        Leftovers {
+            processes: trees().map(|tree| tree.pids().len()).sum(),
+            directories: std::fs::read_dir(&self.run_dir).map_or(0, Iterator::count),
+            mib: trees().map(Tree::pss_mib).sum(),
+        }
     }
 
-    /// Looks at these browsers once they have stopped making tabs ready.
-    pub async fn at_rest(browsers: impl Fn() -> Vec<u32>) -> Self {
+    /// What they hold once they have stopped making tabs ready.
+    pub async fn at_rest(&self) -> Leftovers {
         let began = Instant::now();
-        let (mut last, mut same) = (Self::of(&browsers()), 0);
+        let (mut last, mut same) = (self.look(), 0);
         while same < LOOKS && began.elapsed() < PATIENCE {
             tokio::time::sleep(PAUSE).await;
-            let now = Self::of(&browsers());
+            let now = self.look();
             same = if now.processes == last.processes { same + 1 } else { 0 };
             last = now;
         }
         last
     }
 
-    /// Waits until no more than this is left, but for a little memory.
+    /// Waits until they hold no more than they did, but for a little memory.
     ///
     /// # Errors
     /// When that does not come.
-    pub async fn are_all_that_is_left_of(self, browsers: impl Fn() -> Vec<u32>) -> anyhow::Result<()> {
+    pub async fn hold_no_more_than(&self, before: Leftovers) -> anyhow::Result<()> {
         let began = Instant::now();
         loop {
-            let now = Self::of(&browsers());
+            let now = self.look();
             // A tab that is being made ready has a process of its own for a moment.
-            if now.processes <= self.processes + 1 && now.mib <= self.mib + GAIN_MIB {
+            let same = now.processes <= before.processes + 1 && now.directories <= before.directories;
+            if same && now.mib <= before.mib + GAIN_MIB {
                 return Ok(());
             }
-            anyhow::ensure!(began.elapsed() < PATIENCE, "{now:?} is left, and there were {self:?}");
+            anyhow::ensure!(began.elapsed() < PATIENCE, "{now:?} is left, and there were {before:?}");
             tokio::time::sleep(PAUSE).await;
         }
     }

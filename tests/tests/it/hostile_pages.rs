@@ -1,7 +1,9 @@
 //! Pages that mean harm, through the whole service: each gets the answer it deserves, nobody pays for a failure, the
 //! next page is captured as if nothing had been, and nothing stays behind.
 
+use std::fs;
 use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -9,8 +11,9 @@ use futures::future::try_join_all;
 use grabd_tests::dns::Dns;
 use grabd_tests::harness::Harness;
 use grabd_tests::site::hostile::{Length, Page, pages};
-use grabd_tests::trial::{Customer, Leftovers, PLAIN, Seen};
+use grabd_tests::trial::{Browsers, Customer, Leftovers, PLAIN, Seen};
 use serde_json::json;
+use tempfile::TempDir;
 
 const CREDITS: u32 = 1000;
 
@@ -25,6 +28,8 @@ struct Scene {
     customer: Customer,
     empty: Leftovers,
     billed: u32,
+    /// Where the browsers have their directories.
+    run_dir: TempDir,
     _dns: Dns,
 }
 
@@ -32,14 +37,19 @@ impl Scene {
     async fn open(overlay: &[(&'static str, &str)]) -> Result<Self> {
         let dns = Dns::start(Ipv4Addr::new(127, 0, 0, 2)).await?;
         let address = dns.address.to_string();
-        let mut settings = vec![("egress.dns", address.as_str())];
+        let run_dir = tempfile::tempdir()?;
+        // The browser may be another user, who must get through.
+        fs::set_permissions(run_dir.path(), fs::Permissions::from_mode(0o711))?;
+        let browsers = run_dir.path().join("browsers").display().to_string();
+        let mut settings = vec![("egress.dns", address.as_str()), ("browser.run_dir", &browsers)];
         settings.extend(overlay);
         let harness = Harness::start(CREDITS, &settings).await?;
         let customer =
             Customer { client: harness.client.clone(), base: harness.base(), key: harness.live().to_owned() };
-        let mut scene = Self { harness, customer, empty: Leftovers::default(), billed: 0, _dns: dns };
+        let mut scene = Self { harness, customer, empty: Leftovers::default(), billed: 0, run_dir, _dns: dns };
         scene.plain("the start").await?;
-        scene.empty = Leftovers::at_rest(|| scene.harness.service.health().pids).await;
+        let empty = scene.browsers().at_rest().await;
+        scene.empty = empty;
         Ok(scene)
     }
 
@@ -68,8 +78,18 @@ impl Scene {
         anyhow::ensure!(credits["held"] == json!(0), "after {after}: {credits}");
         let drift = self.harness.service.store().verify_ledger().await?;
         anyhow::ensure!(drift.is_empty(), "after {after}: {drift:?}");
-        let health = || self.harness.service.health().pids;
-        self.empty.are_all_that_is_left_of(health).await.map_err(|left| left.context(format!("after {after}")))
+        self.browsers().hold_no_more_than(self.empty).await.map_err(|left| left.context(format!("after {after}")))
+    }
+
+    fn browsers(&self) -> Browsers<impl Fn() -> Vec<u32>> {
+        Browsers { pids: || self.harness.service.health().pids, run_dir: self.run_dir.path().join("browsers") }
+    }
+
+    async fn close(self) -> Result<()> {
+        self.harness.finish().await?;
+        let left = fs::read_dir(self.run_dir.path().join("browsers")).map_or(0, Iterator::count);
+        anyhow::ensure!(left == 0, "{left} directories are left at the end");
+        Ok(())
     }
 
     async fn one_after_another(mut self, of: impl Fn(&Page) -> bool) -> Result<()> {
@@ -77,14 +97,14 @@ impl Scene {
             let seen = self.visit(&page).await?;
             self.settle(&[seen], page.name).await?;
         }
-        self.harness.finish().await
+        self.close().await
     }
 
     async fn all_at_once(mut self, of: impl Fn(&Page) -> bool) -> Result<()> {
         let pages: Vec<Page> = pages().filter(of).collect();
         let seen = try_join_all(pages.iter().map(|page| self.visit(page))).await?;
         self.settle(&seen, "all of them").await?;
-        self.harness.finish().await
+        self.close().await
     }
 }
 

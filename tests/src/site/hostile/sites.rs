@@ -50,7 +50,12 @@ pub(super) const PAGES: &[Page] = &[
     Page::new("endless-document", At("/sends/endless"), Failed("more than")),
     Page::new("document-of-1-gb", At("/sends/gigabyte"), Failed("more than")),
     Page::new("bomb", At("/sends/bomb"), Failed("more than")),
-    Page::new("fetch-of-a-bomb", Script("fetch('/sends/bomb').then((answer) => answer.text())"), Failed("more than")),
+    // An image that never answers keeps the page from being captured before it has fetched.
+    Page::new(
+        "fetch-of-a-bomb",
+        Script("add('img', { src: '/hang' }); fetch('/sends/bomb').then((answer) => answer.text())"),
+        Failed("more than"),
+    ),
     // The page's process may be out of memory before its bytes are counted.
     Page::new("script-is-a-bomb", Script("add('script', { src: '/sends/bomb' })"), Failed("")),
     Page::new(
@@ -67,7 +72,7 @@ pub(super) const PAGES: &[Page] = &[
     ),
     Page::new(
         "fetch-of-1-gb",
-        Script("fetch('/sends/gigabyte').then((answer) => answer.arrayBuffer())"),
+        Script("add('img', { src: '/hang' }); fetch('/sends/gigabyte').then((answer) => answer.arrayBuffer())"),
         Failed("more than"),
     ),
     // Connections and workers that stay.
