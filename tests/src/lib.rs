@@ -7,6 +7,7 @@
 
 pub mod dns;
 pub mod harness;
+pub mod hostile;
 pub mod pixels;
 pub mod receiver;
 pub mod site;

@@ -212,3 +212,6 @@ fn written(place: IpAddr) -> String {
         IpAddr::V6(place) => format!("[{place}]"),
     }
 }
+
+#[cfg(test)]
+mod tests;
