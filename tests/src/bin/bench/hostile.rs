@@ -133,8 +133,12 @@ pub(crate) async fn measure(grabs: usize, at_a_time: usize, only: &[String]) -> 
 }
 
 fn note(row: &mut Row, answer: Answer, seen: &Seen) {
+    let wrong = !seen.is(answer);
     row.visits += 1;
-    row.wrong += usize::from(!seen.is(answer));
     row.took.add(seen.took);
-    row.last = seen.to_string();
+    // The last wrong one, if there is any.
+    if wrong || row.wrong == 0 {
+        row.last = seen.to_string();
+    }
+    row.wrong += usize::from(wrong);
 }
