@@ -17,6 +17,9 @@ pub struct Options {
     pub spare_contexts: usize,
     /// A directory that is ours alone: whatever is in it at start is removed. Every browser gets one of its own inside.
     pub run_dir: PathBuf,
+    /// The directory of an earlier run, when it was another one: what is left of that run is ended and removed as well,
+    /// unless another service holds it now.
+    pub former_run_dir: Option<PathBuf>,
     /// Whom a service that is root runs browsers as. None: `grabd` when there is such a user, else `nobody`.
     pub user: Option<BrowserUser>,
     /// Whether browsers get a network namespace of their own.
@@ -32,8 +35,12 @@ pub struct Options {
     pub recycle_after: u32,
     /// Age at which a browser is replaced.
     pub recycle_age: Duration,
-    /// Resident memory of all its processes, in bytes, at which a browser is replaced.
+    /// Memory of all its processes, in bytes, at which a browser is replaced.
     pub recycle_rss_bytes: u64,
+    /// Memory of all its processes, in bytes, that a browser never gets: the page that asks for more goes.
+    pub memory_limit_bytes: u64,
+    /// Processes and threads that a browser never gets more of; kept only where the system lets us make control groups.
+    pub process_limit: u32,
 }
 
 impl Options {
@@ -44,6 +51,7 @@ impl Options {
             slots: 2,
             spare_contexts: 2,
             run_dir: run_dir.into(),
+            former_run_dir: None,
             user: None,
             network_jail: NetworkJail::Auto,
             launcher: None,
@@ -52,6 +60,8 @@ impl Options {
             recycle_after: 100,
             recycle_age: Duration::from_hours(1),
             recycle_rss_bytes: 1_500_000_000,
+            memory_limit_bytes: 2 << 30,
+            process_limit: 2000,
         }
     }
 }

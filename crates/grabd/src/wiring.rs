@@ -1,5 +1,7 @@
 //! Builds everything once and passes it by argument.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -162,6 +164,7 @@ pub fn browser_options(config: &Config, launcher: Option<&Path>) -> grabd_browse
         slots,
         spare_contexts: slots + 2,
         run_dir: run_dir(config),
+        former_run_dir: None,
         user: browser_user(config),
         network_jail: browser.network_jail,
         launcher: launcher.map(Path::to_owned),
@@ -170,6 +173,8 @@ pub fn browser_options(config: &Config, launcher: Option<&Path>) -> grabd_browse
         recycle_after: browser.recycle_grabs,
         recycle_age: Duration::from_secs(browser.recycle_seconds),
         recycle_rss_bytes: browser.recycle_megabytes << 20,
+        memory_limit_bytes: browser.memory_limit_megabytes << 20,
+        process_limit: browser.process_limit,
     }
 }
 
@@ -194,7 +199,8 @@ fn run_dir(config: &Config) -> PathBuf {
     if !config.browser.run_dir.as_os_str().is_empty() {
         return config.browser.run_dir.clone();
     }
-    let data_dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
+    let data_dir = config.data_dir.canonicalize().or_else(|_| std::path::absolute(&config.data_dir));
+    let data_dir = data_dir.unwrap_or_else(|_| config.data_dir.clone());
     // FNV-1a: the name must be the same at the next start, and nothing depends on it being hard to find.
     let hash = data_dir
         .as_os_str()
@@ -210,9 +216,10 @@ fn run_dir(config: &Config) -> PathBuf {
 /// When it does not start, with what to do, or when a page does, with the way it took.
 pub async fn browser(config: &Config, guard: Guard, launcher: Option<&Path>) -> anyhow::Result<Chromium> {
     let policy = guard.policy().clone();
-    let chromium = Chromium::start(browser_options(config, launcher), guard)
-        .await
-        .context("the browser cannot start; `grabd doctor` says more")?;
+    let mut options = browser_options(config, launcher);
+    options.former_run_dir = exchange_run_dir(config, &options.run_dir)?;
+    let chromium =
+        Chromium::start(options, guard).await.context("the browser cannot start; `grabd doctor` says more")?;
     match chromium.self_test(&policy).await {
         Ok(held) => {
             tracing::info!("{held}");
@@ -223,4 +230,18 @@ pub async fn browser(config: &Config, guard: Guard, launcher: Option<&Path>) -> 
             Err(error).context("no page is rendered on this machine")
         }
     }
+}
+
+/// Remembers where the browsers live beside the data, and answers where they lived before if that was elsewhere: the
+/// temporary directory, or the setting, may be another one than at the start that was killed.
+fn exchange_run_dir(config: &Config, run_dir: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let note = config.data_dir.join("browser-run-dir");
+    let run_dir = std::path::absolute(run_dir).unwrap_or_else(|_| run_dir.to_owned());
+    let former = std::fs::read(&note).ok().map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
+    if former.as_ref() == Some(&run_dir) {
+        return Ok(None);
+    }
+    std::fs::write(&note, run_dir.as_os_str().as_bytes())
+        .with_context(|| format!("{} cannot be written", note.display()))?;
+    Ok(former)
 }

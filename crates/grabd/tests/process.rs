@@ -90,8 +90,11 @@ struct Serving {
 
 impl Serving {
     fn start(dir: &Path, args: &[&str]) -> Self {
-        let mut child =
-            grabd(dir).arg("serve").args(args).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        Self::of(grabd(dir).arg("serve").args(args))
+    }
+
+    fn of(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
         let (tell, lines) = mpsc::channel();
         std::thread::spawn(move || {
@@ -122,8 +125,7 @@ impl Serving {
     }
 
     fn terminate(&self) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, Signal::TERM).unwrap();
+        signal(self.child.id(), Signal::TERM);
     }
 
     fn wait(mut self) {
@@ -139,16 +141,54 @@ impl Drop for Serving {
     }
 }
 
-fn nothing_is_left(dir: &Path) {
-    let run = dir.join("run");
-    let marker = run.display().to_string();
+/// Processes with a path inside `dir` on their command line, with that line.
+fn processes_of(dir: &Path) -> Vec<(u32, String)> {
+    let marker = dir.display().to_string();
+    let mut found = Vec::new();
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         let mut command = Vec::new();
         if std::fs::File::open(process.path().join("cmdline")).and_then(|mut f| f.read_to_end(&mut command)).is_ok() {
             let command = String::from_utf8_lossy(&command).into_owned();
-            assert!(!command.contains(&marker), "{command} is still running");
+            if command.contains(&marker) {
+                found.push((pid, command));
+            }
         }
     }
+    found
+}
+
+/// The browser that runs with a profile inside `dir`.
+fn browser_of(dir: &Path) -> u32 {
+    let browsers = processes_of(dir).into_iter().filter(|(_, line)| line.contains("--remote-debugging-pipe"));
+    browsers.filter(|(_, line)| !line.contains("--type=")).map(|(pid, _)| pid).min().unwrap()
+}
+
+fn signal(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
+}
+
+/// What a command that ends by itself has said and how it ended; it gets the usual patience.
+fn ended(mut child: Child) -> (Option<i32>, String) {
+    let mut stderr = child.stderr.take().unwrap();
+    let (tell, said) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = stderr.read_to_string(&mut text);
+        let _ = tell.send(text);
+    });
+    match said.recv_timeout(PATIENCE) {
+        Ok(text) => (child.wait().unwrap().code(), text),
+        Err(_) => {
+            let _ = child.kill();
+            panic!("it does not end")
+        }
+    }
+}
+
+fn nothing_is_left(dir: &Path) {
+    let run = dir.join("run");
+    assert_eq!(processes_of(&run), []);
     let left: Vec<_> = std::fs::read_dir(&run).map(|dir| dir.flatten().collect()).unwrap_or_default();
     assert!(left.is_empty(), "{left:?}");
 }
@@ -234,6 +274,108 @@ fn a_newcomer_starts_captures_and_stops_and_comes_back() {
     serving.terminate();
     serving.wait();
     nothing_is_left(dir.path());
+}
+
+#[test]
+fn a_browser_that_never_starts_ends_the_service_and_says_why() {
+    let dir = open_dir();
+    let mut command = grabd(dir.path());
+    command.env("GRABD_BROWSER__EXECUTABLE", "/bin/false").arg("serve").stdout(Stdio::null()).stderr(Stdio::piped());
+    let (code, said) = ended(command.spawn().unwrap());
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("attempt=3"), "{said}");
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.starts_with("grabd: ") && last.contains("does not start") && last.contains("grabd doctor"), "{said}");
+    nothing_is_left(dir.path());
+}
+
+#[test]
+fn a_browser_that_starts_no_more_ends_the_service_and_says_why() {
+    let dir = open_dir();
+    let program = dir.path().join("program");
+    std::os::unix::fs::symlink(grabd_browser::find_executable(None, "").unwrap(), &program).unwrap();
+    let mut command = grabd(dir.path());
+    command.env("GRABD_BROWSER__EXECUTABLE", &program).arg("serve").stderr(Stdio::piped());
+    let mut serving = Serving::of(&mut command);
+    serving.until("is up");
+    std::fs::remove_file(&program).unwrap();
+    std::os::unix::fs::symlink("/bin/false", &program).unwrap();
+    signal(browser_of(&dir.path().join("run")), Signal::KILL);
+    serving.until("Stopping");
+    let stderr = serving.child.stderr.take().unwrap();
+    let said = std::io::read_to_string(stderr).unwrap();
+    assert_eq!(serving.child.wait().unwrap().code(), Some(1), "{said}");
+    let last = said.lines().last().unwrap_or_default();
+    assert!(last.starts_with("grabd: ") && last.contains("beyond help") && last.contains("does not start"), "{said}");
+    nothing_is_left(dir.path());
+}
+
+#[test]
+fn what_a_killed_service_left_behind_is_ended_by_the_next_wherever_it_lives() {
+    let dir = open_dir();
+    let temporary = |name: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let serve = |temporary: &Path, data: &str| {
+        let mut command = grabd(dir.path());
+        command.env_remove("GRABD_BROWSER__RUN_DIR").env("GRABD_DATA_DIR", dir.path().join(data));
+        let mut serving = Serving::of(command.env("TMPDIR", temporary).arg("serve"));
+        serving.until("is up");
+        serving
+    };
+    let (first, second) = (temporary("first"), temporary("second"));
+    // A neighbour, which shares the temporary directory.
+    let neighbour = serve(&first, "neighbour");
+    let neighbours = browser_of(&first);
+
+    let mut killed = serve(&first, "data");
+    let left = processes_of(&first).into_iter().map(|(pid, _)| pid);
+    let left = left.filter(|pid| *pid != neighbours).filter(|pid| parent(*pid) == killed.child.id()).max().unwrap();
+    // A browser that hangs does not notice that its service is gone.
+    signal(left, Signal::STOP);
+    signal(killed.child.id(), Signal::KILL);
+    killed.child.wait().unwrap();
+    assert!(Path::new(&format!("/proc/{left}")).exists());
+
+    let next = serve(&second, "data");
+    assert!(!is_running(left), "the browser of the killed service is still there");
+    assert_eq!(std::fs::read_dir(&first).unwrap().count(), 1, "only the neighbour's directory is left");
+    assert!(is_running(neighbours), "a neighbour's browser was ended");
+    for serving in [next, neighbour] {
+        serving.terminate();
+        serving.wait();
+    }
+    assert_eq!(processes_of(dir.path()), []);
+}
+
+fn parent(pid: u32) -> u32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').and_then(|(_, rest)| rest.split(' ').nth(2)?.parse().ok()).unwrap_or_default()
+}
+
+/// A killed process stays as a name until its parent takes note.
+fn is_running(pid: u32) -> bool {
+    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
+}
+
+#[test]
+fn two_services_do_not_share_a_directory_for_browsers() {
+    let dir = open_dir();
+    let mut serving = Serving::start(dir.path(), &[]);
+    serving.until("is up");
+    let browser = browser_of(&dir.path().join("run"));
+    let mut command = grabd(dir.path());
+    let second = command.env("GRABD_DATA_DIR", dir.path().join("other")).arg("serve").output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(said.contains("another service keeps its browsers there"), "{said}");
+    assert!(is_running(browser));
+    serving.terminate();
+    serving.wait();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -76,6 +76,7 @@ struct Inner {
     next_id: AtomicU64,
     outgoing: mpsc::Sender<Vec<u8>>,
     routes: Mutex<Routes>,
+    reading: AtomicBool,
     closed: CancellationToken,
 }
 
@@ -129,6 +130,7 @@ impl Client {
             next_id: AtomicU64::new(1),
             outgoing,
             routes: Mutex::default(),
+            reading: AtomicBool::new(false),
             closed: CancellationToken::new(),
         });
         let closed = inner.closed.clone();
@@ -153,6 +155,11 @@ impl Client {
     /// Ends with the pipe.
     pub(crate) fn closed(&self) -> &CancellationToken {
         &self.inner.closed
+    }
+
+    /// Is something that arrived being read just now? What arrived behind it then waits.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.inner.reading.load(Ordering::Relaxed)
     }
 
     /// Sends a session's events to a sink, from the next message on.
@@ -326,9 +333,11 @@ async fn read(mut from_browser: pipe::Receiver, inner: &Inner) -> io::Result<()>
     let mut passed_over = 0;
     loop {
         buffer.reserve(READ_BYTES);
+        inner.reading.store(false, Ordering::Relaxed);
         if from_browser.read_buf(&mut buffer).await? == 0 {
             return Ok(());
         }
+        inner.reading.store(true, Ordering::Relaxed);
         while let Some(end) = buffer[searched..].iter().position(|byte| *byte == 0) {
             let message = buffer.split_to(searched + end + 1);
             let message = &message[..message.len() - 1];

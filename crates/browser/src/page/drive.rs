@@ -76,10 +76,15 @@ impl<'a> Drive<'a> {
     /// Until a picture, or the reason why there is none.
     pub(super) async fn run(self) -> Result<Picture, Ended> {
         self.tab.watch.reset();
+        let mut attended = std::pin::pin!(self.attend());
         tokio::select! {
             biased;
-            ended = self.attend() => Err(ended),
-            picture = self.capture() => picture,
+            ended = &mut attended => Err(ended),
+            captured = self.capture() => match captured {
+                // What a page that is gone did last is its end, not its doing.
+                Err(_) if self.tab.watch.look(|seen| seen.gone.is_some()) => Err(attended.await),
+                captured => captured,
+            },
         }
     }
 
@@ -126,7 +131,9 @@ impl<'a> Drive<'a> {
         let closed = self.tab.client.closed().cancelled();
         match (tokio::time::timeout(DEATH, closed).await, gone) {
             (Ok(()), _) => Ended::Lost("the browser died".into()),
-            (Err(_), Gone::Crashed) => Ended::failed("The page crashed."),
+            // Its process died with it, which need not be its own doing: the kernel ends one of several when memory is
+            // short. Alone in a browser, it is.
+            (Err(_), Gone::Crashed) => Ended::Lost("the page's process died".into()),
             (Err(_), Gone::Closed) => Ended::failed("The page closed itself."),
         }
     }
@@ -172,13 +179,13 @@ impl<'a> Drive<'a> {
             navigated => navigated?,
         };
         if navigated.is_download {
-            return Err(self.abort(&self.last_navigation(None), true));
+            return Err(self.abort(&self.last_navigation(None), true).await);
         }
         match navigated.error_text {
             None => Ok(()),
             Some(error) if error == "net::ERR_ABORTED" => {
                 let download = self.tab.watch.look(|seen| seen.download);
-                Err(self.abort(&self.last_navigation(Some(error)), download))
+                Err(self.abort(&self.last_navigation(Some(error)), download).await)
             }
             Some(error) => {
                 let failed = self.last_navigation(Some(error.clone()));
@@ -213,7 +220,7 @@ impl<'a> Drive<'a> {
         }
         let document = match found {
             Some(Found::Document(document)) => document,
-            Some(Found::Aborted(navigation, download)) => return Err(self.abort(&navigation, download)),
+            Some(Found::Aborted(navigation, download)) => return Err(self.abort(&navigation, download).await),
             // Some ways to another document do not lead through the network.
             Some(Found::Circle { .. }) => {
                 return Err(Ended::failed("The page goes from address to address without end."));
@@ -333,7 +340,11 @@ impl<'a> Drive<'a> {
         }
     }
 
-    fn abort(&self, navigation: &Navigation, download: bool) -> Ended {
+    async fn abort(&self, navigation: &Navigation, download: bool) -> Ended {
+        if !download {
+            // A page that dies takes its navigation along, and word of that comes first.
+            self.tab.watch.until(Instant::now() + DEATH, |seen| seen.gone).await;
+        }
         self.over_limit_or(verdict::aborted(navigation, download, self.known()))
     }
 

@@ -41,6 +41,13 @@ pub(crate) struct Tab {
     pub(crate) viewport: Viewport,
 }
 
+impl Tab {
+    /// Did the page's process die?
+    pub(crate) fn has_crashed(&self) -> bool {
+        self.watch.look(|seen| seen.gone == Some(watch::Gone::Crashed))
+    }
+}
+
 /// The limits of a capture that are the operator's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {

@@ -220,6 +220,18 @@ impl Watch {
         }
     }
 
+    /// Waits until the page is gone. Cancel-safe.
+    pub(crate) async fn gone(&self) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.look(|seen| seen.gone.is_some()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// Waits until the page is at rest; `false` when the deadline comes first. Cancel-safe.
     pub(crate) async fn at_rest(&self, deadline: Instant) -> bool {
         loop {

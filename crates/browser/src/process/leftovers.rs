@@ -12,7 +12,8 @@ use super::tree;
 /// A killed process is gone within milliseconds, unless its disk hangs.
 const DEATH_LIMIT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
-/// Ends every process whose profile lies inside `run_dir`, and removes everything in it.
+/// Ends every process whose profile lies inside `run_dir`, with its group, and removes everything in it. Whoever calls
+/// holds the directory.
 ///
 /// # Errors
 /// When the directory cannot be cleared.
@@ -47,7 +48,10 @@ async fn end(pid: Pid) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::{Command, Stdio};
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::CommandExt;
+    use std::path::PathBuf;
+    use std::process::{Child, Command, Stdio};
 
     #[tokio::test]
     async fn only_browsers_of_this_directory_are_ended() {
@@ -57,14 +61,28 @@ mod tests {
         std::fs::create_dir(&other).unwrap();
         let start = |profile: &Path| {
             let flag = format!("{PROFILE_FLAG}{}", profile.display());
-            Command::new("sh").args(["-c", "read line", "sh", &flag]).stdin(Stdio::piped()).spawn().unwrap()
+            let mut shell = Command::new("sh");
+            // A helper of its own, whose command line says nothing, as a browser has them.
+            shell.args(["-c", "exec 3<&0; cat <&3 & echo $!; wait", "sh", &flag]).process_group(0);
+            shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
         };
+        let helper_of = |shell: &mut Child| {
+            let mut line = String::new();
+            BufReader::new(shell.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+            PathBuf::from(format!("/proc/{}/cmdline", line.trim()))
+        };
+        let is_running = |helper: &Path| std::fs::read(helper).is_ok_and(|line| !line.is_empty());
         let mut left_behind = start(&ours.join("browser-1/profile"));
         let mut neighbour = start(&other);
+        let (helper, others) = (helper_of(&mut left_behind), helper_of(&mut neighbour));
+        assert!(is_running(&helper) && is_running(&others));
 
         remove_leftovers(&ours).await.unwrap();
 
+        // Waiting closes the helper's input, which would end it as well.
+        assert!(!is_running(&helper), "a browser's helper outlived it");
         assert!(!left_behind.wait().unwrap().success());
+        assert!(is_running(&others), "a neighbour's helper was ended");
         assert_eq!(std::fs::read_dir(&ours).unwrap().count(), 0);
         assert!(neighbour.try_wait().unwrap().is_none(), "a neighbour was ended");
         neighbour.kill().unwrap();

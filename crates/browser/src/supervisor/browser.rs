@@ -1,7 +1,8 @@
 //! One running browser.
 
-use std::sync::Arc;
+use std::ffi::OsStr;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::browser::{CloseParams, GetVersionParams};
@@ -17,26 +18,16 @@ use super::pool::{Pool, PrepareError};
 use super::shared::Setup;
 use super::start::StartError;
 use crate::cdp::{CallError, Client};
-use crate::process::{Launch, Process, tree};
+use crate::process::{Cgroup, Launch, Process, Usage};
 use crate::proxy::{Listener, OpenError, Proxy};
 
 /// Cold start takes about a second; a loaded machine several.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-/// How long a browser may leave a question about itself unanswered before it counts as hung.
-const ANSWER_LIMIT: Duration = Duration::from_secs(2);
-
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 /// Tabs that cannot be made in a row before a browser counts as hung.
 const FAILED_TABS: u32 = 3;
-
-/// How often it is tried whether a browser still draws: a page that keeps it from that then costs its neighbours less time
-/// than they have.
-const DRAW_EVERY: Duration = Duration::from_secs(4);
-
-/// How often memory is looked at.
-const MEMORY_EVERY: Duration = Duration::from_secs(5);
 
 /// Why a browser is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,9 +52,11 @@ pub(crate) struct Browser {
     pub(super) pool: Pool,
     /// Its name and version.
     pub(super) product: String,
-    process: Process,
+    pub(super) process: Process,
+    /// Where the kernel keeps its limits, until it is closed.
+    cgroup: Mutex<Option<Cgroup>>,
     proxy: Proxy,
-    started: Instant,
+    pub(super) started: Instant,
     grabs: AtomicU32,
     /// Counts the tabs that are lent out or being disposed of.
     pub(super) lent: TaskTracker,
@@ -71,7 +64,10 @@ pub(crate) struct Browser {
     replace: watch::Sender<Option<Why>>,
     /// No tab will be made any more: the browser's jail has no socket for one.
     used_up: CancellationToken,
-    limits: Wear,
+    /// Ends with the wish for further tabs.
+    closing: CancellationToken,
+    pub(super) limits: Wear,
+    pub(super) usage: Mutex<Usage>,
     /// What the browser itself asks for ends here.
     _deny: Listener,
 }
@@ -82,6 +78,8 @@ pub(super) struct Wear {
     pub(super) grabs: u32,
     pub(super) age: Duration,
     pub(super) rss_bytes: u64,
+    /// Never passed: the page that asks for more goes.
+    pub(super) memory_limit_bytes: u64,
 }
 
 impl Why {
@@ -110,23 +108,22 @@ impl Browser {
     /// made `grabs` grabs, it may have no way out for the next.
     pub(super) async fn start(setup: &Setup, spare: usize, grabs: usize) -> Result<Arc<Self>, StartError> {
         let (entrance, way) = Entrance::prepare(setup, spare, grabs).await?;
-        let launch =
-            Launch { executable: &setup.executable, directory: setup.next_directory(), owner: setup.owner, way };
-        let failed = |reason: String, last_words| StartError::Browser { reason, last_words };
-        let (process, client) =
-            launch.start(&setup.tracker).map_err(|error| failed(error.to_string(), String::new()))?;
-        let (proxy, deny) = match entrance.open().await {
-            Ok(opened) => opened,
+        let directory = setup.next_directory();
+        let name = directory.file_name().unwrap_or_else(|| OsStr::new("browser")).to_owned();
+        let launch = Launch { executable: &setup.executable, directory, owner: setup.owner, way };
+        let (process, client) = launch
+            .start(&setup.tracker)
+            .map_err(|error| StartError::Browser { reason: error.to_string(), last_words: String::new() })?;
+        // At once, before it has children to leave behind.
+        let cgroup = setup.put_into_cgroup(&name, process.pid()).await;
+        let (proxy, deny, product) = match Self::speak(entrance, &client, &process).await {
+            Ok(spoken) => spoken,
             Err(error) => {
                 process.end(false).await;
+                if let Some(cgroup) = cgroup {
+                    cgroup.end().await;
+                }
                 return Err(error);
-            }
-        };
-        let product = match client.call_within(START_LIMIT, None, GetVersionParams::default()).await {
-            Ok(version) => version.product,
-            Err(error) => {
-                process.end(false).await;
-                return Err(failed(error.to_string(), process.last_words()));
             }
         };
         let browser = Arc::new(Self {
@@ -134,6 +131,7 @@ impl Browser {
             client,
             product,
             process,
+            cgroup: Mutex::new(cgroup),
             proxy,
             started: Instant::now(),
             grabs: AtomicU32::new(0),
@@ -141,7 +139,9 @@ impl Browser {
             tracker: setup.tracker.clone(),
             replace: watch::Sender::new(None),
             used_up: CancellationToken::new(),
+            closing: CancellationToken::new(),
             limits: setup.wear,
+            usage: Mutex::default(),
             _deny: deny,
         });
         setup.tracker.spawn(browser.clone().refill());
@@ -150,24 +150,48 @@ impl Browser {
         Ok(browser)
     }
 
+    /// Waits until the browser has its way out, and says what it is.
+    async fn speak(
+        entrance: Entrance,
+        client: &Client,
+        process: &Process,
+    ) -> Result<(Proxy, Listener, String), StartError> {
+        let (proxy, deny) = entrance.open().await?;
+        let asked = client.call_within(START_LIMIT, None, GetVersionParams::default()).await;
+        let failed =
+            |error: CallError| StartError::Browser { reason: error.to_string(), last_words: process.last_words() };
+        Ok((proxy, deny, asked.map_err(failed)?.product))
+    }
+
     /// The process.
     pub(super) fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// Lends a tab; `None` when the browser dies first, or will have none. Cancel-safe.
+    /// Lends a tab; `None` when the browser dies first, will have none, or is being closed. Cancel-safe.
     pub(super) async fn lease(self: &Arc<Self>) -> Option<Lease> {
-        let token = self.lent.token();
-        let taken = tokio::select! {
-            biased;
-            () = self.client.closed().cancelled() => return None,
-            taken = self.pool.take() => taken,
-            () = self.used_up.cancelled() => return None,
+        let lease = loop {
+            // In this order: a browser that is not being closed now waits for this tab.
+            let token = self.lent.token();
+            if self.lent.is_closed() {
+                return None;
+            }
+            let taken = tokio::select! {
+                biased;
+                () = self.client.closed().cancelled() => return None,
+                taken = self.pool.take() => taken,
+                () = self.used_up.cancelled() => return None,
+            };
+            let lease = Lease::new(self.clone(), taken, token);
+            // Its process may have died while it waited; dropped, it is replaced.
+            if !lease.tab().has_crashed() {
+                break lease;
+            }
         };
         if self.grabs.fetch_add(1, Ordering::Relaxed) + 1 >= self.limits.grabs {
             self.replace_for(Why::Grabs);
         }
-        Some(Lease::new(self.clone(), taken, token))
+        Some(lease)
     }
 
     /// Waits until the browser should be replaced.
@@ -177,11 +201,6 @@ impl Browser {
             Ok(why) => why.unwrap_or(Why::Died),
             Err(_) => Why::Died,
         }
-    }
-
-    /// Does it answer at all?
-    pub(super) async fn answers(&self) -> bool {
-        self.client.call_within(ANSWER_LIMIT, None, GetVersionParams::default()).await.is_ok()
     }
 
     /// Does it draw?
@@ -211,18 +230,28 @@ impl Browser {
 
     /// Closes it: politely while it works, and then for certain. Its directory is gone afterwards.
     pub(super) async fn close(&self) {
+        // A tab that is being made now would only fail.
+        self.closing.cancel();
         let asked = self.client.call_within(CLOSE_LIMIT, None, CloseParams::default()).await;
         self.process.end(asked.is_ok()).await;
         self.client.closed().cancel();
+        let cgroup = self.cgroup.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(cgroup) = cgroup {
+            cgroup.end().await;
+        }
         tracing::info!(browser.pid = self.pid(), "a browser has ended");
     }
 
-    /// Makes tabs as they are wanted, for as long as the browser lives.
+    /// Makes tabs as they are wanted, until the browser is closed or dies.
     async fn refill(self: Arc<Self>) {
         let mut failed = 0;
-        while let Some(made) =
-            self.client.closed().run_until_cancelled(self.pool.refill(&self.client, &self.proxy)).await
-        {
+        loop {
+            let made = tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return,
+                () = self.client.closed().cancelled() => return,
+                made = self.pool.refill(&self.client, &self.proxy) => made,
+            };
             match made {
                 Ok(()) => failed = 0,
                 Err(PrepareError::Call(CallError::Closed)) => return,
@@ -230,6 +259,14 @@ impl Browser {
                     tracing::info!(browser.pid = self.pid(), "a browser has used every socket of its jail");
                     self.replace_for(Why::Grabs);
                     return self.used_up.cancel();
+                }
+                // Nothing is left of it, and the next one may live.
+                Err(error @ PrepareError::Gone) => {
+                    tracing::warn!(%error, "a tab could not be made");
+                    failed += 1;
+                    if failed == FAILED_TABS {
+                        return self.give_up();
+                    }
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a tab could not be made");
@@ -240,43 +277,6 @@ impl Browser {
                         return self.give_up();
                     }
                 }
-            }
-        }
-    }
-
-    /// Notices the end of the process and of the browser's best years.
-    async fn look_after(self: Arc<Self>) {
-        let mut memory = tokio::time::interval(MEMORY_EVERY);
-        let old = tokio::time::sleep_until(self.started + self.limits.age);
-        let stuck = self.stops_drawing();
-        tokio::pin!(old, stuck);
-        loop {
-            tokio::select! {
-                // The end comes first: what has returned is not looked at again.
-                biased;
-                () = self.client.closed().cancelled() => break,
-                () = self.process.exited().cancelled() => break,
-                () = &mut stuck => self.give_up(),
-                () = &mut old, if !old.is_elapsed() => self.replace_for(Why::Age),
-                _ = memory.tick() => {
-                    if tree::group_rss(self.pid()) > self.limits.rss_bytes {
-                        self.replace_for(Why::Memory);
-                    }
-                }
-            }
-        }
-        self.client.closed().cancel();
-        self.replace_for(Why::Died);
-    }
-
-    /// Returns when it no longer draws. As long as no tab is lent nobody waits for that.
-    async fn stops_drawing(&self) {
-        let mut looks = tokio::time::interval(DRAW_EVERY);
-        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            looks.tick().await;
-            if !self.lent.is_empty() && !self.draws().await {
-                return;
             }
         }
     }

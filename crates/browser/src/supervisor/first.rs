@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::browser::Browser;
 use super::shared::Setup;
-use super::start::StartError;
+use super::start::{Attempts, StartError};
 use crate::Options;
 use crate::jail::{Jail, Launcher, NetworkJail};
 
@@ -41,10 +41,23 @@ async fn jailed(setup: &mut Setup, options: &Options) -> Result<Arc<Browser>, St
     };
     let opened = Launcher::open(launcher);
     setup.launcher = Some(opened.map_err(|error| StartError::Jail(format!("the launcher cannot be opened: {error}")))?);
-    Browser::start(setup, options.spare_contexts, setup.grabs_of_a_life).await
+    repeatedly(setup, options).await
 }
 
 async fn unjailed(setup: &mut Setup, options: &Options) -> Result<Arc<Browser>, StartError> {
     setup.launcher = None;
-    Browser::start(setup, options.spare_contexts, setup.grabs_of_a_life).await
+    repeatedly(setup, options).await
+}
+
+async fn repeatedly(setup: &Setup, options: &Options) -> Result<Arc<Browser>, StartError> {
+    let mut attempts = Attempts::default();
+    loop {
+        match Browser::start(setup, options.spare_contexts, setup.grabs_of_a_life).await {
+            Ok(browser) => return Ok(browser),
+            // What the kernel forbids stays forbidden. Anything else may pass, and a jail is worth the wait.
+            Err(error @ StartError::Jail(_)) => return Err(error),
+            Err(error) if !attempts.go_on_after(&error).await => return Err(error),
+            Err(_) => {}
+        }
+    }
 }

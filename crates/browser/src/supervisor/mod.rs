@@ -6,6 +6,7 @@ mod entrance;
 mod first;
 mod keeper;
 mod lease;
+mod lookout;
 mod pool;
 mod shared;
 mod start;

@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chromiumoxide::cdp::browser_protocol::browser::{SetDownloadBehaviorBehavior, SetDownloadBehaviorParams};
 use chromiumoxide::cdp::browser_protocol::target::{
-    AttachToTargetParams, CreateBrowserContextParams, CreateTargetParams, SetAutoAttachParams,
+    AttachToTargetParams, CreateBrowserContextParams, CreateTargetParams, DisposeBrowserContextParams,
+    SetAutoAttachParams,
 };
 use chromiumoxide::cdp::browser_protocol::{network, page as cdp_page};
 use grabd_domain::capture::Viewport;
@@ -39,6 +40,9 @@ pub(super) enum PrepareError {
     /// By the proxy.
     #[error(transparent)]
     Proxy(#[from] OpenError),
+    /// Its page died, and was thrown away.
+    #[error("its page died")]
+    Gone,
 }
 
 impl Pool {
@@ -129,15 +133,24 @@ async fn prepare(client: &Client, proxy: &Proxy) -> Result<Tab, PrepareError> {
     };
     // Only so that workers are told of: nobody speaks with them.
     let workers = SetAutoAttachParams { flatten: Some(true), ..SetAutoAttachParams::new(true, false) };
-    let (pages, requests, sized, attached) = tokio::join!(
-        client.call(on, cdp_page::EnableParams::default()),
-        client.call(on, network),
-        client.call(on, page::metrics(viewport)),
-        client.call(on, workers),
-    );
-    pages?;
-    requests?;
-    sized?;
-    attached?;
+    let set_up = async {
+        let (pages, requests, sized, attached) = tokio::join!(
+            client.call(on, cdp_page::EnableParams::default()),
+            client.call(on, network),
+            client.call(on, page::metrics(viewport)),
+            client.call(on, workers),
+        );
+        pages.and(requests).and(sized).and(attached).map(drop)
+    };
+    tokio::select! {
+        biased;
+        // A dead page answers nothing.
+        () = watch.gone() => {
+            client.unroute(&session);
+            client.tell(None, &DisposeBrowserContextParams::new(context));
+            return Err(PrepareError::Gone);
+        }
+        done = set_up => done?,
+    }
     Ok(Tab { client: client.clone(), context, session, watch, listener, viewport })
 }

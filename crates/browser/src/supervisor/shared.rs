@@ -1,16 +1,17 @@
 //! What a grab asks of the supervisor: a tab, and an honest word about how it ended.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use grabd_domain::grabs::{Failure, FailureReason};
 use grabd_domain::render::{RenderError, RenderTask};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -21,7 +22,7 @@ use super::start::StartError;
 use crate::Options;
 use crate::jail::{Jail, Launcher};
 use crate::page::{self, Ended, Limits, Picture};
-use crate::process::{Owner, can_enter, find_executable, remove_leftovers};
+use crate::process::{self, Cgroup, Cgroups, Owner, RunDir, RunDirError, can_enter, find_executable, remove_leftovers};
 use crate::proxy::{self, Proxy};
 
 /// Grabs for each slot that a worn browser may still make until its successor has started.
@@ -34,6 +35,9 @@ const SHARE_OF_DESCRIPTORS: u64 = 8;
 /// No jail has more sockets than this: they are made while a browser starts, and a grab may wait for that.
 const MOST_SOCKETS: u64 = 4096;
 
+/// How long a grab whose time is over waits for word whether its browser hangs.
+const LAST_QUESTION: Duration = Duration::from_secs(2);
+
 /// How the browsers are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
@@ -45,6 +49,10 @@ pub struct Health {
     pub free_slots: usize,
     /// Name and version of the browser that takes new grabs; none while it is replaced.
     pub version: Option<String>,
+    /// Processes of the running browsers, when they were last counted, which is once a second.
+    pub processes: usize,
+    /// Memory that would come free with their end, in bytes, when it was last looked at.
+    pub memory_bytes: u64,
     /// How often a browser was replaced, by reason: `died`, `hung`, `stuck`, `grabs`, `age`, `memory`.
     pub restarts: BTreeMap<&'static str, u64>,
 }
@@ -69,7 +77,9 @@ pub(super) struct Setup {
     pub(super) grabs_of_a_life: usize,
     /// Sockets that are made for one jail at most.
     pub(super) max_sockets: usize,
-    run_dir: PathBuf,
+    run_dir: RunDir,
+    cgroups: Option<Cgroups>,
+    limits: process::Limits,
     started: AtomicU64,
 }
 
@@ -86,7 +96,7 @@ pub(crate) struct Shared {
     slots: Semaphore,
     limits: Limits,
     restarts: Mutex<BTreeMap<Why, u64>>,
-    running: Mutex<Vec<u32>>,
+    running: Mutex<Vec<Arc<Browser>>>,
 }
 
 impl Setup {
@@ -98,18 +108,22 @@ impl Setup {
     ) -> Result<Self, StartError> {
         let executable = find_executable(options.executable.as_deref(), "").ok_or(StartError::NoExecutable)?;
         let owner = Owner::find(options.user.as_ref())?;
-        let run_dir = make_run_dir(&options.run_dir)
-            .map_err(|error| StartError::RunDir { path: options.run_dir.clone(), reason: error.to_string() })?;
-        can_enter(owner, &run_dir).map_err(StartError::Barred)?;
-        remove_leftovers(&run_dir)
-            .await
-            .map_err(|error| StartError::RunDir { path: run_dir.clone(), reason: error.to_string() })?;
+        if let Some(former) = &options.former_run_dir {
+            clear_former(former).await;
+        }
+        let failed = |reason: String| StartError::RunDir { path: options.run_dir.clone(), reason };
+        let run_dir = RunDir::take(&options.run_dir).map_err(|error| failed(error.to_string()))?;
+        can_enter(owner, run_dir.path()).map_err(StartError::Barred)?;
+        remove_leftovers(run_dir.path()).await.map_err(|error| failed(error.to_string()))?;
+        let cgroups = set_up_cgroups(run_dir.path()).await;
+        let limits = process::Limits { memory_bytes: options.memory_limit_bytes, tasks: options.process_limit };
         let tracker = TaskTracker::new();
         let proxy = Proxy::new(guard, proxy::Options::default(), tracker.clone(), shutdown.clone());
         let wear = Wear {
             grabs: options.recycle_after.max(1),
             age: options.recycle_age,
             rss_bytes: options.recycle_rss_bytes,
+            memory_limit_bytes: options.memory_limit_bytes,
         };
         let grabs = usize::try_from(wear.grabs).unwrap_or(usize::MAX);
         Ok(Self {
@@ -122,13 +136,33 @@ impl Setup {
             grabs_of_a_life: grabs.saturating_add(GRABS_BEYOND * options.slots),
             max_sockets: max_sockets(options),
             run_dir,
+            cgroups,
+            limits,
             started: AtomicU64::new(0),
         })
     }
 
     /// A directory that no browser had yet.
     pub(super) fn next_directory(&self) -> PathBuf {
-        self.run_dir.join(format!("browser-{}", self.started.fetch_add(1, Ordering::Relaxed)))
+        self.run_dir.path().join(format!("browser-{}", self.started.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Puts a new browser's process into a control group of its own, where there are any. One that does not get its group
+    /// after all is watched as where there are none.
+    pub(super) async fn put_into_cgroup(&self, name: &OsStr, pid: u32) -> Option<Cgroup> {
+        let cgroup = match self.cgroups.as_ref()?.make(name, self.limits) {
+            Ok(cgroup) => cgroup,
+            Err(why) => {
+                tracing::warn!(%why, browser.pid = pid, "a browser gets no control group");
+                return None;
+            }
+        };
+        if let Err(why) = cgroup.adopt(pid) {
+            tracing::warn!(%why, browser.pid = pid, "a browser cannot be put into its control group");
+            cgroup.end().await;
+            return None;
+        }
+        Some(cgroup)
     }
 }
 
@@ -150,7 +184,7 @@ impl Shared {
             restarts: Mutex::default(),
             running: Mutex::default(),
         });
-        shared.running().push(browser.pid());
+        shared.running().push(browser.clone());
         shared.current.send_replace(Some(browser.clone()));
         shared.setup.tracker.spawn(shared.clone().keep(browser));
         Ok(shared)
@@ -183,7 +217,7 @@ impl Shared {
         match self.render_in(&lease, task, deadline).await {
             Err(RenderError::Lost(why)) => {
                 tracing::warn!(why, "a grab in a browser of its own was lost");
-                let message = match browser.browser.client.closed().is_cancelled() {
+                let message = match browser.browser.client.closed().is_cancelled() || lease.tab().has_crashed() {
                     true => "The page crashed the browser.",
                     false => "The page could not be captured.",
                 };
@@ -201,14 +235,18 @@ impl Shared {
             Ok(Err(Ended::Lost(why))) => return Err(RenderError::Lost(why)),
             Ok(Err(Ended::Page(failure))) => failure,
             // A page that keeps itself busy is not a browser that hangs, but only the browser can say so.
-            Err(_) if lease.browser().answers().await && lease.browser().draws().await => Failure::new(
-                FailureReason::RenderFailed,
-                format!("The page did not finish within {} s.", task.budget.as_secs_f32().round()),
-            ),
-            Err(_) => {
-                lease.browser().give_up();
-                return Err(RenderError::Lost("the browser does not answer".into()));
-            }
+            Err(_) => match timeout(LAST_QUESTION, lease.browser().answers()).await {
+                Ok(true) if lease.browser().draws().await => Failure::new(
+                    FailureReason::RenderFailed,
+                    format!("The page did not finish within {} s.", task.budget.as_secs_f32().round()),
+                ),
+                Ok(_) => {
+                    lease.browser().give_up();
+                    return Err(RenderError::Lost("the browser does not answer".into()));
+                }
+                // Not hung as far as anybody knows, and not the page's fault either.
+                Err(_) => return Err(RenderError::Lost("the browser does not answer in time".into())),
+            },
         };
         Err(RenderError::Page { facts: page::facts_of_failure(tab, &failure), failure })
     }
@@ -236,7 +274,7 @@ impl Shared {
     /// Starts a browser and counts it as running.
     pub(super) async fn start_browser(&self, spare: usize, grabs: usize) -> Result<Arc<Browser>, StartError> {
         let browser = Browser::start(&self.setup, spare, grabs).await?;
-        self.running().push(browser.pid());
+        self.running().push(browser.clone());
         Ok(browser)
     }
 
@@ -254,7 +292,7 @@ impl Shared {
             self.shutdown.run_until_cancelled(browser.lent.wait()).await;
         }
         browser.close().await;
-        self.running().retain(|pid| *pid != browser.pid());
+        self.running().retain(|running| running.pid() != browser.pid());
     }
 
     pub(super) fn count_restart(&self, why: Why) {
@@ -265,8 +303,12 @@ impl Shared {
     pub(crate) fn health(&self) -> Health {
         let restarts = self.restarts.lock().unwrap_or_else(PoisonError::into_inner);
         let current = self.current.borrow();
+        let running = self.running();
+        let usage = running.iter().map(|browser| browser.usage());
         Health {
-            pids: self.running().clone(),
+            pids: running.iter().map(|browser| browser.pid()).collect(),
+            processes: usage.clone().map(|usage| usage.processes).sum(),
+            memory_bytes: usage.map(|usage| usage.memory_bytes).sum(),
             ready_contexts: current.as_ref().map_or(0, |browser| browser.pool.len()),
             free_slots: self.slots.available_permits(),
             version: current.as_ref().map(|browser| browser.product.clone()),
@@ -289,10 +331,13 @@ impl Shared {
         self.setup.tracker.close();
         self.setup.tracker.wait().await;
         // Empty by now; one that is not is cleared by the next start.
-        drop(tokio::fs::remove_dir(&self.setup.run_dir).await);
+        drop(tokio::fs::remove_dir(self.setup.run_dir.path()).await);
+        if let Some(cgroups) = &self.setup.cgroups {
+            cgroups.remove();
+        }
     }
 
-    fn running(&self) -> MutexGuard<'_, Vec<u32>> {
+    fn running(&self) -> MutexGuard<'_, Vec<Arc<Browser>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -316,8 +361,33 @@ fn max_sockets(options: &Options) -> usize {
     share.max(2 * (options.slots + options.spare_contexts) + 1)
 }
 
-fn make_run_dir(path: &Path) -> io::Result<PathBuf> {
-    // Others may pass, so that a browser of another user reaches its own directory, but not look.
-    std::fs::DirBuilder::new().recursive(true).mode(0o711).create(path)?;
-    path.canonicalize()
+/// Ends what is left of an earlier run elsewhere. None of it stands in the way of this one.
+async fn clear_former(path: &Path) {
+    let cleared = match RunDir::take_existing(path) {
+        Ok(held) => match remove_leftovers(held.path()).await {
+            Ok(()) => tokio::fs::remove_dir(held.path()).await,
+            failed => failed,
+        },
+        // Nobody can live in a directory that is gone, or that somebody else made in its place.
+        Err(RunDirError::Io(_) | RunDirError::Held | RunDirError::Foreign(_)) => return,
+    };
+    match cleared {
+        Ok(()) => tracing::info!(path = %path.display(), "removed what was left of an earlier run"),
+        Err(error) => {
+            tracing::warn!(%error, path = %path.display(), "what is left of an earlier run cannot be removed");
+        }
+    }
+}
+
+/// Says once at start when the kernel does not keep the browsers' limits, and why.
+async fn set_up_cgroups(run_dir: &Path) -> Option<Cgroups> {
+    let mut name = DefaultHasher::new();
+    run_dir.hash(&mut name);
+    match Cgroups::set_up(&format!("{:016x}", name.finish())).await {
+        Ok(cgroups) => Some(cgroups),
+        Err(why) => {
+            tracing::warn!(%why, "browsers run without control groups: their memory is watched instead, their processes are not counted");
+            None
+        }
+    }
 }

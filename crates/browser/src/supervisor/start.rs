@@ -1,9 +1,16 @@
-//! Why there is no browser.
+//! Starting a browser, and why there is none.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::jail::Jail;
 use crate::process::OwnerError;
+
+/// Starts that fail in a row before it is said that browsers cannot be started here.
+const ATTEMPTS: u32 = 3;
+
+/// Between two attempts: a moment's lack of memory or processes may pass.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
 
 /// Why browsers cannot be started here. The texts are for operators.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +51,23 @@ pub enum StartError {
 impl From<OwnerError> for StartError {
     fn from(error: OwnerError) -> Self {
         Self::NoUser(error.to_string())
+    }
+}
+
+/// Counts starts that failed in a row.
+#[derive(Default)]
+pub(super) struct Attempts(u32);
+
+impl Attempts {
+    /// Notes a failed start, and waits until it is time for another; false when there have been enough.
+    pub(super) async fn go_on_after(&mut self, error: &StartError) -> bool {
+        self.0 += 1;
+        tracing::warn!(%error, attempt = self.0, "a browser does not start");
+        if self.0 == ATTEMPTS {
+            return false;
+        }
+        tokio::time::sleep(BETWEEN_ATTEMPTS).await;
+        true
     }
 }
 

@@ -7,7 +7,7 @@ use grabd_browser::{BrowserUser, Chromium, Options, StartError, probe};
 use grabd_domain::grabs::FailureReason;
 use grabd_domain::render::{RenderError, RenderTask, Renderer};
 
-use crate::rig::{Rig, guard, open_directory, request, task};
+use crate::rig::{Rig, guard, open_directory, request, signal, task};
 use crate::site::{Reply, Site, html};
 
 fn green() -> Reply {
@@ -16,8 +16,7 @@ fn green() -> Reply {
 
 /// Kills a browser that a rig of this test started.
 fn kill(pid: u32) {
-    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    signal(pid, rustix::process::Signal::KILL);
 }
 
 /// Processes with something of `run_dir` on their command line.

@@ -22,3 +22,5 @@ mod rig;
 mod selftest;
 #[cfg(test)]
 mod site;
+#[cfg(test)]
+mod supervision;

@@ -28,6 +28,12 @@ pub(crate) fn guard(allowed: &[u8]) -> Guard {
     Guard::new(grabd_egress::Options { policy, ..grabd_egress::Options::default() }).unwrap()
 }
 
+/// Sends a signal to a process that a rig of this test started.
+pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
 /// A directory that another user may pass through.
 pub(crate) fn open_directory() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();

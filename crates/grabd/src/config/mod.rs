@@ -122,6 +122,8 @@ pub struct Browser {
     pub recycle_grabs: u32,
     pub recycle_seconds: u64,
     pub recycle_megabytes: u64,
+    pub memory_limit_megabytes: u64,
+    pub process_limit: u32,
 }
 
 /// Section `capture`.
@@ -267,6 +269,16 @@ impl Config {
         at_least_one("browser.recycle_grabs", self.browser.recycle_grabs.into());
         at_least_one("browser.recycle_seconds", self.browser.recycle_seconds);
         at_least_one("browser.recycle_megabytes", self.browser.recycle_megabytes);
+        if self.browser.memory_limit_megabytes < 512 {
+            problems.add(
+                "browser.memory_limit_megabytes",
+                &self.browser.memory_limit_megabytes.to_string(),
+                "at least 512",
+            );
+        }
+        if self.browser.process_limit < 200 {
+            problems.add("browser.process_limit", &self.browser.process_limit.to_string(), "at least 200");
+        }
         let height = self.capture.full_page_max_height_px;
         if !(1080..=16_384).contains(&height) {
             problems.add("capture.full_page_max_height_px", &height.to_string(), "from 1080 to 16384");

@@ -34,6 +34,8 @@ fn what_is_wrong_is_named_with_its_key() {
         ("http.security_contact", "security@a.example", "http.security_contact"),
         ("database.url", "mysql://x", "database.url"),
         ("browser.slots", "65", "browser.slots"),
+        ("browser.memory_limit_megabytes", "511", "browser.memory_limit_megabytes"),
+        ("browser.process_limit", "199", "browser.process_limit"),
         ("capture.full_page_max_height_px", "20000", "capture.full_page_max_height_px"),
     ] {
         let problems = with(&[(key, value)]).unwrap_err();
