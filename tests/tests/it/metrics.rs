@@ -40,6 +40,10 @@ async fn each_end_and_each_refusal_is_counted_once() -> Result<()> {
     assert_eq!(sample(&text, "grabd_grabs_waiting{mode=\"async\"}")?, 0.0);
     assert_eq!(sample(&text, "grabd_renderers")?, 1.0);
     assert_eq!(sample(&text, "grabd_browsers")?, 1.0);
+    // The browser itself, a zygote or two, and what draws, loads and shows pages.
+    assert!(sample(&text, "grabd_browser_processes")? >= 4.0, "{text}");
+    let megabytes = sample(&text, "grabd_browser_memory_bytes")? / 1e6;
+    assert!((20.0..2000.0).contains(&megabytes), "{megabytes}");
     assert!(text.ends_with("# EOF\n"), "{text}");
 
     // They are nobody's on the public listener.

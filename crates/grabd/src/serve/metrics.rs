@@ -17,7 +17,7 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 
 /// The media type that OpenMetrics 1.0 asks for.
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -65,14 +65,17 @@ impl fmt::Debug for Browsers {
 impl Collector for Browsers {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let health = self.0.health();
+        let memory = "Memory that would come free with the browsers' end, as seen within the last second";
         let gauges = [
-            ("browsers", "Browsers that run: one, more while one replaces another", health.browsers()),
-            ("browser_contexts_ready", "Contexts that wait for a grab", health.ready_contexts),
-            ("slots_free", "Slots that wait for a grab", health.free_slots),
+            ("browsers", "Browsers that run: one, more while one replaces another", None, health.browsers() as u64),
+            ("browser_processes", "Processes of all browsers, as of the last second", None, health.processes as u64),
+            ("browser_memory", memory, Some(&Unit::Bytes), health.memory_bytes),
+            ("browser_contexts_ready", "Contexts that wait for a grab", None, health.ready_contexts as u64),
+            ("slots_free", "Slots that wait for a grab", None, health.free_slots as u64),
         ];
-        for (name, help, value) in gauges {
+        for (name, help, unit, value) in gauges {
             let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
-            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+            gauge.encode(encoder.encode_descriptor(name, help, unit, gauge.metric_type())?)?;
         }
         let counter = ConstCounter::new(0_u64);
         let help = "Browsers that were replaced, by reason";
