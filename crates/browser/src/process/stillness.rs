@@ -50,10 +50,15 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
+    // What works for ever here ends by its processor time at the latest, whatever becomes of the test.
+
     #[test]
     fn a_process_is_still_while_it_waits_or_is_stopped_and_not_while_it_works() {
         let mut shell = Command::new("sh")
-            .args(["-c", "while read word; do case $word in work) while :; do :; done;; esac; echo $word; done"])
+            .args([
+                "-c",
+                "ulimit -t 20; while read word; do case $word in work) while :; do :; done;; esac; echo $word; done",
+            ])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0)
@@ -87,7 +92,7 @@ mod tests {
     #[test]
     fn a_helper_that_works_is_waited_for_and_a_page_is_not() {
         for (helper, counts) in [("--type=utility", true), ("--type=renderer", false)] {
-            let helper = format!("sh -c 'while :; do :; done' sh {helper} & echo $!; wait");
+            let helper = format!("ulimit -t 20; sh -c 'while :; do :; done' sh {helper} & echo $!; wait");
             let mut leader = Command::new("sh");
             leader.args(["-c", &helper]).stdout(Stdio::piped()).process_group(0);
             let mut leader = leader.spawn().unwrap();
