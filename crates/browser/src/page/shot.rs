@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chromiumoxide::cdp::browser_protocol::emulation::SetScriptExecutionDisabledParams;
 use chromiumoxide::cdp::browser_protocol::page::{CaptureScreenshotFormat, CaptureScreenshotParams, Viewport as Clip};
 use grabd_domain::capture::Format;
 use serde::Deserialize;
@@ -52,6 +53,11 @@ pub(super) async fn take(
         optimize_for_speed: Some(true),
     };
     let take = || tab.client.call_raw(limit, Some(&tab.session), &params);
+    // The browser makes the window as large as the picture for a moment, which the page is not to see.
+    let _stopped = match &params.clip {
+        Some(_) => Some(Stopped::scripts_of(tab).await?),
+        None => None,
+    };
     let mut answer = take().await;
     // The surface was not there at that moment; it is at the next.
     if let Err(CallError::Refused { message, .. }) = &answer
@@ -63,6 +69,24 @@ pub(super) async fn take(
     match answer {
         Err(CallError::Refused { message, .. }) if is_between_documents(&message) => Ok(None),
         answer => read(&answer?).map(Some),
+    }
+}
+
+/// While this is there, the page runs nothing; also when the picture is given up, the next document runs again.
+struct Stopped<'a>(&'a Tab);
+
+impl<'a> Stopped<'a> {
+    /// Waits for the answer: this and the picture go different ways to the page.
+    async fn scripts_of(tab: &'a Tab) -> Result<Self, CallError> {
+        let stopped = Self(tab);
+        tab.client.call(Some(&tab.session), SetScriptExecutionDisabledParams::new(true)).await?;
+        Ok(stopped)
+    }
+}
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.client.tell(Some(&self.0.session), &SetScriptExecutionDisabledParams::new(false));
     }
 }
 
