@@ -26,5 +26,7 @@ pub use jail::{Jail, NetworkJail, launcher};
 pub use options::Options;
 pub use probe::{Finding, probe};
 pub use process::{BrowserUser, find_executable};
+#[cfg(any(test, feature = "fuzzing"))]
+pub use proxy::properties;
 pub use selftest::{Held, SelfTestError};
 pub use supervisor::{Health, StartError};

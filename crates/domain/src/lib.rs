@@ -17,6 +17,8 @@ pub mod idempotency;
 pub mod ids;
 pub mod limits;
 pub mod pricing;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod properties;
 pub mod render;
 pub mod target;
 pub mod timestamp;

@@ -48,8 +48,9 @@ impl TargetUrl {
     /// [`Fault::BadRequest`].
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let bad = |allowed: &str| Fault::BadRequest(Field::new("url", &format!("\"{text}\""), allowed));
+        let too_long = || Err(bad(&format!("{ALLOWED}, at most {URL_BYTES} bytes long")));
         if text.len() > URL_BYTES {
-            return Err(bad(&format!("{ALLOWED}, at most {URL_BYTES} bytes long")));
+            return too_long();
         }
         // Parsers disagree about these bytes; whoever sends them wants two parsers to disagree.
         if text.bytes().any(|b| b <= 0x20 || b == 0x7f || b == b'\\') {
@@ -59,6 +60,10 @@ impl TargetUrl {
             return Err(bad(ALLOWED));
         }
         let url = Url::parse(text).map_err(|_| bad(ALLOWED))?;
+        // Escapes make it longer, and the longer one is what is kept and visited.
+        if url.as_str().len() > URL_BYTES {
+            return too_long();
+        }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(bad(&format!("{ALLOWED}, without a user name or password")));
         }
@@ -101,7 +106,8 @@ impl TargetUrl {
         match self.0.host() {
             Some(Host::Ipv4(address)) => TargetHost::Address(address.into()),
             Some(Host::Ipv6(address)) => TargetHost::Address(address.into()),
-            Some(Host::Domain(name)) => TargetHost::Name(name.trim_end_matches('.').to_ascii_lowercase()),
+            // One dot makes a name absolute. With a second one it ends in an empty label, and is refused for that.
+            Some(Host::Domain(name)) => TargetHost::Name(name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()),
             None => TargetHost::Name(String::new()),
         }
     }

@@ -79,7 +79,8 @@ fn tricks_are_refused_one_way_or_the_other() {
         "dict://127.0.0.1:11211/stats", "ws://127.0.0.1/", "jar:http://127.0.0.1!/",
         "http+unix://%2Fvar%2Frun%2Fdocker.sock/info", "http://example.com%40127.0.0.1/", "ht\u{9}tp://127.0.0.1/",
         "http://127.0.0.1\u{0}.example.com/", "http://127.0.0.1%00.example.com/", "http://127.0.0.1%0d%0aHost:x/",
-        "http://127.0.0.1 /", "//127.0.0.1/", "127.0.0.1", "localhost:8080", "http://./", "http://256.256.256.256/",
+        "http://127.0.0.1 /", "//127.0.0.1/", "127.0.0.1", "localhost:8080", "http://./", "http://127.0.0.1../", "http://127.030.1%2E../",
+        "http://localhost../", "http://256.256.256.256/",
         "http://4294967296/", "http://1.2.3.4.5/", "http://xn--/", "http://[::1]extra/", "http://example.com:0/",
         "http://example.com:22/", "http://example.com:25/", "http://example.com:6379/", "http://example.com:10080/",
     ];
@@ -111,6 +112,9 @@ fn lengths_are_bounded() {
     let fits = format!("http://example.com/{}", "a".repeat(URL_BYTES - 19));
     assert_eq!(verdict(&fits), "allow");
     assert_eq!(verdict(&format!("{fits}a")), "bad_request");
+    let escaped = format!("http://example.com/{}", "\u{e9}".repeat((URL_BYTES - 19) / 6));
+    assert_eq!(verdict(&escaped), "allow");
+    assert_eq!(verdict(&format!("{escaped}\u{e9}")), "bad_request");
     assert_eq!(verdict(&format!("http://{}.com/", "a".repeat(64))), "bad_request");
     assert_eq!(verdict(&format!("http://{}com/", "a.".repeat(126))), "bad_request");
 }

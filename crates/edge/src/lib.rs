@@ -9,4 +9,6 @@
 mod rest;
 pub mod transport;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub use rest::properties;
 pub use rest::{Options, manners, only, open_to_browsers, refuse, router, subscriber};

@@ -48,14 +48,8 @@ pub(super) async fn serve(stream: TcpStream, door: Arc<Door>) {
     }
     let session = Arc::new(Session { door: Arc::clone(&door), origin: Mutex::default(), tunnel: Mutex::default() });
     let service = service_fn(|request| answer(Arc::clone(&session), request));
-    let connection = http1::Builder::new()
-        .preserve_header_case(true)
-        .title_case_headers(true)
-        .auto_date_header(false)
-        .header_read_timeout(None)
-        .max_header_size(door.limits.header_bytes)
-        .max_buf_size(door.limits.header_bytes)
-        .serve_connection(TokioIo::new(Metered::new(stream, door)), service);
+    let connection =
+        reader(door.limits.header_bytes).serve_connection(TokioIo::new(Metered::new(stream, door)), service);
     match connection.without_shutdown().await {
         Ok(parts) => {
             if let Some(far) = session.take_tunnel() {
@@ -64,6 +58,19 @@ pub(super) async fn serve(stream: TcpStream, door: Arc<Door>) {
         }
         Err(error) => tracing::debug!(%error, cause = ?std::error::Error::source(&error), "a connection ended"),
     }
+}
+
+/// What reads requests, whose heads may have so many bytes.
+pub(super) fn reader(header_bytes: usize) -> http1::Builder {
+    let mut reader = http1::Builder::new();
+    reader
+        .preserve_header_case(true)
+        .title_case_headers(true)
+        .auto_date_header(false)
+        .header_read_timeout(None)
+        .max_header_size(header_bytes)
+        .max_buf_size(header_bytes);
+    reader
 }
 
 async fn answer(session: Arc<Session>, request: Request<Incoming>) -> Result<Response<Body>, Unanswered> {

@@ -42,6 +42,7 @@ fn each_that_travels(headers: HeaderMap, mut hand_on: impl FnMut(HeaderName, Hea
     let named = named_by_connection(&headers);
     // The coding wins over a length beside it, and hyper has decoded it (RFC 9112 section 6.3).
     let chunked = headers.contains_key(TRANSFER_ENCODING);
+    let mut measured = false;
     let mut current = None;
     for (name, value) in headers {
         // A further value of the same field comes without its name.
@@ -49,7 +50,13 @@ fn each_that_travels(headers: HeaderMap, mut hand_on: impl FnMut(HeaderName, Hea
         current = Some(name.clone());
         if name == CONNECTION || name == "proxy-connection" {
             hand_on(CONNECTION, HeaderValue::from_static("keep-alive"));
-        } else if !(is_hop_by_hop(&name) || named.contains(&name) || (chunked && name == CONTENT_LENGTH)) {
+        } else if name == CONTENT_LENGTH {
+            // Said twice it is the same length, or hyper would have refused the message.
+            if !chunked && !measured {
+                hand_on(name, value);
+            }
+            measured = true;
+        } else if !is_hop_by_hop(&name) && !named.contains(&name) {
             hand_on(name, value);
         }
     }
@@ -62,9 +69,10 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
 
 fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     let values = headers.get_all(CONNECTION).into_iter().chain(headers.get_all("proxy-connection"));
-    let words = values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    // The length frames the body, whoever names it.
-    words.filter_map(|word| word.trim().parse().ok()).filter(|name| *name != CONTENT_LENGTH).collect()
+    let words = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    let names = words.filter_map(|word| HeaderName::from_bytes(word.trim_ascii()).ok());
+    // The length frames the body and the host is whose it is, whoever names them.
+    names.filter(|name| *name != CONTENT_LENGTH && *name != HOST).collect()
 }
 
 #[cfg(test)]
@@ -111,6 +119,15 @@ mod tests {
     }
 
     #[test]
+    fn what_a_connection_names_goes_but_for_host_and_length() {
+        let mut given = map(&[("host", "a.example"), ("content-length", "3"), ("x-hop", "1"), ("x-stays", "2")]);
+        given.insert(CONNECTION, HeaderValue::from_bytes(b"host, content-length,\tX-Hop ,\xff,").unwrap());
+        let mut sent = for_origin(given, &HeaderValue::from_static("site.example"));
+        assert_eq!(sent.remove(CONNECTION), Some(HeaderValue::from_static("keep-alive")));
+        assert_eq!(list(&sent), [("host", "site.example"), ("content-length", "3"), ("x-stays", "2")]);
+    }
+
+    #[test]
     fn a_request_without_a_host_gets_one_at_its_head() {
         let sent = for_origin(map(&[("accept", "*/*")]), &HeaderValue::from_static("site.example"));
         assert_eq!(list(&sent), [("host", "site.example"), ("accept", "*/*")]);
@@ -124,6 +141,7 @@ mod tests {
             ("set-cookie", "b"),
             ("x-hop", "1"),
             ("proxy-authenticate", "Basic"),
+            ("content-length", "3"),
             ("content-length", "3"),
         ]);
         assert_eq!(list(&for_browser(given)), [("set-cookie", "a"), ("set-cookie", "b"), ("content-length", "3")]);

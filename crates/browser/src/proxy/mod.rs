@@ -18,6 +18,8 @@ mod headers;
 mod listener;
 mod meter;
 mod plain;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod properties;
 mod target;
 mod tunnel;
 

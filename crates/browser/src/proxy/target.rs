@@ -64,7 +64,11 @@ pub(super) fn parse_host(text: &str) -> Option<TargetHost> {
     match Host::parse(text).ok()? {
         Host::Ipv4(address) => Some(TargetHost::Address(address.into())),
         Host::Ipv6(address) => Some(TargetHost::Address(address.into())),
-        Host::Domain(name) => Some(TargetHost::Name(name.strip_suffix('.').map_or(name.clone(), str::to_owned))),
+        Host::Domain(name) => {
+            // One dot makes a name absolute. With a second one it is no name, and may be a number in disguise.
+            let name = name.strip_suffix('.').unwrap_or(&name);
+            (!name.is_empty() && !name.ends_with('.')).then(|| TargetHost::Name(name.to_owned()))
+        }
     }
 }
 
@@ -75,11 +79,17 @@ fn destination(authority: &Authority, default_port: Option<u16>) -> Result<Desti
     }
     let port = match (text.strip_prefix(authority.host()), default_port) {
         (Some(""), Some(port)) => port,
-        (Some(rest), _) => rest.strip_prefix(':').and_then(|port| port.parse().ok()).ok_or(Malformed::Port)?,
+        (Some(rest), _) => rest.strip_prefix(':').and_then(parse_port).ok_or(Malformed::Port)?,
         (None, _) => return Err(Malformed::Host),
     };
     let host = parse_host(authority.host()).ok_or(Malformed::Host)?;
     Ok(Destination { host, port })
+}
+
+/// Digits alone, since a number may also be written with a sign; and nothing answers at 0.
+fn parse_port(text: &str) -> Option<u16> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|port| digits && *port != 0)
 }
 
 #[cfg(test)]
@@ -101,7 +111,14 @@ mod tests {
         assert_eq!(tunnel("[::1]:443"), Ok(("::1".to_owned(), 443)));
         assert_eq!(tunnel("127.1:443"), Ok(("127.0.0.1".to_owned(), 443)));
         assert_eq!(tunnel("example.com"), Err(Malformed::Port));
-        assert_eq!(tunnel("example.com:"), Err(Malformed::Port));
+        for port in ["", "0", "00000", "+443", "-1", "65536", "443a", "4 43"] {
+            let authority = format!("example.com:{port}");
+            // What is no address at all never gets this far.
+            if authority.parse::<Uri>().is_ok() {
+                assert_eq!(read(&Method::CONNECT, &authority), Err(Malformed::Port), "{port}");
+            }
+        }
+        assert_eq!(tunnel("example.com..:443"), Err(Malformed::Host));
         assert_eq!(tunnel("me@example.com:443"), Err(Malformed::UserInfo));
         assert_eq!(tunnel("http://example.com:443/"), Err(Malformed::Form));
         assert_eq!(tunnel("/"), Err(Malformed::Form));
@@ -133,7 +150,9 @@ mod tests {
             assert_eq!(form(text).as_deref(), Some("example.com"), "{text}");
         }
         assert_eq!(form("0x7f.1").as_deref(), Some("127.0.0.1"));
-        assert_eq!(form(""), None);
+        for text in ["", ".", "..", "example.com..", "127.0.0.1.."] {
+            assert_eq!(form(text), None, "{text}");
+        }
         assert_eq!(form("a b"), None);
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_proto::v1::{CreateGrabRequest, CreateGrabResponse, CreateMode, Grab, GrabStatus, Unparsed};
+use grabd_proto::v1::{CreateGrabRequest, CreateGrabResponse, CreateMode, Grab, GrabStatus};
 use http::header::{CONNECTION, LOCATION, RETRY_AFTER, VARY};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, StatusCode, Version};
 use serde_json::value::RawValue;
 
 use super::body::{self, Refused};
@@ -16,9 +16,8 @@ use super::error::Failure;
 use super::fields::Fields;
 use super::prefer::Prefer;
 use super::query::Query;
-use super::{Edge, headers, json, limits, wire};
+use super::{Edge, headers, idempotency_key, json, limits, wire};
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const RESPOND_ASYNC: &str = "respond-async";
 /// When to look again after a grab that was queued, in seconds.
 const LOOK_AGAIN_S: u64 = 2;
@@ -38,7 +37,7 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
         false => CreateMode::Sync,
     };
     message.set_mode(mode);
-    message.idempotency_key = idempotency_key(&parts.headers, &mut message.unparsed);
+    message.idempotency_key = idempotency_key::of(&parts.headers, &mut message.unparsed);
 
     let mut core = GrabServiceClient::new(edge.transport.clone());
     let sent = call::request(&parts.headers, message, call::CREATE);
@@ -102,7 +101,7 @@ fn unusable(seen: &str) -> CreateGrabRequest {
 }
 
 /// The members of the contract, each as its type or as what was seen instead. Other members are ignored.
-fn message_of(body: &[u8]) -> CreateGrabRequest {
+pub(super) fn message_of(body: &[u8]) -> CreateGrabRequest {
     let mut fields = match Fields::of(body) {
         Ok(fields) => fields,
         Err(seen) => return unusable(&seen),
@@ -127,26 +126,5 @@ fn boolean(text: &str) -> Option<bool> {
         "true" | "1" => Some(true),
         "false" | "0" => Some(false),
         _ => None,
-    }
-}
-
-/// The key as it was meant: the quotes of a structured field's string are not part of it. Its syntax is for the core.
-fn idempotency_key(headers: &HeaderMap, refused: &mut Vec<Unparsed>) -> Option<String> {
-    let mut lines = headers.get_all(IDEMPOTENCY_KEY).iter();
-    let key = lines.next()?;
-    let more = lines.count();
-    match key.to_str() {
-        Ok(key) if more == 0 => {
-            let bare = key.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(key);
-            Some(bare.to_owned())
-        }
-        Ok(_) => {
-            refused.push(unparsed("Idempotency-Key", &format!("{} header lines", more + 1)));
-            None
-        }
-        Err(_) => {
-            refused.push(unparsed("Idempotency-Key", &String::from_utf8_lossy(key.as_bytes())));
-            None
-        }
     }
 }

@@ -5,8 +5,8 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
-use grabd_proto::reason;
 use grabd_proto::v1::{ErrorCode, Grab};
+use grabd_proto::{credential, reason};
 use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Serialize;
@@ -56,7 +56,7 @@ impl Failure {
             failure.headers.insert(RETRY_AFTER, seconds.into());
         }
         if code == ErrorCode::Unauthorized {
-            let challenge = match call::bearer(request) {
+            let challenge = match credential::bearer(request) {
                 Some(_) => "Bearer error=\"invalid_token\"",
                 None => "Bearer",
             };

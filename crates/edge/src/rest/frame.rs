@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
+use grabd_proto::credential;
 use http::HeaderValue;
 
 use super::error::Failure;
@@ -19,7 +20,7 @@ pub(super) async fn frame(State(edge): State<Arc<Edge>>, request: Request, next:
     let client = address::of_client(&request, &edge.trusted_proxies);
     let open = cors::OPEN.contains(&request.uri().path()).then(|| request.method().clone());
 
-    let mut response = if call::bearer(request.headers()).is_some() {
+    let mut response = if credential::bearer(request.headers()).is_some() {
         let response = run(next, request, &request_id).await;
         match response.headers().contains_key(headers::RATE_LIMIT) {
             true => response,

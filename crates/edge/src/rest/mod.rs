@@ -18,6 +18,7 @@ mod fetch;
 mod fields;
 mod frame;
 mod headers;
+mod idempotency_key;
 mod json;
 mod limits;
 mod list;
@@ -25,6 +26,8 @@ mod manners;
 mod openapi;
 mod prefer;
 mod pricing;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod properties;
 mod query;
 mod usage;
 mod watch;

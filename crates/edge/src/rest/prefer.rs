@@ -17,21 +17,22 @@ pub(super) struct Prefer {
 impl Prefer {
     /// What a request prefers.
     pub(super) fn of(headers: &HeaderMap) -> Self {
-        let mut prefer = Self::default();
-        let mut waits = Vec::new();
+        let (mut respond_async, mut wait) = (None, None);
         for line in headers.get_all(PREFER) {
             for preference in split(line.to_str().unwrap_or_default(), ',') {
                 let Some((name, value)) = preference_of(preference) else { continue };
                 match name.to_ascii_lowercase().as_str() {
-                    "respond-async" => prefer.respond_async |= value.is_empty(),
-                    "wait" => waits.push(value),
+                    "respond-async" => _ = respond_async.get_or_insert(value),
+                    "wait" => _ = wait.get_or_insert(value),
                     _ => {}
                 }
             }
         }
         let digits = |value: &String| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-        prefer.wait_s = waits.first().filter(|value| digits(value)).map(|value| value.parse().unwrap_or(u64::MAX));
-        prefer
+        Self {
+            respond_async: respond_async.is_some_and(|value| value.is_empty()),
+            wait_s: wait.filter(digits).map(|value| value.parse().unwrap_or(u64::MAX)),
+        }
     }
 }
 
@@ -87,7 +88,9 @@ mod tests {
 
     #[test]
     fn preferences_are_read_as_the_standard_says() {
-        let cases: [(&[&str], bool, Option<u64>); 27] = [
+        let many = "x, ".repeat(20_000) + "respond-async, wait=3";
+        let deep = format!("wait=\"{}7\"", "\\".repeat(20_000));
+        let cases: [(&[&str], bool, Option<u64>); 41] = [
             (&[], false, None),
             (&["respond-async"], true, None),
             (&["Respond-Async"], true, None),
@@ -115,11 +118,25 @@ mod tests {
             (&["wait"], false, None),
             (&["wait=-1"], false, None),
             (&["wait=99999999999999999999"], false, Some(u64::MAX)),
+            (&[""], false, None),
+            (&[",", ";", "=", "\""], false, None),
+            (&["respond-async, respond-async"], true, None),
+            (&["respond-async=no, respond-async"], false, None),
+            (&["respond-async", "respond-async=no"], true, None),
+            (&["foo=\"unclosed", "respond-async"], true, None),
+            (&["wait=\"\\7\""], false, Some(7)),
+            (&["wait=\"7\"x"], false, None),
+            (&["wait=\"\", wait=7"], false, None),
+            (&["wait=00000000000000000000007"], false, Some(7)),
+            (&["\"respond-async\""], false, None),
+            (&["respond-async\t;\tx"], true, None),
+            (&[&many], true, Some(3)),
+            (&[&deep], false, None),
         ];
         for (lines, respond_async, wait_s) in cases {
             let mut headers = HeaderMap::new();
             for line in lines {
-                headers.append(PREFER, HeaderValue::from_static(line));
+                headers.append(PREFER, HeaderValue::from_str(line).unwrap());
             }
             assert_eq!(Prefer::of(&headers), Prefer { respond_async, wait_s }, "{lines:?}");
         }

@@ -11,9 +11,9 @@ use std::task::{Context, Poll};
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::{ApiKey, Caller};
+use grabd_proto::credential;
 use grabd_proto::origin;
 use grabd_proto::reason::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID, TRACEPARENT};
-use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::body::Body;
 use tower::{Layer, Service};
@@ -113,7 +113,7 @@ type Refusal = (Fault, Option<Verdict>);
 
 async fn admit(shared: &Shared, headers: &HeaderMap) -> Result<(Caller, Verdict), Refusal> {
     let unauthorized = || (Fault::Unauthorized, None);
-    let key = bearer(headers).and_then(ApiKey::parse).ok_or_else(unauthorized)?;
+    let key = credential::bearer(headers).and_then(ApiKey::parse).ok_or_else(unauthorized)?;
     let caller = shared
         .core
         .store
@@ -131,41 +131,10 @@ async fn admit(shared: &Shared, headers: &HeaderMap) -> Result<(Caller, Verdict)
     Ok((caller, verdict))
 }
 
-/// The token of `Authorization: Bearer <token>` (RFC 6750 section 2.1), if there is exactly one such field.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let mut fields = headers.get_all(AUTHORIZATION).iter();
-    let (field, None) = (fields.next()?, fields.next()) else { return None };
-    let (scheme, token) = field.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_matches(' '))
-}
-
 fn tell(verdict: Verdict, headers: &mut HeaderMap) {
     for (name, value) in [(RATE_LIMIT, verdict.state()), (RATE_LIMIT_POLICY, verdict.policy())] {
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(HeaderName::from_static(name), value);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_bearer_token_and_nothing_else() {
-        let one = |value: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(AUTHORIZATION, HeaderValue::from_static(value));
-            bearer(&headers).map(str::to_owned)
-        };
-        assert_eq!(one("Bearer abc").as_deref(), Some("abc"));
-        assert_eq!(one("bearer   abc ").as_deref(), Some("abc"));
-        for value in ["abc", "Basic abc", "Bearer", "", "Bearerabc"] {
-            assert_eq!(one(value), None, "{value}");
-        }
-        let mut two = HeaderMap::new();
-        two.append(AUTHORIZATION, HeaderValue::from_static("Bearer a"));
-        two.append(AUTHORIZATION, HeaderValue::from_static("Bearer a"));
-        assert_eq!(bearer(&two), None);
     }
 }

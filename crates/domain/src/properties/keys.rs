@@ -1,0 +1,43 @@
+use super::named;
+use crate::Code;
+use crate::credentials::{ApiKey, Environment};
+use crate::idempotency::IdempotencyKey;
+
+/// An API key has its shape, tells its environment, comes back as it went in, and hides in logs. The input is the key,
+/// or a line that ends with it.
+pub fn api_key(data: &[u8]) {
+    let Some(text) = str::from_utf8(data).ok().and_then(|line| line.rsplit(' ').next()) else { return };
+    let environment = match text.get(..8) {
+        Some("sk_live_") => Some(Environment::Live),
+        Some("sk_test_") => Some(Environment::Test),
+        _ => None,
+    };
+    let secret = text.get(8..).unwrap_or_default();
+    let alphabet = |c: char| c.is_ascii_alphanumeric() || ['-', '_'].contains(&c);
+    let shaped = secret.chars().count() == 43 && secret.chars().all(alphabet);
+    let expected = environment.filter(|_| shaped);
+
+    let key = ApiKey::parse(text);
+    assert_eq!(key.as_ref().map(ApiKey::environment), expected, "{text:?}");
+    let Some(key) = key else { return };
+    assert_eq!(key.expose(), text);
+    assert_eq!(ApiKey::new(key.environment(), secret).as_ref(), Some(&key));
+    assert!(text.ends_with(key.last4()) && key.last4().len() == 4);
+    assert!(!format!("{key:?}").contains(&secret[..39]), "a log would show it");
+}
+
+/// An idempotency key is what it says it may be, and comes back as it went in.
+pub fn idempotency_key(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else { return };
+    let good = (1..=255).contains(&text.chars().count()) && text.chars().all(|c| ('!'..='~').contains(&c));
+    match IdempotencyKey::parse(text) {
+        Ok(key) => {
+            assert!(good, "{text:?}");
+            assert_eq!(key.as_str(), text);
+        }
+        Err(fault) => {
+            assert!(!good, "{text:?}");
+            assert_eq!((fault.code(), named(&fault)), (Code::IdempotencyMismatch, "Idempotency-Key"));
+        }
+    }
+}
