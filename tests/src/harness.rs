@@ -63,7 +63,7 @@ impl Harness {
         let config = Config::with(&settings)?;
         let service = Service::start_with(&config, None, patience).await?;
         let team = accounts::create_team(service.store(), "the test's", credits, Clock::system().now()).await?;
-        let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build()?;
+        let client = crate::client::client().redirect(reqwest::redirect::Policy::none()).build()?;
         Ok(Self { service, site, team, client, settings, dir })
     }
 

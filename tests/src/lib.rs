@@ -5,6 +5,7 @@
 //!
 //! *Invariant:* nothing that ships is built from this package.
 
+pub mod client;
 pub mod dns;
 pub mod harness;
 pub mod hostile;

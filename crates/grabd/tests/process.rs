@@ -196,6 +196,8 @@ fn nothing_is_left(dir: &Path) {
 fn post(base: &str, key: &str, url: &str) -> (u16, Value) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
+        // Built beside the command line, the client has TLS in it and wants a choice of cryptography.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let body = serde_json::json!({ "url": url });
         let response = client.post(format!("{base}/grabs")).bearer_auth(key).json(&body).send().await.unwrap();

@@ -70,7 +70,7 @@ impl Unguarded {
                 .clone()
                 .run_until_cancelled_owned(async move { while let Ok(Some(_)) = lines.next_line().await {} }),
         );
-        let client = reqwest::Client::builder().no_proxy().timeout(START_LIMIT).build()?;
+        let client = crate::client::client().timeout(START_LIMIT).build()?;
         Ok(Self { tabs, client, process, _reading: reading.drop_guard(), _profile: profile })
     }
 

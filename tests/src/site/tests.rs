@@ -68,7 +68,7 @@ async fn pages_of_one_colour_have_that_colour() {
 #[tokio::test]
 async fn paths_answer_as_their_names_say() {
     let site = site().await;
-    let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let client = crate::client::client().redirect(reqwest::redirect::Policy::none()).build().unwrap();
     let rows = [
         ("/tiny", 200, "content-type", "text/html; charset=utf-8"),
         ("/nowhere", 404, "cache-control", "no-store"),
@@ -101,7 +101,7 @@ async fn paths_answer_as_their_names_say() {
 #[tokio::test]
 async fn a_request_is_counted_before_it_is_answered() {
     let site = site().await;
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = crate::client::client().build().unwrap();
     let hanging = client.get(site.url("/hang")).send();
     tokio::select! {
         answer = hanging => panic!("it was answered: {answer:?}"),

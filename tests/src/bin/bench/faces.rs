@@ -38,7 +38,7 @@ pub(crate) async fn measure(service: &Service) -> anyhow::Result<()> {
     let mut line = String::new();
     BufReader::new(bare.stdout.take().context("stdout")?).read_line(&mut line)?;
     let url = format!("http://{}/", line.trim());
-    let client = reqwest::Client::builder().no_proxy().build()?;
+    let client = grabd_tests::client::client().build()?;
     let bare_get = || async {
         client.get(&url).send().await?.bytes().await?;
         Ok::<_, anyhow::Error>(())

@@ -63,7 +63,7 @@ impl Service {
         let key = |name: &str| made[name].as_str().map(str::to_owned).context("a key");
         Ok(Self {
             process,
-            client: reqwest::Client::builder().no_proxy().build()?,
+            client: grabd_tests::client::client().build()?,
             base,
             grpc,
             live_key: key("live_key")?,

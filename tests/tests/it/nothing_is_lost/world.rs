@@ -70,7 +70,7 @@ impl World {
             site: Site::start(ALLOWED).await?,
             receiver: Receiver::start(ALLOWED).await?,
             teams,
-            client: reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?,
+            client: grabd_tests::client::client().timeout(PATIENCE).build()?,
             base: watch::Sender::new(None),
             acknowledged: Mutex::default(),
             deleted: Mutex::default(),

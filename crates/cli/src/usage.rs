@@ -1,0 +1,79 @@
+//! `grab usage` and `pricing`.
+
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::api::Api;
+use crate::failure::{Exit, Failure};
+use crate::output;
+
+/// Tells credits, plan and what was captured lately.
+pub(crate) async fn usage(api: &Api, json: bool) -> Result<Exit, Failure> {
+    let body = api.call(Method::GET, "usage").send().await?.body;
+    if json {
+        output::line(&body.to_string())?;
+        return Ok(Exit::Done);
+    }
+    let credits = &body["credits"];
+    let (total, subscription, prepaid) = (&credits["total"], &credits["subscription"], &credits["prepaid"]);
+    let facts = [
+        ("environment", text(&body["environment"])),
+        ("credits", format!("{total} ({subscription} of the subscription, {prepaid} prepaid)")),
+        ("plan", format!("{}, {}", text(&body["plan"]["name"]), text(&body["plan"]["status"]))),
+        ("term ends", text(&body["plan"]["expires_at"])),
+        (
+            "last 30 days",
+            format!(
+                "{} captures, {} of them live",
+                body["usage"]["grabs_last_30d"], body["usage"]["live_grabs_last_30d"]
+            ),
+        ),
+        ("buy more", text(&body["top_up"])),
+    ];
+    for (name, fact) in facts.iter().filter(|(_, fact)| fact != "-") {
+        output::line(&format!("{name:12} {fact}"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Tells what captures cost.
+pub(crate) async fn pricing(api: &Api, json: bool, provider: Option<&str>, full: bool) -> Result<Exit, Failure> {
+    let mut call = api.call(Method::GET, "pricing").query("detail", if full { "full" } else { "summary" });
+    if let Some(provider) = provider {
+        call = call.query("provider", provider);
+    }
+    let body = call.send().await?.body;
+    if json {
+        output::line(&body.to_string())?;
+        return Ok(Exit::Done);
+    }
+    let pricing = &body["pricing"];
+    let currency = text(&pricing["currency"]);
+    output::line(&format!("{:14} {} {currency}, when it succeeds", "one capture", pricing["per_grab_usd"]))?;
+    let annual = &pricing["annual"];
+    let year = format!("{} credits for {} {currency}", annual["credits_per_year"], annual["price_usd"]);
+    output::line(&format!("{:14} {year}", "a year"))?;
+    for package in pricing["prepaid_packages"].as_array().into_iter().flatten() {
+        let name = text(&package["name"]);
+        output::line(&format!("{name:14} {} credits for {} {currency}", package["credits"], package["price_usd"]))?;
+    }
+    let rows: Vec<Vec<String>> = body["comparison"]["providers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|provider| ["name", "plan", "per_grab", "billing"].map(|member| text(&provider[member])).to_vec())
+        .collect();
+    if !rows.is_empty() {
+        output::line("")?;
+        output::table(&["PROVIDER", "PLAN", "PER CAPTURE", "BILLING"], &rows)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "-".to_owned(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
