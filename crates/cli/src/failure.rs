@@ -116,6 +116,13 @@ impl Failure {
         |source| Self::File { path, source }
     }
 
+    /// Something that did not answer, or not to the end.
+    pub(crate) fn unreachable(url: &Url) -> impl FnOnce(reqwest::Error) -> Self {
+        let base = url.clone();
+        // The address is told already, and once is enough.
+        |source| Self::Unreachable { base, source: source.without_url() }
+    }
+
     /// The contract's code, where the service said no.
     pub(crate) fn code(&self) -> Option<&str> {
         match self {

@@ -71,7 +71,7 @@ impl<'a> Call<'a> {
     pub(crate) async fn send(self) -> Result<Answer, Failure> {
         let response = self.stream().await?;
         let (url, status) = (response.url().clone(), response.status());
-        let bytes = response.bytes().await.map_err(|source| self.unreachable(source))?;
+        let bytes = response.bytes().await.map_err(Failure::unreachable(&self.api.base))?;
         if bytes.is_empty() {
             return Ok(Answer { body: Value::Null });
         }
@@ -108,7 +108,8 @@ impl<'a> Call<'a> {
     async fn once(&self) -> Result<Response, (Failure, HeaderMap)> {
         let no_headers = |failure| (failure, HeaderMap::new());
         let request = self.request().await.map_err(no_headers)?;
-        let response = request.send().await.map_err(|source| no_headers(self.unreachable(source)))?;
+        let response =
+            request.send().await.map_err(|source| no_headers(Failure::unreachable(&self.api.base)(source)))?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -124,11 +125,6 @@ impl<'a> Call<'a> {
             Some(body) => request.json(body),
             None => request,
         })
-    }
-
-    fn unreachable(&self, source: reqwest::Error) -> Failure {
-        // The address is told already; a key in it would be told with it.
-        Failure::Unreachable { base: self.api.base.clone(), source: source.without_url() }
     }
 }
 

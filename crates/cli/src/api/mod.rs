@@ -36,7 +36,7 @@ pub(crate) struct Api {
 impl Api {
     /// The service that the settings name. Nothing is asked of it yet.
     pub(crate) fn new(settings: &Settings) -> Result<Self, Failure> {
-        let http = client().map_err(|source| Failure::Unreachable { base: settings.base.clone(), source })?;
+        let http = client().map_err(Failure::unreachable(&settings.base))?;
         let credential = Credential::find(settings)?;
         Ok(Self { http, base: settings.base.clone(), credential, retries: settings.retries, pace: Pace::default() })
     }

@@ -37,11 +37,11 @@ async fn copy(api: &Api, grab: &Grab, mut write: impl FnMut(&[u8]) -> Result<(),
     let url = grab.image(api).ok_or_else(|| Failure::NotCaptured {
         message: "The capture has no picture any more; it was deleted.".to_owned(),
     })?;
-    let response = api.file(&url).send().await.map_err(unreachable(&url))?;
+    let response = api.file(&url).send().await.map_err(Failure::unreachable(&url))?;
     let whole = check(&url, response)?;
     let mut chunks = whole.bytes_stream();
     while let Some(chunk) = chunks.next().await {
-        write(&chunk.map_err(unreachable(&url))?)?;
+        write(&chunk.map_err(Failure::unreachable(&url))?)?;
     }
     Ok(())
 }
@@ -52,9 +52,4 @@ fn check(url: &Url, response: Response) -> Result<Response, Failure> {
         true => Ok(response),
         false => Err(Failure::Foreign { url: url.clone(), status: response.status() }),
     }
-}
-
-fn unreachable(url: &Url) -> impl FnOnce(reqwest::Error) -> Failure {
-    let base = url.clone();
-    |source| Failure::Unreachable { base, source: source.without_url() }
 }

@@ -5,7 +5,6 @@ use serde::Deserialize;
 use serde_json::json;
 use url::Url;
 
-use super::tokens::unreachable;
 use crate::failure::Failure;
 
 /// Where people sign in, and for what.
@@ -68,7 +67,7 @@ impl Service {
             "response_types": ["code"],
             "token_endpoint_auth_method": "none",
         });
-        let response = http.post(url.clone()).json(&asked).send().await.map_err(unreachable(url))?;
+        let response = http.post(url.clone()).json(&asked).send().await.map_err(Failure::unreachable(url))?;
         let registered: Registered = read(url, response).await?;
         Ok(registered.client_id)
     }
@@ -97,13 +96,13 @@ fn check_transport(url: &Url) -> Result<(), Failure> {
 }
 
 async fn fetch<T: for<'de> Deserialize<'de>>(http: &Client, url: &Url) -> Result<T, Failure> {
-    let response = http.get(url.clone()).send().await.map_err(unreachable(url))?;
+    let response = http.get(url.clone()).send().await.map_err(Failure::unreachable(url))?;
     read(url, response).await
 }
 
 async fn read<T: for<'de> Deserialize<'de>>(url: &Url, response: reqwest::Response) -> Result<T, Failure> {
     let status = response.status();
-    let body = response.bytes().await.map_err(unreachable(url))?;
+    let body = response.bytes().await.map_err(Failure::unreachable(url))?;
     let foreign = || Failure::Foreign { url: url.clone(), status };
     if !status.is_success() {
         return Err(foreign());

@@ -92,7 +92,7 @@ impl SignIn {
 
 /// Signs in through the browser and keeps the tokens.
 pub(crate) async fn login(settings: &Settings, opens: bool) -> Result<Exit, Failure> {
-    let http = client().map_err(|source| Failure::Unreachable { base: settings.base.clone(), source })?;
+    let http = client().map_err(Failure::unreachable(&settings.base))?;
     let service = Service::discover(&http, &settings.base).await?;
     let tokens = browser::sign_in(&http, &service, opens).await?;
     let lock = File::lock(&settings.credentials)?;
@@ -107,7 +107,7 @@ pub(crate) async fn login(settings: &Settings, opens: bool) -> Result<Exit, Fail
 
 /// Revokes the tokens and forgets them.
 pub(crate) async fn logout(settings: &Settings) -> Result<Exit, Failure> {
-    let http = client().map_err(|source| Failure::Unreachable { base: settings.base.clone(), source })?;
+    let http = client().map_err(Failure::unreachable(&settings.base))?;
     let lock = File::lock(&settings.credentials)?;
     let Some(tokens) = File::read(&settings.credentials)?.of(&settings.base).cloned() else {
         eprintln!("Nobody was signed in at {}.", settings.base);

@@ -67,7 +67,7 @@ impl Tokens {
     pub(super) async fn revoke(&self, http: &Client) -> Result<(), Failure> {
         let Some(url) = &self.revocation_endpoint else { return Ok(()) };
         let form = [("token", &self.refresh), ("client_id", &self.client_id)];
-        let response = http.post(url.clone()).form(&form).send().await.map_err(unreachable(url))?;
+        let response = http.post(url.clone()).form(&form).send().await.map_err(Failure::unreachable(url))?;
         match response.status().is_success() {
             true => Ok(()),
             false => Err(Failure::Foreign { url: url.clone(), status: response.status() }),
@@ -84,9 +84,9 @@ impl Granted {
 
 /// Asks a token endpoint.
 pub(super) async fn ask(http: &Client, endpoint: &Url, form: &[(&str, &str)]) -> Result<Granted, Failure> {
-    let response = http.post(endpoint.clone()).form(form).send().await.map_err(unreachable(endpoint))?;
+    let response = http.post(endpoint.clone()).form(form).send().await.map_err(Failure::unreachable(endpoint))?;
     let status = response.status();
-    let body = response.bytes().await.map_err(unreachable(endpoint))?;
+    let body = response.bytes().await.map_err(Failure::unreachable(endpoint))?;
     if status.is_success() {
         return serde_json::from_slice(&body).map_err(|_| Failure::Foreign { url: endpoint.clone(), status });
     }
@@ -97,11 +97,6 @@ pub(super) async fn ask(http: &Client, endpoint: &Url, form: &[(&str, &str)]) ->
         Ok(Denied { error, error_description }) => Err(Failure::Login(error_description.unwrap_or(error))),
         Err(_) => Err(Failure::Foreign { url: endpoint.clone(), status }),
     }
-}
-
-pub(super) fn unreachable(url: &Url) -> impl FnOnce(reqwest::Error) -> Failure {
-    let base = url.clone();
-    |source| Failure::Unreachable { base, source: source.without_url() }
 }
 
 /// Sign-ins by the address of their service, in a file that only its owner may read.
