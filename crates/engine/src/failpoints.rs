@@ -93,7 +93,7 @@ mod armed {
         Error,
         /// The lease is taken away, as the sweep does when it has run out, and the work goes on.
         Lose,
-        /// The work hangs.
+        /// The work hangs, for as long as the test says: also a shutdown meets it as it would meet any hang.
         Sleep(Duration),
     }
 

@@ -35,7 +35,8 @@ const DRAW_EVERY: Duration = Duration::from_secs(4);
 const MEMORY_EVERY: Duration = Duration::from_secs(1);
 
 impl Browser {
-    /// Notices the end of the process and of the browser's best years.
+    /// Notices the end of the process and of the browser's best years. A browser's age is time by the clock and nothing else;
+    /// this wait, as every other here, ends with the browser.
     pub(super) async fn look_after(self: Arc<Self>) {
         let old = tokio::time::sleep_until(self.started + self.limits.age);
         let (hung, stuck, hungry) = (self.stops_answering(), self.stops_drawing(), self.keeps_within_memory());
@@ -82,6 +83,7 @@ impl Browser {
     /// who get no processor.
     async fn lies_still(&self) {
         let pid = self.pid();
+        // The answer itself is the event, and whoever waits for it drops this when it comes or the browser is gone.
         tokio::time::sleep(OWED).await;
         let mut look = every(LOOK);
         let (mut still, mut before) = (0, None);

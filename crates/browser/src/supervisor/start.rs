@@ -59,7 +59,9 @@ impl From<OwnerError> for StartError {
 pub(super) struct Attempts(u32);
 
 impl Attempts {
-    /// Notes a failed start, and waits until it is time for another; false when there have been enough.
+    /// Notes a failed start, and waits until it is time for another; false when there have been enough. Nobody tells when a
+    /// machine's lack is over, so it is tried. A signal ends the wait: the keeper drops it at shutdown, and before the first
+    /// browser runs there is no shutdown but the end of the process.
     pub(super) async fn go_on_after(&mut self, error: &StartError) -> bool {
         self.0 += 1;
         tracing::warn!(%error, attempt = self.0, "a browser does not start");

@@ -137,6 +137,7 @@ impl Site {
             };
             match found {
                 Reply::Answer { after, head, body } => {
+                    // To be slow is what such a page is for. It ends with the test's runtime.
                     tokio::time::sleep(after).await;
                     let origin = self.url("");
                     let body = match String::from_utf8(body) {

@@ -61,7 +61,9 @@ pub(crate) async fn create(
     if let Some(repeat) = repeat {
         return idempotency::answer(repeat);
     }
-    // Kept before the wait, so that the same key is in flight during it.
+    // To take three seconds is what `slow.test` is for; everything else is over by now. A caller who goes away ends the
+    // wait, and a drain lets it end, as it does with every open request. What is stored was stored before, so that the
+    // same key is in flight during it.
     tokio::time::sleep((now + takes).since(core.clock.now())).await;
     let grab = Grab {
         id,

@@ -70,6 +70,7 @@ async fn step(step: Step) -> Option<(Result<Arc<Grab>, Cut>, Step)> {
     let grab = tokio::select! {
         grab = watch.states.after(watch.seen) => grab,
         () = watch.core.draining.cancelled() => return Some((Err(Cut), Step::End)),
+        // A reader that is gone without a word shows by nothing but the time.
         () = tokio::time::sleep_until(watch.until) => return Some((Err(Cut), Step::End)),
     };
     Some(show(watch, grab))

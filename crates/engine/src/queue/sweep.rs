@@ -130,6 +130,7 @@ fn after_release(core: &Core, grab: GrabId, released: Released) {
             core.clone().spawn(async move {
                 tokio::select! {
                     () = core.stop.cancelled() => {}
+                    // Its row says from when on it may be leased again, and becoming due is no event.
                     () = tokio::time::sleep(wait) => core.dispatcher.ring(),
                 }
             });

@@ -27,9 +27,9 @@ use tonic::codegen::{Body as HttpBody, Bytes, StdError};
 
 use grabd_domain::limits::LEASE_MARGIN;
 
-/// Between two tries to reach a core.
+/// Between two tries to reach a core: one that is down does not tell when it is back.
 const RECONNECT: Duration = Duration::from_millis(500);
-/// Between two tries to report an end whose outcome is unknown.
+/// Between two tries to report an end whose outcome is unknown, and twice as long after each.
 const REPEAT: Duration = Duration::from_millis(100);
 /// The largest message that goes to a core.
 const MAX_PICTURE_BYTES: usize = 128 << 20;
@@ -48,8 +48,10 @@ where
         .max_decoding_message_size(MAX_PICTURE_BYTES)
         .max_encoding_message_size(MAX_PICTURE_BYTES);
     let renderer = Arc::new(renderer);
+    // Outlives its session: an end may still be reported when the stream of its assignment has broken.
+    let renders = TaskTracker::new();
     while !stop.is_cancelled() {
-        if let Err(status) = session(core.clone(), &renderer, slots, &stop).await {
+        if let Err(status) = session(core.clone(), &renderer, slots, &renders, &stop).await {
             tracing::warn!(%status, "the session with the core broke; attaching again");
         }
         tokio::select! {
@@ -57,6 +59,8 @@ where
             () = tokio::time::sleep(RECONNECT) => {}
         }
     }
+    renders.close();
+    renders.wait().await;
 }
 
 /// One session, from attach to break or stop. Renders of a broken session are dropped: their leases are released.
@@ -64,6 +68,7 @@ async fn session<T, R>(
     mut core: RendererServiceClient<T>,
     renderer: &Arc<R>,
     slots: usize,
+    renders: &TaskTracker,
     stop: &CancellationToken,
 ) -> Result<(), Status>
 where
@@ -80,7 +85,6 @@ where
     say.send(hello).await.map_err(|_| Status::internal("the session's own channel is closed"))?;
     let mut incoming = core.attach(ReceiverStream::new(outgoing)).await?.into_inner();
 
-    let renders = TaskTracker::new();
     let broken = CancellationToken::new();
     let _cancels_what_is_left = broken.clone().drop_guard();
     let mut running: HashMap<String, CancellationToken> = HashMap::new();
@@ -164,7 +168,8 @@ fn to_wire(outcome: Result<Capture, RenderError>) -> Wire {
     }
 }
 
-/// Reports until the core knows, or the lease has ended and nobody wants to know.
+/// Reports until the core knows, or the lease has ended and nobody wants to know. A shutdown waits for it no longer than
+/// that either, since a picture that is not reported is made again.
 async fn report<T>(mut core: RendererServiceClient<T>, request: FinishRequest, lease_ends: Instant)
 where
     T: GrpcService<Body> + Clone + Send + Sync + 'static,

@@ -24,7 +24,8 @@ pub use first_run::Keys;
 pub use listener::Patience;
 pub use service::Service;
 
-/// From the first signal to the end, whatever hangs.
+/// From the first signal to the end, whatever hangs. The steps of a drain have limits of their own, which may add up to more
+/// than whoever supervises this process waits before it kills.
 const GRACE: Duration = Duration::from_secs(45);
 
 /// Serves until a signal or until the browser is beyond help. `launcher` is as in [`Service::start`].

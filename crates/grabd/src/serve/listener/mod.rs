@@ -30,7 +30,8 @@ use line::Line;
 use places::{Place, Places};
 use pulse::Pulse;
 
-/// When accepting fails (too many files open), this long is waited before the next try.
+/// When accepting fails (too many files open), this long is waited before the next try: that another part of the process
+/// closes a file is no event here.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
 /// What open requests get at a drain: the longest synchronous create and its answer.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -104,7 +105,8 @@ pub(crate) async fn serve(
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_BACK_OFF).await;
+                // The loop asks about the stop itself.
+                let _ = stop.run_until_cancelled(tokio::time::sleep(ACCEPT_BACK_OFF)).await;
                 continue;
             }
         };
