@@ -25,7 +25,7 @@ pub use chromium::Chromium;
 pub use jail::{Jail, NetworkJail, launcher};
 pub use options::Options;
 pub use probe::{Finding, probe};
-pub use process::{BrowserUser, find_executable};
+pub use process::{BrowserUser, find_executable, short_name};
 #[cfg(any(test, feature = "fuzzing"))]
 pub use proxy::properties;
 pub use selftest::{Held, SelfTestError};

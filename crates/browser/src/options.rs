@@ -17,9 +17,9 @@ pub struct Options {
     pub spare_contexts: usize,
     /// A directory that is ours alone: whatever is in it at start is removed. Every browser gets one of its own inside.
     pub run_dir: PathBuf,
-    /// The directory of an earlier run, when it was another one: what is left of that run is ended and removed as well,
-    /// unless another service holds it now.
-    pub former_run_dir: Option<PathBuf>,
+    /// Directories of earlier runs, where they were other ones: what is left of those runs is ended and removed as well,
+    /// unless another service holds them now.
+    pub former_run_dirs: Vec<PathBuf>,
     /// Whom a service that is root runs browsers as. None: `grabd` when there is such a user, else `nobody`.
     pub user: Option<BrowserUser>,
     /// Whether browsers get a network namespace of their own.
@@ -51,7 +51,7 @@ impl Options {
             slots: 2,
             spare_contexts: 2,
             run_dir: run_dir.into(),
-            former_run_dir: None,
+            former_run_dirs: Vec::new(),
             user: None,
             network_jail: NetworkJail::Auto,
             launcher: None,

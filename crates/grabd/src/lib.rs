@@ -8,6 +8,7 @@
 pub mod admin;
 pub mod config;
 pub mod doctor;
+mod run_dir;
 pub mod serve;
 mod single;
 pub mod wiring;

@@ -1,7 +1,5 @@
 //! Builds everything once and passes it by argument.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +16,7 @@ use grabd_engine::{Core, Failpoints, Parts, Settings};
 use grabd_store::{Images, Store};
 
 use crate::config::Config;
+use crate::run_dir::{Note, run_dir};
 
 /// Memory that drawn placeholders may take.
 const PLACEHOLDER_CACHE_BYTES: usize = 32 << 20;
@@ -164,7 +163,7 @@ pub fn browser_options(config: &Config, launcher: Option<&Path>) -> grabd_browse
         slots,
         spare_contexts: slots + 2,
         run_dir: run_dir(config),
-        former_run_dir: None,
+        former_run_dirs: Vec::new(),
         user: browser_user(config),
         network_jail: browser.network_jail,
         launcher: launcher.map(Path::to_owned),
@@ -194,22 +193,6 @@ pub fn browser_user(config: &Config) -> Option<BrowserUser> {
     (!config.browser.user.is_empty()).then(|| BrowserUser::Named(config.browser.user.clone()))
 }
 
-/// The browser's directory: this data directory's own, and short, since sockets lie in it.
-fn run_dir(config: &Config) -> PathBuf {
-    if !config.browser.run_dir.as_os_str().is_empty() {
-        return config.browser.run_dir.clone();
-    }
-    let data_dir = config.data_dir.canonicalize().or_else(|_| std::path::absolute(&config.data_dir));
-    let data_dir = data_dir.unwrap_or_else(|_| config.data_dir.clone());
-    // FNV-1a: the name must be the same at the next start, and nothing depends on it being hard to find.
-    let hash = data_dir
-        .as_os_str()
-        .as_encoded_bytes()
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
-    std::env::temp_dir().join(format!("grabd-{}-{hash:016x}", rustix::process::getuid().as_raw()))
-}
-
 /// Starts the browser, and tries whether a page in it gets past the guard.
 ///
 /// # Errors
@@ -217,9 +200,13 @@ fn run_dir(config: &Config) -> PathBuf {
 pub async fn browser(config: &Config, guard: Guard, launcher: Option<&Path>) -> anyhow::Result<Chromium> {
     let policy = guard.policy().clone();
     let mut options = browser_options(config, launcher);
-    options.former_run_dir = exchange_run_dir(config, &options.run_dir)?;
+    let (note, former) = Note::begin(&config.data_dir, &options.run_dir)?;
+    options.former_run_dirs = former;
     let chromium =
         Chromium::start(options, guard).await.context("the browser cannot start; `grabd doctor` says more")?;
+    if let Err(error) = note.settle() {
+        tracing::warn!(error = format!("{error:#}"), "the next start looks for browsers where there are none any more");
+    }
     match chromium.self_test(&policy).await {
         Ok(held) => {
             tracing::info!("{held}");
@@ -230,18 +217,4 @@ pub async fn browser(config: &Config, guard: Guard, launcher: Option<&Path>) -> 
             Err(error).context("no page is rendered on this machine")
         }
     }
-}
-
-/// Remembers where the browsers live beside the data, and answers where they lived before if that was elsewhere: the
-/// temporary directory, or the setting, may be another one than at the start that was killed.
-fn exchange_run_dir(config: &Config, run_dir: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let note = config.data_dir.join("browser-run-dir");
-    let run_dir = std::path::absolute(run_dir).unwrap_or_else(|_| run_dir.to_owned());
-    let former = std::fs::read(&note).ok().map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
-    if former.as_ref() == Some(&run_dir) {
-        return Ok(None);
-    }
-    std::fs::write(&note, run_dir.as_os_str().as_bytes())
-        .with_context(|| format!("{} cannot be written", note.display()))?;
-    Ok(former)
 }

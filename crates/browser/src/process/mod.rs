@@ -16,6 +16,7 @@ pub(crate) use launch::{Launch, Process, Way};
 pub(crate) use leftovers::remove_leftovers;
 pub use owner::BrowserUser;
 pub(crate) use owner::{Owner, OwnerError, can_enter};
+pub use run_dir::short_name;
 pub(crate) use run_dir::{RunDir, RunDirError};
 pub(crate) use stillness::stillness;
 pub(crate) use tree::Usage;

@@ -58,10 +58,27 @@ impl RunDir {
     }
 }
 
+/// A short name for a path, which is the same at every start and in every build: FNV-1a. Nothing depends on it being
+/// hard to find.
+pub fn short_name(path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{hash:016x}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::{chown, lchown, symlink};
+
+    #[test]
+    fn a_short_name_is_the_same_for_ever() {
+        // The function's own published values.
+        for (path, name) in [("", "cbf29ce484222325"), ("a", "af63dc4c8601ec8c"), ("foobar", "85944171f73967e8")] {
+            assert_eq!(short_name(Path::new(path)), name);
+        }
+    }
 
     #[test]
     fn a_directory_is_held_once() {

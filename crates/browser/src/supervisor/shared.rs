@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +21,9 @@ use super::start::StartError;
 use crate::Options;
 use crate::jail::{Jail, Launcher};
 use crate::page::{self, Ended, Limits, Picture};
-use crate::process::{self, Cgroup, Cgroups, Owner, RunDir, RunDirError, can_enter, find_executable, remove_leftovers};
+use crate::process::{
+    self, Cgroup, Cgroups, Owner, RunDir, RunDirError, can_enter, find_executable, remove_leftovers, short_name,
+};
 use crate::proxy::{self, Proxy};
 
 /// Grabs for each slot that a worn browser may still make until its successor has started.
@@ -108,7 +109,7 @@ impl Setup {
     ) -> Result<Self, StartError> {
         let executable = find_executable(options.executable.as_deref(), "").ok_or(StartError::NoExecutable)?;
         let owner = Owner::find(options.user.as_ref())?;
-        if let Some(former) = &options.former_run_dir {
+        for former in &options.former_run_dirs {
             clear_former(former).await;
         }
         let failed = |reason: String| StartError::RunDir { path: options.run_dir.clone(), reason };
@@ -381,9 +382,7 @@ async fn clear_former(path: &Path) {
 
 /// Says once at start when the kernel does not keep the browsers' limits, and why.
 async fn set_up_cgroups(run_dir: &Path) -> Option<Cgroups> {
-    let mut name = DefaultHasher::new();
-    run_dir.hash(&mut name);
-    match Cgroups::set_up(&format!("{:016x}", name.finish())).await {
+    match Cgroups::set_up(&short_name(run_dir)).await {
         Ok(cgroups) => Some(cgroups),
         Err(why) => {
             tracing::warn!(%why, "browsers run without control groups: their memory is watched instead, their processes are not counted");
