@@ -115,7 +115,12 @@ impl Guard {
     /// # Errors
     /// [`Fault::SsrfDetected`].
     pub fn check_public(&self, url: &TargetUrl) -> Result<(), Fault> {
-        url.check_public(self.policy()).inspect_err(|_| self.inner.refused.add("url"))
+        url.check_public(self.policy()).inspect_err(|_| self.note_refused_url())
+    }
+
+    /// Counts a URL that was refused by [`Guard::policy`] elsewhere.
+    pub fn note_refused_url(&self) {
+        self.inner.refused.add("url");
     }
 
     /// Puts what is counted here into a registry: `egress_refused_total{reason}`.

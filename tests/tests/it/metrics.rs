@@ -25,6 +25,11 @@ async fn each_end_and_each_refusal_is_counted_once() -> Result<()> {
     }
     assert_eq!(calls, [200, 422, 400, 400]);
 
+    // A webhook's address passes the same guard.
+    let request = harness.client.post(format!("{}/webhooks", harness.base())).bearer_auth(harness.live());
+    let refused = request.json(&json!({ "url": "https://10.0.0.1/" })).send().await?;
+    assert_eq!(refused.status(), 400);
+
     let answer = harness.client.get(format!("http://{}/metrics", harness.service.metrics())).send().await?;
     assert_eq!(answer.status(), 200);
     let media_type = answer.headers().get("content-type").context("a type")?.to_str()?.to_owned();
@@ -35,7 +40,7 @@ async fn each_end_and_each_refusal_is_counted_once() -> Result<()> {
         assert_eq!(sample(&text, &ended(result))?, 1.0, "{result}");
     }
     assert_eq!(sample(&text, "grabd_grab_seconds_count{mode=\"sync\"}")?, 1.0);
-    assert_eq!(sample(&text, "grabd_egress_refused_total{reason=\"url\"}")?, 1.0);
+    assert_eq!(sample(&text, "grabd_egress_refused_total{reason=\"url\"}")?, 2.0);
     assert!(sample(&text, "grabd_egress_refused_total{reason=\"address_own\"}")? >= 1.0);
     assert_eq!(sample(&text, "grabd_grabs_waiting{mode=\"async\"}")?, 0.0);
     assert_eq!(sample(&text, "grabd_renderers")?, 1.0);

@@ -2,7 +2,7 @@
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
-use grabd_domain::faults::Field;
+use grabd_domain::faults::{Code, Field};
 use grabd_domain::ids::EndpointId;
 use grabd_domain::target::{TargetHost, TargetUrl};
 use grabd_domain::webhooks::{Change, Endpoint, MAX_ENDPOINTS, ROTATION_OVERLAP, Registration, Request, Rules};
@@ -17,7 +17,7 @@ use crate::core::{Core, inside};
 /// # Errors
 /// [`Fault::BadRequest`] and [`Fault::SsrfDetected`], with the field that cannot be accepted.
 pub(crate) async fn register(core: &Core, caller: Caller, request: &Request) -> Result<(Endpoint, Secret), Fault> {
-    let registration = Registration::parse(request, rules(core))?;
+    let registration = counted(core, Registration::parse(request, rules(core)))?;
     admit(core, &registration.url).await?;
     let now = core.clock.now();
     let id = chance::endpoint_id(now);
@@ -58,7 +58,7 @@ pub(crate) async fn list(core: &Core, caller: Caller) -> Result<Vec<Endpoint>, F
 /// As [`register`], and [`Fault::NotFound`], which comes first.
 pub(crate) async fn change(core: &Core, caller: Caller, id: EndpointId, request: &Request) -> Result<Endpoint, Fault> {
     get(core, caller, id).await?;
-    let change = Change::parse(request, rules(core))?;
+    let change = counted(core, Change::parse(request, rules(core)))?;
     if let Some(url) = &change.url {
         admit(core, url).await?;
     }
@@ -100,6 +100,15 @@ pub(super) const fn unknown() -> Fault {
 
 fn rules(core: &Core) -> Rules<'_> {
     Rules { policy: core.guard.policy(), allow_http: core.webhooks.allow_http }
+}
+
+/// What is refused without a look-up counts as it does for a capture.
+fn counted<T>(core: &Core, parsed: Result<T, Fault>) -> Result<T, Fault> {
+    parsed.inspect_err(|fault| {
+        if fault.code() == Code::SsrfDetected {
+            core.guard.note_refused_url();
+        }
+    })
 }
 
 /// The host is looked up before anything is stored, so that a private address is refused at once. No answer, or none in
