@@ -22,6 +22,7 @@ use tonic_health::server::HealthReporter;
 use crate::core::Core;
 pub use gate::{Gate, GateLayer};
 pub use renderer::Rendering;
+pub use status::too_many_calls;
 
 /// The largest picture that travels between renderer and core, with room to spare.
 const MAX_PICTURE_BYTES: usize = 128 << 20;

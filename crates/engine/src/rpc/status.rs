@@ -14,10 +14,12 @@ use tonic_types::{ErrorDetails, StatusExt};
 const CONFLICT_RETRY: Duration = Duration::from_secs(2);
 /// When a caller whose queue is full should ask again.
 const QUEUE_RETRY: Duration = Duration::from_secs(5);
+/// When a caller who has too many calls under way should ask again.
+const CALLS_RETRY: Duration = Duration::from_secs(1);
 
 /// The status of a fault.
 pub(crate) fn to_status(fault: &Fault) -> Status {
-    let mut details = ErrorDetails::with_error_info(reason::of(to_proto(fault.code())), reason::DOMAIN, HashMap::new());
+    let mut details = details(fault.code());
     if let Some(field) = fault.field() {
         details.add_bad_request_violation(field.name, fault.to_string());
     }
@@ -28,6 +30,18 @@ pub(crate) fn to_status(fault: &Fault) -> Status {
         details.add_quota_failure_violation(subject, limit);
     }
     Status::with_error_details(grpc(fault.code()), fault.to_string(), details)
+}
+
+/// The status of a call beyond those that one address may have under way, which a listener refuses before it is read.
+pub fn too_many_calls() -> Status {
+    let code = Code::RateLimitExceeded;
+    let mut details = details(code);
+    details.set_retry_info(Some(CALLS_RETRY));
+    Status::with_error_details(grpc(code), "Too many calls of this address are under way.", details)
+}
+
+fn details(code: Code) -> ErrorDetails {
+    ErrorDetails::with_error_info(reason::of(to_proto(code)), reason::DOMAIN, HashMap::new())
 }
 
 const fn grpc(code: Code) -> Grpc {

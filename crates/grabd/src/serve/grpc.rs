@@ -8,7 +8,7 @@ use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use grabd_engine::rpc::Public;
+use grabd_engine::rpc::{Public, too_many_calls};
 use hyper_util::rt::TokioExecutor;
 use hyper_util::server::conn::auto::Builder;
 use tokio::time::timeout;
@@ -53,7 +53,7 @@ async fn in_time(request: Request, next: Next) -> Response {
 }
 
 fn too_many() -> Response {
-    Status::resource_exhausted("Too many calls of this address are under way.").into_http()
+    too_many_calls().into_http()
 }
 
 /// The deadline that a caller tells: up to eight digits and a unit. What is no deadline tells none.

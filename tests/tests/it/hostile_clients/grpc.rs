@@ -1,15 +1,19 @@
 //! Calls that are no good gRPC.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use futures::future::{select_all, try_join_all};
+use grabd_proto::reason;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_proto::v1::{CreateGrabRequest, GetGrabRequest};
+use grabd_proto::v1::{CreateGrabRequest, ErrorCode, GetGrabRequest};
 use grabd_tests::harness::Harness;
 use http::{HeaderMap, Request};
 use tokio_util::task::TaskTracker;
-use tonic::Code;
 use tonic::transport::Endpoint;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
 
 use super::{attack, connect};
 
@@ -123,7 +127,11 @@ async fn an_address_has_its_calls_under_way() -> Result<()> {
     let first = tokio::time::timeout(super::PATIENCE, select_all(answers)).await.context("all four wait")?;
     let (refused, at, answers) = first;
     let refused = refused?;
-    ensure!(refused.headers().get("grpc-status").is_some_and(|code| code == "8"), "{refused:?}");
+    let refused = Status::from_header_map(refused.headers()).context("a status")?;
+    ensure!(refused.code() == Code::ResourceExhausted, "{refused:?}");
+    ensure!(reason::code(&refused) == ErrorCode::RateLimitExceeded, "{refused:?}");
+    let retry = refused.get_details_retry_info().and_then(|info| info.retry_delay);
+    ensure!(retry == Some(Duration::from_secs(1)), "{refused:?}");
 
     // Another address does not notice, and the others are served.
     let channel = Endpoint::try_from(format!("http://{}", harness.service.grpc()))?.connect().await?;
