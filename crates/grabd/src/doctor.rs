@@ -132,8 +132,14 @@ fn pricing(config: &Config) -> Finding {
 
 /// A public name must resolve or be unknown, and a private address must be refused.
 async fn egress(config: &Config) -> Finding {
+    let guard = match wiring::guard(config) {
+        Ok(guard) => guard,
+        Err(error) => {
+            let remedy = "Let the service open netlink sockets (systemd: AF_NETLINK among RestrictAddressFamilies)";
+            return Finding::of("egress", Err(format!("{error:#}")), remedy);
+        }
+    };
     let result = async {
-        let guard = wiring::guard(config).map_err(|error| format!("{error:#}"))?;
         let private = TargetHost::Address(std::net::Ipv4Addr::new(169, 254, 169, 254).into());
         match guard.resolve(&private).await {
             Err(refusal) if refusal.is_refused() => {}
