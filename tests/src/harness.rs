@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
+use crate::remains::nothing_remains;
 use crate::site::Site;
 
 /// The address of pages that captures may reach.
@@ -139,17 +140,12 @@ impl Harness {
         self.dir.path().join("data")
     }
 
-    /// Drains the service and checks what must hold after every test: the books balance, no job is left, every picture
-    /// belongs to a grab, and neither a process nor a directory of the browser remains.
+    /// Drains the service and checks what must hold after every test: the books balance, no grab is leased, each
+    /// picture belongs to a grab, and neither a process nor a directory of a browser remains.
     pub async fn finish(self) -> anyhow::Result<()> {
         let drift = self.service.store().verify_ledger().await?;
         anyhow::ensure!(drift.is_empty(), "the books do not balance: {drift:?}");
-        let browser = self.service.browser().clone();
-        let pids = browser.health().pids;
         self.service.drain().await;
-        for pid in pids {
-            anyhow::ensure!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "process {pid} is still there");
-        }
-        Ok(())
+        nothing_remains(&Config::with(&self.settings)?).await
     }
 }

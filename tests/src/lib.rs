@@ -1,7 +1,8 @@
 //! What the end-to-end tests and the benchmark share.
 //!
 //! [`harness`] starts a whole service, [`site`] is the fixture site with its known pixels, [`pixels`] judges pictures
-//! of it; [`trial`] captures hostile pages and tells what came of it, [`tree`] what their processes hold.
+//! of it; [`trial`] captures hostile pages and tells what came of it, [`tree`] what their processes hold; [`remains`]
+//! looks at what a service that has ended left behind.
 //!
 //! *Invariant:* nothing that ships is built from this package.
 
@@ -11,6 +12,7 @@ pub mod harness;
 pub mod hostile;
 pub mod pixels;
 pub mod receiver;
+pub mod remains;
 pub mod site;
 pub mod tree;
 pub mod trial;

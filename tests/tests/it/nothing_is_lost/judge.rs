@@ -1,19 +1,19 @@
 //! Looks at everything once it is quiet.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use grabd_store::Store;
 use grabd_tests::pixels::Colour;
+use grabd_tests::remains::{files_below, processes_in};
 use grabd_tests::site::behaviour::GREEN;
 use serde_json::Value;
 use tokio::time::interval;
 
 use super::customer::{image_path, is_given_up};
-use super::life::{Life, processes_in};
+use super::life::Life;
 use super::tables::Tables;
 use super::world::{Team, World};
 
@@ -146,20 +146,4 @@ fn colour_of(target: &str) -> Result<Colour> {
         .collect::<Result<_, _>>()
         .with_context(|| target.to_owned())?;
     Ok([channels[0], channels[1], channels[2]])
-}
-
-/// Every file below a directory, by its path from there.
-fn files_below(root: &Path) -> Result<BTreeSet<String>> {
-    let mut files = BTreeSet::new();
-    let mut directories = vec![root.to_owned()];
-    while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(directory)? {
-            let entry = entry?;
-            match entry.file_type()?.is_dir() {
-                true => directories.push(entry.path()),
-                false => drop(files.insert(entry.path().strip_prefix(root)?.display().to_string())),
-            }
-        }
-    }
-    Ok(files)
 }

@@ -1,7 +1,7 @@
 //! One life of the service: the real binary, from its start to its end, whichever way that comes.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -184,18 +184,6 @@ fn lines(stream: impl AsyncRead + Unpin + Send + 'static) -> watch::Receiver<Vec
         }
     });
     told
-}
-
-/// Processes that run in this directory, by their command line.
-pub(crate) fn processes_in(run_dir: &Path) -> Vec<u32> {
-    let marker = run_dir.display().to_string();
-    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    all.filter_map(|entry| {
-        let pid = entry.file_name().to_str()?.parse().ok()?;
-        let command = std::fs::read(entry.path().join("cmdline")).ok()?;
-        String::from_utf8_lossy(&command).contains(&marker).then_some(pid)
-    })
-    .collect()
 }
 
 /// Kills them all.

@@ -4,10 +4,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use grabd_tests::remains::processes_in;
 use tokio::time::timeout;
 
 use super::chance::Chance;
-use super::life::{Began, fired, kill_all, processes_in};
+use super::life::{Began, fired, kill_all};
 use super::world::World;
 
 /// What fires in each life, one life after the other: what one leaves behind the next one takes up.

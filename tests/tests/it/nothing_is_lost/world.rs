@@ -11,12 +11,13 @@ use grabd_engine::clock::Clock;
 use grabd_store::Store;
 use grabd_tests::harness::ALLOWED;
 use grabd_tests::receiver::Receiver;
+use grabd_tests::remains::processes_in;
 use grabd_tests::site::Site;
 use reqwest::{RequestBuilder, Response};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::life::{Began, Home, Life, processes_in};
+use super::life::{Began, Home, Life};
 
 /// How long there may be no life. It only bounds a test that fails.
 const PATIENCE: Duration = Duration::from_secs(60);
