@@ -7,14 +7,17 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use crate::pixels::{self, EXACT, LOSSY};
+use crate::pixels::{self, Colour, EXACT, LOSSY};
 use crate::site::Site;
 use crate::site::behaviour::GREEN;
 use crate::site::hostile::{Answer, Page};
 use crate::tree::Tree;
 
-/// A page without any harm in it, green all over.
-pub const PLAIN: &str = "/colour/29/122/62";
+/// A page without any harm in it.
+pub const PLAIN: &str = "/colour/40/70/160";
+
+/// The colour that it has all over, which no hostile page has: a picture of another page would show.
+pub const BLUE: Colour = [40, 70, 160];
 
 /// Memory that a browser may gain without anybody minding, in MiB: caches fill, and one more tab may be ready.
 const GAIN_MIB: f64 = 100.0;
@@ -49,8 +52,8 @@ pub struct Seen {
     pub detail: String,
     /// Size of the picture.
     pub size: (u32, u32),
-    /// Is the picture green all over?
-    pub green: bool,
+    /// The one colour that the picture has all over, when it is a hostile page's green or the plain page's blue.
+    pub colour: Option<Colour>,
     /// From the request to the picture.
     pub took: Duration,
 }
@@ -59,15 +62,21 @@ impl Seen {
     /// Was the page answered as it deserves?
     pub fn is(&self, answer: Answer) -> bool {
         let done = self.status == 200;
+        let green = done && self.colour == Some(GREEN);
         let failed = |status, code, part| self.status == status && self.code == code && self.detail.contains(part);
         match answer {
-            Answer::Green => done && self.green,
+            Answer::Green => green,
             Answer::Picture => done,
             Answer::Failed(part) => failed(500, "render_failed", part),
             Answer::Blocked(part) => failed(422, "render_blocked", part),
             Answer::PictureOrFailed => done || failed(500, "render_failed", ""),
-            Answer::GreenOrFailed => (done && self.green) || failed(500, "render_failed", ""),
+            Answer::GreenOrFailed => green || failed(500, "render_failed", ""),
         }
+    }
+
+    /// Is it the picture of the plain page?
+    pub fn is_plain(&self) -> bool {
+        self.status == 200 && self.colour == Some(BLUE)
     }
 }
 
@@ -76,7 +85,7 @@ impl fmt::Display for Seen {
         let (width, height) = self.size;
         let took = self.took.as_secs_f64();
         match self.status {
-            200 => write!(f, "200 {width}x{height} green: {}, by {} ({took:.1} s)", self.green, self.detail),
+            200 => write!(f, "200 {width}x{height} of {:?}, by {} ({took:.1} s)", self.colour, self.detail),
             status => write!(f, "{status} {}: {} ({took:.1} s)", self.code, self.detail),
         }
     }
@@ -168,7 +177,7 @@ impl Customer {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         if status != 200 {
             let (code, detail) = (text(&body["error"]["code"]), text(&body["error"]["message"]));
-            return Ok(Seen { status, code, detail, size: (0, 0), green: false, took: began.elapsed() });
+            return Ok(Seen { status, code, detail, size: (0, 0), colour: None, took: began.elapsed() });
         }
         let image = body["image_url"].as_str().context("a done grab has an image_url")?;
         let image = self.client.get(image).send().await?.error_for_status()?.bytes().await?;
@@ -176,8 +185,11 @@ impl Customer {
         let picture = pixels::decode(&image);
         let (width, height) = picture.dimensions();
         let tolerance = if options["format"] == "jpeg" { LOSSY } else { EXACT };
-        let all = pixels::Patch { x: 0, y: 0, width, height, colour: GREEN };
-        let green = pixels::shows(&picture, all, tolerance);
-        Ok(Seen { status, code: String::new(), detail: text(&body["settled_by"]), size: (width, height), green, took })
+        let all_over = |colour: &Colour| {
+            let all = pixels::Patch { x: 0, y: 0, width, height, colour: *colour };
+            pixels::shows(&picture, all, tolerance)
+        };
+        let colour = [GREEN, BLUE].into_iter().find(all_over);
+        Ok(Seen { status, code: String::new(), detail: text(&body["settled_by"]), size: (width, height), colour, took })
     }
 }
