@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
+    "grabd/v1/access.proto",
     "grabd/v1/errors.proto",
     "grabd/v1/grabs.proto",
     "grabd/v1/usage.proto",

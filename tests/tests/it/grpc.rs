@@ -110,10 +110,10 @@ async fn reflection_lists_what_is_served_and_each_service_has_a_health() -> Resu
     };
     let mut listed: Vec<_> = list.service.into_iter().map(|service| service.name).collect();
     listed.sort_unstable();
-    let public =
-        ["GrabService", "PricingService", "UsageService", "WebhookService"].map(|name| format!("grabd.v1.{name}"));
-    assert_eq!(listed[..4], public);
-    assert_eq!(listed[4..], ["grpc.health.v1.Health"]);
+    let public = ["AccessService", "GrabService", "PricingService", "UsageService", "WebhookService"]
+        .map(|name| format!("grabd.v1.{name}"));
+    assert_eq!(listed[..5], public);
+    assert_eq!(listed[5..], ["grpc.health.v1.Health"]);
 
     let mut health = HealthClient::new(channel);
     for service in public.into_iter().chain([String::new()]) {

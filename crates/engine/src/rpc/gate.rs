@@ -27,6 +27,9 @@ use crate::core::{Core, inside};
 /// Services that anybody may call. Everything else needs a caller, also what is added later.
 const OPEN: [&str; 3] = ["/grabd.v1.PricingService/", "/grpc.health.v1.Health/", "/grpc.reflection."];
 
+/// Calls that need a caller and take nothing from the request rate. Whoever lets somebody make them often counts them.
+const UNCOUNTED: [&str; 1] = ["/grabd.v1.AccessService/Authenticate"];
+
 /// Puts the gate in front of services.
 #[derive(Clone)]
 pub struct GateLayer(Arc<Shared>);
@@ -81,10 +84,16 @@ where
         let mut inner = std::mem::replace(&mut self.inner, fresh);
         let shared = Arc::clone(&self.shared);
         let answered = async move {
-            let (verdict, mut response) = match admit(&shared, request.headers()).await {
+            let admitted = match authenticate(&shared, request.headers()).await {
+                Ok(caller) if UNCOUNTED.contains(&request.uri().path()) => Ok((caller, None)),
+                Ok(caller) => count(&shared, caller).map(|verdict| (caller, Some(verdict))),
+                Err(fault) => Err((fault, None)),
+            };
+            let (verdict, mut response) = match admitted {
                 Ok((caller, verdict)) => {
+                    shared.core.note_use(caller.key);
                     request.extensions_mut().insert(caller);
-                    (Some(verdict), inner.call(request).await?)
+                    (verdict, inner.call(request).await?)
                 }
                 Err((fault, verdict)) => (verdict, to_status(&fault).into_http()),
             };
@@ -111,24 +120,20 @@ fn span(headers: &HeaderMap) -> Span {
 
 type Refusal = (Fault, Option<Verdict>);
 
-async fn admit(shared: &Shared, headers: &HeaderMap) -> Result<(Caller, Verdict), Refusal> {
-    let unauthorized = || (Fault::Unauthorized, None);
-    let key = credential::bearer(headers).and_then(ApiKey::parse).ok_or_else(unauthorized)?;
-    let caller = shared
-        .core
-        .store
-        .authenticate(&accounts::hash(&key))
-        .await
-        .map_err(|error| (inside("authenticate")(error), None))?
-        .ok_or_else(unauthorized)?;
+async fn authenticate(shared: &Shared, headers: &HeaderMap) -> Result<Caller, Fault> {
+    let key = credential::bearer(headers).and_then(ApiKey::parse).ok_or(Fault::Unauthorized)?;
+    let known = shared.core.store.authenticate(&accounts::hash(&key)).await;
+    known.map_err(inside("authenticate"))?.ok_or(Fault::Unauthorized)
+}
+
+fn count(shared: &Shared, caller: Caller) -> Result<Verdict, Refusal> {
     let verdict = shared.limits.check(caller.team, caller.environment);
     if !verdict.admitted {
         shared.core.metrics.rate_limited();
         let Verdict { per_minute, reset_s, .. } = verdict;
         return Err((Fault::RateLimitExceeded { per_minute, retry_after_s: reset_s }, Some(verdict)));
     }
-    shared.core.note_use(caller.key);
-    Ok((caller, verdict))
+    Ok(verdict)
 }
 
 fn tell(verdict: Verdict, headers: &mut HeaderMap) {

@@ -1,5 +1,6 @@
 //! The gRPC services over the use-cases, and the gate in front of them that no face can go round.
 
+mod access;
 mod convert;
 mod gate;
 mod grabs;
@@ -11,6 +12,7 @@ mod usage;
 mod webhooks;
 
 use grabd_proto::internal::v1::renderer_service_server::RendererServiceServer;
+use grabd_proto::v1::access_service_server::AccessServiceServer;
 use grabd_proto::v1::grab_service_server::GrabServiceServer;
 use grabd_proto::v1::pricing_service_server::PricingServiceServer;
 use grabd_proto::v1::usage_service_server::UsageServiceServer;
@@ -50,6 +52,7 @@ impl Public {
     /// When the descriptor set cannot be read, which a build would have to be broken for.
     pub async fn new(core: &Core, reflection: bool) -> Result<Self, tonic_reflection::server::Error> {
         let (health, health_service) = tonic_health::server::health_reporter();
+        health.set_serving::<AccessServiceServer<access::Access>>().await;
         health.set_serving::<GrabServiceServer<grabs::Grabs>>().await;
         health.set_serving::<UsageServiceServer<usage::Usage>>().await;
         health.set_serving::<PricingServiceServer<pricing::Pricing>>().await;
@@ -57,6 +60,7 @@ impl Public {
         let mut routes = Routes::new(
             GrabServiceServer::new(grabs::Grabs(core.clone())).max_decoding_message_size(MAX_REQUEST_BYTES),
         )
+        .add_service(AccessServiceServer::new(access::Access).max_decoding_message_size(MAX_OPEN_REQUEST_BYTES))
         .add_service(
             UsageServiceServer::new(usage::Usage(core.clone())).max_decoding_message_size(MAX_OPEN_REQUEST_BYTES),
         )
@@ -83,6 +87,7 @@ impl Public {
 
     /// Tells health checks that this process is about to go.
     pub async fn not_serving(&self) {
+        self.health.set_not_serving::<AccessServiceServer<access::Access>>().await;
         self.health.set_not_serving::<GrabServiceServer<grabs::Grabs>>().await;
         self.health.set_not_serving::<UsageServiceServer<usage::Usage>>().await;
         self.health.set_not_serving::<PricingServiceServer<pricing::Pricing>>().await;
@@ -94,6 +99,7 @@ impl Public {
 /// What reflection tells: the services that are served here, and not the one for renderers.
 fn described() -> tonic_reflection::server::Builder<'static> {
     let served = [
+        AccessServiceServer::<access::Access>::NAME,
         GrabServiceServer::<grabs::Grabs>::NAME,
         UsageServiceServer::<usage::Usage>::NAME,
         PricingServiceServer::<pricing::Pricing>::NAME,

@@ -1,0 +1,32 @@
+//! `grabd.v1.AccessService`: the gate has done the work before a call arrives here.
+
+use grabd_domain::credentials::Environment;
+use grabd_proto::v1::access_service_server::AccessService;
+use grabd_proto::v1::{AuthenticateRequest, AuthenticateResponse, TakeRequestRequest, TakeRequestResponse};
+use tonic::{Request, Response, Status};
+
+use super::grabs::caller;
+
+/// The service. What it tells, the gate has put beside the message.
+pub(crate) struct Access;
+
+#[tonic::async_trait]
+impl AccessService for Access {
+    #[tracing::instrument(name = "access.authenticate", skip_all)]
+    async fn authenticate(
+        &self,
+        request: Request<AuthenticateRequest>,
+    ) -> Result<Response<AuthenticateResponse>, Status> {
+        let live = caller(&request)?.environment == Environment::Live;
+        Ok(Response::new(AuthenticateResponse { live }))
+    }
+
+    #[tracing::instrument(name = "access.take_request", skip_all)]
+    async fn take_request(
+        &self,
+        request: Request<TakeRequestRequest>,
+    ) -> Result<Response<TakeRequestResponse>, Status> {
+        caller(&request)?;
+        Ok(Response::new(TakeRequestResponse {}))
+    }
+}
