@@ -16,6 +16,7 @@ use super::{idempotency, test_create};
 use crate::chance;
 use crate::core::{Core, inside};
 use crate::failpoints::{self, Step};
+use crate::queue::watchers::Subscription;
 use crate::queue::{Lease, Reservation, pump, sweep};
 
 /// A create as it came over a wire.
@@ -50,9 +51,44 @@ impl Answer {
 /// Whatever keeps the grab from being created.
 pub(crate) async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Result<Answer, Fault> {
     let began = Instant::now();
+    let work = match judge(core, caller, request, request.class).await? {
+        Judged::Fresh(work) => work,
+        Judged::Repeated(answer) => return Ok(answer),
+    };
+    let task = {
+        let core = core.clone();
+        core.clone().spawn(async move {
+            match caller.environment {
+                Environment::Test => test_create::create(&core, caller, work.spec, work.record).await,
+                Environment::Live => live(&core, caller, work, began).await,
+            }
+        })
+    };
+    task.await.map_err(inside("grabs.create"))?
+}
+
+/// A create that may be carried out, as far as its own words go.
+pub(super) struct Work {
+    pub(super) spec: CaptureSpec,
+    class: Class,
+    pub(super) record: Option<NewRecord>,
+}
+
+/// What a create comes to before anything is done.
+pub(super) enum Judged {
+    Fresh(Work),
+    /// It was answered before.
+    Repeated(Answer),
+}
+
+/// Judges a create in the contract's order.
+///
+/// # Errors
+/// The first thing in it that cannot be accepted.
+pub(super) async fn judge(core: &Core, caller: Caller, request: &CreateRequest, class: Class) -> Result<Judged, Fault> {
     let spec = CaptureSpec::parse(&request.capture)?;
     let class = match caller.environment {
-        Environment::Live => request.class,
+        Environment::Live => class,
         // Nothing of a test key queues.
         Environment::Test => Class::Sync,
     };
@@ -62,32 +98,50 @@ pub(crate) async fn create(core: &Core, caller: Caller, request: &CreateRequest)
         let now = core.clock.now();
         let repeat = core.store.find_repeat(caller.team, caller.environment, record, now).await;
         if let Some(repeat) = repeat.map_err(inside("grabs.create"))? {
-            return idempotency::answer(repeat);
+            return idempotency::answer(repeat).map(Judged::Repeated);
         }
     }
     core.guard.check_public(&spec.url)?;
-    let task = {
-        let core = core.clone();
-        match caller.environment {
-            Environment::Test => {
-                core.clone().spawn(async move { test_create::create(&core, caller, spec, record).await })
-            }
-            Environment::Live => {
-                core.clone().spawn(async move { live(&core, caller, Work { spec, class, record }, began).await })
-            }
-        }
-    };
-    task.await.map_err(inside("grabs.create"))?
-}
-
-/// What a live create has to do.
-struct Work {
-    spec: CaptureSpec,
-    class: Class,
-    record: Option<NewRecord>,
+    Ok(Judged::Fresh(Work { spec, class, record }))
 }
 
 async fn live(core: &Core, caller: Caller, work: Work, began: Instant) -> Result<Answer, Fault> {
+    let class = work.class;
+    let Made { grab, mut states, deadline, deadline_at } = match begin(core, caller, work, began).await? {
+        Begun::Made(made) => *made,
+        Begun::Repeated(answer) => return Ok(*answer),
+    };
+    let grab = match class {
+        Class::Sync => match tokio::time::timeout_at(deadline, states.end()).await {
+            Ok(grab) => Arc::unwrap_or_clone(grab),
+            Err(_) => time_out(core, caller, grab.id, deadline_at).await?,
+        },
+        Class::Async => grab,
+    };
+    Ok(Answer::first(grab))
+}
+
+/// A live grab that was just made, and what it takes to wait for its end.
+pub(super) struct Made {
+    pub(super) grab: Grab,
+    /// Subscribed to before the grab was there, so that no state is missed.
+    pub(super) states: Subscription,
+    pub(super) deadline: Instant,
+    pub(super) deadline_at: Timestamp,
+}
+
+/// What storing a live grab came to.
+pub(super) enum Begun {
+    Made(Box<Made>),
+    /// Somebody was faster with the same key.
+    Repeated(Box<Answer>),
+}
+
+/// Stores a live grab and hands it to a renderer that has a free slot, or to the queue.
+///
+/// # Errors
+/// Whatever keeps the grab from being created.
+pub(super) async fn begin(core: &Core, caller: Caller, work: Work, began: Instant) -> Result<Begun, Fault> {
     let Work { spec, class, record } = work;
     admit(core, &spec).await?;
     let now = core.clock.now();
@@ -100,7 +154,7 @@ async fn live(core: &Core, caller: Caller, work: Work, began: Instant) -> Result
         Class::Async => (began + ASYNC_DEADLINE, now + ASYNC_DEADLINE),
     };
     // Before the commit, so that the end cannot be missed.
-    let mut states = core.watchers.subscribe(id);
+    let states = core.watchers.subscribe(id);
     let slot = match class {
         Class::Sync => core.dispatcher.reserve(),
         Class::Async => None,
@@ -125,35 +179,35 @@ async fn live(core: &Core, caller: Caller, work: Work, began: Instant) -> Result
     };
     let created = core.store.create(new).await.map_err(inside("grabs.create"))?;
     failpoints::reach(core, Step::Created, Some((id, token))).await.map_err(inside("grabs.create"))?;
-    match (created, slot) {
+    let (attempts, state) = match (created, slot) {
         (Created::Leased { upload_key }, Some(slot)) => {
             let budget = pump::budget(now, deadline_at);
             start(core, slot, &Lease { grab: id, token, upload_key, spec: spec.clone(), budget, attempt: 1 }).await;
+            (1, State::Processing)
         }
-        (Created::Leased { .. } | Created::Pending, _) => core.dispatcher.ring(),
-        (Created::Repeated(repeat), _) => return idempotency::answer(repeat),
+        (Created::Leased { .. } | Created::Pending, _) => {
+            core.dispatcher.ring();
+            (0, State::Pending)
+        }
+        (Created::Repeated(repeat), _) => {
+            return idempotency::answer(repeat).map(|answer| Begun::Repeated(Box::new(answer)));
+        }
         (Created::QueueLimit { limit }, _) => return Err(Fault::QueueLimitExceeded { limit }),
         (Created::CreditsExhausted, _) => return Err(Fault::CreditsExhausted),
         (Created::TeamInactive, _) => return Err(Fault::Unauthorized),
-    }
-    let grab = match class {
-        Class::Sync => match tokio::time::timeout_at(deadline, states.end()).await {
-            Ok(grab) => Arc::unwrap_or_clone(grab),
-            Err(_) => time_out(core, caller, id, deadline_at).await?,
-        },
-        Class::Async => Grab {
-            id,
-            team: caller.team,
-            environment: caller.environment,
-            class,
-            spec,
-            created_at: now,
-            deleted_at: None,
-            attempts: 0,
-            state: State::Pending,
-        },
     };
-    Ok(Answer::first(grab))
+    let grab = Grab {
+        id,
+        team: caller.team,
+        environment: caller.environment,
+        class,
+        spec,
+        created_at: now,
+        deleted_at: None,
+        attempts,
+        state,
+    };
+    Ok(Begun::Made(Box::new(Made { grab, states, deadline, deadline_at })))
 }
 
 /// A live grab's host is looked up before anything is stored, so that a private address is refused at once. No answer,
@@ -182,7 +236,7 @@ async fn start(core: &Core, slot: Reservation<'_>, lease: &Lease) {
 
 /// The caller is told "timed out" only if nobody finished first: whoever deletes the job decides, so a caller who is
 /// told so is never billed.
-async fn time_out(
+pub(super) async fn time_out(
     core: &Core,
     caller: Caller,
     id: grabd_domain::ids::GrabId,

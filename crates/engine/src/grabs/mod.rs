@@ -1,5 +1,7 @@
 //! The use-cases of a grab, one file per verb.
 
+mod cancel;
+mod capture;
 pub(crate) mod create;
 mod delete;
 mod ended;
@@ -10,6 +12,7 @@ mod list;
 mod test_create;
 mod watch;
 
+pub(crate) use capture::{Capture, capture};
 pub(crate) use create::{Answer, CreateRequest, create};
 pub(crate) use delete::delete;
 pub(crate) use ended::ended;

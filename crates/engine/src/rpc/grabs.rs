@@ -2,26 +2,28 @@
 
 use std::pin::Pin;
 
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, stream};
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::ids::GrabId;
 use grabd_proto::v1::grab_service_server::GrabService;
 use grabd_proto::v1::{
-    CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, GetGrabRequest, GetGrabResponse,
-    ListGrabsRequest, ListGrabsResponse, WatchGrabRequest, WatchGrabResponse,
+    CaptureGrabRequest, CaptureGrabResponse, CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest,
+    DeleteGrabResponse, GetGrabRequest, GetGrabResponse, ListGrabsRequest, ListGrabsResponse, WatchGrabRequest,
+    WatchGrabResponse,
 };
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use super::convert;
 use super::status::to_status;
 use crate::core::Core;
-use crate::grabs::{self, Answer};
+use crate::grabs::{self, Answer, Capture};
 
 /// The service over a core.
 pub(crate) struct Grabs(pub(crate) Core);
 
-/// Handlers own no work: a dropped call leaves its grab to the core.
+/// Handlers own no work: a dropped call leaves its grab to the core. Only `capture_grab` means to be different.
 #[tonic::async_trait]
 impl GrabService for Grabs {
     #[tracing::instrument(name = "grabs.create", skip_all)]
@@ -32,6 +34,26 @@ impl GrabService for Grabs {
             grabs::create(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
         let grab = Some(self.show(&grab));
         Ok(Response::new(CreateGrabResponse { grab, replayed }))
+    }
+
+    type CaptureGrabStream = Pin<Box<dyn Stream<Item = Result<CaptureGrabResponse, Status>> + Send>>;
+
+    /// The one handler that owns its grab, through the stream it answers: when that is dropped, the grab is taken back.
+    #[tracing::instrument(name = "grabs.capture", skip_all)]
+    async fn capture_grab(
+        &self,
+        request: Request<CaptureGrabRequest>,
+    ) -> Result<Response<Self::CaptureGrabStream>, Status> {
+        let caller = caller(&request)?;
+        let request = convert::create_request(request.into_inner().create.unwrap_or_default());
+        let Capture { first, rest } =
+            grabs::capture(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
+        let public_url = self.0.settings.public_url.clone();
+        let states = stream::once(async { Ok(first) }).chain(ReceiverStream::new(rest)).map(move |state| {
+            let Answer { grab, replayed } = state.map_err(|fault| to_status(&fault))?;
+            Ok(CaptureGrabResponse { grab: Some(convert::grab(&grab, &public_url)), replayed })
+        });
+        Ok(Response::new(Box::pin(states)))
     }
 
     #[tracing::instrument(name = "grabs.get", skip_all)]

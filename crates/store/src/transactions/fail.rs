@@ -38,7 +38,7 @@ pub enum By {
     Lease(LeaseToken),
     /// Anybody, once its deadline is over.
     Deadline,
-    /// Its caller, as long as nobody renders it.
+    /// Its caller, as long as it is open.
     Cancel,
 }
 
@@ -59,7 +59,8 @@ impl Transaction for Failing {
         let right = match self.by {
             By::Lease(token) => job::Column::LeaseToken.eq(token.0),
             By::Deadline => job::Column::DeadlineAt.lte(self.now.as_ms()),
-            By::Cancel => job::Column::LeaseUntil.is_null(),
+            // The job is there as long as the grab is open.
+            By::Cancel => job::Column::GrabId.is_not_null(),
         };
         let mut taken = job::Entity::delete_many()
             .filter(job::Column::GrabId.eq(self.grab.0))

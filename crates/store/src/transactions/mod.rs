@@ -9,7 +9,7 @@
 //! | T4 | processing to failed | `fail.rs` |
 //! | T5 | processing back to pending | `release.rs`, and for those of the dead `rescue.rs` |
 //! | T6 | open to failed, the deadline is over | `fail.rs`, and for all of them `expire_jobs.rs` |
-//! | T7 | pending to failed, its caller is gone | `fail.rs` |
+//! | T7 | open to failed, its caller takes it back | `fail.rs` |
 
 pub(crate) mod accounts;
 pub(crate) mod cancel;

@@ -80,13 +80,45 @@ on_both! {
         assert_eq!(world.credits(team).await, (3, 0));
     }
 
-    async fn a_caller_who_is_gone_cancels_what_nobody_renders(world) {
+    async fn its_caller_takes_it_back_leased_or_not(world) {
         let team = world.team(2).await;
         let leased = world.leased(team).await;
         let waiting = world.pending(team).await;
-        assert_eq!(world.store.fail(failing(leased.grab, By::Cancel, NOW)).await.unwrap(), None);
-        assert!(world.store.fail(failing(waiting, By::Cancel, NOW)).await.unwrap().is_some());
+        for id in [leased.grab, waiting] {
+            let ended = world.store.fail(failing(id, By::Cancel, NOW)).await.unwrap().unwrap();
+            assert!(ended.grab.status().is_terminal());
+            assert_eq!(world.store.fail(failing(id, By::Cancel, NOW)).await.unwrap(), None);
+        }
         assert_eq!(world.store.lease(world.ask(Class::Sync, 9, NOW)).await.unwrap(), []);
-        assert_eq!(world.credits(team).await, (2, 1));
+        assert_eq!(world.store.complete(completion(&leased)).await.unwrap(), None);
+        assert_eq!(world.credits(team).await, (2, 0));
+        // What the renderer may still have put there goes when it can no longer be on the way.
+        let due = world.store.due_images(NOW + RENDER_BUDGET + LEASE_MARGIN * 2, 9).await.unwrap();
+        assert_eq!(due, [leased.upload_key]);
+    }
+
+    async fn a_picture_and_its_callers_change_of_mind_never_both_win(world) {
+        const RACES: u32 = 20;
+        let team = world.team(RACES).await;
+        let mut spent = 0;
+        for race in 0..RACES {
+            let leased = world.leased(team).await;
+            let (complete, cancel) =
+                (world.store.complete(completion(&leased)), world.store.fail(failing(leased.grab, By::Cancel, NOW)));
+            // Whoever is polled first is a little faster, so they take turns.
+            let (done, cancelled) = match race % 2 {
+                0 => tokio::join!(complete, cancel),
+                _ => {
+                    let (cancelled, done) = tokio::join!(cancel, complete);
+                    (done, cancelled)
+                }
+            };
+            let (done, cancelled) = (done.unwrap(), cancelled.unwrap());
+            assert_ne!(done.is_some(), cancelled.is_some(), "race {race}");
+            spent += u32::from(done.is_some());
+            let winner = done.or(cancelled).expect("one of them won");
+            assert_eq!(world.grab(team, leased.grab).await, winner.grab);
+        }
+        assert_eq!(world.credits(team).await, (RACES - spent, 0));
     }
 }

@@ -13,9 +13,10 @@ use grabd_proto::v1::pricing_service_server::{PricingService, PricingServiceServ
 use grabd_proto::v1::usage_service_server::{UsageService, UsageServiceServer};
 use grabd_proto::v1::webhook_service_server::WebhookServiceServer;
 use grabd_proto::v1::{
-    CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, ErrorCode, GetGrabRequest,
-    GetGrabResponse, GetPricingRequest, GetPricingResponse, GetUsageRequest, GetUsageResponse, Grab, GrabStatus,
-    ImageFormat, ListGrabsRequest, ListGrabsResponse, WatchGrabRequest, WatchGrabResponse,
+    CaptureGrabRequest, CaptureGrabResponse, CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest,
+    DeleteGrabResponse, ErrorCode, GetGrabRequest, GetGrabResponse, GetPricingRequest, GetPricingResponse,
+    GetUsageRequest, GetUsageResponse, Grab, GrabStatus, ImageFormat, ListGrabsRequest, ListGrabsResponse,
+    WatchGrabRequest, WatchGrabResponse,
 };
 use http::HeaderMap;
 use tonic::service::Routes;
@@ -109,6 +110,11 @@ impl Core {
 #[tonic::async_trait]
 impl GrabService for Core {
     type WatchGrabStream = Watched;
+    type CaptureGrabStream = futures::stream::Empty<Result<CaptureGrabResponse, Status>>;
+
+    async fn capture_grab(&self, _: Request<CaptureGrabRequest>) -> Result<Response<Self::CaptureGrabStream>, Status> {
+        Err(Status::unimplemented("REST holds no grab"))
+    }
 
     async fn create_grab(&self, request: Request<CreateGrabRequest>) -> Result<Response<CreateGrabResponse>, Status> {
         self.create.call(request).await

@@ -144,7 +144,7 @@ impl Model {
             }
             Command::Cancel { grab } => {
                 let Some(grab) = self.pick(grab) else { return };
-                let (id, ends) = (grab.id, grab.is_open() && grab.lease.is_none());
+                let (id, ends) = (grab.id, grab.is_open());
                 self.fail(store, id, By::Cancel, ends).await;
                 if ends {
                     self.keys.retain(|key| key.grab != id);
