@@ -1,11 +1,12 @@
 //! What the end-to-end tests and the benchmark share.
 //!
 //! [`harness`] starts a whole service, [`site`] is the fixture site with its known pixels, [`pixels`] judges pictures
-//! of it; [`trial`] captures hostile pages and tells what came of it, [`tree`] what their processes hold; [`remains`]
-//! looks at what a service that has ended left behind.
+//! of it; [`agent`] speaks MCP; [`trial`] captures hostile pages and tells what came of it, [`tree`] what their
+//! processes hold; [`remains`] looks at what a service that has ended left behind.
 //!
 //! *Invariant:* nothing that ships is built from this package.
 
+pub mod agent;
 pub mod client;
 pub mod dns;
 pub mod harness;

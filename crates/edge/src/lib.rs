@@ -1,11 +1,12 @@
-//! REST `/v1`: a face that is only a client of the gRPC services, in this process or over a channel.
+//! REST `/v1` and MCP: faces that are only clients of the gRPC services, in this process or over a channel.
 //!
-//! To add an endpoint, give it a file in `rest/`, a line in [`router`] and, where its answer is new, a struct in
-//! `rest/wire.rs`. A new error code does not compile until `rest/error.rs` has a row for it.
+//! To add an endpoint of REST, give it a file in `rest/`, a line in [`router`] and, where its answer is new, a struct in
+//! `rest/wire.rs`. For a tool, see [`mcp`]. A new error code does not compile until `rest/error.rs` has a row for it.
 //!
 //! *Invariant:* nothing is decided here. Whether a credential, a field or a limit holds is the core's to say; this crate
 //! translates, and imports no crate of ours but the generated contract.
 
+pub mod mcp;
 mod rest;
 pub mod transport;
 

@@ -12,6 +12,7 @@ mod hostile_pages;
 mod idempotency;
 mod isolation;
 mod limits;
+mod mcp;
 mod metrics;
 mod money;
 mod nothing_is_lost;

@@ -9,43 +9,56 @@ use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::timeout;
 
-/// Largest body in bytes. The longest acceptable url and selector are a tenth of that.
-const LIMIT_BYTES: usize = 64 * 1024;
+/// Largest body of REST in bytes. The longest acceptable url and selector are a tenth of that.
+pub(crate) const LIMIT_BYTES: usize = 64 * 1024;
 /// How long a body may take to arrive.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// A body that will not be parsed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(crate) struct Refused {
     /// What came instead of a JSON object.
-    pub(super) seen: String,
+    pub(crate) seen: String,
     /// More of it may be under way, so that the connection is of no further use.
-    pub(super) unread: bool,
+    pub(crate) unread: bool,
+    /// For those who tell more kinds of refusals apart than REST does.
+    pub(crate) why: Why,
 }
 
-/// The whole body, if it may be JSON.
+/// Why a body is not parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It is larger than it may be.
+    TooLarge,
+    /// It is announced as something else than JSON.
+    NotJson,
+    /// There is none, or it did not arrive.
+    Missing,
+}
+
+/// The whole body of at most `limit_bytes`, if it may be JSON.
 ///
 /// # Errors
 /// When it is too large, which is known before anything of it is kept; of another type; too slow; or broken off.
-pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refused> {
-    let refused = |seen: String, unread: bool| Err(Refused { seen, unread });
+pub(crate) async fn read(headers: &HeaderMap, body: Body, limit_bytes: usize) -> Result<Bytes, Refused> {
+    let refused = |seen: String, unread: bool, why: Why| Err(Refused { seen, unread, why });
     let announced = body.size_hint().lower();
-    if announced > LIMIT_BYTES as u64 {
-        return refused(format!("{announced} bytes where {LIMIT_BYTES} are the most"), true);
+    if announced > limit_bytes as u64 {
+        return refused(format!("{announced} bytes where {limit_bytes} are the most"), true, Why::TooLarge);
     }
     if body.is_end_stream() {
-        return refused("an empty body".to_owned(), false);
+        return refused("an empty body".to_owned(), false, Why::Missing);
     }
     if let Err(seen) = is_json(headers) {
-        return refused(seen, false);
+        return refused(seen, false, Why::NotJson);
     }
-    match timeout(DEADLINE, Limited::new(body, LIMIT_BYTES).collect()).await {
+    match timeout(DEADLINE, Limited::new(body, limit_bytes).collect()).await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            refused(format!("more bytes than the most, {LIMIT_BYTES}"), true)
+            refused(format!("more bytes than the most, {limit_bytes}"), true, Why::TooLarge)
         }
-        Ok(Err(_)) => refused("a body that broke off".to_owned(), true),
-        Err(_) => refused(format!("a body that took more than {} s", DEADLINE.as_secs()), true),
+        Ok(Err(_)) => refused("a body that broke off".to_owned(), true, Why::Missing),
+        Err(_) => refused(format!("a body that took more than {} s", DEADLINE.as_secs()), true, Why::Missing),
     }
 }
 
@@ -119,22 +132,23 @@ mod tests {
     async fn bodies_are_read_up_to_the_limit() {
         static FULL: [u8; LIMIT_BYTES] = [b' '; LIMIT_BYTES];
         let json = typed(&["application/json"]);
-        let refused = |seen: &str, unread| Err(Refused { seen: seen.to_owned(), unread });
+        let refused = |seen: &str, unread, why| Err(Refused { seen: seen.to_owned(), unread, why });
+        let read = async |headers: &HeaderMap, body| read(headers, body, LIMIT_BYTES).await;
 
         assert_eq!(read(&json, Body::from(&FULL[..])).await.map(|whole| whole.len()), Ok(LIMIT_BYTES));
         assert_eq!(read(&json, chunked(vec![b"{", b"}"])).await, Ok(Bytes::from("{}")));
         assert_eq!(
             read(&json, Body::from(vec![b' '; 70_000])).await,
-            refused("70000 bytes where 65536 are the most", true)
+            refused("70000 bytes where 65536 are the most", true, Why::TooLarge)
         );
         let endless = Body::from_stream(stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&FULL))));
-        assert_eq!(read(&json, endless).await, refused("more bytes than the most, 65536", true));
-        assert_eq!(read(&json, Body::empty()).await, refused("an empty body", false));
-        assert_eq!(read(&typed(&[]), Body::empty()).await, refused("an empty body", false));
-        assert_eq!(read(&typed(&["text/plain"]), Body::from("{}")).await, refused("text/plain", false));
+        assert_eq!(read(&json, endless).await, refused("more bytes than the most, 65536", true, Why::TooLarge));
+        assert_eq!(read(&json, Body::empty()).await, refused("an empty body", false, Why::Missing));
+        assert_eq!(read(&typed(&[]), Body::empty()).await, refused("an empty body", false, Why::Missing));
+        assert_eq!(read(&typed(&["text/plain"]), Body::from("{}")).await, refused("text/plain", false, Why::NotJson));
         let broken = Body::from_stream(stream::iter([Err::<Bytes, _>(std::io::Error::other("reset"))]));
-        assert_eq!(read(&json, broken).await, refused("a body that broke off", true));
+        assert_eq!(read(&json, broken).await, refused("a body that broke off", true, Why::Missing));
         let stuck = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
-        assert_eq!(read(&json, stuck).await, refused("a body that took more than 10 s", true));
+        assert_eq!(read(&json, stuck).await, refused("a body that took more than 10 s", true, Why::Missing));
     }
 }

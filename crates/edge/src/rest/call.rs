@@ -14,9 +14,9 @@ use super::error::Failure;
 use super::headers::REQUEST_ID;
 
 /// For calls that wait for nothing but the database.
-pub(super) const PROMPT: Duration = Duration::from_secs(5);
+pub(crate) const PROMPT: Duration = Duration::from_secs(5);
 /// For creates: the core answers within 25 seconds, and two more are for the way.
-pub(super) const CREATE: Duration = Duration::from_secs(27);
+pub(crate) const CREATE: Duration = Duration::from_secs(27);
 
 const TRACEPARENT: HeaderName = HeaderName::from_static(grabd_proto::reason::TRACEPARENT);
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
@@ -25,16 +25,16 @@ const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 const SEEN_CHARS: usize = 200;
 
 /// What the core answered.
-pub(super) struct Answer<T> {
+pub(crate) struct Answer<T> {
     /// The message.
-    pub(super) message: T,
+    pub(crate) message: T,
     /// What came with it; the state of the caller's limits among others.
-    pub(super) metadata: HeaderMap,
+    pub(crate) metadata: HeaderMap,
 }
 
 /// A message with the credential, the request id and the trace of the request it comes from. The core stops working at
 /// it after `deadline`.
-pub(super) fn request<T>(headers: &HeaderMap, message: T, deadline: Duration) -> Request<T> {
+pub(crate) fn request<T>(headers: &HeaderMap, message: T, deadline: Duration) -> Request<T> {
     let mut metadata = HeaderMap::with_capacity(8);
     if credential::bearer(headers).is_some()
         && let Some(credential) = headers.get(AUTHORIZATION)
@@ -52,7 +52,7 @@ pub(super) fn request<T>(headers: &HeaderMap, message: T, deadline: Duration) ->
 }
 
 /// Awaits one answer. A core in this process is not held to the deadline by any connection, so it is held here.
-pub(super) async fn answer<T>(
+pub(crate) async fn answer<T>(
     headers: &HeaderMap,
     deadline: Duration,
     call: impl Future<Output = Result<Response<T>, Status>>,
@@ -68,12 +68,12 @@ pub(super) async fn answer<T>(
 }
 
 /// The id under which a request runs.
-pub(super) fn request_id(headers: &HeaderMap) -> &HeaderValue {
+pub(crate) fn request_id(headers: &HeaderMap) -> &HeaderValue {
     headers.get(REQUEST_ID).expect("the manners around all routes give every request an id")
 }
 
 /// Tells the core of a field that has the wrong type here. It judges it in its turn, after the credential and the limit.
-pub(super) fn unparsed(field: &str, seen: &str) -> Unparsed {
+pub(crate) fn unparsed(field: &str, seen: &str) -> Unparsed {
     let end = seen.char_indices().nth(SEEN_CHARS).map_or(seen.len(), |(end, _)| end);
     Unparsed { field: field.to_owned(), seen: seen[..end].to_owned() }
 }

@@ -26,9 +26,9 @@ const LOOK_AGAIN_S: u64 = 2;
 /// limit are told before a bad body. A caller that goes away cancels nothing, because the core owns the work.
 pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let (mut message, unread) = match body::read(&parts.headers, body).await {
+    let (mut message, unread) = match body::read(&parts.headers, body, body::LIMIT_BYTES).await {
         Ok(bytes) => (message_of(&bytes), false),
-        Err(Refused { seen, unread }) => (unusable(&seen), unread),
+        Err(Refused { seen, unread, why: _ }) => (unusable(&seen), unread),
     };
     let prefer = Prefer::of(&parts.headers);
     let asked = Query::of(&parts.uri).parsed("async", &mut message.unparsed, boolean);
@@ -100,12 +100,18 @@ fn unusable(seen: &str) -> CreateGrabRequest {
     CreateGrabRequest { unparsed: vec![unparsed("body", seen)], ..CreateGrabRequest::default() }
 }
 
-/// The members of the contract, each as its type or as what was seen instead. Other members are ignored.
+/// The create that a body asks for. Members that are not the contract's are ignored.
 pub(super) fn message_of(body: &[u8]) -> CreateGrabRequest {
     let mut fields = match Fields::of(body) {
         Ok(fields) => fields,
         Err(seen) => return unusable(&seen),
     };
+    let message = captured(&mut fields);
+    CreateGrabRequest { unparsed: fields.unparsed, ..message }
+}
+
+/// What to capture: each member as its type. What was seen instead stays with the fields.
+pub(crate) fn captured(fields: &mut Fields<'_>) -> CreateGrabRequest {
     let format = |value: &RawValue| wire::parse_format(&json::string(value)?);
     CreateGrabRequest {
         url: fields.read("url", json::string),
@@ -117,7 +123,7 @@ pub(super) fn message_of(body: &[u8]) -> CreateGrabRequest {
         selector: fields.read("selector", json::nullable_string).flatten(),
         mode: CreateMode::Unspecified.into(),
         idempotency_key: None,
-        unparsed: fields.unparsed,
+        unparsed: Vec::new(),
     }
 }
 

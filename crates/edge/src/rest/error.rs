@@ -17,32 +17,34 @@ use super::manners::Code;
 use super::{call, headers, limits};
 
 /// Said instead of a cause, which is in the log under the request id.
-pub(super) const INTERNAL: &str = "Something went wrong on our side. Retry, and quote the X-Request-Id if it persists.";
+pub(crate) const INTERNAL: &str = "Something went wrong on our side. Retry, and quote the X-Request-Id if it persists.";
 
 /// An error on its way to the caller.
 #[derive(Debug)]
-pub(super) struct Failure {
-    code: ErrorCode,
-    message: Cow<'static, str>,
+pub(crate) struct Failure {
+    /// Which row of the contract's table it is.
+    pub(crate) code: ErrorCode,
+    /// What its caller reads.
+    pub(crate) message: Cow<'static, str>,
     /// Further headers of its answer. Boxed because results that carry a failure are moved around a lot.
-    pub(super) headers: Box<HeaderMap>,
+    pub(crate) headers: Box<HeaderMap>,
 }
 
 impl Failure {
     /// With the sentence that its caller reads.
-    pub(super) fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), headers: Box::default() }
     }
 
     /// Our own fault. Logs the cause, which has no other way out.
-    pub(super) fn internal(cause: impl Display, request_id: &HeaderValue) -> Self {
+    pub(crate) fn internal(cause: impl Display, request_id: &HeaderValue) -> Self {
         let request_id = request_id.to_str().unwrap_or_default();
         tracing::error!(request.id = request_id, "A request failed: {cause}.");
         Self::new(ErrorCode::InternalError, INTERNAL)
     }
 
     /// What the core answered to the request with these headers.
-    pub(super) fn of_status(status: &Status, request: &HeaderMap) -> Self {
+    pub(crate) fn of_status(status: &Status, request: &HeaderMap) -> Self {
         let code = reason::code(status);
         let mut failure = if code == ErrorCode::InternalError {
             let cause = format_args!("the core answered {:?}: {}", status.code(), status.message());
@@ -66,7 +68,7 @@ impl Failure {
     }
 
     /// A capture that failed, and where to find it. Its message is part of the grab and therefore the same on a replay.
-    pub(super) fn of_grab(grab: Grab, location: HeaderValue) -> Self {
+    pub(crate) fn of_grab(grab: Grab, location: HeaderValue) -> Self {
         let code = grab.failure_reason();
         let message = grab.error_message.map_or(Cow::Borrowed(INTERNAL), Cow::Owned);
         let mut failure = Self::new(code, message);
@@ -104,7 +106,7 @@ struct Body<'a> {
 }
 
 /// The contract's table of errors.
-pub(super) fn row(code: ErrorCode) -> (StatusCode, &'static str) {
+pub(crate) fn row(code: ErrorCode) -> (StatusCode, &'static str) {
     match code {
         ErrorCode::Unauthorized => (StatusCode::UNAUTHORIZED, "unauthorized"),
         ErrorCode::BadRequest => (StatusCode::BAD_REQUEST, "bad_request"),

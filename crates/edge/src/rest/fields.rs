@@ -7,9 +7,15 @@ use super::call::unparsed;
 use super::json;
 
 /// The members, and those of the wrong type, which the core judges in its own order.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     members: json::Members<'a>,
-    pub(super) unparsed: Vec<Unparsed>,
+    pub(crate) unparsed: Vec<Unparsed>,
+}
+
+impl<'a> From<json::Members<'a>> for Fields<'a> {
+    fn from(members: json::Members<'a>) -> Self {
+        Self { members, unparsed: Vec::new() }
+    }
 }
 
 impl<'a> Fields<'a> {
@@ -17,12 +23,17 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// With what was seen instead.
-    pub(super) fn of(body: &'a [u8]) -> Result<Self, String> {
-        json::object(body).map(|members| Self { members, unparsed: Vec::new() })
+    pub(crate) fn of(body: &'a [u8]) -> Result<Self, String> {
+        json::object(body).map(Self::from)
+    }
+
+    /// A member that is none of these, if there is one; of several always the same.
+    pub(crate) fn other_than(&self, known: &[&str]) -> Option<&str> {
+        self.members.keys().map(String::as_str).filter(|name| !known.contains(name)).min()
     }
 
     /// A member, if it is there and `parse` takes it.
-    pub(super) fn read<T>(&mut self, name: &str, parse: impl FnOnce(&RawValue) -> Option<T>) -> Option<T> {
+    pub(crate) fn read<T>(&mut self, name: &str, parse: impl FnOnce(&RawValue) -> Option<T>) -> Option<T> {
         let value = self.members.get(name)?;
         let parsed = parse(value);
         if parsed.is_none() {

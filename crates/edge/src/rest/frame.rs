@@ -44,7 +44,7 @@ pub(super) async fn frame(State(edge): State<Arc<Edge>>, request: Request, next:
 }
 
 /// Runs the route. A panic is a fault of ours like any other: the caller gets an envelope, not a broken connection.
-async fn run(next: Next, request: Request, request_id: &HeaderValue) -> Response {
+pub(crate) async fn run(next: Next, request: Request, request_id: &HeaderValue) -> Response {
     match AssertUnwindSafe(next.run(request)).catch_unwind().await {
         Ok(response) => response,
         Err(_) => Failure::internal("a handler panicked", request_id).into_response(),

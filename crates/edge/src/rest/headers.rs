@@ -11,21 +11,21 @@ use uuid::Uuid;
 use super::limits;
 
 /// Names the request in our log and to its caller.
-pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static(grabd_proto::reason::REQUEST_ID);
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static(grabd_proto::reason::REQUEST_ID);
 /// What is left of the caller's limits.
-pub(super) const RATE_LIMIT: HeaderName = HeaderName::from_static(grabd_proto::reason::RATE_LIMIT);
+pub(crate) const RATE_LIMIT: HeaderName = HeaderName::from_static(grabd_proto::reason::RATE_LIMIT);
 /// The limits themselves.
-pub(super) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static(grabd_proto::reason::RATE_LIMIT_POLICY);
+pub(crate) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static(grabd_proto::reason::RATE_LIMIT_POLICY);
 /// Which of the caller's preferences were honoured.
-pub(super) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 /// This answer was given before, to an earlier request with the same key.
-pub(super) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// For answers about one team that change at any time.
-pub(super) const PRIVATE: &str = "private, no-store";
+pub(crate) const PRIVATE: &str = "private, no-store";
 
 /// The caller's request id when it has an acceptable one, else a fresh one.
-pub(super) fn request_id(headers: &HeaderMap) -> HeaderValue {
+pub(crate) fn request_id(headers: &HeaderMap) -> HeaderValue {
     let echoed = headers.get(REQUEST_ID).filter(|id| id.to_str().ok().and_then(origin::request_id).is_some());
     echoed.cloned().unwrap_or_else(fresh_request_id)
 }
@@ -38,7 +38,7 @@ fn fresh_request_id() -> HeaderValue {
 }
 
 /// A JSON answer with the limits that the core told in its metadata.
-pub(super) fn json<T: Serialize>(
+pub(crate) fn json<T: Serialize>(
     status: StatusCode,
     caching: &'static str,
     body: &T,
@@ -48,7 +48,7 @@ pub(super) fn json<T: Serialize>(
 }
 
 /// The same with JSON that is already written.
-pub(super) fn answer(status: StatusCode, caching: &'static str, body: Body, metadata: &HeaderMap) -> Response {
+pub(crate) fn answer(status: StatusCode, caching: &'static str, body: Body, metadata: &HeaderMap) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -59,7 +59,7 @@ pub(super) fn answer(status: StatusCode, caching: &'static str, body: Body, meta
 }
 
 /// The bytes of a wire struct.
-pub(super) fn to_json<T: Serialize>(body: &T) -> Vec<u8> {
+pub(crate) fn to_json<T: Serialize>(body: &T) -> Vec<u8> {
     serde_json::to_vec(body).expect("keys of wire structs are strings and their parts always serialise")
 }
 

@@ -14,13 +14,13 @@ const MAX_DEPTH: usize = 32;
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The members of an object as they were written.
-pub(super) type Members<'a> = HashMap<String, &'a RawValue>;
+pub(crate) type Members<'a> = HashMap<String, &'a RawValue>;
 
 /// The one object that a body holds.
 ///
 /// # Errors
 /// With what was seen instead, as the end of "must be a JSON object; got …".
-pub(super) fn object(body: &[u8]) -> Result<Members<'_>, String> {
+pub(crate) fn object(body: &[u8]) -> Result<Members<'_>, String> {
     let text =
         std::str::from_utf8(body).map_err(|error| format!("bytes that are not UTF-8 at {}", error.valid_up_to()))?;
     let value: &RawValue = serde_json::from_str(text).map_err(|error| malformed(&error))?;
@@ -33,27 +33,27 @@ pub(super) fn object(body: &[u8]) -> Result<Members<'_>, String> {
 }
 
 /// A JSON string.
-pub(super) fn string(value: &RawValue) -> Option<String> {
+pub(crate) fn string(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
 /// A JSON string, or `null` for none.
-pub(super) fn nullable_string(value: &RawValue) -> Option<Option<String>> {
+pub(crate) fn nullable_string(value: &RawValue) -> Option<Option<String>> {
     serde_json::from_str(value.get()).ok()
 }
 
 /// An array of JSON strings.
-pub(super) fn strings(value: &RawValue) -> Option<Vec<String>> {
+pub(crate) fn strings(value: &RawValue) -> Option<Vec<String>> {
     serde_json::from_str(value.get()).ok()
 }
 
 /// `true` or `false`.
-pub(super) fn boolean(value: &RawValue) -> Option<bool> {
+pub(crate) fn boolean(value: &RawValue) -> Option<bool> {
     serde_json::from_str(value.get()).ok()
 }
 
 /// A JSON number without a fraction, in whatever notation.
-pub(super) fn integer(value: &RawValue) -> Option<i64> {
+pub(crate) fn integer(value: &RawValue) -> Option<i64> {
     let text = value.get();
     if let Ok(integer) = text.parse() {
         return Some(integer);

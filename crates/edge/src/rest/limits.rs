@@ -24,18 +24,18 @@ const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// A limit of requests per minute, as headers tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(crate) struct Window {
     /// Requests per minute.
     limit: u32,
     /// Requests that would be admitted now.
     remaining: u32,
     /// Seconds until one more is admitted.
-    pub(super) reset_s: u64,
+    pub(crate) reset_s: u64,
 }
 
 impl Window {
     /// The limit named "default" in the two lists that the core tells.
-    pub(super) fn read(metadata: &HeaderMap) -> Option<Self> {
+    pub(crate) fn read(metadata: &HeaderMap) -> Option<Self> {
         let policy = metadata.get(RATE_LIMIT_POLICY)?.to_str().ok()?;
         let state = metadata.get(RATE_LIMIT)?.to_str().ok()?;
         Some(Self {
@@ -46,7 +46,7 @@ impl Window {
     }
 
     /// Tells it in the current and in the legacy headers.
-    pub(super) fn write(&self, headers: &mut HeaderMap) {
+    pub(crate) fn write(&self, headers: &mut HeaderMap) {
         let Self { limit, remaining, reset_s } = *self;
         headers.insert(RATE_LIMIT_POLICY, text(&format!("\"default\";q={limit};w=60")));
         headers.insert(RATE_LIMIT, text(&format!("\"default\";r={remaining};t={reset_s}")));
@@ -62,7 +62,7 @@ impl Window {
 }
 
 /// Passes on what the core told, if it told anything.
-pub(super) fn copy(metadata: &HeaderMap, headers: &mut HeaderMap) {
+pub(crate) fn copy(metadata: &HeaderMap, headers: &mut HeaderMap) {
     for name in [RATE_LIMIT_POLICY, RATE_LIMIT] {
         if let Some(value) = metadata.get(&name) {
             headers.insert(name, value.clone());
@@ -75,7 +75,7 @@ pub(super) fn copy(metadata: &HeaderMap, headers: &mut HeaderMap) {
 
 /// Adds the limit of open asynchronous grabs to both lists, unless the core told it itself. Answers in which no team was
 /// recognised have no such limit.
-pub(super) fn add_async_queue(headers: &mut HeaderMap, limit: u32) {
+pub(crate) fn add_async_queue(headers: &mut HeaderMap, limit: u32) {
     for name in [RATE_LIMIT_POLICY, RATE_LIMIT] {
         let told = headers.get(&name).and_then(|list| list.to_str().ok());
         if let Some(list) = told.filter(|list| !list.contains("\"async-queue\"")) {
@@ -86,7 +86,7 @@ pub(super) fn add_async_queue(headers: &mut HeaderMap, limit: u32) {
 }
 
 /// The limit of each address.
-pub(super) struct Addresses {
+pub(crate) struct Addresses {
     limiter: DefaultKeyedRateLimiter<IpAddr, StateInformationMiddleware>,
     per_minute: NonZeroU32,
     swept_at: Mutex<Instant>,
@@ -94,7 +94,7 @@ pub(super) struct Addresses {
 
 impl Addresses {
     /// With a full window for everybody.
-    pub(super) fn new(per_minute: u32) -> Self {
+    pub(crate) fn new(per_minute: u32) -> Self {
         let per_minute = NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN);
         Self {
             limiter: RateLimiter::keyed(Quota::per_minute(per_minute)).with_middleware(),
@@ -107,7 +107,7 @@ impl Addresses {
     ///
     /// # Errors
     /// With the window as it stands when nothing is left; nothing was taken then.
-    pub(super) fn take(&self, address: IpAddr) -> Result<Window, Window> {
+    pub(crate) fn take(&self, address: IpAddr) -> Result<Window, Window> {
         self.sweep(Instant::now());
         let limit = self.per_minute.get();
         match self.limiter.check_key(&address) {
@@ -135,7 +135,7 @@ impl Addresses {
 }
 
 /// The answer to an address that has nothing left.
-pub(super) fn refusal(window: &Window) -> Failure {
+pub(crate) fn refusal(window: &Window) -> Failure {
     let Window { limit, remaining: _, reset_s } = *window;
     let message = format!("Request rate limit exceeded: {limit} requests per minute. Retry in {reset_s} s.");
     let mut failure = Failure::new(ErrorCode::RateLimitExceeded, message);
@@ -145,7 +145,7 @@ pub(super) fn refusal(window: &Window) -> Failure {
 }
 
 /// At least one second, and never less than the wait.
-pub(super) fn whole_seconds(wait: Duration) -> u64 {
+pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 

@@ -4,23 +4,23 @@
 //! way to the core) and comes back through `wire` (JSON) or `error` (the envelope). `openapi` describes all of it, and
 //! `docs` shows that description to people.
 
-mod address;
-mod body;
-mod call;
+pub(crate) mod address;
+pub(crate) mod body;
+pub(crate) mod call;
 mod cors;
-mod create;
+pub(crate) mod create;
 mod delete;
 mod docs;
-mod error;
+pub(crate) mod error;
 mod etag;
 mod events;
 mod fetch;
-mod fields;
-mod frame;
-mod headers;
+pub(crate) mod fields;
+pub(crate) mod frame;
+pub(crate) mod headers;
 mod idempotency_key;
-mod json;
-mod limits;
+pub(crate) mod json;
+pub(crate) mod limits;
 mod list;
 mod manners;
 mod openapi;
@@ -32,7 +32,7 @@ mod query;
 mod usage;
 mod watch;
 mod webhooks;
-mod wire;
+pub(crate) mod wire;
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use utoipa::openapi::{Object, ObjectBuilder, Type};
 
 /// One capture of a web page. Further members may appear.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Grab<'a> {
+pub(crate) struct Grab<'a> {
     /// Id of the grab. Ids sort by creation time.
     #[schema(format = "uuid")]
     id: &'a str,
@@ -69,16 +69,16 @@ pub(super) struct Grab<'a> {
 
 /// A page of grabs, newest first.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct GrabList<'a> {
+pub(crate) struct GrabList<'a> {
     /// The grabs.
-    pub(super) data: Vec<Grab<'a>>,
+    pub(crate) data: Vec<Grab<'a>>,
     /// Are there more in the direction that was asked for?
-    pub(super) has_more: bool,
+    pub(crate) has_more: bool,
 }
 
 /// What is left to spend and what was spent.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Usage<'a> {
+pub(crate) struct Usage<'a> {
     /// What is left.
     #[schema(inline)]
     credits: Credits,
@@ -127,7 +127,7 @@ struct Counts {
 }
 
 /// A grab as the contract shows it; none when the core left out what the contract requires.
-pub(super) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
+pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
     let v1::Grab {
         id,
         status: _,
@@ -177,7 +177,7 @@ pub(super) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
 }
 
 /// Balance and usage as the contract shows them; none when the core left out what the contract requires.
-pub(super) fn usage(usage: &v1::GetUsageResponse) -> Option<Usage<'_>> {
+pub(crate) fn usage(usage: &v1::GetUsageResponse) -> Option<Usage<'_>> {
     let v1::GetUsageResponse { credits, plan, grabs_last_30d, live_grabs_last_30d, live, top_up } = usage;
     let v1::Credits { subscription, prepaid, total, held } = *credits.as_ref()?;
     let v1::Plan { name, status, expires_at } = plan.as_ref()?;
@@ -191,17 +191,17 @@ pub(super) fn usage(usage: &v1::GetUsageResponse) -> Option<Usage<'_>> {
 }
 
 /// The status behind one of the contract's words.
-pub(super) fn parse_status(word: &str) -> Option<v1::GrabStatus> {
+pub(crate) fn parse_status(word: &str) -> Option<v1::GrabStatus> {
     STATUSES.into_iter().find(|status| status_word(*status) == Some(word))
 }
 
 /// The format behind one of the contract's words.
-pub(super) fn parse_format(word: &str) -> Option<v1::ImageFormat> {
+pub(crate) fn parse_format(word: &str) -> Option<v1::ImageFormat> {
     FORMATS.into_iter().find(|format| format_word(*format) == Some(word))
 }
 
 /// The contract's word for a status.
-pub(super) fn status_word(status: v1::GrabStatus) -> Option<&'static str> {
+pub(crate) fn status_word(status: v1::GrabStatus) -> Option<&'static str> {
     match status {
         v1::GrabStatus::Unspecified => None,
         v1::GrabStatus::Pending => Some("pending"),
@@ -233,7 +233,7 @@ const STATUSES: [v1::GrabStatus; 4] =
 const FORMATS: [v1::ImageFormat; 3] = [v1::ImageFormat::Png, v1::ImageFormat::Jpeg, v1::ImageFormat::Webp];
 
 /// The words for a status, as the description has them.
-pub(super) fn statuses() -> Object {
+pub(crate) fn statuses() -> Object {
     words(STATUSES.into_iter().filter_map(status_word), Type::String.into())
 }
 
@@ -246,7 +246,7 @@ fn formats() -> Object {
 }
 
 /// The words for a format that is asked for.
-pub(super) fn known_formats() -> Object {
+pub(crate) fn known_formats() -> Object {
     words(FORMATS.into_iter().filter_map(format_word), Type::String.into())
 }
 
@@ -272,11 +272,11 @@ const fn environment_word(live: bool) -> &'static str {
 
 /// RFC 3339 in UTC with three fractional digits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment(OffsetDateTime);
+pub(crate) struct Moment(OffsetDateTime);
 
 impl Moment {
     /// None for what is no time.
-    pub(super) fn of(timestamp: &Timestamp) -> Option<Self> {
+    pub(crate) fn of(timestamp: &Timestamp) -> Option<Self> {
         let nanosecond = u32::try_from(timestamp.nanos).ok()?;
         let at = OffsetDateTime::from_unix_timestamp(timestamp.seconds).ok()?;
         at.replace_nanosecond(nanosecond).ok().map(Self)
@@ -300,7 +300,7 @@ impl Serialize for Moment {
 
 /// The pricing packet: the contract's three members first, every other object sorted by name.
 #[derive(Debug)]
-pub(super) struct Packet<'a>(pub(super) &'a Struct);
+pub(crate) struct Packet<'a>(pub(crate) &'a Struct);
 
 const PACKET_ORDER: [&str; 3] = ["pricing", "comparison", "links"];
 

@@ -30,6 +30,7 @@ pub struct Config {
     pub http: Http,
     pub grpc: Grpc,
     pub metrics: Metrics,
+    pub mcp: Mcp,
     pub database: Database,
     pub egress: Egress,
     pub limits: Limits,
@@ -73,6 +74,15 @@ pub struct Grpc {
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Metrics {
     pub listen: SocketAddr,
+}
+
+/// Section `mcp`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Mcp {
+    #[serde(deserialize_with = "lists::list")]
+    pub allowed_origins: Vec<String>,
 }
 
 /// Section `database`.
@@ -289,6 +299,13 @@ impl Config {
         let url = &self.http.public_url;
         if !url.is_empty() && !is_origin(url) {
             problems.add("http.public_url", url, "an http(s) origin such as https://grabs.example.com, without a path");
+        }
+        for origin in self.mcp.allowed_origins.iter().filter(|origin| !is_origin(origin)) {
+            problems.add(
+                "mcp.allowed_origins",
+                origin,
+                "http(s) origins such as https://app.example.com, without a path",
+            );
         }
         let contact = &self.http.security_contact;
         let is_contact = ["mailto:", "https://", "tel:"].iter().any(|scheme| contact.starts_with(scheme))

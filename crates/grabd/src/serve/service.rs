@@ -94,14 +94,26 @@ impl Service {
             async_queue_limit: config.limits.async_queue,
             trusted_proxies: config.http.trusted_proxies.clone(),
         };
-        let router = grabd_edge::router(transport::in_process(public.gated()), options).merge(grabd_edge::manners(
-            images::router(core.clone())
+        let faces = Faces { tasks: TaskTracker::new(), stop: CancellationToken::new() };
+        let images = images::router(core.clone());
+        let agents = grabd_edge::mcp::Options {
+            public_url: public_url.clone(),
+            mcp_url: None,
+            allowed_origins: config.mcp.allowed_origins.clone(),
+            requests_per_minute: config.limits.requests_per_minute,
+            trusted_proxies: config.http.trusted_proxies.clone(),
+            images: images.clone(),
+            tasks: faces.tasks.clone(),
+        };
+        let rest = grabd_edge::router(transport::in_process(public.gated()), options);
+        let mcp = grabd_edge::mcp::router(transport::in_process(public.gated()), agents);
+        let router = rest.merge(mcp).merge(grabd_edge::manners(
+            images
                 .merge(health::router(core.clone(), browser.clone()))
                 .merge(well_known::router(&config.http.security_contact, &public_url)),
             &public_url,
         ));
 
-        let faces = Faces { tasks: TaskTracker::new(), stop: CancellationToken::new() };
         let connections = open_files::connections(config.limits.connections);
         let bounds = |connections_per_address, requests_per_address| {
             let proxies = config.http.trusted_proxies.clone();

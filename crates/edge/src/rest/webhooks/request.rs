@@ -27,9 +27,9 @@ pub(super) struct Asked {
 impl Asked {
     /// Of a request's body, and whether some of that was left unread.
     pub(super) async fn read(parts: &Parts, body: Body) -> (Self, bool) {
-        match body::read(&parts.headers, body).await {
+        match body::read(&parts.headers, body, body::LIMIT_BYTES).await {
             Ok(bytes) => (Self::of(&bytes), false),
-            Err(Refused { seen, unread }) => (Self::unusable(&seen), unread),
+            Err(Refused { seen, unread, why: _ }) => (Self::unusable(&seen), unread),
         }
     }
 
