@@ -1,8 +1,12 @@
-//! API keys: their format, and the two environments they open.
+//! What a caller presents: API keys, tokens, and the two environments they open.
+
+mod tokens;
 
 use std::fmt;
 
-use crate::ids::{KeyId, TeamId};
+use crate::ids::{GrantId, KeyId, TeamId};
+
+pub use tokens::{AccessToken, ClientSecret, Code, RefreshToken, SessionToken, Ticket};
 
 /// Which world a key lives in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +38,11 @@ impl Environment {
 /// Characters after the prefix: 32 bytes as unpadded base64url.
 const SECRET_CHARS: usize = 43;
 
+/// Has the text the shape of 256 random bits?
+pub(crate) fn is_secret(text: &str) -> bool {
+    text.len() == SECRET_CHARS && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
 /// The text of an API key whose shape is right. Whether it opens anything only the store knows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
@@ -53,10 +62,7 @@ impl ApiKey {
     pub fn parse(text: &str) -> Option<Self> {
         let environment =
             [Environment::Live, Environment::Test].into_iter().find(|e| text.starts_with(e.key_prefix()))?;
-        let secret = &text[environment.key_prefix().len()..];
-        let shaped =
-            secret.len() == SECRET_CHARS && secret.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-        shaped.then(|| Self { text: text.to_owned(), environment })
+        is_secret(&text[environment.key_prefix().len()..]).then(|| Self { text: text.to_owned(), environment })
     }
 
     /// The environment its prefix names.
@@ -81,6 +87,31 @@ impl fmt::Debug for ApiKey {
     }
 }
 
+/// What a caller presents as their Bearer token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Credential {
+    /// A team's own key.
+    Key(ApiKey),
+    /// What an app has been given for a person.
+    Token(AccessToken),
+}
+
+impl Credential {
+    /// The credential in `text`, when it has the shape of one.
+    pub fn parse(text: &str) -> Option<Self> {
+        ApiKey::parse(text).map(Self::Key).or_else(|| AccessToken::parse(text).map(Self::Token))
+    }
+}
+
+/// What stands behind a credential that opened something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// A team's own key.
+    Key(KeyId),
+    /// An app that a person has allowed.
+    Grant(GrantId),
+}
+
 /// Who is calling: what every use-case is scoped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
@@ -88,8 +119,8 @@ pub struct Caller {
     pub team: TeamId,
     /// The environment within the team.
     pub environment: Environment,
-    /// The key that was presented.
-    pub key: KeyId,
+    /// What was presented. It changes nothing in what may be done.
+    pub principal: Principal,
 }
 
 #[cfg(test)]
@@ -113,6 +144,17 @@ mod tests {
             &format!("sk_live_{}é", &secret[..41]),
         ] {
             assert!(ApiKey::parse(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_credential_is_a_key_or_an_access_token() {
+        let secret = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ0123-_9";
+        let parse = |prefix: &str| Credential::parse(&format!("{prefix}{secret}"));
+        assert!(matches!(parse("sk_live_"), Some(Credential::Key(_))));
+        assert!(matches!(parse("gat_"), Some(Credential::Token(_))));
+        for prefix in ["grt_", "gac_", "gcs_", "gss_", "gct_", "gcl_", "GAT_", ""] {
+            assert_eq!(parse(prefix), None, "{prefix} opens no door");
         }
     }
 

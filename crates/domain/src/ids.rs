@@ -46,6 +46,14 @@ id! {
     KeyId
 }
 id! {
+    /// A person who signs in.
+    UserId
+}
+id! {
+    /// What a person let an app do: the right that its tokens stand for. The id is not secret.
+    GrantId
+}
+id! {
     /// The right to finish one attempt at a grab.
     LeaseToken
 }

@@ -7,6 +7,7 @@
 //! Whatever a rule needs is an argument.
 #![warn(missing_docs)]
 
+pub mod accounts;
 pub mod address;
 pub mod capture;
 pub mod credentials;
@@ -16,6 +17,7 @@ pub mod grabs;
 pub mod idempotency;
 pub mod ids;
 pub mod limits;
+pub mod oauth;
 pub mod pricing;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod properties;

@@ -1,10 +1,10 @@
 use super::named;
 use crate::Code;
-use crate::credentials::{ApiKey, Environment};
+use crate::credentials::{AccessToken, ApiKey, Credential, Environment};
 use crate::idempotency::IdempotencyKey;
 
-/// An API key has its shape, tells its environment, comes back as it went in, and hides in logs. The input is the key,
-/// or a line that ends with it.
+/// An API key or access token has its shape, tells its environment, comes back as it went in, and hides in logs. The input
+/// is the credential, or a line that ends with it.
 pub fn api_key(data: &[u8]) {
     let Some(text) = str::from_utf8(data).ok().and_then(|line| line.rsplit(' ').next()) else { return };
     let environment = match text.get(..8) {
@@ -16,6 +16,17 @@ pub fn api_key(data: &[u8]) {
     let alphabet = |c: char| c.is_ascii_alphanumeric() || ['-', '_'].contains(&c);
     let shaped = secret.chars().count() == 43 && secret.chars().all(alphabet);
     let expected = environment.filter(|_| shaped);
+
+    let token = text.strip_prefix("gat_").filter(|secret| secret.chars().count() == 43 && secret.chars().all(alphabet));
+    match Credential::parse(text) {
+        Some(Credential::Key(key)) => assert_eq!((key.expose(), Some(key.environment())), (text, expected)),
+        Some(Credential::Token(token)) => {
+            assert_eq!(token.expose(), text);
+            assert!(!format!("{token:?}").contains(&text[4..43]), "a log would show it");
+        }
+        None => assert!(expected.is_none() && token.is_none(), "{text:?}"),
+    }
+    assert_eq!(AccessToken::parse(text).is_some(), token.is_some(), "{text:?}");
 
     let key = ApiKey::parse(text);
     assert_eq!(key.as_ref().map(ApiKey::environment), expected, "{text:?}");
