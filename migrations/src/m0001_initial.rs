@@ -1,4 +1,4 @@
-//! Teams and their keys, credits, grabs with their jobs, idempotency, webhooks.
+//! Teams and their keys, people and their apps, credits, grabs with their jobs, idempotency, webhooks.
 //!
 //! Times are milliseconds since the epoch, given by the program: the schema knows no clock. Small whole numbers stand
 //! for words; the words are in the comment beside them.
@@ -23,6 +23,9 @@ impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         let step = Step { manager, sqlite: manager.get_database_backend() == DbBackend::Sqlite };
         step.accounts().await?;
+        step.people().await?;
+        step.apps().await?;
+        step.permissions().await?;
         step.credits().await?;
         step.ledger().await?;
         step.grabs().await?;
@@ -65,6 +68,139 @@ impl Step<'_> {
             .take();
         self.manager.create_table(api_key).await?;
         self.index("api_key_team", "api_key", &["team_id", "created_at"], None).await
+    }
+
+    /// Who signs in, in which teams, and at which browsers.
+    async fn people(&self) -> Result<(), DbErr> {
+        let user = Table::create()
+            .table("user")
+            .col(self.id("id").primary_key())
+            .col(text("email").unique_key()) // in lower case
+            .col(text("password_hash"))
+            .col(big_integer("created_at"))
+            .take();
+        self.manager.create_table(user).await?;
+
+        let member = Table::create()
+            .table("member")
+            .col(self.id("team_id"))
+            .col(self.id("user_id"))
+            .col(small_integer("role").check(Expr::cust("role IN (0, 1)"))) // 0 owner, 1 member
+            .col(big_integer("created_at"))
+            .primary_key(Index::create().col("team_id").col("user_id"))
+            .foreign_key(ForeignKey::create().from("member", "team_id").to("team", "id").on_delete(CASCADE))
+            .foreign_key(ForeignKey::create().from("member", "user_id").to("user", "id").on_delete(CASCADE))
+            .take();
+        self.manager.create_table(member).await?;
+        self.index("member_user", "member", &["user_id"], None).await?;
+
+        let session = Table::create()
+            .table("session")
+            .col(hash("hash").primary_key())
+            .col(self.id("user_id"))
+            .col(big_integer("created_at"))
+            .col(big_integer("seen_at"))
+            .col(big_integer("expires_at"))
+            .foreign_key(ForeignKey::create().from("session", "user_id").to("user", "id").on_delete(CASCADE))
+            .take();
+        self.manager.create_table(session).await?;
+        self.index("session_user", "session", &["user_id"], None).await?;
+        self.index("session_expiry", "session", &["expires_at"], None).await
+    }
+
+    /// Apps that have registered, and what a person was asked and has not answered yet.
+    async fn apps(&self) -> Result<(), DbErr> {
+        let client = Table::create()
+            .table("oauth_client")
+            .col(text("id").primary_key())
+            .col(ColumnDef::new("secret_hash").var_binary(32)) // NULL: it cannot keep a secret
+            .col(text("name"))
+            .col(text("redirect_uris")) // with line ends between
+            .col(small_integer("auth_method").check(Expr::cust("auth_method IN (0, 1, 2)"))) // none, basic, post
+            .col(big_integer("created_at"))
+            .col(big_integer("seen_at"))
+            .check(Expr::cust("(auth_method = 0) = (secret_hash IS NULL)"))
+            .take();
+        self.manager.create_table(client).await?;
+        self.index("oauth_client_age", "oauth_client", &["seen_at"], None).await?;
+
+        let ticket = Table::create()
+            .table("oauth_ticket")
+            .col(hash("hash").primary_key())
+            .col(self.id("user_id"))
+            .col(text("request"))
+            .col(big_integer("expires_at"))
+            .foreign_key(ForeignKey::create().from("oauth_ticket", "user_id").to("user", "id").on_delete(CASCADE))
+            .take();
+        self.manager.create_table(ticket).await?;
+        self.index("oauth_ticket_user", "oauth_ticket", &["user_id"], None).await?;
+        self.index("oauth_ticket_expiry", "oauth_ticket", &["expires_at"], None).await
+    }
+
+    /// What people let apps do. A grant that ends is deleted, and its code and tokens go with it; it ends with the
+    /// membership that it stands on, whoever ends that.
+    async fn permissions(&self) -> Result<(), DbErr> {
+        let member = ForeignKey::create()
+            .from("oauth_grant", ("team_id", "user_id"))
+            .to("member", ("team_id", "user_id"))
+            .on_delete(CASCADE)
+            .take();
+        let grant = Table::create()
+            .table("oauth_grant")
+            .col(self.id("id").primary_key())
+            .col(self.id("team_id"))
+            .col(self.id("user_id"))
+            .col(small_integer("env").check(Expr::cust("env IN (0, 1)"))) // 0 live, 1 test
+            .col(text("client_id")) // of an app that has registered, or where it describes itself
+            .col(text("client_name"))
+            .col(text_null("client_host"))
+            .col(text("resources"))
+            .col(big_integer("created_at"))
+            .col(big_integer("expires_at"))
+            .col(big_integer_null("connected_at")) // when its code was exchanged
+            .col(big_integer_null("last_used_at"))
+            .foreign_key(&mut member.clone())
+            .take();
+        self.manager.create_table(grant).await?;
+        self.index("oauth_grant_member", "oauth_grant", &["team_id", "user_id"], None).await?;
+        self.index("oauth_grant_user", "oauth_grant", &["user_id", "created_at"], None).await?;
+        self.index("oauth_grant_client", "oauth_grant", &["client_id"], None).await?;
+        self.index("oauth_grant_expiry", "oauth_grant", &["expires_at"], None).await?;
+        self.index("oauth_grant_waiting", "oauth_grant", &["created_at"], Some("connected_at IS NULL")).await?;
+
+        let code = Table::create()
+            .table("oauth_code")
+            .col(hash("hash").primary_key())
+            .col(self.id("grant_id"))
+            .col(text("redirect_uri"))
+            .col(text("challenge"))
+            .col(big_integer("expires_at"))
+            .col(big_integer_null("used_at"))
+            .foreign_key(ForeignKey::create().from("oauth_code", "grant_id").to("oauth_grant", "id").on_delete(CASCADE))
+            .take();
+        self.manager.create_table(code).await?;
+        self.index("oauth_code_grant", "oauth_code", &["grant_id"], None).await?;
+        self.index("oauth_code_expiry", "oauth_code", &["expires_at"], None).await?;
+
+        let token = Table::create()
+            .table("oauth_token")
+            .col(hash("hash").primary_key())
+            .col(self.id("grant_id"))
+            .col(small_integer("kind").check(Expr::cust("kind IN (0, 1)"))) // 0 access, 1 refresh
+            .col(big_integer("created_at"))
+            .col(big_integer("expires_at"))
+            .col(big_integer_null("rotated_at")) // when it was exchanged
+            .col(ColumnDef::new("parent").var_binary(32)) // the refresh token it was exchanged for; NULL: the code
+            .col(integer("siblings").check(Expr::cust("siblings >= 0"))) // how often it was exchanged again
+            .check(Expr::cust("kind = 1 OR rotated_at IS NULL"))
+            .foreign_key(
+                ForeignKey::create().from("oauth_token", "grant_id").to("oauth_grant", "id").on_delete(CASCADE),
+            )
+            .take();
+        self.manager.create_table(token).await?;
+        self.index("oauth_token_grant", "oauth_token", &["grant_id"], None).await?;
+        self.index("oauth_token_parent", "oauth_token", &["parent"], Some("parent IS NOT NULL")).await?;
+        self.index("oauth_token_expiry", "oauth_token", &["expires_at"], None).await
     }
 
     async fn credits(&self) -> Result<(), DbErr> {
@@ -338,6 +474,13 @@ impl Step<'_> {
     ) -> Result<(), DbErr> {
         self.manager.create_index(index(name, table, columns, only).unique().take()).await
     }
+}
+
+const CASCADE: ForeignKeyAction = ForeignKeyAction::Cascade;
+
+/// The SHA-256 of a secret, which itself is nowhere.
+fn hash(name: &'static str) -> ColumnDef {
+    ColumnDef::new(name).var_binary(32).not_null().take()
 }
 
 fn index(

@@ -1,9 +1,11 @@
 //! The numbers that stand for words in the tables. The migrations' comments name the same ones.
 
 use grabd_domain::Timestamp;
+use grabd_domain::accounts::Role;
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::{EntryKind, LotKind};
 use grabd_domain::grabs::Class;
+use grabd_domain::oauth::AuthMethod;
 
 use crate::{Error, Result};
 
@@ -72,6 +74,37 @@ pub(crate) fn read_entry_kind(code: i16) -> Result<EntryKind> {
         .find(|known| entry_kind(*known) == code)
         .ok_or(Error::Inconsistent("an unknown kind of ledger entry"))
 }
+
+pub(crate) const fn role(role: Role) -> i16 {
+    match role {
+        Role::Owner => 0,
+        Role::Member => 1,
+    }
+}
+
+pub(crate) fn read_role(code: i16) -> Result<Role> {
+    Role::ALL.into_iter().find(|known| role(*known) == code).ok_or(Error::Inconsistent("an unknown role"))
+}
+
+pub(crate) const fn auth_method(method: AuthMethod) -> i16 {
+    match method {
+        AuthMethod::None => 0,
+        AuthMethod::Basic => 1,
+        AuthMethod::Post => 2,
+    }
+}
+
+pub(crate) fn read_auth_method(code: i16) -> Result<AuthMethod> {
+    AuthMethod::ALL
+        .into_iter()
+        .find(|known| auth_method(*known) == code)
+        .ok_or(Error::Inconsistent("an unknown way for an app to prove who it is"))
+}
+
+/// `oauth_token.kind` of a token that opens something.
+pub(crate) const ACCESS: i16 = 0;
+/// `oauth_token.kind` of a token that gets the next ones.
+pub(crate) const REFRESH: i16 = 1;
 
 /// A count that the schema keeps from going below zero.
 pub(crate) fn read_count(number: i32) -> Result<u32> {

@@ -1,4 +1,5 @@
-//! What outlives a restart: teams, keys, credits, grabs and their jobs in one database, and the images beside it.
+//! What outlives a restart: teams, keys, people and their apps, credits, grabs and their jobs in one database, and the
+//! images beside it.
 //!
 //! - `transactions/` has one file for each change. A rule of the job path or of the credits is the body of one
 //!   `Transaction::apply`; the statements are in the order their locks must be taken in: team, job, grab, lot.
@@ -30,6 +31,8 @@ pub use queries::accounts::{Key, Team};
 pub use queries::drift::Drift;
 pub use queries::ledger::Entry;
 pub use queries::list::{Cursor, Listed, Page};
+pub use queries::oauth::{Client, Connection};
+pub use queries::people::{Login, OpenSession, Person};
 pub use queries::usage::GrabCounts;
 pub use queries::webhooks::Deliveries;
 pub use transactions::accounts::{NewKey, NewTeam};
@@ -40,6 +43,14 @@ pub use transactions::fail::{By, Failing};
 pub use transactions::grant::{Grant, Granted};
 pub use transactions::idempotency::{NewRecord, Repeat};
 pub use transactions::lease::{Ask, Leased};
+pub use transactions::oauth::consent::{Consented, NewConsent};
+pub use transactions::oauth::end::Revoked;
+pub use transactions::oauth::exchange::Exchange;
+pub use transactions::oauth::refresh::Refresh;
+pub use transactions::oauth::register::NewClient;
+pub use transactions::oauth::ticket::NewTicket;
+pub use transactions::oauth::{Exchanged, NewPair};
+pub use transactions::people::{NewPerson, NewSession, Place, Welcomed};
 pub use transactions::placeholder::NewPlaceholder;
 pub use transactions::release::{BACK_OFF, Released};
 pub use transactions::rescue::Dead;

@@ -1,7 +1,7 @@
 //! Teams and keys, and who stands behind a key.
 
 use grabd_domain::Timestamp;
-use grabd_domain::credentials::{Caller, Environment};
+use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{KeyId, TeamId};
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait};
 use uuid::Uuid;
@@ -60,7 +60,7 @@ impl Store {
             .await?;
         let caller = |(key, team, environment)| {
             let environment = codes::read_environment(environment)?;
-            Ok(Caller { team: TeamId(team), environment, key: KeyId(key) })
+            Ok(Caller { team: TeamId(team), environment, principal: Principal::Key(KeyId(key)) })
         };
         found.map(caller).transpose()
     }

@@ -6,6 +6,8 @@ pub(crate) mod grabs;
 pub(crate) mod images;
 pub(crate) mod ledger;
 pub(crate) mod list;
+pub(crate) mod oauth;
+pub(crate) mod people;
 pub(crate) mod usage;
 pub(crate) mod webhooks;
 

@@ -23,6 +23,8 @@ pub(crate) mod grant;
 pub(crate) mod idempotency;
 pub(crate) mod images;
 pub(crate) mod lease;
+pub(crate) mod oauth;
+pub(crate) mod people;
 pub(crate) mod placeholder;
 pub(crate) mod release;
 pub(crate) mod rescue;

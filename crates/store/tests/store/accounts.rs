@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grabd_domain::credentials::{Caller, Environment};
+use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{KeyId, TeamId};
 use grabd_store::{Error, NewKey};
 
@@ -28,7 +28,7 @@ on_both! {
         for key in [&live, &test] {
             world.store.create_key(key.clone()).await.unwrap();
         }
-        let caller = |key: &NewKey| Some(Caller { team: key.team, environment: key.environment, key: key.id });
+        let caller = |key: &NewKey| Some(Caller { team: key.team, environment: key.environment, principal: Principal::Key(key.id) });
         assert_eq!(world.store.authenticate(&[1; 32]).await.unwrap(), caller(&live));
         assert_eq!(world.store.authenticate(&[2; 32]).await.unwrap(), caller(&test));
         assert_eq!(world.store.authenticate(&[3; 32]).await.unwrap(), None);

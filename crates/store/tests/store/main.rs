@@ -17,6 +17,8 @@ mod lease;
 mod list;
 mod list_plans;
 mod model;
+mod oauth;
+mod people;
 mod placeholder;
 mod postgres;
 mod races;

@@ -38,6 +38,14 @@ async fn hot_statements_use_the_indexes_made_for_them() {
          INSERT INTO job (grab_id, team_id, class, vt, not_before, deadline_at, lot_id, attempt) \
          SELECT grab.id, team_id, 0, grab.created_at, {now}, {now} + 25000, credit_lot.id, 0 \
          FROM grab JOIN credit_lot USING (team_id); \
+         INSERT INTO \"user\" (id, email, password_hash, created_at) VALUES (gen_random_uuid(), 'a@b', '', 0); \
+         INSERT INTO member (team_id, user_id, role, created_at) \
+         SELECT team.id, \"user\".id, 0, 0 FROM team, \"user\"; \
+         INSERT INTO oauth_grant \
+         (id, team_id, user_id, env, client_id, client_name, resources, created_at, expires_at) \
+         SELECT gen_random_uuid(), team_id, user_id, 0, 'an app', 'An app', '', 0, 9000000000000 FROM member; \
+         INSERT INTO oauth_token (hash, grant_id, kind, created_at, expires_at, siblings) \
+         SELECT sha256(id::text::bytea), id, 0, 0, 9000000000000, 0 FROM oauth_grant; \
          VACUUM ANALYZE",
         now = NOW.as_ms(),
     );
@@ -72,6 +80,7 @@ async fn hot_statements_use_the_indexes_made_for_them() {
     store.complete(completion(&leased)).await.unwrap().unwrap();
     assert_eq!(store.create(world.new_grab(team, Class::Async)).await.unwrap(), Created::Pending);
     store.authenticate(&[1; 32]).await.unwrap().unwrap();
+    assert_eq!(store.authenticate_token(&[1; 32], NOW).await.unwrap(), None);
     store.find_grabs(&[leased.grab]).await.unwrap();
     store.list_grabs(team, Live, Page { limit: 25, status: Some(Status::Done), cursor: None }).await.unwrap();
     store.has_waiting(Class::Sync).await.unwrap();
@@ -91,6 +100,7 @@ async fn hot_statements_use_the_indexes_made_for_them() {
         (r#"SELECT (SELECT "job"."vt""#, "using job_ready"),
         (r#"SELECT (SELECT "job"."vt""#, "using job_team"),
         (r#"SELECT "api_key""#, "Index Scan using api_key_hash_key"),
+        (r#"SELECT "oauth_grant"."id""#, "Index Scan using oauth_token_pkey"),
         (r#"SELECT "grab"."id" AS "A_id""#, "Index Scan using grab_list"),
         (r#"SELECT "job"."grab_id", "job"."lease_token""#, "job_leased"),
         (r#"SELECT "job"."grab_id" FROM"#, "using job_ready"),

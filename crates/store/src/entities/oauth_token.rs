@@ -1,0 +1,33 @@
+//! What an app has got: tokens that open something, and tokens that get the next ones.
+
+use sea_orm::entity::prelude::*;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "oauth_token")]
+pub(crate) struct Model {
+    #[sea_orm(primary_key, auto_increment = false, column_type = "VarBinary(StringLen::N(32))")]
+    pub(crate) hash: Vec<u8>,
+    pub(crate) grant_id: Uuid,
+    pub(crate) kind: i16,
+    pub(crate) created_at: i64,
+    pub(crate) expires_at: i64,
+    /// When it was exchanged.
+    pub(crate) rotated_at: Option<i64>,
+    /// The refresh token that was exchanged for it.
+    #[sea_orm(column_type = "VarBinary(StringLen::N(32))", nullable)]
+    pub(crate) parent: Option<Vec<u8>>,
+    /// How often it was exchanged again.
+    pub(crate) siblings: i32,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub(crate) enum Relation {
+    #[sea_orm(
+        belongs_to = "super::oauth_grant::Entity",
+        from = "Column::GrantId",
+        to = "super::oauth_grant::Column::Id"
+    )]
+    Grant,
+}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,90 @@
+//! A person lets an app act for a team.
+
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment;
+use grabd_domain::ids::{GrantId, TeamId, UserId};
+use grabd_domain::oauth::{CODE_LIFE, Challenge, ClientId, GRANT_LIFE, RedirectUri, Resources};
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::LockType;
+use sea_orm::{EntityTrait, QuerySelect};
+
+use super::{is_active, seen};
+use crate::database::{Transaction, Tx};
+use crate::entities::{member, oauth_code, oauth_grant};
+use crate::{Result, Store, codes};
+
+/// A grant to make, with the code that tells the app of it. The code itself is never seen here.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "domain says what each is")]
+pub struct NewConsent {
+    pub grant: GrantId,
+    pub user: UserId,
+    pub team: TeamId,
+    pub environment: Environment,
+    pub client: ClientId,
+    pub client_name: String,
+    pub client_host: Option<String>,
+    pub resources: Resources,
+    /// SHA-256 of the code.
+    pub code: [u8; 32],
+    pub redirect: RedirectUri,
+    pub challenge: Challenge,
+    pub now: Timestamp,
+}
+
+/// What a consent came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consented {
+    /// The code can be exchanged.
+    Yes,
+    /// Nothing was written: the person is not in that team, or it may not act.
+    NotTheirs,
+}
+
+impl Store {
+    /// Writes a consent down.
+    ///
+    /// # Errors
+    /// Only of the database; a refusal is an outcome.
+    pub async fn consent(&self, consent: NewConsent) -> Result<Consented> {
+        self.database.write(consent).await
+    }
+}
+
+impl Transaction for NewConsent {
+    type Outcome = Consented;
+
+    async fn apply(&self, tx: &Tx) -> Result<Consented> {
+        let membership =
+            member::Entity::find_by_id((self.team.0, self.user.0)).lock(LockType::KeyShare).one(tx).await?;
+        if membership.is_none() || !is_active(tx, self.team).await? {
+            return Ok(Consented::NotTheirs);
+        }
+        let grant = oauth_grant::ActiveModel {
+            id: Set(self.grant.0),
+            team_id: Set(self.team.0),
+            user_id: Set(self.user.0),
+            env: Set(codes::environment(self.environment)),
+            client_id: Set(self.client.to_string()),
+            client_name: Set(self.client_name.clone()),
+            client_host: Set(self.client_host.clone()),
+            resources: Set(self.resources.to_text()),
+            created_at: Set(self.now.as_ms()),
+            expires_at: Set((self.now + GRANT_LIFE).as_ms()),
+            connected_at: Set(None),
+            last_used_at: Set(None),
+        };
+        oauth_grant::Entity::insert(grant).exec_without_returning(tx).await?;
+        let code = oauth_code::ActiveModel {
+            hash: Set(self.code.to_vec()),
+            grant_id: Set(self.grant.0),
+            redirect_uri: Set(self.redirect.to_string()),
+            challenge: Set(self.challenge.as_str().to_owned()),
+            expires_at: Set((self.now + CODE_LIFE).as_ms()),
+            used_at: Set(None),
+        };
+        oauth_code::Entity::insert(code).exec_without_returning(tx).await?;
+        seen(tx, self.client.as_str(), self.now).await?;
+        Ok(Consented::Yes)
+    }
+}
