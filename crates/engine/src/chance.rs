@@ -1,7 +1,9 @@
 //! The one source of ids and secrets.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use grabd_domain::Timestamp;
-use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, KeyId, LeaseToken, SessionId, TeamId};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, GrantId, KeyId, LeaseToken, SessionId, TeamId, UserId};
 use rand::TryRng;
 use rand::rngs::SysRng;
 use uuid::Uuid;
@@ -14,6 +16,11 @@ pub fn secret() -> [u8; 32] {
     let mut bytes = [0; 32];
     SysRng.try_fill_bytes(&mut bytes).expect("the operating system gives random bits");
     bytes
+}
+
+/// 256 bits from the operating system as 43 base64url characters.
+pub fn secret_text() -> String {
+    URL_SAFE_NO_PAD.encode(secret())
 }
 
 /// 128 bits from the operating system.
@@ -35,6 +42,16 @@ pub fn team_id(now: Timestamp) -> TeamId {
 /// A key's id.
 pub fn key_id(now: Timestamp) -> KeyId {
     KeyId(v7(now))
+}
+
+/// A person's id.
+pub fn user_id(now: Timestamp) -> UserId {
+    UserId(v7(now))
+}
+
+/// A grant's id.
+pub fn grant_id(now: Timestamp) -> GrantId {
+    GrantId(v7(now))
 }
 
 /// An endpoint's id.

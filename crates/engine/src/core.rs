@@ -8,16 +8,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use grabd_domain::Fault;
+use grabd_domain::credentials::Principal;
 use grabd_domain::grabs::ImageKey;
-use grabd_domain::ids::KeyId;
 use grabd_egress::Guard;
 use grabd_store::{Images, Store};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::accounts::Passwords;
 use crate::clock::Clock;
 use crate::failpoints::Failpoints;
 use crate::metrics::Metrics;
+use crate::oauth::{self, Documents};
+use crate::outgoing::Outgoing;
 use crate::placeholder::Placeholder;
 use crate::pricing::Pricing;
 use crate::queue::{Dispatcher, Watchers, pump, sweep};
@@ -34,6 +37,10 @@ pub struct Settings {
     pub async_queue: u32,
     /// Where to buy credits, as the usage answer says it.
     pub top_up: String,
+    /// May people make accounts for themselves?
+    pub sign_up: bool,
+    /// Who issues tokens for what.
+    pub oauth: oauth::Settings,
 }
 
 /// What a core is made of.
@@ -44,6 +51,8 @@ pub struct Parts {
     pub images: Images,
     /// The address guard.
     pub guard: Guard,
+    /// What makes requests to others.
+    pub outgoing: Outgoing,
     /// The clock.
     pub clock: Clock,
     /// The pricing packet.
@@ -67,6 +76,7 @@ pub struct Shared {
     pub(crate) store: Store,
     pub(crate) images: Images,
     pub(crate) guard: Guard,
+    pub(crate) outgoing: Outgoing,
     pub(crate) clock: Clock,
     pub(crate) pricing: Pricing,
     pub(crate) placeholder: Placeholder,
@@ -77,12 +87,14 @@ pub struct Shared {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) watchers: Watchers,
     pub(crate) metrics: Metrics,
+    pub(crate) passwords: Passwords,
+    pub(crate) documents: Documents,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
     /// Ends streams that would otherwise keep a draining process waiting.
     pub(crate) draining: CancellationToken,
-    /// Keys used since the last sweep; their last use is written in one go, never on a request's path.
-    used_keys: Mutex<HashSet<KeyId>>,
+    /// Who called since the last sweep; the last use is written in one go, never on a request's path.
+    callers: Mutex<HashSet<Principal>>,
 }
 
 impl std::ops::Deref for Core {
@@ -99,11 +111,13 @@ impl Core {
     /// # Errors
     /// What the store says when it cannot be read.
     pub async fn start(parts: Parts) -> Result<Self, grabd_store::Error> {
-        let Parts { store, images, guard, clock, pricing, placeholder, webhooks, settings, failpoints } = parts;
+        let Parts { store, images, guard, outgoing, clock, pricing, placeholder, webhooks, settings, failpoints } =
+            parts;
         let core = Self(Arc::new(Shared {
             store,
             images,
             guard,
+            outgoing,
             clock,
             pricing,
             placeholder,
@@ -113,10 +127,12 @@ impl Core {
             dispatcher: Dispatcher::default(),
             watchers: Watchers::default(),
             metrics: Metrics::default(),
+            passwords: Passwords::default(),
+            documents: Documents::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             draining: CancellationToken::new(),
-            used_keys: Mutex::default(),
+            callers: Mutex::default(),
         }));
         sweep::take_over(&core).await?;
         core.spawn(pump::run(core.clone()));
@@ -144,6 +160,16 @@ impl Core {
         self.dispatcher.sessions() > 0
     }
 
+    /// Who issues tokens for what, for faces that have to say so.
+    pub fn oauth(&self) -> &oauth::Settings {
+        &self.settings.oauth
+    }
+
+    /// May people make accounts for themselves?
+    pub fn may_sign_up(&self) -> bool {
+        self.settings.sign_up
+    }
+
     /// What lies behind an image's address.
     ///
     /// # Errors
@@ -163,17 +189,23 @@ impl Core {
         self.store.ping().await.is_ok()
     }
 
-    /// Remembers that a key was used.
-    pub(crate) fn note_use(&self, key: KeyId) {
-        self.used_keys.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+    /// Remembers that somebody called.
+    pub(crate) fn note_use(&self, principal: Principal) {
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner).insert(principal);
     }
 
-    pub(crate) async fn flush_used_keys(&self) -> Result<(), grabd_store::Error> {
-        let keys = std::mem::take(&mut *self.used_keys.lock().unwrap_or_else(PoisonError::into_inner));
-        match keys.is_empty() {
-            true => Ok(()),
-            false => self.store.touch_keys(keys.into_iter().collect(), self.clock.now()).await,
+    pub(crate) async fn flush_uses(&self) -> Result<(), grabd_store::Error> {
+        let callers = std::mem::take(&mut *self.callers.lock().unwrap_or_else(PoisonError::into_inner));
+        let (mut keys, mut grants) = (Vec::new(), Vec::new());
+        for caller in callers {
+            match caller {
+                Principal::Key(key) => keys.push(key),
+                Principal::Grant(grant) => grants.push(grant),
+            }
         }
+        let now = self.clock.now();
+        self.store.touch_keys(keys, now).await?;
+        self.store.touch_grants(grants, now).await
     }
 
     pub(crate) fn spawn<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>

@@ -1,6 +1,6 @@
 //! The use-cases of grabd, the workers that carry them on, and the gRPC services over them.
 //!
-//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `billing/`, `webhooks/`) with one file per verb. To add an RPC,
+//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `oauth/`, `billing/`, `webhooks/`) with one file per verb. To add an RPC,
 //! write the use-case, then its service method in `rpc/`; conversions destructure fully, so a new field does not compile
 //! until it is placed.
 //!
@@ -12,9 +12,12 @@ mod billing;
 pub mod chance;
 pub mod clock;
 mod core;
+mod digest;
 mod failpoints;
 mod grabs;
 mod metrics;
+pub mod oauth;
+pub mod outgoing;
 pub mod placeholder;
 pub mod pricing;
 mod queue;

@@ -1,7 +1,14 @@
-//! Teams and their keys.
+//! Teams and their keys, people and their sessions.
 
 mod keys;
+mod passwords;
+mod people;
 mod teams;
 
-pub use keys::{hash, issue_key};
+pub use keys::issue_key;
+pub(crate) use passwords::Passwords;
+pub use people::{
+    CreatePersonError, Membership, Person, Session, SignInError, SignUpError, create_person, find_session,
+    list_memberships, own_team, sign_in, sign_out, sign_up,
+};
 pub use teams::{NewTeamKeys, create_team, grant_prepaid, start_subscription};

@@ -15,9 +15,10 @@ use crate::grabs;
 const EVERY: Duration = Duration::from_millis(500);
 /// Rows mended in one look, so that a look stays short.
 const BATCH: u32 = 100;
-/// Every so many looks, what is in no hurry: images, terms, callers' keys.
+/// Every so many looks, what is in no hurry: images, terms, callers' keys, sessions, tokens.
 const SLOW_EVERY: u32 = 20;
-/// Keys forgotten in one slow look. Many creates may come with one, so it is a hundred for each second.
+/// Rows of a kind forgotten in one slow look. Many creates may come with a key, so it is a hundred for each
+/// second.
 const PURGE: u32 = 1000;
 /// A wall clock that moves this much against the monotonic one has jumped.
 const JUMP: Duration = Duration::from_secs(5);
@@ -58,8 +59,8 @@ pub(crate) async fn run(core: Core) {
             tracing::warn!(%error, "the sweep failed; trying again");
         }
     }
-    if let Err(error) = core.flush_used_keys().await {
-        tracing::warn!(%error, "the last use of some keys was not recorded");
+    if let Err(error) = core.flush_uses().await {
+        tracing::warn!(%error, "the last use of some keys and apps was not recorded");
     }
 }
 
@@ -76,11 +77,13 @@ async fn look(core: &Core, slow: bool) -> Result<(), grabd_store::Error> {
             core.watchers.publish(grab);
         }
     }
-    core.flush_used_keys().await?;
+    core.flush_uses().await?;
     if slow {
         collect_images(core).await?;
         core.store.expire_lots(now, BATCH).await?;
         core.store.purge_keys(now, PURGE).await?;
+        core.store.purge_sessions(now, PURGE).await?;
+        core.store.purge_oauth(now, PURGE).await?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use grabd_domain::Fault;
-use grabd_domain::credentials::{ApiKey, Caller};
+use grabd_domain::credentials::{Caller, Credential};
 use grabd_proto::credential;
 use grabd_proto::origin;
 use grabd_proto::reason::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID, TRACEPARENT};
@@ -21,8 +21,8 @@ use tracing::{Instrument, Span};
 
 use super::limits::{Limits, Verdict};
 use super::status::to_status;
-use crate::accounts;
 use crate::core::{Core, inside};
+use crate::digest;
 
 /// Services that anybody may call. Everything else needs a caller, also what is added later.
 const OPEN: [&str; 3] = ["/grabd.v1.PricingService/", "/grpc.health.v1.Health/", "/grpc.reflection."];
@@ -91,7 +91,7 @@ where
             };
             let (verdict, mut response) = match admitted {
                 Ok((caller, verdict)) => {
-                    shared.core.note_use(caller.key);
+                    shared.core.note_use(caller.principal);
                     request.extensions_mut().insert(caller);
                     (verdict, inner.call(request).await?)
                 }
@@ -121,9 +121,17 @@ fn span(headers: &HeaderMap) -> Span {
 type Refusal = (Fault, Option<Verdict>);
 
 async fn authenticate(shared: &Shared, headers: &HeaderMap) -> Result<Caller, Fault> {
-    let key = credential::bearer(headers).and_then(ApiKey::parse).ok_or(Fault::Unauthorized)?;
-    let known = shared.core.store.authenticate(&accounts::hash(&key)).await;
+    let credential = credential::bearer(headers).and_then(Credential::parse).ok_or(Fault::Unauthorized)?;
+    let known = stands_behind(&shared.core, &credential).await;
     known.map_err(inside("authenticate"))?.ok_or(Fault::Unauthorized)
+}
+
+/// Who stands behind the credential now: what was revoked a moment ago opens nothing.
+async fn stands_behind(core: &Core, credential: &Credential) -> Result<Option<Caller>, grabd_store::Error> {
+    match credential {
+        Credential::Key(key) => core.store.authenticate(&digest::of(key.expose())).await,
+        Credential::Token(token) => core.store.authenticate_token(&digest::of(token.expose()), core.clock.now()).await,
+    }
 }
 
 fn count(shared: &Shared, caller: Caller) -> Result<Verdict, Refusal> {

@@ -12,16 +12,9 @@ pub(crate) mod sender;
 mod sign;
 
 use std::fmt;
-use std::io;
-use std::sync::Arc;
 
 use grabd_store::Store;
 use tokio::sync::Notify;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::CertificateDer;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::vault::Vault;
 pub(crate) use deliveries::{DeliveriesRequest, list_deliveries, redeliver, send_test};
@@ -31,51 +24,15 @@ pub(crate) use secret::Secret;
 /// What the use-cases and the sender share.
 pub struct Webhooks {
     vault: Vault,
-    tls: TlsConnector,
     allow_http: bool,
     /// Rung when something is due; may be lost, since the sender looks by itself too.
     bell: Notify,
 }
 
-/// What an operator decides about webhooks.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// May messages go over plain http? For development.
-    pub allow_http: bool,
-    /// Certificate authorities to trust beside the public ones, as PEM.
-    pub extra_roots: Vec<u8>,
-}
-
-/// Why webhooks cannot be set up.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The extra certificates are none.
-    #[error("certificates that cannot be read")]
-    Roots(#[source] io::Error),
-    /// This build of TLS cannot do what it must.
-    #[error("TLS cannot be set up")]
-    Tls(#[source] tokio_rustls::rustls::Error),
-}
-
 impl Webhooks {
-    /// With secrets in this vault.
-    ///
-    /// # Errors
-    /// When the extra certificates are none.
-    pub fn new(vault: Vault, options: &Options) -> Result<Self, Error> {
-        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        for certificate in CertificateDer::pem_slice_iter(&options.extra_roots) {
-            let certificate = certificate.map_err(|error| Error::Roots(io::Error::other(error)))?;
-            roots.add(certificate).map_err(|error| Error::Roots(io::Error::other(error)))?;
-        }
-        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(Error::Tls)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let tls = TlsConnector::from(Arc::new(config));
-        Ok(Self { vault, tls, allow_http: options.allow_http, bell: Notify::new() })
+    /// With secrets in this vault. Messages may go over plain http only where that is allowed, for development.
+    pub fn new(vault: Vault, allow_http: bool) -> Self {
+        Self { vault, allow_http, bell: Notify::new() }
     }
 
     /// Do the secrets that are stored open with this vault's key? With none stored, nothing speaks against it.

@@ -5,7 +5,7 @@ use grabd_domain::address::Policy;
 use grabd_egress::Options;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::sync::Arc;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
@@ -15,8 +15,6 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_util::task::TaskTracker;
 
 use super::*;
-use crate::vault::Vault;
-use crate::webhooks::{Options as Settings, Webhooks};
 
 const ALLOWED: &str = "127.0.0.2";
 
@@ -30,9 +28,8 @@ fn envelope() -> Envelope {
     Envelope { id, seconds: 1_795_206_774, signature, body }
 }
 
-fn tls(extra_roots: &str) -> TlsConnector {
-    let options = Settings { allow_http: true, extra_roots: extra_roots.as_bytes().to_vec() };
-    Webhooks::new(Vault::new([0; 32]), &options).unwrap().tls
+fn outgoing(extra_roots: &str) -> Outgoing {
+    Outgoing::new(extra_roots.as_bytes()).unwrap()
 }
 
 async fn listen() -> (TcpListener, u16) {
@@ -64,7 +61,7 @@ async fn plain(answer: &'static str) -> (Result<Answer, Unanswered>, String) {
         request
     });
     let url = TargetUrl::restore(&format!("http://{ALLOWED}:{port}/hooks/grabd?x=1#y")).unwrap();
-    let outcome = post(&guard(), &tls(""), &url, envelope()).await;
+    let outcome = post(&guard(), &outgoing(""), &url, envelope()).await;
     (outcome, server.await.unwrap())
 }
 
@@ -121,7 +118,7 @@ async fn little_is_read_of_an_answer_without_end() {
     });
     let url = TargetUrl::restore(&format!("http://{ALLOWED}:{port}/")).unwrap();
     let began = Instant::now();
-    assert_eq!(post(&guard(), &tls(""), &url, envelope()).await.unwrap().status, 200);
+    assert_eq!(post(&guard(), &outgoing(""), &url, envelope()).await.unwrap().status, 200);
     let sent = server.await.unwrap();
     // What the two sockets hold between them comes on top of what is read.
     assert!(sent < 32 << 20, "{sent} bytes were taken");
@@ -139,12 +136,12 @@ async fn nobody_waits_longer_than_the_limit() {
         asked.send(stream).unwrap();
     });
     let url = TargetUrl::restore(&format!("http://{ALLOWED}:{port}/")).unwrap();
-    let waiting = tasks.spawn(async move { post(&guard(), &tls(""), &url, envelope()).await });
+    let waiting = tasks.spawn(async move { post(&guard(), &outgoing(""), &url, envelope()).await });
     // The connection is held open, and the clock moves by itself once everybody waits for it.
     let _held = was_asked.await.unwrap();
     tokio::time::pause();
     let began = tokio::time::Instant::now();
-    assert!(matches!(waiting.await.unwrap(), Err(Unanswered::TimedOut)));
+    assert!(matches!(waiting.await.unwrap(), Err(Unanswered::TimedOut(_))));
     assert!(began.elapsed() < ATTEMPT_LIMIT + Duration::from_secs(1));
 }
 
@@ -152,7 +149,7 @@ async fn nobody_waits_longer_than_the_limit() {
 async fn the_guard_decides_at_the_attempt() {
     for url in ["http://127.0.0.3:8000/", "http://10.0.0.1/", "http://127.0.0.2:22/"] {
         let url = TargetUrl::restore(url).unwrap();
-        let outcome = post(&guard(), &tls(""), &url, envelope()).await;
+        let outcome = post(&guard(), &outgoing(""), &url, envelope()).await;
         assert!(matches!(&outcome, Err(Unanswered::Connection(refusal)) if refusal.is_refused()), "{url}: {outcome:?}");
     }
 }
@@ -199,15 +196,19 @@ async fn tls_is_checked() {
         let tasks = TaskTracker::new();
         tasks.spawn(async move { serve_tls(listener.accept().await.unwrap().0, config).await });
         let url = TargetUrl::restore(&format!("https://{address}:{port}/")).unwrap();
-        match post(&guard(), &tls(roots), &url, envelope()).await {
+        match post(&guard(), &outgoing(roots), &url, envelope()).await {
             Ok(answer) => assert_eq!((answer.status, trusted), (StatusCode::NO_CONTENT, true)),
             Err(Unanswered::Tls(error)) => assert!(!trusted, "{error}"),
             Err(error) => panic!("{error}"),
         }
     }
-    let options = Settings {
-        allow_http: false,
-        extra_roots: b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n".to_vec(),
-    };
-    assert!(Webhooks::new(Vault::new([0; 32]), &options).is_err());
+    assert!(
+        Outgoing::new(
+            b"-----BEGIN CERTIFICATE-----
+x
+-----END CERTIFICATE-----
+"
+        )
+        .is_err()
+    );
 }

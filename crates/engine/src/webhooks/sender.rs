@@ -13,11 +13,12 @@ use http::{HeaderValue, StatusCode};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::message::compose;
-use super::post::{Answer, Envelope, Unanswered, post};
+use super::post::{Answer, Envelope, post};
 use super::secret::Secret;
 use super::sign::{seconds, sign};
 use crate::chance;
 use crate::core::Core;
+use crate::outgoing::Unanswered;
 
 /// Attempts under way at the same time, in all and to one endpoint.
 const AT_ONCE: usize = 32;
@@ -109,7 +110,7 @@ async fn make(core: &Core, attempt: Attempt) {
     let id = message_id(delivery);
     let signature = sign(&secrets, &id, at, &body);
     let envelope = Envelope { id, seconds: seconds(at), signature, body };
-    let outcome = post(&core.guard, &core.webhooks.tls, &url, envelope).await;
+    let outcome = post(&core.guard, &core.outgoing, &url, envelope).await;
     let now = core.clock.now();
     let status = outcome.as_ref().ok().map(|answer| answer.status);
     let then = then(&outcome, number, now, chance::fraction());
@@ -204,9 +205,9 @@ mod tests {
             (answer(429, Some("999999999")), 1, again(24 * 3600)),
             (answer(429, Some("60")), 10, Then::Exhausted),
             (answer(500, None), 9, again(24 * 3600)),
-            (Err(Unanswered::TimedOut), 1, again(5)),
-            (Err(Unanswered::TimedOut), 10, Then::Exhausted),
-            (Err(Unanswered::TimedOut), 11, Then::Exhausted),
+            (Err(Unanswered::TimedOut(ATTEMPT_LIMIT)), 1, again(5)),
+            (Err(Unanswered::TimedOut(ATTEMPT_LIMIT)), 10, Then::Exhausted),
+            (Err(Unanswered::TimedOut(ATTEMPT_LIMIT)), 11, Then::Exhausted),
         ] {
             assert_eq!(then(&outcome, number, now, 0.5), expected, "{outcome:?} {number}");
         }

@@ -1,0 +1,53 @@
+//! What programs read before they ask: who issues tokens (RFC 8414), and what the tokens are for (RFC 9728).
+
+use grabd_domain::oauth::{AuthMethod, SCOPE};
+use serde_json::{Value, json};
+
+use crate::core::Core;
+
+/// A name of the resource server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// Where MCP is served.
+    Mcp,
+    /// Where REST is served.
+    Api,
+}
+
+/// What the authorization server can do.
+pub fn metadata(core: &Core) -> Value {
+    let oauth = &core.settings.oauth;
+    let (issuer, web) = (&oauth.issuer, &oauth.web_base_url);
+    json!({
+        "issuer": issuer,
+        "authorization_endpoint": format!("{issuer}/oauth/authorize"),
+        "token_endpoint": format!("{web}/oauth/token"),
+        "registration_endpoint": format!("{web}/oauth/register"),
+        "revocation_endpoint": format!("{web}/oauth/revoke"),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": AuthMethod::ALL.map(AuthMethod::as_str),
+        "revocation_endpoint_auth_methods_supported": AuthMethod::ALL.map(AuthMethod::as_str),
+        "scopes_supported": [SCOPE],
+        "authorization_response_iss_parameter_supported": true,
+        "client_id_metadata_document_supported": true,
+    })
+}
+
+/// What tokens for this name are good for, and who issues them.
+pub fn resource_metadata(core: &Core, resource: Resource) -> Value {
+    let oauth = &core.settings.oauth;
+    let name = match resource {
+        Resource::Mcp => &oauth.mcp_url,
+        Resource::Api => &oauth.base_url,
+    };
+    json!({
+        "resource": name,
+        "authorization_servers": [oauth.issuer],
+        "scopes_supported": [SCOPE],
+        "bearer_methods_supported": ["header"],
+        "resource_name": "grabd",
+    })
+}

@@ -1,0 +1,253 @@
+//! Codes and refresh tokens are exchanged for tokens.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use grabd_domain::credentials::{AccessToken, ClientSecret, Code, RefreshToken};
+use grabd_domain::oauth::{AuthMethod, Challenge, ClientId, Resources, SCOPE, Verifier, check_scope};
+use grabd_store::{Exchange, Exchanged, NewPair, Refresh};
+use serde::Serialize;
+
+use super::form::{Fields, Form, Repeated};
+use crate::chance;
+use crate::core::{Core, inside};
+use crate::digest;
+
+/// What an app gets; serialises as the token endpoint answers it.
+#[derive(Clone, Serialize)]
+pub struct Tokens {
+    access_token: String,
+    token_type: &'static str,
+    expires_in: u64,
+    refresh_token: String,
+    scope: &'static str,
+}
+
+/// What is wrong with a request to the token endpoint or its neighbours (RFC 6749 section 5.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenError {
+    /// 400, 401 with a challenge for Basic, or 500.
+    pub status: u16,
+    /// The error's word.
+    pub error: &'static str,
+    /// A sentence for whoever writes the app.
+    pub description: String,
+}
+
+impl TokenError {
+    fn bad(error: &'static str, description: impl Into<String>) -> Self {
+        Self { status: 400, error, description: description.into() }
+    }
+
+    pub(super) fn invalid_request(description: impl Into<String>) -> Self {
+        Self::bad("invalid_request", description)
+    }
+
+    pub(super) fn invalid_grant(description: impl Into<String>) -> Self {
+        Self::bad("invalid_grant", description)
+    }
+
+    fn invalid_client(description: impl Into<String>) -> Self {
+        Self { status: 401, error: "invalid_client", description: description.into() }
+    }
+
+    /// Logs the cause and hides it.
+    pub(super) fn inside(step: &'static str) -> impl FnOnce(grabd_store::Error) -> Self {
+        move |error| {
+            let description = inside(step)(error).to_string();
+            Self { status: 500, error: "server_error", description }
+        }
+    }
+}
+
+impl From<Repeated> for TokenError {
+    fn from(repeated: Repeated) -> Self {
+        Self::invalid_request(repeated.sentence())
+    }
+}
+
+/// Answers a request to the token endpoint. `authorization` is the field of that name.
+///
+/// # Errors
+/// What the app is told.
+pub async fn token(core: &Core, form: &Fields, authorization: Option<&str>) -> Result<Tokens, TokenError> {
+    let form = Form(form);
+    let grant_type = form.one("grant_type")?;
+    let client = authenticate(core, form, authorization).await?;
+    let (pair, tokens) = draw();
+    let exchanged = match grant_type {
+        Some("authorization_code") => exchange(core, form, client, pair).await?,
+        Some("refresh_token") => refresh(core, form, client, pair).await?,
+        Some(_) => {
+            let known = "`grant_type` must be authorization_code or refresh_token.";
+            return Err(TokenError::bad("unsupported_grant_type", known));
+        }
+        None => return Err(TokenError::invalid_request("`grant_type` is missing.")),
+    };
+    match exchanged {
+        Exchanged::Issued { grant, expires_at } => {
+            tracing::info!(grant.id = %grant, "tokens were issued");
+            let expires_in = expires_at.since(core.clock.now()).as_secs();
+            let (access_token, refresh_token) = tokens;
+            Ok(Tokens { access_token, token_type: "Bearer", expires_in, refresh_token, scope: SCOPE })
+        }
+        Exchanged::Invalid(why) => {
+            tracing::info!(why, "an exchange for tokens was refused");
+            Err(unusable())
+        }
+        Exchanged::Target => Err(TokenError::bad("invalid_target", TARGET)),
+        Exchanged::Replayed(grant) => {
+            tracing::warn!(grant.id = %grant, "a code or refresh token was used again; its grant has ended");
+            Err(unusable())
+        }
+    }
+}
+
+const TARGET: &str = "`resource` names something that is not here or was not allowed.";
+
+/// Why exactly is told to nobody who might have stolen it.
+fn unusable() -> TokenError {
+    TokenError::invalid_grant("The code or refresh token is unknown, used, too old, revoked, or not for this client.")
+}
+
+async fn exchange(core: &Core, form: Form<'_>, client: ClientId, pair: NewPair) -> Result<Exchanged, TokenError> {
+    let missing = |name: &str| TokenError::invalid_request(format!("`{name}` is missing."));
+    let code = form.one("code")?.ok_or_else(|| missing("code"))?;
+    // OAuth 2.1 has dropped it, since PKCE proves more; an app that sends it is held to it.
+    let redirect = form.one("redirect_uri")?.map(str::to_owned);
+    let verifier = form.one("code_verifier")?.ok_or_else(|| missing("code_verifier"))?;
+    let resources = resources(core, form)?;
+    let verifier = Verifier::parse(verifier).ok_or_else(unusable)?;
+    let challenge = Challenge::parse(&digest::text_of(verifier.expose()), Some("S256")).ok_or_else(unusable)?;
+    let code = digest::of(Code::parse(code).ok_or_else(unusable)?.expose());
+    let now = core.clock.now();
+    let exchange = Exchange { code, client, redirect, challenge, resources, pair, now };
+    core.store.exchange(exchange).await.map_err(TokenError::inside("oauth.exchange"))
+}
+
+async fn refresh(core: &Core, form: Form<'_>, client: ClientId, pair: NewPair) -> Result<Exchanged, TokenError> {
+    let token = form.one("refresh_token")?;
+    let token = token.ok_or_else(|| TokenError::invalid_request("`refresh_token` is missing."))?;
+    check_scope(form.one("scope")?).map_err(|error| TokenError::bad("invalid_scope", error.to_string()))?;
+    let resources = resources(core, form)?;
+    let token = digest::of(RefreshToken::parse(token).ok_or_else(unusable)?.expose());
+    let grace = Duration::from_secs(core.settings.oauth.refresh_reuse_grace_s);
+    let refresh = Refresh { token, client, resources, pair, grace, now: core.clock.now() };
+    core.store.refresh(refresh).await.map_err(TokenError::inside("oauth.refresh"))
+}
+
+fn resources(core: &Core, form: Form<'_>) -> Result<Resources, TokenError> {
+    Resources::parse(form.all("resource"), &core.settings.oauth.resources())
+        .map_err(|_| TokenError::bad("invalid_target", TARGET))
+}
+
+/// A new pair: what is kept of it, and the only sight of it.
+fn draw() -> (NewPair, (String, String)) {
+    let access = AccessToken::new(&chance::secret_text()).expect("32 bytes are 43 base64url characters");
+    let refresh = RefreshToken::new(&chance::secret_text()).expect("32 bytes are 43 base64url characters");
+    let pair = NewPair { access: digest::of(access.expose()), refresh: digest::of(refresh.expose()) };
+    (pair, (access.expose().to_owned(), refresh.expose().to_owned()))
+}
+
+/// Which app calls. One that has a secret must show it, in either of the two ways; one that has none must not.
+pub(super) async fn authenticate(
+    core: &Core,
+    form: Form<'_>,
+    authorization: Option<&str>,
+) -> Result<ClientId, TokenError> {
+    let named = form.one("client_id")?;
+    let posted = form.one("client_secret")?;
+    let (id, secret) = match authorization {
+        None => (named.map(str::to_owned), posted.map(str::to_owned)),
+        Some(_) if posted.is_some() => {
+            return Err(TokenError::invalid_request("A client must prove who it is in one way, not in two."));
+        }
+        Some(field) => {
+            let (id, secret) = basic(field).ok_or_else(|| {
+                TokenError::invalid_client("`Authorization` must be Basic with the client's id and secret.")
+            })?;
+            if named.is_some_and(|named| named != id) {
+                return Err(TokenError::invalid_request("`client_id` is not the client of `Authorization`."));
+            }
+            (Some(id), Some(secret).filter(|secret| !secret.is_empty()))
+        }
+    };
+    let id = id.ok_or_else(|| TokenError::invalid_client("`client_id` is missing."))?;
+    let unknown = || TokenError::invalid_client("The client is unknown, or its secret is wrong.");
+    let id = ClientId::parse(&id).ok_or_else(unknown)?;
+    let kept = match &id {
+        // Nothing that its document could say is asked for here, so it need not be there to be read.
+        ClientId::Document(_) => None,
+        ClientId::Registered(text) => {
+            let found = core.store.find_client(text).await.map_err(TokenError::inside("oauth.authenticate"))?;
+            let client = found.ok_or_else(unknown)?;
+            match client.metadata.auth_method {
+                AuthMethod::None => None,
+                AuthMethod::Basic | AuthMethod::Post => client.secret_hash,
+            }
+        }
+    };
+    let shown = secret.map(|secret| ClientSecret::parse(&secret).map(|secret| digest::of(secret.expose())));
+    match (kept, shown) {
+        (None, None) => Ok(id),
+        // Both are hashes of 256 random bits: how long it takes to compare them tells nothing.
+        (Some(kept), Some(Some(shown))) if kept == shown => Ok(id),
+        (None | Some(_), _) => Err(unknown()),
+    }
+}
+
+/// Id and secret of `Authorization: Basic`, each of which is form-encoded within (RFC 6749 section 2.3.1).
+fn basic(field: &str) -> Option<(String, String)> {
+    let (scheme, encoded) = field.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    let (id, secret) = decoded.split_once(':')?;
+    Some((form_decoded(id)?, form_decoded(secret)?))
+}
+
+fn form_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                u8::try_from(digit(rest.next())? * 16 + digit(rest.next())?).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn basic_has_an_id_and_a_secret_form_encoded() {
+        let field = |text: &str| format!("Basic {}", STANDARD.encode(text));
+        let both = |id: &str, secret: &str| Some((id.to_owned(), secret.to_owned()));
+        for (field, expected) in [
+            (field("a:b"), both("a", "b")),
+            (field("a:"), both("a", "")),
+            (field("a:b:c"), both("a", "b:c")),
+            (field("https%3A%2F%2Fa.example%2Fc:x+%2B"), both("https://a.example/c", "x +")),
+            (field("a:b").replace("Basic", "bAsIC"), both("a", "b")),
+            (field("a"), None),
+            (field("a%:b"), None),
+            (field("a%zz:b"), None),
+            (field("a%ff:b"), None),
+            (field("a:b").replace("Basic", "Bearer"), None),
+            ("Basic".to_owned(), None),
+            ("Basic !".to_owned(), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(basic(&field), expected, "{field}");
+        }
+    }
+}
