@@ -33,7 +33,7 @@ enum Command {
     Config,
     /// Check everything the service needs, one line each.
     Doctor,
-    /// Teams, keys, credits and the ledger.
+    /// Teams, keys, people, credits and the ledger.
     Admin(admin::Args),
 }
 

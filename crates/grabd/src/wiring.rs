@@ -8,10 +8,11 @@ use grabd_browser::{BrowserUser, Chromium, find_executable};
 use grabd_domain::address::Policy;
 use grabd_egress::Guard;
 use grabd_engine::clock::Clock;
+use grabd_engine::outgoing::Outgoing;
 use grabd_engine::placeholder::Placeholder;
 use grabd_engine::pricing::Pricing;
 use grabd_engine::vault::Vault;
-use grabd_engine::webhooks::{self, Webhooks};
+use grabd_engine::webhooks::Webhooks;
 use grabd_engine::{Core, Failpoints, Parts, Settings};
 use grabd_store::{Images, Store};
 
@@ -91,16 +92,23 @@ pub fn key_file(config: &Config) -> PathBuf {
 /// What sends webhooks, with the key of its secrets.
 ///
 /// # Errors
-/// When the key or the operator's certificates cannot be used.
+/// When the key cannot be used.
 pub fn webhooks(config: &Config) -> anyhow::Result<Webhooks> {
     let vault = Vault::open(&key_file(config)).context("secrets.key_file cannot be used")?;
+    Ok(Webhooks::new(vault, config.webhooks.allow_http))
+}
+
+/// What makes requests to others.
+///
+/// # Errors
+/// When the operator's certificates cannot be used.
+pub fn outgoing(config: &Config) -> anyhow::Result<Outgoing> {
     let ca_file = &config.webhooks.ca_file;
     let extra_roots = match ca_file.as_os_str().is_empty() {
         true => Vec::new(),
         false => std::fs::read(ca_file).with_context(|| format!("webhooks.ca_file {}", ca_file.display()))?,
     };
-    let options = webhooks::Options { allow_http: config.webhooks.allow_http, extra_roots };
-    Webhooks::new(vault, &options).with_context(|| format!("webhooks.ca_file {}", ca_file.display()))
+    Outgoing::new(&extra_roots).with_context(|| format!("webhooks.ca_file {}", ca_file.display()))
 }
 
 /// The core with its workers started.
@@ -126,6 +134,7 @@ pub async fn core(config: &Config, store: Store, guard: Guard, public_url: &str)
         store,
         images,
         guard,
+        outgoing: outgoing(config)?,
         clock: Clock::system(),
         pricing: pricing(config)?,
         placeholder: Placeholder::new(PLACEHOLDER_CACHE_BYTES),
@@ -135,6 +144,8 @@ pub async fn core(config: &Config, store: Store, guard: Guard, public_url: &str)
             requests_per_minute: config.limits.requests_per_minute,
             async_queue: config.limits.async_queue,
             top_up,
+            sign_up: config.accounts.sign_up,
+            oauth: config.oauth(public_url),
         },
         failpoints: failpoints()?,
     };

@@ -381,6 +381,64 @@ fn two_services_do_not_share_a_directory_for_browsers() {
 }
 
 #[test]
+fn people_are_made_listed_and_removed() {
+    let dir = open_dir();
+    let team = admin(dir.path(), &["team", "create", "default"]);
+    // The one team that nobody is in.
+    let ada = admin(dir.path(), &["user", "create", "Ada@Example.com"]);
+    assert_eq!((&ada["team_id"], &ada["role"]), (&team["team_id"], &Value::from("owner")));
+    assert_eq!((&ada["email"], ada["password"].as_str().unwrap().len()), (&Value::from("ada@example.com"), 22));
+    // There is none any more.
+    let bob = admin(dir.path(), &["user", "create", "bob@example.com"]);
+    assert_eq!((&bob["team_name"], &bob["role"]), (&Value::from("bob"), &Value::from("owner")));
+    assert_ne!(bob["password"], ada["password"]);
+    let eve = admin(dir.path(), &["user", "create", "eve@example.com", "--team", "default"]);
+    assert_eq!((&eve["team_id"], &eve["role"]), (&team["team_id"], &Value::from("member")));
+
+    let text = run(dir.path(), &["admin", "user", "create", "zoe@example.com"]);
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("a new team") && text.contains("The password is not shown again"), "{text}");
+    let said = |password: &str| {
+        let mut command = grabd(dir.path());
+        command.args(["admin", "user", "create", "kim@example.com", "--password-stdin"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(password.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(text).unwrap())
+    };
+    let (success, text) = said("too short\n");
+    assert!(!success && text.contains("12 to 256 characters; got 9"), "{text}");
+    let (success, text) = said("a password of her own\n");
+    assert!(success && !text.contains("a password of her own") && !text.contains("shown again"), "{text}");
+    let (success, text) = said("a password of her own\n");
+    assert!(!success && text.contains("somebody has that e-mail address"), "{text}");
+
+    let removed = admin(dir.path(), &["user", "remove", "eve@example.com", "--team", "default"]);
+    assert_eq!(removed["removed"], true);
+    admin(dir.path(), &["user", "remove", "bob@example.com"]);
+    let listed = admin(dir.path(), &["user", "list"]);
+    let listed: Vec<_> = listed["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|user| (user["email"].as_str().unwrap(), user["teams"].as_array().unwrap().len()))
+        .collect();
+    assert_eq!(
+        listed,
+        [("ada@example.com", 1), ("eve@example.com", 0), ("zoe@example.com", 1), ("kim@example.com", 1)]
+    );
+    for refused in [
+        &["admin", "user", "remove", "bob@example.com"][..],
+        &["admin", "user", "remove", "eve@example.com", "--team", "default"],
+        &["admin", "user", "create", "not an address"],
+        &["admin", "user", "create", "bob@example.com", "--team", "nowhere"],
+    ] {
+        assert!(!run(dir.path(), refused).status.success(), "{refused:?}");
+    }
+}
+
+#[test]
 fn settings_are_printed_and_misspelt_ones_refused() {
     let dir = open_dir();
     let printed = run(dir.path(), &["config"]);

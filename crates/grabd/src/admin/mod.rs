@@ -5,6 +5,7 @@ mod key;
 mod ledger;
 mod subscription;
 mod team;
+mod user;
 
 use anyhow::{Context, bail};
 use clap::{Args as ClapArgs, Subcommand};
@@ -39,6 +40,9 @@ enum Noun {
     /// Subscriptions: credits for a term.
     #[command(subcommand)]
     Subscription(subscription::Command),
+    /// People who sign in.
+    #[command(subcommand)]
+    User(user::Command),
     /// The ledger of credits.
     #[command(subcommand)]
     Ledger(ledger::Command),
@@ -70,6 +74,7 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
         Noun::Key(command) => key::run(&store, command).await,
         Noun::Credits(command) => credits::run(&store, command).await,
         Noun::Subscription(command) => subscription::run(&store, command).await,
+        Noun::User(command) => user::run(&store, command).await,
         Noun::Ledger(command) => ledger::run(&store, command).await,
     };
     store.close().await;

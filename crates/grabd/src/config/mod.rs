@@ -18,6 +18,9 @@ mod problems;
 
 pub use problems::Problems;
 
+/// Beyond a few minutes, nobody is still waiting for an answer that got lost.
+const MAX_REUSE_GRACE_S: u64 = 300;
+
 /// The defaults, which are the manual too.
 pub const DEFAULT: &str = include_str!("default.toml");
 
@@ -36,6 +39,8 @@ pub struct Config {
     pub limits: Limits,
     pub browser: Browser,
     pub capture: Capture,
+    pub accounts: Accounts,
+    pub oauth: OAuth,
     pub webhooks: Webhooks,
     pub secrets: Secrets,
     pub pricing: Pricing,
@@ -142,6 +147,24 @@ pub struct Browser {
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Capture {
     pub full_page_max_height_px: u32,
+}
+
+/// Section `accounts`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Accounts {
+    pub sign_up: bool,
+}
+
+/// Section `oauth`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct OAuth {
+    pub auth_url: String,
+    pub mcp_url: String,
+    pub refresh_reuse_grace_s: u64,
 }
 
 /// Section `webhooks`.
@@ -307,6 +330,7 @@ impl Config {
                 "http(s) origins such as https://app.example.com, without a path",
             );
         }
+        self.oauth.validate(&mut problems);
         let contact = &self.http.security_contact;
         let is_contact = ["mailto:", "https://", "tel:"].iter().any(|scheme| contact.starts_with(scheme))
             && contact.bytes().all(|byte| byte.is_ascii_graphic());
@@ -331,6 +355,21 @@ impl Config {
         }
     }
 
+    /// Who issues tokens for what.
+    pub fn oauth(&self, public_url: &str) -> grabd_engine::oauth::Settings {
+        let or = |set: &str, default: String| match set.trim_end_matches('/') {
+            "" => default,
+            set => set.to_owned(),
+        };
+        grabd_engine::oauth::Settings {
+            issuer: or(&self.oauth.auth_url, public_url.to_owned()),
+            mcp_url: or(&self.oauth.mcp_url, format!("{public_url}/mcp")),
+            base_url: format!("{public_url}/v1"),
+            web_base_url: format!("{public_url}/v1"),
+            refresh_reuse_grace_s: self.oauth.refresh_reuse_grace_s,
+        }
+    }
+
     /// The database, by default in the data directory.
     pub fn database_url(&self) -> String {
         match self.database.url.expose() {
@@ -351,6 +390,36 @@ impl Config {
     pub const fn settle(&self) -> Duration {
         Duration::from_millis(self.browser.settle_ms)
     }
+}
+
+impl OAuth {
+    fn validate(&self, problems: &mut Problems) {
+        let Self { auth_url, mcp_url, refresh_reuse_grace_s: grace } = self;
+        let is_issuer = is_origin(auth_url) && is_private(auth_url);
+        if !auth_url.is_empty() && !is_issuer {
+            let allowed = "an https origin such as https://auth.example.com, without a path; http only on this machine";
+            problems.add("oauth.auth_url", auth_url, allowed);
+        }
+        if !mcp_url.is_empty() && !is_private(mcp_url) {
+            let allowed =
+                "an https address such as https://mcp.example.com/mcp, without a query; http only on this machine";
+            problems.add("oauth.mcp_url", mcp_url, allowed);
+        }
+        if *grace > MAX_REUSE_GRACE_S {
+            problems.add("oauth.refresh_reuse_grace_s", &grace.to_string(), &format!("at most {MAX_REUSE_GRACE_S}"));
+        }
+    }
+}
+
+/// Is it an address that tokens may travel to?
+fn is_private(text: &str) -> bool {
+    const HERE: [&str; 3] = ["127.0.0.1", "[::1]", "localhost"];
+    url::Url::parse(text).is_ok_and(|url| {
+        let host = url.host_str().unwrap_or_default();
+        let is_bare =
+            url.query().is_none() && url.fragment().is_none() && url.username().is_empty() && !text.contains('@');
+        is_bare && (url.scheme() == "https" || url.scheme() == "http" && HERE.contains(&host))
+    })
 }
 
 fn is_origin(text: &str) -> bool {

@@ -32,6 +32,14 @@ fn what_is_wrong_is_named_with_its_key() {
         ("http.connections_per_address", "0", "http.connections_per_address"),
         ("grpc.calls_per_address", "-1", "calls_per_address"),
         ("http.security_contact", "security@a.example", "http.security_contact"),
+        ("oauth.auth_url", "https://a.example/path", "oauth.auth_url"),
+        ("oauth.auth_url", "http://a.example", "oauth.auth_url"),
+        ("oauth.auth_url", "https://u@a.example", "oauth.auth_url"),
+        ("oauth.mcp_url", "http://a.example/mcp", "oauth.mcp_url"),
+        ("oauth.mcp_url", "https://a.example/mcp?x", "oauth.mcp_url"),
+        ("oauth.mcp_url", "a.example/mcp", "oauth.mcp_url"),
+        ("oauth.refresh_reuse_grace_s", "301", "oauth.refresh_reuse_grace_s"),
+        ("accounts.sign_up", "perhaps", "sign_up"),
         ("database.url", "mysql://x", "database.url"),
         ("browser.slots", "65", "browser.slots"),
         ("browser.memory_limit_megabytes", "511", "browser.memory_limit_megabytes"),
@@ -47,6 +55,22 @@ fn what_is_wrong_is_named_with_its_key() {
 fn several_problems_are_told_at_once() {
     let problems = with(&[("limits.async_queue", "0"), ("browser.settle_ms", "0")]).unwrap_err();
     assert!(problems.contains("limits.async_queue") && problems.contains("browser.settle_ms"), "{problems}");
+}
+
+#[test]
+fn tokens_are_issued_by_and_for_the_public_url_unless_said_otherwise() {
+    let oauth = with(&[]).unwrap().oauth("https://grabs.example.com");
+    assert_eq!(
+        (oauth.issuer.as_str(), oauth.mcp_url.as_str()),
+        ("https://grabs.example.com", "https://grabs.example.com/mcp")
+    );
+    assert_eq!((oauth.base_url.as_str(), oauth.refresh_reuse_grace_s), ("https://grabs.example.com/v1", 30));
+    let set = [("oauth.auth_url", "https://auth.example.com/"), ("oauth.mcp_url", "http://localhost:8080/mcp/")];
+    let oauth = with(&set).unwrap().oauth("https://grabs.example.com");
+    assert_eq!(
+        (oauth.issuer.as_str(), oauth.mcp_url.as_str()),
+        ("https://auth.example.com", "http://localhost:8080/mcp")
+    );
 }
 
 #[test]

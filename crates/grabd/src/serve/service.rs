@@ -98,7 +98,7 @@ impl Service {
         let images = images::router(core.clone());
         let agents = grabd_edge::mcp::Options {
             public_url: public_url.clone(),
-            mcp_url: None,
+            mcp_url: Some(core.oauth().mcp_url.clone()),
             allowed_origins: config.mcp.allowed_origins.clone(),
             requests_per_minute: config.limits.requests_per_minute,
             trusted_proxies: config.http.trusted_proxies.clone(),
