@@ -40,6 +40,7 @@ fn what_is_wrong_is_named_with_its_key() {
         ("oauth.mcp_url", "a.example/mcp", "oauth.mcp_url"),
         ("oauth.refresh_reuse_grace_s", "301", "oauth.refresh_reuse_grace_s"),
         ("accounts.sign_up", "perhaps", "sign_up"),
+        ("mcp.allowed_origins", "https://a.example/path", "mcp.allowed_origins"),
         ("database.url", "mysql://x", "database.url"),
         ("browser.slots", "65", "browser.slots"),
         ("browser.memory_limit_megabytes", "511", "browser.memory_limit_megabytes"),
