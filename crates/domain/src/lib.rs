@@ -27,4 +27,4 @@ pub mod timestamp;
 pub mod webhooks;
 
 pub use faults::{Code, Fault};
-pub use timestamp::Timestamp;
+pub use timestamp::{Day, Timestamp};

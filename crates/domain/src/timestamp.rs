@@ -53,9 +53,66 @@ impl fmt::Display for Timestamp {
     }
 }
 
+/// A day of UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(i64);
+
+/// Milliseconds of a day. UTC has no longer ones as far as the epoch is concerned.
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+impl Day {
+    /// The day so many days after 1970-01-01.
+    pub const fn from_number(days: i64) -> Self {
+        Self(days)
+    }
+
+    /// The day that a point in time lies in.
+    pub const fn of(at: Timestamp) -> Self {
+        Self(at.0.div_euclid(DAY_MS))
+    }
+
+    /// Its first millisecond.
+    pub const fn begins(self) -> Timestamp {
+        Timestamp(self.0.saturating_mul(DAY_MS))
+    }
+
+    /// The day after it.
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// The day so many days before this one.
+    pub const fn before(self, days: u16) -> Self {
+        Self(self.0.saturating_sub(days as i64))
+    }
+
+    /// The days up to this one, so many in all, the earliest first.
+    pub fn and_those_before(self, count: u16) -> impl Iterator<Item = Self> {
+        (0..count).rev().map(move |days| self.before(days))
+    }
+}
+
+/// `2026-11-20`.
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = self.begins().to_string();
+        f.write_str(moment.split_once('T').map_or(moment.as_str(), |(day, _)| day))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_day_ends_at_midnight_of_utc() {
+        let midnight = Timestamp::from_ms(1_795_132_800_000);
+        let (eve, day) = (Day::of(Timestamp::from_ms(midnight.as_ms() - 1)), Day::of(midnight));
+        assert_eq!((eve.to_string(), day.to_string()), ("2026-11-19".to_owned(), "2026-11-20".to_owned()));
+        assert_eq!((day.begins(), day.before(1)), (midnight, eve));
+        assert_eq!(day.and_those_before(2).collect::<Vec<_>>(), [eve, day]);
+        assert_eq!(Day::of(Timestamp::from_ms(-1)).to_string(), "1969-12-31");
+    }
 
     #[test]
     fn shows_rfc_3339_with_three_digits() {

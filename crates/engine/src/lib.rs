@@ -8,7 +8,7 @@
 //! [`grabd_domain::render::Renderer`], and every face only as a client of its gRPC services.
 
 pub mod accounts;
-mod billing;
+pub mod billing;
 pub mod chance;
 pub mod clock;
 mod core;

@@ -1,8 +1,10 @@
 //! What is only read, one file for each thing.
 
 pub(crate) mod accounts;
+pub(crate) mod days;
 pub(crate) mod drift;
 pub(crate) mod grabs;
+pub(crate) mod holdings;
 pub(crate) mod images;
 pub(crate) mod ledger;
 pub(crate) mod list;

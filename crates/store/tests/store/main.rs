@@ -4,6 +4,7 @@
 mod harness;
 
 mod accounts;
+mod billing;
 mod complete;
 mod create;
 mod credits;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use grabd_domain::Day;
 use grabd_domain::credentials::Environment::Live;
 use grabd_domain::grabs::{Class, Status};
 use grabd_domain::ids::KeyId;
@@ -87,6 +88,7 @@ async fn hot_statements_use_the_indexes_made_for_them() {
     store.rescue(Dead::Overdue, NOW, 9).await.unwrap();
     store.expire_jobs(NOW, 9).await.unwrap();
     store.count_grabs(team, NOW).await.unwrap();
+    store.count_ended_by_day(team, Day::of(NOW).before(29), Day::of(NOW)).await.unwrap();
     store.close().await;
 
     let log = world.server_log();
@@ -106,6 +108,7 @@ async fn hot_statements_use_the_indexes_made_for_them() {
         (r#"SELECT "job"."grab_id" FROM"#, "using job_ready"),
         (r#"SELECT "job"."grab_id", "job"."class""#, "Index Scan using job_deadline"),
         (r#"SELECT "grab"."env", COUNT"#, "grab_list"),
+        (r#"SELECT "grab"."env", "grab"."status""#, "grab_list"),
     ];
     for (statement, index) in expected {
         let of_it: Vec<_> = plans.iter().filter(|plan| plan.contains(statement)).collect();

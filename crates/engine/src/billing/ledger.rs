@@ -1,0 +1,143 @@
+//! The ledger, page by page and as a file.
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt, stream};
+use grabd_domain::Fault;
+use grabd_domain::ids::TeamId;
+use grabd_store::{Entry, Store};
+
+use super::csv;
+use crate::core::{Core, inside};
+
+/// Entries on a page at most.
+pub const MAX_ENTRIES: u32 = 100;
+/// Entries that a file holds in memory at a time: some 60 KB.
+const CHUNK: u32 = 500;
+
+/// One page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerPage {
+    /// The newest first.
+    pub entries: Vec<Entry>,
+    /// What to call for the next, older page with; `None` on the last one.
+    pub before: Option<i64>,
+}
+
+/// A page of a team's ledger: `limit` entries, at least one and at most [`MAX_ENTRIES`], before the entry `before` or
+/// from the newest on. What an entry is for says its grab or its reference.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database cannot be read.
+pub async fn ledger(core: &Core, team: TeamId, before: Option<i64>, limit: u32) -> Result<LedgerPage, Fault> {
+    let limit = limit.clamp(1, MAX_ENTRIES);
+    page(&core.store, team, before, limit).await
+}
+
+/// A team's whole ledger as CSV (RFC 4180), the newest entry first, read as it is taken: a slow reader holds one chunk
+/// in memory and no connection to the database. Entries that come meanwhile are not in it.
+///
+/// The stream ends with [`Fault::InternalError`] when the database cannot be read on; a file must not look whole then.
+pub fn ledger_csv(core: &Core, team: TeamId) -> impl Stream<Item = Result<Bytes, Fault>> + Send + use<> {
+    chunks(core.store.clone(), team, CHUNK)
+}
+
+fn chunks(store: Store, team: TeamId, chunk: u32) -> impl Stream<Item = Result<Bytes, Fault>> + Send {
+    let rows = stream::try_unfold(Some(None), move |next: Option<Option<i64>>| {
+        let store = store.clone();
+        async move {
+            let Some(before) = next else { return Ok(None) };
+            let LedgerPage { entries, before } = page(&store, team, before, chunk).await?;
+            Ok((!entries.is_empty()).then(|| (csv::rows(&entries), before.map(Some))))
+        }
+    });
+    stream::once(async { Ok(csv::head()) }).chain(rows)
+}
+
+async fn page(store: &Store, team: TeamId, before: Option<i64>, limit: u32) -> Result<LedgerPage, Fault> {
+    // One more than asked for tells whether there are more.
+    let mut entries = store.ledger(team, before, limit + 1).await.map_err(inside("billing.ledger"))?;
+    let asked = usize::try_from(limit).unwrap_or(usize::MAX);
+    let has_more = entries.len() > asked;
+    entries.truncate(asked);
+    let before = entries.last().map(|last| last.id).filter(|_| has_more);
+    Ok(LedgerPage { entries, before })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::TryStreamExt;
+    use grabd_domain::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::accounts;
+
+    const NOW: Timestamp = Timestamp::from_ms(1_795_206_774_120);
+
+    /// A team with this many lots, of 1, 2, 3 … credits.
+    async fn team(store: &Store, lots: u32) -> TeamId {
+        let id = accounts::create_team(store, "a team", 0, NOW).await.unwrap().team;
+        for credits in 1..=lots {
+            accounts::grant_prepaid(
+                store,
+                id,
+                credits,
+                &format!("=order {}", Uuid::from_u128(id.0.as_u128() + u128::from(credits))),
+                NOW,
+            )
+            .await
+            .unwrap();
+        }
+        id
+    }
+
+    async fn store() -> Store {
+        let store = Store::open("sqlite::memory:").await.unwrap();
+        store.migrate().await.unwrap();
+        store
+    }
+
+    #[tokio::test]
+    async fn pages_follow_each_other_without_a_gap() {
+        let store = store().await;
+        let (team, other) = (team(&store, 5).await, team(&store, 3).await);
+        let mut amounts = Vec::new();
+        let mut before = None;
+        let mut pages = 0;
+        loop {
+            let next = page(&store, team, before, 2).await.unwrap();
+            amounts.extend(next.entries.iter().map(|entry| entry.amount));
+            before = next.before;
+            pages += 1;
+            if before.is_none() {
+                break;
+            }
+        }
+        assert_eq!((amounts, pages), (vec![5, 4, 3, 2, 1], 3));
+        assert_eq!(page(&store, other, None, 3).await.unwrap().before, None);
+    }
+
+    #[tokio::test]
+    async fn the_file_is_whole_whatever_the_chunks() {
+        let store = store().await;
+        let (team, nobody) = (team(&store, 5).await, team(&store, 0).await);
+        let mut files = Vec::new();
+        for chunk in [1, 2, 5, 500] {
+            let chunks: Vec<Bytes> = chunks(store.clone(), team, chunk).try_collect().await.unwrap();
+            assert_eq!(chunks.len() as u32, 1 + 5_u32.div_ceil(chunk));
+            files.push(String::from_utf8(chunks.concat()).unwrap());
+        }
+        assert!(files.iter().all(|file| *file == files[0]), "{files:?}");
+        let lines: Vec<&str> = files[0].split_terminator("\r\n").collect();
+        assert_eq!(lines.len(), 6);
+        assert!(lines[1].contains(",grant,5,") && lines[1].contains(",'=order "), "{lines:?}");
+        let empty: Vec<Bytes> = super::chunks(store.clone(), nobody, 2).try_collect().await.unwrap();
+        assert_eq!(empty, [csv::head()]);
+        // A file that breaks off ends with a fault.
+        let mut broken = Box::pin(super::chunks(store.clone(), team, 2));
+        broken.try_next().await.unwrap();
+        broken.try_next().await.unwrap();
+        store.close().await;
+        assert_eq!(broken.try_next().await, Err(Fault::InternalError));
+    }
+}
