@@ -15,5 +15,6 @@ pub mod pixels;
 pub mod receiver;
 pub mod remains;
 pub mod site;
+pub mod stripe;
 pub mod tree;
 pub mod trial;

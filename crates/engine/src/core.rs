@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::accounts::Passwords;
+use crate::billing::stripe::Stripe;
 use crate::clock::Clock;
 use crate::failpoints::Failpoints;
 use crate::metrics::Metrics;
@@ -61,6 +62,8 @@ pub struct Parts {
     pub placeholder: Placeholder,
     /// What sends webhooks.
     pub webhooks: Webhooks,
+    /// Where credits are paid for, if they can be.
+    pub stripe: Option<Stripe>,
     /// What the operator set.
     pub settings: Settings,
     /// Where a test wants it to fail.
@@ -81,6 +84,7 @@ pub struct Shared {
     pub(crate) pricing: Pricing,
     pub(crate) placeholder: Placeholder,
     pub(crate) webhooks: Webhooks,
+    pub(crate) stripe: Option<Stripe>,
     pub(crate) settings: Settings,
     #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "there is nothing to arm"))]
     pub(crate) failpoints: Failpoints,
@@ -111,8 +115,19 @@ impl Core {
     /// # Errors
     /// What the store says when it cannot be read.
     pub async fn start(parts: Parts) -> Result<Self, grabd_store::Error> {
-        let Parts { store, images, guard, outgoing, clock, pricing, placeholder, webhooks, settings, failpoints } =
-            parts;
+        let Parts {
+            store,
+            images,
+            guard,
+            outgoing,
+            clock,
+            pricing,
+            placeholder,
+            webhooks,
+            stripe,
+            settings,
+            failpoints,
+        } = parts;
         let core = Self(Arc::new(Shared {
             store,
             images,
@@ -122,6 +137,7 @@ impl Core {
             pricing,
             placeholder,
             webhooks,
+            stripe,
             settings,
             failpoints,
             dispatcher: Dispatcher::default(),

@@ -17,6 +17,7 @@ pub(crate) struct Metrics {
     given_back: Counter,
     rate_limited: Counter,
     webhook_attempts: Family<Attempt, Counter>,
+    payments: Family<Attempt, Counter>,
     waiting: Family<Mode, Gauge>,
     watched: Gauge,
     renderers: Gauge,
@@ -51,6 +52,7 @@ impl Default for Metrics {
             given_back: Counter::default(),
             rate_limited: Counter::default(),
             webhook_attempts: Family::default(),
+            payments: Family::default(),
             waiting: Family::default(),
             watched: Gauge::default(),
             renderers: Gauge::default(),
@@ -87,18 +89,33 @@ impl Metrics {
         let result = if delivered { "delivered" } else { "failed" };
         self.webhook_attempts.get_or_create(&Attempt { result }).inc();
     }
+
+    /// Counts an event that Stripe, or somebody in its name, has sent.
+    pub(crate) fn payment_told(&self, result: &'static str) {
+        self.payments.get_or_create(&Attempt { result }).inc();
+    }
 }
 
 impl Core {
     /// Puts what is counted here, and in the guard, into a registry.
     pub fn register_metrics(&self, registry: &mut Registry) {
-        let Metrics { grabs, grab_seconds, given_back, rate_limited, webhook_attempts, waiting, watched, renderers } =
-            &self.metrics;
+        let Metrics {
+            grabs,
+            grab_seconds,
+            given_back,
+            rate_limited,
+            webhook_attempts,
+            payments,
+            waiting,
+            watched,
+            renderers,
+        } = &self.metrics;
         registry.register("grabs", "Grabs that ended, by environment, mode and result", grabs.clone());
         registry.register("grab_seconds", "From create to picture, of done grabs", grab_seconds.clone());
         registry.register("renders_given_back", "Attempts that a renderer could not finish", given_back.clone());
         registry.register("rate_limited", "Requests refused by a team's rate limit", rate_limited.clone());
         registry.register("webhook_attempts", "Attempts at webhooks, by result", webhook_attempts.clone());
+        registry.register("payment_events", "Events about payments, by what came of them", payments.clone());
         registry.register("grabs_waiting", "Grabs that wait for a slot", waiting.clone());
         registry.register("grabs_watched", "Grabs that somebody waits for", watched.clone());
         registry.register("renderers", "Renderers that are attached", renderers.clone());

@@ -6,6 +6,8 @@ use grabd_domain::Fault;
 use grabd_domain::pricing::{Detail, Packet, Problem, ProviderId};
 use serde_json::Value;
 
+use crate::billing::Package;
+
 /// What a caller is shown until the operator brings a packet of their own.
 const EMBEDDED: &str = include_str!("../data/pricing.json");
 
@@ -31,6 +33,7 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Pricing {
     answers: HashMap<(Option<ProviderId>, Detail), Value>,
+    packages: Vec<Package>,
 }
 
 impl Pricing {
@@ -53,7 +56,13 @@ impl Pricing {
         let providers = std::iter::once(None).chain(ProviderId::ALL.map(Some));
         let questions = providers.flat_map(|provider| Detail::ALL.map(|detail| (provider, detail)));
         let answers = questions.map(|(provider, detail)| ((provider, detail), answer(&packet, provider, detail)));
-        Ok(Self { answers: answers.collect() })
+        let packages = packet.pricing.prepaid_packages.iter().map(Package::from).collect();
+        Ok(Self { answers: answers.collect(), packages })
+    }
+
+    /// What can be bought, in the packet's order.
+    pub(crate) fn packages(&self) -> &[Package] {
+        &self.packages
     }
 
     /// The packet, or the part of it that was asked for. Without a word about detail it is told in full.
@@ -94,6 +103,13 @@ mod tests {
             assert_eq!(provider["per_grab"], "not verified");
         }
         assert_eq!(providers.len(), 4);
+    }
+
+    #[test]
+    fn packages_cost_whole_cents() {
+        let pricing = Pricing::embedded();
+        let told: Vec<_> = pricing.packages().iter().map(|p| (p.name.as_str(), p.credits, p.price_cents)).collect();
+        assert_eq!(told, [("25k", 25_000, 5_000), ("50k", 50_000, 10_000), ("125k", 125_000, 25_000)]);
     }
 
     #[test]

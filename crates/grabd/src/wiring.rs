@@ -7,6 +7,7 @@ use anyhow::Context;
 use grabd_browser::{BrowserUser, Chromium, find_executable};
 use grabd_domain::address::Policy;
 use grabd_egress::Guard;
+use grabd_engine::billing::stripe::Stripe;
 use grabd_engine::clock::Clock;
 use grabd_engine::outgoing::Outgoing;
 use grabd_engine::placeholder::Placeholder;
@@ -111,11 +112,29 @@ pub fn outgoing(config: &Config) -> anyhow::Result<Outgoing> {
     Outgoing::new(&extra_roots).with_context(|| format!("webhooks.ca_file {}", ca_file.display()))
 }
 
+/// Where credits are paid for, if they can be.
+///
+/// # Errors
+/// When Stripe's address is none.
+pub fn stripe(config: &Config) -> anyhow::Result<Option<Stripe>> {
+    let billing = &config.billing;
+    let key = billing.stripe_secret_key.expose();
+    if key.is_empty() {
+        return Ok(None);
+    }
+    if billing.takes_test_payments() {
+        tracing::warn!("billing.stripe_secret_key is one for tests: credits can be had without money");
+    }
+    let stripe = Stripe::new(&billing.stripe_api_base, key, billing.webhook_secrets());
+    stripe.context("billing.stripe_api_base cannot be used").map(Some)
+}
+
 /// The core with its workers started.
 ///
 /// # Errors
 /// When something it is made of cannot be built.
 pub async fn core(config: &Config, store: Store, guard: Guard, public_url: &str) -> anyhow::Result<Core> {
+    // The page where credits are bought will be here: `{public_url}/billing`, once it is served.
     let top_up = match config.billing.top_up.is_empty() {
         true => public_url.to_owned(),
         false => config.billing.top_up.clone(),
@@ -139,6 +158,7 @@ pub async fn core(config: &Config, store: Store, guard: Guard, public_url: &str)
         pricing: pricing(config)?,
         placeholder: Placeholder::new(PLACEHOLDER_CACHE_BYTES),
         webhooks,
+        stripe: stripe(config)?,
         settings: Settings {
             public_url: public_url.to_owned(),
             requests_per_minute: config.limits.requests_per_minute,

@@ -56,6 +56,7 @@ pub use transactions::people::{NewPerson, NewSession, Place, Welcomed};
 pub use transactions::placeholder::NewPlaceholder;
 pub use transactions::release::{BACK_OFF, Released};
 pub use transactions::rescue::Dead;
+pub use transactions::take_back::{Share, TakeBack, TakenBack};
 pub use transactions::webhooks::change::Mine;
 pub use transactions::webhooks::register::{NewEndpoint, Registered};
 pub use transactions::webhooks::resend::Resent;

@@ -1,6 +1,7 @@
 //! Everything end to end: the service as an operator starts it, called as its users call it.
 
 mod architecture;
+mod billing;
 mod contract;
 mod delete;
 mod description;

@@ -87,6 +87,7 @@ impl House {
             pricing: Pricing::embedded(),
             placeholder: Placeholder::new(1 << 20),
             webhooks: Webhooks::new(Vault::new([7; 32]), false),
+            stripe: None,
             settings: Settings {
                 public_url: "https://grabd.example".into(),
                 requests_per_minute: 60,

@@ -13,9 +13,11 @@ use grabd_browser::NetworkJail;
 use ipnet::IpNet;
 use serde::Deserialize;
 
+mod billing;
 mod lists;
 mod problems;
 
+pub use billing::Billing;
 pub use problems::Problems;
 
 /// Beyond a few minutes, nobody is still waiting for an answer that got lost.
@@ -192,14 +194,6 @@ pub struct Pricing {
     pub file: PathBuf,
 }
 
-/// Section `billing`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "default.toml says what each is")]
-pub struct Billing {
-    pub top_up: String,
-}
-
 /// Section `log`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -344,6 +338,7 @@ impl Config {
         }) {
             problems.add("database.url", "another scheme", "sqlite:///path or postgres://user:password@host/name");
         }
+        self.billing.validate(&mut problems);
         problems.into_result()
     }
 

@@ -42,6 +42,12 @@ fn what_is_wrong_is_named_with_its_key() {
         ("accounts.sign_up", "perhaps", "sign_up"),
         ("mcp.allowed_origins", "https://a.example/path", "mcp.allowed_origins"),
         ("database.url", "mysql://x", "database.url"),
+        ("billing.stripe_secret_key", "pk_live_x", "billing.stripe_secret_key"),
+        ("billing.stripe_secret_key", "sk_live_x", "billing.stripe_webhook_secret"),
+        ("billing.stripe_webhook_secret", "whsec_x", "billing.stripe_secret_key"),
+        ("billing.stripe_webhook_secret", "whsec_x,sk_live_x", "billing.stripe_webhook_secret"),
+        ("billing.stripe_api_base", "http://api.stripe.com", "billing.stripe_api_base"),
+        ("billing.stripe_api_base", "https://api.stripe.com/v1", "billing.stripe_api_base"),
         ("browser.slots", "65", "browser.slots"),
         ("browser.memory_limit_megabytes", "511", "browser.memory_limit_megabytes"),
         ("browser.process_limit", "199", "browser.process_limit"),
@@ -79,4 +85,23 @@ fn passwords_are_not_shown() {
     let config = with(&[("database.url", "postgres://u:hunter2@h/n")]).unwrap();
     assert!(!format!("{config:?}").contains("hunter2"));
     assert_eq!(config.database_url(), "postgres://u:hunter2@h/n");
+    let sold = [("billing.stripe_secret_key", "sk_test_hunter2"), ("billing.stripe_webhook_secret", "whsec_hunter2")];
+    let config = with(&sold).unwrap();
+    assert!(!format!("{config:?}").contains("hunter2"));
+    assert!(config.billing.takes_test_payments());
+    let wrong = [("billing.stripe_secret_key", "sk_live_hunter2 "), ("billing.stripe_webhook_secret", "hunter2")];
+    let problems = with(&wrong).unwrap_err();
+    assert!(problems.contains("stripe_secret_key") && problems.contains("stripe_webhook_secret"), "{problems}");
+    assert!(!problems.contains("hunter2"), "{problems}");
+}
+
+#[test]
+fn while_a_secret_is_rotated_there_are_two() {
+    let billing = |secret| {
+        let sold = [("billing.stripe_secret_key", "rk_live_x"), ("billing.stripe_webhook_secret", secret)];
+        with(&sold).unwrap().billing
+    };
+    assert_eq!(billing("whsec_a").webhook_secrets(), ["whsec_a"]);
+    assert_eq!(billing("whsec_a, whsec_b,").webhook_secrets(), ["whsec_a", "whsec_b"]);
+    assert!(!billing("whsec_a").takes_test_payments());
 }

@@ -11,6 +11,7 @@ mod metrics;
 mod open_files;
 mod protocol;
 mod service;
+mod stripe;
 mod well_known;
 
 use std::path::Path;

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::listener::{self, Bounds, Patience};
-use super::{grpc, health, http, images, metrics, open_files, well_known};
+use super::{grpc, health, http, images, metrics, open_files, stripe, well_known};
 use crate::config::Config;
 use crate::{single, wiring};
 
@@ -110,6 +110,7 @@ impl Service {
         let router = rest.merge(mcp).merge(grabd_edge::manners(
             images
                 .merge(health::router(core.clone(), browser.clone()))
+                .merge(stripe::router(core.clone()))
                 .merge(well_known::router(&config.http.security_contact, &public_url)),
             &public_url,
         ));
@@ -163,6 +164,11 @@ impl Service {
     /// The origin under which callers reach REST and images.
     pub fn public_url(&self) -> &str {
         &self.public_url
+    }
+
+    /// The use-cases, for callers in this process.
+    pub const fn core(&self) -> &Core {
+        &self.core
     }
 
     /// The database.

@@ -28,4 +28,5 @@ pub(crate) mod people;
 pub(crate) mod placeholder;
 pub(crate) mod release;
 pub(crate) mod rescue;
+pub(crate) mod take_back;
 pub(crate) mod webhooks;

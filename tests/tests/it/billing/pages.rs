@@ -1,0 +1,57 @@
+//! What the pages about usage and credits are told, and that it is the asking team's alone.
+
+use anyhow::{Context, Result};
+use futures::TryStreamExt;
+use grabd_domain::Day;
+use grabd_domain::credits::{EntryKind, LotKind};
+use grabd_engine::accounts;
+use grabd_engine::billing::{DAYS, Ended, captures_by_day, holdings, ledger, ledger_csv};
+use grabd_tests::harness::Harness;
+use serde_json::json;
+
+use super::now;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_team_sees_its_credits_captures_and_entries() -> Result<()> {
+    let harness = Harness::start(3, &[]).await?;
+    let (core, team) = (harness.service.core(), harness.team.team);
+    let other = accounts::create_team(harness.service.store(), "another", 7, now()).await?.team;
+    let (grab, _) = harness.capture("/tiny", json!({})).await?;
+    assert_eq!(harness.create(json!({ "url": harness.site.url("/status/403") })).await?.0, 422);
+    let body = json!({ "url": "https://example.com/" });
+    let request = harness.client.post(format!("{}/grabs", harness.base())).bearer_auth(harness.test()).json(&body);
+    assert_eq!(request.send().await?.status(), 200);
+
+    let lots = holdings(core, team).await?;
+    let [own] = &lots[..] else { anyhow::bail!("{lots:?}") };
+    assert_eq!((own.lot.kind, own.lot.granted, own.lot.remaining, own.lot.held), (LotKind::Prepaid, 3, 2, 0));
+    assert_eq!(own.source_ref, format!("team:{team}"));
+
+    let days = captures_by_day(core, team).await?;
+    let today = days.last().context("today")?;
+    assert_eq!((days.len(), today.day), (usize::from(DAYS), Day::of(now())));
+    assert_eq!((today.live, today.test), (Ended { done: 1, failed: 1 }, Ended { done: 1, failed: 0 }));
+    assert!(captures_by_day(core, other).await?.iter().all(|day| day.live == Ended::default()));
+
+    let page = ledger(core, team, None, 1).await?;
+    let [spend] = &page.entries[..] else { anyhow::bail!("{page:?}") };
+    assert_eq!((spend.kind, spend.amount), (EntryKind::Spend, -1));
+    assert_eq!(spend.grab.map(|id| json!(id.to_string())), Some(grab["id"].clone()));
+    let rest = ledger(core, team, page.before, 1000).await?;
+    assert_eq!((rest.entries.len(), rest.before), (1, None));
+    assert_eq!(rest.entries[0].reference, Some(own.source_ref.clone()));
+    assert_eq!(ledger(core, other, None, 9).await?.entries.len(), 1);
+    // A number of somebody else's entry is a place in the list, and shows nothing of theirs.
+    let theirs = ledger(core, other, Some(i64::MAX), 9).await?.entries[0].id;
+    assert!(ledger(core, team, Some(theirs), 9).await?.entries.iter().all(|entry| entry.lot == own.lot.id));
+
+    let file: Vec<_> = ledger_csv(core, team).try_collect().await?;
+    let file = String::from_utf8(file.concat())?;
+    let expected = [
+        "entry,at,kind,credits,lot,grab_id,reference".to_owned(),
+        format!("{},{},spend,-1,{},{},", spend.id, spend.at, own.lot.id.0, grab["id"].as_str().context("id")?),
+        format!("{},{},grant,3,{},,team:{team}", rest.entries[0].id, rest.entries[0].at, own.lot.id.0),
+    ];
+    assert_eq!(file, expected.map(|line| line + "\r\n").concat());
+    harness.finish().await
+}
