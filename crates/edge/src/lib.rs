@@ -12,4 +12,4 @@ pub mod transport;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub use rest::properties;
-pub use rest::{Options, manners, only, open_to_browsers, refuse, router, subscriber};
+pub use rest::{Options, client_address, manners, only, open_to_browsers, refuse, router, subscriber};

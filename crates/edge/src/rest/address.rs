@@ -9,7 +9,7 @@ use ipnet::IpNet;
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
 /// The address to count a request under. A request without a peer address is counted with all others of its kind.
-pub(crate) fn of_client(request: &Request, trusted: &[IpNet]) -> IpAddr {
+pub fn of_client(request: &Request, trusted: &[IpNet]) -> IpAddr {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip().to_canonical());
     subscriber(forwarded(peer, request.headers(), trusted))

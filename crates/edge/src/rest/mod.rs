@@ -48,7 +48,7 @@ use http::{HeaderValue, Method, StatusCode};
 use ipnet::IpNet;
 
 use crate::transport::Transport;
-pub use address::subscriber;
+pub use address::{of_client as client_address, subscriber};
 pub use cors::open_to_browsers;
 use docs::Reference;
 use error::Failure;
