@@ -1,4 +1,87 @@
 //! The pages and the OAuth endpoints: faces for people, who sign in, and for the programs they let act for them.
 //!
+//! A page is a folder or file named after its path, with a template of that name in `templates/`. To add one, give it a
+//! line in [`routes`], a struct for its template, and a place in the checks of `tests/tests/it/pages`. What every page has
+//! comes from `page` and `frame`, fields and notices from `templates/parts`, and there is one sheet, `assets/style.css`.
+//!
+//! A form is answered in this order: the limit of its address, where it came from, its token, its fields, the use-case.
+//!
 //! *Invariant:* no SQL and no gRPC in here. What is allowed is decided by the engine's use-cases; this crate reads forms,
-//! shows pages and sends people on.
+//! shows pages and sends people on. No script, and nothing from elsewhere, on any page.
+
+mod accounts;
+mod apps;
+mod assets;
+mod cookies;
+mod forgery;
+mod form;
+mod frame;
+mod limits;
+mod moment;
+mod next;
+mod oauth;
+mod page;
+mod problem;
+mod session;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::routing::{MethodRouter, get, post};
+use axum::{Router, middleware};
+use grabd_engine::Core;
+
+use assets::Assets;
+use cookies::Cookies;
+use limits::Limits;
+
+/// The address to count a request under, as whoever listens knows it. A layer around [`router`] puts it into the
+/// extensions of every request; those without are counted together.
+#[derive(Clone, Copy, Debug)]
+pub struct Address(pub IpAddr);
+
+/// What every request shares.
+struct Web {
+    core: Core,
+    assets: Assets,
+    cookies: Cookies,
+    limits: Limits,
+}
+
+/// Everything that is served to people, and the endpoints of OAuth. An address may make so many requests per minute to
+/// pages, and again to the endpoints of programs; at least 1.
+pub fn router(core: Core, requests_per_minute: u32) -> Router {
+    let web = Arc::new(Web {
+        assets: Assets::load(),
+        cookies: Cookies::of(&core.oauth().issuer),
+        limits: Limits::new(requests_per_minute),
+        core,
+    });
+    let pages = routes(&web)
+        .into_iter()
+        .fold(Router::new(), |router, (path, allowed, methods)| router.route(&path, frame::only(allowed, methods)));
+    let pages = pages.layer(middleware::from_fn_with_state(Arc::clone(&web), frame::frame));
+    oauth::programs(&web).merge(pages).with_state(web)
+}
+
+/// A path, the methods it answers as `Allow` names them, and who answers.
+type Route = (String, &'static str, MethodRouter<Arc<Web>>);
+
+const READ: &str = "GET, HEAD, OPTIONS";
+const FORM: &str = "GET, HEAD, POST, OPTIONS";
+const WRITE: &str = "POST, OPTIONS";
+
+/// Everything that people see. What programs ask is in [`oauth::programs`].
+fn routes(web: &Web) -> Vec<Route> {
+    let authorize = get(oauth::authorize::show).post(oauth::authorize::decide);
+    vec![
+        (oauth::authorize_path(&web.core.oauth().issuer), FORM, authorize),
+        (accounts::SIGN_IN.to_owned(), FORM, get(accounts::sign_in::show).post(accounts::sign_in::submit)),
+        (accounts::SIGN_UP.to_owned(), FORM, get(accounts::sign_up::show).post(accounts::sign_up::submit)),
+        ("/sign-out".to_owned(), WRITE, post(accounts::sign_out::submit)),
+        (apps::PATH.to_owned(), READ, get(apps::list::show)),
+        ("/apps/{grant}/disconnect".to_owned(), WRITE, post(apps::disconnect::submit)),
+        (web.assets.style.path.clone(), READ, get(assets::style)),
+        (web.assets.icon.path.clone(), READ, get(assets::icon)),
+    ]
+}

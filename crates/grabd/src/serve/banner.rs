@@ -22,7 +22,9 @@ pub(super) fn show(config: &Config, service: &Service, keys: &Option<Keys>) {
     let slots = config.slots();
     println!("\ngrabd {} is up.\n", env!("CARGO_PKG_VERSION"));
     println!("  REST      {base}/v1");
-    println!("  MCP       {base}/mcp");
+    let oauth = config.oauth(base);
+    println!("  MCP       {}", oauth.mcp_url);
+    println!("  sign-in   {}/sign-in{}", oauth.issuer, if config.accounts.sign_up { " (open to all)" } else { "" });
     println!("  gRPC      {}{}", service.grpc(), if config.grpc.reflection { " (with reflection)" } else { "" });
     println!("  health    {base}/healthz  {base}/readyz");
     println!("  metrics   http://{}/metrics", service.metrics());

@@ -9,6 +9,7 @@ mod images;
 mod listener;
 mod metrics;
 mod open_files;
+mod pages;
 mod protocol;
 mod service;
 mod stripe;

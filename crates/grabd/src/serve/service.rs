@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::listener::{self, Bounds, Patience};
-use super::{grpc, health, http, images, metrics, open_files, stripe, well_known};
+use super::{grpc, health, http, images, metrics, open_files, pages, stripe, well_known};
 use crate::config::Config;
 use crate::{single, wiring};
 
@@ -107,7 +107,8 @@ impl Service {
         };
         let rest = grabd_edge::router(transport::in_process(public.gated()), options);
         let mcp = grabd_edge::mcp::router(transport::in_process(public.gated()), agents);
-        let router = rest.merge(mcp).merge(grabd_edge::manners(
+        let pages = pages::router(config, core.clone(), &public_url);
+        let router = rest.merge(mcp).merge(pages).merge(grabd_edge::manners(
             images
                 .merge(health::router(core.clone(), browser.clone()))
                 .merge(stripe::router(core.clone()))

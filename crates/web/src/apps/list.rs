@@ -1,0 +1,79 @@
+//! `/apps`
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use grabd_domain::credentials::Environment;
+use grabd_engine::oauth::{self, ConnectedApp};
+use http::StatusCode;
+
+use super::PATH;
+use crate::Web;
+use crate::form::Form;
+use crate::frame::{Client, see_other};
+use crate::moment::Moment;
+use crate::page::{Frame, page};
+use crate::problem::Problem;
+use crate::session::sign_in_first;
+
+#[derive(Template)]
+#[template(path = "apps.html")]
+struct AppsPage {
+    frame: Frame,
+    form_token: String,
+    mcp_url: String,
+    is_disconnected: bool,
+    apps: Vec<App>,
+}
+
+/// An app as it is shown.
+struct App {
+    id: String,
+    name: String,
+    host: Option<String>,
+    team: String,
+    environment: &'static str,
+    connected: Moment,
+    used: Option<Moment>,
+}
+
+impl From<ConnectedApp> for App {
+    fn from(app: ConnectedApp) -> Self {
+        let ConnectedApp { grant, client_name, client_host, team_name, environment, created_at, last_used_at } = app;
+        Self {
+            id: grant.to_string(),
+            name: client_name,
+            host: client_host,
+            team: team_name,
+            environment: environment_name(environment),
+            connected: created_at.into(),
+            used: last_used_at.map(Moment::from),
+        }
+    }
+}
+
+/// An environment as people read it.
+pub(crate) const fn environment_name(environment: Environment) -> &'static str {
+    match environment {
+        Environment::Live => "Live",
+        Environment::Test => "Test",
+    }
+}
+
+/// The list.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+    web.limits.pages.take(client.0)?;
+    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_first(PATH))) };
+    let apps = oauth::list_apps(&web.core, person.session.person.id).await?;
+    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
+    let template = AppsPage {
+        frame: web.frame_of(&person.session, PATH),
+        form_token: person.session.csrf,
+        mcp_url: web.core.oauth().mcp_url.clone(),
+        is_disconnected: query.has("disconnected"),
+        apps: apps.into_iter().map(App::from).collect(),
+    };
+    Ok(page(StatusCode::OK, &template))
+}

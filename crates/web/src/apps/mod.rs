@@ -1,0 +1,7 @@
+//! The apps that a person has connected.
+
+pub(crate) mod disconnect;
+pub(crate) mod list;
+
+/// The path of the list.
+pub(crate) const PATH: &str = "/apps";

@@ -1,0 +1,42 @@
+//! `/v1/oauth/token` and `/v1/oauth/revoke`
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use grabd_engine::oauth;
+use http::header::{AUTHORIZATION, CACHE_CONTROL};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::answer::{Refused, uncached};
+use crate::Web;
+use crate::form::Form;
+use crate::frame::Client;
+
+/// Tokens for a code or a refresh token.
+pub(super) async fn token(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Refused> {
+    web.limits.tokens.take(client.0)?;
+    let (head, body) = request.into_parts();
+    let form = Form::read(&head.headers, body).await?;
+    let tokens = oauth::token(&web.core, form.fields(), authorization(&head.headers)?).await?;
+    let body = serde_json::to_value(&tokens).expect("the names of an answer are strings");
+    Ok(uncached(StatusCode::OK, &body))
+}
+
+/// The end of a token. An unknown one has ended already.
+pub(super) async fn revoke(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Refused> {
+    web.limits.tokens.take(client.0)?;
+    let (head, body) = request.into_parts();
+    let form = Form::read(&head.headers, body).await?;
+    oauth::revoke(&web.core, form.fields(), authorization(&head.headers)?).await?;
+    Ok(([(CACHE_CONTROL, HeaderValue::from_static("no-store"))], StatusCode::OK).into_response())
+}
+
+fn authorization(headers: &HeaderMap) -> Result<Option<&str>, Refused> {
+    let mut lines = headers.get_all(AUTHORIZATION).iter();
+    match (lines.next(), lines.next()) {
+        (None, _) => Ok(None),
+        (Some(line), None) if line.to_str().is_ok() => Ok(line.to_str().ok()),
+        (Some(_), _) => Err(Refused::bad_request("invalid_request", "The Authorization header cannot be read.")),
+    }
+}

@@ -1,0 +1,147 @@
+//! What people see instead of the page they asked for: what is wrong, and what they can do.
+
+use askama::Template;
+use axum::response::{IntoResponse, Response};
+use grabd_domain::Fault;
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, StatusCode};
+
+use crate::Web;
+use crate::form::Unreadable;
+use crate::limits::Spent;
+use crate::page::{Frame, page};
+
+/// A page about a problem, on its way to be put into its frame.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    title: &'static str,
+    message: String,
+    advice: &'static str,
+    retry_after_s: Option<u64>,
+}
+
+impl Problem {
+    /// A request that cannot be honoured as it is.
+    pub(crate) fn bad_request(title: &'static str, message: impl Into<String>, advice: &'static str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, title, message, advice)
+    }
+
+    /// Nothing there, or nothing that this person may see.
+    pub(crate) fn not_found(message: &'static str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "There is no such page", message, "")
+    }
+
+    /// A form that did not come from the page it should have come from.
+    pub(crate) fn forged() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "This form cannot be accepted",
+            "It was open for too long, was sent from another site, or your browser keeps no cookies.",
+            "Nothing was changed. Open the page anew and send it again.",
+        )
+    }
+
+    /// Somebody who should have been signed in.
+    pub(crate) fn signed_out() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "You are signed out",
+            "Your session ended before this form was sent.",
+            "Nothing was changed. Sign in and begin again where you came from.",
+        )
+    }
+
+    /// A method that the path does not know.
+    pub(crate) fn method_not_allowed() -> Self {
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "This cannot be done here",
+            "The address is right, but it takes requests of another kind.",
+            "",
+        )
+    }
+
+    fn new(status: StatusCode, title: &'static str, message: impl Into<String>, advice: &'static str) -> Self {
+        Self { status, title, message: message.into(), advice, retry_after_s: None }
+    }
+
+    /// The page itself.
+    pub(crate) fn show(&self, web: &Web) -> Response {
+        let Self { status, title, message, advice, retry_after_s } = self;
+        let mut response = page(*status, &ProblemPage { frame: web.plain_frame(), title, message, advice });
+        if let Some(seconds) = retry_after_s {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
+        }
+        response
+    }
+}
+
+#[derive(Template)]
+#[template(path = "problem.html")]
+struct ProblemPage<'a> {
+    frame: Frame,
+    title: &'a str,
+    message: &'a str,
+    advice: &'a str,
+}
+
+impl IntoResponse for Problem {
+    /// Bare: the layer around the pages knows the frame, and shows it there.
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<Spent> for Problem {
+    fn from(Spent { retry_after_s }: Spent) -> Self {
+        let wait = wait(retry_after_s);
+        let message = format!("Your network has asked for this too often. It may again in {wait}.");
+        let title = "Too many requests";
+        Self { retry_after_s: Some(retry_after_s), ..Self::new(StatusCode::TOO_MANY_REQUESTS, title, message, "") }
+    }
+}
+
+impl From<Unreadable> for Problem {
+    fn from(why: Unreadable) -> Self {
+        Self::bad_request("This form cannot be read", why.to_string(), "Nothing was changed.")
+    }
+}
+
+impl From<Fault> for Problem {
+    /// Whatever it was, the engine has logged it, and people can do nothing about it.
+    fn from(_: Fault) -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "Something went wrong",
+            "The fault is on our side.",
+            "Try again. If it stays, tell whoever runs this grabd what you were doing, and when.",
+        )
+    }
+}
+
+/// A wait as people say it, rounded up.
+pub(crate) fn wait(seconds: u64) -> String {
+    let (count, unit) = match seconds {
+        0..=90 => (seconds, "second"),
+        91..=5400 => (seconds.div_ceil(60), "minute"),
+        5401.. => (seconds.div_ceil(3600), "hour"),
+    };
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_said_in_the_unit_that_fits() {
+        for (seconds, said) in
+            [(1, "1 second"), (90, "90 seconds"), (91, "2 minutes"), (3600, "60 minutes"), (5401, "2 hours")]
+        {
+            assert_eq!(wait(seconds), said);
+        }
+    }
+}
