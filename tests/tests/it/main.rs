@@ -17,6 +17,7 @@ mod mcp;
 mod metrics;
 mod money;
 mod nothing_is_lost;
+mod pages;
 mod pictures;
 mod renderer_lost;
 mod watching;

@@ -1,47 +1,19 @@
 //! Clients that agents use, as their users install them: each connects with a key, lists and calls every tool, in each era
 //! that it speaks. Then the protocol's own conformance suite.
 
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use grabd_tests::harness::Harness;
+use grabd_tests::programs::{node, root, run};
 use http::header::{AUTHORIZATION, HOST};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-
-/// How long a program may take. It only bounds a test that fails.
-const PATIENCE: Duration = Duration::from_secs(240);
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// The Node.js that npm brought, since some of these want a newer one than systems have.
-fn node() -> PathBuf {
-    let brought = ["x64", "arm64"].map(|cpu| root().join(format!("node_modules/node-linux-{cpu}/bin/node")));
-    brought.into_iter().find(|node| node.exists()).unwrap_or_else(|| "node".into())
-}
-
-/// Runs a program to its end; what it said, and whether it was content.
-async fn run(program: &Path, arguments: &[String]) -> Result<(bool, String)> {
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(root()).stdin(Stdio::null()).kill_on_drop(true).env("NO_COLOR", "1");
-    let output = tokio::time::timeout(PATIENCE, command.output())
-        .await
-        .with_context(|| format!("{arguments:?} does not end"))?
-        .with_context(|| format!("{} is missing: run script/setup --tests", program.display()))?;
-    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    Ok((output.status.success(), said.concat()))
-}
 
 fn url(harness: &Harness) -> String {
     format!("http://{}/mcp", harness.service.http())

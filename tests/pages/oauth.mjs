@@ -1,0 +1,98 @@
+// Connects as other people's library does it, without a browser: node oauth.mjs FILE, where FILE holds {origin, mcp,
+// email, password, tls}. `tls` is {host, cert, key} of a site that describes a client, which is never registered. Prints
+// what was done.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:https";
+import * as oauth from "oauth4webapi";
+import { challenge, discover, insecure, register } from "./client.mjs";
+
+const { origin, mcp, email, password, tls } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const redirect = "http://127.0.0.1:4711/callback";
+
+// A browser without eyes: cookies, forms, and redirects within the service.
+const cookies = new Map();
+async function visit(url, form) {
+  const response = await fetch(url, {
+    method: form ? "POST" : "GET",
+    body: form && new URLSearchParams(form),
+    headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join("; ") },
+    redirect: "manual",
+  });
+  for (const line of response.headers.getSetCookie()) {
+    const [name, value] = line.split(";")[0].split("=");
+    cookies.set(name, value);
+  }
+  if (response.status !== 303) return { url, status: response.status, html: await response.text() };
+  const location = new URL(response.headers.get("location"), url);
+  return location.origin === origin ? visit(location) : { url: location };
+}
+
+function hidden(html) {
+  const fields = html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g);
+  return Object.fromEntries([...fields].map(([, name, value]) => [name, value.replaceAll("&#38;", "&")]));
+}
+
+async function connect(as, client, authentication) {
+  const { query, verifier, state } = await challenge(client, redirect, { resource: mcp, scope: "grabs" });
+  let page = await visit(new URL(`${as.authorization_endpoint}?${query}`));
+  if (new URL(page.url).pathname === "/sign-in") {
+    page = await visit(new URL("/sign-in", origin), { ...hidden(page.html), email, password });
+  }
+  assert.equal(page.status, 200, page.html);
+  const [, place] = page.html.match(/name="place" value="([^"]*)" checked/);
+  page = await visit(new URL(as.authorization_endpoint), { ...hidden(page.html), place, decision: "allow" });
+
+  const answer = oauth.validateAuthResponse(as, client, page.url, state);
+  const exchange = () =>
+    oauth.authorizationCodeGrantRequest(as, client, authentication, answer, redirect, verifier, insecure);
+  const tokens = await oauth.processAuthorizationCodeResponse(as, client, await exchange());
+  assert.equal(tokens.scope, "grabs");
+
+  const again = await oauth.refreshTokenGrantRequest(as, client, authentication, tokens.refresh_token, insecure);
+  const newer = await oauth.processRefreshTokenResponse(as, client, again);
+  assert.notEqual(newer.refresh_token, tokens.refresh_token);
+  assert.equal(await usage(newer.access_token), 200);
+
+  const revoked = await oauth.revocationRequest(as, client, authentication, newer.refresh_token, insecure);
+  await oauth.processRevocationResponse(revoked);
+  assert.equal(await usage(newer.access_token), 401);
+  await assert.rejects(async () => {
+    const dead = await oauth.refreshTokenGrantRequest(as, client, authentication, newer.refresh_token, insecure);
+    await oauth.processRefreshTokenResponse(as, client, dead);
+  }, { error: "invalid_grant" });
+}
+
+async function usage(token) {
+  return (await fetch(`${origin}/v1/usage`, { headers: { authorization: `Bearer ${token}` } })).status;
+}
+
+const resource = new URL(mcp);
+const found = await oauth.resourceDiscoveryRequest(resource, insecure);
+const { authorization_servers: [issuer] } = await oauth.processResourceDiscoveryResponse(resource, found);
+assert.equal(issuer, origin);
+const as = await discover(issuer);
+
+for (const method of ["none", "client_secret_basic", "client_secret_post"]) {
+  const metadata = { client_name: method, redirect_uris: [redirect], token_endpoint_auth_method: method };
+  const client = await register(issuer, metadata);
+  const authentication = {
+    none: () => oauth.None(),
+    client_secret_basic: () => oauth.ClientSecretBasic(client.client_secret),
+    client_secret_post: () => oauth.ClientSecretPost(client.client_secret),
+  }[method]();
+  await connect(as, client, authentication);
+  console.log(`registered with ${method}: connected, refreshed, revoked`);
+}
+
+// The site of an app that describes itself.
+const site = createServer(tls, (_, response) => {
+  const metadata = { client_id: document, client_name: "described", redirect_uris: [redirect] };
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify({ ...metadata, token_endpoint_auth_method: "none" }));
+});
+await new Promise((ready) => site.listen(0, tls.host, ready));
+const document = `https://${tls.host}:${site.address().port}/client.json`;
+await connect(as, { client_id: document }, oauth.None());
+console.log("described by a document: connected, refreshed, revoked");
+site.close();

@@ -1,0 +1,58 @@
+//! How often an address may ask, and what it is told then.
+
+use anyhow::Result;
+use grabd_tests::harness::Harness;
+
+use super::visitor::{Answer, Visitor, open_house};
+
+/// Asks as this address until it is refused; how often it was not, and the refusal.
+async fn exhaust(house: &Harness, address: &str, path: &str, is_form: bool) -> Result<(u32, Answer)> {
+    let mut visitor = Visitor::new(house);
+    visitor.headers.push(("x-forwarded-for", address.to_owned()));
+    for admitted in 0..40 {
+        let answer = if is_form { visitor.post(path, &[]).await? } else { visitor.get(path).await? };
+        if answer.status == 429 {
+            return Ok((admitted, answer));
+        }
+    }
+    anyhow::bail!("{path} has no limit")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_address_has_its_share() -> Result<()> {
+    let settings = [("limits.requests_per_minute", "7"), ("http.trusted_proxies", "127.0.0.1/32")];
+    let house = open_house(&settings).await?;
+    let before = std::time::Instant::now();
+    let rows = [
+        ("/oauth/authorize", false, 7, 9, true),
+        ("/oauth/authorize", true, 7, 9, true),
+        ("/sign-in", false, 7, 9, true),
+        ("/sign-up", false, 7, 9, true),
+        ("/sign-in", true, 20, 3, true),
+        ("/sign-up", true, 10, 360, true),
+        ("/sign-out", true, 7, 9, true),
+        ("/apps", false, 7, 9, true),
+        ("/apps/0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44/disconnect", true, 7, 9, true),
+        ("/v1/oauth/token", true, 7, 9, false),
+        ("/v1/oauth/revoke", true, 7, 9, false),
+        ("/v1/oauth/register", true, 20, 180, false),
+    ];
+    // Each row has a network of its own, of which every address counts as the same one.
+    for (number, (path, is_form, share, longest, is_page)) in rows.into_iter().enumerate() {
+        let (admitted, refusal) = exhaust(&house, &format!("2001:db8:{number}:1::1"), path, is_form).await?;
+        let slack = before.elapsed().as_secs() as u32 / 3 + 1;
+        assert!((share..=share + slack).contains(&admitted), "{path}: {admitted}");
+        let wait: u64 = refusal.header("retry-after").parse()?;
+        assert!((1..=longest).contains(&wait), "{path}: {wait}");
+        match is_page {
+            true => assert!(refusal.body.contains("<h1>Too many requests</h1>"), "{path}: {}", refusal.body),
+            false => assert_eq!(refusal.json()?["error"], "temporarily_unavailable", "{path}"),
+        }
+        assert_eq!(refusal.header("cache-control"), "no-store");
+        let neighbour = exhaust(&house, &format!("2001:db8:{number}:1:ffff::1"), path, is_form).await?.0;
+        assert!(neighbour <= slack, "{path}: the network's other addresses had {neighbour}");
+        let stranger = exhaust(&house, &format!("2001:db8:{number}:2::1"), path, is_form).await?.0;
+        assert!(stranger >= share, "{path}: a stranger had {stranger}");
+    }
+    house.finish().await
+}

@@ -1,0 +1,45 @@
+//! Every page in each of its states: its behaviour in a real browser, its accessibility, and its HTML.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+use grabd_tests::harness::Harness;
+use grabd_tests::programs::run;
+use serde_json::json;
+
+use super::run_script;
+use super::visitor::{PASSWORD, open_house};
+
+/// Where photographs of all pages go, if anybody wants some.
+const SCREENSHOTS: &str = "GRABD_TEST_SCREENSHOTS";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_is_accessible_valid_and_does_what_it_says() -> Result<()> {
+    let (house, closed) = (open_house(&[]).await?, Harness::start(0, &[]).await?);
+    let dir = tempfile::tempdir()?;
+    let arguments = json!({
+        "origin": house.service.public_url(),
+        "closed": closed.service.public_url(),
+        "email": "ada@example.com",
+        "password": PASSWORD,
+        "dir": dir.path(),
+        "screenshots": std::env::var_os(SCREENSHOTS).map(PathBuf::from),
+    });
+    let said = run_script("walk.mjs", &arguments).await?;
+    assert_eq!(said, "nothing is wrong\n");
+    validate(dir.path()).await?;
+    closed.finish().await?;
+    house.finish().await
+}
+
+/// Holds every page of a directory, and the style sheet, to what is written down about HTML and CSS.
+async fn validate(dir: &Path) -> Result<()> {
+    let pages = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    ensure!(pages.len() > 20, "the walk left {} pages", pages.len());
+    let (validator, sheet) = ("node_modules/vnu-jar/build/dist/vnu.jar", "crates/web/assets/style.css");
+    let mut arguments = ["-jar", validator, "--Werror", "--also-check-css", sheet].map(str::to_owned).to_vec();
+    arguments.extend(pages.iter().map(|page| page.display().to_string()));
+    let (is_content, said) = run(Path::new("java"), &arguments).await?;
+    ensure!(is_content && said.is_empty(), "the validator says:\n{said}");
+    Ok(())
+}

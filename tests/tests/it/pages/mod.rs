@@ -1,0 +1,27 @@
+//! The pages and OAuth as people and their apps have them.
+//!
+//! To check a new page, have `tests/pages/walk.mjs` walk to it in each of its states.
+
+mod clients;
+mod crossings;
+mod limits;
+mod log;
+mod looks;
+mod requests;
+mod sessions;
+mod visitor;
+
+use anyhow::{Result, ensure};
+use grabd_tests::programs::{node, root, run};
+use serde_json::Value;
+
+/// Runs one of the scripts of `tests/pages`; what it said.
+async fn run_script(script: &str, arguments: &Value) -> Result<String> {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("arguments.json");
+    std::fs::write(&file, arguments.to_string())?;
+    let script = root().join("tests/pages").join(script);
+    let (is_content, said) = run(&node(), &[&script, &file].map(|path| path.display().to_string())).await?;
+    ensure!(is_content, "{} said: {said} (is a package missing? run script/setup --tests)", script.display());
+    Ok(said)
+}

@@ -1,0 +1,165 @@
+//! Somebody with a browser that has no eyes: it keeps cookies, reads forms, and follows nothing by itself.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use grabd_tests::harness::Harness;
+use reqwest::header::{COOKIE, HeaderMap, LOCATION, SET_COOKIE};
+use serde_json::{Value, json};
+
+/// Good for every account.
+pub(super) const PASSWORD: &str = "a password that nobody guesses";
+/// Where the app of these tests wants its answers.
+pub(super) const REDIRECT: &str = "https://app.example/callback";
+/// The challenge of the verifier below (RFC 7636 appendix B).
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+/// The secret that exchanges a code.
+pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+
+/// A service that lets everybody sign up.
+pub(super) async fn open_house(settings: &[(&'static str, &str)]) -> Result<Harness> {
+    Harness::start(0, &[&[("accounts.sign_up", "true")], settings].concat()).await
+}
+
+/// One browser.
+pub(super) struct Visitor<'a> {
+    harness: &'a Harness,
+    pub(super) cookies: BTreeMap<String, String>,
+    /// Sent with every request.
+    pub(super) headers: Vec<(&'static str, String)>,
+}
+
+/// What it was answered.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: String,
+}
+
+impl<'a> Visitor<'a> {
+    pub(super) fn new(harness: &'a Harness) -> Self {
+        Self { harness, cookies: BTreeMap::new(), headers: Vec::new() }
+    }
+
+    /// Somebody with a new account.
+    pub(super) async fn with_account(harness: &'a Harness, email: &str) -> Result<Self> {
+        let mut visitor = Self::new(harness);
+        let form_token = visitor.get("/sign-up").await?.hidden("form_token")?;
+        let form = [("form_token", &*form_token), ("email", email), ("password", PASSWORD)];
+        let answer = visitor.post("/sign-up", &form).await?;
+        ensure!(answer.status == 303, "{} {}", answer.status, answer.body);
+        Ok(visitor)
+    }
+
+    pub(super) async fn get(&mut self, path: &str) -> Result<Answer> {
+        let request = self.harness.client.get(format!("{}{path}", self.harness.service.public_url()));
+        self.send(request).await
+    }
+
+    pub(super) async fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Result<Answer> {
+        let request = self.harness.client.post(format!("{}{path}", self.harness.service.public_url()));
+        let body = reqwest::Url::parse_with_params("http://form.invalid", form)?;
+        let body = body.query().unwrap_or_default().to_owned();
+        self.send(request.header("content-type", "application/x-www-form-urlencoded").body(body)).await
+    }
+
+    async fn send(&mut self, mut request: reqwest::RequestBuilder) -> Result<Answer> {
+        let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+        }
+        let response = request.header(COOKIE, cookies.join("; ")).send().await?;
+        for line in response.headers().get_all(SET_COOKIE) {
+            let (name, rest) = line.to_str()?.split_once('=').context("a cookie has a name")?;
+            match rest.split(';').next().unwrap_or_default() {
+                "" => self.cookies.remove(name),
+                value => self.cookies.insert(name.to_owned(), value.to_owned()),
+            };
+        }
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Ok(Answer { status, headers, body: response.text().await? })
+    }
+
+    pub(super) async fn sign_in(&mut self, email: &str, password: &str, next: &str) -> Result<Answer> {
+        let form_token = self.get("/sign-in").await?.hidden("form_token")?;
+        let form = [("form_token", &*form_token), ("email", email), ("password", password), ("next", next)];
+        self.post("/sign-in", &form).await
+    }
+
+    /// Answers the consent page: with these fields instead of its own.
+    pub(super) async fn decide(&mut self, page: &Answer, decision: &str, changes: &[(&str, &str)]) -> Result<Answer> {
+        let (form_token, ticket) = (page.hidden("form_token")?, page.hidden("ticket")?);
+        let place = page.body.split("name=\"place\" value=\"").nth(1).context("a place")?;
+        let place = place.split('"').next().unwrap_or_default();
+        let fields = [("form_token", &*form_token), ("ticket", &*ticket), ("place", place), ("decision", decision)];
+        let changed = |name| changes.iter().find(|(changed, _)| *changed == name).map(|(_, value)| *value);
+        let fields = fields.map(|(name, value)| (name, changed(name).unwrap_or(value)));
+        self.post("/oauth/authorize", &fields).await
+    }
+
+    /// Is somebody signed in?
+    pub(super) async fn is_signed_in(&mut self) -> Result<bool> {
+        Ok(self.get("/apps").await?.status == 200)
+    }
+
+    /// The session's token.
+    pub(super) fn session(&self) -> Result<String> {
+        self.cookies.get("grabd_session").cloned().context("a session")
+    }
+}
+
+impl Answer {
+    pub(super) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    pub(super) fn location(&self) -> &str {
+        self.header(LOCATION.as_str())
+    }
+
+    /// A parameter of the address that the browser is sent to.
+    pub(super) fn told(&self, name: &str) -> Result<String> {
+        let location =
+            reqwest::Url::parse(self.location()).with_context(|| format!("{} {}", self.status, self.body))?;
+        let value = location.query_pairs().find(|(named, _)| named == name).map(|(_, value)| value.into_owned());
+        value.with_context(|| format!("no {name} in {location}"))
+    }
+
+    /// A hidden field of the page's form.
+    pub(super) fn hidden(&self, name: &str) -> Result<String> {
+        let after = format!("<input type=\"hidden\" name=\"{name}\" value=\"");
+        let value = self.body.split(&after).nth(1).and_then(|rest| rest.split('"').next());
+        value.map(|value| value.replace("&#38;", "&")).with_context(|| format!("no field {name} in {}", self.body))
+    }
+
+    pub(super) fn json(&self) -> Result<Value> {
+        serde_json::from_str(&self.body).with_context(|| self.body.clone())
+    }
+}
+
+/// Registers an app; its id.
+pub(super) async fn register(harness: &Harness) -> Result<String> {
+    let metadata = json!({
+        "client_name": "An app", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none",
+    });
+    let url = format!("{}/v1/oauth/register", harness.service.public_url());
+    let answer: Value = harness.client.post(url).json(&metadata).send().await?.error_for_status()?.json().await?;
+    Ok(answer["client_id"].as_str().context("a client")?.to_owned())
+}
+
+/// The path of an authorization request, with these fields instead of its own. An empty one is left out.
+pub(super) fn request_of(client: &str, changes: &[(&str, &str)]) -> Result<String> {
+    let fields = [
+        ("response_type", "code"),
+        ("client_id", client),
+        ("redirect_uri", REDIRECT),
+        ("code_challenge", CHALLENGE),
+        ("code_challenge_method", "S256"),
+        ("state", "a state & more"),
+    ];
+    let changed = |name| changes.iter().find(|(changed, _)| *changed == name).map(|(_, value)| *value);
+    let fields = fields.map(|(name, value)| (name, changed(name).unwrap_or(value)));
+    let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
+    let url = reqwest::Url::parse_with_params("http://request.invalid/oauth/authorize", fields)?;
+    Ok(format!("{}?{}", url.path(), url.query().unwrap_or_default()))
+}
