@@ -1,7 +1,7 @@
 //! The pages and the OAuth endpoints: faces for people, who sign in, and for the programs they let act for them.
 //!
 //! A page is a folder or file named after its path, with a template of that name in `templates/`. To add one, give it a
-//! line in [`routes`], a struct for its template, and a place in the checks of `tests/tests/it/pages`. What every page has
+//! line in `routes`, a struct for its template, and a place in the checks of `tests/tests/it/pages`. What every page has
 //! comes from `page` and `frame`, fields and notices from `templates/parts`, and there is one sheet, `assets/style.css`.
 //!
 //! A form is answered in this order: the limit of its address, where it came from, its token, its fields, the use-case.
