@@ -4,7 +4,7 @@ mod tokens;
 
 use std::fmt;
 
-use crate::ids::{GrantId, KeyId, TeamId};
+use crate::ids::{GrantId, KeyId, TeamId, UserId};
 
 pub use tokens::{AccessToken, ClientSecret, Code, RefreshToken, SessionToken, Ticket};
 
@@ -103,13 +103,15 @@ impl Credential {
     }
 }
 
-/// What stands behind a credential that opened something.
+/// What stands behind a credential or a session that opened something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Principal {
     /// A team's own key.
     Key(KeyId),
     /// An app that a person has allowed.
     Grant(GrantId),
+    /// A person on our own pages, at work in a team of theirs.
+    Person(UserId),
 }
 
 /// Who is calling: what every use-case is scoped by.

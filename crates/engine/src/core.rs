@@ -10,6 +10,7 @@ use bytes::Bytes;
 use grabd_domain::Fault;
 use grabd_domain::credentials::Principal;
 use grabd_domain::grabs::ImageKey;
+use grabd_domain::pricing::Packet;
 use grabd_egress::Guard;
 use grabd_store::{Images, Store};
 use tokio_util::sync::CancellationToken;
@@ -19,12 +20,14 @@ use crate::accounts::Passwords;
 use crate::billing::stripe::Stripe;
 use crate::clock::Clock;
 use crate::failpoints::Failpoints;
+use crate::grabs::Thumbnails;
 use crate::metrics::Metrics;
 use crate::oauth::{self, Documents};
 use crate::outgoing::Outgoing;
 use crate::placeholder::Placeholder;
 use crate::pricing::Pricing;
 use crate::queue::{Dispatcher, Watchers, pump, sweep};
+use crate::rpc::limits::Limits;
 use crate::webhooks::{Webhooks, sender};
 
 /// What an operator sets.
@@ -91,6 +94,8 @@ pub struct Shared {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) watchers: Watchers,
     pub(crate) metrics: Metrics,
+    pub(crate) limits: Limits,
+    pub(crate) thumbnails: Thumbnails,
     pub(crate) passwords: Passwords,
     pub(crate) documents: Documents,
     pub(crate) tasks: TaskTracker,
@@ -128,6 +133,7 @@ impl Core {
             settings,
             failpoints,
         } = parts;
+        let limits = Limits::new(settings.requests_per_minute);
         let core = Self(Arc::new(Shared {
             store,
             images,
@@ -143,6 +149,8 @@ impl Core {
             dispatcher: Dispatcher::default(),
             watchers: Watchers::default(),
             metrics: Metrics::default(),
+            limits,
+            thumbnails: Thumbnails::default(),
             passwords: Passwords::default(),
             documents: Documents::default(),
             tasks: TaskTracker::new(),
@@ -181,6 +189,16 @@ impl Core {
         &self.settings.oauth
     }
 
+    /// The origin under which callers reach the API and the images, without a trailing slash.
+    pub fn public_url(&self) -> &str {
+        &self.settings.public_url
+    }
+
+    /// What a grab costs, and what others take.
+    pub fn pricing(&self) -> &Packet {
+        self.pricing.packet()
+    }
+
     /// May people make accounts for themselves?
     pub fn may_sign_up(&self) -> bool {
         self.settings.sign_up
@@ -217,6 +235,8 @@ impl Core {
             match caller {
                 Principal::Key(key) => keys.push(key),
                 Principal::Grant(grant) => grants.push(grant),
+                // A session keeps its own last use.
+                Principal::Person(_) => {}
             }
         }
         let now = self.clock.now();

@@ -5,16 +5,18 @@
 //! until it is placed.
 //!
 //! *Invariant:* no HTTP face, no browser and no SQL in here. The engine meets the browser only as
-//! [`grabd_domain::render::Renderer`], and every face only as a client of its gRPC services.
+//! [`grabd_domain::render::Renderer`], and every face only as a client of its gRPC services, or as the pages are: with a
+//! [`grabd_domain::credentials::Caller`] that [`accounts::Insider`] has let in and counted.
 
 pub mod accounts;
 pub mod billing;
+mod cache;
 pub mod chance;
 pub mod clock;
 mod core;
 mod digest;
 mod failpoints;
-mod grabs;
+pub mod grabs;
 mod metrics;
 pub mod oauth;
 pub mod outgoing;

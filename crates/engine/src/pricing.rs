@@ -32,6 +32,7 @@ pub enum Error {
 /// The answers to every question about pricing.
 #[derive(Debug)]
 pub struct Pricing {
+    packet: Packet,
     answers: HashMap<(Option<ProviderId>, Detail), Value>,
     packages: Vec<Package>,
 }
@@ -57,7 +58,13 @@ impl Pricing {
         let questions = providers.flat_map(|provider| Detail::ALL.map(|detail| (provider, detail)));
         let answers = questions.map(|(provider, detail)| ((provider, detail), answer(&packet, provider, detail)));
         let packages = packet.pricing.prepaid_packages.iter().map(Package::from).collect();
-        Ok(Self { answers: answers.collect(), packages })
+        let answers = answers.collect();
+        Ok(Self { packet, answers, packages })
+    }
+
+    /// The whole packet.
+    pub fn packet(&self) -> &Packet {
+        &self.packet
     }
 
     /// What can be bought, in the packet's order.

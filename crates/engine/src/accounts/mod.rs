@@ -1,10 +1,12 @@
 //! Teams and their keys, people and their sessions.
 
+mod insiders;
 mod keys;
 mod passwords;
 mod people;
 mod teams;
 
+pub use insiders::{Insider, find_insider};
 pub use keys::issue_key;
 pub(crate) use passwords::Passwords;
 pub use people::{

@@ -21,20 +21,21 @@ use crate::queue::{Lease, Reservation, pump, sweep};
 
 /// A create as it came over a wire.
 #[derive(Debug)]
-pub(crate) struct CreateRequest {
+pub struct CreateRequest {
     /// What to capture.
-    pub(crate) capture: CaptureRequest,
+    pub capture: CaptureRequest,
     /// How the caller wants to wait.
-    pub(crate) class: Class,
+    pub class: Class,
     /// The caller's key, not judged yet.
-    pub(crate) idempotency_key: Option<String>,
+    pub idempotency_key: Option<String>,
 }
 
 /// What a create is answered.
-pub(crate) struct Answer {
-    pub(crate) grab: Grab,
+pub struct Answer {
+    /// The grab as it stands.
+    pub grab: Grab,
     /// Was this the answer to an earlier request with the same key?
-    pub(crate) replayed: bool,
+    pub replayed: bool,
 }
 
 impl Answer {
@@ -49,7 +50,7 @@ impl Answer {
 ///
 /// # Errors
 /// Whatever keeps the grab from being created.
-pub(crate) async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Result<Answer, Fault> {
+pub async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Result<Answer, Fault> {
     let began = Instant::now();
     let work = match judge(core, caller, request, request.class).await? {
         Judged::Fresh(work) => work,

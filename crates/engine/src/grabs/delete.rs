@@ -12,7 +12,7 @@ use crate::core::{Core, inside};
 ///
 /// # Errors
 /// [`Fault::NotFound`] for an id that is unknown or somebody else's: the two cannot be told apart.
-pub(crate) async fn delete(core: &Core, caller: Caller, id: GrabId) -> Result<(), Fault> {
+pub async fn delete(core: &Core, caller: Caller, id: GrabId) -> Result<(), Fault> {
     let shown = match get(core, caller, id).await?.state {
         State::Done { image, .. } => image,
         State::Pending | State::Processing | State::Failed { .. } => None,
@@ -27,6 +27,7 @@ pub(crate) async fn delete(core: &Core, caller: Caller, id: GrabId) -> Result<()
     }
     tracing::info!(grab.id = %id, team.id = %caller.team, "a grab's image was deleted on request");
     if let Some(key) = shown {
+        core.thumbnails.forget(&key);
         remove(core, &key).await;
     }
     core.watchers.publish(get(core, caller, id).await?);

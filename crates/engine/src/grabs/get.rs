@@ -11,7 +11,7 @@ use crate::core::{Core, inside};
 ///
 /// # Errors
 /// [`Fault::NotFound`] for an id that is unknown or somebody else's: the two cannot be told apart.
-pub(crate) async fn get(core: &Core, caller: Caller, id: GrabId) -> Result<Grab, Fault> {
+pub async fn get(core: &Core, caller: Caller, id: GrabId) -> Result<Grab, Fault> {
     core.store
         .find_grab(caller.team, caller.environment, id)
         .await

@@ -12,20 +12,24 @@ use crate::core::{Core, inside};
 
 /// A list request as it came over a wire.
 #[derive(Debug, Default)]
-pub(crate) struct ListRequest {
-    pub(crate) limit: Option<i64>,
-    pub(crate) status: Option<Status>,
-    pub(crate) starting_after: Option<String>,
-    pub(crate) ending_before: Option<String>,
+pub struct ListRequest {
+    /// How many at most.
+    pub limit: Option<i64>,
+    /// Only those that stand so.
+    pub status: Option<Status>,
+    /// Those that come after this grab in the list: older ones.
+    pub starting_after: Option<String>,
+    /// Those that come just before it: newer ones.
+    pub ending_before: Option<String>,
     /// Parameters whose value had the wrong type on the wire it came by, with what was seen there.
-    pub(crate) unparsed: Vec<(String, String)>,
+    pub unparsed: Vec<(String, String)>,
 }
 
 /// One page.
 ///
 /// # Errors
 /// [`Fault::BadRequest`] naming the parameter that cannot be accepted.
-pub(crate) async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<Listed, Fault> {
+pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<Listed, Fault> {
     let page = parse(request)?;
     let cursor = page.cursor;
     core.store.list_grabs(caller.team, caller.environment, page).await.map_err(inside("grabs.list"))?.ok_or_else(|| {

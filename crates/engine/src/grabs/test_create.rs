@@ -25,23 +25,7 @@ pub(crate) async fn create(
     spec: CaptureSpec,
     record: Option<NewRecord>,
 ) -> Result<Answer, Fault> {
-    let host = spec.url.host().to_string();
-    let mut takes = Duration::ZERO;
-    let failure = match switch(&host) {
-        Some(Switch::Exhausted) => return Err(Fault::CreditsExhausted),
-        Some(Switch::Busy) => return Err(Fault::QueueLimitExceeded { limit: core.settings.async_queue }),
-        Some(Switch::Blocked) => {
-            Some(Failure::new(FailureReason::RenderBlocked, "The target site blocked the capture: HTTP 403 (a test)."))
-        }
-        Some(Switch::Broken) => {
-            Some(Failure::new(FailureReason::RenderFailed, "The page could not be rendered (a test)."))
-        }
-        Some(Switch::Slow) => {
-            takes = SLOW;
-            None
-        }
-        None => None,
-    };
+    let (failure, takes) = asked_for(core, &spec)?;
     let now = core.clock.now();
     let id = chance::grab_id(now);
     let state = match failure {
@@ -78,4 +62,22 @@ pub(crate) async fn create(
     };
     core.metrics.ended(&grab);
     Ok(Answer::first(grab))
+}
+
+/// What a reserved `.test` name asks for: a failure, or a wait.
+///
+/// # Errors
+/// The refusal that it asks for.
+pub(super) fn asked_for(core: &Core, spec: &CaptureSpec) -> Result<(Option<Failure>, Duration), Fault> {
+    let failed = |reason, message| Ok((Some(Failure::new(reason, message)), Duration::ZERO));
+    match switch(&spec.url.host().to_string()) {
+        Some(Switch::Exhausted) => Err(Fault::CreditsExhausted),
+        Some(Switch::Busy) => Err(Fault::QueueLimitExceeded { limit: core.settings.async_queue }),
+        Some(Switch::Blocked) => {
+            failed(FailureReason::RenderBlocked, "The target site blocked the capture: HTTP 403 (a test).")
+        }
+        Some(Switch::Broken) => failed(FailureReason::RenderFailed, "The page could not be rendered (a test)."),
+        Some(Switch::Slow) => Ok((None, SLOW)),
+        None => Ok((None, Duration::ZERO)),
+    }
 }

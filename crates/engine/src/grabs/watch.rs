@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 /// The stream was cut although the grab goes on: resume with the last revision.
 #[derive(Debug)]
-pub(crate) struct Cut;
+pub struct Cut;
 
 enum Step {
     First(Box<Watch>),
@@ -39,7 +39,7 @@ struct Watch {
 ///
 /// # Errors
 /// [`Fault::NotFound`] before anything is streamed.
-pub(crate) async fn watch(
+pub async fn watch(
     core: &Core,
     caller: Caller,
     id: GrabId,

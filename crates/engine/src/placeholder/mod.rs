@@ -1,7 +1,7 @@
 //! The picture that test keys get: drawn on the spot, of the asked size and format, and never of anybody's page.
 //!
-//! `drawing` says what it looks like, `encode` makes the file, `cache` keeps the latest ones, `switches` lists the
-//! names that ask for a failure instead. The font is embedded and no other is looked for, so that the same request
+//! `drawing` says what it looks like, `encode` makes the file, `switches` lists the names that ask for a failure
+//! instead. The font is embedded and no other is looked for, so that the same request
 //! gives the same bytes on every machine.
 
 use std::sync::Arc;
@@ -13,10 +13,9 @@ use grabd_domain::grabs::{Facts, SettledBy};
 use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer};
 use tokio::sync::Semaphore;
 
-use self::cache::Cache;
 use self::drawing::{Drawing, Pencils};
+use crate::cache::Cache;
 
-mod cache;
 mod drawing;
 mod encode;
 mod switches;

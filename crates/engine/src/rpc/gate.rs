@@ -4,9 +4,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::num::NonZeroU32;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use grabd_domain::Fault;
@@ -19,7 +17,7 @@ use tonic::body::Body;
 use tower::{Layer, Service};
 use tracing::{Instrument, Span};
 
-use super::limits::{Limits, Verdict};
+use super::limits::Verdict;
 use super::status::to_status;
 use crate::core::{Core, inside};
 use crate::digest;
@@ -32,24 +30,18 @@ const UNCOUNTED: [&str; 1] = ["/grabd.v1.AccessService/Authenticate"];
 
 /// Puts the gate in front of services.
 #[derive(Clone)]
-pub struct GateLayer(Arc<Shared>);
-
-struct Shared {
-    core: Core,
-    limits: Limits,
-}
+pub struct GateLayer(Core);
 
 /// Services behind the gate.
 #[derive(Clone)]
 pub struct Gate<S> {
     inner: S,
-    shared: Arc<Shared>,
+    core: Core,
 }
 
 impl GateLayer {
     pub(crate) fn new(core: Core) -> Self {
-        let per_minute = NonZeroU32::new(core.settings.requests_per_minute).unwrap_or(NonZeroU32::MIN);
-        Self(Arc::new(Shared { core, limits: Limits::new(per_minute) }))
+        Self(core)
     }
 }
 
@@ -57,7 +49,7 @@ impl<S> Layer<S> for GateLayer {
     type Service = Gate<S>;
 
     fn layer(&self, inner: S) -> Gate<S> {
-        Gate { inner, shared: Arc::clone(&self.0) }
+        Gate { inner, core: self.0.clone() }
     }
 }
 
@@ -82,16 +74,16 @@ where
         // The clone takes the place of the service that `poll_ready` was asked of.
         let fresh = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, fresh);
-        let shared = Arc::clone(&self.shared);
+        let core = self.core.clone();
         let answered = async move {
-            let admitted = match authenticate(&shared, request.headers()).await {
+            let admitted = match authenticate(&core, request.headers()).await {
                 Ok(caller) if UNCOUNTED.contains(&request.uri().path()) => Ok((caller, None)),
-                Ok(caller) => count(&shared, caller).map(|verdict| (caller, Some(verdict))),
+                Ok(caller) => count(&core, caller).map(|verdict| (caller, Some(verdict))),
                 Err(fault) => Err((fault, None)),
             };
             let (verdict, mut response) = match admitted {
                 Ok((caller, verdict)) => {
-                    shared.core.note_use(caller.principal);
+                    core.note_use(caller.principal);
                     request.extensions_mut().insert(caller);
                     (verdict, inner.call(request).await?)
                 }
@@ -120,9 +112,9 @@ fn span(headers: &HeaderMap) -> Span {
 
 type Refusal = (Fault, Option<Verdict>);
 
-async fn authenticate(shared: &Shared, headers: &HeaderMap) -> Result<Caller, Fault> {
+async fn authenticate(core: &Core, headers: &HeaderMap) -> Result<Caller, Fault> {
     let credential = credential::bearer(headers).and_then(Credential::parse).ok_or(Fault::Unauthorized)?;
-    let known = stands_behind(&shared.core, &credential).await;
+    let known = stands_behind(core, &credential).await;
     known.map_err(inside("authenticate"))?.ok_or(Fault::Unauthorized)
 }
 
@@ -134,13 +126,9 @@ async fn stands_behind(core: &Core, credential: &Credential) -> Result<Option<Ca
     }
 }
 
-fn count(shared: &Shared, caller: Caller) -> Result<Verdict, Refusal> {
-    let verdict = shared.limits.check(caller.team, caller.environment);
-    if !verdict.admitted {
-        shared.core.metrics.rate_limited();
-        let Verdict { per_minute, reset_s, .. } = verdict;
-        return Err((Fault::RateLimitExceeded { per_minute, retry_after_s: reset_s }, Some(verdict)));
-    }
+fn count(core: &Core, caller: Caller) -> Result<Verdict, Refusal> {
+    let verdict = core.limits.check(caller.team, caller.environment);
+    verdict.admit(core).map_err(|fault| (fault, Some(verdict)))?;
     Ok(verdict)
 }
 

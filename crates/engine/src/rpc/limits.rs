@@ -8,8 +8,11 @@ use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
+use grabd_domain::Fault;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::TeamId;
+
+use crate::core::Core;
 
 type Key = (TeamId, Environment);
 
@@ -35,7 +38,9 @@ pub(crate) struct Verdict {
 const TIDY_EVERY: u64 = 4096;
 
 impl Limits {
-    pub(crate) fn new(per_minute: NonZeroU32) -> Self {
+    /// So many per minute, and at least one.
+    pub(crate) fn new(per_minute: u32) -> Self {
+        let per_minute = NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN);
         let limiter = RateLimiter::dashmap(Quota::per_minute(per_minute)).with_middleware();
         Self { limiter, per_minute, checks: AtomicU64::new(1) }
     }
@@ -62,6 +67,18 @@ impl Limits {
 }
 
 impl Verdict {
+    /// Lets the request pass, or counts that it was refused.
+    ///
+    /// # Errors
+    /// [`Fault::RateLimitExceeded`].
+    pub(crate) fn admit(self, core: &Core) -> Result<(), Fault> {
+        if self.admitted {
+            return Ok(());
+        }
+        core.metrics.rate_limited();
+        Err(Fault::RateLimitExceeded { per_minute: self.per_minute, retry_after_s: self.reset_s })
+    }
+
     /// The `RateLimit` field.
     pub(crate) fn state(self) -> String {
         format!("\"default\";r={};t={}", self.remaining, self.reset_s)
@@ -82,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_bucket_of_sixty_then_refusals_and_nobody_else_pays() {
-        let limits = Limits::new(NonZeroU32::new(60).unwrap());
+        let limits = Limits::new(60);
         let (team, other) = (chance::team_id(Timestamp::from_ms(0)), chance::team_id(Timestamp::from_ms(0)));
         for left in (0..60).rev() {
             let verdict = limits.check(team, Environment::Live);

@@ -4,7 +4,7 @@ mod access;
 mod convert;
 mod gate;
 mod grabs;
-mod limits;
+pub(crate) mod limits;
 mod pricing;
 mod renderer;
 mod status;

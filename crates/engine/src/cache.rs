@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Forgets what was used least recently when it holds more than its bytes. Keys are not counted: they are small.
-pub(super) struct Cache<K, V> {
+pub(crate) struct Cache<K, V> {
     most_bytes: usize,
     shelf: Mutex<Shelf<K, V>>,
 }
@@ -20,12 +20,12 @@ struct Shelf<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone + AsRef<[u8]>> Cache<K, V> {
-    pub(super) fn new(most_bytes: usize) -> Self {
+    pub(crate) fn new(most_bytes: usize) -> Self {
         let shelf = Shelf { kept: HashMap::new(), by_use: BTreeMap::new(), clock: 0, bytes: 0 };
         Self { most_bytes, shelf: Mutex::new(shelf) }
     }
 
-    pub(super) fn get(&self, key: &K) -> Option<V> {
+    pub(crate) fn get(&self, key: &K) -> Option<V> {
         let mut shelf = self.shelf();
         let value = shelf.take(key)?;
         shelf.put(key.clone(), value.clone());
@@ -33,7 +33,7 @@ impl<K: Clone + Eq + Hash, V: Clone + AsRef<[u8]>> Cache<K, V> {
     }
 
     /// A value larger than the whole cache is not kept.
-    pub(super) fn put(&self, key: K, value: &V) {
+    pub(crate) fn put(&self, key: K, value: &V) {
         let mut shelf = self.shelf();
         shelf.take(&key);
         if value.as_ref().len() > self.most_bytes {
@@ -45,7 +45,12 @@ impl<K: Clone + Eq + Hash, V: Clone + AsRef<[u8]>> Cache<K, V> {
         }
     }
 
-    /// A panic elsewhere cannot leave the shelf half changed in a way that matters: at worst a file is drawn again.
+    /// Forgets it at once.
+    pub(crate) fn remove(&self, key: &K) {
+        self.shelf().take(key);
+    }
+
+    /// A panic elsewhere cannot leave the shelf half changed in a way that matters: at worst a file is made again.
     fn shelf(&self) -> MutexGuard<'_, Shelf<K, V>> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -94,6 +99,9 @@ mod tests {
         cache.put('d', &vec![0; 4]);
         assert_eq!(names(&cache), "cad");
         assert_eq!(cache.get(&'b'), None);
+        cache.remove(&'a');
+        cache.remove(&'a');
+        assert_eq!((names(&cache).as_str(), cache.shelf().bytes), ("cd", 7));
     }
 
     #[test]
