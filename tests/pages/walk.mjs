@@ -4,39 +4,13 @@
 // every page is photographed too: light and dark, narrow and wide.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import { readFileSync, writeFileSync } from "node:fs";
-import axe from "axe-core";
-import { chromium } from "playwright-core";
+import { readFileSync } from "node:fs";
 import { challenge, exchange, register } from "./client.mjs";
+import { open } from "./eyes.mjs";
 
 const { origin, closed, email, password, dir, screenshots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
-const NARROW = { width: 320, height: 900 };
-const WIDE = { width: 1280, height: 900 };
-// Colours do not depend on the width, nor the width on the colours, so two looks see it all.
-const LOOKS = [[NARROW, "light"], [WIDE, "dark"]];
-const OTHERS = [[NARROW, "dark"], [WIDE, "light"]];
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-
-const findings = [];
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell" });
-const context = await browser.newContext();
-const page = await context.newPage();
-page.setDefaultTimeout(20_000);
-page.on("console", (message) => {
-  // The status of the page itself is looked at below.
-  if (!message.text().startsWith("Failed to load resource")) findings.push(`the console says: ${message.text()}`);
-});
-page.on("pageerror", (error) => findings.push(`a script failed: ${error}`));
-page.on("request", (request) => {
-  const host = new URL(request.url()).host;
-  const own = [new URL(origin).host, new URL(closed).host, new URL(callback).host];
-  if (!own.includes(host)) findings.push(`${page.url()} asks for ${request.url()}`);
-});
-let arrived;
-page.on("response", (response) => {
-  if (response.request().isNavigationRequest()) arrived = response;
-  else if (!response.ok()) findings.push(`${response.url()} is answered with ${response.status()}`);
-});
+const own = () => [origin, closed, callback].map((url) => new URL(url).host);
+const { context, page, look, send, fill, close } = await open({ dir, screenshots, own });
 
 // The app: what comes back to it, in its order.
 const returned = [];
@@ -47,48 +21,6 @@ const app = createServer((request, response) => {
 });
 await new Promise((ready) => app.listen(0, "127.0.0.1", ready));
 const callback = `http://127.0.0.1:${app.address().port}/callback`;
-
-async function look(name, status) {
-  if (arrived.status() !== status) findings.push(`${name}: HTTP ${arrived.status()} and not ${status}`);
-  writeFileSync(`${dir}/${name}.html`, await arrived.text());
-  const headers = arrived.headers();
-  const policy = headers["content-security-policy"] ?? "";
-  for (const part of ["default-src 'none'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"]) {
-    if (!policy.split("; ").includes(part)) findings.push(`${name}: the policy lacks ${part}: ${policy}`);
-  }
-  const wanted = {
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "cache-control": "no-store",
-  };
-  for (const [header, value] of Object.entries(wanted)) {
-    if (headers[header] !== value) findings.push(`${name}: ${header} is ${headers[header]}`);
-  }
-  await page.evaluate(axe.source);
-  for (const [viewport, colorScheme] of screenshots ? [...LOOKS, ...OTHERS] : LOOKS) {
-    await page.setViewportSize(viewport);
-    await page.emulateMedia({ colorScheme });
-    const how = `${viewport.width}-${colorScheme}`;
-    if (screenshots) await page.screenshot({ path: `${screenshots}/${name}-${how}.png`, fullPage: true });
-    const { violations } = await page.evaluate((tags) => axe.run({ runOnly: tags }), TAGS);
-    for (const { id, help, nodes } of violations) {
-      findings.push(`${name}, ${how}: ${id}: ${help}: ${nodes.map((node) => node.html)}`);
-    }
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    if (width > viewport.width) findings.push(`${name} is ${width} wide where ${viewport.width} are shown`);
-  }
-}
-
-// Sends the page's form as it stands, without the browser's own checks, which old ones do not have.
-async function send(button) {
-  await page.$$eval("form", (forms) => forms.forEach((form) => (form.noValidate = true)));
-  await Promise.all([page.waitForNavigation(), page.getByRole("button", { name: button }).first().click()]);
-}
-
-async function fill(fields) {
-  for (const [label, text] of Object.entries(fields)) await page.getByLabel(label).fill(text);
-}
 
 async function ask(client, changes = {}) {
   const asked = await challenge(client, callback, changes);
@@ -190,8 +122,5 @@ await fill({ "E-mail address": email, Password: password });
 await send("Sign in");
 await look("too-often", 429);
 
-await browser.close();
 app.close();
-for (const finding of findings) console.log(finding);
-if (findings.length > 0) process.exit(1);
-console.log("nothing is wrong");
+await close();
