@@ -1,4 +1,4 @@
-//! The style sheet and the icon, under paths that change with their content, so that browsers may keep them for good.
+//! The style sheet, the script and the pictures of the pages themselves, under paths that change with their content, so that browsers may keep them for good.
 
 use std::sync::Arc;
 
@@ -14,7 +14,9 @@ const FOR_GOOD: &str = "public, max-age=31536000, immutable";
 /// All of them.
 pub(crate) struct Assets {
     pub(crate) style: Asset,
+    pub(crate) script: Asset,
     pub(crate) icon: Asset,
+    pub(crate) picture: Asset,
 }
 
 /// A file that is part of the program.
@@ -27,10 +29,14 @@ pub(crate) struct Asset {
 impl Assets {
     pub(crate) fn load() -> Self {
         let style = include_bytes!("../assets/style.css");
+        let script = include_bytes!("../assets/live.js");
         let icon = include_bytes!("../assets/icon.svg");
+        let picture = include_bytes!("../assets/picture.webp");
         Self {
             style: Asset::new("style", "css", "text/css; charset=utf-8", style),
+            script: Asset::new("live", "js", "text/javascript; charset=utf-8", script),
             icon: Asset::new("icon", "svg", "image/svg+xml", icon),
+            picture: Asset::new("picture", "webp", "image/webp", picture),
         }
     }
 }
@@ -51,7 +57,17 @@ pub(crate) async fn style(State(web): State<Arc<Web>>) -> Response {
     web.assets.style.answer()
 }
 
+/// The script.
+pub(crate) async fn script(State(web): State<Arc<Web>>) -> Response {
+    web.assets.script.answer()
+}
+
 /// The icon.
 pub(crate) async fn icon(State(web): State<Arc<Web>>) -> Response {
     web.assets.icon.answer()
+}
+
+/// The picture on the start page.
+pub(crate) async fn picture(State(web): State<Arc<Web>>) -> Response {
+    web.assets.picture.answer()
 }

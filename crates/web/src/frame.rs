@@ -14,7 +14,7 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
-use crate::page::policy;
+use crate::page::{Rights, policy};
 use crate::problem::Problem;
 use crate::{Address, Web};
 
@@ -27,7 +27,7 @@ pub(crate) async fn frame(State(web): State<Arc<Web>>, request: Request, next: N
         response.headers_mut().extend(headers.into_iter().filter(|(name, _)| *name == Some(ALLOW)));
     }
     let headers = response.headers_mut();
-    unless_told(headers, CONTENT_SECURITY_POLICY, || policy(""));
+    unless_told(headers, CONTENT_SECURITY_POLICY, || policy(Rights::default()));
     unless_told(headers, CACHE_CONTROL, || HeaderValue::from_static("no-store"));
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));

@@ -7,7 +7,8 @@
 //! A form is answered in this order: the limit of its address, where it came from, its token, its fields, the use-case.
 //!
 //! *Invariant:* no SQL and no gRPC in here. What is allowed is decided by the engine's use-cases; this crate reads forms,
-//! shows pages and sends people on. No script, and nothing from elsewhere, on any page.
+//! shows pages and sends people on. Nothing from elsewhere on any page, and no script but `assets/live.js`, which only shows
+//! sooner what the page would show when it is loaded again.
 
 mod accounts;
 mod apps;
@@ -16,13 +17,17 @@ mod cookies;
 mod forgery;
 mod form;
 mod frame;
+mod grabs;
 mod limits;
 mod moment;
 mod next;
+mod number;
 mod oauth;
 mod page;
 mod problem;
 mod session;
+mod start;
+mod team;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -81,7 +86,18 @@ fn routes(web: &Web) -> Vec<Route> {
         ("/sign-out".to_owned(), WRITE, post(accounts::sign_out::submit)),
         (apps::PATH.to_owned(), READ, get(apps::list::show)),
         ("/apps/{grant}/disconnect".to_owned(), WRITE, post(apps::disconnect::submit)),
+        (start::PATH.to_owned(), FORM, get(start::show).post(start::submit)),
+        (grabs::PATH.to_owned(), READ, get(grabs::home::show)),
+        (grabs::CAPTURE.to_owned(), FORM, get(grabs::capture::show).post(grabs::capture::submit)),
+        (grabs::LIST.to_owned(), READ, get(grabs::list::show)),
+        (grabs::LIST_EVENTS.to_owned(), READ, get(grabs::events::of_many)),
+        (grabs::ONE.to_owned(), READ, get(grabs::show::show)),
+        (grabs::EVENTS.to_owned(), READ, get(grabs::events::of_one)),
+        (grabs::THUMBNAIL.to_owned(), READ, get(grabs::thumbnail::show)),
+        (grabs::DELETE.to_owned(), FORM, get(grabs::delete::show).post(grabs::delete::submit)),
         (web.assets.style.path.clone(), READ, get(assets::style)),
+        (web.assets.script.path.clone(), READ, get(assets::script)),
         (web.assets.icon.path.clone(), READ, get(assets::icon)),
+        (web.assets.picture.path.clone(), READ, get(assets::picture)),
     ]
 }

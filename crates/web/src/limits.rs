@@ -15,6 +15,10 @@ const REGISTRATIONS_PER_HOUR: u32 = 20;
 const SIGN_INS_PER_MINUTE: u32 = 20;
 /// Accounts that an address may try to make per hour.
 const SIGN_UPS_PER_HOUR: u32 = 10;
+/// Placeholders that an address may have drawn per minute without signing in. Each costs some milliseconds of computing.
+const TRIALS_PER_MINUTE: u32 = 10;
+/// What one page may ask for by itself: a small picture of each grab on it, and news.
+const PARTS_PER_PAGE: u32 = 32;
 
 /// Addresses that one limit remembers. Beyond that, newcomers are counted together until others have been forgotten.
 const MOST_ADDRESSES: usize = 50_000;
@@ -30,6 +34,9 @@ pub(crate) struct Limits {
     pub(crate) registrations: Limit,
     pub(crate) sign_ins: Limit,
     pub(crate) sign_ups: Limit,
+    pub(crate) trials: Limit,
+    /// Small pictures, and streams of news.
+    pub(crate) parts: Limit,
 }
 
 /// Nothing is left; seconds until something is. At least one.
@@ -55,6 +62,8 @@ impl Limits {
             registrations: Limit::new(per_hour(REGISTRATIONS_PER_HOUR)),
             sign_ins: Limit::new(per_minute(SIGN_INS_PER_MINUTE)),
             sign_ups: Limit::new(per_hour(SIGN_UPS_PER_HOUR)),
+            trials: Limit::new(per_minute(TRIALS_PER_MINUTE)),
+            parts: Limit::new(per_minute(requests_per_minute.saturating_mul(PARTS_PER_PAGE))),
         }
     }
 }

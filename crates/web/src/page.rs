@@ -15,10 +15,14 @@ pub(crate) struct Frame {
     pub(crate) style: String,
     /// Where the icon is.
     pub(crate) icon: String,
+    /// Where the script is that keeps the page up to date; most pages have none.
+    pub(crate) script: Option<String>,
     /// The path that the navigation shows as the current one.
     pub(crate) here: &'static str,
     /// Whose navigation it is; none without.
     pub(crate) person: Option<Person>,
+    /// The team whose pages the navigation leads to.
+    pub(crate) team: Option<TeamNavigation>,
 }
 
 /// Who is signed in, for the head of the page.
@@ -28,10 +32,34 @@ pub(crate) struct Person {
     pub(crate) form_token: String,
 }
 
+/// The pages of one team, for the head of the page.
+#[derive(Debug)]
+pub(crate) struct TeamNavigation {
+    pub(crate) name: String,
+    pub(crate) links: Vec<TeamLink>,
+    /// The person's other teams: a path and a name.
+    pub(crate) others: Vec<(String, String)>,
+}
+
+/// One page of a team.
+#[derive(Debug)]
+pub(crate) struct TeamLink {
+    pub(crate) path: String,
+    pub(crate) label: &'static str,
+    pub(crate) is_here: bool,
+}
+
 impl Web {
     /// A frame without navigation, for pages that are one step on a way.
     pub(crate) fn plain_frame(&self) -> Frame {
-        Frame { style: self.assets.style.path.clone(), icon: self.assets.icon.path.clone(), here: "", person: None }
+        Frame {
+            style: self.assets.style.path.clone(),
+            icon: self.assets.icon.path.clone(),
+            script: None,
+            here: "",
+            person: None,
+            team: None,
+        }
     }
 
     /// A frame with the navigation of who is signed in.
@@ -41,19 +69,35 @@ impl Web {
     }
 }
 
-/// The page. Its forms lead to ourselves alone.
-pub(crate) fn page<T: Template>(status: StatusCode, template: &T) -> Response {
-    page_leading_to("", status, template)
+/// What a page may do beyond showing itself with our own style sheet and pictures.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rights<'a> {
+    /// Where a form's answer sends the browser on to: an origin, or a scheme with its colon. Browsers hold `form-action`
+    /// against every step that follows a form, so without it they would not let the person leave.
+    pub(crate) leads_to: &'a str,
+    /// Run our own script, which may ask us for news.
+    pub(crate) script: bool,
+    /// Show a picture that is written in the page itself.
+    pub(crate) picture_within: bool,
 }
 
-/// A page with a form whose answer sends the browser on to `target`, an origin or a scheme with its colon. Browsers hold
-/// `form-action` against every step that follows a form, so without it they would not let the person leave.
+/// The page. Its forms lead to ourselves alone.
+pub(crate) fn page<T: Template>(status: StatusCode, template: &T) -> Response {
+    page_with(Rights::default(), status, template)
+}
+
+/// A page with a form whose answer sends the browser on to `target`.
 pub(crate) fn page_leading_to<T: Template>(target: &str, status: StatusCode, template: &T) -> Response {
+    page_with(Rights { leads_to: target, ..Rights::default() }, status, template)
+}
+
+/// A page with these rights.
+pub(crate) fn page_with<T: Template>(rights: Rights<'_>, status: StatusCode, template: &T) -> Response {
     match template.render() {
         Ok(html) => {
             let headers = [
                 (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-                (CONTENT_SECURITY_POLICY, policy(target)),
+                (CONTENT_SECURITY_POLICY, policy(rights)),
             ];
             (status, headers, html).into_response()
         }
@@ -64,13 +108,16 @@ pub(crate) fn page_leading_to<T: Template>(target: &str, status: StatusCode, tem
     }
 }
 
-/// Nothing but our own style sheet and icon, in nobody's frame.
-pub(crate) fn policy(target: &str) -> HeaderValue {
+/// Nothing but our own style sheet and pictures and what the rights add, in nobody's frame.
+pub(crate) fn policy(rights: Rights<'_>) -> HeaderValue {
+    let Rights { leads_to: target, script, picture_within } = rights;
     let is_source = target.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b';' | b',' | b'\'' | b'*'));
     let space = if target.is_empty() || !is_source { "" } else { " " };
     let target = if is_source { target } else { "" };
+    let images = if picture_within { " data:" } else { "" };
+    let scripts = if script { "; script-src 'self'; connect-src 'self'" } else { "" };
     let policy = format!(
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'{space}{target}; \
+        "default-src 'none'; style-src 'self'; img-src 'self'{images}{scripts}; form-action 'self'{space}{target}; \
          frame-ancestors 'none'; base-uri 'none'"
     );
     HeaderValue::try_from(policy).expect("sources are visible ASCII")
@@ -92,9 +139,20 @@ mod tests {
             ("*", "'self'"),
             ("https://\u{e4}.example", "'self'"),
         ] {
-            let policy = policy(target);
+            let policy = policy(Rights { leads_to: target, ..Rights::default() });
             let expected = format!("; form-action {action}; frame-ancestors 'none'; base-uri 'none'");
             assert!(policy.to_str().unwrap().ends_with(&expected), "{policy:?}");
         }
+    }
+
+    #[test]
+    fn scripts_and_pictures_come_from_us_and_nothing_is_written_inline() {
+        let plain = policy(Rights::default());
+        let plain = plain.to_str().unwrap();
+        assert!(plain.starts_with("default-src 'none'; style-src 'self'; img-src 'self'; form-action"), "{plain}");
+        let live = policy(Rights { script: true, ..Rights::default() });
+        assert!(live.to_str().unwrap().contains("; script-src 'self'; connect-src 'self'; form-action"), "{live:?}");
+        let drawn = policy(Rights { picture_within: true, ..Rights::default() });
+        assert!(drawn.to_str().unwrap().contains("; img-src 'self' data:; form-action"), "{drawn:?}");
     }
 }

@@ -111,8 +111,36 @@ impl From<Unreadable> for Problem {
 }
 
 impl From<Fault> for Problem {
-    /// Whatever it was, the engine has logged it, and people can do nothing about it.
-    fn from(_: Fault) -> Self {
+    /// What is about a field, pages say beside it. The rest the engine has logged, and people can do nothing about it.
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::RateLimitExceeded { retry_after_s, .. } => Self::team_spent(retry_after_s),
+            Fault::NotFound { .. } | Fault::Unauthorized => {
+                Self::not_found("There is nothing at this address for you.")
+            }
+            Fault::BadRequest(_)
+            | Fault::InvalidViewport(_)
+            | Fault::SsrfDetected(_)
+            | Fault::IdempotencyMismatch(_)
+            | Fault::CreditsExhausted
+            | Fault::IdempotencyConflict
+            | Fault::RenderBlocked(_)
+            | Fault::QueueLimitExceeded { .. }
+            | Fault::RenderFailed(_)
+            | Fault::InternalError => Self::ours(),
+        }
+    }
+}
+
+impl Problem {
+    fn team_spent(retry_after_s: u64) -> Self {
+        let message = format!("Your team has asked for this too often. It may again in {}.", wait(retry_after_s));
+        let advice = "The pages and the keys of a team share one limit for each environment.";
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self { retry_after_s: Some(retry_after_s), ..Self::new(status, "Too many requests", message, advice) }
+    }
+
+    fn ours() -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "Something went wrong",

@@ -2,7 +2,7 @@
 
 use grabd_domain::credentials::SessionToken;
 use grabd_engine::accounts::{self, Session};
-use http::HeaderMap;
+use http::{HeaderMap, Uri};
 
 use crate::Web;
 use crate::accounts::SIGN_IN;
@@ -34,4 +34,9 @@ impl Web {
 pub(crate) fn sign_in_first(path: &str) -> String {
     let next = Form::from_iter([("next", path)]).to_query();
     format!("{SIGN_IN}?{next}")
+}
+
+/// The same for the page that was asked for.
+pub(crate) fn sign_in_first_at(uri: &Uri) -> String {
+    sign_in_first(uri.path_and_query().map_or("/", |path| path.as_str()))
 }

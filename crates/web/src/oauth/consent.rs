@@ -12,6 +12,7 @@ use super::authorize_path;
 use crate::Web;
 use crate::apps::list::environment_name;
 use crate::form::Complaint;
+use crate::number::grouped;
 use crate::page::{Frame, page_leading_to};
 
 /// The field with the right to decide once.
@@ -132,24 +133,10 @@ fn about(environment: Environment, credits: u32) -> String {
         (Environment::Live, 0) => "Real captures. There are no credits, so all are refused until there are.".to_owned(),
         (Environment::Live, 1) => "Real captures. 1 credit is left; each capture spends one.".to_owned(),
         (Environment::Live, _) => {
-            format!("Real captures. {} credits are left; each capture spends one.", grouped(credits))
+            format!("Real captures. {} credits are left; each capture spends one.", grouped(credits.into()))
         }
         (Environment::Test, _) => "Free placeholder pictures, for trying out. Nothing is spent.".to_owned(),
     }
-}
-
-/// `12345` as `12,345`.
-fn grouped(number: u32) -> String {
-    let digits = number.to_string();
-    let first = digits.len() % 3;
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && at % 3 == first {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -198,12 +185,5 @@ mod tests {
     fn long_names_are_shortened_between_characters() {
         let (fits, long) = ("ä".repeat(40), "ä".repeat(41));
         assert_eq!((shortened(&fits), shortened(&long)), (fits.clone(), format!("{fits}…")));
-    }
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(number), text);
-        }
     }
 }

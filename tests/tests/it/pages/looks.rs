@@ -8,7 +8,8 @@ use grabd_tests::programs::run;
 use serde_json::json;
 
 use super::run_script;
-use super::visitor::{PASSWORD, open_house};
+use super::team::team_of;
+use super::visitor::{PASSWORD, Visitor, open_house};
 
 /// Where photographs of all pages go, if anybody wants some.
 const SCREENSHOTS: &str = "GRABD_TEST_SCREENSHOTS";
@@ -29,6 +30,26 @@ async fn every_page_is_accessible_valid_and_does_what_it_says() -> Result<()> {
     assert_eq!(said, "nothing is wrong\n");
     validate(dir.path()).await?;
     closed.finish().await?;
+    house.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn captures_are_made_watched_and_deleted_in_a_browser() -> Result<()> {
+    let house = open_house(&[]).await?;
+    Visitor::with_account(&house, "ada@example.com").await?;
+    team_of(&house, "ada@example.com", 25).await?;
+    let dir = tempfile::tempdir()?;
+    let arguments = json!({
+        "origin": house.service.public_url(),
+        "site": house.site.origin(),
+        "email": "ada@example.com",
+        "password": PASSWORD,
+        "dir": dir.path(),
+        "screenshots": std::env::var_os(SCREENSHOTS).map(PathBuf::from),
+    });
+    let said = run_script("grabs.mjs", &arguments).await?;
+    assert_eq!(said, "nothing is wrong\n");
+    validate(dir.path()).await?;
     house.finish().await
 }
 

@@ -1,14 +1,18 @@
 //! The pages and OAuth as people and their apps have them.
 //!
-//! To check a new page, have `tests/pages/walk.mjs` walk to it in each of its states.
+//! To check a new page, have one of the walks in `tests/pages` go to it in each of its states: `walk.mjs` through accounts
+//! and apps, `grabs.mjs` through captures. A new page of a team also gets its row in `team`.
 
 mod clients;
 mod crossings;
+mod grabs;
 mod limits;
 mod log;
 mod looks;
 mod requests;
 mod sessions;
+mod start;
+mod team;
 mod visitor;
 
 use anyhow::{Result, ensure};

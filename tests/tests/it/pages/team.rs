@@ -1,0 +1,119 @@
+//! What is below `/teams/{team}` is for those who are in the team, and for nobody else.
+
+use anyhow::{Context, Result};
+use grabd_domain::accounts::Email;
+use grabd_domain::ids::TeamId;
+use grabd_engine::accounts;
+use grabd_engine::clock::Clock;
+use grabd_tests::harness::Harness;
+
+use super::visitor::{Answer, Visitor, open_house};
+
+/// Every page and part of a team, and whether it takes forms. `{grab}` is a grab of the team.
+const ROUTES: [(&str, bool); 9] = [
+    ("capture", false),
+    ("capture", true),
+    ("grabs", false),
+    ("grabs/events?grab={grab}", false),
+    ("grabs/{grab}", false),
+    ("grabs/{grab}/events", false),
+    ("grabs/{grab}/thumbnail", false),
+    ("grabs/{grab}/delete", false),
+    ("grabs/{grab}/delete", true),
+];
+
+/// The first team of somebody, with so many prepaid credits more.
+pub(super) async fn team_of(house: &Harness, email: &str, credits: u32) -> Result<TeamId> {
+    let store = house.service.store();
+    let person = store.find_person(&Email::parse(email)?).await?.context("nobody has this address")?;
+    let (team, ..) = store.list_memberships(person.id).await?.into_iter().next().context("they are in no team")?;
+    if credits > 0 {
+        accounts::grant_prepaid(store, team, credits, &format!("for {email}"), Clock::system().now()).await?;
+    }
+    Ok(team)
+}
+
+/// Sends the capture form of a team with these fields on top of its own.
+pub(super) async fn capture(visitor: &mut Visitor<'_>, team: TeamId, fields: &[(&str, &str)]) -> Result<Answer> {
+    let path = format!("/teams/{team}/capture");
+    let form = visitor.get(&path).await?;
+    let (form_token, once) = (form.hidden("form_token")?, form.hidden("once")?);
+    let own = [("form_token", &*form_token), ("once", &*once)];
+    visitor.post(&path, &[&own, fields].concat()).await
+}
+
+/// Captures a placeholder; the path of its page.
+pub(super) async fn placeholder(visitor: &mut Visitor<'_>, team: TeamId, url: &str) -> Result<String> {
+    let answer = capture(visitor, team, &[("url", url), ("environment", "test")]).await?;
+    anyhow::ensure!(answer.status == 303, "{} {}", answer.status, answer.body);
+    Ok(answer.location().to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_not_in_a_team_finds_nothing_of_it() -> Result<()> {
+    let house = open_house(&[]).await?;
+    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
+    let mut eve = Visitor::with_account(&house, "eve@example.com").await?;
+    let (hers, eves) = (team_of(&house, "ada@example.com", 0).await?, team_of(&house, "eve@example.com", 0).await?);
+    let page = placeholder(&mut ada, hers, "https://secret.example/").await?;
+    let grab = page.rsplit('/').next().unwrap_or_default().to_owned();
+    let unknown = "01993e1c-7b1a-7000-8000-0123456789ab".to_owned();
+    let form_token = eve.get(&format!("/teams/{eves}/capture")).await?.hidden("form_token")?;
+    let form = [("form_token", &*form_token), ("once", "x"), ("url", "https://example.com/"), ("environment", "test")];
+
+    for (route, is_form) in ROUTES {
+        let of_grab = route.contains("{grab}");
+        let path = |team: &str, grab: &str| format!("/teams/{team}/{}", route.replace("{grab}", grab));
+        let mut foreign = vec![path(&hers.to_string(), &grab), path(&unknown, &grab), path("x", &grab)];
+        if of_grab {
+            // In a team of one's own, somebody else's grab is as unknown as one that nobody has.
+            foreign.extend([&*grab, &*unknown, "x"].map(|grab| path(&eves.to_string(), grab)));
+        }
+        let mut bodies = Vec::new();
+        for path in foreign {
+            let answer = if is_form { eve.post(&path, &form).await? } else { eve.get(&path).await? };
+            assert_eq!(answer.status, 404, "{path} {}", answer.body);
+            assert!(!answer.body.contains("secret.example"), "{path}");
+            bodies.push(answer.body);
+        }
+        bodies.sort();
+        bodies.dedup();
+        assert!(bodies.len() <= 2, "{route}: what is foreign can be told from what is unknown");
+
+        // Nobody who is signed out gets further, whether it is there or not.
+        let mut nobody = Visitor::new(&house);
+        let path = path(&hers.to_string(), &grab);
+        let answer = if is_form { nobody.post(&path, &form).await? } else { nobody.get(&path).await? };
+        let expected = if is_form || route.contains("events") || route.contains("thumbnail") { 403 } else { 303 };
+        assert_eq!(answer.status, expected, "{path}");
+        assert!(expected == 403 || answer.location().starts_with("/sign-in?next=%2Fteams%2F"), "{path}");
+
+        // The same is there for who is in the team: the table does not only ask for what is nowhere.
+        if !is_form {
+            let answer = ada.get(&path).await?;
+            assert_eq!(answer.status, 200, "{path}");
+        }
+    }
+    let cursor = eve.get(&format!("/teams/{eves}/grabs?starting_after={grab}")).await?;
+    assert_eq!(cursor.status, 400);
+    assert!(ada.get(&page).await?.body.contains("/i/"), "the picture is still there");
+    house.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_put_out_of_a_team_is_out_at_once() -> Result<()> {
+    let house = open_house(&[]).await?;
+    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
+    let team = team_of(&house, "ada@example.com", 0).await?;
+    let page = placeholder(&mut ada, team, "https://example.com/").await?;
+    assert_eq!(ada.get("/grabs").await?.location(), format!("/teams/{team}/grabs"));
+    assert_eq!(ada.get(&page).await?.status, 200);
+    let person = house.service.store().find_person(&Email::parse("ada@example.com")?).await?.context("ada")?;
+    assert!(house.service.store().remove_member(team, person.id).await?);
+    for path in [page.clone(), format!("{page}/thumbnail"), format!("/teams/{team}/capture")] {
+        assert_eq!(ada.get(&path).await?.status, 404, "{path}");
+    }
+    let home = ada.get("/grabs").await?;
+    assert!(home.status == 404 && home.body.contains("You are in no team"), "{}", home.body);
+    house.finish().await
+}
