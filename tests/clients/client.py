@@ -1,11 +1,18 @@
 """The Python client, in each of its ways to agree on an era: python client.py TASK, where TASK is JSON as in exercise.mjs."""
 
 import asyncio
+import html
 import json
+import re
 import sys
+from urllib.parse import parse_qs, urljoin, urlsplit
 
+import httpx2
 from mcp import Client
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from pydantic import AnyUrl
 
 TOOLS = ["create_grab", "get_grab", "list_grabs", "get_usage", "get_pricing"]
 
@@ -42,10 +49,72 @@ async def exercise(client: Client, page: str) -> None:
     assert failure["error"]["code"] == "invalid_viewport" and failure["hint"], failure
 
 
+REDIRECT = "http://127.0.0.1:4711/callback"
+
+
+class Memory:
+    """Keeps what the client is given for as long as it runs."""
+
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+class Person:
+    """Answers for the person at the browser: signs in, and allows what the client asks for."""
+
+    def __init__(self, email: str, password: str) -> None:
+        self.account = {"email": email, "password": password}
+        self.answer = ""
+
+    async def browse(self, url: str) -> None:
+        async with httpx2.AsyncClient(follow_redirects=True) as browser:
+            page = await browser.get(url)
+            assert page.url.path == "/sign-in", page.url
+            page = await browser.post(urljoin(url, "/sign-in"), data=self.hidden(page.text) | self.account)
+            place = re.search(r'name="place" value="([^"]*)" checked', page.text)
+            assert place, page.text
+            form = self.hidden(page.text) | {"place": place[1], "decision": "allow"}
+            allowed = await browser.post(urljoin(url, "/oauth/authorize"), data=form, follow_redirects=False)
+            self.answer = allowed.headers["location"]
+
+    @staticmethod
+    def hidden(page: str) -> dict[str, str]:
+        fields = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', page)
+        return {name: html.unescape(value) for name, value in fields}
+
+    async def answered(self) -> AuthorizationCodeResult:
+        of = {name: values[0] for name, values in parse_qs(urlsplit(self.answer).query).items()}
+        return AuthorizationCodeResult(code=of["code"], state=of["state"], iss=of["iss"])
+
+
+def http_client(url: str, auth: dict[str, str]) -> httpx2.AsyncClient:
+    if "key" in auth:
+        return create_mcp_http_client(headers={"Authorization": f"Bearer {auth['key']}"})
+    person = Person(**auth)
+    metadata = OAuthClientMetadata(
+        client_name="a library", redirect_uris=[AnyUrl(REDIRECT)], token_endpoint_auth_method="none"
+    )
+    return create_mcp_http_client(
+        auth=OAuthClientProvider(url, metadata, Memory(), person.browse, person.answered)
+    )
+
+
 async def main() -> None:
     task = json.loads(sys.argv[1])
     mode = {"legacy": "legacy", "auto": "auto", "modern": "2026-07-28"}[task["era"]]
-    http = create_mcp_http_client(headers={"Authorization": f"Bearer {task['auth']['key']}"})
+    http = http_client(task["url"], task["auth"])
     async with http, Client(streamable_http_client(task["url"], http_client=http), mode=mode) as client:
         await exercise(client, task["page"])
         print(f"python spoke {client.protocol_version} and is content")

@@ -33,12 +33,7 @@ export async function exercise({ list, call, page }) {
   assert.ok(hint.length > 0);
 }
 
-/// What a client is to do: the one argument, as JSON. `auth` is `{"key": "sk_…"}`.
+/// What a client is to do: the one argument, as JSON. `auth` is as `sign_in.mjs` has it.
 export function task() {
   return JSON.parse(process.argv[2]);
-}
-
-/// Headers for a client that brings its credential along.
-export function headers(auth) {
-  return { Authorization: `Bearer ${auth.key}` };
 }

@@ -1,13 +1,24 @@
 // The TypeScript client in its second major version, in each of its ways to agree on an era.
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
 
-import { exercise, headers, task } from "./exercise.mjs";
+import { exercise, task } from "./exercise.mjs";
+import { credential } from "./sign_in.mjs";
 
 const { url, auth, page, era } = task();
 const mode = { legacy: "legacy", auto: "auto", modern: { pin: "2026-07-28" } }[era];
-const client = new Client({ name: "sdk2", version: "1" }, { versionNegotiation: { mode } });
-const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: headers(auth) } });
-await client.connect(transport);
+const { options, answered } = credential(url, auth);
+const connect = async () => {
+  const client = new Client({ name: "sdk2", version: "1" }, { versionNegotiation: { mode } });
+  const transport = new StreamableHTTPClientTransport(new URL(url), options);
+  const failure = await client.connect(transport).then(() => undefined, (error) => error);
+  return { client, transport, failure };
+};
+let { client, transport, failure } = await connect();
+if (failure instanceof UnauthorizedError && answered) {
+  await transport.finishAuth(answered());
+  ({ client, transport, failure } = await connect());
+}
+if (failure) throw failure;
 await exercise({
   page,
   list: async () => (await client.listTools()).tools,

@@ -6,44 +6,18 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
 import * as oauth from "oauth4webapi";
 import { challenge, discover, insecure, register } from "./client.mjs";
+import { Visitor } from "./visitor.mjs";
 
 const { origin, mcp, email, password, tls } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const redirect = "http://127.0.0.1:4711/callback";
 
-// A browser without eyes: cookies, forms, and redirects within the service.
-const cookies = new Map();
-async function visit(url, form) {
-  const response = await fetch(url, {
-    method: form ? "POST" : "GET",
-    body: form && new URLSearchParams(form),
-    headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join("; ") },
-    redirect: "manual",
-  });
-  for (const line of response.headers.getSetCookie()) {
-    const [name, value] = line.split(";")[0].split("=");
-    cookies.set(name, value);
-  }
-  if (response.status !== 303) return { url, status: response.status, html: await response.text() };
-  const location = new URL(response.headers.get("location"), url);
-  return location.origin === origin ? visit(location) : { url: location };
-}
-
-function hidden(html) {
-  const fields = html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g);
-  return Object.fromEntries([...fields].map(([, name, value]) => [name, value.replaceAll("&#38;", "&")]));
-}
+const visitor = new Visitor(origin);
 
 async function connect(as, client, authentication) {
   const { query, verifier, state } = await challenge(client, redirect, { resource: mcp, scope: "grabs" });
-  let page = await visit(new URL(`${as.authorization_endpoint}?${query}`));
-  if (new URL(page.url).pathname === "/sign-in") {
-    page = await visit(new URL("/sign-in", origin), { ...hidden(page.html), email, password });
-  }
-  assert.equal(page.status, 200, page.html);
-  const [, place] = page.html.match(/name="place" value="([^"]*)" checked/);
-  page = await visit(new URL(as.authorization_endpoint), { ...hidden(page.html), place, decision: "allow" });
+  const answered = await visitor.allow(`${as.authorization_endpoint}?${query}`, { email, password });
 
-  const answer = oauth.validateAuthResponse(as, client, page.url, state);
+  const answer = oauth.validateAuthResponse(as, client, answered, state);
   const exchange = () =>
     oauth.authorizationCodeGrantRequest(as, client, authentication, answer, redirect, verifier, insecure);
   const tokens = await oauth.processAuthorizationCodeResponse(as, client, await exchange());

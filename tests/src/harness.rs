@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use anyhow::Context;
 use grabd::config::Config;
 use grabd::serve::{Patience, Service};
+use grabd_domain::accounts::Email;
 use grabd_edge::transport;
 use grabd_engine::accounts::{self, NewTeamKeys};
 use grabd_engine::clock::Clock;
+use grabd_store::Place;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
@@ -21,6 +23,9 @@ use crate::site::Site;
 pub const ALLOWED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 /// The address of pages that they may not.
 pub const REFUSED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3));
+
+/// Good for every person.
+pub const PASSWORD: &str = "a password that nobody guesses";
 
 /// A running service with a fixture site beside it and one team in it.
 pub struct Harness {
@@ -108,6 +113,14 @@ impl Harness {
     /// The test key.
     pub fn test(&self) -> &str {
         self.team.test.expose()
+    }
+
+    /// Makes a person of the team, who signs in with this e-mail address and [`PASSWORD`].
+    pub async fn welcome(&self, email: &str) -> anyhow::Result<()> {
+        let (email, place) = (Email::parse(email)?, Place::In(self.team.team));
+        let now = Clock::system().now();
+        accounts::create_person(self.service.store(), &email, PASSWORD, place, now).await?;
+        Ok(())
     }
 
     /// Creates a grab with the live key; status and body.

@@ -1,5 +1,5 @@
-//! Clients that agents use, as their users install them: each connects with a key, lists and calls every tool, in each era
-//! that it speaks. Then the protocol's own conformance suite.
+//! Clients that agents use, as their users install them: each connects with a key and by signing somebody in, lists and
+//! calls every tool, in each era that it speaks. Then the protocol's own conformance suite.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::{Harness, PASSWORD};
 use grabd_tests::programs::{node, root, run};
 use http::header::{AUTHORIZATION, HOST};
 use serde_json::{Value, json};
@@ -19,14 +19,17 @@ fn url(harness: &Harness) -> String {
     format!("http://{}/mcp", harness.service.http())
 }
 
-/// How a client gets in: with a key that it brings along.
-fn key(harness: &Harness) -> Value {
-    json!({ "key": harness.live() })
+/// The two ways in: with a key that the client brings along, or by signing in a person of the team.
+async fn ways_in(harness: &Harness) -> Result<[Value; 2]> {
+    let email = "ada@example.com";
+    harness.welcome(email).await?;
+    Ok([json!({ "key": harness.live() }), json!({ "email": email, "password": PASSWORD })])
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn libraries_connect_list_and_call() -> Result<()> {
     let harness = Harness::start(20, &[]).await?;
+    let ways_in = ways_in(&harness).await?;
     let python = root().join("target/python/bin/python");
     let handshake = "2025-11-25";
     let modern = "2026-07-28";
@@ -39,11 +42,14 @@ async fn libraries_connect_list_and_call() -> Result<()> {
         (python.clone(), "client.py", "auto", modern),
         (python, "client.py", "modern", modern),
     ] {
-        let page = harness.site.url("/slow/300");
-        let task = json!({ "url": url(&harness), "auth": key(&harness), "era": era, "page": page });
-        let script = root().join("tests/clients").join(script).display().to_string();
-        let (content, said) = run(&program, &[script.clone(), task.to_string()]).await?;
-        ensure!(content && said.contains(&format!("spoke {version} and is content")), "{script} in {era} said: {said}");
+        for auth in &ways_in {
+            let page = harness.site.url("/slow/300");
+            let task = json!({ "url": url(&harness), "auth": auth, "era": era, "page": page });
+            let script = root().join("tests/clients").join(script).display().to_string();
+            let (content, said) = run(&program, &[script.clone(), task.to_string()]).await?;
+            let expected = format!("spoke {version} and is content");
+            ensure!(content && said.contains(&expected), "{script} in {era} with {auth} said: {said}");
+        }
     }
     harness.finish().await
 }
@@ -127,6 +133,19 @@ async fn the_protocols_own_suite_is_content() -> Result<()> {
     let (failed, said) = conformance(&proxy, "server-stateless", "2026-07-28").await?;
     ensure!(failed == OF_THE_SUITES_OWN, "server-stateless: {failed:?} {said}");
     drop(proxy);
+    harness.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_protocols_own_suite_signs_somebody_in() -> Result<()> {
+    let harness = Harness::start(0, &[]).await?;
+    let email = "ada@example.com";
+    harness.welcome(email).await?;
+    let origin = harness.service.public_url();
+    let task = json!({ "origin": origin, "mcp": url(&harness), "email": email, "password": PASSWORD });
+    let script = root().join("tests/clients/authorization.mjs").display().to_string();
+    let (content, said) = run(&node(), &[script, task.to_string()]).await?;
+    ensure!(content && said.contains("the suite ended with 0"), "{said}");
     harness.finish().await
 }
 

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 use grabd_tests::harness::Harness;
+pub(super) use grabd_tests::harness::PASSWORD;
 use reqwest::header::{COOKIE, HeaderMap, LOCATION, SET_COOKIE};
 use serde_json::{Value, json};
 
-/// Good for every account.
-pub(super) const PASSWORD: &str = "a password that nobody guesses";
 /// Where the app of these tests wants its answers.
 pub(super) const REDIRECT: &str = "https://app.example/callback";
 /// The challenge of the verifier below (RFC 7636 appendix B).
