@@ -4,6 +4,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::time::Instant;
 use url::Url;
 
 use super::Api;
@@ -81,7 +82,7 @@ impl<'a> Call<'a> {
 
     /// Sends it, and leaves the body to be read. What may be repeated is, as the service asks for it.
     pub(crate) async fn stream(&self) -> Result<Response, Failure> {
-        let (mut tries, mut is_renewed) = (0, false);
+        let (began, mut tries, mut is_renewed) = (Instant::now(), 0, false);
         loop {
             self.api.pace.wait().await;
             let (failure, headers) = match self.once().await {
@@ -96,6 +97,13 @@ impl<'a> Call<'a> {
                 }
             }
             match retry::again(&self.method, &self.headers, &failure, &headers, tries) {
+                // Of many who wait for the rate limit one is let in at a time: that is no failure of the others.
+                Again::After(wait) if retry::is_turn_taking(&failure) && self.api.retries > 0 => {
+                    if began.elapsed() + wait > retry::PATIENCE {
+                        return Err(failure);
+                    }
+                    self.api.pace.hold(wait, &failure).await;
+                }
                 Again::After(wait) if tries < self.api.retries => {
                     tries += 1;
                     self.api.pace.hold(wait, &failure).await;

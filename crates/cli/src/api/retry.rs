@@ -14,6 +14,10 @@ const FIRST: Duration = Duration::from_millis(500);
 /// The longest wait, also of those that the service names: whoever has to wait longer should know rather than sit there.
 const LONGEST: Duration = Duration::from_secs(120);
 
+/// How long a request waits for the rate limit in all. With the most jobs there are, each second's place comes round in a
+/// minute; ten times that is a limit that somebody else uses up.
+pub(super) const PATIENCE: Duration = Duration::from_secs(600);
+
 /// What is done about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
@@ -60,6 +64,11 @@ pub(super) fn again(method: &Method, sent: &HeaderMap, failure: &Failure, header
     if wait > LONGEST { Again::Never } else { Again::After(wait) }
 }
 
+/// Is it only that others were first?
+pub(super) fn is_turn_taking(failure: &Failure) -> bool {
+    failure.code() == Some("rate_limit_exceeded")
+}
+
 /// When the service next wants to be asked: one answer about the rate limit holds for all requests.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(Mutex<Option<Instant>>);
@@ -74,7 +83,7 @@ impl Pace {
 
     /// Waits so long. The rate limit holds for everything that would be asked, anything else for the one request.
     pub(super) async fn hold(&self, wait: Duration, failure: &Failure) {
-        if failure.code() != Some("rate_limit_exceeded") {
+        if !is_turn_taking(failure) {
             return tokio::time::sleep(wait).await;
         }
         let until = Instant::now() + wait;

@@ -6,14 +6,14 @@ use crate::rig::Rig;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rate_limit_is_waited_for() {
-    // Thirty at once, then one every two seconds.
-    let rig = Rig::start(0, &[("limits.requests_per_minute", "30")]).await;
-    let urls: Vec<String> = (0..32).map(|number| format!("https://example.com/{number}")).collect();
-    let args: Vec<&str> = urls.iter().map(String::as_str).chain(["-o", "shots/", "--jobs", "8"]).collect();
+    // Sixty at once, then one each second, for which all jobs wait together: more often than each would try again.
+    let rig = Rig::start(0, &[("limits.requests_per_minute", "60")]).await;
+    let urls: Vec<String> = (0..72).map(|number| format!("https://example.com/{number}")).collect();
+    let args: Vec<&str> = urls.iter().map(String::as_str).chain(["-o", "shots/", "--jobs", "12"]).collect();
     let began = Instant::now();
     let said = rig.test(&args).await.ends(0);
-    assert!(said.stderr.contains("32 captured of 32 pages"), "{}", said.stderr);
-    assert!(began.elapsed() > Duration::from_secs(2), "two had to wait");
+    assert!(said.stderr.contains("72 captured of 72 pages"), "{}", said.stderr);
+    assert!(began.elapsed() > Duration::from_secs(10), "twelve had to wait");
     rig.harness.finish().await.unwrap();
 }
 
