@@ -137,6 +137,27 @@ async fn the_protocols_own_suite_is_content() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_inspector_signs_somebody_in() -> Result<()> {
+    let harness = Harness::start(3, &[]).await?;
+    let email = "ada@example.com";
+    harness.welcome(email).await?;
+    let script = root().join("tests/clients/inspector.mjs").display().to_string();
+    let list = json!(["--method", "tools/list"]);
+    let usage = json!(["--method", "tools/call", "--tool-name", "get_usage"]);
+    for era in ["legacy", "auto", "modern"] {
+        for (ask, expected) in [(&list, "create_grab"), (&usage, "live_grabs_last_30d")] {
+            let kept = tempfile::tempdir()?;
+            let task = json!({
+                "url": url(&harness), "email": email, "password": PASSWORD, "era": era, "dir": kept.path(), "ask": ask,
+            });
+            let (content, said) = run(&node(), &[script.clone(), task.to_string()]).await?;
+            ensure!(content && said.contains(expected), "{era}, {ask}: {said}");
+        }
+    }
+    harness.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_protocols_own_suite_signs_somebody_in() -> Result<()> {
     let harness = Harness::start(0, &[]).await?;
     let email = "ada@example.com";
