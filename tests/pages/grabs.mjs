@@ -13,6 +13,9 @@ const path = () => new URL(page.url()).pathname;
 const follow = (name) =>
   Promise.all([page.waitForNavigation(), page.getByRole("link", { name, exact: true }).first().click()]);
 
+// Lets a page come that is held, so that there is time for all there is to see before.
+const release = (name) => fetch(`${site}/held/${name}`, { method: "POST" });
+
 async function capture(fields, { live = true, whole = false } = {}) {
   await page.goto(`${origin}${team}/capture`);
   await fill(fields);
@@ -56,13 +59,14 @@ await page.getByRole("link", { name: /The width must be/ }).click();
 assert.equal(await page.evaluate(() => document.activeElement.id), "width");
 
 // A capture is watched from its page, which is loaded once.
-await capture({ "Address of the page": `${site}/showcase`, "Wait before the shot": "6000" });
+await capture({ "Address of the page": `${site}/held/showcase`, "Wait before the shot": "250" });
 assert.match(path(), /\/grabs\/[0-9a-f-]{36}$/);
 const first = page.url();
 await page.evaluate(() => (window.isTheSamePage = true));
 assert.match(await page.title(), /^(Waiting|In the browser): /);
 await page.locator("#state", { hasText: "A browser has the page open." }).waitFor();
 await look("grab-open", 200);
+await release("showcase");
 const picture = page.locator("#outcome img");
 await picture.waitFor();
 assert.equal(await page.evaluate(() => window.isTheSamePage), true, "the page was loaded again");
@@ -74,9 +78,10 @@ await page.reload();
 await look("grab-done", 200);
 
 // So is the gallery.
-await capture({ "Address of the page": `${site}/article`, "Wait before the shot": "3000" });
+await capture({ "Address of the page": `${site}/held/article` });
 await page.goto(`${origin}${team}/grabs`);
 await page.evaluate(() => (window.isTheSamePage = true));
+await release("article");
 const newest = page.locator(".card").first();
 await newest.locator("img").waitFor();
 assert.equal(await newest.locator(".state").innerText(), "Done");
@@ -122,7 +127,7 @@ await look("no-such-team", 404);
 // Once more, and away.
 await page.goto(first);
 await follow("Capture it again");
-assert.equal(await page.getByLabel("Wait before the shot").inputValue(), "6000");
+assert.equal(await page.getByLabel("Wait before the shot").inputValue(), "250");
 await page.goto(first);
 await follow("Delete …");
 await look("grab-delete", 200);
@@ -138,12 +143,12 @@ await look("grabs-with-deleted", 200);
 const storageState = await context.storageState();
 const plain = await browser.newContext({ javaScriptEnabled: false, storageState });
 const old = await plain.newPage();
-old.setDefaultTimeout(30_000);
+old.setDefaultTimeout(60_000);
 await old.goto(`${origin}${team}/capture`);
-await old.getByLabel("Address of the page").fill(`${site}/tiny`);
-await old.getByLabel("Wait before the shot").fill("2500");
+await old.getByLabel("Address of the page").fill(`${site}/held/tiny`);
 await Promise.all([old.waitForNavigation(), old.getByRole("button", { name: "Capture" }).click()]);
 assert.match(await old.title(), /^(Waiting|In the browser): /);
+await release("tiny");
 await old.locator("#outcome img").waitFor();
 assert.match(await old.title(), /^Done: /);
 

@@ -11,6 +11,7 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, COOKIE, LOCATION, SE
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse};
 use axum::routing::{MethodRouter, get};
+use tokio::sync::watch;
 
 use crate::pixels::{Colour, Patch};
 
@@ -45,6 +46,7 @@ fn failures() -> Router {
             get(|| async { (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Basic realm=\"site\"")]) }),
         )
         .route("/slow/{ms}", get(slow))
+        .route("/held/{*path}", held())
         .route("/hang", get(future::pending::<StatusCode>))
         .route("/redirect", get(redirect))
         .route("/loop", get(|| async { (StatusCode::FOUND, [(LOCATION, "/loop")]) }))
@@ -61,6 +63,23 @@ async fn status(Path(code): Path<u16>) -> impl IntoResponse {
 async fn slow(Path(ms): Path<u64>) -> Html<String> {
     tokio::time::sleep(Duration::from_millis(ms)).await;
     page(&format!("<h1>After {ms} ms</h1>"))
+}
+
+/// Leads to `path`, but not before somebody has posted here: for as long as a test looks at what waits for it.
+fn held() -> MethodRouter {
+    let released: watch::Sender<HashSet<String>> = watch::Sender::default();
+    let doors = released.clone();
+    get(async move |Path(path): Path<String>| {
+        // The site keeps the other end for as long as it is there.
+        let _ = doors.subscribe().wait_for(|released| released.contains(&path)).await;
+        (StatusCode::FOUND, [(LOCATION, format!("/{path}"))])
+    })
+    .post(async move |Path(path): Path<String>| {
+        released.send_modify(|released| {
+            released.insert(path);
+        });
+        StatusCode::NO_CONTENT
+    })
 }
 
 /// Refuses the first visit under each name and is green from then on.

@@ -109,3 +109,23 @@ async fn a_request_is_counted_before_it_is_answered() {
     }
     assert_eq!(site.hits("/hang"), 1);
 }
+
+#[tokio::test]
+async fn a_held_page_comes_when_it_is_let_go() {
+    let site = site().await;
+    let client = crate::client::client().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    let post = |path| client.post(site.url(path)).send();
+    let mut page = std::pin::pin!(client.get(site.url("/held/tiny")).send());
+    tokio::select! {
+        answer = &mut page => panic!("it was answered: {answer:?}"),
+        () = site.wait_for_hits("/held/tiny", 1) => {}
+    }
+    tokio::select! {
+        answer = &mut page => panic!("it was answered: {answer:?}"),
+        answer = post("/held/other") => assert_eq!(answer.unwrap().status(), 204),
+    }
+    let (answer, _) = tokio::try_join!(page, post("/held/tiny")).unwrap();
+    assert_eq!((answer.status().as_u16(), &answer.headers()["location"]), (302, &"/tiny".parse().unwrap()));
+    // It is not held again.
+    assert_eq!(client.get(site.url("/held/tiny")).send().await.unwrap().status(), 302);
+}
