@@ -21,11 +21,14 @@ const HEADERS = {
 // `own` tells the hosts that pages may ask.
 export async function open({ dir, screenshots, own }) {
   const findings = [];
+  // Also when the walk ends before its end, which what was wrong may explain.
+  process.on("exit", () => findings.forEach((finding) => console.log(finding)));
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
   const browser = await chromium.launch({ executablePath });
   const context = await browser.newContext();
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  // It only bounds a walk that fails.
+  page.setDefaultTimeout(60_000);
   page.on("console", (message) => {
     // The status of the page itself is looked at below.
     if (!message.text().startsWith("Failed to load resource")) findings.push(`the console says: ${message.text()}`);
@@ -81,7 +84,6 @@ export async function open({ dir, screenshots, own }) {
   // Ends the walk: says whatever was wrong, and with 1 if anything was.
   async function close() {
     await browser.close();
-    for (const finding of findings) console.log(finding);
     if (findings.length > 0) process.exit(1);
     console.log("nothing is wrong");
   }
