@@ -24,6 +24,7 @@ impl MigrationTrait for Migration {
         let step = Step { manager, sqlite: manager.get_database_backend() == DbBackend::Sqlite };
         step.accounts().await?;
         step.people().await?;
+        step.links().await?;
         step.apps().await?;
         step.permissions().await?;
         step.credits().await?;
@@ -101,11 +102,49 @@ impl Step<'_> {
             .col(big_integer("created_at"))
             .col(big_integer("seen_at"))
             .col(big_integer("expires_at"))
+            .col(text_null("agent")) // what the browser says of itself
             .foreign_key(ForeignKey::create().from("session", "user_id").to("user", "id").on_delete(CASCADE))
             .take();
         self.manager.create_table(session).await?;
         self.index("session_user", "session", &["user_id"], None).await?;
         self.index("session_expiry", "session", &["expires_at"], None).await
+    }
+
+    /// What is mailed to people: into a team, or to another password. An invitation ends with the membership of whoever
+    /// gave it.
+    async fn links(&self) -> Result<(), DbErr> {
+        let by = ForeignKey::create()
+            .from("invitation", ("team_id", "invited_by"))
+            .to("member", ("team_id", "user_id"))
+            .on_delete(CASCADE)
+            .take();
+        let invitation = Table::create()
+            .table("invitation")
+            .col(self.id("id").primary_key())
+            .col(hash("hash").unique_key())
+            .col(self.id("team_id"))
+            .col(text("email")) // in lower case
+            .col(small_integer("role").check(Expr::cust("role IN (0, 1)"))) // 0 owner, 1 member
+            .col(self.id("invited_by"))
+            .col(big_integer("created_at"))
+            .col(big_integer("expires_at"))
+            .foreign_key(&mut by.clone())
+            .take();
+        self.manager.create_table(invitation).await?;
+        self.unique("invitation_one", "invitation", &["team_id", "email"], None).await?;
+        self.index("invitation_by", "invitation", &["team_id", "invited_by"], None).await?;
+        self.index("invitation_expiry", "invitation", &["expires_at"], None).await?;
+
+        let reset = Table::create()
+            .table("password_reset")
+            .col(hash("hash").primary_key())
+            .col(self.id("user_id"))
+            .col(big_integer("expires_at"))
+            .foreign_key(ForeignKey::create().from("password_reset", "user_id").to("user", "id").on_delete(CASCADE))
+            .take();
+        self.manager.create_table(reset).await?;
+        self.index("password_reset_user", "password_reset", &["user_id"], None).await?;
+        self.index("password_reset_expiry", "password_reset", &["expires_at"], None).await
     }
 
     /// Apps that have registered, and what a person was asked and has not answered yet.

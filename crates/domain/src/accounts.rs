@@ -16,6 +16,10 @@ pub const SESSION_IDLE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 pub const SESSION_LIFE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// How much of a session's idle time must have passed before its use is written down.
 pub const SESSION_STEP: Duration = Duration::from_secs(60 * 60);
+/// How long the link that lets somebody choose another password counts.
+pub const RESET_LIFE: Duration = Duration::from_secs(30 * 60);
+/// Characters that are kept of what a browser says of itself.
+pub const AGENT_CHARS: usize = 256;
 
 /// An e-mail address as we keep it: without spaces around, in lower case, so that one person is one account.
 ///

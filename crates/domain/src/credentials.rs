@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::ids::{GrantId, KeyId, TeamId, UserId};
 
-pub use tokens::{AccessToken, ClientSecret, Code, RefreshToken, SessionToken, Ticket};
+pub use tokens::{AccessToken, ClientSecret, Code, InviteToken, RefreshToken, ResetToken, SessionToken, Ticket};
 
 /// Which world a key lives in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -155,7 +155,7 @@ mod tests {
         let parse = |prefix: &str| Credential::parse(&format!("{prefix}{secret}"));
         assert!(matches!(parse("sk_live_"), Some(Credential::Key(_))));
         assert!(matches!(parse("gat_"), Some(Credential::Token(_))));
-        for prefix in ["grt_", "gac_", "gcs_", "gss_", "gct_", "gcl_", "GAT_", ""] {
+        for prefix in ["grt_", "gac_", "gcs_", "gss_", "gct_", "giv_", "gpr_", "gcl_", "GAT_", ""] {
             assert_eq!(parse(prefix), None, "{prefix} opens no door");
         }
     }

@@ -50,6 +50,10 @@ id! {
     UserId
 }
 id! {
+    /// An invitation into a team; the id is not secret.
+    InvitationId
+}
+id! {
     /// What a person let an app do: the right that its tokens stand for. The id is not secret.
     GrantId
 }

@@ -23,6 +23,7 @@ pub mod pricing;
 pub mod properties;
 pub mod render;
 pub mod target;
+pub mod teams;
 pub mod timestamp;
 pub mod webhooks;
 

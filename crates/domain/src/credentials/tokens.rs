@@ -65,6 +65,14 @@ token! {
     /// Stands in a consent form for the request that was shown.
     Ticket, "gct_"
 }
+token! {
+    /// Lets whoever was invited into a team come in, once.
+    InviteToken, "giv_"
+}
+token! {
+    /// Lets whoever forgot their password choose another one, once.
+    ResetToken, "gpr_"
+}
 
 #[cfg(test)]
 mod tests {
@@ -96,6 +104,8 @@ mod tests {
             ("gcs_", ClientSecret::parse(&format!("gcs_{SECRET}")).is_some()),
             ("gss_", SessionToken::parse(&format!("gss_{SECRET}")).is_some()),
             ("gct_", Ticket::parse(&format!("gct_{SECRET}")).is_some()),
+            ("giv_", InviteToken::parse(&format!("giv_{SECRET}")).is_some()),
+            ("gpr_", ResetToken::parse(&format!("gpr_{SECRET}")).is_some()),
         ] {
             assert!(is_one, "{prefix}");
         }

@@ -12,6 +12,8 @@ pub(crate) struct Model {
     /// The last use that was written down.
     pub(crate) seen_at: i64,
     pub(crate) expires_at: i64,
+    /// What the browser says of itself.
+    pub(crate) agent: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -10,6 +10,7 @@ pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod oauth;
 pub(crate) mod people;
+pub(crate) mod teams;
 pub(crate) mod usage;
 pub(crate) mod webhooks;
 

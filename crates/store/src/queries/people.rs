@@ -108,7 +108,7 @@ impl Store {
     }
 }
 
-fn read(row: user::Model) -> Result<Person> {
+pub(super) fn read(row: user::Model) -> Result<Person> {
     let user::Model { id, email, password_hash: _, created_at } = row;
     let email = Email::parse(&email).map_err(|_| Error::Inconsistent("a person without an e-mail address"))?;
     Ok(Person { id: UserId(id), email, created_at: Timestamp::from_ms(created_at) })

@@ -230,6 +230,7 @@ impl Transaction for NewSession {
             created_at: Set(self.now.as_ms()),
             seen_at: Set(self.now.as_ms()),
             expires_at: Set(self.expires_at.as_ms()),
+            agent: Set(None),
         };
         session::Entity::insert(row).exec_without_returning(tx).await?;
         Ok(())

@@ -25,4 +25,5 @@ mod postgres;
 mod races;
 mod release;
 mod sqlite;
+mod teams;
 mod webhooks;
