@@ -78,6 +78,9 @@ impl Outgoing {
             let certificate = certificate.map_err(|error| Error::Roots(io::Error::other(error)))?;
             roots.add(certificate).map_err(|error| Error::Roots(io::Error::other(error)))?;
         }
+        if !extra_roots.is_empty() && roots.len() == webpki_roots::TLS_SERVER_ROOTS.len() {
+            return Err(Error::Roots(io::Error::other("there is no certificate in it")));
+        }
         let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(Error::Tls)?

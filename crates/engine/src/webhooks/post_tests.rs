@@ -32,6 +32,11 @@ fn outgoing(extra_roots: &str) -> Outgoing {
     Outgoing::new(extra_roots.as_bytes()).unwrap()
 }
 
+#[tokio::test]
+async fn a_file_without_certificates_is_no_word_of_trust() {
+    assert!(matches!(Outgoing::new(b"no pem"), Err(crate::outgoing::Error::Roots(_))));
+}
+
 async fn listen() -> (TcpListener, u16) {
     let listener = TcpListener::bind((ALLOWED, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
