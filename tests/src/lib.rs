@@ -12,6 +12,7 @@ pub mod client;
 pub mod dns;
 pub mod harness;
 pub mod hostile;
+pub mod mail_server;
 pub mod pixels;
 pub mod programs;
 pub mod receiver;

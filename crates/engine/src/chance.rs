@@ -3,7 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use grabd_domain::Timestamp;
-use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, GrantId, KeyId, LeaseToken, SessionId, TeamId, UserId};
+use grabd_domain::ids::{
+    DeliveryId, EndpointId, GrabId, GrantId, InvitationId, KeyId, LeaseToken, SessionId, TeamId, UserId,
+};
 use rand::TryRng;
 use rand::rngs::SysRng;
 use uuid::Uuid;
@@ -52,6 +54,11 @@ pub fn user_id(now: Timestamp) -> UserId {
 /// A grant's id.
 pub fn grant_id(now: Timestamp) -> GrantId {
     GrantId(v7(now))
+}
+
+/// An invitation's id.
+pub fn invitation_id(now: Timestamp) -> InvitationId {
+    InvitationId(v7(now))
 }
 
 /// An endpoint's id.

@@ -13,6 +13,7 @@ use grabd_domain::grabs::ImageKey;
 use grabd_domain::pricing::Packet;
 use grabd_egress::Guard;
 use grabd_store::{Images, Store};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -21,6 +22,7 @@ use crate::billing::stripe::Stripe;
 use crate::clock::Clock;
 use crate::failpoints::Failpoints;
 use crate::grabs::Thumbnails;
+use crate::mail::{self, Letterbox, Quotas, Smtp};
 use crate::metrics::Metrics;
 use crate::oauth::{self, Documents};
 use crate::outgoing::Outgoing;
@@ -57,6 +59,8 @@ pub struct Parts {
     pub guard: Guard,
     /// What makes requests to others.
     pub outgoing: Outgoing,
+    /// What hands letters over, if anything does.
+    pub mail: Option<Smtp>,
     /// The clock.
     pub clock: Clock,
     /// The pricing packet.
@@ -72,6 +76,9 @@ pub struct Parts {
     /// Where a test wants it to fail.
     pub failpoints: Failpoints,
 }
+
+/// Forgotten passwords that are looked after at a time.
+const RESETS: usize = 64;
 
 /// The core: use-cases run against it, services and workers hold it.
 #[derive(Clone)]
@@ -97,6 +104,9 @@ pub struct Shared {
     pub(crate) limits: Limits,
     pub(crate) thumbnails: Thumbnails,
     pub(crate) passwords: Passwords,
+    pub(crate) letterbox: Option<Letterbox>,
+    pub(crate) quotas: Quotas,
+    pub(crate) resets: Arc<Semaphore>,
     pub(crate) documents: Documents,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -125,6 +135,7 @@ impl Core {
             images,
             guard,
             outgoing,
+            mail,
             clock,
             pricing,
             placeholder,
@@ -134,6 +145,7 @@ impl Core {
             failpoints,
         } = parts;
         let limits = Limits::new(settings.requests_per_minute);
+        let (letterbox, letters) = mail::letterbox();
         let core = Self(Arc::new(Shared {
             store,
             images,
@@ -152,6 +164,9 @@ impl Core {
             limits,
             thumbnails: Thumbnails::default(),
             passwords: Passwords::default(),
+            letterbox: mail.is_some().then_some(letterbox),
+            quotas: Quotas::default(),
+            resets: Arc::new(Semaphore::new(RESETS)),
             documents: Documents::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -162,6 +177,9 @@ impl Core {
         core.spawn(pump::run(core.clone()));
         core.spawn(sweep::run(core.clone()));
         core.spawn(sender::run(core.clone()));
+        if let Some(smtp) = mail {
+            core.spawn(mail::run(core.clone(), smtp, letters));
+        }
         Ok(core)
     }
 
@@ -202,6 +220,17 @@ impl Core {
     /// May people make accounts for themselves?
     pub fn may_sign_up(&self) -> bool {
         self.settings.sign_up
+    }
+
+    /// Are letters sent, or does the operator pass links on?
+    pub fn sends_mail(&self) -> bool {
+        self.letterbox.is_some()
+    }
+
+    /// What people call the place where the pages are.
+    pub(crate) fn host(&self) -> String {
+        let issuer = &self.settings.oauth.issuer;
+        issuer.split_once("://").map_or(issuer.as_str(), |(_, authority)| authority).to_owned()
     }
 
     /// What lies behind an image's address.

@@ -9,6 +9,7 @@ use grabd_domain::address::Policy;
 use grabd_egress::Guard;
 use grabd_engine::billing::stripe::Stripe;
 use grabd_engine::clock::Clock;
+use grabd_engine::mail::{Server, Smtp};
 use grabd_engine::outgoing::Outgoing;
 use grabd_engine::placeholder::Placeholder;
 use grabd_engine::pricing::Pricing;
@@ -129,6 +130,26 @@ pub fn stripe(config: &Config) -> anyhow::Result<Option<Stripe>> {
     stripe.context("billing.stripe_api_base cannot be used").map(Some)
 }
 
+/// What hands letters to the operator's mail server, if they have one.
+///
+/// # Errors
+/// When what is configured cannot be used.
+pub fn mail(config: &Config, issuer: &str) -> anyhow::Result<Option<Smtp>> {
+    let mail = &config.mail;
+    if mail.smtp_url.expose().is_empty() {
+        return Ok(None);
+    }
+    let extra_roots = match mail.ca_file.as_os_str().is_empty() {
+        true => Vec::new(),
+        false => std::fs::read(&mail.ca_file).with_context(|| format!("mail.ca_file {}", mail.ca_file.display()))?,
+    };
+    let own_host = url::Url::parse(issuer).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+    let server =
+        Server { url: mail.smtp_url.expose(), from: &mail.from, extra_roots: &extra_roots, own_host: &own_host };
+    // What else could be wrong was found when the configuration was read.
+    Smtp::new(server).map(Some).with_context(|| format!("mail.ca_file {}", mail.ca_file.display()))
+}
+
 /// The core with its workers started.
 ///
 /// # Errors
@@ -154,6 +175,7 @@ pub async fn core(config: &Config, store: Store, guard: Guard, public_url: &str)
         images,
         guard,
         outgoing: outgoing(config)?,
+        mail: mail(config, &config.oauth(public_url).issuer)?,
         clock: Clock::system(),
         pricing: pricing(config)?,
         placeholder: Placeholder::new(PLACEHOLDER_CACHE_BYTES),

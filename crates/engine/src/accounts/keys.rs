@@ -27,7 +27,7 @@ pub async fn issue_key(
     Ok((id, key))
 }
 
-fn generate(environment: Environment) -> ApiKey {
+pub(super) fn generate(environment: Environment) -> ApiKey {
     ApiKey::new(environment, &chance::secret_text()).expect("32 bytes are 43 base64url characters")
 }
 

@@ -106,7 +106,7 @@ pub enum SignInError {
 }
 
 /// When to come back if everybody comes at once.
-const BUSY_RETRY_S: u64 = 5;
+pub(super) const BUSY_RETRY_S: u64 = 5;
 
 /// Creates a person as an operator does; into which team they came, and as what.
 ///
@@ -172,18 +172,28 @@ pub async fn sign_in(core: &Core, email: &str, password: &str) -> Result<Session
     }
     let login = core.store.find_login(&email).await.map_err(inside("accounts.sign_in"))?;
     let (user, kept) = login.map(|login| (login.user, login.password_hash)).unzip();
+    let checked_against = kept.clone();
     let checked = core.passwords.verify(&core.tasks, password, kept).await;
     if !matches!(checked, Ok(false)) {
         core.passwords.give_back(&email);
     }
     match (checked, user) {
-        (Ok(true), Some(user)) => Ok(open_session(core, user).await?),
+        (Ok(true), Some(user)) => {
+            let token = open_session(core, user).await?;
+            // Whoever changed the password meanwhile has ended all sessions, and did not know of this one.
+            let now = core.store.find_login(&email).await.map_err(inside("accounts.sign_in"))?;
+            if now.map(|login| login.password_hash) != checked_against {
+                sign_out(core, &token).await?;
+                return Err(SignInError::Wrong);
+            }
+            Ok(token)
+        }
         (Ok(true | false), _) => Err(SignInError::Wrong),
         (Err(Busy), _) => Err(SignInError::TooMany { retry_after_s: BUSY_RETRY_S }),
     }
 }
 
-async fn open_session(core: &Core, user: UserId) -> Result<SessionToken, Fault> {
+pub(super) async fn open_session(core: &Core, user: UserId) -> Result<SessionToken, Fault> {
     let token = SessionToken::new(&chance::secret_text()).expect("32 bytes are 43 base64url characters");
     let now = core.clock.now();
     let session = NewSession { hash: digest::of(token.expose()), user, now, expires_at: now + SESSION_IDLE };

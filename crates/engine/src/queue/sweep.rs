@@ -83,6 +83,7 @@ async fn look(core: &Core, slow: bool) -> Result<(), grabd_store::Error> {
         core.store.expire_lots(now, BATCH).await?;
         core.store.purge_keys(now, PURGE).await?;
         core.store.purge_sessions(now, PURGE).await?;
+        core.store.purge_links(now, PURGE).await?;
         core.store.purge_oauth(now, PURGE).await?;
     }
     Ok(())

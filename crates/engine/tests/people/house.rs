@@ -83,6 +83,7 @@ impl House {
             images: Images::local(images.path().to_owned()).unwrap(),
             guard: Guard::new(grabd_egress::Options { policy, ..Default::default() }).unwrap(),
             outgoing: Outgoing::new(wishes.roots.as_bytes()).unwrap(),
+            mail: None,
             clock: clock.clone(),
             pricing: Pricing::embedded(),
             placeholder: Placeholder::new(1 << 20),

@@ -9,4 +9,5 @@ mod documents;
 mod gate;
 mod register;
 mod secrets;
+mod teams;
 mod token;

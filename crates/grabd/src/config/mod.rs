@@ -10,6 +10,7 @@ use std::time::Duration;
 use figment::Figment;
 use figment::providers::{Env, Format, Toml};
 use grabd_browser::NetworkJail;
+use grabd_engine::mail::{self, Server, Smtp};
 use ipnet::IpNet;
 use serde::Deserialize;
 
@@ -43,6 +44,7 @@ pub struct Config {
     pub capture: Capture,
     pub accounts: Accounts,
     pub oauth: OAuth,
+    pub mail: Mail,
     pub webhooks: Webhooks,
     pub secrets: Secrets,
     pub pricing: Pricing,
@@ -167,6 +169,16 @@ pub struct OAuth {
     pub auth_url: String,
     pub mcp_url: String,
     pub refresh_reuse_grace_s: u64,
+}
+
+/// Section `mail`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Mail {
+    pub smtp_url: Secret,
+    pub from: String,
+    pub ca_file: PathBuf,
 }
 
 /// Section `webhooks`.
@@ -325,6 +337,7 @@ impl Config {
             );
         }
         self.oauth.validate(&mut problems);
+        self.mail.validate(&mut problems);
         let contact = &self.http.security_contact;
         let is_contact = ["mailto:", "https://", "tel:"].iter().any(|scheme| contact.starts_with(scheme))
             && contact.bytes().all(|byte| byte.is_ascii_graphic());
@@ -402,6 +415,23 @@ impl OAuth {
         }
         if *grace > MAX_REUSE_GRACE_S {
             problems.add("oauth.refresh_reuse_grace_s", &grace.to_string(), &format!("at most {MAX_REUSE_GRACE_S}"));
+        }
+    }
+}
+
+impl Mail {
+    /// The certificates are read when they are needed.
+    fn validate(&self, problems: &mut Problems) {
+        let Self { smtp_url, from, ca_file: _ } = self;
+        if smtp_url.expose().is_empty() {
+            return;
+        }
+        let server = Server { url: smtp_url.expose(), from, extra_roots: b"", own_host: "localhost" };
+        match Smtp::new(server) {
+            Ok(_) => {}
+            Err(error @ mail::Error::From) => problems.add("mail.from", from, &error.to_string()),
+            // It may have a password.
+            Err(error) => problems.add("mail.smtp_url", "another address", &error.to_string()),
         }
     }
 }

@@ -41,6 +41,9 @@ fn what_is_wrong_is_named_with_its_key() {
         ("oauth.refresh_reuse_grace_s", "301", "oauth.refresh_reuse_grace_s"),
         ("accounts.sign_up", "perhaps", "sign_up"),
         ("mcp.allowed_origins", "https://a.example/path", "mcp.allowed_origins"),
+        ("mail.smtp_url", "mail.example.com", "mail.smtp_url"),
+        ("mail.smtp_url", "smtp://u:hunter2@mail.example.com", "since it has a password"),
+        ("mail.smtp_url", "smtp://mail.example.com", "mail.from"),
         ("database.url", "mysql://x", "database.url"),
         ("billing.stripe_secret_key", "pk_live_x", "billing.stripe_secret_key"),
         ("billing.stripe_secret_key", "sk_live_x", "billing.stripe_webhook_secret"),
@@ -84,6 +87,10 @@ fn tokens_are_issued_by_and_for_the_public_url_unless_said_otherwise() {
 fn passwords_are_not_shown() {
     let config = with(&[("database.url", "postgres://u:hunter2@h/n")]).unwrap();
     assert!(!format!("{config:?}").contains("hunter2"));
+    let problems = with(&[("mail.smtp_url", "smtp://u:hunter2@mail.example.com")]).unwrap_err();
+    assert!(!problems.contains("hunter2"), "{problems}");
+    let mail = with(&[("mail.smtp_url", "smtps://u:hunter2@mail.example.com"), ("mail.from", "a@b.example")]).unwrap();
+    assert!(!format!("{mail:?}").contains("hunter2"));
     assert_eq!(config.database_url(), "postgres://u:hunter2@h/n");
     let sold = [("billing.stripe_secret_key", "sk_test_hunter2"), ("billing.stripe_webhook_secret", "whsec_hunter2")];
     let config = with(&sold).unwrap();
