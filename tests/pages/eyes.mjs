@@ -1,4 +1,4 @@
-// A person's browser that looks at every page it is shown: its headers, its width, its accessibility. Each page's HTML is
+// People's browsers that look at every page they are shown: its headers, its width, its accessibility. Each page's HTML is
 // left in `dir` as it came. With `screenshots`, a directory, every page is photographed too: light and dark, narrow and
 // wide.
 import { writeFileSync } from "node:fs";
@@ -25,7 +25,21 @@ export async function open({ dir, screenshots, own }) {
   process.on("exit", () => findings.forEach((finding) => console.log(finding)));
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
   const browser = await chromium.launch({ executablePath });
-  const context = await browser.newContext();
+
+  // Ends the walk: says whatever was wrong, and with 1 if anything was.
+  async function close() {
+    await browser.close();
+    if (findings.length > 0) process.exit(1);
+    console.log("nothing is wrong");
+  }
+
+  // Somebody else, with a browser of their own.
+  const visitor = (options) => visit({ browser, findings, own, dir, screenshots }, options);
+  return { browser, findings, close, visitor, ...(await visitor()) };
+}
+
+async function visit({ browser, findings, own, dir, screenshots }, options = {}) {
+  const context = await browser.newContext(options);
   const page = await context.newPage();
   // It only bounds a walk that fails.
   page.setDefaultTimeout(60_000);
@@ -81,12 +95,9 @@ export async function open({ dir, screenshots, own }) {
     for (const [label, text] of Object.entries(fields)) await page.getByLabel(label).fill(text);
   }
 
-  // Ends the walk: says whatever was wrong, and with 1 if anything was.
-  async function close() {
-    await browser.close();
-    if (findings.length > 0) process.exit(1);
-    console.log("nothing is wrong");
+  async function follow(link) {
+    await Promise.all([page.waitForNavigation(), page.getByRole("link", { name: link }).first().click()]);
   }
 
-  return { browser, context, page, findings, look, send, fill, close };
+  return { context, page, look, send, follow, fill };
 }

@@ -1,4 +1,5 @@
-//! The style sheet, the script and the pictures of the pages themselves, under paths that change with their content, so that browsers may keep them for good.
+//! The style sheet, the scripts and the pictures of the pages themselves, under paths that change with their content, so
+//! that browsers may keep them for good.
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ pub(crate) struct Assets {
     pub(crate) script: Asset,
     pub(crate) icon: Asset,
     pub(crate) picture: Asset,
+    pub(crate) copy: Asset,
 }
 
 /// A file that is part of the program.
@@ -32,11 +34,13 @@ impl Assets {
         let script = include_bytes!("../assets/live.js");
         let icon = include_bytes!("../assets/icon.svg");
         let picture = include_bytes!("../assets/picture.webp");
+        let copy = include_bytes!("../assets/copy.js");
         Self {
             style: Asset::new("style", "css", "text/css; charset=utf-8", style),
             script: Asset::new("live", "js", "text/javascript; charset=utf-8", script),
             icon: Asset::new("icon", "svg", "image/svg+xml", icon),
             picture: Asset::new("picture", "webp", "image/webp", picture),
+            copy: Asset::new("copy", "js", "text/javascript; charset=utf-8", copy),
         }
     }
 }
@@ -70,4 +74,9 @@ pub(crate) async fn icon(State(web): State<Arc<Web>>) -> Response {
 /// The picture on the start page.
 pub(crate) async fn picture(State(web): State<Arc<Web>>) -> Response {
     web.assets.picture.answer()
+}
+
+/// The script that copies a new key.
+pub(crate) async fn copy(State(web): State<Arc<Web>>) -> Response {
+    web.assets.copy.answer()
 }

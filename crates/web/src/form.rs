@@ -127,6 +127,16 @@ impl Field {
         }
     }
 
+    /// The same field under another name, with the complaints about it.
+    pub(crate) fn named(self, name: &'static str, label: &'static str, complaints: &[Complaint]) -> Self {
+        Self { name, label, ..self }.with_errors(complaints)
+    }
+
+    /// The same field with something in it.
+    pub(crate) fn holding(self, value: &str) -> Self {
+        Self { value: value.to_owned(), ..self }
+    }
+
     /// Ties the complaints about it to it.
     pub(crate) fn with_errors(mut self, complaints: &[Complaint]) -> Self {
         let own = complaints.iter().find(|complaint| complaint.field == self.name);

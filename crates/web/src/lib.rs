@@ -8,16 +8,21 @@
 //!
 //! *Invariant:* no SQL and no gRPC in here. What is allowed is decided by the engine's use-cases; this crate reads forms,
 //! shows pages and sends people on. Nothing from elsewhere on any page, and no script but `assets/live.js`, which only shows
-//! sooner what the page would show when it is loaded again.
+//! sooner what the page would show when it is loaded again, and `assets/copy.js`, which copies what can be selected by hand.
 
+mod account;
 mod accounts;
+mod agent;
 mod apps;
 mod assets;
+mod confirm;
 mod cookies;
 mod forgery;
 mod form;
 mod frame;
 mod grabs;
+mod invitation;
+mod keys;
 mod limits;
 mod moment;
 mod next;
@@ -25,9 +30,11 @@ mod number;
 mod oauth;
 mod page;
 mod problem;
+mod sent;
 mod session;
 mod start;
 mod team;
+mod teams;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -95,6 +102,29 @@ fn routes(web: &Web) -> Vec<Route> {
         (grabs::EVENTS.to_owned(), READ, get(grabs::events::of_one)),
         (grabs::THUMBNAIL.to_owned(), READ, get(grabs::thumbnail::show)),
         (grabs::DELETE.to_owned(), FORM, get(grabs::delete::show).post(grabs::delete::submit)),
+        (accounts::FORGOTTEN.to_owned(), FORM, get(accounts::forgotten::show).post(accounts::forgotten::submit)),
+        ("/new-password".to_owned(), FORM, get(accounts::new_password::show).post(accounts::new_password::submit)),
+        (account::PATH.to_owned(), READ, get(account::show::show)),
+        ("/account/password".to_owned(), FORM, get(account::show::show_again).post(account::password::submit)),
+        ("/account/sessions/end".to_owned(), WRITE, post(account::sessions::end)),
+        (invitation::PATH.to_owned(), FORM, get(invitation::show).post(invitation::submit)),
+        (keys::PATH.to_owned(), READ, get(keys::show)),
+        (teams::PATH.to_owned(), FORM, get(teams::list::show).post(teams::found::submit)),
+        ("/teams/{team}".to_owned(), READ, get(teams::people::show_again)),
+        ("/teams/{team}/people".to_owned(), READ, get(teams::people::show)),
+        ("/teams/{team}/name".to_owned(), FORM, get(teams::people::show_again).post(teams::rename::submit)),
+        ("/teams/{team}/leave".to_owned(), FORM, get(teams::leave::show).post(teams::leave::submit)),
+        ("/teams/{team}/invitations".to_owned(), FORM, get(teams::people::show_again).post(teams::invite::submit)),
+        ("/teams/{team}/invitations/{invitation}/withdraw".to_owned(), WRITE, post(teams::invite::withdraw)),
+        ("/teams/{team}/members/{user}/role".to_owned(), WRITE, post(teams::members::appoint)),
+        (
+            "/teams/{team}/members/{user}/remove".to_owned(),
+            FORM,
+            get(teams::members::ask_to_remove).post(teams::members::remove),
+        ),
+        ("/teams/{team}/keys".to_owned(), FORM, get(keys::list::show).post(keys::make::submit)),
+        ("/teams/{team}/keys/{key}/revoke".to_owned(), FORM, get(keys::revoke::show).post(keys::revoke::submit)),
+        (web.assets.copy.path.clone(), READ, get(assets::copy)),
         (web.assets.style.path.clone(), READ, get(assets::style)),
         (web.assets.script.path.clone(), READ, get(assets::script)),
         (web.assets.icon.path.clone(), READ, get(assets::icon)),

@@ -20,6 +20,9 @@ const TRIALS_PER_MINUTE: u32 = 10;
 /// What one page may ask for by itself: a small picture of each grab on it, and news.
 const PARTS_PER_PAGE: u32 = 32;
 
+/// New passwords that an address may ask for per hour; each may be a letter to somebody.
+const FORGOTTEN_PER_HOUR: u32 = 10;
+
 /// Addresses that one limit remembers. Beyond that, newcomers are counted together until others have been forgotten.
 const MOST_ADDRESSES: usize = 50_000;
 /// How often addresses that have everything back are forgotten.
@@ -37,6 +40,7 @@ pub(crate) struct Limits {
     pub(crate) trials: Limit,
     /// Small pictures, and streams of news.
     pub(crate) parts: Limit,
+    pub(crate) forgotten: Limit,
 }
 
 /// Nothing is left; seconds until something is. At least one.
@@ -64,6 +68,7 @@ impl Limits {
             sign_ups: Limit::new(per_hour(SIGN_UPS_PER_HOUR)),
             trials: Limit::new(per_minute(TRIALS_PER_MINUTE)),
             parts: Limit::new(per_minute(requests_per_minute.saturating_mul(PARTS_PER_PAGE))),
+            forgotten: Limit::new(per_hour(FORGOTTEN_PER_HOUR)),
         }
     }
 }

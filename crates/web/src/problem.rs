@@ -32,6 +32,22 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "There is no such page", message, "")
     }
 
+    /// A link that was mailed to somebody, and opens nothing.
+    pub(crate) fn link_is_over(advice: &'static str) -> Self {
+        let message = "It was used already, was taken back, has waited for too long, or was cut off on its way to you.";
+        Self::new(StatusCode::NOT_FOUND, "This link does not count", message, advice)
+    }
+
+    /// Something that this person may see, and may not do.
+    pub(crate) fn not_allowed(title: &'static str, message: &'static str, advice: &'static str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, title, message, advice)
+    }
+
+    /// Something that cannot be done as things are.
+    pub(crate) fn in_the_way(title: &'static str, message: &'static str, advice: &'static str) -> Self {
+        Self::new(StatusCode::CONFLICT, title, message, advice)
+    }
+
     /// A form that did not come from the page it should have come from.
     pub(crate) fn forged() -> Self {
         Self::new(

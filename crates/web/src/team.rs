@@ -3,16 +3,18 @@
 //! To add a page to the navigation of a team, give it a line in [`PAGES`].
 
 use grabd_domain::ids::TeamId;
-use grabd_engine::accounts::{self, Insider};
+use grabd_engine::accounts::{self, Insider, Session, TeamError};
 use http::HeaderMap;
 
 use crate::Web;
 use crate::page::{Frame, TeamLink, TeamNavigation};
 use crate::problem::Problem;
 use crate::session::SignedIn;
+use crate::teams;
 
 /// The pages of a team in the order of the navigation: the last part of the path, and what people call it.
-const PAGES: [(&str, &str); 2] = [("grabs", "All captures"), ("capture", "Capture a page")];
+const PAGES: [(&str, &str); 4] =
+    [("grabs", "All captures"), ("capture", "Capture a page"), ("keys", "Keys"), ("people", "People")];
 
 /// Somebody who is signed in, in one of their teams.
 pub(crate) struct AtTeam {
@@ -35,16 +37,30 @@ impl Web {
 
     /// A frame with the navigation of a team. `here` is the page's last part of the path, or empty.
     pub(crate) fn team_frame(&self, at: &AtTeam, here: &str) -> Frame {
-        let link = |(page, label)| TeamLink { path: at.path(page), label, is_here: page == here };
-        // The same page of another team, where there is one for every team.
-        let page = if here.is_empty() { "grabs" } else { here };
-        let others = at.insider.others.iter().map(|(team, name)| (path(*team, page), name.clone()));
-        let team = TeamNavigation {
-            name: at.insider.team_name.clone(),
-            links: PAGES.into_iter().map(link).collect(),
-            others: others.collect(),
-        };
+        let team = navigation(&at.insider, here);
         Frame { team: Some(team), ..self.frame_of(&at.signed_in.session, "") }
+    }
+
+    /// The same for the pages about the team itself, which belong to the teams in the navigation above.
+    ///
+    /// # Errors
+    /// As [`Web::at_team`].
+    pub(crate) async fn frame_about_team(&self, session: &Session, team: TeamId, here: &str) -> Result<Frame, Problem> {
+        let insider = accounts::find_insider(&self.core, session.person.id, team).await?;
+        let team = navigation(&insider.ok_or(TeamError::NotIn)?, here);
+        Ok(Frame { team: Some(team), ..self.frame_of(session, teams::PATH) })
+    }
+}
+
+fn navigation(insider: &Insider, here: &str) -> TeamNavigation {
+    let link = |(page, label)| TeamLink { path: path(insider.team, page), label, is_here: page == here };
+    // The same page of another team, where there is one for every team.
+    let page = if here.is_empty() { "grabs" } else { here };
+    let others = insider.others.iter().map(|(team, name)| (path(*team, page), name.clone()));
+    TeamNavigation {
+        name: insider.team_name.clone(),
+        links: PAGES.into_iter().map(link).collect(),
+        others: others.collect(),
     }
 }
 

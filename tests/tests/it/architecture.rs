@@ -37,13 +37,14 @@ const ROOMS: [(&str, &[&str]); 11] = [
 const FREE: &str = "grabd-tests";
 
 /// Outside crates that are heavy to build or dangerous to spread, the packages that may import them, and why.
-const FENCES: [(&str, &[&str], &str); 13] = [
+const FENCES: [(&str, &[&str], &str); 14] = [
     ("sea-orm", &["grabd-store"], "a row never leaves the store"),
     ("sqlx", &["grabd-store"], "a row never leaves the store"),
     ("sea-orm-migration", &["grabd-migrations", "grabd-store"], "only the store runs schema steps"),
     ("chromiumoxide", &["grabd-browser"], "it is the slowest crate of a build"),
     ("hickory-resolver", &["grabd-egress"], "names are resolved behind the guard"),
     ("reqwest", &["grab"], "outgoing requests of the service pass the guard"),
+    ("lettre", &["grabd-engine"], "letters go one way, to the operator's mail server"),
     ("axum", &["grabd-edge", "grabd-web", "grabd"], "HTTP is a face, not a rule"),
     (
         "tonic",

@@ -1,5 +1,7 @@
 //! Getting in and out: one file per page.
 
+pub(crate) mod forgotten;
+pub(crate) mod new_password;
 pub(crate) mod sign_in;
 pub(crate) mod sign_out;
 pub(crate) mod sign_up;
@@ -9,7 +11,7 @@ use grabd_domain::accounts::{EMAIL_BYTES, PASSWORD_CHARS};
 use grabd_domain::credentials::SessionToken;
 use grabd_engine::accounts;
 use http::HeaderMap;
-use http::header::SET_COOKIE;
+use http::header::{SET_COOKIE, USER_AGENT};
 
 use crate::Web;
 use crate::cookies::Cookie;
@@ -22,6 +24,11 @@ use crate::problem::Problem;
 pub(crate) const SIGN_IN: &str = "/sign-in";
 /// The path of the page to make an account.
 pub(crate) const SIGN_UP: &str = "/sign-up";
+/// The path of the page to ask for a new password.
+pub(crate) const FORGOTTEN: &str = "/forgotten-password";
+
+/// What helps with a new password.
+pub(crate) const PASSWORD_HINT: &str = "At least 12 characters. Several words are better than odd signs.";
 
 /// Where people go who were going nowhere else.
 const HOME: &str = crate::apps::PATH;
@@ -45,7 +52,7 @@ fn email_field(form: &Form, complaints: &[Complaint]) -> Field {
     field.with_errors(complaints)
 }
 
-fn password_field(autocomplete: &'static str, hint: &'static str, complaints: &[Complaint]) -> Field {
+pub(crate) fn password_field(autocomplete: &'static str, hint: &'static str, complaints: &[Complaint]) -> Field {
     let field = Field {
         name: "password",
         label: "Password",
@@ -60,10 +67,17 @@ fn password_field(autocomplete: &'static str, hint: &'static str, complaints: &[
 }
 
 /// Sends a person on with a session that is new, whatever cookies the browser came with. One it had before ends here.
-async fn let_in(web: &Web, headers: &HeaderMap, token: &SessionToken, next: &Next) -> Result<Response, Problem> {
+pub(crate) async fn let_in(
+    web: &Web,
+    headers: &HeaderMap,
+    token: &SessionToken,
+    next: &Next,
+) -> Result<Response, Problem> {
     if let Some(former) = web.cookies.get(Cookie::Session, headers).and_then(SessionToken::parse) {
         accounts::sign_out(&web.core, &former).await?;
     }
+    let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+    accounts::note_agent(&web.core, token, agent).await?;
     let mut response = see_other(next.as_str()).into_response();
     let headers = response.headers_mut();
     headers.append(SET_COOKIE, web.cookies.set(Cookie::Session, token.expose()));

@@ -10,7 +10,7 @@ use grabd_engine::accounts::{self, SignUpError};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use super::{email_field, let_in, next, password_field};
+use super::{PASSWORD_HINT, email_field, let_in, next, password_field};
 use crate::Web;
 use crate::forgery::{self, Visit};
 use crate::form::{Complaint, Field, Form};
@@ -18,8 +18,6 @@ use crate::frame::{Client, see_other};
 use crate::limits::Spent;
 use crate::page::{Frame, page};
 use crate::problem::Problem;
-
-const PASSWORD_HINT: &str = "At least 12 characters. Several words are better than odd signs.";
 
 #[derive(Template)]
 #[template(path = "sign_up.html")]
@@ -62,9 +60,7 @@ pub(crate) async fn submit(State(web): State<Arc<Web>>, client: Client, request:
         Err(SignUpError::Closed) => {
             return Ok(page(StatusCode::FORBIDDEN, &ClosedPage { frame: web.plain_frame() }));
         }
-        Err(SignUpError::Email(EmailError)) => {
-            Complaint { field: "email", message: "Write an e-mail address such as ada@example.com.".to_owned() }
-        }
+        Err(SignUpError::Email(EmailError)) => Complaint { field: "email", message: WANTED_EMAIL.to_owned() },
         Err(SignUpError::Password(error)) => Complaint { field: "password", message: wanted(error) },
         Err(SignUpError::EmailTaken) => Complaint {
             field: "email",
@@ -76,8 +72,11 @@ pub(crate) async fn submit(State(web): State<Arc<Web>>, client: Client, request:
     Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &sent, &[complaint]))
 }
 
+/// What an e-mail address should have been.
+pub(crate) const WANTED_EMAIL: &str = "Write an e-mail address such as ada@example.com.";
+
 /// What the password should have been.
-fn wanted(PasswordError { chars }: PasswordError) -> String {
+pub(crate) fn wanted(PasswordError { chars }: PasswordError) -> String {
     let (least, most) = (PASSWORD_CHARS.start(), PASSWORD_CHARS.end());
     match chars < *least {
         true => format!("Use at least {least} characters; this password has {chars}."),

@@ -10,8 +10,27 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::requests::exchange;
 use super::visitor::{PASSWORD, VERIFIER, Visitor, open_house, register, request_of};
 
+/// What this process logs.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// From now on, everything of ours, for the rest of the process: a test that captures it is alone in its own.
+    pub(super) fn capture() -> Self {
+        let log = Self::default();
+        let everything_of_ours = tracing_subscriber::EnvFilter::new(
+            "debug,chromiumoxide=info,sqlx=info,\
+            grabd=trace,grabd_web=trace,grabd_engine=trace,grabd_store=trace,grabd_edge=trace",
+        );
+        tracing_subscriber::fmt().with_env_filter(everything_of_ours).with_ansi(false).with_writer(log.clone()).init();
+        log
+    }
+
+    /// So far.
+    pub(super) fn text(&self) -> Result<String> {
+        Ok(String::from_utf8(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())?)
+    }
+}
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -34,13 +53,7 @@ impl<'a> MakeWriter<'a> for Log {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_secret_of_a_whole_flow_is_logged() -> Result<()> {
-    let log = Log::default();
-    let everything_of_ours = tracing_subscriber::EnvFilter::new(
-        "debug,chromiumoxide=info,sqlx=info,\
-        grabd=trace,grabd_web=trace,grabd_engine=trace,grabd_store=trace,grabd_edge=trace",
-    );
-    tracing_subscriber::fmt().with_env_filter(everything_of_ours).with_writer(log.clone()).init();
-
+    let log = Log::capture();
     let house = open_house(&[]).await?;
     let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
     let first = ada.session()?;
@@ -75,7 +88,7 @@ async fn no_secret_of_a_whole_flow_is_logged() -> Result<()> {
         refresh,
     ];
     house.finish().await?;
-    let log = String::from_utf8(log.0.lock().unwrap_or_else(PoisonError::into_inner).clone())?;
+    let log = log.text()?;
     assert!(log.lines().count() > 20, "the log is not captured:\n{log}");
     for secret in secrets {
         let line = log.lines().find(|line| line.contains(&secret));

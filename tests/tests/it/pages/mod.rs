@@ -1,7 +1,8 @@
 //! The pages and OAuth as people and their apps have them.
 //!
-//! To check a new page, have one of the walks in `tests/pages` go to it in each of its states: `walk.mjs` through accounts
-//! and apps, `grabs.mjs` through captures. A new page of a team also gets its row in `team`.
+//! To check a new page, have one of the walks in `tests/pages` go to it in each of its states: `walk.mjs` through signing in
+//! and apps, `grabs.mjs` through captures, `account.mjs` through keys and accounts, `teams.mjs` through teams. A new page of
+//! a team also gets its row in `team` or `people`.
 
 mod clients;
 mod crossings;
@@ -9,6 +10,8 @@ mod grabs;
 mod limits;
 mod log;
 mod looks;
+mod mail;
+mod people;
 mod requests;
 mod sessions;
 mod start;
