@@ -77,7 +77,7 @@ const plain = await visitor({ javaScriptEnabled: false });
 await plain.page.goto(`${mailing}/sign-in`);
 await plain.fill({ "E-mail address": "ada@example.com", Password: other });
 await plain.page.getByRole("button", { name: "Sign in" }).click();
-await plain.page.waitForURL("**/apps");
+await plain.page.waitForURL("**/teams/*/grabs");
 await plain.page.goto(keys);
 await plain.fill({ Name: "without scripts" });
 await plain.page.getByRole("button", { name: "Make the key" }).click();

@@ -31,7 +31,7 @@ pub(crate) const FORGOTTEN: &str = "/forgotten-password";
 pub(crate) const PASSWORD_HINT: &str = "At least 12 characters. Several words are better than odd signs.";
 
 /// Where people go who were going nowhere else.
-const HOME: &str = crate::apps::PATH;
+const HOME: &str = crate::grabs::PATH;
 
 /// The way on that a form or a query asks for.
 fn next(form: &Form) -> Next {

@@ -10,22 +10,22 @@ async fn after_signing_in_people_stay_here() -> Result<()> {
     let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
     let way = request_of("gcl_x", &[])?;
     for (next, location) in [
-        ("", "/apps"),
+        ("", "/grabs"),
         ("/apps?a=b", "/apps?a=b"),
         (&*way, &*way),
-        ("https://evil.example", "/apps"),
-        ("//evil.example", "/apps"),
-        ("/\\evil.example", "/apps"),
-        ("/\t/evil.example", "/apps"),
-        ("javascript:alert(1)", "/apps"),
-        ("/apps\r\nSet-Cookie: a=b", "/apps"),
+        ("https://evil.example", "/grabs"),
+        ("//evil.example", "/grabs"),
+        ("/\\evil.example", "/grabs"),
+        ("/\t/evil.example", "/grabs"),
+        ("javascript:alert(1)", "/grabs"),
+        ("/apps\r\nSet-Cookie: a=b", "/grabs"),
     ] {
         // Who is signed in goes on at once, and who signs in goes on afterwards.
         let query = reqwest::Url::parse_with_params("http://a.invalid", [("next", next)])?;
         let answer = ada.get(&format!("/sign-in?{}", query.query().unwrap_or_default())).await?;
         assert_eq!((answer.status, answer.location()), (303, location), "{next:?}");
     }
-    for (next, location) in [(&*way, &*way), ("https://evil.example", "/apps"), ("//evil.example", "/apps")] {
+    for (next, location) in [(&*way, &*way), ("https://evil.example", "/grabs"), ("//evil.example", "/grabs")] {
         let answer = Visitor::new(&house).sign_in("ada@example.com", PASSWORD, next).await?;
         assert_eq!((answer.status, answer.location()), (303, location), "{next:?}");
     }
