@@ -43,7 +43,7 @@ fn email_field(form: &Form, complaints: &[Complaint]) -> Field {
         name: "email",
         label: "E-mail address",
         kind: "email",
-        autocomplete: "username",
+        autocomplete: "email",
         longest: u32::try_from(*EMAIL_BYTES.end()).unwrap_or(u32::MAX),
         hint: "",
         value: form.one("email").to_owned(),
