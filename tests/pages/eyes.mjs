@@ -1,9 +1,11 @@
-// People's browsers that look at every page they are shown: its headers, its width, its accessibility. Each page's HTML is
-// left in `dir` as it came. With `screenshots`, a directory, every page is photographed too: light and dark, narrow and
-// wide.
+// People's browsers that look at every page they are shown: its headers, its width, its accessibility, which axe and pa11y
+// judge, and Lighthouse where a page can be loaded again. Each page's HTML is left in `dir` as it came. With `screenshots`, a
+// directory, every page is photographed too: light and dark, narrow and wide.
 import { writeFileSync } from "node:fs";
 import axe from "axe-core";
+import pa11y from "pa11y";
 import { chromium } from "playwright-core";
+import { openLighthouse } from "./lighthouse.mjs";
 
 const NARROW = { width: 320, height: 900 };
 const WIDE = { width: 1280, height: 900 };
@@ -25,20 +27,22 @@ export async function open({ dir, screenshots, own }) {
   process.on("exit", () => findings.forEach((finding) => console.log(finding)));
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
   const browser = await chromium.launch({ executablePath });
+  const lighthouse = await openLighthouse(executablePath);
 
   // Ends the walk: says whatever was wrong, and with 1 if anything was.
   async function close() {
     await browser.close();
+    await lighthouse.close();
     if (findings.length > 0) process.exit(1);
     console.log("nothing is wrong");
   }
 
   // Somebody else, with a browser of their own.
-  const visitor = (options) => visit({ browser, findings, own, dir, screenshots }, options);
+  const visitor = (options) => visit({ browser, lighthouse, findings, own, dir, screenshots }, options);
   return { browser, findings, close, visitor, ...(await visitor()) };
 }
 
-async function visit({ browser, findings, own, dir, screenshots }, options = {}) {
+async function visit({ browser, lighthouse, findings, own, dir, screenshots }, options = {}) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   // It only bounds a walk that fails.
@@ -58,6 +62,9 @@ async function visit({ browser, findings, own, dir, screenshots }, options = {})
     else if (response.status() >= 400) findings.push(`${response.url()} is answered with ${response.status()}`);
   });
 
+  // What pa11y needs of a browser's page. It is shown this one as it is: a page that answers a form cannot be loaded again.
+  const shown = { on() {}, off() {}, setViewport() {}, evaluate: (...what) => page.evaluate(...what) };
+
   async function look(name, status) {
     if (arrived.status() !== status) findings.push(`${name}: HTTP ${arrived.status()} and not ${status}`);
     writeFileSync(`${dir}/${name}.html`, await arrived.text());
@@ -70,6 +77,11 @@ async function visit({ browser, findings, own, dir, screenshots }, options = {})
     for (const [header, value] of Object.entries(HEADERS)) {
       if (headers[header] !== value) findings.push(`${name}: ${header} is ${headers[header]}`);
     }
+    const awaited = await page.evaluate(() => {
+      const parts = performance.getEntriesByType("resource");
+      return parts.filter((part) => part.renderBlockingStatus === "blocking").map((part) => part.name);
+    });
+    if (awaited.length > 1) findings.push(`${name} is not shown before it has ${awaited}`);
     await page.evaluate(axe.source);
     for (const [viewport, colorScheme] of screenshots ? [...LOOKS, ...OTHERS] : LOOKS) {
       await page.setViewportSize(viewport);
@@ -80,9 +92,12 @@ async function visit({ browser, findings, own, dir, screenshots }, options = {})
       for (const { id, help, nodes } of violations) {
         findings.push(`${name}, ${how}: ${id}: ${help}: ${nodes.map((node) => node.html)}`);
       }
+      const { issues } = await pa11y(page.url(), { browser, page: shown, ignoreUrl: true, userAgent: "" });
+      for (const { code, message, context } of issues) findings.push(`${name}, ${how}: ${code}: ${message}: ${context}`);
       const width = await page.evaluate(() => document.documentElement.scrollWidth);
       if (width > viewport.width) findings.push(`${name} is ${width} wide where ${viewport.width} are shown`);
     }
+    if (status === 200 && arrived.request().method() === "GET") findings.push(...(await lighthouse.look(name, page)));
   }
 
   // Sends the page's form as it stands, without the browser's own checks, which old ones do not have.

@@ -8,7 +8,7 @@ use anyhow::Context;
 use tokio::process::Command;
 
 /// How long a program may take. It only bounds a test that fails.
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_secs(1800);
 
 /// The repository, where npm and Python have put them.
 pub fn root() -> PathBuf {
