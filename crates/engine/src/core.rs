@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use grabd_domain::Fault;
 use grabd_domain::credentials::Principal;
 use grabd_domain::grabs::ImageKey;
+use grabd_domain::ids::TeamId;
 use grabd_domain::pricing::Packet;
+use grabd_domain::{Fault, Timestamp};
 use grabd_egress::Guard;
 use grabd_store::{Images, Store};
 use tokio::sync::Semaphore;
@@ -41,7 +42,7 @@ pub struct Settings {
     pub requests_per_minute: u32,
     /// Asynchronous grabs a team may have open, unless the team has a limit of its own.
     pub async_queue: u32,
-    /// Where to buy credits, as the usage answer says it.
+    /// Where to buy credits, as the usage answer says it. `{team}` in it stands for the id of the team that asks.
     pub top_up: String,
     /// May people make accounts for themselves?
     pub sign_up: bool,
@@ -215,6 +216,16 @@ impl Core {
     /// What a grab costs, and what others take.
     pub fn pricing(&self) -> &Packet {
         self.pricing.packet()
+    }
+
+    /// Where a team's people buy credits: our own page, or one that the operator has named.
+    pub fn top_up(&self, team: TeamId) -> String {
+        self.settings.top_up.replace("{team}", &team.to_string())
+    }
+
+    /// The time, by the one clock.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// May people make accounts for themselves?

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use grabd_domain::Fault;
 use grabd_domain::ids::TeamId;
-use grabd_store::{Entry, Store};
+pub use grabd_store::Entry;
+use grabd_store::Store;
 
 use super::csv;
 use crate::core::{Core, inside};

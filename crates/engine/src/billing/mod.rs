@@ -5,12 +5,14 @@ mod csv;
 mod holdings;
 mod ledger;
 mod packages;
+mod source;
 pub mod stripe;
 mod usage;
 
 pub use captures::{DAYS, DayOfCaptures, Ended, captures_by_day};
-pub use holdings::{MAX_HOLDINGS, holdings};
-pub use ledger::{LedgerPage, MAX_ENTRIES, ledger, ledger_csv};
+pub use holdings::{Holding, MAX_HOLDINGS, balance, holdings, purchases_since};
+pub use ledger::{Entry, LedgerPage, MAX_ENTRIES, ledger, ledger_csv};
 pub use packages::{Package, can_buy, packages};
+pub use source::source;
 pub use stripe::checkout::start_checkout;
 pub(crate) use usage::{Usage, get};

@@ -37,7 +37,7 @@ impl UsageService for Usage {
             grabs_last_30d: whole(counts.all),
             live_grabs_last_30d: whole(counts.live),
             live: caller.environment == Environment::Live,
-            top_up: self.0.settings.top_up.clone(),
+            top_up: self.0.top_up(caller.team),
         }))
     }
 }

@@ -42,9 +42,17 @@ impl fmt::Debug for Stripe {
     }
 }
 
+/// What the reference of a lot begins with that was paid for here.
+const PAID_HERE: &str = "stripe:";
+
 /// The payment or session behind a lot, as the lot has it.
 fn source_ref(id: &str) -> String {
-    format!("stripe:{id}")
+    format!("{PAID_HERE}{id}")
+}
+
+/// Is it a payment that stands behind a lot or an entry with this reference?
+pub fn is_payment(reference: &str) -> bool {
+    reference.starts_with(PAID_HERE)
 }
 
 #[cfg(test)]
