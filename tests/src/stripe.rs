@@ -1,14 +1,15 @@
 //! A stand-in for Stripe on this machine: the one request that grabd makes of its API, judged as the API's reference
-//! describes it, and the events that follow, signed by the scheme that it documents.
+//! describes it, and the events that follow, signed by the scheme that it documents. It also tells of its sessions, for
+//! scripts that pay.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use grabd_domain::Timestamp;
 use hmac::{Hmac, KeyInit, Mac};
@@ -73,7 +74,10 @@ impl Stripe {
         let listener = TcpListener::bind(SocketAddr::new(ip, 0)).await?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared::default());
-        let router = Router::new().route("/v1/checkout/sessions", post(create)).with_state(Arc::clone(&shared));
+        let router = Router::new()
+            .route("/v1/checkout/sessions", post(create))
+            .route("/v1/checkout/sessions/{id}", get(retrieve))
+            .with_state(Arc::clone(&shared));
         let task = TaskTracker::new().spawn(async move {
             // Ends with its task.
             drop(axum::serve(listener, router).await);
@@ -193,6 +197,12 @@ async fn create(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Str
         std::future::pending::<()>().await;
     }
     answer
+}
+
+async fn retrieve(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Response {
+    let account = shared.lock();
+    let session = account.sessions.values().map(|(_, session)| session).find(|session| session["id"] == id.as_str());
+    session.map_or_else(|| error(404, "resource_missing", "id"), |session| Json(session.clone()).into_response())
 }
 
 impl Account {

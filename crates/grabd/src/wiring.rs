@@ -155,9 +155,8 @@ pub fn mail(config: &Config, issuer: &str) -> anyhow::Result<Option<Smtp>> {
 /// # Errors
 /// When something it is made of cannot be built.
 pub async fn core(config: &Config, store: Store, guard: Guard, public_url: &str) -> anyhow::Result<Core> {
-    // The page where credits are bought will be here: `{public_url}/billing`, once it is served.
     let top_up = match config.billing.top_up.is_empty() {
-        true => public_url.to_owned(),
+        true => format!("{public_url}{}", grabd_web::TOP_UP),
         false => config.billing.top_up.clone(),
     };
     let webhooks = webhooks(config)?;

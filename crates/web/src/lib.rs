@@ -15,6 +15,7 @@ mod accounts;
 mod agent;
 mod apps;
 mod assets;
+mod billing;
 mod confirm;
 mod cookies;
 mod forgery;
@@ -44,6 +45,7 @@ use axum::{Router, middleware};
 use grabd_engine::Core;
 
 use assets::Assets;
+pub use billing::PAGE as TOP_UP;
 use cookies::Cookies;
 use limits::Limits;
 
@@ -125,6 +127,11 @@ fn routes(web: &Web) -> Vec<Route> {
         ("/teams/{team}/keys".to_owned(), FORM, get(keys::list::show).post(keys::make::submit)),
         ("/teams/{team}/keys/{key}/revoke".to_owned(), FORM, get(keys::revoke::show).post(keys::revoke::submit)),
         (web.assets.copy.path.clone(), READ, get(assets::copy)),
+        (billing::PAGE.to_owned(), READ, get(billing::show::show)),
+        (billing::LEDGER.to_owned(), READ, get(billing::ledger::show)),
+        (billing::EXPORT.to_owned(), READ, get(billing::export::download)),
+        (billing::CHECKOUT.to_owned(), WRITE, post(billing::checkout::submit)),
+        (billing::PAID.to_owned(), READ, get(billing::paid::show)),
         (web.assets.style.path.clone(), READ, get(assets::style)),
         (web.assets.script.path.clone(), READ, get(assets::script)),
         (web.assets.icon.path.clone(), READ, get(assets::icon)),

@@ -1,12 +1,15 @@
-//! How often an address may ask: for pages, for tokens, for new clients, and to try a password or make an account.
+//! How often an address may ask: for pages, for tokens, for new clients, and to try a password or make an account; and how
+//! often a person may begin a purchase.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::hash::Hash;
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use governor::clock::Clock;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use grabd_domain::ids::UserId;
 
 /// Clients that an address may register per hour. An app registers once for each of its users.
 const REGISTRATIONS_PER_HOUR: u32 = 20;
@@ -17,15 +20,18 @@ const SIGN_INS_PER_MINUTE: u32 = 20;
 const SIGN_UPS_PER_HOUR: u32 = 10;
 /// Placeholders that an address may have drawn per minute without signing in. Each costs some milliseconds of computing.
 const TRIALS_PER_MINUTE: u32 = 10;
+/// Purchases that a person may begin per hour. Each is a request to Stripe, and few people need a second.
+const PURCHASES_PER_HOUR: u32 = 10;
 /// What one page may ask for by itself: a small picture of each grab on it, and news.
 const PARTS_PER_PAGE: u32 = 32;
 
 /// New passwords that an address may ask for per hour; each may be a letter to somebody.
 const FORGOTTEN_PER_HOUR: u32 = 10;
 
-/// Addresses that one limit remembers. Beyond that, newcomers are counted together until others have been forgotten.
-const MOST_ADDRESSES: usize = 50_000;
-/// How often addresses that have everything back are forgotten.
+/// Addresses or people that one limit remembers. Beyond that, newcomers are counted together until others have been
+/// forgotten.
+const MOST_KEYS: usize = 50_000;
+/// How often those who have everything back are forgotten.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// All limits.
@@ -41,6 +47,7 @@ pub(crate) struct Limits {
     /// Small pictures, and streams of news.
     pub(crate) parts: Limit,
     pub(crate) forgotten: Limit,
+    pub(crate) purchases: Limit<UserId>,
 }
 
 /// Nothing is left; seconds until something is. At least one.
@@ -49,9 +56,10 @@ pub(crate) struct Spent {
     pub(crate) retry_after_s: u64,
 }
 
-/// The same for each address.
-pub(crate) struct Limit {
-    limiter: DefaultKeyedRateLimiter<IpAddr>,
+/// The same for each address, or whatever else it is counted by.
+pub(crate) struct Limit<K: Clone + Eq + Hash = IpAddr> {
+    /// Those who are one too many have no key of their own.
+    limiter: DefaultKeyedRateLimiter<Option<K>>,
     most: usize,
     swept_at: Mutex<Instant>,
 }
@@ -69,24 +77,24 @@ impl Limits {
             trials: Limit::new(per_minute(TRIALS_PER_MINUTE)),
             parts: Limit::new(per_minute(requests_per_minute.saturating_mul(PARTS_PER_PAGE))),
             forgotten: Limit::new(per_hour(FORGOTTEN_PER_HOUR)),
+            purchases: Limit::new(per_hour(PURCHASES_PER_HOUR)),
         }
     }
 }
 
-impl Limit {
+impl<K: Clone + Eq + Hash> Limit<K> {
     fn new(quota: Quota) -> Self {
-        Self { limiter: RateLimiter::keyed(quota), most: MOST_ADDRESSES, swept_at: Mutex::new(Instant::now()) }
+        Self { limiter: RateLimiter::keyed(quota), most: MOST_KEYS, swept_at: Mutex::new(Instant::now()) }
     }
 
-    /// Takes one from an address.
+    /// Takes one from an address or person.
     ///
     /// # Errors
     /// When nothing is left; nothing was taken then.
-    pub(crate) fn take(&self, address: IpAddr) -> Result<(), Spent> {
+    pub(crate) fn take(&self, key: K) -> Result<(), Spent> {
         self.sweep(Instant::now());
-        let everybody = IpAddr::V4(Ipv4Addr::BROADCAST);
-        let address = if self.limiter.len() < self.most { address } else { everybody };
-        self.limiter.check_key(&address).map_err(|until| {
+        let key = (self.limiter.len() < self.most).then_some(key);
+        self.limiter.check_key(&key).map_err(|until| {
             let wait = until.wait_time_from(self.limiter.clock().now());
             Spent { retry_after_s: wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1) }
         })

@@ -1,6 +1,6 @@
-//! A point in time as people read it.
+//! A point in time, or a day, as people read it.
 
-use grabd_domain::Timestamp;
+use grabd_domain::{Day, Timestamp};
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
@@ -13,13 +13,31 @@ pub(crate) struct Moment {
     pub(crate) human: String,
 }
 
+/// A day for a `time` element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Date {
+    /// `2026-11-21`
+    pub(crate) machine: String,
+    /// `21 Nov 2026`
+    pub(crate) human: String,
+    /// `21 Nov`, where the year is plain.
+    pub(crate) short: String,
+}
+
 impl From<Timestamp> for Moment {
     fn from(at: Timestamp) -> Self {
         let machine = at.to_string();
-        let month: usize = machine.get(5..7).and_then(|month| month.parse().ok()).unwrap_or(1);
-        let (year, day, time) = (part(&machine, 0, 4), part(&machine, 8, 10), part(&machine, 11, 16));
-        let human = format!("{} {} {year}, {time} UTC", day.trim_start_matches('0'), MONTHS[(month - 1) % 12]);
+        let human = format!("{}, {} UTC", Date::from(Day::of(at)).human, part(&machine, 11, 16));
         Self { machine, human }
+    }
+}
+
+impl From<Day> for Date {
+    fn from(day: Day) -> Self {
+        let machine = day.to_string();
+        let month: usize = part(&machine, 5, 7).parse().unwrap_or(1);
+        let short = format!("{} {}", part(&machine, 8, 10).trim_start_matches('0'), MONTHS[(month - 1) % 12]);
+        Self { human: format!("{short} {}", part(&machine, 0, 4)), machine, short }
     }
 }
 

@@ -1,10 +1,21 @@
-//! A number as people read it.
+//! Numbers as people read them.
 
 /// `12345` as `12,345`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev().map(|group| str::from_utf8(group).expect("digits are ASCII"));
     groups.collect::<Vec<_>>().join(",")
+}
+
+/// `+25,000`, and `−1` with the sign that is as wide as a plus.
+pub(crate) fn signed(number: i32) -> String {
+    let sign = if number < 0 { '\u{2212}' } else { '+' };
+    format!("{sign}{}", grouped(number.unsigned_abs().into()))
+}
+
+/// `0.002 USD`, `50 USD`.
+pub(crate) fn money(amount: f64, currency: &str) -> String {
+    format!("{amount} {currency}")
 }
 
 #[cfg(test)]
@@ -16,5 +27,15 @@ mod tests {
         for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (25_000, "25,000"), (1_234_567, "1,234,567")] {
             assert_eq!(grouped(number), text);
         }
+    }
+
+    #[test]
+    fn what_came_is_told_from_what_went() {
+        assert_eq!([signed(25_000), signed(-1), signed(i32::MIN)], ["+25,000", "\u{2212}1", "\u{2212}2,147,483,648"]);
+    }
+
+    #[test]
+    fn money_has_its_currency() {
+        assert_eq!([money(0.002, "USD"), money(50.0, "USD")], ["0.002 USD", "50 USD"]);
     }
 }

@@ -78,6 +78,24 @@ impl Problem {
         )
     }
 
+    /// Somebody who has begun too many purchases.
+    pub(crate) fn purchases_spent(Spent { retry_after_s }: Spent) -> Self {
+        let message = format!("You have begun many purchases. You may begin another in {}.", wait(retry_after_s));
+        let advice = "Nothing was charged now. What you have paid already is not lost.";
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self { retry_after_s: Some(retry_after_s), ..Self::new(status, "Too many purchases", message, advice) }
+    }
+
+    /// A purchase that could not be begun because Stripe gave no page to pay on.
+    pub(crate) fn no_page_to_pay_on() -> Self {
+        Self::new(
+            StatusCode::BAD_GATEWAY,
+            "You cannot pay just now",
+            "Stripe, where you would pay, gave no page for it. Nothing was charged.",
+            "Try again in a minute. If it stays, tell whoever runs this grabd.",
+        )
+    }
+
     fn new(status: StatusCode, title: &'static str, message: impl Into<String>, advice: &'static str) -> Self {
         Self { status, title, message: message.into(), advice, retry_after_s: None }
     }

@@ -23,7 +23,7 @@ use crate::form::{Complaint, Form};
 use crate::frame::Client;
 use crate::grabs::options::{self, Text};
 use crate::grabs::repeat;
-use crate::number::grouped;
+use crate::number::{grouped, money};
 use crate::page::{Frame, Rights, page_with};
 use crate::problem::Problem;
 
@@ -156,19 +156,4 @@ fn offers(prices: &Prices) -> Vec<Offer> {
         rest: package.reset_policy.clone(),
     });
     std::iter::once(annual).chain(prepaid).collect()
-}
-
-/// `0.002 USD`, `50 USD`.
-fn money(amount: f64, currency: &str) -> String {
-    format!("{amount} {currency}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn money_has_its_currency() {
-        assert_eq!([money(0.002, "USD"), money(50.0, "USD")], ["0.002 USD", "50 USD"]);
-    }
 }

@@ -13,8 +13,13 @@ use crate::session::SignedIn;
 use crate::teams;
 
 /// The pages of a team in the order of the navigation: the last part of the path, and what people call it.
-const PAGES: [(&str, &str); 4] =
-    [("grabs", "All captures"), ("capture", "Capture a page"), ("keys", "Keys"), ("people", "People")];
+const PAGES: [(&str, &str); 5] = [
+    ("grabs", "All captures"),
+    ("capture", "Capture a page"),
+    ("billing", "Usage and billing"),
+    ("keys", "Keys"),
+    ("people", "People"),
+];
 
 /// Somebody who is signed in, in one of their teams.
 pub(crate) struct AtTeam {

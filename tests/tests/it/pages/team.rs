@@ -10,7 +10,12 @@ use grabd_tests::harness::Harness;
 use super::visitor::{Answer, Visitor, open_house};
 
 /// Every page and part of a team, and whether it takes forms. `{grab}` is a grab of the team.
-const ROUTES: [(&str, bool); 9] = [
+const ROUTES: [(&str, bool); 14] = [
+    ("billing", false),
+    ("billing/ledger", false),
+    ("billing/ledger.csv", false),
+    ("billing/paid", false),
+    ("billing/checkout", true),
     ("capture", false),
     ("capture", true),
     ("grabs", false),

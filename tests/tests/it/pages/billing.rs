@@ -1,0 +1,447 @@
+//! Usage and billing: what the pages say is what the ledger has, and what is bought comes once, with Stripe's event.
+
+use std::io::Cursor;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use futures::TryStreamExt;
+use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+use grabd_domain::credentials::Environment;
+use grabd_domain::credits::{Balance, EntryKind};
+use grabd_domain::grabs::{Class, Facts, Failure, FailureReason, ImageKey, State};
+use grabd_domain::ids::{LeaseToken, SessionId, TeamId};
+use grabd_domain::{Day, Timestamp};
+use grabd_engine::clock::Clock;
+use grabd_engine::{accounts, billing, chance};
+use grabd_store::{By, Completion, Created, Failing, Images, NewGrab, NewLease, NewPlaceholder};
+use grabd_tests::harness::{ALLOWED, Harness};
+use grabd_tests::stripe::{Reply, SECRET_KEY, Stripe, WEBHOOK_SECRET, completed, event, payment_of, signature};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::team::team_of;
+use super::visitor::{Answer, Visitor, open_house};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A service that sells through the stand-in, and lets everybody sign up.
+pub(super) struct Shop {
+    pub(super) house: Harness,
+    pub(super) stripe: Stripe,
+}
+
+impl Shop {
+    pub(super) async fn open() -> Result<Self> {
+        let stripe = Stripe::start(ALLOWED).await?;
+        let url = stripe.url();
+        let settings = [
+            ("billing.stripe_secret_key", SECRET_KEY),
+            ("billing.stripe_webhook_secret", WEBHOOK_SECRET),
+            ("billing.stripe_api_base", &url),
+        ];
+        Ok(Self { house: open_house(&settings).await?, stripe })
+    }
+
+    /// Has Stripe tell that a session is paid; what came of it.
+    async fn pay(&self, session: &Value) -> Result<String> {
+        let body = event("checkout.session.completed", &completed(session, true));
+        let request = self.house.client.post(format!("{}/billing/stripe", self.house.base()));
+        let request = request.header("stripe-signature", signature(WEBHOOK_SECRET, now(), &body)).body(body);
+        let answer = request.send().await?;
+        ensure!(answer.status() == 200);
+        Ok(answer.text().await?)
+    }
+}
+
+fn now() -> Timestamp {
+    Clock::system().now()
+}
+
+/// Sends the form of a package.
+async fn buy(visitor: &mut Visitor<'_>, team: TeamId, package: &str) -> Result<Answer> {
+    let form_token = visitor.get(&format!("/teams/{team}/billing")).await?.hidden("form_token")?;
+    let form = [("form_token", &*form_token), ("package", package)];
+    visitor.post(&format!("/teams/{team}/billing/checkout"), &form).await
+}
+
+/// The cells of the table whose name begins like this, row by row.
+fn table(page: &Answer, name: &str) -> Result<Vec<Vec<String>>> {
+    let table = page.body.split(&format!(" aria-label=\"{name}")).nth(1).and_then(|rest| rest.split("</table>").next());
+    let table = table.with_context(|| format!("no table {name:?} in {}", page.body))?;
+    let body = table.split("<tbody>").nth(1).context("a body")?;
+    let body = body.replace("</th>", "</td>");
+    let cells = |row: &str| row.split_inclusive("</td>").filter(|cell| cell.ends_with("</td>")).map(text).collect();
+    Ok(body.split("</tr>").filter(|row| row.contains("<td")).map(cells).collect())
+}
+
+/// Without elements, in one line.
+fn text(html: &str) -> String {
+    let pieces = html.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text));
+    pieces.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_says_what_the_ledger_has() -> Result<()> {
+    let house = open_house(&[]).await?;
+    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
+    let team = team_of(&house, "ada@example.com", 5).await?;
+    let path = format!("/teams/{team}/billing");
+    let store = house.service.store();
+    let ends = now() + DAY * 30;
+    accounts::start_subscription(store, team, 2, ends, "ref:invoice <7>", now()).await?;
+    for (environment, url, count) in [
+        (Environment::Live, house.site.url("/tiny"), 3),
+        (Environment::Live, house.site.url("/status/403"), 1),
+        (Environment::Test, "https://example.com/".to_owned(), 2),
+        (Environment::Test, "https://blocked.test/".to_owned(), 1),
+    ] {
+        let (_, key) = accounts::issue_key(store, team, environment, "x", now()).await?;
+        for _ in 0..count {
+            let request = house.client.post(format!("{}/grabs", house.base())).bearer_auth(key.expose());
+            request.json(&json!({ "url": url })).send().await?;
+        }
+    }
+
+    let page = ada.get(&path).await?;
+    assert_eq!(page.status, 200);
+    let balance = Balance::of(&store.lots(team).await?, now());
+    assert_eq!(balance.total(), 4);
+    assert!(page.body.contains("<strong>4</strong> <span class=\"soft\">credits</span>"), "{}", page.body);
+    // The subscription is spent first, and its lot is empty.
+    let lots = table(&page, "The balance by lot")?;
+    let [lot] = &lots[..] else { panic!("{lots:?}") };
+    assert!(lot[0].starts_with("Prepaid from ") && lot[0].ends_with(" for ada@example.com"), "{lot:?}");
+    assert_eq!(lot[1..], ["4 of 5", "Never"]);
+
+    // Every entry, with its number; what a credit was spent for is one step away.
+    let entries = store.ledger(team, None, 100).await?;
+    let shown = table(&page, "The newest entries")?;
+    let amounts: Vec<i32> =
+        shown.iter().map(|row| row[2].replace('\u{2212}', "-").parse()).collect::<Result<_, _>>()?;
+    assert_eq!(amounts, entries.iter().map(|entry| entry.amount).collect::<Vec<_>>());
+    assert_eq!(amounts, [-1, -1, -1, 2, 5]);
+    assert_eq!(
+        (shown[3][1].as_str(), shown[4][1].as_str()),
+        ("Granted invoice &#60;7&#62;", "Granted for ada@example.com")
+    );
+    for (row, entry) in shown.iter().zip(&entries) {
+        assert!(page.body.contains(&format!("<time datetime=\"{}\">", entry.at)), "{row:?}");
+        let Some(grab) = entry.grab else { continue };
+        assert!(page.body.contains(&format!("<a href=\"/teams/{team}/grabs/{grab}\">")), "{row:?}");
+        assert_eq!(ada.get(&format!("/teams/{team}/grabs/{grab}")).await?.status, 200);
+    }
+
+    // The table and the drawing have the days of the engine.
+    let days = billing::captures_by_day(house.service.core(), team).await?;
+    let rows = table(&page, "Captures of the last 30 days")?;
+    let figures: Vec<[u64; 4]> =
+        days.iter().rev().map(|day| [day.live.done, day.live.failed, day.test.done, day.test.failed]).collect();
+    let shown: Vec<Vec<u64>> = rows[..30]
+        .iter()
+        .map(|row| row[1..].iter().map(|cell| Ok(cell.parse()?)).collect::<Result<_>>())
+        .collect::<Result<_>>()?;
+    assert_eq!(shown, figures);
+    assert_eq!(figures[0], [3, 1, 2, 1]);
+    assert!(rows[0][0].ends_with(", so far") && rows[30][0] == "In all", "{rows:?}");
+    let today = page.body.rsplit("<g>").next().context("today's bar")?;
+    for class in ["live", "live failed", "test", "test failed"] {
+        assert_eq!(today.matches(&format!("<rect class=\"{class}\"")).count(), 1, "{class}");
+    }
+    assert!(page.body.contains("Live, done: 3. Live, failed: 1. Test, done: 2. Test, failed: 1. Most on "));
+    house.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledger_is_read_to_its_end_on_pages_and_as_a_file() -> Result<()> {
+    let house = open_house(&[]).await?;
+    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
+    let (store, team) = (house.service.store(), team_of(&house, "ada@example.com", 0).await?);
+    let path = format!("/teams/{team}/billing");
+    let none = ada.get(&path).await?;
+    assert!(none.body.contains("No credits have come or gone yet") && none.body.contains("Nothing was captured"));
+    assert!(none.body.contains("<strong>0</strong>") && !none.body.contains("ledger.csv"), "{}", none.body);
+    for credits in 1..=103 {
+        let reference = format!("=order {credits}, \"{}\"", Uuid::from_u128(credits));
+        accounts::grant_prepaid(store, team, u32::try_from(credits)?, &reference, now()).await?;
+    }
+    let newest = ada.get(&path).await?;
+    assert_eq!(table(&newest, "The newest entries")?.len(), 8);
+    let (mut amounts, mut pages, mut next) = (Vec::new(), 0, format!("{path}/ledger"));
+    loop {
+        let page = ada.get(&next).await?;
+        amounts.extend(table(&page, "Entries")?.into_iter().map(|row| row[2].clone()));
+        pages += 1;
+        let older = page.body.split("rel=\"next\" href=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let Some(older) = older else { break };
+        next = older.to_owned();
+    }
+    assert_eq!(pages, 3);
+    assert_eq!(amounts, (1..=103).rev().map(|credits| format!("+{credits}")).collect::<Vec<_>>());
+    for place in ["x", "9223372036854775808"] {
+        let answer = ada.get(&format!("{path}/ledger?before={place}")).await?;
+        assert!(answer.status == 400 && answer.body.contains("no such place in the ledger"), "{place}");
+    }
+    assert!(ada.get(&format!("{path}/ledger?before=-1")).await?.body.contains("There are no older entries"));
+
+    let file = ada.get(&format!("{path}/ledger.csv")).await?;
+    let name = format!("attachment; filename=\"grabd-ledger-{}.csv\"", Day::of(now()));
+    assert_eq!(file.header("content-type"), "text/csv; charset=utf-8; header=present");
+    assert_eq!((file.header("content-disposition"), file.header("cache-control")), (&*name, "no-store"));
+    let expected: Vec<_> = billing::ledger_csv(house.service.core(), team).try_collect().await?;
+    assert_eq!(file.body.as_bytes(), expected.concat());
+    let entries = store.ledger(team, None, 1000).await?;
+    let lines: Vec<&str> = file.body.split_terminator("\r\n").collect();
+    assert_eq!(lines[0], "entry,at,kind,credits,lot,grab_id,reference");
+    for (line, entry) in lines[1..].iter().zip(&entries) {
+        assert!(line.starts_with(&format!("{},{},grant,{},", entry.id, entry.at, entry.amount)), "{line}");
+        assert!(line.contains(",\"'=order "), "{line}");
+    }
+    assert_eq!(lines.len() - 1, entries.len());
+    house.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_bought_comes_once_and_with_the_event() -> Result<()> {
+    let shop = Shop::open().await?;
+    let (house, stripe) = (&shop.house, &shop.stripe);
+    let mut ada = Visitor::with_account(house, "ada@example.com").await?;
+    let (store, team) = (house.service.store(), team_of(house, "ada@example.com", 0).await?);
+    let page = ada.get(&format!("/teams/{team}/billing")).await?;
+    for words in ["25,000 credits", "50,000 credits", "125,000 credits", "Buy for 50 USD", "Buy for 250 USD"] {
+        assert!(page.body.contains(words), "{words}");
+    }
+    let policy = page.header("content-security-policy");
+    assert!(policy.contains("; form-action 'self' https://checkout.stripe.com; frame-ancestors 'none'"), "{policy}");
+
+    // To Stripe, for this team, with the way back.
+    let answer = buy(&mut ada, team, "50k").await?;
+    assert_eq!(answer.status, 303, "{}", answer.body);
+    let [session] = &stripe.sessions()[..] else { panic!("{:?}", stripe.sessions()) };
+    assert_eq!(session["url"], answer.location());
+    assert_eq!((&session["client_reference_id"], &session["amount_total"]), (&json!(team.to_string()), &json!(10_000)));
+    assert_eq!(session["customer_email"], "ada@example.com");
+    let origin = house.service.public_url();
+    let way = |name: &str| Some(session[name].as_str()?.strip_prefix(origin)?.to_owned());
+    let (success, cancel) = (way("success_url").context("a way back")?, way("cancel_url").context("a way back")?);
+
+    // Whoever comes back is thanked, and told of no credits before they are there.
+    let cancelled = ada.get(&cancel).await?;
+    assert!(cancelled.status == 200 && cancelled.body.contains("Nothing was bought."), "{}", cancelled.body);
+    let early = ada.get(&success).await?;
+    assert!(early.body.contains("arrive in a moment") && !early.body.contains("50,000"), "{}", early.body);
+    assert!(ada.get(&format!("/teams/{team}/billing")).await?.body.contains("<strong>0</strong>"));
+    assert_eq!(shop.pay(session).await?, "granted");
+    let late = ada.get(&success).await?;
+    assert!(late.body.contains("50,000 credits have come to") && !late.body.contains("in a moment"), "{}", late.body);
+
+    // Told again, and visited again, it stays what it is.
+    for _ in 0..2 {
+        assert_eq!(shop.pay(session).await?, "repeated");
+        assert_eq!(ada.get(&success).await?.body, late.body);
+    }
+    let entries = store.ledger(team, None, 10).await?;
+    let [entry] = &entries[..] else { panic!("{entries:?}") };
+    let reference = format!("stripe:{}", payment_of(session));
+    assert_eq!((entry.kind, entry.amount, entry.reference.as_ref()), (EntryKind::Grant, 50_000, Some(&reference)));
+    let page = ada.get(&format!("/teams/{team}/billing")).await?;
+    assert!(page.body.contains("<strong>50,000</strong>"), "{}", page.body);
+    assert_eq!(table(&page, "The newest entries")?[0][1..], [format!("Bought {reference}"), "+50,000".to_owned()]);
+
+    // An earlier purchase is none of the next one.
+    let next = buy(&mut ada, team, "25k").await?;
+    let sessions = stripe.sessions();
+    let session = sessions.iter().find(|session| session["url"] == next.location()).context("a second session")?;
+    let success = session["success_url"].as_str().and_then(|url| url.strip_prefix(origin)).context("a way back")?;
+    assert!(ada.get(success).await?.body.contains("arrive in a moment"));
+    for query in ["", "?since=", "?since=x", "?since=9223372036854775807"] {
+        let answer = ada.get(&format!("/teams/{team}/billing/paid{query}")).await?;
+        assert!(answer.status == 200 && answer.body.contains("arrive in a moment"), "{query}");
+    }
+    shop.house.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_buys_by_another_page_nor_without_end() -> Result<()> {
+    let shop = Shop::open().await?;
+    let (house, stripe) = (&shop.house, &shop.stripe);
+    let mut ada = Visitor::with_account(house, "ada@example.com").await?;
+    let mut bob = Visitor::with_account(house, "bob@example.com").await?;
+    let team = team_of(house, "ada@example.com", 0).await?;
+    let bobs = team_of(house, "bob@example.com", 0).await?;
+    let path = format!("/teams/{team}/billing/checkout");
+    let form_token = ada.get(&format!("/teams/{team}/billing")).await?.hidden("form_token")?;
+    let foreign = bob.get(&format!("/teams/{bobs}/billing")).await?.hidden("form_token")?;
+    for forged in [&[("package", "25k")][..], &[("package", "25k"), ("form_token", &foreign)]] {
+        for _ in 0..6 {
+            let answer = ada.post(&path, forged).await?;
+            assert!(answer.status == 403 && answer.body.contains("cannot be accepted"), "{}", answer.body);
+        }
+    }
+    ada.headers.push(("sec-fetch-site", "cross-site".to_owned()));
+    assert_eq!(ada.post(&path, &[("package", "25k"), ("form_token", &form_token)]).await?.status, 403);
+    ada.headers.clear();
+    assert_eq!(stripe.take_requests().len(), 0);
+    assert_eq!(ada.get(&path).await?.status, 405);
+
+    // What others sent for her took nothing of hers: ten in an hour, whatever comes of them.
+    for (package, reply, status) in [
+        ("25k", None, 303),
+        ("", None, 400),
+        ("1M", None, 400),
+        ("25k", Some(Reply::Error(401)), 502),
+        ("25k", Some(Reply::Nonsense), 502),
+        ("125k", None, 303),
+        ("25k", None, 303),
+        ("25k", None, 303),
+        ("25k", None, 303),
+        ("25k", None, 303),
+        ("25k", None, 429),
+    ] {
+        stripe.replies(&reply.into_iter().collect::<Vec<_>>());
+        let answer = buy(&mut ada, team, package).await?;
+        assert_eq!(answer.status, status, "{package} {reply:?}: {}", answer.body);
+        assert_eq!(answer.location().starts_with("https://checkout.stripe.com/"), status == 303);
+        if status == 429 {
+            let wait: u64 = answer.header("retry-after").parse()?;
+            assert!(
+                (300..=360).contains(&wait) && answer.body.contains("Too many purchases"),
+                "{wait} {}",
+                answer.body
+            );
+        }
+    }
+    assert_eq!(stripe.sessions().len(), 6);
+    assert_eq!(buy(&mut bob, bobs, "25k").await?.status, 303, "he had his own ten");
+    for (who, team) in [(&mut ada, bobs), (&mut bob, team)] {
+        let form = [("package", "25k"), ("form_token", &*form_token)];
+        assert!([404, 403].contains(&who.post(&format!("/teams/{team}/billing/checkout"), &form).await?.status));
+    }
+    assert_eq!(stripe.sessions().len(), 7);
+    shop.house.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nothing_is_sold_the_page_says_whom_to_ask() -> Result<()> {
+    for (top_up, expected) in [
+        ("", "Ask whoever runs this grabd for more"),
+        ("https://shop.example/?team={team}", "<a href=\"https://shop.example/?team={team}\">"),
+        ("javascript:alert(1)", "You get them here: javascript:alert(1)</p>"),
+    ] {
+        let house = open_house(&[("billing.top_up", top_up)]).await?;
+        let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
+        let team = team_of(&house, "ada@example.com", 0).await?;
+        let page = ada.get(&format!("/teams/{team}/billing")).await?;
+        let expected = expected.replace("{team}", &team.to_string());
+        assert!(page.body.contains(&expected), "{expected}: {}", page.body);
+        assert!(!page.body.contains("/billing/checkout") && !page.body.contains("Stripe"), "{}", page.body);
+        assert!(page.header("content-security-policy").contains("; form-action 'self'; "));
+        // Whoever sends the form anyway is told the same.
+        let form_token = page.hidden("form_token")?;
+        let form = [("form_token", &*form_token), ("package", "25k")];
+        let answer = ada.post(&format!("/teams/{team}/billing/checkout"), &form).await?;
+        assert!(answer.status == 400 && answer.body.contains("This cannot be bought here"), "{}", answer.body);
+        house.finish().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_leads_to_the_page_of_the_team_that_asked() -> Result<()> {
+    let house = open_house(&[]).await?;
+    house.welcome("ada@example.com").await?;
+    let mut ada = Visitor::new(&house);
+    for key in [house.live(), house.test()] {
+        let (_, usage) = house.get("/usage", key).await?;
+        let top_up = usage["top_up"].as_str().context("top_up")?;
+        assert_eq!(top_up, format!("{}/teams/{}/billing", house.service.public_url(), house.team.team));
+        let path = top_up.strip_prefix(house.service.public_url()).context("an address of ours")?;
+        let answer = ada.get(path).await?;
+        if answer.status == 303 {
+            let next = reqwest::Url::parse(&format!("http://x.invalid{}", answer.location()))?;
+            let next = next.query_pairs().next().context("a way on")?.1.into_owned();
+            let answer = ada.sign_in("ada@example.com", super::visitor::PASSWORD, &next).await?;
+            assert_eq!((answer.status, answer.location()), (303, path));
+        }
+        assert!(ada.get(path).await?.body.contains("<h1>Usage and billing</h1>"));
+    }
+    house.finish().await
+}
+
+/// Gives a team a past of 30 days: a subscription, a purchase and captures of every kind.
+pub(super) async fn history(house: &Harness, team: TeamId) -> Result<()> {
+    let (store, now) = (house.service.store(), now());
+    accounts::start_subscription(store, team, 25_000, now + DAY * 310, "ref:invoice-4711", now - DAY * 55).await?;
+    accounts::grant_prepaid(store, team, 25_000, "stripe:pi_3QNexampleexampleexample01", now - DAY * 12).await?;
+    let spec = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
+    let spec = CaptureSpec::parse(&spec)?;
+    for day in (0..30_u32).rev() {
+        // Work days have more than week-ends, and something was broken a week ago.
+        let busy = [9, 12, 14, 11, 7, 2, 1][day as usize % 7];
+        let failed = if day == 7 { 9 } else { u32::from(day % 5 == 2) };
+        let tests = if day > 20 { 6 } else { u32::from(day % 4 == 0) * 3 };
+        for number in 0..busy + failed {
+            live(house, team, &spec, now - DAY * day, number < busy).await?;
+        }
+        for number in 0..tests {
+            let outcome = match number % 6 {
+                5 => State::Failed { finished_at: now, failure: blocked(), facts: Facts::default() },
+                _ => State::Done {
+                    finished_at: now,
+                    image: Some(ImageKey::new(chance::random(), "png")),
+                    size_bytes: 10,
+                    execution_ms: 2,
+                    facts: Facts::default(),
+                },
+            };
+            let (id, now) = (chance::grab_id(now), now - DAY * day);
+            let placeholder = NewPlaceholder { id, team, spec: spec.clone(), now, outcome, idempotency: None };
+            store.create_placeholder(placeholder).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A live grab of a day, which has ended as if a renderer had made it.
+async fn live(house: &Harness, team: TeamId, spec: &CaptureSpec, at: Timestamp, done: bool) -> Result<()> {
+    let (store, id) = (house.service.store(), chance::grab_id(at));
+    let (token, session) =
+        (LeaseToken(Uuid::from_u128(chance::random())), SessionId(Uuid::from_u128(chance::random())));
+    // It must not be over before it has ended.
+    let until = now() + DAY;
+    let created = store
+        .create(NewGrab {
+            id,
+            team,
+            class: Class::Sync,
+            spec: spec.clone(),
+            now: at,
+            deadline_at: until,
+            async_limit_default: 50,
+            lease: Some(NewLease { token, until, session, random: chance::random() }),
+            idempotency: None,
+        })
+        .await?;
+    let Created::Leased { upload_key } = created else { anyhow::bail!("{created:?}") };
+    if done {
+        let mut png = Cursor::new(Vec::new());
+        image::RgbImage::new(16, 9).write_to(&mut png, image::ImageFormat::Png)?;
+        Images::local(house.data_dir().join("images"))?.put(&upload_key, png.into_inner().into()).await?;
+    }
+    match done {
+        true => {
+            let (size_bytes, execution_ms, facts) = (10, 2, Facts::default());
+            let completion = Completion { grab: id, token, upload_key, size_bytes, execution_ms, facts, now: at };
+            store.complete(completion).await?.context("a lease")?;
+        }
+        false => {
+            let facts = Facts::default();
+            let failing = Failing { grab: id, by: By::Lease(token), failure: blocked(), facts, now: at };
+            store.fail(failing).await?.context("a lease")?;
+        }
+    }
+    Ok(())
+}
+
+fn blocked() -> Failure {
+    Failure::new(FailureReason::RenderBlocked, "The site asked for a password.")
+}
