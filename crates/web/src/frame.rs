@@ -20,10 +20,11 @@ use crate::{Address, Web};
 
 /// Shows problems as pages, and puts the headers on whatever is answered.
 pub(crate) async fn frame(State(web): State<Arc<Web>>, request: Request, next: Next) -> Response {
+    let asked = request.headers().clone();
     let mut response = next.run(request).await;
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         let headers = std::mem::take(response.headers_mut());
-        response = problem.show(&web);
+        response = problem.show(&web, &asked).await;
         response.headers_mut().extend(headers.into_iter().filter(|(name, _)| *name == Some(ALLOW)));
     }
     let headers = response.headers_mut();

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::response::{IntoResponse, Response};
 use grabd_domain::Fault;
 use http::header::RETRY_AFTER;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::Web;
 use crate::form::Unreadable;
@@ -100,10 +100,17 @@ impl Problem {
         Self { status, title, message: message.into(), advice, retry_after_s: None }
     }
 
-    /// The page itself.
-    pub(crate) fn show(&self, web: &Web) -> Response {
+    /// The page itself, with the navigation of whoever asked with these headers.
+    pub(crate) async fn show(&self, web: &Web, asked: &HeaderMap) -> Response {
         let Self { status, title, message, advice, retry_after_s } = self;
-        let mut response = page(*status, &ProblemPage { frame: web.plain_frame(), title, message, advice });
+        let signed_in = match retry_after_s {
+            // Whoever asks too often is not looked up as well.
+            Some(_) => None,
+            // A fault may be about looking people up.
+            None => web.signed_in(asked).await.unwrap_or_default(),
+        };
+        let frame = signed_in.map_or_else(|| web.plain_frame(), |person| web.frame_of(&person.session, ""));
+        let mut response = page(*status, &ProblemPage { frame, title, message, advice });
         if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
         }

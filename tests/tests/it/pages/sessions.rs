@@ -74,3 +74,22 @@ async fn under_https_cookies_belong_to_one_host_and_never_travel_in_the_clear() 
     assert!(line.starts_with("__Host-grabd_visit=") && line.ends_with("; HttpOnly; SameSite=Lax; Secure"), "{line}");
     house.finish().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn problems_leave_people_the_way_to_their_other_pages() -> Result<()> {
+    let house = open_house(&[]).await?;
+    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
+    let mut nobody = Visitor::new(&house);
+    let (hers, nobodys) = (ada.get("/sign-out").await?, nobody.get("/sign-out").await?);
+    assert_eq!((hers.status, nobodys.status), (405, 405));
+    let navigation = ["<nav aria-label=\"Main\">", "ada@example.com", "action=\"/sign-out\""];
+    for part in navigation {
+        assert!(hers.body.contains(part), "{part}: {}", hers.body);
+        assert!(!nobodys.body.contains(part), "{part}: {}", nobodys.body);
+    }
+    // It does what it does elsewhere.
+    let answer = ada.post("/sign-out", &[("form_token", &hers.hidden("form_token")?)]).await?;
+    assert_eq!(answer.status, 303);
+    assert_eq!(ada.get("/sign-out").await?.body, nobodys.body);
+    house.finish().await
+}
