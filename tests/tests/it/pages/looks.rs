@@ -123,6 +123,26 @@ async fn usage_is_looked_at_and_credits_are_bought_in_a_browser() -> Result<()> 
     shop.house.finish().await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_signs_up_buys_captures_and_leaves() -> Result<()> {
+    let shop = Shop::open().await?;
+    let dir = tempfile::tempdir()?;
+    let arguments = json!({
+        "origin": shop.house.service.public_url(),
+        "site": shop.house.site.origin(),
+        "stripe": shop.stripe.url(),
+        "secret": WEBHOOK_SECRET,
+        "email": "ada@example.com",
+        "password": PASSWORD,
+        "dir": dir.path(),
+        "screenshots": std::env::var_os(SCREENSHOTS).map(PathBuf::from),
+    });
+    let said = run_script("journey.mjs", &arguments).await?;
+    assert_eq!(said, "nothing is wrong\n");
+    validate(dir.path()).await?;
+    shop.house.finish().await
+}
+
 /// Holds every page of a directory, and the style sheet, to what is written down about HTML and CSS.
 async fn validate(dir: &Path) -> Result<()> {
     let pages = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
