@@ -53,6 +53,7 @@ impl Step<'_> {
             .col(big_integer("created_at"))
             .take();
         self.manager.create_table(team).await?;
+        self.index("team_list", "team", &["created_at", "id"], None).await?;
 
         let api_key = Table::create()
             .table("api_key")
@@ -79,6 +80,7 @@ impl Step<'_> {
             .col(text("email").unique_key()) // in lower case
             .col(text("password_hash"))
             .col(big_integer("created_at"))
+            .col(boolean("operator").default(false)) // sees how the whole service is
             .take();
         self.manager.create_table(user).await?;
 
@@ -327,6 +329,7 @@ impl Step<'_> {
             .col(text_null("error_code"))
             .col(text_null("error_message"))
             .col(small_integer("attempts"))
+            .col(self.id_null("session_id")) // of the renderer that had it when it failed
             .col(big_integer("created_at"))
             .col(big_integer_null("finished_at"))
             .col(big_integer_null("deleted_at"))
@@ -356,7 +359,11 @@ impl Step<'_> {
             .col(("created_at", IndexOrder::Desc))
             .col(("id", IndexOrder::Desc))
             .take();
-        self.manager.create_index(newest_first_of_status).await
+        self.manager.create_index(newest_first_of_status).await?;
+        // How the last day's grabs ended, whosever they are, without passing the years before.
+        let ended = Some("finished_at IS NOT NULL");
+        self.index("grab_ended", "grab", &["finished_at", "status", "env", "error_code"], ended).await?;
+        self.index("grab_failed", "grab", &["finished_at", "id"], Some("status = 3 AND env = 0")).await
     }
 
     /// One row per open live grab: small, hot, and deleted at the end.

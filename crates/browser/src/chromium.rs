@@ -1,9 +1,9 @@
 //! The browser as the rest of grabd sees it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use grabd_domain::address::Policy;
-use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer};
+use grabd_domain::render::{Capture, Condition, RenderError, RenderTask, Renderer};
 use grabd_egress::Guard;
 use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
@@ -17,6 +17,8 @@ use crate::{Held, Options, SelfTestError, page, selftest};
 #[derive(Clone)]
 pub struct Chromium {
     shared: Arc<Shared>,
+    /// What the self-test found, once it was made.
+    held: Arc<OnceLock<Held>>,
     _ends: Arc<DropGuard>,
 }
 
@@ -28,7 +30,7 @@ impl Chromium {
     pub async fn start(options: Options, guard: Guard) -> Result<Self, StartError> {
         let shared = Shared::start(options, guard).await?;
         let ends = Arc::new(shared.shutdown.clone().drop_guard());
-        Ok(Self { shared, _ends: ends })
+        Ok(Self { shared, held: Arc::default(), _ends: ends })
     }
 
     /// Tries whether a page gets past the guard, whose policy this is. Takes a tenth of a second and one prepared tab.
@@ -36,7 +38,8 @@ impl Chromium {
     /// # Errors
     /// When a page does, or nobody can say that it does not: then nothing must be rendered.
     pub async fn self_test(&self, policy: &Policy) -> Result<Held, SelfTestError> {
-        selftest::run(&self.shared, policy).await
+        let held = selftest::run(&self.shared, policy).await?;
+        Ok(*self.held.get_or_init(|| held))
     }
 
     /// Ends all browsers within seconds and removes their directories. Grabs under way are lost; drain before.
@@ -62,6 +65,20 @@ impl Chromium {
 }
 
 impl Renderer for Chromium {
+    fn condition(&self) -> Condition {
+        let Health { version, memory_bytes, restarts, .. } = self.health();
+        let held = self.held.get();
+        Condition {
+            browser: version.unwrap_or_default(),
+            restarts: restarts.into_iter().map(|(why, count)| (why.to_owned(), count)).collect(),
+            memory_bytes,
+            is_jailed: *self.jail() == Jail::Jailed,
+            jail: self.jail().to_string(),
+            is_tested: held.is_some_and(|held| held.canary.is_some()),
+            self_test: held.map_or_else(|| "not made".to_owned(), Held::to_string),
+        }
+    }
+
     async fn render(&self, task: RenderTask) -> Result<Capture, RenderError> {
         let started = Instant::now();
         let span = tracing::info_span!("browser.render", grab.id = %task.id, alone = task.alone);

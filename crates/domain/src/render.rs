@@ -1,5 +1,6 @@
 //! The port between the job path and whatever makes pictures.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
@@ -47,8 +48,30 @@ pub enum RenderError {
     Lost(String),
 }
 
+/// How a renderer is, for operators. Nothing is decided by it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// Name and version of the browser that takes new grabs; empty while it is replaced.
+    pub browser: String,
+    /// How often a browser was replaced, by reason.
+    pub restarts: BTreeMap<String, u64>,
+    /// Memory of its browsers.
+    pub memory_bytes: u64,
+    /// Is each browser in a network of its own?
+    pub is_jailed: bool,
+    /// The same as a sentence, with the reason.
+    pub jail: String,
+    /// Did the self-test at its start find that no page gets past the guard?
+    pub is_tested: bool,
+    /// The same as a sentence.
+    pub self_test: String,
+}
+
 /// Makes a picture of a page. Two exist: the browser, and the placeholder that test keys get.
 pub trait Renderer: Send + Sync + 'static {
     /// Renders within the task's budget. Dropping the future stops the work and frees all it held.
     fn render(&self, task: RenderTask) -> impl Future<Output = Result<Capture, RenderError>> + Send;
+
+    /// How it is now. Quick, since it is asked every few seconds.
+    fn condition(&self) -> Condition;
 }

@@ -128,6 +128,11 @@ impl Guard {
         self.inner.refused.register(registry);
     }
 
+    /// How often something was refused since the start, by reason: those of [`Guard::register_metrics`].
+    pub fn refused(&self) -> Vec<(&'static str, u64)> {
+        self.inner.refused.all()
+    }
+
     async fn look_up(&self, host: &TargetHost) -> Result<Vec<IpAddr>, Refusal> {
         let addresses = match plain(host)? {
             TargetHost::Address(address) => vec![address],

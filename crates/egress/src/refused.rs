@@ -1,5 +1,8 @@
 //! How often the guard said no, by reason.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -9,7 +12,11 @@ use crate::Refusal;
 
 /// Counts what was refused. Clones count together.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RefusedCount(Family<Label, Counter>);
+pub(crate) struct RefusedCount {
+    counters: Family<Label, Counter>,
+    /// The labels that there are: the counters cannot be listed.
+    reasons: Arc<Mutex<BTreeSet<&'static str>>>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Label {
@@ -25,11 +32,18 @@ impl RefusedCount {
     }
 
     pub(crate) fn add(&self, reason: &'static str) {
-        self.0.get_or_create(&Label { reason }).inc();
+        self.counters.get_or_create(&Label { reason }).inc();
+        self.reasons.lock().unwrap_or_else(PoisonError::into_inner).insert(reason);
+    }
+
+    /// Every reason there was, by name, with how often.
+    pub(crate) fn all(&self) -> Vec<(&'static str, u64)> {
+        let reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        reasons.into_iter().map(|reason| (reason, self.counters.get_or_create(&Label { reason }).get())).collect()
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
         let help = "Connections and addresses that the egress guard refused";
-        registry.register("egress_refused", help, self.0.clone());
+        registry.register("egress_refused", help, self.counters.clone());
     }
 }

@@ -92,6 +92,7 @@ pub struct Shared {
     pub(crate) guard: Guard,
     pub(crate) outgoing: Outgoing,
     pub(crate) clock: Clock,
+    pub(crate) started_at: Timestamp,
     pub(crate) pricing: Pricing,
     pub(crate) placeholder: Placeholder,
     pub(crate) webhooks: Webhooks,
@@ -147,12 +148,14 @@ impl Core {
         } = parts;
         let limits = Limits::new(settings.requests_per_minute);
         let (letterbox, letters) = mail::letterbox();
+        let started_at = clock.now();
         let core = Self(Arc::new(Shared {
             store,
             images,
             guard,
             outgoing,
             clock,
+            started_at,
             pricing,
             placeholder,
             webhooks,

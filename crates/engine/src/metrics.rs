@@ -85,6 +85,11 @@ impl Metrics {
         self.rate_limited.inc();
     }
 
+    /// Renders that were given back, and requests that a team's rate limit refused, since the start.
+    pub(crate) fn since_start(&self) -> (u64, u64) {
+        (self.given_back.get(), self.rate_limited.get())
+    }
+
     pub(crate) fn webhook_attempted(&self, delivered: bool) {
         let result = if delivered { "delivered" } else { "failed" };
         self.webhook_attempts.get_or_create(&Attempt { result }).inc();

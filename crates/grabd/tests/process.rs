@@ -414,6 +414,22 @@ fn people_are_made_listed_and_removed() {
     let (success, text) = said("a password of her own\n");
     assert!(!success && text.contains("somebody has that e-mail address"), "{text}");
 
+    // Who is an operator is said, given and taken.
+    let uma = admin(dir.path(), &["user", "create", "uma@example.com", "--operator"]);
+    assert_eq!((&uma["operator"], &eve["operator"]), (&Value::from(true), &Value::from(false)));
+    let operators = || {
+        let listed = admin(dir.path(), &["user", "list"]);
+        let people = listed["data"].as_array().unwrap().clone();
+        people.into_iter().filter(|user| user["operator"] == true).map(|user| user["email"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(operators(), ["uma@example.com"]);
+    admin(dir.path(), &["user", "operator", "Eve@example.com"]);
+    assert_eq!(operators(), ["eve@example.com", "uma@example.com"]);
+    let taken = admin(dir.path(), &["user", "operator", "uma@example.com", "--revoke"]);
+    assert_eq!((&taken["email"], &taken["operator"]), (&Value::from("uma@example.com"), &Value::from(false)));
+    assert_eq!(operators(), ["eve@example.com"]);
+    admin(dir.path(), &["user", "remove", "uma@example.com"]);
+
     let removed = admin(dir.path(), &["user", "remove", "eve@example.com", "--team", "default"]);
     assert_eq!(removed["removed"], true);
     admin(dir.path(), &["user", "remove", "bob@example.com"]);
@@ -431,6 +447,7 @@ fn people_are_made_listed_and_removed() {
     for refused in [
         &["admin", "user", "remove", "bob@example.com"][..],
         &["admin", "user", "remove", "eve@example.com", "--team", "default"],
+        &["admin", "user", "operator", "nobody@example.com"],
         &["admin", "user", "create", "not an address"],
         &["admin", "user", "create", "bob@example.com", "--team", "nowhere"],
     ] {

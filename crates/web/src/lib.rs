@@ -29,6 +29,7 @@ mod moment;
 mod next;
 mod number;
 mod oauth;
+mod operator;
 mod page;
 mod problem;
 mod sent;
@@ -74,6 +75,7 @@ pub fn router(core: Core, requests_per_minute: u32) -> Router {
     let pages = routes(&web)
         .into_iter()
         .fold(Router::new(), |router, (path, allowed, methods)| router.route(&path, frame::only(allowed, methods)));
+    let pages = pages.merge(operator::router(&web));
     let pages = pages.layer(middleware::from_fn_with_state(Arc::clone(&web), frame::frame));
     oauth::programs(&web).merge(pages).with_state(web)
 }

@@ -30,6 +30,8 @@ pub(crate) struct Frame {
 pub(crate) struct Person {
     pub(crate) email: String,
     pub(crate) form_token: String,
+    /// Do they see how the whole service is?
+    pub(crate) is_operator: bool,
 }
 
 /// The pages of one team, for the head of the page.
@@ -64,7 +66,11 @@ impl Web {
 
     /// A frame with the navigation of who is signed in.
     pub(crate) fn frame_of(&self, session: &Session, here: &'static str) -> Frame {
-        let person = Person { email: session.person.email.to_string(), form_token: session.csrf.clone() };
+        let person = Person {
+            email: session.person.email.to_string(),
+            form_token: session.csrf.clone(),
+            is_operator: session.person.operator,
+        };
         Frame { here, person: Some(person), ..self.plain_frame() }
     }
 }

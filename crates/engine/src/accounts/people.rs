@@ -21,6 +21,8 @@ pub struct Person {
     pub id: UserId,
     /// How they sign in.
     pub email: Email,
+    /// Do they see how the whole service is?
+    pub operator: bool,
 }
 
 /// A browser in front of which somebody has signed in.
@@ -214,7 +216,8 @@ pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Se
         let expires_at = (now + SESSION_IDLE).min(session.created_at + SESSION_LIFE);
         core.store.extend_session(hash, now, expires_at).await.map_err(inside("accounts.find_session"))?;
     }
-    let person = Person { id: session.person.id, email: session.person.email };
+    let grabd_store::Person { id, email, created_at: _, operator } = session.person;
+    let person = Person { id, email, operator };
     Ok(Some(Session { person, csrf: digest::labelled("csrf", token.expose()) }))
 }
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use grabd_domain::capture::{CaptureSpec, Format};
 use grabd_domain::grabs::{Facts, SettledBy};
-use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer};
+use grabd_domain::render::{Capture, Condition, RenderError, RenderTask, Renderer};
 use tokio::sync::Semaphore;
 
 use self::drawing::{Drawing, Pencils};
@@ -96,6 +96,16 @@ impl Key {
 /// The facts are those of a page that answered at once and came to rest. Dropping the future gives up the wait; a
 /// drawing that has begun ends by itself within milliseconds.
 impl Renderer for Placeholder {
+    fn condition(&self) -> Condition {
+        let nothing = "nothing is visited".to_owned();
+        Condition {
+            browser: "placeholders".to_owned(),
+            jail: nothing.clone(),
+            self_test: nothing,
+            ..Condition::default()
+        }
+    }
+
     async fn render(&self, task: RenderTask) -> Result<Capture, RenderError> {
         let begun = Instant::now();
         let RenderTask { spec, .. } = task;

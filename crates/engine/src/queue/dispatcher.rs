@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use grabd_domain::Timestamp;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::grabs::ImageKey;
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
+use grabd_domain::render::Condition;
 use grabd_proto::internal::v1::attach_response::Message;
 use grabd_proto::internal::v1::{Assignment, AttachResponse, Cancel};
 use tokio::sync::{Notify, mpsc};
@@ -31,6 +33,25 @@ struct State {
 struct Session {
     outbox: mpsc::Sender<AttachResponse>,
     idle: usize,
+    slots: usize,
+    attached_at: Timestamp,
+    /// What it last told of itself, and when.
+    told: Option<(Condition, Timestamp)>,
+}
+
+/// A renderer that is attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attached {
+    /// Its session.
+    pub session: SessionId,
+    /// Since when.
+    pub attached_at: Timestamp,
+    /// Grabs it renders at a time.
+    pub slots: usize,
+    /// Slots that are taken.
+    pub busy: usize,
+    /// What it last told of itself, and when.
+    pub told: Option<(Condition, Timestamp)>,
 }
 
 struct Held {
@@ -65,10 +86,10 @@ const OUTBOX_PER_SLOT: usize = 2;
 
 impl Dispatcher {
     /// A new session and the messages it is to be sent.
-    pub(crate) fn attach(&self, id: SessionId, slots: usize) -> mpsc::Receiver<AttachResponse> {
+    pub(crate) fn attach(&self, id: SessionId, slots: usize, now: Timestamp) -> mpsc::Receiver<AttachResponse> {
         let (outbox, messages) = mpsc::channel(OUTBOX_PER_SLOT * slots.max(1));
         let mut state = self.lock();
-        state.sessions.insert(id, Session { outbox, idle: slots });
+        state.sessions.insert(id, Session { outbox, idle: slots, slots, attached_at: now, told: None });
         state.waiting = true;
         drop(state);
         self.bell.notify_one();
@@ -88,6 +109,13 @@ impl Dispatcher {
             session.idle += slots;
         }
         self.bell.notify_one();
+    }
+
+    /// What a session tells of itself.
+    pub(crate) fn hear(&self, id: SessionId, condition: Condition, now: Timestamp) {
+        if let Some(session) = self.lock().sessions.get_mut(&id) {
+            session.told = Some((condition, now));
+        }
     }
 
     /// A job was left in the table: somebody should look.
@@ -169,6 +197,18 @@ impl Dispatcher {
         self.lock().sessions.len()
     }
 
+    /// Every renderer that is attached, who came first at the front.
+    pub(crate) fn attached(&self) -> Vec<Attached> {
+        let attached = |(id, session): (&SessionId, &Session)| {
+            let Session { outbox: _, idle, slots, attached_at, told } = session;
+            let (attached_at, slots, busy) = (*attached_at, *slots, slots.saturating_sub(*idle));
+            Attached { session: *id, attached_at, slots, busy, told: told.clone() }
+        };
+        let mut all: Vec<Attached> = self.lock().sessions.iter().map(attached).collect();
+        all.sort_by_key(|renderer| (renderer.attached_at, renderer.session));
+        all
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic cannot leave these maps half-changed in a way that matters: the table is the truth.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -235,7 +275,7 @@ mod tests {
     fn attached(slots: usize) -> (Dispatcher, SessionId, mpsc::Receiver<AttachResponse>) {
         let dispatcher = Dispatcher::default();
         let id = chance::session_id();
-        let messages = dispatcher.attach(id, slots);
+        let messages = dispatcher.attach(id, slots, Timestamp::from_ms(0));
         drop(dispatcher.reserve_for_waiting());
         (dispatcher, id, messages)
     }
@@ -247,6 +287,23 @@ mod tests {
         assert!(dispatcher.reserve().is_none());
         drop(first);
         assert!(dispatcher.reserve().is_some());
+    }
+
+    #[test]
+    fn renderers_are_shown_with_their_slots_and_what_they_last_told() {
+        let (dispatcher, id, _messages) = attached(3);
+        let reserved = dispatcher.reserve().unwrap();
+        let condition = Condition { browser: "Chromium 1".to_owned(), ..Condition::default() };
+        dispatcher.hear(id, Condition::default(), Timestamp::from_ms(1));
+        dispatcher.hear(id, condition.clone(), Timestamp::from_ms(2));
+        let (now, told) = (Timestamp::from_ms(0), Some((condition, Timestamp::from_ms(2))));
+        let shown = Attached { session: id, attached_at: now, slots: 3, busy: 1, told };
+        assert_eq!(dispatcher.attached(), std::slice::from_ref(&shown));
+        drop(reserved);
+        assert_eq!(dispatcher.attached(), [Attached { busy: 0, ..shown }]);
+        dispatcher.detach(id);
+        dispatcher.hear(id, Condition::default(), Timestamp::from_ms(3));
+        assert_eq!(dispatcher.attached(), []);
     }
 
     #[test]

@@ -8,5 +8,6 @@ pub(crate) mod pump;
 pub(crate) mod sweep;
 pub(crate) mod watchers;
 
+pub use dispatcher::Attached;
 pub(crate) use dispatcher::{Dispatcher, Lease, Reservation};
 pub(crate) use watchers::Watchers;

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_domain::capture::CaptureSpec;
-use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer};
+use grabd_domain::render::{Capture, Condition, RenderError, RenderTask, Renderer};
 use grabd_proto::internal::v1::attach_request::Message as Outgoing;
 use grabd_proto::internal::v1::attach_response::Message as Incoming;
 use grabd_proto::internal::v1::finish_request::Result as Wire;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
-    Assignment, AttachRequest, FinishRequest, Hello, PageFailure, Picture, Ready, Released,
+    Assignment, AttachRequest, Condition as WireCondition, FinishRequest, Hello, PageFailure, Picture, Ready, Released,
 };
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -31,6 +31,8 @@ use grabd_domain::limits::LEASE_MARGIN;
 const RECONNECT: Duration = Duration::from_millis(500);
 /// Between two tries to report an end whose outcome is unknown, and twice as long after each.
 const REPEAT: Duration = Duration::from_millis(100);
+/// How often a renderer tells how it is.
+pub(crate) const TELL_EVERY: Duration = Duration::from_secs(5);
 /// The largest message that goes to a core.
 const MAX_PICTURE_BYTES: usize = 128 << 20;
 
@@ -79,7 +81,8 @@ where
     <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
     R: Renderer,
 {
-    let (say, outgoing) = mpsc::channel(slots + 1);
+    // The hello, a condition, and word of each slot.
+    let (say, outgoing) = mpsc::channel(slots + 2);
     let claimed = i32::try_from(slots).unwrap_or(i32::MAX);
     let hello = AttachRequest { message: Some(Outgoing::Hello(Hello { slots: claimed })) };
     say.send(hello).await.map_err(|_| Status::internal("the session's own channel is closed"))?;
@@ -88,9 +91,17 @@ where
     let broken = CancellationToken::new();
     let _cancels_what_is_left = broken.clone().drop_guard();
     let mut running: HashMap<String, CancellationToken> = HashMap::new();
+    let mut tell = tokio::time::interval(TELL_EVERY);
+    tell.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let message = tokio::select! {
             message = incoming.message() => message?,
+            _ = tell.tick() => {
+                let condition = Outgoing::Condition(condition(&**renderer));
+                // There is no room when the core hears nothing; then it would not hear this either.
+                let _ = say.try_send(AttachRequest { message: Some(condition) });
+                continue;
+            }
             () = stop.cancelled() => break,
         };
         running.retain(|_, cancel| !cancel.is_cancelled());
@@ -119,6 +130,12 @@ where
     renders.close();
     renders.wait().await;
     Ok(())
+}
+
+fn condition<R: Renderer>(renderer: &R) -> WireCondition {
+    let Condition { browser, restarts, memory_bytes, is_jailed, jail, is_tested, self_test } = renderer.condition();
+    let restarts = restarts.into_iter().collect();
+    WireCondition { browser, restarts, memory_bytes, is_jailed, jail, is_tested, self_test }
 }
 
 async fn carry_out<T, R>(

@@ -5,11 +5,13 @@ use std::pin::Pin;
 use futures::{Stream, StreamExt};
 use grabd_domain::grabs::{Failure, FailureReason};
 use grabd_domain::ids::{LeaseToken, SessionId};
+use grabd_domain::render::Condition;
 use grabd_proto::internal::v1::attach_request::Message;
 use grabd_proto::internal::v1::finish_request::Result as Wire;
 use grabd_proto::internal::v1::renderer_service_server::RendererService;
 use grabd_proto::internal::v1::{
-    AttachRequest, AttachResponse, FinishRequest, FinishResponse, PageFailure, Picture, Released,
+    AttachRequest, AttachResponse, Condition as WireCondition, FinishRequest, FinishResponse, PageFailure, Picture,
+    Released,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
@@ -37,7 +39,7 @@ impl RendererService for Rendering {
             Some(_) | None => return Err(Status::invalid_argument("the first message must be hello")),
         };
         let id = chance::session_id();
-        let messages = self.0.dispatcher.attach(id, slots);
+        let messages = self.0.dispatcher.attach(id, slots, self.0.clock.now());
         let core = self.0.clone();
         self.0.spawn(async move {
             listen(&core, id, &mut inbound).await;
@@ -80,10 +82,19 @@ async fn listen(core: &Core, id: SessionId, inbound: &mut Streaming<AttachReques
                 Ok(slots) => core.dispatcher.ready(id, slots),
                 Err(_) => return,
             },
+            Ok(Some(AttachRequest { message: Some(Message::Condition(said)) })) => {
+                core.dispatcher.hear(id, condition(said), core.clock.now());
+            }
             Ok(Some(_)) => {}
             Ok(None) | Err(_) => return,
         }
     }
+}
+
+fn condition(said: WireCondition) -> Condition {
+    let WireCondition { browser, restarts, memory_bytes, is_jailed, jail, is_tested, self_test } = said;
+    let restarts = restarts.into_iter().collect();
+    Condition { browser, restarts, memory_bytes, is_jailed, jail, is_tested, self_test }
 }
 
 fn slots(slots: i32) -> Result<usize, Status> {

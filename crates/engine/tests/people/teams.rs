@@ -16,7 +16,7 @@ use crate::house::{House, PASSWORD, person};
 const NEW: &str = "quite another password";
 
 fn named(id: UserId, email: &str) -> Person {
-    Person { id, email: Email::parse(email).unwrap() }
+    Person { id, email: Email::parse(email).unwrap(), operator: false }
 }
 
 /// The token of an invitation that is passed on by hand, since no letters are sent in this house.

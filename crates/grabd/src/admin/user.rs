@@ -27,12 +27,23 @@ pub(super) enum Command {
         /// nobody is in, such as that of the first start; if there are none or several, a new one of their own.
         #[arg(long)]
         team: Option<String>,
+        /// Make them an operator, who sees how the whole service is and grants credits at /operator.
+        #[arg(long)]
+        operator: bool,
         /// Read the password from the first line of the standard input.
         #[arg(long)]
         password_stdin: bool,
     },
     /// Show everybody.
     List,
+    /// Make a person an operator, who sees how the whole service is and grants credits at /operator.
+    Operator {
+        /// The e-mail address.
+        email: String,
+        /// Make the operator a person like others again, at once.
+        #[arg(long)]
+        revoke: bool,
+    },
     /// Remove a person from a team, or altogether, and end what their apps may do there. Teams stay.
     Remove {
         /// The e-mail address.
@@ -45,7 +56,7 @@ pub(super) enum Command {
 
 pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answer> {
     match command {
-        Command::Create { email, team, password_stdin } => {
+        Command::Create { email, team, operator, password_stdin } => {
             let email = Email::parse(&email).with_context(|| format!("the e-mail address `{email}`"))?;
             let now = Clock::system().now();
             let place = match team {
@@ -55,9 +66,19 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answe
             let drawn = if password_stdin { None } else { Some(chance::secret_text()[..DRAWN_CHARS].to_owned()) };
             let given = if password_stdin { read_password()? } else { String::new() };
             let password = drawn.as_deref().unwrap_or(&given);
-            create(store, &email, password, place, drawn.as_deref(), now).await
+            create(store, &email, password, place, operator, drawn.as_deref(), now).await
         }
         Command::List => list(store).await,
+        Command::Operator { email, revoke } => {
+            let Some(person) = find_person(store, &email).await? else { bail!("nobody has the address {email}") };
+            store.set_operator(person.id, !revoke).await?;
+            let text = match revoke {
+                false => format!("{} is an operator from the next request on.", person.email),
+                true => format!("{} is no operator any more.", person.email),
+            };
+            let (id, email) = (person.id.to_string(), person.email.as_str());
+            Ok(Answer::good(text, json!({ "user_id": id, "email": email, "operator": !revoke })))
+        }
         Command::Remove { email, team } => {
             let Some(person) = find_person(store, &email).await? else { bail!("nobody has the address {email}") };
             match team {
@@ -90,6 +111,7 @@ async fn create(
     email: &Email,
     password: &str,
     place: Place,
+    operator: bool,
     drawn: Option<&str>,
     now: Timestamp,
 ) -> anyhow::Result<Answer> {
@@ -98,6 +120,9 @@ async fn create(
         Place::In(_) => None,
     };
     let (user, team, role) = accounts::create_person(store, email, password, place, now).await?;
+    if operator {
+        store.set_operator(user, true).await?;
+    }
     let name = team_name(store, team).await?;
     let how = match new_team {
         Some(new) if new == team => "a new team, which has neither keys nor credits",
@@ -107,28 +132,31 @@ async fn create(
     let shown =
         drawn.map_or_else(String::new, |password| format!("\npassword  {password}\nThe password is not shown again."));
     let role = role.as_str();
+    let is = if operator { "\noperator  yes" } else { "" };
     Ok(Answer::good(
-        format!("user      {user}\nemail     {email}\nteam      {team}  {name}, as {role} ({how}){shown}"),
+        format!("user      {user}\nemail     {email}\nteam      {team}  {name}, as {role} ({how}){is}{shown}"),
         json!({
             "user_id": user.to_string(), "email": email.as_str(), "team_id": team.to_string(), "team_name": name,
-            "role": role, "password": drawn,
+            "role": role, "operator": operator, "password": drawn,
         }),
     ))
 }
 
 async fn list(store: &Store) -> anyhow::Result<Answer> {
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
-    for Person { id, email, created_at } in store.list_people().await? {
+    for Person { id, email, created_at, operator } in store.list_people().await? {
         let memberships = store.list_memberships(id).await?;
         let teams: Vec<String> =
             memberships.iter().map(|(_, name, role)| format!("{name} ({})", role.as_str())).collect();
-        lines.push(format!("{id}  {created_at}  {email}  {}", teams.join(", ")));
+        let is = if operator { "  OPERATOR" } else { "" };
+        lines.push(format!("{id}  {created_at}  {email}  {}{is}", teams.join(", ")));
         let teams: Vec<_> = memberships
             .iter()
             .map(|(team, name, role)| json!({ "team_id": team.to_string(), "name": name, "role": role.as_str() }))
             .collect();
         rows.push(json!({
-            "user_id": id.to_string(), "email": email.as_str(), "created_at": created_at.to_string(), "teams": teams,
+            "user_id": id.to_string(), "email": email.as_str(), "created_at": created_at.to_string(),
+            "operator": operator, "teams": teams,
         }));
     }
     Ok(Answer::good(lines.join("\n"), json!({ "data": rows })))

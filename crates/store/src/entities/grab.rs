@@ -31,6 +31,8 @@ pub(crate) struct Model {
     pub(crate) error_message: Option<String>,
     /// Renders begun, written at the end.
     pub(crate) attempts: i16,
+    /// Of the renderer that had it when it failed.
+    pub(crate) session_id: Option<Uuid>,
     pub(crate) created_at: i64,
     pub(crate) finished_at: Option<i64>,
     pub(crate) deleted_at: Option<i64>,
@@ -71,6 +73,7 @@ pub(crate) fn read(row: Model, job: Option<&job::Model>) -> Result<Grab> {
         error_code,
         error_message,
         attempts,
+        session_id: _,
         created_at,
         finished_at,
         deleted_at,

@@ -12,6 +12,8 @@ pub(crate) struct Model {
     /// A PHC string of argon2id.
     pub(crate) password_hash: String,
     pub(crate) created_at: i64,
+    /// Sees how the whole service is.
+    pub(crate) operator: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -9,6 +9,7 @@ pub(crate) mod images;
 pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod oauth;
+pub(crate) mod operator;
 pub(crate) mod people;
 pub(crate) mod teams;
 pub(crate) mod usage;

@@ -18,6 +18,8 @@ pub struct Person {
     pub email: Email,
     /// Since when.
     pub created_at: Timestamp,
+    /// Do they see how the whole service is?
+    pub operator: bool,
 }
 
 /// What a password is checked against.
@@ -109,7 +111,7 @@ impl Store {
 }
 
 pub(super) fn read(row: user::Model) -> Result<Person> {
-    let user::Model { id, email, password_hash: _, created_at } = row;
+    let user::Model { id, email, password_hash: _, created_at, operator } = row;
     let email = Email::parse(&email).map_err(|_| Error::Inconsistent("a person without an e-mail address"))?;
-    Ok(Person { id: UserId(id), email, created_at: Timestamp::from_ms(created_at) })
+    Ok(Person { id: UserId(id), email, created_at: Timestamp::from_ms(created_at), operator })
 }

@@ -86,6 +86,7 @@ pub(super) async fn end(tx: &Tx, job: &job::Model, failure: &Failure, facts: &Fa
         .col_expr(grab::Column::ErrorMessage, Expr::value(failure.message.as_str()))
         .col_expr(grab::Column::Facts, Expr::value(grab::write_facts(facts)?))
         .col_expr(grab::Column::Attempts, Expr::value(job.attempt))
+        .col_expr(grab::Column::SessionId, Expr::value(job.session_id))
         .filter(grab::Column::Id.eq(job.grab_id))
         .filter(grab::Column::Status.eq(OPEN))
         .exec_with_returning(tx)

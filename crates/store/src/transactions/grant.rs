@@ -52,6 +52,13 @@ impl Transaction for Grant {
     type Outcome = Granted;
 
     async fn apply(&self, tx: &Tx) -> Result<Granted> {
+        self.apply_for(tx, &self.source_ref).await
+    }
+}
+
+impl Grant {
+    /// The same with other words in the ledger than the grant's own reference.
+    pub(super) async fn apply_for(&self, tx: &Tx, reference: &str) -> Result<Granted> {
         let credits = i32::try_from(self.credits).map_err(|_| Error::Inconsistent("more credits than a lot holds"))?;
         let row = lot::ActiveModel {
             team_id: Set(self.team.0),
@@ -73,16 +80,14 @@ impl Transaction for Grant {
             lot_id: Set(lot),
             kind: Set(codes::entry_kind(EntryKind::Grant)),
             amount: Set(credits),
-            reference: Set(Some(self.source_ref.clone())),
+            reference: Set(Some(reference.to_owned())),
             at: Set(self.now.as_ms()),
             ..Default::default()
         };
         ledger::Entity::insert(entry).exec_without_returning(tx).await?;
         Ok(Granted::New(LotId(lot)))
     }
-}
 
-impl Grant {
     async fn repeated(&self, tx: &Tx, credits: i32) -> Result<Granted> {
         let lot = lot::Entity::find()
             .filter(lot::Column::SourceRef.eq(self.source_ref.as_str()))

@@ -24,6 +24,7 @@ pub(crate) mod idempotency;
 pub(crate) mod images;
 pub(crate) mod lease;
 pub(crate) mod oauth;
+pub(crate) mod operators;
 pub(crate) mod passwords;
 pub(crate) mod people;
 pub(crate) mod placeholder;

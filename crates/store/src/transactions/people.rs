@@ -155,6 +155,7 @@ impl Transaction for NewPerson {
             email: Set(self.email.to_string()),
             password_hash: Set(self.password_hash.clone()),
             created_at: Set(self.now.as_ms()),
+            operator: Set(false),
         };
         // Judged first, since nothing else can be taken back without undoing the whole change.
         let Some(team) = self.team(tx).await? else { return Ok(Welcomed::TeamInactive) };

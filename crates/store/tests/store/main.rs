@@ -19,6 +19,8 @@ mod list;
 mod list_plans;
 mod model;
 mod oauth;
+mod operator;
+mod operator_plans;
 mod people;
 mod placeholder;
 mod postgres;

@@ -3,14 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+use grabd_domain::ids::TeamId;
+use grabd_engine::clock::Clock;
+use grabd_store::NewTeam;
 use grabd_tests::harness::Harness;
 use grabd_tests::mail_server::{MailServer, Secrecy};
 use grabd_tests::programs::run;
 use grabd_tests::stripe::WEBHOOK_SECRET;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::billing::{Shop, history};
 use super::mail::{forget, house_with};
+use super::operator::appoint;
 use super::run_script;
 use super::team::team_of;
 use super::visitor::{PASSWORD, Visitor, open_house};
@@ -141,6 +146,58 @@ async fn somebody_signs_up_buys_captures_and_leaves() -> Result<()> {
     assert_eq!(said, "nothing is wrong\n");
     validate(dir.path()).await?;
     shop.house.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operators_look_after_a_service_in_a_browser() -> Result<()> {
+    let fresh = Harness::start(0, &[("accounts.sign_up", "true")]).await?;
+    let settings = [("accounts.sign_up", "true"), ("browser.slots", "1"), ("limits.async_queue", "3")];
+    let busy = Harness::start(9000, &settings).await?;
+    for house in [&fresh, &busy] {
+        Visitor::with_account(house, "olga@example.com").await?;
+        appoint(house, "olga@example.com", true).await?;
+    }
+    Visitor::with_account(&busy, "ada@example.com").await?;
+    busy.welcome("a.rather.long.address.of.somebody@department.example.com").await?;
+    let others = "The society of those whose names are long";
+    for number in 0..30_u32 {
+        let (id, now) = (TeamId(Uuid::from_u128(u128::from(number) + 1)), Clock::system().now());
+        busy.service.store().create_team(NewTeam { id, name: format!("{others} {number}"), now }).await?;
+    }
+    // An endpoint that does not speak TLS, two failures, and a queue that is full for longer than the walk.
+    let hook = busy.site.url("/tiny").replace("http:", "https:");
+    let hook = busy.client.post(format!("{}/webhooks", busy.base())).json(&json!({ "url": hook }));
+    ensure!(hook.bearer_auth(busy.live()).send().await?.status() == 201, "no endpoint");
+    for (path, wait, status) in [
+        ("/tiny", "respond-async", 202),
+        ("/tiny", "", 200),
+        ("/status/403", "", 422),
+        ("/nocontent", "", 500),
+        ("/hang", "respond-async", 202),
+        ("/hang", "respond-async", 202),
+        ("/hang", "respond-async", 202),
+    ] {
+        let create = busy.client.post(format!("{}/grabs", busy.base())).bearer_auth(busy.live()).header("prefer", wait);
+        let answer = create.json(&json!({ "url": busy.site.url(path) })).send().await?;
+        ensure!(answer.status() == status, "{path}: {} {}", answer.status(), answer.text().await?);
+    }
+    let dir = tempfile::tempdir()?;
+    let arguments = json!({
+        "fresh": fresh.service.public_url(),
+        "busy": busy.service.public_url(),
+        "team": busy.team.team.to_string(),
+        "others": others,
+        "operator": "olga@example.com",
+        "member": "ada@example.com",
+        "password": PASSWORD,
+        "dir": dir.path(),
+        "screenshots": std::env::var_os(SCREENSHOTS).map(PathBuf::from),
+    });
+    let said = run_script("operator.mjs", &arguments).await?;
+    assert_eq!(said, "nothing is wrong\n");
+    validate(dir.path()).await?;
+    fresh.finish().await?;
+    busy.finish().await
 }
 
 /// Holds every page of a directory, and the style sheet, to what is written down about HTML and CSS.

@@ -92,6 +92,7 @@ impl Transaction for Arrival {
             email: Set(invitation.email.clone()),
             password_hash: Set(self.password_hash.clone()),
             created_at: Set(self.now.as_ms()),
+            operator: Set(false),
         };
         let inserted = user::Entity::insert(row)
             .on_conflict_do_nothing_on([user::Column::Email])

@@ -1,0 +1,285 @@
+//! `/operator`: how the service is, at one look.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment;
+use grabd_domain::grabs::{Class, FailureReason};
+use grabd_engine::operator::{self, Attached, EndedAs, LATE_AFTER, Overview, Queue, QueueOfTeam};
+use http::StatusCode;
+
+use super::view::{renderer_name, share, size, span};
+use super::{AtOperator, Link, PATH, navigation};
+use crate::Web;
+use crate::moment::Moment;
+use crate::number::grouped;
+use crate::page::{Frame, page};
+use crate::problem::Problem;
+
+#[derive(Template)]
+#[template(path = "operator.html")]
+struct OverviewPage {
+    frame: Frame,
+    links: Vec<Link>,
+    /// What needs somebody, a sentence each.
+    alarms: Vec<String>,
+    now: Moment,
+    version: &'static str,
+    started: Moment,
+    up: String,
+    database: String,
+    renderers: Vec<Renderer>,
+    busy: usize,
+    slots: usize,
+    waiting: String,
+    waiting_sync: String,
+    waiting_async: String,
+    rendering: String,
+    oldest: Option<String>,
+    teams: Vec<Team>,
+    done: String,
+    failed: String,
+    failed_share: String,
+    outcomes: Vec<Outcome>,
+    refused: Vec<(&'static str, String)>,
+    rate_limited: String,
+    given_back: String,
+    messages_waiting: String,
+    messages_retried: String,
+    endpoints_failing: String,
+    endpoints_disabled: String,
+}
+
+/// A renderer as it is shown.
+struct Renderer {
+    name: String,
+    is_late: bool,
+    browser: String,
+    slots: usize,
+    busy: usize,
+    replaced: String,
+    memory: String,
+    is_jailed: bool,
+    jail: String,
+    is_tested: bool,
+    self_test: String,
+    attached: Moment,
+    told: String,
+}
+
+/// A team with what it has in the queue.
+struct Team {
+    path: String,
+    name: String,
+    waiting: String,
+    rendering: String,
+    asynchronous: String,
+    limit: String,
+    is_full: bool,
+}
+
+/// How grabs ended in one way.
+struct Outcome {
+    /// The metrics' word for it.
+    result: &'static str,
+    live: String,
+    test: String,
+}
+
+/// The page.
+pub(super) async fn show(State(web): State<Arc<Web>>, at: AtOperator) -> Result<Response, Problem> {
+    let overview = operator::overview(&web.core, &at.operator).await?;
+    let template = OverviewPage::of(overview, at.frame(&web));
+    Ok(page(StatusCode::OK, &template))
+}
+
+impl OverviewPage {
+    fn of(overview: Overview, frame: Frame) -> Self {
+        let Overview {
+            version,
+            started_at,
+            now,
+            renderers,
+            queue,
+            async_queue,
+            ended,
+            refused,
+            rate_limited,
+            given_back,
+            undelivered,
+            database,
+            database_bytes,
+        } = overview;
+        let renderers: Vec<Renderer> = renderers.into_iter().map(|attached| Renderer::of(attached, now)).collect();
+        let Queue { classes, oldest, teams } = queue;
+        let waiting = |class| classes.iter().find(|of| of.class == class).map_or(0, |of| of.waiting);
+        let (waiting_sync, waiting_async) = (waiting(Class::Sync), waiting(Class::Async));
+        let live = |is_done: bool| {
+            let of = ended.iter().filter(|of| of.environment == Environment::Live && of.failure.is_none() == is_done);
+            of.map(|of| of.grabs).sum::<u64>()
+        };
+        let (done, failed) = (live(true), live(false));
+        Self {
+            frame,
+            links: navigation(PATH),
+            alarms: alarms(&renderers, undelivered.failing + undelivered.disabled),
+            now: now.into(),
+            version,
+            started: started_at.into(),
+            up: span(now.since(started_at)),
+            database: format!("{database}, {}", size(database_bytes)),
+            busy: renderers.iter().map(|renderer| renderer.busy).sum(),
+            slots: renderers.iter().map(|renderer| renderer.slots).sum(),
+            renderers,
+            waiting: grouped(waiting_sync + waiting_async),
+            waiting_sync: grouped(waiting_sync),
+            waiting_async: grouped(waiting_async),
+            rendering: grouped(classes.iter().map(|of| of.rendering).sum()),
+            oldest: oldest.map(|since| span(now.since(since))),
+            teams: teams.into_iter().map(|team| Team::of(team, async_queue)).collect(),
+            done: grouped(done),
+            failed: grouped(failed),
+            failed_share: share(failed, done + failed),
+            outcomes: outcomes(&ended),
+            refused: refused.into_iter().map(|(reason, count)| (reason, grouped(count))).collect(),
+            rate_limited: grouped(rate_limited),
+            given_back: grouped(given_back),
+            messages_waiting: grouped(undelivered.waiting),
+            messages_retried: grouped(undelivered.retried),
+            endpoints_failing: grouped(undelivered.failing),
+            endpoints_disabled: grouped(undelivered.disabled),
+        }
+    }
+}
+
+impl Renderer {
+    fn of(attached: Attached, now: Timestamp) -> Self {
+        let Attached { session, attached_at, slots, busy, told } = attached;
+        let (condition, told_at) = told.map_or_else(|| (None, attached_at), |(condition, at)| (Some(condition), at));
+        let silence = now.since(told_at);
+        let is_late = silence > LATE_AFTER;
+        let knows = condition.is_some();
+        let condition = condition.unwrap_or_default();
+        let browser = match condition.browser.is_empty() {
+            true if knows => "being replaced".to_owned(),
+            true => "not told yet".to_owned(),
+            false => condition.browser,
+        };
+        let replaced: u64 = condition.restarts.values().sum();
+        let reasons: Vec<String> = condition.restarts.iter().map(|(why, count)| format!("{why} {count}")).collect();
+        Self {
+            name: renderer_name(session),
+            is_late,
+            browser,
+            slots,
+            busy,
+            replaced: match reasons.is_empty() {
+                true => grouped(replaced),
+                false => format!("{} ({})", grouped(replaced), reasons.join(", ")),
+            },
+            memory: size(condition.memory_bytes),
+            is_jailed: condition.is_jailed,
+            jail: condition.jail,
+            is_tested: condition.is_tested,
+            self_test: condition.self_test,
+            attached: attached_at.into(),
+            told: match silence < Duration::from_secs(1) {
+                true => "just now".to_owned(),
+                false => format!("{} ago", span(silence)),
+            },
+        }
+    }
+}
+
+impl Team {
+    fn of(team: QueueOfTeam, async_queue: u32) -> Self {
+        let QueueOfTeam { team, name, waiting, rendering, asynchronous, limit } = team;
+        let limit = u64::from(limit.unwrap_or(async_queue));
+        Self {
+            path: format!("/operator/teams/{team}"),
+            name,
+            waiting: grouped(waiting),
+            rendering: grouped(rendering),
+            asynchronous: grouped(asynchronous),
+            limit: grouped(limit),
+            is_full: asynchronous >= limit,
+        }
+    }
+}
+
+/// Every way to end, those that did not happen too: a zero is an answer.
+fn outcomes(ended: &[EndedAs]) -> Vec<Outcome> {
+    let reasons = [
+        FailureReason::RenderBlocked,
+        FailureReason::RenderFailed,
+        FailureReason::SsrfDetected,
+        FailureReason::InternalError,
+    ];
+    let count = |failure, environment| {
+        let of = ended.iter().find(|of| of.failure == failure && of.environment == environment);
+        grouped(of.map_or(0, |of| of.grabs))
+    };
+    let outcome = |failure: Option<FailureReason>| Outcome {
+        result: failure.map_or("done", |reason| reason.code().as_str()),
+        live: count(failure, Environment::Live),
+        test: count(failure, Environment::Test),
+    };
+    std::iter::once(None).chain(reasons.map(Some)).map(outcome).collect()
+}
+
+fn alarms(renderers: &[Renderer], endpoints: u64) -> Vec<String> {
+    let mut alarms = Vec::new();
+    if renderers.is_empty() {
+        alarms.push("No renderer is attached, so nothing is captured.".to_owned());
+    }
+    for renderer in renderers {
+        if renderer.is_late {
+            alarms.push(format!("The renderer {} has told nothing of itself for too long.", renderer.name));
+        }
+    }
+    if endpoints > 0 {
+        alarms.push(match endpoints {
+            1 => "One webhook endpoint does not answer as it should.".to_owned(),
+            more => format!("{} webhook endpoints do not answer as they should.", grouped(more)),
+        });
+    }
+    alarms
+}
+
+#[cfg(test)]
+mod tests {
+    use grabd_domain::ids::SessionId;
+    use grabd_domain::render::Condition;
+
+    use super::*;
+
+    /// A renderer that told of itself so many milliseconds ago.
+    fn renderer(silence_ms: i64) -> Renderer {
+        let now = Timestamp::from_ms(1_800_000_000_000);
+        let restarts = [("memory".to_owned(), 3), ("grabs".to_owned(), 2)].into_iter().collect();
+        let condition = Condition { browser: "Chromium 1".to_owned(), restarts, ..Condition::default() };
+        let told = Some((condition, Timestamp::from_ms(now.as_ms() - silence_ms)));
+        let session: SessionId = "01993e1c-7b1a-7000-8000-0123456789ab".parse().unwrap();
+        Renderer::of(Attached { session, attached_at: now, slots: 4, busy: 1, told }, now)
+    }
+
+    #[test]
+    fn a_renderer_that_is_silent_or_missing_needs_somebody() {
+        let (live, late) = (renderer(14_999), renderer(15_001));
+        assert_eq!(
+            (live.is_late, live.told.as_str(), live.replaced.as_str()),
+            (false, "14 s ago", "5 (grabs 2, memory 3)")
+        );
+        assert!(late.is_late);
+        assert_eq!(alarms(&[live], 0), Vec::<String>::new());
+        assert_eq!(alarms(&[late], 0), ["The renderer 01993e1c has told nothing of itself for too long."]);
+        assert_eq!(alarms(&[], 0), ["No renderer is attached, so nothing is captured."]);
+        let one = "One webhook endpoint does not answer as it should.";
+        assert_eq!(alarms(&[renderer(0)], 1), [one]);
+        assert_eq!(alarms(&[renderer(0)], 1200), ["1,200 webhook endpoints do not answer as they should."]);
+    }
+}

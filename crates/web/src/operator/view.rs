@@ -1,0 +1,111 @@
+//! Figures in people's words.
+
+use std::time::Duration;
+
+use grabd_domain::ids::SessionId;
+use grabd_engine::operator::Failed;
+
+use crate::moment::Moment;
+
+/// A failure as a table shows it.
+pub(super) struct Failure {
+    pub(super) finished: Moment,
+    /// The metrics' word for it.
+    pub(super) code: &'static str,
+    pub(super) host: String,
+    pub(super) team: String,
+    pub(super) team_path: String,
+    pub(super) renderer: String,
+    pub(super) attempts: u32,
+    pub(super) grab: String,
+}
+
+impl From<Failed> for Failure {
+    fn from(failed: Failed) -> Self {
+        let Failed { grab, team, team_name, reason, host, session, attempts, finished_at } = failed;
+        Self {
+            finished: finished_at.into(),
+            code: reason.code().as_str(),
+            host: host.to_string(),
+            team: team_name,
+            team_path: format!("/operator/teams/{team}"),
+            renderer: session.map_or_else(|| "none".to_owned(), renderer_name),
+            attempts,
+            grab: grab.to_string(),
+        }
+    }
+}
+
+/// How a renderer's session is called on these pages: the beginning of its id, which is random.
+pub(super) fn renderer_name(session: SessionId) -> String {
+    session.to_string().chars().take(8).collect()
+}
+
+/// How long something took or takes, in its two largest units.
+pub(super) fn span(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0 => "less than a second".to_owned(),
+        1..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
+/// Bytes in the unit that fits.
+pub(super) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
+    if bytes < 1000 {
+        return format!("{bytes} bytes");
+    }
+    let (mut tenths, mut unit) = (bytes / 100, 0);
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        (tenths, unit) = (tenths / 1000, unit + 1);
+    }
+    match tenths {
+        100.. => format!("{} {}", tenths / 10, UNITS[unit]),
+        _ => format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit]),
+    }
+}
+
+/// How large a part of what ended that is, in percent to a tenth.
+pub(super) fn share(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "nothing has ended".to_owned();
+    }
+    let tenths = (part * 1000 + whole / 2) / whole;
+    format!("{}.{} % of what ended", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_sizes_and_shares_are_read_at_a_glance() {
+        for (seconds, said) in [
+            (0, "less than a second"),
+            (59, "59 s"),
+            (61, "1 min 1 s"),
+            (3_600, "1 h 0 min"),
+            (86_399, "23 h 59 min"),
+            (90_000, "1 d 1 h"),
+        ] {
+            assert_eq!(span(Duration::from_secs(seconds)), said);
+        }
+        for (bytes, said) in [
+            (999, "999 bytes"),
+            (1000, "1.0 KB"),
+            (9_950, "9.9 KB"),
+            (240_000, "240 KB"),
+            (1_540_000, "1.5 MB"),
+            (25_000_000_000, "25 GB"),
+            (3_000_000_000_000_000, "3000 TB"),
+        ] {
+            assert_eq!(size(bytes), said);
+        }
+        let shares = [share(0, 0), share(1, 3), share(7, 7)];
+        assert_eq!(shares, ["nothing has ended", "33.3 % of what ended", "100.0 % of what ended"]);
+    }
+}
