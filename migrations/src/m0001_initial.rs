@@ -451,6 +451,9 @@ impl Step<'_> {
             .col(small_integer("attempt"))
             .col(big_integer_null("next_at"))
             .col(small_integer_null("last_code"))
+            // refused, unresolved, unreachable, tls, http, timed out; NULL: it was answered
+            .col(small_integer_null("no_answer").check(Expr::cust("no_answer IN (0, 1, 2, 3, 4, 5)")))
+            .col(integer_null("took_ms"))
             .col(big_integer_null("attempted_at"))
             .col(big_integer("created_at"))
             .check(Expr::cust("(next_at IS NOT NULL) = (state IN (0, 2))"))

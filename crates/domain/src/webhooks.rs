@@ -5,7 +5,7 @@ mod registration;
 
 use std::time::Duration;
 
-pub use endpoint::{Delivery, DeliveryStatus, Disabled, Endpoint, message_id};
+pub use endpoint::{Delivery, DeliveryStatus, Disabled, Endpoint, NoAnswer, message_id};
 pub use registration::{Change, Registration, Request, Rules};
 
 /// What a message is about.

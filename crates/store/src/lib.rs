@@ -40,7 +40,7 @@ pub use queries::operator::teams::{TeamPlace, TeamSummary, TeamsWanted};
 pub use queries::people::{Login, OpenSession, Person};
 pub use queries::teams::{Invitation, ListedSession, Member};
 pub use queries::usage::GrabCounts;
-pub use queries::webhooks::Deliveries;
+pub use queries::webhooks::{Deliveries, Message};
 pub use transactions::accounts::{NewKey, NewTeam};
 pub use transactions::complete::{Completion, Ended};
 pub use transactions::create::{Created, NewGrab, NewLease};

@@ -1,5 +1,7 @@
 //! An endpoint and what was sent to it.
 
+use std::time::Duration;
+
 use crate::credentials::Environment;
 use crate::ids::{DeliveryId, EndpointId, TeamId};
 use crate::target::TargetUrl;
@@ -65,6 +67,10 @@ pub struct Delivery {
     pub status: DeliveryStatus,
     /// The HTTP status of the last attempt that ended; absent when there was no answer.
     pub status_code: Option<u16>,
+    /// Why the last attempt that ended had no answer, when it had none.
+    pub no_answer: Option<NoAnswer>,
+    /// How long the last attempt that ended took.
+    pub took: Option<Duration>,
     /// When the last attempt that ended was made.
     pub attempted_at: Option<Timestamp>,
     /// When the next one is due, if another follows.
@@ -89,6 +95,29 @@ pub enum DeliveryStatus {
 impl DeliveryStatus {
     /// Every one.
     pub const ALL: [Self; 4] = [Self::Pending, Self::Delivered, Self::Failed, Self::Exhausted];
+}
+
+/// Why an attempt had no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// The host has an address that is not public.
+    Refused,
+    /// The host has no address.
+    Unresolved,
+    /// Nobody takes connections there.
+    Unreachable,
+    /// The other side is not who it should be.
+    Tls,
+    /// The other side does not speak HTTP, or stopped to.
+    Http,
+    /// It took too long.
+    TimedOut,
+}
+
+impl NoAnswer {
+    /// Every reason.
+    pub const ALL: [Self; 6] =
+        [Self::Refused, Self::Unresolved, Self::Unreachable, Self::Tls, Self::Http, Self::TimedOut];
 }
 
 /// The message's id, the same at every attempt. A message has one receiver, so it is the delivery's id in other words.

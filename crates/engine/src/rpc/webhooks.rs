@@ -161,7 +161,18 @@ fn shown(endpoint: Endpoint, secret: Option<&Secret>) -> v1::Webhook {
 }
 
 fn delivery(delivery: &Delivery) -> v1::Delivery {
-    let Delivery { id, event, attempt, status, status_code, attempted_at, next_attempt_at, created_at: _ } = delivery;
+    let Delivery {
+        id,
+        event,
+        attempt,
+        status,
+        status_code,
+        no_answer: _,
+        took: _,
+        attempted_at,
+        next_attempt_at,
+        created_at: _,
+    } = delivery;
     let status = match status {
         DeliveryStatus::Pending => v1::DeliveryStatus::Pending,
         DeliveryStatus::Delivered => v1::DeliveryStatus::Delivered,

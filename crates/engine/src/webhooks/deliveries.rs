@@ -1,12 +1,15 @@
 //! What was sent to an endpoint, and what is asked to be sent.
 
+use std::time::Duration;
+
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::ids::{DeliveryId, EndpointId};
 use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
-use grabd_domain::webhooks::Delivery;
-use grabd_store::{Deliveries, Resent};
+use grabd_domain::webhooks::{Delivery, DeliveryStatus};
+use grabd_store::{Deliveries, Message, Resent};
+use tokio::time::{Instant, timeout_at};
 
 use super::endpoints::{get, mine, unknown};
 use crate::chance;
@@ -14,11 +17,13 @@ use crate::core::{Core, inside};
 
 /// A page as it was asked for over a wire.
 #[derive(Debug, Default)]
-pub(crate) struct DeliveriesRequest {
-    pub(crate) limit: Option<i64>,
-    pub(crate) starting_after: Option<String>,
+pub struct DeliveriesRequest {
+    /// How many at most.
+    pub limit: Option<i64>,
+    /// Those that come after this delivery in the list: older ones.
+    pub starting_after: Option<String>,
     /// Parameters whose value had the wrong type on the wire it came by, with what was seen there.
-    pub(crate) unparsed: Vec<(String, String)>,
+    pub unparsed: Vec<(String, String)>,
 }
 
 const CURSOR: &str = "the id of one of this webhook's deliveries";
@@ -27,7 +32,7 @@ const CURSOR: &str = "the id of one of this webhook's deliveries";
 ///
 /// # Errors
 /// [`Fault::NotFound`], and [`Fault::BadRequest`] naming the parameter that cannot be accepted.
-pub(crate) async fn list_deliveries(
+pub async fn list_deliveries(
     core: &Core,
     caller: Caller,
     endpoint: EndpointId,
@@ -42,11 +47,52 @@ pub(crate) async fn list_deliveries(
     })
 }
 
+/// One message to an endpoint, with what is sent.
+///
+/// # Errors
+/// [`Fault::NotFound`] for an endpoint that is not the caller's, and for a delivery that is not the endpoint's.
+pub async fn get_delivery(
+    core: &Core,
+    caller: Caller,
+    endpoint: EndpointId,
+    delivery: DeliveryId,
+) -> Result<Message, Fault> {
+    get(core, caller, endpoint).await?;
+    let found = core.store.find_delivery(endpoint, delivery, core.clock.now()).await;
+    found.map_err(inside("webhooks.get_delivery"))?.ok_or(Fault::NotFound { what: "delivery" })
+}
+
+/// The same, but what is due or under way is waited for, up to `limit`. Only what this process sends is heard of at once.
+///
+/// # Errors
+/// As [`get_delivery`].
+pub async fn await_delivery(
+    core: &Core,
+    caller: Caller,
+    endpoint: EndpointId,
+    delivery: DeliveryId,
+    limit: Duration,
+) -> Result<Message, Fault> {
+    let deadline = Instant::now() + limit;
+    let mut settled = core.webhooks.settled.subscribe();
+    loop {
+        let message = get_delivery(core, caller, endpoint, delivery).await?;
+        if message.delivery.status != DeliveryStatus::Pending {
+            return Ok(message);
+        }
+        // Whoever cannot keep up with the news looks again: this one may have been among them.
+        let this_one = async { while settled.recv().await.is_ok_and(|other| other != delivery) {} };
+        if timeout_at(deadline, this_one).await.is_err() || Instant::now() >= deadline {
+            return get_delivery(core, caller, endpoint, delivery).await;
+        }
+    }
+}
+
 /// Sends an endpoint a `webhook.test` message.
 ///
 /// # Errors
 /// [`Fault::NotFound`], and [`Fault::BadRequest`] when the endpoint is disabled.
-pub(crate) async fn send_test(core: &Core, caller: Caller, endpoint: EndpointId) -> Result<Delivery, Fault> {
+pub async fn send_test(core: &Core, caller: Caller, endpoint: EndpointId) -> Result<Delivery, Fault> {
     let now = core.clock.now();
     let asked = core.store.test_endpoint(mine(caller, endpoint), chance::delivery_id(now), now).await;
     due(core, asked.map_err(inside("webhooks.test"))?)
@@ -56,7 +102,7 @@ pub(crate) async fn send_test(core: &Core, caller: Caller, endpoint: EndpointId)
 ///
 /// # Errors
 /// As [`send_test`].
-pub(crate) async fn redeliver(
+pub async fn redeliver(
     core: &Core,
     caller: Caller,
     endpoint: EndpointId,

@@ -16,7 +16,7 @@ use crate::core::{Core, inside};
 ///
 /// # Errors
 /// [`Fault::BadRequest`] and [`Fault::SsrfDetected`], with the field that cannot be accepted.
-pub(crate) async fn register(core: &Core, caller: Caller, request: &Request) -> Result<(Endpoint, Secret), Fault> {
+pub async fn register(core: &Core, caller: Caller, request: &Request) -> Result<(Endpoint, Secret), Fault> {
     let registration = counted(core, Registration::parse(request, rules(core)))?;
     admit(core, &registration.url).await?;
     let now = core.clock.now();
@@ -39,7 +39,7 @@ pub(crate) async fn register(core: &Core, caller: Caller, request: &Request) -> 
 ///
 /// # Errors
 /// [`Fault::NotFound`] for an id that is unknown or somebody else's.
-pub(crate) async fn get(core: &Core, caller: Caller, id: EndpointId) -> Result<Endpoint, Fault> {
+pub async fn get(core: &Core, caller: Caller, id: EndpointId) -> Result<Endpoint, Fault> {
     let found = core.store.find_endpoint(caller.team, caller.environment, id).await;
     found.map_err(inside("webhooks.get"))?.ok_or_else(unknown)
 }
@@ -48,7 +48,7 @@ pub(crate) async fn get(core: &Core, caller: Caller, id: EndpointId) -> Result<E
 ///
 /// # Errors
 /// Only our own.
-pub(crate) async fn list(core: &Core, caller: Caller) -> Result<Vec<Endpoint>, Fault> {
+pub async fn list(core: &Core, caller: Caller) -> Result<Vec<Endpoint>, Fault> {
     core.store.list_endpoints(caller.team, caller.environment).await.map_err(inside("webhooks.list"))
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn list(core: &Core, caller: Caller) -> Result<Vec<Endpoint>, F
 ///
 /// # Errors
 /// As [`register`], and [`Fault::NotFound`], which comes first.
-pub(crate) async fn change(core: &Core, caller: Caller, id: EndpointId, request: &Request) -> Result<Endpoint, Fault> {
+pub async fn change(core: &Core, caller: Caller, id: EndpointId, request: &Request) -> Result<Endpoint, Fault> {
     get(core, caller, id).await?;
     let change = counted(core, Change::parse(request, rules(core)))?;
     if let Some(url) = &change.url {
@@ -70,7 +70,7 @@ pub(crate) async fn change(core: &Core, caller: Caller, id: EndpointId, request:
 ///
 /// # Errors
 /// [`Fault::NotFound`].
-pub(crate) async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Result<(Endpoint, Secret), Fault> {
+pub async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Result<(Endpoint, Secret), Fault> {
     let secret = Secret::draw();
     let sealed = secret.seal(&core.webhooks.vault, id);
     let until = core.clock.now() + ROTATION_OVERLAP;
@@ -83,7 +83,7 @@ pub(crate) async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -
 ///
 /// # Errors
 /// [`Fault::NotFound`].
-pub(crate) async fn remove(core: &Core, caller: Caller, id: EndpointId) -> Result<(), Fault> {
+pub async fn remove(core: &Core, caller: Caller, id: EndpointId) -> Result<(), Fault> {
     match core.store.remove_endpoint(mine(caller, id)).await.map_err(inside("webhooks.remove"))? {
         true => Ok(()),
         false => Err(unknown()),

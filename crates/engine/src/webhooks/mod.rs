@@ -13,13 +13,18 @@ mod sign;
 
 use std::fmt;
 
+use grabd_domain::ids::DeliveryId;
 use grabd_store::Store;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, broadcast};
 
 use crate::vault::Vault;
-pub(crate) use deliveries::{DeliveriesRequest, list_deliveries, redeliver, send_test};
-pub(crate) use endpoints::{change, get, list, register, remove, rotate_secret};
-pub(crate) use secret::Secret;
+pub use deliveries::{DeliveriesRequest, await_delivery, get_delivery, list_deliveries, redeliver, send_test};
+pub use endpoints::{change, get, list, register, remove, rotate_secret};
+pub use grabd_store::{Deliveries, Message};
+pub use secret::Secret;
+
+/// News of attempts that a listener may be behind by.
+const NEWS: usize = 64;
 
 /// What the use-cases and the sender share.
 pub struct Webhooks {
@@ -27,12 +32,14 @@ pub struct Webhooks {
     allow_http: bool,
     /// Rung when something is due; may be lost, since the sender looks by itself too.
     bell: Notify,
+    /// Tells which delivery has just had an attempt recorded; a hint as well.
+    settled: broadcast::Sender<DeliveryId>,
 }
 
 impl Webhooks {
     /// With secrets in this vault. Messages may go over plain http only where that is allowed, for development.
     pub fn new(vault: Vault, allow_http: bool) -> Self {
-        Self { vault, allow_http, bell: Notify::new() }
+        Self { vault, allow_http, bell: Notify::new(), settled: broadcast::Sender::new(NEWS) }
     }
 
     /// Do the secrets that are stored open with this vault's key? With none stored, nothing speaks against it.
@@ -47,6 +54,12 @@ impl Webhooks {
     /// Something is due.
     pub(crate) fn ring(&self) {
         self.bell.notify_one();
+    }
+
+    /// An attempt has ended, and its end is recorded.
+    fn tell(&self, delivery: DeliveryId) {
+        // Mostly, nobody listens.
+        drop(self.settled.send(delivery));
     }
 }
 

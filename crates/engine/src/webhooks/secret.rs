@@ -10,7 +10,7 @@ use crate::chance;
 use crate::vault::{Sealed, Vault};
 
 /// 32 bytes that the endpoint's owner knows too.
-pub(crate) struct Secret([u8; 32]);
+pub struct Secret([u8; 32]);
 
 impl Secret {
     /// A new one.
@@ -19,7 +19,7 @@ impl Secret {
     }
 
     /// As its owner sees it, once.
-    pub(crate) fn reveal(&self) -> String {
+    pub fn reveal(&self) -> String {
         format!("whsec_{}", STANDARD.encode(self.0))
     }
 

@@ -7,7 +7,8 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use grabd_domain::Timestamp;
 use grabd_domain::ids::EndpointId;
-use grabd_domain::webhooks::{ATTEMPT_LIMIT, RETRY_AFTER_LIMIT, message_id, wait_after};
+use grabd_domain::webhooks::{ATTEMPT_LIMIT, NoAnswer, RETRY_AFTER_LIMIT, message_id, wait_after};
+use grabd_egress::Refusal;
 use grabd_store::{Attempt, Attempted, Room, Then};
 use http::{HeaderValue, StatusCode};
 use tokio::time::{MissedTickBehavior, interval};
@@ -112,7 +113,6 @@ async fn make(core: &Core, attempt: Attempt) {
     let envelope = Envelope { id, seconds: seconds(at), signature, body };
     let outcome = post(&core.guard, &core.outgoing, &url, envelope).await;
     let now = core.clock.now();
-    let status = outcome.as_ref().ok().map(|answer| answer.status);
     let then = then(&outcome, number, now, chance::fraction());
     core.metrics.webhook_attempted(matches!(then, Then::Delivered));
     match &outcome {
@@ -125,14 +125,32 @@ async fn make(core: &Core, attempt: Attempt) {
                 duration_ms = now.since(at).as_millis(), "a webhook was not answered");
         }
     }
-    let status_code = status.map(|status| status.as_u16());
-    let attempted = Attempted { delivery, endpoint, number, at, now, status_code, then };
+    let answer = outcome.as_ref().map(|answer| answer.status.as_u16()).map_err(no_answer);
+    let attempted = Attempted { delivery, endpoint, number, at, now, answer, then };
     match core.store.settle(attempted).await {
-        Ok(None) => {}
-        Ok(Some(why)) => tracing::warn!(endpoint.id = %endpoint, why = why.as_str(), "an endpoint was disabled"),
+        Ok(None) => core.webhooks.tell(delivery),
+        Ok(Some(why)) => {
+            tracing::warn!(endpoint.id = %endpoint, why = why.as_str(), "an endpoint was disabled");
+            core.webhooks.tell(delivery);
+        }
         Err(error) => {
             tracing::warn!(%error, delivery.id = %delivery, "an attempt could not be recorded; it will be repeated");
         }
+    }
+}
+
+/// What its owner is told of an attempt without an answer.
+fn no_answer(error: &Unanswered) -> NoAnswer {
+    match error {
+        Unanswered::Connection(refusal) => match refusal {
+            Refusal::Address { .. } | Refusal::Name | Refusal::Port => NoAnswer::Refused,
+            Refusal::Unresolved => NoAnswer::Unresolved,
+            Refusal::ConnectFailed(_) => NoAnswer::Unreachable,
+            Refusal::TimedOut => NoAnswer::TimedOut,
+        },
+        Unanswered::Tls(_) => NoAnswer::Tls,
+        Unanswered::Http(_) | Unanswered::Request(_) => NoAnswer::Http,
+        Unanswered::TimedOut(_) => NoAnswer::TimedOut,
     }
 }
 
@@ -178,6 +196,23 @@ mod tests {
     fn answer(status: u16, retry_after: Option<&'static str>) -> Result<Answer, Unanswered> {
         let retry_after = retry_after.map(HeaderValue::from_static);
         Ok(Answer { status: StatusCode::from_u16(status).unwrap(), retry_after })
+    }
+
+    #[test]
+    fn what_had_no_answer_is_told_why() {
+        let told = |error: Unanswered| no_answer(&error);
+        let broken = std::io::Error::other("x");
+        for (why, expected) in [
+            (told(Unanswered::Connection(Refusal::Name)), NoAnswer::Refused),
+            (told(Unanswered::Connection(Refusal::Port)), NoAnswer::Refused),
+            (told(Unanswered::Connection(Refusal::Unresolved)), NoAnswer::Unresolved),
+            (told(Unanswered::Connection(Refusal::ConnectFailed(broken.kind()))), NoAnswer::Unreachable),
+            (told(Unanswered::Connection(Refusal::TimedOut)), NoAnswer::TimedOut),
+            (told(Unanswered::Tls(broken)), NoAnswer::Tls),
+            (told(Unanswered::TimedOut(ATTEMPT_LIMIT)), NoAnswer::TimedOut),
+        ] {
+            assert_eq!(why, expected);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
-use grabd_domain::ids::{DeliveryId, EndpointId, TeamId};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, TeamId};
 use grabd_domain::webhooks::{Delivery, Endpoint, LOG_LIFE};
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
@@ -18,6 +18,17 @@ pub struct Deliveries {
     pub deliveries: Vec<Delivery>,
     /// Are there older ones?
     pub has_more: bool,
+}
+
+/// A delivery with what is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// How it stands.
+    pub delivery: Delivery,
+    /// The grab it is about; none for a test.
+    pub grab: Option<GrabId>,
+    /// What is sent, byte for byte; written by the first attempt.
+    pub body: Option<String>,
 }
 
 impl Store {
@@ -99,6 +110,17 @@ impl Store {
         let has_more = rows.len() > limit;
         let deliveries = rows.iter().take(limit).map(delivery::read).collect::<Result<_>>()?;
         Ok(Some(Deliveries { deliveries, has_more }))
+    }
+
+    /// One delivery of an endpoint, as long as it is listed. That the endpoint is the caller's has to be known.
+    ///
+    /// # Errors
+    /// Only of the database.
+    pub async fn find_delivery(&self, endpoint: EndpointId, id: DeliveryId, now: Timestamp) -> Result<Option<Message>> {
+        let query = listed(endpoint, now).filter(delivery::Column::Id.eq(id.0));
+        let Some(row) = query.one(self.database.reader()).await? else { return Ok(None) };
+        let delivery = delivery::read(&row)?;
+        Ok(Some(Message { delivery, grab: row.grab_id.map(GrabId), body: row.body }))
     }
 
     /// Is any message due? One look at an index.

@@ -11,13 +11,15 @@ use grabd_domain::ids::{DeliveryId, EndpointId, TeamId};
 use grabd_domain::limits::SYNC_DEADLINE;
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{
-    Change, Delivery, DeliveryStatus, Disabled, Event, Events, FAILING_LIMIT, LOG_LIFE, Registration,
+    Change, Delivery, DeliveryStatus, Disabled, Event, Events, FAILING_LIMIT, LOG_LIFE, NoAnswer, Registration,
 };
 use grabd_store::{Attempt, Attempted, By, Mine, NewEndpoint, Owed, Registered, Resent, Room, Then};
 
 use crate::harness::{NOW, World, completion, failing, on_both};
 
 const LEASE: Duration = Duration::from_secs(30);
+/// What each attempt takes.
+const TOOK: Duration = Duration::from_millis(43);
 
 fn new_endpoint(world: &World, team: TeamId, environment: Environment, events: &[&str]) -> NewEndpoint {
     NewEndpoint {
@@ -66,7 +68,8 @@ fn later(seconds: u64) -> Timestamp {
 
 async fn settle(world: &World, attempt: &Attempt, now: Timestamp, code: Option<u16>, then: Then) -> Option<Disabled> {
     let Attempt { delivery, endpoint, number, .. } = *attempt;
-    let attempted = Attempted { delivery, endpoint, number, at: now, now, status_code: code, then };
+    let answer = code.ok_or(NoAnswer::TimedOut);
+    let attempted = Attempted { delivery, endpoint, number, at: now - TOOK, now, answer, then };
     world.store.settle(attempted).await.unwrap()
 }
 
@@ -321,6 +324,36 @@ on_both! {
         assert_eq!((due.id, due.status, due.next_attempt_at), (first.delivery, DeliveryStatus::Pending, Some(later(20))));
         let second = take(world, later(20), room(9)).await.remove(0);
         assert_eq!((second.delivery, &second.body, second.number), (first.delivery, &first.body, 2));
+    }
+
+    async fn a_delivery_is_found_with_its_message_and_how_its_last_attempt_went(world) {
+        let team = world.team(9).await;
+        let mine = endpoint(world, team, &["*"]).await;
+        let other = endpoint(world, team, &[]).await;
+        done(world, team, Class::Async).await;
+        let owed = deliveries(world, mine.endpoint, NOW).await.pop().unwrap();
+        let find = async |endpoint, now| world.store.find_delivery(endpoint, owed.id, now).await.unwrap();
+        let message = find(mine.endpoint, NOW).await.unwrap();
+        assert_eq!((&message.delivery, message.body), (&owed, None));
+        assert!(message.grab.is_some());
+        assert_eq!((owed.took, owed.no_answer), (None, None));
+
+        let attempts = take(world, later(20), room(9)).await;
+        let attempt = attempts.iter().find(|attempt| attempt.endpoint == mine.endpoint).unwrap();
+        settle(world, attempt, later(20), None, Then::Again(later(25))).await;
+        let message = find(mine.endpoint, NOW).await.unwrap();
+        assert_eq!(message.body.as_ref(), Some(&attempt.body));
+        assert_eq!((message.delivery.took, message.delivery.no_answer), (Some(TOOK), Some(NoAnswer::TimedOut)));
+        let again = take(world, later(25), room(9)).await.pop().unwrap();
+        settle(world, &again, later(25), Some(204), Then::Delivered).await;
+        let delivery = find(mine.endpoint, NOW).await.unwrap().delivery;
+        assert_eq!((delivery.took, delivery.no_answer, delivery.status_code), (Some(TOOK), None, Some(204)));
+
+        // Only below its own endpoint, and only for a month.
+        assert_eq!(find(other.endpoint, NOW).await, None, "another endpoint has it");
+        let last = owed.created_at + LOG_LIFE;
+        assert!(find(mine.endpoint, last).await.is_some());
+        assert_eq!(find(mine.endpoint, last + TOOK).await, None);
     }
 
     async fn deliveries_are_paged_for_a_month(world) {

@@ -62,6 +62,8 @@ pub(super) fn new(
         attempt: Set(0),
         next_at: Set(Some(now.as_ms())),
         last_code: Set(None),
+        no_answer: Set(None),
+        took_ms: Set(None),
         attempted_at: Set(None),
         created_at: Set(now.as_ms()),
     }

@@ -2,7 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{DeliveryId, EndpointId};
-use grabd_domain::webhooks::{DeliveryStatus, Disabled, FAILING_LIMIT};
+use grabd_domain::webhooks::{DeliveryStatus, Disabled, FAILING_LIMIT, NoAnswer};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
@@ -24,8 +24,8 @@ pub struct Attempted {
     pub at: Timestamp,
     /// When it ended.
     pub now: Timestamp,
-    /// The HTTP status, if there was an answer.
-    pub status_code: Option<u16>,
+    /// The HTTP status, or why there was no answer.
+    pub answer: std::result::Result<u16, NoAnswer>,
     /// What follows.
     pub then: Then,
 }
@@ -63,6 +63,7 @@ impl Transaction for Attempted {
             Then::Again(at) => (DeliveryStatus::Failed, Some(at.as_ms())),
             Then::Exhausted | Then::Gone => (DeliveryStatus::Exhausted, None),
         };
+        let took_ms = i32::try_from(self.now.since(self.at).as_millis()).unwrap_or(i32::MAX);
         // The endpoint before its deliveries, as everybody locks them.
         let failing_since = self.note(tx, status).await?;
         delivery::Entity::update_many()
@@ -70,8 +71,10 @@ impl Transaction for Attempted {
             .col_expr(delivery::Column::NextAt, Expr::value(next_at))
             .col_expr(
                 delivery::Column::LastCode,
-                Expr::value(self.status_code.and_then(|code| i16::try_from(code).ok())),
+                Expr::value(self.answer.ok().and_then(|code| i16::try_from(code).ok())),
             )
+            .col_expr(delivery::Column::NoAnswer, Expr::value(self.answer.err().map(delivery::no_answer)))
+            .col_expr(delivery::Column::TookMs, Expr::value(took_ms))
             .col_expr(delivery::Column::AttemptedAt, Expr::value(self.at.as_ms()))
             .filter(delivery::Column::Id.eq(self.delivery.0))
             .filter(delivery::Column::Attempt.eq(i16::try_from(self.number).unwrap_or(i16::MAX)))
