@@ -37,6 +37,7 @@ mod session;
 mod start;
 mod team;
 mod teams;
+mod webhooks;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -128,6 +129,17 @@ fn routes(web: &Web) -> Vec<Route> {
         ),
         ("/teams/{team}/keys".to_owned(), FORM, get(keys::list::show).post(keys::make::submit)),
         ("/teams/{team}/keys/{key}/revoke".to_owned(), FORM, get(keys::revoke::show).post(keys::revoke::submit)),
+        (webhooks::LIST.to_owned(), READ, get(webhooks::list::show)),
+        (webhooks::MAKE.to_owned(), FORM, get(webhooks::make::show).post(webhooks::make::submit)),
+        (webhooks::ONE.to_owned(), READ, get(webhooks::show::show)),
+        (webhooks::CHANGE.to_owned(), FORM, get(webhooks::change::show).post(webhooks::change::submit)),
+        (webhooks::SECRET.to_owned(), FORM, get(webhooks::secret::show).post(webhooks::secret::submit)),
+        (webhooks::OFF.to_owned(), FORM, get(webhooks::switch::ask_to_end).post(webhooks::switch::off)),
+        (webhooks::ON.to_owned(), WRITE, post(webhooks::switch::on)),
+        (webhooks::DELETE.to_owned(), FORM, get(webhooks::delete::show).post(webhooks::delete::submit)),
+        (webhooks::TEST.to_owned(), WRITE, post(webhooks::send::test)),
+        (webhooks::DELIVERY.to_owned(), READ, get(webhooks::delivery::show)),
+        (webhooks::AGAIN.to_owned(), WRITE, post(webhooks::send::again)),
         (web.assets.copy.path.clone(), READ, get(assets::copy)),
         (billing::PAGE.to_owned(), READ, get(billing::show::show)),
         (billing::LEDGER.to_owned(), READ, get(billing::ledger::show)),

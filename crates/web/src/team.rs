@@ -13,11 +13,12 @@ use crate::session::SignedIn;
 use crate::teams;
 
 /// The pages of a team in the order of the navigation: the last part of the path, and what people call it.
-const PAGES: [(&str, &str); 5] = [
+const PAGES: [(&str, &str); 6] = [
     ("grabs", "All captures"),
     ("capture", "Capture a page"),
     ("billing", "Usage and billing"),
     ("keys", "Keys"),
+    ("webhooks", "Webhooks"),
     ("people", "People"),
 ];
 

@@ -82,7 +82,7 @@ impl House {
 }
 
 /// Has the libraries of two languages verify a message, and refuse a changed one.
-fn verify(secret: &str, received: &Received) -> Result<()> {
+pub(crate) fn verify(secret: &str, received: &Received) -> Result<()> {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let [id, timestamp, signature] = &received.signed;
     let headers = json!({ "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature });

@@ -10,7 +10,7 @@ pub(crate) mod options;
 pub(crate) mod repeat;
 pub(crate) mod show;
 pub(crate) mod thumbnail;
-mod view;
+pub(crate) mod view;
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Environment};
@@ -40,7 +40,7 @@ pub(crate) const THUMBNAIL: &str = "/teams/{team}/grabs/{grab}/thumbnail";
 pub(crate) const DELETE: &str = "/teams/{team}/grabs/{grab}/delete";
 
 /// Both, in the order in which pages offer them.
-const ENVIRONMENTS: [Environment; 2] = [Environment::Live, Environment::Test];
+pub(crate) const ENVIRONMENTS: [Environment; 2] = [Environment::Live, Environment::Test];
 
 impl AtTeam {
     /// The path of a grab's page, or with `page` of one below it.

@@ -141,7 +141,7 @@ pub(crate) fn request(sent: &Form) -> CaptureRequest {
 }
 
 /// People leave the scheme out. What has a colon before its first slash says something else with it.
-fn with_scheme(text: String) -> String {
+pub(crate) fn with_scheme(text: String) -> String {
     let first = text.split('/').next().unwrap_or_default();
     if first.is_empty() || first.contains(':') { text } else { format!("https://{text}") }
 }

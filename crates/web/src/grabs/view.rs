@@ -57,7 +57,7 @@ pub(crate) struct Fact {
 
 impl View {
     pub(crate) fn of(grab: &Grab, at: &AtTeam) -> Self {
-        let title = title(&grab.spec);
+        let title = title(grab.spec.url.as_str());
         Self {
             id: grab.id.to_string(),
             environment: environment_name(grab.environment),
@@ -91,8 +91,8 @@ impl View {
     }
 }
 
-fn title(spec: &CaptureSpec) -> String {
-    let url = spec.url.as_str();
+/// An address without its scheme, shortened.
+pub(crate) fn title(url: &str) -> String {
     let short = url.split_once("://").map_or(url, |(_, rest)| rest);
     let short = short.strip_suffix('/').unwrap_or(short);
     match short.char_indices().nth(TITLE_CHARS) {
@@ -235,11 +235,13 @@ fn verdict(facts: &Facts) -> Vec<Fact> {
     shown
 }
 
-fn fact(name: &'static str, value: impl Into<String>) -> Fact {
+/// A fact.
+pub(crate) fn fact(name: &'static str, value: impl Into<String>) -> Fact {
     Fact { name, value: value.into() }
 }
 
-fn seconds(time: Duration) -> String {
+/// A time in the unit that fits.
+pub(crate) fn seconds(time: Duration) -> String {
     match time.as_millis() {
         ms @ 0..1000 => format!("{ms} ms"),
         ms @ 1000..100_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
@@ -276,7 +278,7 @@ mod tests {
     fn a_title_is_the_address_without_what_says_nothing() {
         let of = |url: &str| {
             let request = CaptureRequest { url: Some(url.to_owned()), ..CaptureRequest::default() };
-            title(&CaptureSpec::parse(&request).unwrap())
+            title(CaptureSpec::parse(&request).unwrap().url.as_str())
         };
         assert_eq!(of("https://example.com/"), "example.com");
         assert_eq!(of("http://example.com/a/?b"), "example.com/a/?b");

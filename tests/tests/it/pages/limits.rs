@@ -48,6 +48,8 @@ async fn each_address_has_its_share() -> Result<()> {
         ("/teams/0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44/billing", false, 7, 9, true),
         ("/teams/0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44/billing/ledger.csv", false, 7, 9, true),
         ("/teams/0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44/billing/checkout", true, 7, 9, true),
+        ("/teams/0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44/webhooks", false, 7, 9, true),
+        ("/teams/0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44/webhooks/new", true, 7, 9, true),
         ("/v1/oauth/token", true, 7, 9, false),
         ("/v1/oauth/revoke", true, 7, 9, false),
         ("/v1/oauth/register", true, 20, 180, false),

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use grabd_domain::ids::TeamId;
 use grabd_engine::clock::Clock;
 use grabd_store::NewTeam;
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::{ALLOWED, Harness};
 use grabd_tests::mail_server::{MailServer, Secrecy};
 use grabd_tests::programs::run;
 use grabd_tests::stripe::WEBHOOK_SECRET;
@@ -81,6 +81,27 @@ async fn teams_and_their_invitations_are_so_too() -> Result<()> {
     walk("teams.mjs", &silent, &mailing, "").await?;
     silent.finish().await?;
     mailing.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhooks_are_so_too() -> Result<()> {
+    let house = open_house(&[("webhooks.allow_http", "true")]).await?;
+    Visitor::with_account(&house, "ada@example.com").await?;
+    team_of(&house, "ada@example.com", 25).await?;
+    let dir = tempfile::tempdir()?;
+    let arguments = json!({
+        "origin": house.service.public_url(),
+        "site": house.site.origin(),
+        "allowed": ALLOWED,
+        "email": "ada@example.com",
+        "password": PASSWORD,
+        "dir": dir.path(),
+        "screenshots": std::env::var_os(SCREENSHOTS).map(PathBuf::from),
+    });
+    let said = run_script("webhooks.mjs", &arguments).await?;
+    assert_eq!(said, "nothing is wrong\n");
+    validate(dir.path()).await?;
+    house.finish().await
 }
 
 /// Walks through pages of a service that sends no mail and of one that does, and validates them.

@@ -2,10 +2,10 @@
 //!
 //! To check a new page, have one of the walks in `tests/pages` go to it in each of its states: `walk.mjs` through signing in
 //! and apps, `grabs.mjs` through captures, `account.mjs` through keys and accounts, `teams.mjs` through teams, `billing.mjs`
-//! through usage and purchases, `operator.mjs` through what operators see; `journey.mjs` is one person's way through all of
-//! it. Their eyes (`eyes.mjs`) are axe, pa11y and Lighthouse, and the validator of HTML reads what they leave. How quickly
-//! pages are shown is measured by `script/bench pages`. A new page of a team also gets its row in `team` or `people`, one of
-//! operators in `operator`.
+//! through usage and purchases, `webhooks.mjs` through webhooks, `operator.mjs` through what operators see; `journey.mjs` is
+//! one person's way through all of it. Their eyes (`eyes.mjs`) are axe, pa11y and Lighthouse, and the validator of HTML reads
+//! what they leave. How quickly pages are shown is measured by `script/bench pages`. A new page of a team also gets its row in
+//! `team` or `people`, one of operators in `operator`.
 
 mod billing;
 mod clients;
@@ -22,6 +22,7 @@ mod sessions;
 mod start;
 mod team;
 mod visitor;
+mod webhooks;
 
 use anyhow::{Result, ensure};
 use grabd_tests::programs::{node, root, run};

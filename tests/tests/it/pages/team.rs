@@ -8,9 +8,11 @@ use grabd_engine::clock::Clock;
 use grabd_tests::harness::Harness;
 
 use super::visitor::{Answer, Visitor, open_house};
+use super::webhooks::{make, press};
 
-/// Every page and part of a team, and whether it takes forms. `{grab}` is a grab of the team.
-const ROUTES: [(&str, bool); 14] = [
+/// Every page and part of a team, and whether it takes forms. `{grab}` is a grab of the team, `{webhook}` one of its webhooks,
+/// and `{delivery}` a message that was sent to that.
+const ROUTES: [(&str, bool); 30] = [
     ("billing", false),
     ("billing/ledger", false),
     ("billing/ledger.csv", false),
@@ -25,6 +27,22 @@ const ROUTES: [(&str, bool); 14] = [
     ("grabs/{grab}/thumbnail", false),
     ("grabs/{grab}/delete", false),
     ("grabs/{grab}/delete", true),
+    ("webhooks", false),
+    ("webhooks/new", false),
+    ("webhooks/new", true),
+    ("webhooks/{webhook}", false),
+    ("webhooks/{webhook}/change", false),
+    ("webhooks/{webhook}/change", true),
+    ("webhooks/{webhook}/secret", false),
+    ("webhooks/{webhook}/secret", true),
+    ("webhooks/{webhook}/off", false),
+    ("webhooks/{webhook}/off", true),
+    ("webhooks/{webhook}/on", true),
+    ("webhooks/{webhook}/delete", false),
+    ("webhooks/{webhook}/delete", true),
+    ("webhooks/{webhook}/test", true),
+    ("webhooks/{webhook}/deliveries/{delivery}", false),
+    ("webhooks/{webhook}/deliveries/{delivery}/again", true),
 ];
 
 /// The first team of somebody, with so many prepaid credits more.
@@ -61,18 +79,33 @@ async fn who_is_not_in_a_team_finds_nothing_of_it() -> Result<()> {
     let mut eve = Visitor::with_account(&house, "eve@example.com").await?;
     let (hers, eves) = (team_of(&house, "ada@example.com", 0).await?, team_of(&house, "eve@example.com", 0).await?);
     let page = placeholder(&mut ada, hers, "https://secret.example/").await?;
-    let grab = page.rsplit('/').next().unwrap_or_default().to_owned();
+    let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let grab = last(&page);
+    let fields = [("url", "https://secret.example/"), ("events", "*"), ("environment", "test")];
+    let (webhook_page, _) = make(&mut ada, hers, &fields).await?;
+    let sent = press(&mut ada, &format!("{webhook_page}/test")).await?;
+    let (webhook, delivery) = (last(&webhook_page), last(sent.location().trim_end_matches("?sent")));
     let unknown = "01993e1c-7b1a-7000-8000-0123456789ab".to_owned();
     let form_token = eve.get(&format!("/teams/{eves}/capture")).await?.hidden("form_token")?;
-    let form = [("form_token", &*form_token), ("once", "x"), ("url", "https://example.com/"), ("environment", "test")];
+    let form = [
+        ("form_token", &*form_token),
+        ("once", "x"),
+        ("url", "https://example.com/"),
+        ("environment", "test"),
+        ("events", "*"),
+    ];
 
     for (route, is_form) in ROUTES {
-        let of_grab = route.contains("{grab}");
-        let path = |team: &str, grab: &str| format!("/teams/{team}/{}", route.replace("{grab}", grab));
-        let mut foreign = vec![path(&hers.to_string(), &grab), path(&unknown, &grab), path("x", &grab)];
-        if of_grab {
-            // In a team of one's own, somebody else's grab is as unknown as one that nobody has.
-            foreign.extend([&*grab, &*unknown, "x"].map(|grab| path(&eves.to_string(), grab)));
+        // With the ids of what is hers, or with another one.
+        let path = |team: &str, other: Option<&str>| {
+            let own = [("{grab}", &grab), ("{webhook}", &webhook), ("{delivery}", &delivery)];
+            let filled = |path: String, (name, id): (&str, &String)| path.replace(name, other.unwrap_or(id));
+            format!("/teams/{team}/{}", own.into_iter().fold(route.to_owned(), filled))
+        };
+        let mut foreign = vec![path(&hers.to_string(), None), path(&unknown, None), path("x", None)];
+        if route.contains('{') {
+            // In a team of one's own, what is somebody else's is as unknown as what nobody has.
+            foreign.extend([None, Some(&*unknown), Some("x")].map(|other| path(&eves.to_string(), other)));
         }
         let mut bodies = Vec::new();
         for path in foreign {
@@ -87,7 +120,7 @@ async fn who_is_not_in_a_team_finds_nothing_of_it() -> Result<()> {
 
         // Nobody who is signed out gets further, whether it is there or not.
         let mut nobody = Visitor::new(&house);
-        let path = path(&hers.to_string(), &grab);
+        let path = path(&hers.to_string(), None);
         let answer = if is_form { nobody.post(&path, &form).await? } else { nobody.get(&path).await? };
         let expected = if is_form || route.contains("events") || route.contains("thumbnail") { 403 } else { 303 };
         assert_eq!(answer.status, expected, "{path}");
@@ -102,6 +135,9 @@ async fn who_is_not_in_a_team_finds_nothing_of_it() -> Result<()> {
     let cursor = eve.get(&format!("/teams/{eves}/grabs?starting_after={grab}")).await?;
     assert_eq!(cursor.status, 400);
     assert!(ada.get(&page).await?.body.contains("/i/"), "the picture is still there");
+    let webhook = ada.get(&webhook_page).await?.body;
+    assert!(webhook.contains("Send a test") && webhook.matches("?sent").count() == 0, "{webhook}");
+    assert_eq!(webhook.matches("webhook.test").count(), 1, "{webhook}");
     house.finish().await
 }
 
