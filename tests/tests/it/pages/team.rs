@@ -158,3 +158,42 @@ async fn who_is_put_out_of_a_team_is_out_at_once() -> Result<()> {
     assert!(home.status == 404 && home.body.contains("You are in no team"), "{}", home.body);
     house.finish().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_in_two_teams_goes_from_a_page_of_one_to_that_of_the_other() -> Result<()> {
+    let house = open_house(&[]).await?;
+    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
+    let first = team_of(&house, "ada@example.com", 0).await?;
+    let form_token = ada.get("/apps").await?.hidden("form_token")?;
+    let founded = ada.post("/teams", &[("form_token", &form_token), ("name", "The <other> ones")]).await?;
+    let second = founded.location().split('/').nth(2).context("a team")?.to_owned();
+    let fields = [("url", "https://hooks.example.com/"), ("events", "*"), ("environment", "test")];
+    let (webhook, _) = make(&mut ada, first, &fields).await?;
+    let grab = placeholder(&mut ada, first, "https://example.com/").await?;
+    // A page that every team has leads to the same one, any other to the list that it belongs to.
+    for (here, there) in [
+        (format!("/teams/{first}/grabs"), "grabs"),
+        (format!("/teams/{first}/capture"), "capture"),
+        (format!("/teams/{first}/webhooks"), "webhooks"),
+        (format!("/teams/{first}/keys"), "keys"),
+        (grab.clone(), "grabs"),
+        (format!("{grab}/delete"), "grabs"),
+        (webhook.clone(), "webhooks"),
+    ] {
+        let page = ada.get(&here).await?;
+        let target = format!("/teams/{second}/{there}");
+        let link = format!("<a href=\"{target}\"><bdi>The &#60;other&#62; ones</bdi></a>");
+        assert_eq!(page.body.matches("class=\"others\"").count(), 1, "{here}");
+        assert!(page.body.contains(&link), "{here}: {}", page.body);
+        let other = ada.get(&target).await?;
+        assert_eq!(other.status, 200, "{target}");
+        let current = format!("<a href=\"{target}\" aria-current=\"page\">");
+        assert!(other.body.contains(&current), "{target}: {}", other.body);
+        assert!(other.body.contains(&format!("<a href=\"/teams/{first}/{there}\"><bdi>")), "{target}");
+    }
+    // Who is in one team has no other to go to.
+    let mut eve = Visitor::with_account(&house, "eve@example.com").await?;
+    let hers = team_of(&house, "eve@example.com", 0).await?;
+    assert!(!eve.get(&format!("/teams/{hers}/grabs")).await?.body.contains("class=\"others\""));
+    house.finish().await
+}
