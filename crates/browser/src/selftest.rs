@@ -35,8 +35,9 @@ const PLACES: [IpAddr; 4] = [
 ];
 
 /// How long WebRTC may gather what it could be reached by. A browser in a jail has no interface to ask about, and would
-/// wait for one for ever; what it sends where there is one, it sends at once.
-const GATHERING_LIMIT_MS: u32 = 1500;
+/// wait for one for ever; what it sends where there is one, it sends at once. Outside of a jail a refusal ends it at
+/// once, unless the machine is busy.
+const GATHERING_LIMIT_MS: u32 = 5_000;
 const JAILED_GATHERING_LIMIT_MS: u32 = 200;
 
 /// What a page tries, all at once. It returns when everything has failed, or when what does not fail has had its time:
@@ -59,7 +60,7 @@ const TRY: &str = "async ({ host, fetched, socket, turn, udp, gathering }) => {
             peer.setLocalDescription().catch(ended);
         })]),
     ];
-    await Promise.race([Promise.all(tries), later(1500)]);
+    await Promise.race([Promise.all(tries), later(6_000)]);
 }";
 
 /// A guard that held.
