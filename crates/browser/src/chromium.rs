@@ -39,7 +39,9 @@ impl Chromium {
     /// When a page does, or nobody can say that it does not: then nothing must be rendered.
     pub async fn self_test(&self, policy: &Policy) -> Result<Held, SelfTestError> {
         let held = selftest::run(&self.shared, policy).await?;
-        Ok(*self.held.get_or_init(|| held))
+        // The first one is told of; a service makes no other.
+        let _ = self.held.set(held);
+        Ok(held)
     }
 
     /// Ends all browsers within seconds and removes their directories. Grabs under way are lost; drain before.
