@@ -158,7 +158,7 @@ on_both! {
         settle(world, &second, after, Some(204), Then::Delivered).await;
         let delivery = deliveries(world, mine.endpoint, NOW).await.remove(0);
         assert_eq!((delivery.status, delivery.attempt, delivery.status_code), (DeliveryStatus::Delivered, 2, Some(204)));
-        assert_eq!((delivery.attempted_at, delivery.next_attempt_at), (Some(after), None));
+        assert_eq!((delivery.attempted_at, delivery.next_attempt_at), (Some(after - TOOK), None));
         assert_eq!((delivery.event, delivery.id), (Event::GrabDone, second.delivery));
     }
 
