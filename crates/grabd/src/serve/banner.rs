@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::wiring;
 
 /// Shows addresses, keys and a line to paste.
-pub(super) fn show(config: &Config, service: &Service, keys: &Option<Keys>) {
+pub(super) fn show(config: &Config, service: &Service, keys: &Option<Keys>, has_people: bool) {
     let base = service.public_url();
     let browser = service.health();
     let slots = config.slots();
@@ -24,7 +24,12 @@ pub(super) fn show(config: &Config, service: &Service, keys: &Option<Keys>) {
     println!("  REST      {base}/v1");
     let oauth = config.oauth(base);
     println!("  MCP       {}", oauth.mcp_url);
-    println!("  sign-in   {}/sign-in{}", oauth.issuer, if config.accounts.sign_up { " (open to all)" } else { "" });
+    let open_to = match (config.accounts.sign_up, has_people) {
+        (true, _) => " (open to all)",
+        (false, true) => "",
+        (false, false) => " (nobody has an account yet)",
+    };
+    println!("  pages     {}/sign-in{open_to}", oauth.issuer);
     println!("  gRPC      {}{}", service.grpc(), if config.grpc.reflection { " (with reflection)" } else { "" });
     println!("  health    {base}/healthz  {base}/readyz");
     println!("  metrics   http://{}/metrics", service.metrics());
@@ -44,14 +49,23 @@ pub(super) fn show(config: &Config, service: &Service, keys: &Option<Keys>) {
         }
     }
     let Some(Keys { live_key, test_key, .. }) = keys else {
-        println!("\nMake a team with its keys: grabd admin team create NAME --credits 1000");
+        println!("\nMake a team with its keys: {} admin team create NAME --credits 1000", program());
         return;
     };
     println!("  live key  {live_key}");
     println!("  test key  {test_key}");
     println!("            (kept in {})", first_run::path(config).display());
     println!("\nTry it:\n\n  {}\n", curl(base, live_key, "https://example.com"));
+    if !has_people {
+        println!("Make yourself an account for the pages:\n");
+        println!("  {} admin user create you@example.com --operator\n", program());
+    }
     println!("Stop with Ctrl-C. What is running then is finished first.\n");
+}
+
+/// What was typed to start this.
+fn program() -> String {
+    std::env::args().next().unwrap_or_else(|| "grabd".to_owned())
 }
 
 fn curl(base: &str, key: &str, url: &str) -> String {

@@ -37,7 +37,8 @@ const GRACE: Duration = Duration::from_secs(45);
 pub async fn run(config: Config, launcher: Option<&Path>, capture: Option<&str>) -> anyhow::Result<()> {
     let service = Service::start(&config, launcher).await?;
     let keys = first_run::keys(&config, service.store()).await?;
-    banner::show(&config, &service, &keys);
+    let has_people = service.store().has_people().await.context("the people cannot be read")?;
+    banner::show(&config, &service, &keys, has_people);
     if let Some(url) = capture {
         banner::capture(&config, &service, &keys, url).await?;
     }

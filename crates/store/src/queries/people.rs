@@ -61,6 +61,14 @@ impl Store {
         found.await?.map(read).transpose()
     }
 
+    /// Is there anybody who could sign in?
+    ///
+    /// # Errors
+    /// Only of the database.
+    pub async fn has_people(&self) -> Result<bool> {
+        Ok(user::Entity::find().limit(1).one(self.database.reader()).await?.is_some())
+    }
+
     /// Everybody, the oldest first.
     ///
     /// # Errors
