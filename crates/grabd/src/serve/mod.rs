@@ -19,7 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::Config;
 pub use first_run::Keys;
@@ -36,15 +36,23 @@ const GRACE: Duration = Duration::from_secs(45);
 /// What keeps the service from starting, or ended it.
 pub async fn run(config: Config, launcher: Option<&Path>, capture: Option<&str>) -> anyhow::Result<()> {
     let service = Service::start(&config, launcher).await?;
+    // Before anybody reads that it is up, and may tell it to stop.
+    let mut signals = Signals::listen()?;
     let keys = first_run::keys(&config, service.store()).await?;
     let has_people = service.store().has_people().await.context("the people cannot be read")?;
     banner::show(&config, &service, &keys, has_people);
-    if let Some(url) = capture {
-        banner::capture(&config, &service, &keys, url).await?;
-    }
-    let failure = until_told_to_stop(&service).await?;
+    let serving = async {
+        if let Some(url) = capture {
+            banner::capture(&config, &service, &keys, url).await?;
+        }
+        Ok::<_, anyhow::Error>(service.failed().await)
+    };
+    let failure = tokio::select! {
+        () = signals.told_to_stop() => None,
+        failure = serving => Some(failure?),
+    };
     banner::draining(GRACE);
-    drain(service).await?;
+    drain(service, &mut signals).await?;
     banner::stopped();
     match failure {
         Some(failure) => Err(failure),
@@ -52,26 +60,34 @@ pub async fn run(config: Config, launcher: Option<&Path>, capture: Option<&str>)
     }
 }
 
-/// Returns on SIGTERM and Ctrl-C, or with the reason why this process should rather be started anew.
-async fn until_told_to_stop(service: &Service) -> anyhow::Result<Option<anyhow::Error>> {
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be listened for")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be listened for")?;
-    Ok(tokio::select! {
-        _ = terminate.recv() => None,
-        _ = interrupt.recv() => None,
-        failure = service.failed() => Some(failure),
-    })
+/// SIGTERM and Ctrl-C, kept from when this was made until somebody asks.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("SIGTERM cannot be listened for")?,
+            interrupt: signal(SignalKind::interrupt()).context("SIGINT cannot be listened for")?,
+        })
+    }
+
+    async fn told_to_stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }
 
 /// Drains; a second signal, or the end of the grace, leaves at once with nothing but the browser tidied up.
-async fn drain(service: Service) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("SIGTERM cannot be listened for")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT cannot be listened for")?;
+async fn drain(service: Service, signals: &mut Signals) -> anyhow::Result<()> {
     let browser = service.browser().clone();
     let hurried = tokio::select! {
         () = service.drain() => return Ok(()),
-        _ = terminate.recv() => "told twice",
-        _ = interrupt.recv() => "told twice",
+        () = signals.told_to_stop() => "told twice",
         () = tokio::time::sleep(GRACE) => "the grace is over",
     };
     tracing::warn!(why = hurried, "leaving at once; unfinished grabs are taken up at the next start");
