@@ -1,12 +1,13 @@
-//! The build script of `crates/proto`: compiles the contract in `proto/` without protoc and leaves clients, servers and
-//! the descriptor set (which reflection serves, comments included) in `OUT_DIR`.
+//! The build script of `crates/proto`: compiles the contract in `proto/` without protoc, and writes clients, servers
+//! and the descriptor set (used by reflection, including comments) to `OUT_DIR`.
 
 use std::path::PathBuf;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "grabd/v1/access.proto",
     "grabd/v1/errors.proto",
     "grabd/v1/grabs.proto",
+    "grabd/v1/links.proto",
     "grabd/v1/usage.proto",
     "grabd/v1/pricing.proto",
     "grabd/v1/webhooks.proto",
@@ -26,6 +27,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     tonic_prost_build::configure()
         .build_transport(false)
         .bytes(".grabd.internal.v1")
+        // Much larger than the other messages of their streams.
+        .boxed(".grabd.internal.v1.AttachResponse.message.assignment")
+        .boxed(".grabd.internal.v1.FinishPictureRequest.message.header")
         .compile_fds(compiler.file_descriptor_set())?;
     Ok(())
 }

@@ -1,22 +1,64 @@
-//! The schema of both databases, one file per step.
+//! The schema of both databases, one file per migration step.
 //!
-//! To change the schema, add `mNNNN_what.rs`, list it in [`Migrator`] and keep the step readable by the program that ran
-//! before it: first widen, in a later release narrow. A released step is never edited.
+//! To change the schema, add `mNNNN_what.rs` and list it in [`Migrator`]. The previous release must be able to run on
+//! the new schema: widen first, narrow in a later release. A released step is never edited.
 //!
-//! *Invariant:* nothing here knows an entity or a domain type. A step must do tomorrow what it did when it was released,
-//! so it may not change when code does.
+//! *Invariant:* this crate uses no entity and no domain type. A released step must not change its effect when other
+//! code changes.
 
 use sea_orm_migration::prelude::*;
 
 mod m0001_initial;
+mod m0003_retention;
+mod m0004_admission;
+mod m0005_verified_people;
+mod m0006_operations;
+mod m0007_job_secrets;
+mod m0010_links;
+mod m0011_files;
+mod m0012_keys;
+mod m0013_erasure;
 
-/// Every step, in the order it is applied.
+/// All steps, in the order they are applied.
 #[derive(Debug)]
 pub struct Migrator;
 
-#[async_trait::async_trait]
-impl MigratorTrait for Migrator {
-    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m0001_initial::Migration)]
-    }
+/// The name and the source text of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The name under which the step is recorded as applied.
+    pub name: &'static str,
+    /// Its source text, whose checksum shows whether an applied step was edited later.
+    pub text: &'static str,
 }
+
+/// Lists the steps once, so that none is applied without its source being known.
+macro_rules! steps {
+    ($($step:ident),+ $(,)?) => {
+        #[async_trait::async_trait]
+        impl MigratorTrait for Migrator {
+            fn migrations() -> Vec<Box<dyn MigrationTrait>> {
+                vec![$(Box::new($step::Migration)),+]
+            }
+        }
+
+        impl Migrator {
+            /// The sources of all steps, in the order they are applied.
+            pub const SOURCES: &[Source] =
+                &[$(Source { name: stringify!($step), text: include_str!(concat!(stringify!($step), ".rs")) }),+];
+        }
+    };
+}
+
+steps![
+    m0001_initial,
+    m0003_retention,
+    m0004_admission,
+    m0005_verified_people,
+    m0006_operations,
+    m0007_job_secrets,
+    m0010_links,
+    m0011_files,
+    m0012_keys,
+    m0013_erasure
+];

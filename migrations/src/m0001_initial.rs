@@ -1,7 +1,7 @@
-//! Teams and their keys, people and their apps, credits, grabs with their jobs, idempotency, webhooks.
+//! Teams, API keys, people, OAuth, credits, grabs, jobs, idempotency keys and webhooks.
 //!
-//! Times are milliseconds since the epoch, given by the program: the schema knows no clock. Small whole numbers stand
-//! for words; the words are in the comment beside them.
+//! Times are milliseconds since the epoch, set by the program; the schema uses no clock. Enums are stored as small
+//! integers, which are listed in the comment next to the column.
 
 use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{
@@ -15,7 +15,7 @@ pub(crate) struct Migration;
 
 #[async_trait::async_trait]
 impl MigrationTrait for Migration {
-    /// A half-applied step could not be applied again.
+    /// A transaction, because a partially applied step could not be applied again.
     fn use_transaction(&self) -> Option<bool> {
         Some(true)
     }
@@ -49,7 +49,7 @@ impl Step<'_> {
             .col(self.id("id").primary_key())
             .col(text("name"))
             .col(small_integer("status").check(Expr::cust("status IN (0, 1)"))) // 0 active, 1 inactive
-            .col(integer_null("async_queue_limit").check(Expr::cust("async_queue_limit >= 0"))) // NULL: as configured
+            .col(integer_null("async_queue_limit").check(Expr::cust("async_queue_limit >= 0"))) // NULL: the default
             .col(big_integer("created_at"))
             .take();
         self.manager.create_table(team).await?;
@@ -72,7 +72,7 @@ impl Step<'_> {
         self.index("api_key_team", "api_key", &["team_id", "created_at"], None).await
     }
 
-    /// Who signs in, in which teams, and at which browsers.
+    /// Users, memberships and sessions.
     async fn people(&self) -> Result<(), DbErr> {
         let user = Table::create()
             .table("user")
@@ -80,7 +80,7 @@ impl Step<'_> {
             .col(text("email").unique_key()) // in lower case
             .col(text("password_hash"))
             .col(big_integer("created_at"))
-            .col(boolean("operator").default(false)) // sees how the whole service is
+            .col(boolean("operator").default(false)) // is an operator of the service
             .take();
         self.manager.create_table(user).await?;
 
@@ -104,7 +104,7 @@ impl Step<'_> {
             .col(big_integer("created_at"))
             .col(big_integer("seen_at"))
             .col(big_integer("expires_at"))
-            .col(text_null("agent")) // what the browser says of itself
+            .col(text_null("agent")) // the browser's User-Agent
             .foreign_key(ForeignKey::create().from("session", "user_id").to("user", "id").on_delete(CASCADE))
             .take();
         self.manager.create_table(session).await?;
@@ -112,8 +112,7 @@ impl Step<'_> {
         self.index("session_expiry", "session", &["expires_at"], None).await
     }
 
-    /// What is mailed to people: into a team, or to another password. An invitation ends with the membership of whoever
-    /// gave it.
+    /// Links sent by mail: invitations and password resets. An invitation is deleted with the inviter's membership.
     async fn links(&self) -> Result<(), DbErr> {
         let by = ForeignKey::create()
             .from("invitation", ("team_id", "invited_by"))
@@ -149,14 +148,14 @@ impl Step<'_> {
         self.index("password_reset_expiry", "password_reset", &["expires_at"], None).await
     }
 
-    /// Apps that have registered, and what a person was asked and has not answered yet.
+    /// OAuth clients and pending consent requests.
     async fn apps(&self) -> Result<(), DbErr> {
         let client = Table::create()
             .table("oauth_client")
             .col(text("id").primary_key())
-            .col(ColumnDef::new("secret_hash").var_binary(32)) // NULL: it cannot keep a secret
+            .col(ColumnDef::new("secret_hash").var_binary(32)) // NULL: public client
             .col(text("name"))
-            .col(text("redirect_uris")) // with line ends between
+            .col(text("redirect_uris")) // separated by newlines
             .col(small_integer("auth_method").check(Expr::cust("auth_method IN (0, 1, 2)"))) // none, basic, post
             .col(big_integer("created_at"))
             .col(big_integer("seen_at"))
@@ -178,8 +177,8 @@ impl Step<'_> {
         self.index("oauth_ticket_expiry", "oauth_ticket", &["expires_at"], None).await
     }
 
-    /// What people let apps do. A grant that ends is deleted, and its code and tokens go with it; it ends with the
-    /// membership that it stands on, whoever ends that.
+    /// OAuth grants, codes and tokens. Revoking a grant deletes it with its codes and tokens. Deleting the membership
+    /// deletes the grant.
     async fn permissions(&self) -> Result<(), DbErr> {
         let member = ForeignKey::create()
             .from("oauth_grant", ("team_id", "user_id"))
@@ -192,7 +191,7 @@ impl Step<'_> {
             .col(self.id("team_id"))
             .col(self.id("user_id"))
             .col(small_integer("env").check(Expr::cust("env IN (0, 1)"))) // 0 live, 1 test
-            .col(text("client_id")) // of an app that has registered, or where it describes itself
+            .col(text("client_id")) // of a registered client, or a client metadata URL
             .col(text("client_name"))
             .col(text_null("client_host"))
             .col(text("resources"))
@@ -232,7 +231,7 @@ impl Step<'_> {
             .col(big_integer("expires_at"))
             .col(big_integer_null("rotated_at")) // when it was exchanged
             .col(ColumnDef::new("parent").var_binary(32)) // the refresh token it was exchanged for; NULL: the code
-            .col(integer("siblings").check(Expr::cust("siblings >= 0"))) // how often it was exchanged again
+            .col(integer("siblings").check(Expr::cust("siblings >= 0"))) // number of repeated exchanges
             .check(Expr::cust("kind = 1 OR rotated_at IS NULL"))
             .foreign_key(
                 ForeignKey::create().from("oauth_token", "grant_id").to("oauth_grant", "id").on_delete(CASCADE),
@@ -261,7 +260,8 @@ impl Step<'_> {
             .check(Expr::cust("(kind = 0) = (expires_at IS NOT NULL)"))
             .foreign_key(ForeignKey::create().from("credit_lot", "team_id").to("team", "id"))
             .take();
-        // Every hold and every spend rewrites the row: room on its page keeps the indexes out of it.
+        // Every hold and every spend updates the row. Free space on the page allows HOT updates, which skip the
+        // indexes.
         self.stored(&mut credit_lot, "WITH (fillfactor = 50)", None);
         self.manager.create_table(credit_lot).await?;
         self.index("lot_order", "credit_lot", &["team_id", "kind", "expires_at", "id"], None).await?;
@@ -329,7 +329,7 @@ impl Step<'_> {
             .col(text_null("error_code"))
             .col(text_null("error_message"))
             .col(small_integer("attempts"))
-            .col(self.id_null("session_id")) // of the renderer that had it when it failed
+            .col(self.id_null("session_id")) // of the last renderer, if the grab failed
             .col(big_integer("created_at"))
             .col(big_integer_null("finished_at"))
             .col(big_integer_null("deleted_at"))
@@ -349,7 +349,7 @@ impl Step<'_> {
             .col(("id", IndexOrder::Desc))
             .take();
         self.manager.create_index(newest_first).await?;
-        // A team with a million pictures and three failures lists its failures without passing the pictures.
+        // Lets a team with a million images and three failures list its failures without scanning the images.
         let newest_first_of_status = Index::create()
             .name("grab_list_status")
             .table("grab")
@@ -360,23 +360,23 @@ impl Step<'_> {
             .col(("id", IndexOrder::Desc))
             .take();
         self.manager.create_index(newest_first_of_status).await?;
-        // How the last day's grabs ended, whosever they are, without passing the years before.
+        // Counts the results of the last day, over all teams, without scanning older grabs.
         let ended = Some("finished_at IS NOT NULL");
         self.index("grab_ended", "grab", &["finished_at", "status", "env", "error_code"], ended).await?;
         self.index("grab_failed", "grab", &["finished_at", "id"], Some("status = 3 AND env = 0")).await
     }
 
-    /// One row per open live grab: small, hot, and deleted at the end.
+    /// One row per open live grab. Small and hot; rows are deleted when the grab ends.
     async fn jobs(&self) -> Result<(), DbErr> {
         let mut job = Table::create()
             .table("job")
             .col(self.id("grab_id").primary_key())
             .col(self.id("team_id"))
             .col(small_integer("class").check(Expr::cust("class IN (0, 1)")))
-            .col(big_integer("vt")) // the fair rank
+            .col(big_integer("vt")) // fair queue rank
             .col(big_integer("not_before"))
             .col(big_integer("deadline_at"))
-            .col(big_integer("lot_id")) // of the held credit
+            .col(big_integer("lot_id")) // lot of the held credit
             .col(small_integer("attempt"))
             .col(self.id_null("lease_token"))
             .col(big_integer_null("lease_until"))
@@ -393,10 +393,11 @@ impl Step<'_> {
         );
         self.manager.create_table(job).await?;
         self.index("job_ready", "job", &["class", "vt", "grab_id"], Some("lease_until IS NULL")).await?;
-        // Not partial: the queue limit counts leased jobs as well.
+        // Not partial: the queue limit counts leased jobs too.
         self.index("job_team", "job", &["team_id", "class", "vt"], None).await?;
-        // On lease_until, not on lease_token: a predicate on the token is implied by the fence's own condition, and a
-        // planner with old statistics then walks this index instead of the primary key.
+        // Partial on lease_until, not on lease_token: a condition on the token, as in the fence, would imply a
+        // predicate on the token, and with outdated statistics the planner would use this index instead of the primary
+        // key.
         self.index("job_leased", "job", &["lease_until"], Some("lease_until IS NOT NULL")).await?;
         self.index("job_deadline", "job", &["deadline_at"], None).await
     }
@@ -418,7 +419,7 @@ impl Step<'_> {
         self.unique("idem_grab", "idem", &["grab_id"], None).await
     }
 
-    /// Where messages go, and the messages that are owed or were sent. What is owed has a time for its next attempt.
+    /// Webhook endpoints and deliveries. A pending delivery has a time for its next attempt.
     async fn webhooks(&self) -> Result<(), DbErr> {
         let endpoint = Table::create()
             .table("webhook_endpoint")
@@ -426,11 +427,11 @@ impl Step<'_> {
             .col(self.id("team_id"))
             .col(small_integer("env").check(Expr::cust("env IN (0, 1)"))) // 0 live, 1 test
             .col(text("url"))
-            .col(text("events")) // the words with commas between, or *
+            .col(text("events")) // event names separated by commas, or *
             .col(text("description"))
             .col(small_integer_null("disabled").check(Expr::cust("disabled IN (0, 1, 2)"))) // requested, gone, failing
             .col(big_integer_null("failing_since"))
-            .col(ColumnDef::new("secret").var_binary(128).not_null()) // encrypted, as is the next one
+            .col(ColumnDef::new("secret").var_binary(128).not_null()) // encrypted, like previous_secret
             .col(ColumnDef::new("previous_secret").var_binary(128))
             .col(big_integer_null("previous_until"))
             .col(big_integer("created_at"))
@@ -444,14 +445,14 @@ impl Step<'_> {
             .table("delivery")
             .col(self.id("id").primary_key())
             .col(self.id("endpoint_id"))
-            .col(self.id_null("grab_id")) // NULL: a test
+            .col(self.id_null("grab_id")) // NULL: a test message
             .col(small_integer("event").check(Expr::cust("event IN (0, 1, 2)"))) // done, failed, test
-            .col(text_null("body")) // written once, by the first attempt
+            .col(text_null("body")) // set by the first attempt
             .col(small_integer("state").check(Expr::cust("state IN (0, 1, 2, 3)"))) // pending, delivered, failed, exhausted
             .col(small_integer("attempt"))
             .col(big_integer_null("next_at"))
             .col(small_integer_null("last_code"))
-            // refused, unresolved, unreachable, tls, http, timed out; NULL: it was answered
+            // refused, unresolved, unreachable, tls, http, timed out; NULL: there was a response
             .col(small_integer_null("no_answer").check(Expr::cust("no_answer IN (0, 1, 2, 3, 4, 5)")))
             .col(integer_null("took_ms"))
             .col(big_integer_null("attempted_at"))
@@ -467,7 +468,7 @@ impl Step<'_> {
         self.index("delivery_age", "delivery", &["created_at"], None).await
     }
 
-    /// Keys of images that are to be deleted, whether or not the file ever came to be.
+    /// Keys of images scheduled for deletion. The file may never have been written.
     async fn images(&self) -> Result<(), DbErr> {
         let mut image_gc =
             Table::create().table("image_gc").col(text("key").primary_key()).col(big_integer("not_before")).take();
@@ -476,7 +477,7 @@ impl Step<'_> {
         self.index("image_gc_due", "image_gc", &["not_before"], None).await
     }
 
-    /// A uuid: native on PostgreSQL, sixteen bytes on SQLite.
+    /// A UUID column: native on PostgreSQL, 16 bytes on SQLite.
     fn id_null(&self, name: &'static str) -> ColumnDef {
         let mut column = ColumnDef::new(name);
         if self.sqlite {
@@ -491,7 +492,7 @@ impl Step<'_> {
         self.id_null(name).not_null().take()
     }
 
-    /// A number the database draws, 64 bits on both.
+    /// An auto-increment column, 64 bits on both databases.
     fn serial(&self, name: &'static str) -> ColumnDef {
         if self.sqlite { pk_auto(name) } else { big_integer(name).auto_increment().primary_key().take() }
     }
@@ -527,7 +528,7 @@ impl Step<'_> {
 
 const CASCADE: ForeignKeyAction = ForeignKeyAction::Cascade;
 
-/// The SHA-256 of a secret, which itself is nowhere.
+/// The SHA-256 of a secret. The secret itself is not stored.
 fn hash(name: &'static str) -> ColumnDef {
     ColumnDef::new(name).var_binary(32).not_null().take()
 }

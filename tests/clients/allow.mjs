@@ -1,5 +1,5 @@
-// Answers for the person at the browser: node allow.mjs '{"url", "email", "password"}' opens an app's address, signs in,
-// allows what is asked, and follows the answer to the app.
+// Acts as the person at the browser: node allow.mjs '{"url", "email", "password"}' opens an app's authorization URL,
+// signs in, allows the app, and follows the redirect to it.
 import { Visitor } from "../pages/visitor.mjs";
 
 const { url, email, password } = JSON.parse(process.argv[2]);

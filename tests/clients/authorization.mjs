@@ -1,5 +1,5 @@
-// The protocol's own suite judges who signs people in: node authorization.mjs '{"origin", "mcp", "email", "password"}'. It
-// waits for somebody to open an address and allow what is asked, which is done here.
+// Runs the authorization scenarios of the conformance suite: node authorization.mjs '{"origin", "mcp", "email",
+// "password"}'. The suite waits for somebody to open a URL and allow the app, which this script does.
 import { spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
@@ -8,7 +8,7 @@ import { Visitor } from "../pages/visitor.mjs";
 
 const { origin, mcp, email, password } = JSON.parse(process.argv[2]);
 
-// The suite listens on a port that it is told.
+// The suite listens on a given port.
 const port = await new Promise((found) => {
   const server = createServer().listen(0, "127.0.0.1", () => {
     const { port } = server.address();

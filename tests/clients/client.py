@@ -1,4 +1,4 @@
-"""The Python client, in each of its ways to agree on an era: python client.py TASK, where TASK is JSON as in exercise.mjs."""
+"""The Python client, in each of its era modes: python client.py TASK, where TASK is JSON as in exercise.mjs."""
 
 import asyncio
 import html
@@ -53,7 +53,7 @@ REDIRECT = "http://127.0.0.1:4711/callback"
 
 
 class Memory:
-    """Keeps what the client is given for as long as it runs."""
+    """Keeps client information and tokens in memory."""
 
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None
@@ -72,7 +72,7 @@ class Memory:
 
 
 class Person:
-    """Answers for the person at the browser: signs in, and allows what the client asks for."""
+    """Acts as the person at the browser: signs in and allows the client."""
 
     def __init__(self, email: str, password: str) -> None:
         self.account = {"email": email, "password": password}
@@ -117,7 +117,7 @@ async def main() -> None:
     http = http_client(task["url"], task["auth"])
     async with http, Client(streamable_http_client(task["url"], http_client=http), mode=mode) as client:
         await exercise(client, task["page"])
-        print(f"python spoke {client.protocol_version} and is content")
+        print(f"python negotiated {client.protocol_version}; all checks passed")
 
 
 asyncio.run(main())

@@ -1,9 +1,9 @@
-// What every client does with the service once it is connected: lists the tools, and calls each of them.
+// The checks that every connected client runs: list the tools, and call each of them.
 import assert from "node:assert/strict";
 
 const TOOLS = ["create_grab", "get_grab", "list_grabs", "get_usage", "get_pricing"];
 
-/// `list()` answers the tools, `call(name, args, onprogress)` a result; `page` is an address that can be captured slowly.
+/// `list()` returns the tools, `call(name, args, onprogress)` a result; `page` is the URL of a slow page.
 export async function exercise({ list, call, page }) {
   const tools = await list();
   assert.deepEqual(tools.map((tool) => tool.name), TOOLS);
@@ -33,7 +33,7 @@ export async function exercise({ list, call, page }) {
   assert.ok(hint.length > 0);
 }
 
-/// What a client is to do: the one argument, as JSON. `auth` is as `sign_in.mjs` has it.
+/// The task of a client, as JSON in the only argument. `auth` is described in `sign_in.mjs`.
 export function task() {
   return JSON.parse(process.argv[2]);
 }

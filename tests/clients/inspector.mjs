@@ -1,5 +1,5 @@
-// The Inspector signs somebody in and asks: node inspector.mjs '{"url", "email", "password", "era", "dir", "ask"}', where
-// `ask` are its arguments. It shows an address and waits for its answer; what it keeps goes to `dir`.
+// Runs the Inspector with OAuth: node inspector.mjs '{"url", "email", "password", "era", "dir", "ask"}', where `ask`
+// are its arguments. It prints a URL and waits for the response. Its state is stored in `dir`.
 import { spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";

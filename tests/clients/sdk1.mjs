@@ -1,4 +1,4 @@
-// The TypeScript SDK in its first major version, which speaks the era with a handshake.
+// The TypeScript SDK, version 1, which supports the legacy era.
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -23,5 +23,5 @@ await exercise({
   list: async () => (await client.listTools()).tools,
   call: (name, args, onprogress) => client.callTool({ name, arguments: args }, undefined, { onprogress }),
 });
-console.log(`sdk1 spoke ${transport.protocolVersion} and is content`);
+console.log(`sdk1 negotiated ${transport.protocolVersion}; all checks passed`);
 await client.close();

@@ -1,4 +1,4 @@
-// The TypeScript client in its second major version, in each of its ways to agree on an era.
+// The TypeScript client, version 2, in each of its era modes.
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
 
 import { exercise, task } from "./exercise.mjs";
@@ -24,5 +24,5 @@ await exercise({
   list: async () => (await client.listTools()).tools,
   call: (name, args, onprogress) => client.callTool({ name, arguments: args }, { onprogress }),
 });
-console.log(`sdk2 spoke ${transport.protocolVersion} and is content`);
+console.log(`sdk2 negotiated ${transport.protocolVersion}; all checks passed`);
 await client.close();

@@ -1,18 +1,17 @@
-// How the TypeScript clients get in: with a key that they bring along, or by signing in somebody, who allows it on the
-// service's pages.
+// Credentials of the TypeScript clients: a key, or a person who signs in and allows the client.
 import { Visitor } from "../pages/visitor.mjs";
 
 const REDIRECT = "http://127.0.0.1:4711/callback";
 
-/// What a transport needs for `auth`, which is `{"key": "sk_…"}` or `{"email", "password"}`. `answered()` is what the pages
-/// answered to the client's request, as parameters.
+/// Transport options for `auth`, which is `{"key": "sk_…"}` or `{"email", "password"}`. `answered()` returns the
+/// parameters of the authorization response.
 export function credential(url, auth) {
   if (auth.key) return { options: { requestInit: { headers: { Authorization: `Bearer ${auth.key}` } } } };
   const authProvider = new Person(new URL(url).origin, auth);
   return { options: { authProvider }, answered: () => authProvider.answer.searchParams };
 }
 
-// Keeps in memory what a client is given, and answers for the person at the browser.
+// Keeps client information and tokens in memory, and acts as the person at the browser.
 class Person {
   #origin;
   #auth;

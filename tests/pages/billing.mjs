@@ -1,20 +1,20 @@
-// A person's way through usage and billing, in a browser that looks at every page in each of its states.
+// Browser walk through usage and billing.
 //
 //     node billing.mjs ARGUMENTS.json
 //
-// where the file holds {origin, stripe, secret, closed, email, busy, past, password, dir, screenshots}. `origin` sells credits
-// through the stand-in at `stripe`, whose events are signed with `secret`; `closed` sells none. On both, whoever signs in
-// with `email` has one team in which nothing has happened; `busy` is in a team with a past, whose page is at `past`. Whatever
-// is wrong is printed, and ends the walk with 1.
+// where the file holds {origin, stripe, secret, closed, email, busy, past, password, dir, screenshots}. `origin` sells
+// credits through the fake Stripe at `stripe`, whose events are signed with `secret`; `closed` sells none. On both,
+// `email` has one team without history. `busy` is in a team with history, whose page is at `past`. Findings are
+// printed, and make the exit status 1.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { host, openCheckout } from "./checkout.mjs";
-import { open } from "./eyes.mjs";
+import { open } from "./audits.mjs";
 
 const { origin, stripe, secret, closed, email, busy, past, password, dir, screenshots } =
   JSON.parse(readFileSync(process.argv[2], "utf8"));
 const hosts = [origin, closed].map((url) => new URL(url).host);
-const { context, page, look, send, follow, fill, close } = await open({ dir, screenshots, own: () => [...hosts, host] });
+const { context, page, audit, send, follow, fill, close } = await open({ dir, screenshots, own: () => [...hosts, host] });
 const { session, pay } = await openCheckout({ context, page, stripe, secret, origin });
 
 async function signIn(address, email) {
@@ -23,36 +23,36 @@ async function signIn(address, email) {
   await send("Sign in");
 }
 
-// Nothing has happened yet, and nothing is sold.
+// No history, and no sales.
 await signIn(`${closed}/grabs`, email);
 await follow("Usage and billing");
-await look("billing-closed", 200);
+await audit("billing-closed", 200);
 assert.equal(await page.getByRole("button", { name: /^Buy/ }).count(), 0);
 await page.goto(`${page.url()}/ledger`);
-await look("ledger-none", 200);
+await audit("ledger-none", 200);
 
-// A purchase that is broken off, and one that is not.
+// A cancelled purchase, and a completed one.
 await signIn(`${origin}/grabs`, email);
 await follow("Usage and billing");
-await look("billing-none", 200);
+await audit("billing-none", 200);
 await send("Buy for 50 USD");
 const { cancel_url } = await session();
 await page.goto(cancel_url);
-await look("billing-cancelled", 200);
+await audit("billing-cancelled", 200);
 await send("Buy for 100 USD");
 const bought = await session();
 await page.goto(bought.success_url);
-await look("paid-not-yet", 200);
-await follow("Look again");
-assert.match(await page.locator("main").innerText(), /arrive in a moment/);
+await audit("paid-not-yet", 200);
+await follow("Refresh");
+assert.match(await page.locator("main").innerText(), /are added as soon as/);
 await pay(bought);
-await follow("Look again");
-await look("paid", 200);
-assert.match(await page.locator("main").innerText(), /50,000 credits have come/);
+await follow("Refresh");
+await audit("paid", 200);
+assert.match(await page.locator("main").innerText(), /50,000 credits were added/);
 await follow("Usage and billing");
-await look("billing-bought", 200);
+await audit("billing-bought", 200);
 
-// Too many of them.
+// Too many purchases.
 const here = page.url();
 for (let begun = 2; begun < 10; begun++) {
   await page.goto(here);
@@ -60,13 +60,13 @@ for (let begun = 2; begun < 10; begun++) {
 }
 await page.goto(here);
 await send("Buy for 250 USD");
-await look("billing-too-often", 429);
+await audit("billing-too-often", 429);
 
-// A team with a past: the drawing, and the same figures in the table.
+// A team with history: the chart and the table show the same figures.
 await context.clearCookies();
 await signIn(origin + past, busy);
-await look("billing", 200);
-await page.getByText("The figures as a table").click();
+await audit("billing", 200);
+await page.getByText("Show as table").click();
 const rows = await page.locator("details tbody tr").evaluateAll((rows) =>
   rows.map((row) => [...row.cells].slice(1).map((cell) => Number(cell.innerText.replaceAll(",", "")))),
 );
@@ -84,16 +84,16 @@ assert.deepEqual(
   drawn.reverse().map((bar) => bar.map((height) => Math.round((height * top) / 168))),
   rows,
 );
-await look("billing-figures", 200);
+await audit("billing-figures", 200);
 await page.setViewportSize({ width: 320, height: 900 });
 const cut = await page.locator(".chart text, .chart rect").evaluateAll((parts) =>
   parts.map((part) => part.getBoundingClientRect()).filter(({ left, right }) => left < 0 || right > 320).length,
 );
-assert.equal(cut, 0, "something of the drawing is cut off");
+assert.equal(cut, 0, "parts of the chart are cut off");
 await follow("All entries");
-await look("ledger", 200);
+await audit("ledger", 200);
 await follow("Older");
-await look("ledger-older", 200);
+await audit("ledger-older", 200);
 const downloading = page.waitForEvent("download");
 await page.getByRole("link", { name: "Export as CSV" }).click();
 const download = await downloading;
@@ -101,6 +101,6 @@ assert.match(download.suggestedFilename(), /^grabd-ledger-\d{4}-\d\d-\d\d\.csv$/
 const lines = readFileSync(await download.path(), "utf8").trimEnd().split("\r\n");
 assert.equal(lines[0], "entry,at,kind,credits,lot,grab_id,reference");
 await page.goto(`${new URL(page.url()).href.split("?")[0]}?before=1`);
-await look("ledger-end", 200);
+await audit("ledger-end", 200);
 
 await close();

@@ -1,5 +1,5 @@
-// What happens at Stripe, for walks that buy: its page, which is not Stripe's, since nothing leaves this machine, and the
-// event that follows. `stripe` is where the stand-in is, whose events are signed with `secret`; `origin` sells.
+// Stripe's side of a purchase: a replacement for its checkout page, because no request leaves this machine, and the
+// event that follows. The fake Stripe is at `stripe`, its events are signed with `secret`, and `origin` sells credits.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 
@@ -7,7 +7,7 @@ const CHECKOUT = "https://checkout.stripe.com";
 export const host = new URL(CHECKOUT).host;
 
 export async function openCheckout({ context, page, stripe, secret, origin }) {
-  // The browser is asked itself, since `page.route` passes over what a redirect leads to.
+  // Intercept over CDP, because `page.route` does not see redirect targets.
   const cdp = await context.newCDPSession(page);
   cdp.on("Fetch.requestPaused", ({ requestId }) => {
     const body = Buffer.from("<!doctype html><html lang=en><title>Pay</title><h1>Pay</h1>").toString("base64");
@@ -16,7 +16,7 @@ export async function openCheckout({ context, page, stripe, secret, origin }) {
   });
   await cdp.send("Fetch.enable", { patterns: [{ urlPattern: `${CHECKOUT}/*` }] });
 
-  // The session of the page that was just gone to.
+  // The session of the checkout page that was just opened.
   async function session() {
     const { origin, pathname } = new URL(page.url());
     assert.equal(origin, CHECKOUT);

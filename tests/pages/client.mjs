@@ -1,4 +1,4 @@
-// What any client of ours does before a person decides: register, and make an authorization request.
+// The steps of an OAuth client: register, create an authorization request, exchange the code.
 import * as oauth from "oauth4webapi";
 
 export const insecure = { [oauth.allowInsecureRequests]: true };

@@ -1,60 +1,64 @@
-// Has Lighthouse load pages as somebody signed in has them, in a browser of its own, which a walk shares.
+// Audits pages with Lighthouse as the signed-in person, in one browser per walk.
 //
-// A run takes seconds, so a page has one for each path, and another when it shows kinds of elements that it had not shown
-// before. What Lighthouse says about time depends on the machine, and a test must not: here it judges what does not. With
-// GRABD_TEST_PERFORMANCE, a file, its scores for speed are appended there (`script/bench pages`).
+// A run takes seconds, so each path is audited once without and once with images. Its accessibility audits are axe's,
+// which see every state of a page anyway. Tests use only audits that do not depend on timing. If GRABD_TEST_PERFORMANCE
+// names a file, performance scores are appended to it (`script/bench pages`).
 import { appendFileSync } from "node:fs";
 import lighthouse, { desktopConfig } from "lighthouse";
 import puppeteer from "puppeteer-core";
 
-// What a page asks for beside pictures: itself, the sheet, the icon, and a script.
-const REQUESTS = 4;
-// What these may weigh together, as they come over the wire.
-const BYTES = 60_000;
+// Maximum requests of a page besides images: itself, the style sheet, the font, the icon, the script of all
+// pages, and one of its own.
+const REQUESTS = 6;
+// Maximum transfer size of these requests.
+const BYTES = 115_000;
 const AUDITS = ["unsized-images", "cumulative-layout-shift", "network-requests"];
-// Nothing is timed, so nothing has to come to rest before. What would move later counts in the score for speed.
+// Nothing is timed, so no pauses are needed. Later layout shifts count in the performance score.
 const AT_ONCE = { pauseAfterFcpMs: 0, pauseAfterLoadMs: 0, networkQuietThresholdMs: 0, cpuQuietThresholdMs: 0 };
-// The score for speed that a page is to have.
+// The required performance score.
 const ENOUGH = 0.95;
 const scores = process.env.GRABD_TEST_PERFORMANCE;
 
 export async function openLighthouse(executablePath) {
   const browser = await puppeteer.launch({ executablePath, headless: "shell", args: ["--no-sandbox"] });
   const tab = await browser.newPage();
-  const known = new Map();
+  const known = new Set();
 
-  // As somebody signed in like the one who is shown the page.
+  // Runs Lighthouse with the cookies of the page.
   async function run(page, flags, config) {
     await browser.deleteCookie(...(await browser.cookies()));
     await browser.setCookie(...(await page.context().cookies()));
     return (await lighthouse(page.url(), { logLevel: "error", ...flags }, config, tab)).lhr;
   }
 
-  // What is wrong with the page that somebody is shown, if it has to be looked at.
-  async function look(name, page) {
-    // One that waits for news never ends loading. It is looked at once the news is there.
-    if ((await page.locator("[data-events]").count()) > 0 || !(await isNew(page, known))) return [];
+  // Returns the findings for a page, if it needs an audit.
+  async function audit(name, page) {
+    // A page that waits for events never finishes loading. It is audited after its events.
+    if ((await page.locator("[data-events]").count()) > 0) return [];
+    const kind = `${pathOf(page)} ${(await page.locator("img").count()) > 0}`;
+    if (known.has(kind)) return [];
+    known.add(kind);
     const flags = { ...AT_ONCE, onlyCategories: ["accessibility"], onlyAudits: AUDITS, disableFullPageScreenshot: true };
     const { categories, audits, finalDisplayedUrl, runtimeError } = await run(page, flags);
     if (scores) await measure(name, page);
-    if (runtimeError) return [`${name}: Lighthouse cannot load it: ${runtimeError.message}`];
-    if (finalDisplayedUrl !== page.url()) return [`${name}: Lighthouse is shown ${finalDisplayedUrl}`];
+    if (runtimeError) return [`${name}: Lighthouse cannot load the page: ${runtimeError.message}`];
+    if (finalDisplayedUrl !== page.url()) return [`${name}: Lighthouse was redirected to ${finalDisplayedUrl}`];
     const found = [];
     const { score, auditRefs } = categories.accessibility;
     const failed = auditRefs.map(({ id }) => audits[id]).filter(({ score }) => score !== null && score < 1);
-    if (score !== 1) found.push(`${name}: Lighthouse gives ${score}: ${failed.map(({ title }) => title)}`);
+    if (score !== 1) found.push(`${name}: Lighthouse accessibility score ${score}: ${failed.map(({ title }) => title)}`);
     const unsized = audits["unsized-images"].details.items.map(({ url }) => url);
-    if (unsized.length > 0) found.push(`${name}: nobody knows the size of ${unsized} before they are loaded`);
+    if (unsized.length > 0) found.push(`${name}: images without dimensions: ${unsized}`);
     const shift = audits["cumulative-layout-shift"].numericValue;
-    if (shift !== 0) found.push(`${name}: what is shown moves by ${shift} while the page is loaded`);
+    if (shift !== 0) found.push(`${name}: cumulative layout shift is ${shift}`);
     const parts = audits["network-requests"].details.items.filter(({ resourceType }) => resourceType !== "Image");
     const bytes = parts.reduce((sum, { transferSize }) => sum + transferSize, 0);
-    if (parts.length > REQUESTS) found.push(`${name} asks for ${parts.map(({ url }) => url)}`);
-    if (bytes > BYTES) found.push(`${name} weighs ${bytes} bytes without its pictures`);
+    if (parts.length > REQUESTS) found.push(`${name} requests ${parts.map(({ url }) => url)}`);
+    if (bytes > BYTES) found.push(`${name} has ${bytes} bytes without its images`);
     return found;
   }
 
-  // Whatever else the machine does makes a page slower and never quicker, so the best of three tries counts.
+  // Other load only lowers scores, so the best of three runs counts.
   async function measure(name, page) {
     const scored = async (config) => {
       let best = 0;
@@ -67,14 +71,10 @@ export async function openLighthouse(executablePath) {
     appendFileSync(scores, `${name}\t${await scored()}\t${await scored(desktopConfig)}\n`);
   }
 
-  return { look, close: () => browser.close() };
+  return { audit, close: () => browser.close() };
 }
 
-// Does it show a kind of element that its path has not shown yet?
-async function isNew(page, known) {
-  const path = new URL(page.url()).pathname.replaceAll(/[\w-]{20,}/g, "*");
-  const kinds = await page.$$eval("*", (all) => all.map(({ tagName, className }) => `${tagName}.${className}`));
-  const before = known.get(path) ?? new Set();
-  known.set(path, before.union(new Set(kinds)));
-  return kinds.some((kind) => !before.has(kind));
+// The path of a page, with a star for each id.
+function pathOf(page) {
+  return new URL(page.url()).pathname.replaceAll(/[\w-]{20,}/g, "*");
 }

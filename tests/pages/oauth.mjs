@@ -1,6 +1,6 @@
-// Connects as other people's library does it, without a browser: node oauth.mjs FILE, where FILE holds {origin, mcp,
-// email, password, tls}. `tls` is {host, cert, key} of a site that describes a client, which is never registered. Prints
-// what was done.
+// Connects with a third-party OAuth library, without a browser: node oauth.mjs FILE, where FILE holds {origin, mcp,
+// email, password, tls}. `tls` is {host, cert, key} of a site that serves the metadata document of an unregistered
+// client. Prints each step.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
@@ -59,7 +59,7 @@ for (const method of ["none", "client_secret_basic", "client_secret_post"]) {
   console.log(`registered with ${method}: connected, refreshed, revoked`);
 }
 
-// The site of an app that describes itself.
+// The site that serves the client metadata document.
 const site = createServer(tls, (_, response) => {
   const metadata = { client_id: document, client_name: "described", redirect_uris: [redirect] };
   response.writeHead(200, { "content-type": "application/json" });

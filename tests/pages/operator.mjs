@@ -1,21 +1,20 @@
-// Looks after a service as its operator does, in a real browser, and looks at every page on the way: node operator.mjs FILE,
-// where FILE holds {fresh, busy, team, others, operator, member, password, dir, screenshots}. At `fresh` nothing has happened
-// yet, at `busy` a lot; `team` is a team there, and `others` what the names of many teams begin with. Whatever is wrong is
-// printed, and ends the walk with 1.
+// Browser walk through the operator pages: node operator.mjs FILE, where FILE holds {fresh, busy, team, others,
+// operator, member, password, dir, screenshots}. `fresh` has no history, `busy` has; `team` is a team of `busy`, and
+// `others` the name prefix of many teams. Findings are printed, and make the exit status 1.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { open } from "./eyes.mjs";
+import { open } from "./audits.mjs";
 
 const { fresh, busy, team, others, operator, member, password, dir, screenshots } = JSON.parse(
   readFileSync(process.argv[2], "utf8"),
 );
 const own = () => [fresh, busy].map((origin) => new URL(origin).host);
-const { browser, context, page, look, send, fill, close } = await open({ dir, screenshots, own });
+const { browser, context, page, audit, send, fill, close } = await open({ dir, screenshots, own });
 
 const write = (name, text) => page.getByRole("textbox", { name, exact: true }).fill(text);
 const go = (name, among = page) =>
   Promise.all([page.waitForNavigation(), among.getByRole("link", { name, exact: true }).first().click()]);
-const turn = (name) => go(name, page.getByRole("navigation", { name: "Operator" }));
+const openTab = (name) => go(name, page.getByRole("navigation", { name: "Operator" }));
 
 async function signIn(origin, email) {
   await context.clearCookies();
@@ -24,69 +23,86 @@ async function signIn(origin, email) {
   await send("Sign in");
 }
 
-// Where a lot has happened, and the queue is full for a while yet.
+// A service with history and a full queue.
 await signIn(busy, operator);
 await go("Operator");
 assert.equal(new URL(page.url()).pathname, "/operator");
-assert.match(await page.locator(".notice.bad").innerText(), /endpoint does not answer/);
+assert.match(await page.locator(".notice.bad").innerText(), /endpoint is failing/);
 assert.match(await page.locator("#queue-teams + .scroll").innerText(), /3 of 3\s+full/);
-await look("operator", 200);
+await audit("operator", 200);
 await page.goto(`${busy}/apps`);
-await look("operator-elsewhere", 200);
+await audit("operator-elsewhere", 200);
 await go("Operator");
-await turn("Recent failures");
+await openTab("Recent failures");
 assert.ok((await page.locator("tbody tr").count()) >= 2);
-await look("operator-failures", 200);
+await audit("operator-failures", 200);
 await page.goto(`${busy}/operator/failures?after=1.${team}`);
-await look("operator-failures-no-earlier", 200);
-await go("Begin at the latest one");
+await audit("operator-failures-no-earlier", 200);
+await go("Show the latest");
 await page.goto(`${busy}/operator/failures?after=nowhere`);
-await look("operator-failures-nowhere", 400);
+await audit("operator-failures-nowhere", 400);
 
-// Teams, page by page and searched for.
+// Teams: paging and search.
 await page.goto(`${busy}/operator`);
-await turn("Teams");
+await openTab("Teams");
 assert.equal(await page.locator("tbody tr").count(), 25);
-await look("operator-teams", 200);
+await audit("operator-teams", 200);
 await go("Older");
-await look("operator-teams-older", 200);
+await audit("operator-teams-older", 200);
 await go("Newest");
-await fill({ "Find a team": `${others} 7` });
-await send("Find");
-assert.equal(await page.getByLabel("Find a team").inputValue(), `${others} 7`);
-await look("operator-teams-found", 200);
-await fill({ "Find a team": "nobody’s" });
-await send("Find");
-await look("operator-teams-none", 200);
+await fill({ "Search teams": `${others} 7` });
+await send("Search");
+assert.equal(await page.getByLabel("Search teams").inputValue(), `${others} 7`);
+await audit("operator-teams-found", 200);
+await fill({ "Search teams": "nobody’s" });
+await send("Search");
+await audit("operator-teams-none", 200);
 await go("Show all teams");
 await page.locator("tbody a").first().click();
 await page.waitForURL(/\/operator\/teams\/.+/);
-await look("operator-team-empty", 200);
+await audit("operator-team-empty", 200);
 
-// A grant, and what is said about mistakes.
+// A grant and its error messages.
 await page.goto(`${busy}/operator/teams/${team}`);
-await look("operator-team", 200);
+await audit("operator-team", 200);
 await send("Grant");
-await look("operator-grant-empty", 422);
-await page.getByRole("link", { name: /Write a reason/ }).click();
+await audit("operator-grant-empty", 422);
+await page.getByRole("link", { name: /Enter a reason/ }).click();
 assert.equal(await page.evaluate(() => document.activeElement.id), "reason");
 await write("Credits", "1000001");
 await write("Reason", "Sorry for the outage on Friday.");
 await send("Grant");
-await look("operator-grant-too-many", 422);
+await audit("operator-grant-too-many", 422);
 assert.equal(await page.getByLabel("Reason").inputValue(), "Sorry for the outage on Friday.");
 const once = await page.locator("[name=once]").inputValue();
 await write("Credits", "500");
 await send("Grant");
-await look("operator-granted", 200);
+await audit("operator-granted", 200);
 assert.equal(new URL(page.url()).search, "?granted");
 await page.locator("[name=once]").evaluate((field, once) => (field.value = once), once);
 await write("Credits", "600");
 await write("Reason", "Sorry for the outage on Friday.");
 await send("Grant");
-await look("operator-grant-sent-before", 422);
+await audit("operator-grant-sent-before", 422);
 
-// Boxes that scroll can be reached and scrolled with keys alone.
+// A suspension, and the audit trail.
+await page.goto(`${busy}/operator/teams/${team}`);
+await send("Suspend the team");
+await audit("operator-suspend-empty", 422);
+await write("Why it is suspended", "Pages that imitate a bank.");
+await send("Suspend the team");
+await audit("operator-suspended", 200);
+await send("Restore the team");
+assert.ok(await page.getByRole("button", { name: "Suspend the team" }).isVisible());
+await openTab("Audit trail");
+assert.match(await page.locator("tbody").innerText(), /Pages that imitate a bank/);
+await audit("operator-audit", 200);
+await page.goto(`${busy}/operator/audit?after=0`);
+await audit("operator-audit-no-earlier", 200);
+await page.goto(`${busy}/operator/audit?after=nowhere`);
+await audit("operator-audit-nowhere", 400);
+
+// Scrollable boxes can be focused and scrolled with the keyboard.
 await page.setViewportSize({ width: 320, height: 900 });
 await page.goto(`${busy}/operator/teams`);
 const box = page.getByRole("group", { name: "Teams" });
@@ -94,15 +110,15 @@ await box.focus();
 await page.keyboard.press("ArrowRight");
 await page.waitForFunction(() => document.querySelector(".scroll").scrollLeft > 0);
 
-// What is not there, and who is no operator.
+// Unknown teams, and people who are not operators.
 await page.goto(`${busy}/operator/teams/${"0".repeat(8)}-0000-7000-8000-${"0".repeat(12)}`);
-await look("operator-no-such-team", 404);
+await audit("operator-no-such-team", 404);
 await signIn(busy, member);
 assert.equal(await page.getByRole("link", { name: "Operator" }).count(), 0);
 await page.goto(`${busy}/operator`);
-await look("operator-of-somebody-else", 404);
+await audit("operator-of-somebody-else", 404);
 
-// Without script it is all the same, since there is none.
+// Without JavaScript everything works the same.
 await signIn(busy, operator);
 const plain = await browser.newContext({ javaScriptEnabled: false, storageState: await context.storageState() });
 const old = await plain.newPage();
@@ -113,15 +129,15 @@ await Promise.all([old.waitForNavigation(), old.getByRole("button", { name: "Gra
 assert.match(await old.locator(".notice").innerText(), /granted/);
 await old.close();
 
-// Where nothing has happened.
+// A service without history.
 await signIn(fresh, operator);
 await page.goto(`${fresh}/operator`);
-await look("operator-fresh", 200);
-await turn("Recent failures");
-await look("operator-failures-none", 200);
-await turn("Teams");
-await look("operator-teams-few", 200);
+await audit("operator-fresh", 200);
+await openTab("Recent failures");
+await audit("operator-failures-none", 200);
+await openTab("Teams");
+await audit("operator-teams-few", 200);
 await go("the test's");
-await look("operator-team-fresh", 200);
+await audit("operator-team-fresh", 200);
 
 await close();

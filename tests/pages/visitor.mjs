@@ -1,4 +1,4 @@
-// A browser without eyes: it keeps cookies, fills forms, and follows redirects within the service.
+// A minimal browser: it keeps cookies, fills forms, and follows redirects within the service.
 import assert from "node:assert/strict";
 
 export class Visitor {
@@ -9,7 +9,7 @@ export class Visitor {
     this.#origin = origin;
   }
 
-  /// The page at the end of the redirects, or the address elsewhere that they lead to.
+  /// The page at the end of the redirects, or the first URL outside the service.
   async visit(url, form) {
     const response = await fetch(url, {
       method: form ? "POST" : "GET",
@@ -26,7 +26,7 @@ export class Visitor {
     return location.origin === this.#origin ? this.visit(location) : { url: location };
   }
 
-  /// Signs in where that is asked, and allows what an app asks for; the address of the answer.
+  /// Signs in if asked, and allows an app. Returns the URL that the app is redirected to.
   async allow(url, { email, password }) {
     let page = await this.visit(url);
     if (new URL(page.url).pathname === "/sign-in") {

@@ -1,73 +1,76 @@
-//! An agent that speaks MCP by hand, so that a test says exactly what goes over the wire.
+//! A minimal MCP client that builds each message and header explicitly.
 
 use anyhow::{Context, Result, ensure};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::Harness;
+use crate::harness::TestApp;
 
-/// The protocol's newest revision, which has no handshake.
+/// The newest protocol revision, which has no handshake.
 pub const MODERN: &str = "2026-07-28";
-/// Those before it, which have one.
+/// Earlier revisions, which start with an `initialize` handshake.
 pub const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
-/// What an agent was answered.
+/// A response to an MCP message.
 #[derive(Debug)]
-pub struct Answer {
-    /// Of HTTP.
+pub struct McpResponse {
+    /// The HTTP status.
     pub status: u16,
-    /// Of HTTP.
+    /// The HTTP headers.
     pub headers: HeaderMap,
-    /// The message, or null when there was none.
+    /// The JSON-RPC message, or null if the body was empty.
     pub body: Value,
 }
 
-impl Answer {
-    /// The code of a JSON-RPC error.
+impl McpResponse {
+    /// The JSON-RPC error code, or 0.
     pub fn code(&self) -> i64 {
         self.body["error"]["code"].as_i64().unwrap_or(0)
     }
 
-    /// The result of a tool that must have succeeded.
+    /// The result of a tool call. Fails if the call did not succeed.
     pub fn result(&self) -> Result<&Value> {
         let result = &self.body["result"];
         ensure!(self.status == 200 && result["isError"] == json!(false), "{} {}", self.status, self.body);
         Ok(result)
     }
 
-    /// The structured content of a tool that must have succeeded.
+    /// The structured content of a tool call. Fails if the call did not succeed.
     pub fn structured(&self) -> Result<&Value> {
         Ok(&self.result()?["structuredContent"])
     }
 
-    /// The error of a tool that must have failed: `{"error":{code,message},"hint"}`.
+    /// The error of a tool call: `{"error":{code,message},"hint"}`. Fails if the call succeeded.
     pub fn failure(&self) -> Result<Value> {
         let result = &self.body["result"];
         ensure!(self.status == 200 && result["isError"] == json!(true), "{} {}", self.status, self.body);
-        ensure!(result.get("structuredContent").is_none(), "a failure has no structured content: {result}");
+        ensure!(
+            result.get("structuredContent").is_none(),
+            "a failed tool call must not have structured content: {result}"
+        );
         Ok(serde_json::from_str(result["content"][0]["text"].as_str().context("a text")?)?)
     }
 }
 
-/// An agent with a credential and a revision of the protocol.
+/// An MCP client with a credential and a protocol revision.
 pub struct Agent<'a> {
-    harness: &'a Harness,
-    /// The address it calls.
+    app: &'a TestApp,
+    /// The URL of the MCP endpoint.
     pub url: String,
-    /// Sent as its credential, unless it is empty.
+    /// The bearer token. Not sent if empty.
     pub key: String,
-    /// The revision it speaks.
+    /// The protocol revision.
     pub version: &'a str,
 }
 
 impl<'a> Agent<'a> {
-    /// With this key, at the service's own address.
-    pub fn new(harness: &'a Harness, key: &str, version: &'a str) -> Self {
-        Self { harness, url: format!("http://{}/mcp", harness.service.http()), key: key.to_owned(), version }
+    /// A client with this key for the service's own endpoint.
+    pub fn new(app: &'a TestApp, key: &str, version: &'a str) -> Self {
+        Self { app, url: format!("http://{}/mcp", app.service.http()), key: key.to_owned(), version }
     }
 
-    /// A request with the metadata that its revision wants.
+    /// A request, with the metadata that the protocol revision requires.
     pub fn message(&self, id: impl Into<Value>, method: &str, mut params: Value) -> Value {
         if self.version == MODERN {
             let meta = &mut params["_meta"];
@@ -78,11 +81,11 @@ impl<'a> Agent<'a> {
         json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params })
     }
 
-    /// The headers that its revision wants for a message.
+    /// The headers that the protocol revision requires for a message.
     pub fn headers(&self, message: &Value) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let mut insert = |name: &'static str, value: &str| {
-            let value = HeaderValue::from_str(value).expect("a header of a test");
+            let value = HeaderValue::from_str(value).expect("a valid header value");
             headers.insert(HeaderName::from_static(name), value);
         };
         insert("content-type", "application/json");
@@ -100,34 +103,34 @@ impl<'a> Agent<'a> {
         headers
     }
 
-    /// Sends a body as it is. Dropping this closes the connection.
+    /// Sends a raw body. Dropping the future closes the connection.
     pub fn send<B: Into<reqwest::Body>>(
         &self,
         headers: HeaderMap,
         body: B,
     ) -> impl Future<Output = Result<Response>> + Send + use<B> {
-        let request = self.harness.client.post(&self.url).headers(headers).body(body);
+        let request = self.app.client.post(&self.url).headers(headers).body(body);
         async move { Ok(request.send().await?) }
     }
 
-    /// Sends a message and reads its one answer.
-    pub async fn post(&self, message: &Value) -> Result<Answer> {
-        told(self.send(self.headers(message), message.to_string()).await?).await
+    /// Sends a message and reads its single response.
+    pub async fn post(&self, message: &Value) -> Result<McpResponse> {
+        read_response(self.send(self.headers(message), message.to_string()).await?).await
     }
 
-    /// Asks for a method of the protocol.
-    pub async fn ask(&self, method: &str, params: Value) -> Result<Answer> {
+    /// Calls a method of the protocol.
+    pub async fn ask(&self, method: &str, params: Value) -> Result<McpResponse> {
         self.post(&self.message(json!(1), method, params)).await
     }
 
     /// Calls a tool.
-    pub async fn call(&self, tool: &str, arguments: Value) -> Result<Answer> {
+    pub async fn call(&self, tool: &str, arguments: Value) -> Result<McpResponse> {
         self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).await
     }
 }
 
-/// An answer that has been read.
-pub async fn told(response: Response) -> Result<Answer> {
+/// Reads a response to its end.
+pub async fn read_response(response: Response) -> Result<McpResponse> {
     let (status, headers) = (response.status(), response.headers().clone());
     let text = response.text().await?;
     let body = match text.is_empty() {
@@ -135,5 +138,5 @@ pub async fn told(response: Response) -> Result<Answer> {
         false => serde_json::from_str(&text).with_context(|| format!("{status}: {text}"))?,
     };
     ensure!(status != StatusCode::OK || headers["content-type"] == "application/json", "{headers:?}");
-    Ok(Answer { status: status.as_u16(), headers, body })
+    Ok(McpResponse { status: status.as_u16(), headers, body })
 }

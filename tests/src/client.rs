@@ -1,11 +1,11 @@
-//! The HTTP client of the tests: without any cleverness, and without the machine's proxies.
+//! The HTTP client of the tests. It ignores proxies that are configured on the machine.
 
 use reqwest::ClientBuilder;
 
-/// A client to be built. TLS is in it because the command line is built beside the tests, and wants a choice of
-/// cryptography although nothing here is encrypted.
+/// A client builder. A TLS provider is installed because the command line tool, which is built together with the tests,
+/// enables TLS in `reqwest`; the tests themselves use plain HTTP.
 pub fn client() -> ClientBuilder {
-    // The only failure is that one is set already, which is as good.
+    // Fails only if a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     ClientBuilder::new().no_proxy()
 }

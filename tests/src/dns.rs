@@ -1,4 +1,4 @@
-//! A name server that says of every name what it is told to say.
+//! A DNS server with configurable answers.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,46 +7,46 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::UdpSocket;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-/// A running server; it ends when it is dropped.
+/// A running server. It stops when dropped.
 pub struct Dns {
-    /// Where to ask.
+    /// The address of the server.
     pub address: SocketAddr,
     zone: Arc<Mutex<Zone>>,
     _task: AbortOnDropHandle<()>,
 }
 
-/// What a name has.
+/// A DNS record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// An address.
+    /// An IPv4 address.
     A(Ipv4Addr),
-    /// An address of IPv6.
+    /// An IPv6 address.
     Aaaa(Ipv6Addr),
-    /// Another name, whose address is given along with it.
+    /// An alias, with the address of its target.
     Cname(&'static str, Ipv4Addr),
 }
 
 struct Zone {
-    everyone: Ipv4Addr,
-    /// For each name its answers: one after the other, and the last one for ever.
+    default_address: Ipv4Addr,
+    /// For each name, one set of records per A query. The last set repeats.
     names: HashMap<String, Vec<Vec<Record>>>,
-    asked: HashMap<String, usize>,
+    queries: HashMap<String, usize>,
 }
 
 impl Dns {
-    /// Every name has this address, for no longer than it takes to say so.
+    /// Starts a server that answers every name with this address and a TTL of 0.
     pub async fn start(answer: Ipv4Addr) -> std::io::Result<Self> {
         let socket = UdpSocket::bind("127.0.0.1:0").await?;
         let address = socket.local_addr()?;
-        let zone = Zone { everyone: answer, names: HashMap::new(), asked: HashMap::new() };
+        let zone = Zone { default_address: answer, names: HashMap::new(), queries: HashMap::new() };
         let zone = Arc::new(Mutex::new(zone));
-        let said = Arc::clone(&zone);
+        let records = Arc::clone(&zone);
         let task = TaskTracker::new().spawn(async move {
             let mut question = [0; 512];
             while let Ok((length, from)) = socket.recv_from(&mut question).await {
-                let answer = reply(&question[..length], &mut said.lock().unwrap_or_else(PoisonError::into_inner));
+                let answer = reply(&question[..length], &mut records.lock().unwrap_or_else(PoisonError::into_inner));
                 if let Some(answer) = answer {
-                    // Whoever asked may be gone.
+                    // The client may have closed its socket.
                     drop(socket.send_to(&answer, from).await);
                 }
             }
@@ -54,49 +54,48 @@ impl Dns {
         Ok(Self { address, zone, _task: AbortOnDropHandle::new(task) })
     }
 
-    /// From now on, every name has this address.
-    pub fn says(&self, answer: IpAddr) {
+    /// Changes the address of all names without records of their own.
+    pub fn set_default(&self, answer: IpAddr) {
         if let IpAddr::V4(answer) = answer {
-            self.zone.lock().unwrap_or_else(PoisonError::into_inner).everyone = answer;
+            self.zone.lock().unwrap_or_else(PoisonError::into_inner).default_address = answer;
         }
     }
 
-    /// From now on, this name has these records: those of the first list when it is asked for the first time, and so
-    /// on; the last list stays.
-    pub fn says_of(&self, name: &str, answers: &[&[Record]]) {
+    /// Sets the records of a name. The first A query gets the first set, and so on; the last set repeats.
+    pub fn set_records(&self, name: &str, answers: &[&[Record]]) {
         let answers = answers.iter().map(|records| records.to_vec()).collect();
         self.zone.lock().unwrap_or_else(PoisonError::into_inner).names.insert(name.to_owned(), answers);
     }
 }
 
 impl Zone {
-    /// Only a question about A turns a page: the one about AAAA is asked at the same time.
+    /// Only A queries advance to the next set, because clients send the AAAA query at the same time.
     fn records(&mut self, name: &str, about_a: bool) -> Vec<Record> {
-        let Some(answers) = self.names.get(name) else { return vec![Record::A(self.everyone)] };
-        let asked = self.asked.entry(name.to_owned()).or_default();
-        let records = answers.get(*asked).or(answers.last()).cloned().unwrap_or_default();
-        *asked += usize::from(about_a);
+        let Some(answers) = self.names.get(name) else { return vec![Record::A(self.default_address)] };
+        let query = self.queries.entry(name.to_owned()).or_default();
+        let records = answers.get(*query).or(answers.last()).cloned().unwrap_or_default();
+        *query += usize::from(about_a);
         records
     }
 }
 
-/// The records of the kind that is asked for, with no time to live (RFC 1035 section 4).
+/// The records of the requested type with a TTL of 0 (RFC 1035 section 4).
 fn reply(question: &[u8], zone: &mut Zone) -> Option<Vec<u8>> {
     const HEADER: usize = 12;
     const A: u16 = 1;
     const CNAME: u16 = 5;
     const AAAA: u16 = 28;
     let length = question.get(HEADER..)?.iter().position(|byte| *byte == 0)? + 1;
-    let asked = question.get(HEADER..HEADER + length + 4)?;
-    let kind = u16::from_be_bytes([*asked.get(length)?, *asked.get(length + 1)?]);
+    let query = question.get(HEADER..HEADER + length + 4)?;
+    let kind = u16::from_be_bytes([*query.get(length)?, *query.get(length + 1)?]);
     let mut name = Vec::new();
-    let mut labels = asked.get(..length - 1)?;
+    let mut labels = query.get(..length - 1)?;
     while let Some((count, rest)) = labels.split_first() {
         let (label, rest) = rest.split_at_checked(usize::from(*count))?;
         name.push(String::from_utf8_lossy(label).to_ascii_lowercase());
         labels = rest;
     }
-    // Of the name that was asked for, by pointer; IN; no time to live.
+    // Compressed pointer to the name in the question, then type, class IN and a TTL of 0.
     let head = |kind: u16| [&[0xc0, 12][..], &kind.to_be_bytes(), &[0, 1, 0, 0, 0, 0]].concat();
     let mut answers = Vec::new();
     for record in zone.records(&name.join("."), kind == A) {
@@ -113,9 +112,9 @@ fn reply(question: &[u8], zone: &mut Zone) -> Option<Vec<u8>> {
         }
     }
     let mut reply = question.get(..2)?.to_vec();
-    // An answer, recursion wanted and done, no error; one question.
+    // Flags: response, recursion desired and available, no error. One question.
     reply.extend([0x81, 0x80, 0, 1, 0, u8::try_from(answers.len()).ok()?, 0, 0, 0, 0]);
-    reply.extend(asked);
+    reply.extend(query);
     reply.extend(answers.concat());
     Some(reply)
 }

@@ -1,4 +1,5 @@
-//! A whole service for a test: real database, real browser, its own data directory, gone afterwards.
+//! The whole service for a test: a real database, a real browser unless nothing is captured, and a data directory that
+//! is deleted afterwards.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -6,52 +7,60 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use grabd::config::Config;
-use grabd::serve::{Patience, Service};
+use grabd::serve::{Rendering, Service, Timeouts};
 use grabd_domain::accounts::Email;
 use grabd_edge::transport;
 use grabd_engine::accounts::{self, NewTeamKeys};
 use grabd_engine::clock::Clock;
-use grabd_store::Place;
+use grabd_store::InitialTeam;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
-use crate::remains::nothing_remains;
+use crate::leftovers::check_no_leftovers;
 use crate::site::Site;
 
-/// The address of pages that captures may reach.
+/// The address of the pages that captures may reach.
 pub const ALLOWED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
-/// The address of pages that they may not.
+/// An address that captures may not reach.
 pub const REFUSED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3));
 
-/// Good for every person.
+/// The password of every test user.
 pub const PASSWORD: &str = "a password that nobody guesses";
 
-/// A running service with a fixture site beside it and one team in it.
-pub struct Harness {
+/// A running service, the fixture site, and one team.
+pub struct TestApp {
     /// The service.
     pub service: Service,
-    /// The site, on [`ALLOWED`].
+    /// The fixture site, on [`ALLOWED`].
     pub site: Site,
     /// The team and its keys.
     pub team: NewTeamKeys,
-    /// A client without any cleverness.
+    /// A client that does not follow redirects.
     pub client: reqwest::Client,
     settings: BTreeMap<&'static str, String>,
+    rendering: Rendering,
     dir: tempfile::TempDir,
 }
 
-impl Harness {
-    /// Starts everything, with `credits` for the team and these settings on top of the defaults.
+impl TestApp {
+    /// Starts the service with `credits` for the team. `overlay` overrides the default settings.
     pub async fn start(credits: u32, overlay: &[(&'static str, &str)]) -> anyhow::Result<Self> {
-        Self::start_with(credits, overlay, Patience::default()).await
+        Self::start_with(credits, overlay, Timeouts::default(), Rendering::Chromium).await
     }
 
-    /// The same with listeners of another patience.
+    /// Like [`TestApp::start`], but without a browser, which takes seconds to start and test itself. Only test keys can
+    /// capture; grabs of live keys stay queued.
+    pub async fn start_without_browser(credits: u32, overlay: &[(&'static str, &str)]) -> anyhow::Result<Self> {
+        Self::start_with(credits, overlay, Timeouts::default(), Rendering::None).await
+    }
+
+    /// Like [`TestApp::start`], with these listener timeouts, with or without a browser.
     pub async fn start_with(
         credits: u32,
         overlay: &[(&'static str, &str)],
-        patience: Patience,
+        timeouts: Timeouts,
+        rendering: Rendering,
     ) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
         let site = Site::start(ALLOWED).await?;
@@ -61,24 +70,29 @@ impl Harness {
             ("grpc.listen", "127.0.0.1:0".to_owned()),
             ("metrics.listen", "127.0.0.1:0".to_owned()),
             ("egress.allow_cidrs", format!("{ALLOWED}/32")),
-            // Nobody listens there: a name that is looked up by mistake ends quickly and reaches nobody.
+            // Nothing listens on this port, so that an unintended lookup fails quickly.
             ("egress.dns", "127.0.0.1:9".to_owned()),
             ("limits.requests_per_minute", "100000".to_owned()),
+            // Most tests capture pages that fail, with a team that never paid.
+            ("abuse.failed_seconds_per_minute_unpaid", "100000".to_owned()),
+            // Tests also run on machines whose disk is almost full.
+            ("retention.min_free_percent", "0".to_owned()),
         ]);
         settings.extend(overlay.iter().map(|(key, value)| (*key, (*value).to_owned())));
         let config = Config::with(&settings)?;
-        let service = Service::start_with(&config, None, patience).await?;
+        let service = Service::start_with(&config, None, timeouts, rendering).await?;
         let team = accounts::create_team(service.store(), "the test's", credits, Clock::system().now()).await?;
         let client = crate::client::client().redirect(reqwest::redirect::Policy::none()).build()?;
-        Ok(Self { service, site, team, client, settings, dir })
+        Ok(Self { service, site, team, client, settings, rendering, dir })
     }
 
-    /// The same service in a new life: drained, and started again on what it left behind.
+    /// Drains the service and starts it again on the same data directory.
     pub async fn restart(self) -> anyhow::Result<Self> {
-        let Self { service, site, team, client, settings, dir } = self;
+        let Self { service, site, team, client, settings, rendering, dir } = self;
         service.drain().await;
-        let service = Service::start(&Config::with(&settings)?, None).await?;
-        Ok(Self { service, site, team, client, settings, dir })
+        let config = Config::with(&settings)?;
+        let service = Service::start_with(&config, None, Timeouts::default(), rendering).await?;
+        Ok(Self { service, site, team, client, settings, rendering, dir })
     }
 
     /// The API root, ending in `/v1`.
@@ -86,21 +100,22 @@ impl Harness {
         format!("http://{}/v1", self.service.http())
     }
 
-    /// A second REST face that reaches the core over a channel instead of in process; its API root.
-    pub async fn base_over_a_channel(&self) -> anyhow::Result<String> {
+    /// Starts a second REST server that reaches the core over gRPC instead of in process. Returns its API root.
+    pub async fn base_over_grpc(&self) -> anyhow::Result<String> {
         let channel =
             tonic::transport::Endpoint::try_from(format!("http://{}", self.service.grpc()))?.connect().await?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let base = format!("http://{}/v1", listener.local_addr()?);
         let options = grabd_edge::Options {
             public_url: self.service.public_url().to_owned(),
+            auth_url: self.service.public_url().to_owned(),
             requests_per_minute: 100_000,
             async_queue_limit: 50,
             trusted_proxies: Vec::new(),
         };
         let router = grabd_edge::router(transport::channel(channel), options);
         let service = router.into_make_service_with_connect_info::<std::net::SocketAddr>();
-        // Ends with the test's own runtime.
+        // Stops with the test's runtime.
         TaskTracker::new().spawn(async move { axum::serve(listener, service).await });
         Ok(base)
     }
@@ -115,15 +130,15 @@ impl Harness {
         self.team.test.expose()
     }
 
-    /// Makes a person of the team, who signs in with this e-mail address and [`PASSWORD`].
-    pub async fn welcome(&self, email: &str) -> anyhow::Result<()> {
-        let (email, place) = (Email::parse(email)?, Place::In(self.team.team));
+    /// Creates a member of the team who signs in with this e-mail address and [`PASSWORD`].
+    pub async fn create_member(&self, email: &str) -> anyhow::Result<()> {
+        let (email, place) = (Email::parse(email)?, InitialTeam::Existing(self.team.team));
         let now = Clock::system().now();
         accounts::create_person(self.service.store(), &email, PASSWORD, place, now).await?;
         Ok(())
     }
 
-    /// Creates a grab with the live key; status and body.
+    /// Creates a grab with the live key. Returns status and body.
     pub async fn create(&self, body: Value) -> anyhow::Result<(u16, Value)> {
         let request = self.client.post(format!("{}/grabs", self.base())).bearer_auth(self.live()).json(&body);
         let response = request.send().await?;
@@ -131,7 +146,7 @@ impl Harness {
         Ok((status, response.json().await?))
     }
 
-    /// Captures a page of the site with the live key, which must succeed; the Grab and the picture.
+    /// Captures a page of the site with the live key and fails if that fails. Returns the grab and the image.
     pub async fn capture(&self, path: &str, mut options: Value) -> anyhow::Result<(Value, Vec<u8>)> {
         options["url"] = json!(self.site.url(path));
         let (status, grab) = self.create(options).await?;
@@ -141,24 +156,24 @@ impl Harness {
         Ok((grab, image.to_vec()))
     }
 
-    /// Reads the API with a key; status and body.
+    /// Sends a GET request with a key. Returns status and body.
     pub async fn get(&self, path: &str, key: &str) -> anyhow::Result<(u16, Value)> {
         let response = self.client.get(format!("{}{path}", self.base())).bearer_auth(key).send().await?;
         let status = response.status().as_u16();
         Ok((status, response.json().await?))
     }
 
-    /// Where the service keeps its data.
+    /// The data directory of the service.
     pub fn data_dir(&self) -> PathBuf {
         self.dir.path().join("data")
     }
 
-    /// Drains the service and checks what must hold after every test: the books balance, no grab is leased, each
-    /// picture belongs to a grab, and neither a process nor a directory of a browser remains.
+    /// Drains the service and checks what must hold after every test: the ledger balances, no grab is leased, each
+    /// image belongs to a grab, and no browser process or directory remains.
     pub async fn finish(self) -> anyhow::Result<()> {
         let drift = self.service.store().verify_ledger().await?;
-        anyhow::ensure!(drift.is_empty(), "the books do not balance: {drift:?}");
+        anyhow::ensure!(drift.is_empty(), "the ledger does not balance: {drift:?}");
         self.service.drain().await;
-        nothing_remains(&Config::with(&self.settings)?).await
+        check_no_leftovers(&Config::with(&self.settings)?).await
     }
 }

@@ -1,23 +1,24 @@
-//! What the end-to-end tests and the benchmark share.
+//! Shared code of the end-to-end tests and the benchmarks.
 //!
-//! [`harness`] starts a whole service, [`site`] is the fixture site with its known pixels, [`pixels`] judges pictures
-//! of it; [`agent`] speaks MCP; [`trial`] captures hostile pages and tells what came of it, [`tree`] what their
-//! processes hold; [`remains`] looks at what a service that has ended left behind; [`programs`] runs
-//! what others have written to judge us.
+//! [`harness`] starts the whole service, [`site`] is the fixture site with known pixels, [`pixels`] checks images of
+//! it, [`agent`] is an MCP client, [`scenario`] captures hostile pages and reports the results, [`process_tree`]
+//! measures processes, [`leftovers`] checks what a stopped service left behind, and [`programs`] runs third-party
+//! programs.
 //!
-//! *Invariant:* nothing that ships is built from this package.
+//! *Invariant:* nothing that ships depends on this package.
 
 pub mod agent;
 pub mod client;
 pub mod dns;
+pub mod hard;
 pub mod harness;
 pub mod hostile;
+pub mod leftovers;
 pub mod mail_server;
 pub mod pixels;
+pub mod process_tree;
 pub mod programs;
 pub mod receiver;
-pub mod remains;
+pub mod scenario;
 pub mod site;
 pub mod stripe;
-pub mod tree;
-pub mod trial;

@@ -1,5 +1,5 @@
-//! An operator's mail server: takes letters over SMTP, in the clear, after STARTTLS or in TLS from the start, answers by
-//! script, and keeps what it got.
+//! An SMTP server that accepts emails in plain text, after STARTTLS or over TLS, sends scripted replies, and records
+//! what it received.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,38 +18,38 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-/// The longest a letter may keep its reader waiting, on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(40);
-/// The longest line that is read.
+/// The longest wait for an email, on a busy machine.
+const WAIT_LIMIT: Duration = Duration::from_secs(40);
+/// The maximum line length.
 const LINE_BYTES: usize = 64 << 10;
 
-/// How the conversation is kept from others.
+/// How connections are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Secrecy {
-    /// It is not.
+pub enum TlsMode {
+    /// Plain text.
     None,
-    /// It begins in the clear, and nothing else is answered before STARTTLS.
+    /// Plain text until STARTTLS. Other commands are refused before it.
     StartTls,
-    /// It is in TLS from the first byte.
+    /// TLS from the first byte.
     Tls,
 }
 
-/// A letter that was taken, or refused after it had been read.
+/// An email that was received, whether or not it was then refused.
 #[derive(Clone, Debug)]
-pub struct Letter {
-    /// What the client called itself.
+pub struct ReceivedEmail {
+    /// The argument of EHLO.
     pub hello: String,
-    /// Was it in TLS?
+    /// Whether the connection was encrypted.
     pub in_tls: bool,
-    /// What followed AUTH.
+    /// The argument of AUTH.
     pub auth: Option<String>,
     /// `MAIL FROM` and `RCPT TO`.
     pub envelope: (String, String),
-    /// Header and body as they came, without the dots that SMTP puts before dots.
+    /// Header and body, with dot-stuffing removed.
     pub data: String,
 }
 
-/// A running server; it ends when it is dropped.
+/// A running server. It stops when dropped.
 pub struct MailServer {
     address: SocketAddr,
     certificate: String,
@@ -58,7 +58,7 @@ pub struct MailServer {
 }
 
 struct Shared {
-    secrecy: Secrecy,
+    tls_mode: TlsMode,
     tls: TlsAcceptor,
     state: Mutex<Inbox>,
     arrived: Notify,
@@ -66,78 +66,78 @@ struct Shared {
 
 #[derive(Default)]
 struct Inbox {
-    answers: VecDeque<&'static str>,
-    letters: Vec<Letter>,
+    replies: VecDeque<&'static str>,
+    emails: Vec<ReceivedEmail>,
 }
 
 impl MailServer {
-    /// Listens on any port of the loopback.
-    pub async fn start(secrecy: Secrecy) -> anyhow::Result<Self> {
-        let (certificate, tls) = certify()?;
+    /// Listens on a free loopback port.
+    pub async fn start(tls_mode: TlsMode) -> anyhow::Result<Self> {
+        let (certificate, tls) = create_certificate()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared { secrecy, tls, state: Mutex::default(), arrived: Notify::new() });
+        let shared = Arc::new(Shared { tls_mode, tls, state: Mutex::default(), arrived: Notify::new() });
         let task = TaskTracker::new().spawn(serve(listener, Arc::clone(&shared)));
         Ok(Self { address, certificate, shared, _task: AbortOnDropHandle::new(task) })
     }
 
-    /// Its address as the setting has it, with this before the host: `user:password@` or nothing.
+    /// The URL for the `mail.smtp_url` setting. `user` precedes the host: `user:password@` or nothing.
     pub fn url(&self, user: &str) -> String {
         let address = self.address;
-        match self.shared.secrecy {
-            Secrecy::None => format!("smtp://{user}{address}"),
-            Secrecy::StartTls => format!("smtp://{user}{address}?tls=required"),
-            Secrecy::Tls => format!("smtps://{user}{address}"),
+        match self.shared.tls_mode {
+            TlsMode::None => format!("smtp://{user}{address}"),
+            TlsMode::StartTls => format!("smtp://{user}{address}?tls=required"),
+            TlsMode::Tls => format!("smtps://{user}{address}"),
         }
     }
 
-    /// The authority that its certificate is signed by, as PEM.
+    /// The CA certificate as PEM.
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// Answers the next letters with these lines, and all after them with 250.
-    pub fn answers(&self, lines: &[&'static str]) {
-        self.shared.lock().answers = lines.iter().copied().collect();
+    /// Replies to the next emails with these lines, and to all later ones with 250.
+    pub fn reply_with(&self, lines: &[&'static str]) {
+        self.shared.lock().replies = lines.iter().copied().collect();
     }
 
-    /// Every letter that has come in, refused ones too.
-    pub fn letters(&self) -> Vec<Letter> {
-        self.shared.lock().letters.clone()
+    /// All received emails, including refused ones.
+    pub fn emails(&self) -> Vec<ReceivedEmail> {
+        self.shared.lock().emails.clone()
     }
 
-    /// The letter with this number, from 0, as soon as it is there.
-    pub async fn wait_for(&self, number: usize) -> anyhow::Result<Letter> {
+    /// Waits for the email with this index, from 0.
+    pub async fn wait_for(&self, number: usize) -> anyhow::Result<ReceivedEmail> {
         let wait = async {
             loop {
                 let arrived = self.shared.arrived.notified();
-                if let Some(letter) = self.letters().get(number).cloned() {
-                    return letter;
+                if let Some(email) = self.emails().get(number).cloned() {
+                    return email;
                 }
                 arrived.await;
             }
         };
-        timeout(PATIENCE, wait).await.with_context(|| format!("no letter {number} within {PATIENCE:?}"))
+        timeout(WAIT_LIMIT, wait).await.with_context(|| format!("no email {number} within {WAIT_LIMIT:?}"))
     }
 }
 
-impl Letter {
-    /// A line of the header.
+impl ReceivedEmail {
+    /// A header field.
     pub fn header(&self, name: &str) -> Option<&str> {
         let head = self.data.split("\r\n\r\n").next()?;
         head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
 
-    /// The body as its reader sees it.
+    /// The decoded body.
     pub fn text(&self) -> String {
         let body = self.data.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         match self.header("Content-Transfer-Encoding") {
-            Some("quoted-printable") => unquoted(body),
+            Some("quoted-printable") => decode_quoted_printable(body),
             _ => body.to_owned(),
         }
     }
 
-    /// The link that stands on a line of its own.
+    /// The link that is on a line of its own.
     pub fn link(&self) -> anyhow::Result<String> {
         let text = self.text();
         let link = text.lines().find(|line| line.starts_with("http")).map(|line| line.trim().to_owned());
@@ -145,8 +145,8 @@ impl Letter {
     }
 }
 
-/// RFC 2045 section 6.7, as far as letters of ours need it.
-fn unquoted(body: &str) -> String {
+/// Decodes quoted-printable (RFC 2045 section 6.7).
+fn decode_quoted_printable(body: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = body.replace("=\r\n", "").into_bytes().into_iter();
     while let Some(byte) = rest.next() {
@@ -163,8 +163,8 @@ impl Shared {
     }
 }
 
-/// An authority as PEM, and a server for 127.0.0.1 that it vouches for.
-fn certify() -> anyhow::Result<(String, TlsAcceptor)> {
+/// Creates a CA and a TLS acceptor for 127.0.0.1 with a certificate signed by it. Returns the CA as PEM.
+fn create_certificate() -> anyhow::Result<(String, TlsAcceptor)> {
     let mut authority = CertificateParams::new(Vec::new())?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate()?;
@@ -180,32 +180,32 @@ fn certify() -> anyhow::Result<(String, TlsAcceptor)> {
 }
 
 async fn serve(listener: TcpListener, shared: Arc<Shared>) {
-    // Conversations end with the listener.
-    let conversations = TaskTracker::new();
+    // Connections end with the listener.
+    let connections = TaskTracker::new();
     let mut open = Vec::new();
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
-        let conversation = conversations.spawn(async move {
-            // A client that hangs up in the middle is what some tests want.
-            drop(timeout(PATIENCE, converse(stream, &shared)).await);
+        let connection = connections.spawn(async move {
+            // Some tests close the connection early.
+            drop(timeout(WAIT_LIMIT, handle_connection(stream, &shared)).await);
         });
-        open.push(AbortOnDropHandle::new(conversation));
+        open.push(AbortOnDropHandle::new(connection));
     }
 }
 
-async fn converse(stream: TcpStream, shared: &Shared) -> anyhow::Result<()> {
-    match shared.secrecy {
-        Secrecy::None => Conversation::new(stream, shared, false).run(true).await.map(drop),
-        Secrecy::Tls => Conversation::new(shared.tls.accept(stream).await?, shared, true).run(true).await.map(drop),
-        Secrecy::StartTls => {
-            let plain = Conversation::new(stream, shared, false).run(true).await?;
+async fn handle_connection(stream: TcpStream, shared: &Shared) -> anyhow::Result<()> {
+    match shared.tls_mode {
+        TlsMode::None => SmtpSession::new(stream, shared, false).run(true).await.map(drop),
+        TlsMode::Tls => SmtpSession::new(shared.tls.accept(stream).await?, shared, true).run(true).await.map(drop),
+        TlsMode::StartTls => {
+            let plain = SmtpSession::new(stream, shared, false).run(true).await?;
             let Some(stream) = plain else { return Ok(()) };
-            Conversation::new(shared.tls.accept(stream).await?, shared, true).run(false).await.map(drop)
+            SmtpSession::new(shared.tls.accept(stream).await?, shared, true).run(false).await.map(drop)
         }
     }
 }
 
-struct Conversation<'a, S> {
+struct SmtpSession<'a, S> {
     stream: BufStream<S>,
     shared: &'a Shared,
     in_tls: bool,
@@ -215,57 +215,57 @@ struct Conversation<'a, S> {
     to: String,
 }
 
-impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
+impl<'a, S: AsyncRead + AsyncWrite + Unpin> SmtpSession<'a, S> {
     fn new(stream: S, shared: &'a Shared, in_tls: bool) -> Self {
         let (hello, from, to) = (String::new(), String::new(), String::new());
         Self { stream: BufStream::new(stream), shared, in_tls, hello, auth: None, from, to }
     }
 
-    /// Until the end, or until the client wants TLS: the stream then.
-    async fn run(mut self, greets: bool) -> anyhow::Result<Option<S>> {
-        if greets {
-            self.say("220 mail.example.com ESMTP").await?;
+    /// Handles commands until QUIT or STARTTLS. Returns the stream for STARTTLS.
+    async fn run(mut self, greeting: bool) -> anyhow::Result<Option<S>> {
+        if greeting {
+            self.send("220 mail.example.com ESMTP").await?;
         }
-        let wants_tls = self.shared.secrecy == Secrecy::StartTls && !self.in_tls;
+        let wants_tls = self.shared.tls_mode == TlsMode::StartTls && !self.in_tls;
         loop {
-            let line = self.line().await?;
+            let line = self.read_line().await?;
             let upper = line.to_ascii_uppercase();
             let rest = |prefix: &str| line.get(prefix.len()..).unwrap_or_default().trim().to_owned();
             if upper.starts_with("EHLO ") {
                 self.hello = rest("EHLO ");
-                self.say("250-mail.example.com").await?;
-                self.say(if wants_tls { "250 STARTTLS" } else { "250 AUTH PLAIN LOGIN" }).await?;
+                self.send("250-mail.example.com").await?;
+                self.send(if wants_tls { "250 STARTTLS" } else { "250 AUTH PLAIN LOGIN" }).await?;
             } else if upper == "STARTTLS" && wants_tls {
-                self.say("220 go ahead").await?;
+                self.send("220 go ahead").await?;
                 return Ok(Some(self.stream.into_inner()));
             } else if upper == "QUIT" {
-                self.say("221 bye").await?;
+                self.send("221 bye").await?;
                 return Ok(None);
             } else if wants_tls {
-                self.say("530 STARTTLS first").await?;
+                self.send("530 STARTTLS first").await?;
             } else if upper.starts_with("AUTH ") {
                 self.auth = Some(rest("AUTH "));
-                self.say("235 you are").await?;
+                self.send("235 you are").await?;
             } else if upper.starts_with("MAIL FROM:") {
                 self.from = rest("MAIL FROM:");
-                self.say("250 ok").await?;
+                self.send("250 ok").await?;
             } else if upper.starts_with("RCPT TO:") {
                 self.to = rest("RCPT TO:");
-                self.say("250 ok").await?;
+                self.send("250 ok").await?;
             } else if upper == "DATA" {
-                self.say("354 go on").await?;
-                let answer = self.take().await?;
-                self.say(answer).await?;
+                self.send("354 go on").await?;
+                let answer = self.receive_data().await?;
+                self.send(answer).await?;
             } else {
-                self.say("250 ok").await?;
+                self.send("250 ok").await?;
             }
         }
     }
 
-    async fn take(&mut self) -> anyhow::Result<&'static str> {
+    async fn receive_data(&mut self) -> anyhow::Result<&'static str> {
         let mut data = String::new();
         loop {
-            let line = self.line().await?;
+            let line = self.read_line().await?;
             if line == "." {
                 break;
             }
@@ -274,28 +274,28 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Conversation<'a, S> {
         }
         let answer = {
             let mut inbox = self.shared.lock();
-            inbox.letters.push(Letter {
+            inbox.emails.push(ReceivedEmail {
                 hello: self.hello.clone(),
                 in_tls: self.in_tls,
                 auth: self.auth.clone(),
                 envelope: (self.from.clone(), self.to.clone()),
                 data,
             });
-            inbox.answers.pop_front().unwrap_or("250 taken")
+            inbox.replies.pop_front().unwrap_or("250 taken")
         };
         self.shared.arrived.notify_waiters();
         Ok(answer)
     }
 
-    async fn line(&mut self) -> anyhow::Result<String> {
+    async fn read_line(&mut self) -> anyhow::Result<String> {
         let mut line = String::new();
         if self.stream.read_line(&mut line).await? == 0 || line.len() > LINE_BYTES {
-            bail!("the client hung up");
+            bail!("the client closed the connection");
         }
         Ok(line.trim_end_matches(['\r', '\n']).to_owned())
     }
 
-    async fn say(&mut self, line: &str) -> anyhow::Result<()> {
+    async fn send(&mut self, line: &str) -> anyhow::Result<()> {
         self.stream.write_all(format!("{line}\r\n").as_bytes()).await?;
         Ok(self.stream.flush().await?)
     }

@@ -1,4 +1,4 @@
-//! Programs of others that judge us: clients, libraries, browsers, validators.
+//! Runs third-party programs: clients, libraries, browsers, validators.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -7,31 +7,31 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::process::Command;
 
-/// How long a program may take. It only bounds a test that fails.
-const PATIENCE: Duration = Duration::from_secs(1800);
+/// Time limit for a program. Only reached by failing tests.
+const WAIT_LIMIT: Duration = Duration::from_secs(1800);
 
-/// The repository, where npm and Python have put them.
+/// The repository root, below which npm and Python packages are installed.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The Node.js that npm brought, since some of these want a newer one than systems have.
+/// The Node.js that npm installed, because some scripts need a newer version than systems provide.
 pub fn node() -> PathBuf {
-    let brought = ["x64", "arm64"].map(|cpu| root().join(format!("node_modules/node-linux-{cpu}/bin/node")));
-    brought.into_iter().find(|node| node.exists()).unwrap_or_else(|| "node".into())
+    let installed = ["x64", "arm64"].map(|cpu| root().join(format!("node_modules/node-linux-{cpu}/bin/node")));
+    installed.into_iter().find(|node| node.exists()).unwrap_or_else(|| "node".into())
 }
 
-/// Runs a program to its end; whether it was content, and what it said.
+/// Runs a program to its end. Returns whether it succeeded, and its output.
 ///
 /// # Errors
-/// When it is not there, or does not end.
+/// If the program is missing or does not end in time.
 pub async fn run(program: &Path, arguments: &[String]) -> anyhow::Result<(bool, String)> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root()).stdin(Stdio::null()).kill_on_drop(true).env("NO_COLOR", "1");
-    let output = tokio::time::timeout(PATIENCE, command.output())
+    let process = tokio::time::timeout(WAIT_LIMIT, command.output())
         .await
-        .with_context(|| format!("{arguments:?} does not end"))?
+        .with_context(|| format!("{arguments:?} did not end in time"))?
         .with_context(|| format!("{} is missing: run script/setup --tests", program.display()))?;
-    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    Ok((output.status.success(), said.concat()))
+    let output = [process.stdout, process.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    Ok((process.status.success(), output.concat()))
 }

@@ -1,4 +1,4 @@
-//! A customer's receiver of webhooks, which answers by script and keeps what it got.
+//! A webhook receiver that sends scripted responses and records requests.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -17,23 +17,23 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-/// The longest a message may keep its receiver waiting: a second attempt, on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// The longest wait for a message: enough for a second attempt on a busy machine.
+const WAIT_LIMIT: Duration = Duration::from_secs(40);
 
-/// One request that came in.
+/// A received request.
 #[derive(Clone, Debug)]
-pub struct Received {
-    /// Its path.
+pub struct ReceivedRequest {
+    /// The request path.
     pub path: String,
     /// `webhook-id`, `webhook-timestamp` and `webhook-signature`.
-    pub signed: [String; 3],
-    /// Its `User-Agent`.
+    pub signature_headers: [String; 3],
+    /// `User-Agent`.
     pub agent: String,
-    /// Its body, byte for byte.
+    /// The raw body.
     pub body: String,
 }
 
-/// A running receiver; it ends when it is dropped.
+/// A running receiver. It stops when dropped.
 pub struct Receiver {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -48,51 +48,51 @@ struct Shared {
 
 #[derive(Default)]
 struct Inbox {
-    answers: VecDeque<u16>,
-    received: Vec<Received>,
+    statuses: VecDeque<u16>,
+    received: Vec<ReceivedRequest>,
 }
 
 impl Receiver {
-    /// Listens on any port of an address.
+    /// Listens on a free port of an address.
     pub async fn start(ip: IpAddr) -> anyhow::Result<Self> {
         Self::start_at(SocketAddr::new(ip, 0)).await
     }
 
-    /// Listens there.
+    /// Listens on this address and port.
     pub async fn start_at(address: SocketAddr) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared::default());
         let router = Router::new().fallback(take).with_state(Arc::clone(&shared));
         let task = TaskTracker::new().spawn(async move {
-            // Ends with its task.
+            // Ends when the task is aborted.
             drop(axum::serve(listener, router).await);
         });
         Ok(Self { address, shared, _task: AbortOnDropHandle::new(task) })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address of its hook.
+    /// The webhook URL.
     pub fn url(&self) -> String {
         format!("http://{}/hook", self.address)
     }
 
-    /// Answers the next requests with these statuses, and all after them with 200.
-    pub fn answers(&self, statuses: &[u16]) {
-        self.shared.lock().answers = statuses.iter().copied().collect();
+    /// Responds to the next requests with these statuses, and to all later ones with 200.
+    pub fn respond_with(&self, statuses: &[u16]) {
+        self.shared.lock().statuses = statuses.iter().copied().collect();
     }
 
-    /// Everything that has come in.
-    pub fn received(&self) -> Vec<Received> {
+    /// All received requests.
+    pub fn received(&self) -> Vec<ReceivedRequest> {
         self.shared.lock().received.clone()
     }
 
-    /// The request with this number, from 0, as soon as it is there.
-    pub async fn wait_for(&self, number: usize) -> anyhow::Result<Received> {
+    /// Waits for the request with this index, from 0.
+    pub async fn wait_for(&self, number: usize) -> anyhow::Result<ReceivedRequest> {
         let wait = async {
             loop {
                 let arrived = self.shared.arrived.notified();
@@ -102,11 +102,11 @@ impl Receiver {
                 arrived.await;
             }
         };
-        timeout(PATIENCE, wait).await.with_context(|| format!("no message {number} within {PATIENCE:?}"))
+        timeout(WAIT_LIMIT, wait).await.with_context(|| format!("no message {number} within {WAIT_LIMIT:?}"))
     }
 }
 
-impl Received {
+impl ReceivedRequest {
     /// The body as JSON.
     pub fn json(&self) -> anyhow::Result<Value> {
         Ok(serde_json::from_str(&self.body)?)
@@ -125,7 +125,7 @@ async fn take(State(shared): State<Arc<Shared>>, request: Request) -> Response {
         let value = head.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default().to_owned()
     };
-    let signed = [header("webhook-id"), header("webhook-timestamp"), header("webhook-signature")];
+    let signature_headers = [header("webhook-id"), header("webhook-timestamp"), header("webhook-signature")];
     let (path, agent) = (head.uri.path().to_owned(), header("user-agent"));
     let Ok(body) = axum::body::to_bytes(body, 1 << 20).await else {
         return StatusCode::BAD_REQUEST.into_response();
@@ -133,8 +133,8 @@ async fn take(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let body = String::from_utf8_lossy(&body).into_owned();
     let status = {
         let mut inbox = shared.lock();
-        inbox.received.push(Received { path, signed, agent, body });
-        inbox.answers.pop_front().unwrap_or(200)
+        inbox.received.push(ReceivedRequest { path, signature_headers, agent, body });
+        inbox.statuses.pop_front().unwrap_or(200)
     };
     shared.arrived.notify_waiters();
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);

@@ -1,8 +1,9 @@
-//! The fixture site: pages whose pixels are known, served over real sockets, with a log of what was asked for.
+//! The fixture site: pages with known pixels, served over real sockets, with a log of the requests.
 //!
-//! `files` are the pages that lie in `tests/site`, [`pictures`] the images, made when they are first asked for,
-//! [`behaviour`] the paths that do something: fail, wait, redirect, remember, and [`hostile`] those that mean harm. To add a page, put it there and write its
-//! path into the table of its module.
+//! `files` serves the pages in `tests/site`, [`images`] the images, which are generated on first request, [`behaviour`]
+//! paths that fail, wait, redirect or remember, and [`hostile`] pages that attack the service. To add a page, put it
+//! there and add its path to the table of its module. [`hard`] serves the pages that are hard to capture, without a
+//! table.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,21 +23,22 @@ use tokio_util::task::TaskTracker;
 
 pub mod behaviour;
 mod files;
+pub mod hard;
 pub mod hostile;
-pub mod pictures;
+pub mod images;
 mod scenes;
 
-/// The longest a test waits for a request. It only bounds a test that fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest wait for a request. Only reached by failing tests.
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
-/// A running site. It ends when it is dropped.
+/// A running site. It stops when dropped.
 pub struct Site {
     address: SocketAddr,
     hits: watch::Sender<Hits>,
     stop: CancellationToken,
 }
 
-/// What was asked for, without queries: how often each path, and all of them in their order.
+/// Requested paths without queries: the count per path, and all of them in order.
 #[derive(Default)]
 struct Hits {
     count: HashMap<String, usize>,
@@ -47,66 +49,85 @@ impl Site {
     /// Serves the site on a free port of this address.
     ///
     /// # Errors
-    /// What the operating system says when the address cannot be had.
+    /// If the address cannot be bound.
     pub async fn start(address: IpAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind((address, 0)).await?;
-        let address = listener.local_addr()?;
-        let (hits, stop) = (watch::Sender::default(), CancellationToken::new());
-        let router = router(hits.clone());
-        let tasks = TaskTracker::new();
-        tasks.spawn(stop.clone().run_until_cancelled_owned(async move { axum::serve(listener, router).await }));
-        Ok(Self { address, hits, stop })
+        Self::serve(address, None).await
     }
 
-    /// Scheme, host and port, without a slash at the end.
+    /// Serves the site on two addresses, which a browser treats as two sites.
+    ///
+    /// # Errors
+    /// If an address cannot be bound.
+    pub async fn start_pair(address: IpAddr, other: IpAddr) -> io::Result<Self> {
+        Self::serve(address, Some(other)).await
+    }
+
+    async fn serve(address: IpAddr, other: Option<IpAddr>) -> io::Result<Self> {
+        let mut listeners = vec![TcpListener::bind((address, 0)).await?];
+        if let Some(other) = other {
+            listeners.push(TcpListener::bind((other, 0)).await?);
+        }
+        let addresses = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
+        let (hits, stop) = (watch::Sender::default(), CancellationToken::new());
+        let other = addresses.last().map(|last| format!("http://{last}")).unwrap_or_default();
+        let router = router(hits.clone(), other);
+        let tasks = TaskTracker::new();
+        for listener in listeners {
+            let router = router.clone();
+            tasks.spawn(stop.clone().run_until_cancelled_owned(async move { axum::serve(listener, router).await }));
+        }
+        Ok(Self { address: addresses[0], hits, stop })
+    }
+
+    /// Scheme, host and port, without a trailing slash.
     pub fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The port it was given.
+    /// The port that the site listens on.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// The address of a path, which starts with a slash and may carry a query.
+    /// The URL of a path, which starts with a slash and may have a query.
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.origin())
     }
 
-    /// How often a path was asked for until now, whatever its query.
+    /// The number of requests for a path so far, whatever their query.
     pub fn hits(&self, path: &str) -> usize {
         self.hits.borrow().count.get(path).copied().unwrap_or(0)
     }
 
-    /// Every path that was asked for until now, in the order of the requests.
+    /// All requested paths so far, in order.
     pub fn order(&self) -> Vec<String> {
         self.hits.borrow().order.clone()
     }
 
-    /// How often anything was asked for until now.
-    pub fn hits_in_all(&self) -> usize {
+    /// The number of all requests so far.
+    pub fn total_hits(&self) -> usize {
         self.hits.borrow().order.len()
     }
 
-    /// Waits until anything was asked for this often.
+    /// Waits until the site has had this many requests.
     ///
     /// # Panics
-    /// When that does not happen within a minute.
-    pub async fn wait_for_hits_in_all(&self, count: usize) {
+    /// If that does not happen within a minute.
+    pub async fn wait_for_total_hits(&self, count: usize) {
         let mut hits = self.hits.subscribe();
-        let seen = tokio::time::timeout(PATIENCE, hits.wait_for(|hits| hits.order.len() >= count)).await.is_ok();
-        assert!(seen, "the site was asked {} times in {PATIENCE:?}, not {count}", self.hits_in_all());
+        let seen = tokio::time::timeout(WAIT_LIMIT, hits.wait_for(|hits| hits.order.len() >= count)).await.is_ok();
+        assert!(seen, "the site had {} requests in {WAIT_LIMIT:?}, expected {count}", self.total_hits());
     }
 
-    /// Waits until a path was asked for this often.
+    /// Waits until a path was requested this often.
     ///
     /// # Panics
-    /// When that does not happen within a minute.
+    /// If that does not happen within a minute.
     pub async fn wait_for_hits(&self, path: &str, count: usize) {
         let mut hits = self.hits.subscribe();
         let enough = hits.wait_for(|hits| hits.count.get(path).copied().unwrap_or(0) >= count);
-        let seen = tokio::time::timeout(PATIENCE, enough).await.is_ok();
-        assert!(seen, "{path} was asked for {} times in {PATIENCE:?}, not {count}", self.hits(path));
+        let seen = tokio::time::timeout(WAIT_LIMIT, enough).await.is_ok();
+        assert!(seen, "{path} had {} requests in {WAIT_LIMIT:?}, expected {count}", self.hits(path));
     }
 }
 
@@ -116,16 +137,17 @@ impl Drop for Site {
     }
 }
 
-fn router(hits: watch::Sender<Hits>) -> Router {
+fn router(hits: watch::Sender<Hits>, other: String) -> Router {
     let routes = Router::new()
         .merge(files::routes())
-        .merge(pictures::routes())
+        .merge(images::routes())
         .merge(behaviour::routes())
+        .merge(hard::routes(other))
         .merge(hostile::routes());
     routes.layer(middleware::from_fn_with_state(hits, log))
 }
 
-/// Counts before it answers, so that a test sees a request that is still being answered.
+/// Counts before responding, so that a test sees a request that is still in progress.
 async fn log(State(hits): State<watch::Sender<Hits>>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     hits.send_modify(|hits| {

@@ -1,6 +1,5 @@
-//! A stand-in for Stripe on this machine: the one request that grabd makes of its API, judged as the API's reference
-//! describes it, and the events that follow, signed by the scheme that it documents. It also tells of its sessions, for
-//! scripts that pay.
+//! A local fake of Stripe: the one API request that grabd sends, validated according to the API reference, and the
+//! events that follow, signed by the documented scheme. It also returns its sessions to scripts that pay.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -19,30 +18,30 @@ use tokio::net::TcpListener;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use url::form_urlencoded;
 
-/// The key of the account.
+/// The secret API key.
 pub const SECRET_KEY: &str = "sk_test_of_the_stand_in";
-/// What its events are signed with.
+/// The signing secret of events.
 pub const WEBHOOK_SECRET: &str = "whsec_of_the_stand_in";
 
-/// A running stand-in; it ends when it is dropped.
-pub struct Stripe {
+/// A running server. It stops when dropped.
+pub struct FakeStripe {
     address: SocketAddr,
     shared: Arc<Shared>,
     _task: AbortOnDropHandle<()>,
 }
 
-/// What it does with a request.
+/// A scripted reaction to a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Reply {
-    /// Answers with this status and an error.
+    /// Responds with this status and an error.
     Error(u16),
-    /// Makes the session, and never says so.
-    Silence,
-    /// Answers with a success that is no session.
-    Nonsense,
+    /// Creates the session and never responds.
+    NoResponse,
+    /// Responds with 200 and an object that is not a session.
+    Malformed,
 }
 
-/// A request that came in.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// `Authorization`.
@@ -51,7 +50,7 @@ pub struct Request {
     pub idempotency_key: String,
     /// `Stripe-Version`.
     pub version: String,
-    /// Its form.
+    /// The form fields.
     pub form: BTreeMap<String, String>,
 }
 
@@ -64,12 +63,12 @@ struct Shared {
 struct Account {
     replies: VecDeque<Reply>,
     requests: Vec<Request>,
-    /// By the key under which they were made.
+    /// Form and session by idempotency key.
     sessions: BTreeMap<String, (BTreeMap<String, String>, Value)>,
 }
 
-impl Stripe {
-    /// Listens on any port of an address.
+impl FakeStripe {
+    /// Listens on a free port of an address.
     pub async fn start(ip: IpAddr) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::new(ip, 0)).await?;
         let address = listener.local_addr()?;
@@ -79,58 +78,67 @@ impl Stripe {
             .route("/v1/checkout/sessions/{id}", get(retrieve))
             .with_state(Arc::clone(&shared));
         let task = TaskTracker::new().spawn(async move {
-            // Ends with its task.
+            // Ends when the task is aborted.
             drop(axum::serve(listener, router).await);
         });
         Ok(Self { address, shared, _task: AbortOnDropHandle::new(task) })
     }
 
-    /// Its origin.
+    /// The origin of the server.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Does this with the next requests, and what it should with all after them.
-    pub fn replies(&self, replies: &[Reply]) {
+    /// Reacts to the next requests like this, and to all later ones normally.
+    pub fn reply_with(&self, replies: &[Reply]) {
         self.shared.lock().replies = replies.iter().copied().collect();
     }
 
-    /// Everything that has come in since the last look.
+    /// Removes and returns the requests received since the last call.
     pub fn take_requests(&self) -> Vec<Request> {
         std::mem::take(&mut self.shared.lock().requests)
     }
 
-    /// Every session there is.
+    /// All sessions.
     pub fn sessions(&self) -> Vec<Value> {
         self.shared.lock().sessions.values().map(|(_, session)| session.clone()).collect()
     }
 }
 
-/// The session once its page was left: paid, or with the money still under way.
+/// The session after checkout: paid, or with the payment still pending.
 pub fn completed(session: &Value, paid: bool) -> Value {
     let mut session = session.clone();
     session["status"] = json!("complete");
     session["payment_status"] = json!(if paid { "paid" } else { "unpaid" });
-    session["payment_intent"] = json!(payment_of(&session));
+    session["payment_intent"] = json!(payment_id(&session));
     session["url"] = Value::Null;
     session
 }
 
-/// The payment behind a session.
-pub fn payment_of(session: &Value) -> String {
+/// The payment intent id of a session.
+pub fn payment_id(session: &Value) -> String {
     session["id"].as_str().unwrap_or_default().replace("cs_test_", "pi_")
 }
 
-/// The charge behind a session, with so much of it paid back.
+/// The charge of a session, with this amount refunded.
 pub fn refunded(session: &Value, cents: u64) -> Value {
     json!({
         "id": "ch_1", "object": "charge", "amount": session["amount_total"], "amount_captured": session["amount_total"],
         "amount_refunded": cents, "currency": session["currency"], "paid": true, "status": "succeeded",
-        "payment_intent": payment_of(session), "refunded": session["amount_total"] == json!(cents), "metadata": {},
+        "payment_intent": payment_id(session), "refunded": session["amount_total"] == json!(cents), "metadata": {},
     })
 }
 
-/// An event about an object, as it is sent.
+/// A dispute of the payment of a session.
+pub fn disputed(session: &Value, status: &str) -> Value {
+    json!({
+        "id": format!("du_of_{}", payment_id(session)), "object": "dispute", "amount": session["amount_total"],
+        "charge": "ch_1", "currency": session["currency"], "payment_intent": payment_id(session),
+        "reason": "fraudulent", "status": status, "metadata": {},
+    })
+}
+
+/// The JSON body of an event about an object.
 pub fn event(kind: &str, object: &Value) -> String {
     json!({
         "id": "evt_1", "object": "event", "api_version": "2024-11-20.acacia", "created": 1_795_206_774,
@@ -140,15 +148,15 @@ pub fn event(kind: &str, object: &Value) -> String {
     .to_string()
 }
 
-/// The value of `Stripe-Signature` for a body that is signed at a time.
+/// The `Stripe-Signature` value for a body that is signed at a time.
 pub fn signature(secret: &str, at: Timestamp, body: &str) -> String {
     let seconds = at.as_ms().div_euclid(1000);
     format!("t={seconds},v1={}", hmac(secret, seconds, body))
 }
 
-/// The signature itself.
+/// The hexadecimal HMAC.
 pub fn hmac(secret: &str, seconds: i64, body: &str) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("a key of any length will do");
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC accepts keys of any length");
     mac.update(format!("{seconds}.{body}").as_bytes());
     mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -178,22 +186,22 @@ async fn create(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Str
         let reply = account.replies.pop_front();
         let answer = match reply {
             Some(Reply::Error(status)) => error(status, "card_declined", ""),
-            Some(Reply::Nonsense) => Json(json!({ "object": "list", "data": [] })).into_response(),
-            Some(Reply::Silence) | None if request.authorization != format!("Bearer {SECRET_KEY}") => {
+            Some(Reply::Malformed) => Json(json!({ "object": "list", "data": [] })).into_response(),
+            Some(Reply::NoResponse) | None if request.authorization != format!("Bearer {SECRET_KEY}") => {
                 error(401, "", "")
             }
-            Some(Reply::Silence) | None if header("content-type") != "application/x-www-form-urlencoded" => {
+            Some(Reply::NoResponse) | None if header("content-type") != "application/x-www-form-urlencoded" => {
                 error(400, "parameter_unknown", "")
             }
-            Some(Reply::Silence) | None if pairs.len() != form.len() => error(400, "parameter_invalid", "repeated"),
-            Some(Reply::Silence) | None => match judge(&form) {
+            Some(Reply::NoResponse) | None if pairs.len() != form.len() => error(400, "parameter_invalid", "repeated"),
+            Some(Reply::NoResponse) | None => match validate(&form) {
                 Err(parameter) => error(400, "parameter_invalid", parameter),
                 Ok(()) => account.session(&request.idempotency_key, &form),
             },
         };
         (reply, answer)
     };
-    if matches!(reply, Some(Reply::Silence)) {
+    if matches!(reply, Some(Reply::NoResponse)) {
         std::future::pending::<()>().await;
     }
     answer
@@ -206,22 +214,22 @@ async fn retrieve(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> 
 }
 
 impl Account {
-    /// The same key makes the same session once, and another form under it is an error.
+    /// Creates one session per key. Another form under the same key is an error.
     fn session(&mut self, key: &str, form: &BTreeMap<String, String>) -> Response {
         if key.is_empty() || key.len() > 255 {
             return error(400, "idempotency_key_invalid", "");
         }
         let number = self.sessions.len() + 1;
-        let make = || (form.clone(), made(number, form));
-        let (made_of, session) = self.sessions.entry(key.to_owned()).or_insert_with(make);
-        match made_of == form {
+        let make = || (form.clone(), new_session(number, form));
+        let (original_form, session) = self.sessions.entry(key.to_owned()).or_insert_with(make);
+        match original_form == form {
             true => Json(session.clone()).into_response(),
             false => error(400, "idempotency_key_in_use", ""),
         }
     }
 }
 
-fn made(number: usize, form: &BTreeMap<String, String>) -> Value {
+fn new_session(number: usize, form: &BTreeMap<String, String>) -> Value {
     let of = |name: &str| form.get(name).cloned();
     let metadata: BTreeMap<&str, &String> = form
         .iter()
@@ -240,8 +248,8 @@ fn made(number: usize, form: &BTreeMap<String, String>) -> Value {
     })
 }
 
-/// Is it a form that the API takes? If not, for which parameter.
-fn judge(form: &BTreeMap<String, String>) -> Result<(), &'static str> {
+/// Validates a form as the API does. Returns the invalid parameter.
+fn validate(form: &BTreeMap<String, String>) -> Result<(), &'static str> {
     const KNOWN: [&str; 10] = [
         "mode",
         "client_reference_id",
@@ -270,7 +278,7 @@ fn judge(form: &BTreeMap<String, String>) -> Result<(), &'static str> {
         ((1..=200).contains(&of("client_reference_id").len()), "client_reference_id"),
         (is_number("line_items[0][quantity]", 1), "line_items[0][quantity]"),
         (of("line_items[0][price_data][currency]") == "usd", "line_items[0][price_data][currency]"),
-        // Fifty cents are the least that a card is charged with.
+        // Stripe charges cards at least 50 cents.
         (is_number("line_items[0][price_data][unit_amount]", 50), "line_items[0][price_data][unit_amount]"),
         (!of("line_items[0][price_data][product_data][name]").is_empty(), "line_items[0][price_data][product_data]"),
         (matches!(of("adaptive_pricing[enabled]"), "true" | "false"), "adaptive_pricing[enabled]"),
@@ -287,8 +295,8 @@ fn judge(form: &BTreeMap<String, String>) -> Result<(), &'static str> {
 
 fn error(status: u16, code: &str, parameter: &str) -> Response {
     let kind = if status >= 500 { "api_error" } else { "invalid_request_error" };
-    // As with the real one, the message may show a part of the key.
-    let message = format!("Something is wrong with the request of {SECRET_KEY}");
+    // Like the real API, the message may contain a part of the key.
+    let message = format!("invalid request with key {SECRET_KEY}");
     let body = json!({ "error": { "type": kind, "code": code, "param": parameter, "message": message } });
     (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), Json(body)).into_response()
 }

@@ -1,4 +1,4 @@
-// Verifies one webhook as a customer's JavaScript would: node verify.mjs FILE, where FILE holds {secret, headers, body}.
+// Verifies a webhook with JavaScript libraries: node verify.mjs FILE, where FILE holds {secret, headers, body}.
 import { readFileSync } from "node:fs";
 import { Webhook as Standard } from "standardwebhooks";
 import { Webhook as Svix } from "svix";

@@ -1,4 +1,4 @@
-"""Verifies one webhook as a customer's Python would: python verify.py FILE, where FILE holds {secret, headers, body}."""
+"""Verifies a webhook with Python libraries: python verify.py FILE, where FILE holds {secret, headers, body}."""
 
 import json
 import sys

@@ -1,9 +1,9 @@
-//! The browser as the rest of grabd sees it.
+//! The public interface to the browsers.
 
 use std::sync::{Arc, OnceLock};
 
 use grabd_domain::address::Policy;
-use grabd_domain::render::{Capture, Condition, RenderError, RenderTask, Renderer};
+use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer, RendererStatus};
 use grabd_egress::Guard;
 use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
@@ -11,73 +11,73 @@ use tracing::Instrument;
 
 use crate::jail::Jail;
 use crate::supervisor::{Health, Shared, StartError};
-use crate::{Held, Options, SelfTestError, page, selftest};
+use crate::{Options, SelfTestError, SelfTestReport, page, selftest};
 
-/// Makes pictures with Chromium. Cheap to clone; when the last clone is dropped, its browsers end.
+/// Renders images with Chromium. Cheap to clone. Its browsers end when the last clone is dropped.
 #[derive(Clone)]
 pub struct Chromium {
     shared: Arc<Shared>,
-    /// What the self-test found, once it was made.
-    held: Arc<OnceLock<Held>>,
-    _ends: Arc<DropGuard>,
+    /// The result of the self-test, once it has run.
+    self_test_report: Arc<OnceLock<SelfTestReport>>,
+    _shutdown: Arc<DropGuard>,
 }
 
 impl Chromium {
-    /// Clears `options.run_dir`, starts the first browser, and keeps one running from then on.
+    /// Clears `options.run_dir`, starts the first browser, and keeps one running until shutdown.
     ///
     /// # Errors
-    /// When the first browser does not start; the text says what to do.
+    /// When the first browser does not start. The text tells the operator what to do.
     pub async fn start(options: Options, guard: Guard) -> Result<Self, StartError> {
         let shared = Shared::start(options, guard).await?;
-        let ends = Arc::new(shared.shutdown.clone().drop_guard());
-        Ok(Self { shared, held: Arc::default(), _ends: ends })
+        let shutdown = Arc::new(shared.shutdown.clone().drop_guard());
+        Ok(Self { shared, self_test_report: Arc::default(), _shutdown: shutdown })
     }
 
-    /// Tries whether a page gets past the guard, whose policy this is. Takes a tenth of a second and one prepared tab.
+    /// Checks whether a page can bypass the guard, whose policy is `policy`. Takes 0.1 s and one prepared tab.
     ///
     /// # Errors
-    /// When a page does, or nobody can say that it does not: then nothing must be rendered.
-    pub async fn self_test(&self, policy: &Policy) -> Result<Held, SelfTestError> {
-        let held = selftest::run(&self.shared, policy).await?;
-        // The first one is told of; a service makes no other.
-        let _ = self.held.set(held);
-        Ok(held)
+    /// When a page can, or when the test is inconclusive. Nothing must be rendered then.
+    pub async fn self_test(&self, policy: &Policy) -> Result<SelfTestReport, SelfTestError> {
+        let report = selftest::run(&self.shared, policy).await?;
+        // The first report is kept. A service runs the self-test once.
+        let _ = self.self_test_report.set(report);
+        Ok(report)
     }
 
-    /// Ends all browsers within seconds and removes their directories. Grabs under way are lost; drain before.
+    /// Ends all browsers within seconds and removes their directories. Open grabs are lost, so drain first.
     pub async fn shutdown(&self) {
         self.shared.shut_down().await;
     }
 
-    /// How the browsers are.
+    /// The state of the browsers.
     pub fn health(&self) -> Health {
         self.shared.health()
     }
 
-    /// Whether its browsers are jailed, which is decided when the first one starts.
+    /// Whether the browsers are jailed. Decided when the first browser starts.
     pub fn jail(&self) -> &Jail {
         &self.shared.jail
     }
 
-    /// Resolves when a browser could not be started three times in a row, which is when the process should end. Never
-    /// resolves otherwise.
+    /// Resolves when a browser failed to start three times in a row, after which the process should end. Otherwise
+    /// pending forever.
     pub async fn failed(&self) -> StartError {
         self.shared.failed().await
     }
 }
 
 impl Renderer for Chromium {
-    fn condition(&self) -> Condition {
+    fn status(&self) -> RendererStatus {
         let Health { version, memory_bytes, restarts, .. } = self.health();
-        let held = self.held.get();
-        Condition {
+        let report = self.self_test_report.get();
+        RendererStatus {
             browser: version.unwrap_or_default(),
             restarts: restarts.into_iter().map(|(why, count)| (why.to_owned(), count)).collect(),
             memory_bytes,
             is_jailed: *self.jail() == Jail::Jailed,
             jail: self.jail().to_string(),
-            is_tested: held.is_some_and(|held| held.canary.is_some()),
-            self_test: held.map_or_else(|| "not made".to_owned(), Held::to_string),
+            is_tested: report.is_some_and(|report| report.canary.is_some()),
+            self_test: report.map_or_else(|| "not made".to_owned(), SelfTestReport::to_string),
         }
     }
 
@@ -88,11 +88,11 @@ impl Renderer for Chromium {
             tokio::select! {
                 biased;
                 () = self.shared.shutdown.cancelled() => Err(RenderError::Lost("the service is ending".into())),
-                picture = self.shared.render(&task, started + task.budget) => picture,
+                picture = self.shared.render(&task, started + task.time_limit()) => picture,
             }
         };
-        let page::Picture { image, facts } = picture.instrument(span).await?;
+        let page::Picture { image, metadata, files } = picture.instrument(span).await?;
         let execution_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
-        Ok(Capture { image, facts, execution_ms })
+        Ok(Capture { image, metadata, execution_ms, files })
     }
 }

@@ -1,18 +1,20 @@
-//! Chromium: processes kept running and replaced, prepared contexts, pages driven until they are ready, captures judged,
-//! and the egress proxy that is the browser's only way out.
+//! The Chromium renderer: browser processes, prepared contexts, page capture, and the egress proxy, which is the
+//! browser's only route to the network.
 //!
-//! `process` starts and ends one browser, `jail` keeps it off the network, `cdp` speaks with it, `supervisor` keeps one
-//! running and lends tabs, `page` takes one tab through one grab, `proxy` stands in front, `probe` looks whether all that
-//! works here, and `selftest` whether a page could get past it. To add a way to capture, put it beside `page`'s `drive`
-//! behind `page::capture`; to add a reason why a picture is not one, add it to `page::verdict` with a row in its table.
+//! `process` starts and ends one browser process. `jail` isolates it from the network. `cdp` is the DevTools protocol
+//! client. `supervisor` keeps browsers running and leases tabs. `page` captures one grab in one tab. `proxy` is the
+//! egress proxy. `lists` are the operator's filter lists. `probe` checks whether browsers can run on this machine, and `selftest` whether a page can bypass the
+//! guard. Add a new way to capture next to `page`'s `drive`, behind `page::capture`. Add a new reason to reject an
+//! image to `page::verdict`, with a row in its table.
 //!
-//! *Invariant:* a context serves one grab and is never used again; nothing here runs a browser as root, without its
-//! sandbox, or with a way to the network beside the proxy.
+//! *Invariant:* a context serves one grab and is never reused. No browser runs as root, without its sandbox, or with
+//! network access that bypasses the proxy.
 #![warn(missing_docs)]
 
 mod cdp;
 mod chromium;
 mod jail;
+mod lists;
 mod options;
 mod page;
 mod probe;
@@ -23,10 +25,11 @@ mod supervisor;
 
 pub use chromium::Chromium;
 pub use jail::{Jail, NetworkJail, launcher};
-pub use options::Options;
+pub use lists::{FilterLists, ListError, ListReport};
+pub use options::{FrameMode, Options};
 pub use probe::{Finding, probe};
 pub use process::{BrowserUser, find_executable, short_name};
 #[cfg(any(test, feature = "fuzzing"))]
 pub use proxy::properties;
-pub use selftest::{Held, SelfTestError};
+pub use selftest::{SelfTestError, SelfTestReport};
 pub use supervisor::{Health, StartError};

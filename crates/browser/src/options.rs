@@ -1,54 +1,80 @@
-//! What an operator decides about browsers.
+//! Browser settings.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use grabd_memory::MemoryBudget;
+
+use crate::FilterLists;
 use crate::jail::NetworkJail;
 use crate::process::BrowserUser;
+
+/// When a browser draws frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FrameMode {
+    /// On request. Faster and with less CPU load, and page time can be advanced. Each slot has its own browser.
+    #[default]
+    OnDemand,
+    /// Sixty times a second, on the browser's timer. All slots share one browser.
+    Timer,
+}
 
 /// How browsers are run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The program, `chromium-headless-shell`. None: looked for in the usual places.
+    /// The `chromium-headless-shell` binary. `None` searches the usual directories.
     pub executable: Option<PathBuf>,
-    /// Grabs at a time.
+    /// Concurrent grabs.
     pub slots: usize,
-    /// Contexts kept ready for the next grabs.
+    /// When frames are drawn.
+    pub frames: FrameMode,
+    /// Contexts that a browser keeps ready for the next grabs.
     pub spare_contexts: usize,
-    /// A directory that is ours alone: whatever is in it at start is removed. Every browser gets one of its own inside.
+    /// A directory used by this service only. Its contents are removed at start. Every browser gets a subdirectory.
     pub run_dir: PathBuf,
-    /// Directories of earlier runs, where they were other ones: what is left of those runs is ended and removed as well,
-    /// unless another service holds them now.
+    /// Run directories of earlier configurations. Their browsers are ended and their contents removed, unless another
+    /// service holds them.
     pub former_run_dirs: Vec<PathBuf>,
-    /// Whom a service that is root runs browsers as. None: `grabd` when there is such a user, else `nobody`.
+    /// The user that browsers run as when the service is root. `None` selects `grabd` if it exists, else `nobody`.
     pub user: Option<BrowserUser>,
-    /// Whether browsers get a network namespace of their own.
+    /// Whether browsers get their own network namespace.
     pub network_jail: NetworkJail,
-    /// A program that calls [`launcher`](crate::launcher) before anything else; `/proc/self/exe` when that is this one.
-    /// Without it there are no jails.
+    /// A program that calls [`launcher`](crate::launcher) before anything else: `/proc/self/exe` if the current program
+    /// does. `None` disables jails.
     pub launcher: Option<PathBuf>,
-    /// From a page's load event to the moment it is captured whether it is at rest or not.
+    /// Time from the load event until the page is captured whether it has settled or not.
     pub settle_budget: Duration,
-    /// The tallest picture in pixels; a webp ends at 16383 whatever stands here.
+    /// Maximum image height in pixels. WebP is limited to 16383 regardless.
     pub full_page_max_height: u32,
+    /// Maximum size of an image file in bytes. A capture with a larger one fails.
+    pub image_max_bytes: u64,
+    /// The memory for images, shared with the rest of the process. Part of it is reserved before an image is taken.
+    pub memory: MemoryBudget,
     /// Grabs after which a browser is replaced.
     pub recycle_after: u32,
     /// Age at which a browser is replaced.
     pub recycle_age: Duration,
     /// Memory of all its processes, in bytes, at which a browser is replaced.
     pub recycle_rss_bytes: u64,
-    /// Memory of all its processes, in bytes, that a browser never gets: the page that asks for more goes.
+    /// Hard memory limit for all processes of a browser, in bytes. The page that exceeds it is ended.
     pub memory_limit_bytes: u64,
-    /// Processes and threads that a browser never gets more of; kept only where the system lets us make control groups.
+    /// Appended to the User-Agent of every page, to name the service and a contact. May be empty.
+    pub user_agent_token: String,
+    /// Maximum processes and threads of a browser. Enforced only where control groups can be created.
     pub process_limit: u32,
+    /// The lists by which ads and trackers are blocked.
+    pub lists: Arc<FilterLists>,
 }
 
 impl Options {
-    /// The usual values, with the one that has none.
+    /// Default values.
     pub fn new(run_dir: impl Into<PathBuf>) -> Self {
         Self {
             executable: None,
             slots: 2,
+            frames: FrameMode::OnDemand,
             spare_contexts: 2,
             run_dir: run_dir.into(),
             former_run_dirs: Vec::new(),
@@ -57,11 +83,15 @@ impl Options {
             launcher: None,
             settle_budget: Duration::from_secs(5),
             full_page_max_height: 16_384,
+            image_max_bytes: 32 << 20,
+            memory: MemoryBudget::new(256 << 20),
             recycle_after: 100,
             recycle_age: Duration::from_hours(1),
             recycle_rss_bytes: 1_500_000_000,
             memory_limit_bytes: 2 << 30,
+            user_agent_token: String::new(),
             process_limit: 2000,
+            lists: Arc::default(),
         }
     }
 }

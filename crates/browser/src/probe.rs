@@ -1,4 +1,4 @@
-//! Would browsers run here? Each answer with what to do about it.
+//! Checks whether browsers can run on this machine, and what to do if not.
 
 use std::fs;
 use std::path::Path;
@@ -8,18 +8,18 @@ use grabd_egress::Guard;
 use crate::jail::Jail;
 use crate::process::{Owner, find_executable};
 use crate::supervisor::StartError;
-use crate::{Chromium, Held, Options, SelfTestError};
+use crate::{Chromium, Options, SelfTestError, SelfTestReport};
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What: `program`, `user`, `sandbox`, `fonts`, `shared_memory`, `browser`, `jail`, `guard`.
+    /// The check: `program`, `user`, `sandbox`, `fonts`, `shared_memory`, `browser`, `jail`, `guard`.
     pub name: &'static str,
-    /// Is it as it should be?
+    /// Whether the check passed.
     pub ok: bool,
-    /// What was seen.
+    /// What was found.
     pub detail: String,
-    /// What to do; empty when nothing is. With something that is as it has to be: how it would be better.
+    /// What to do. Empty if nothing. For a passed check, a recommendation.
     pub remedy: &'static str,
 }
 
@@ -32,8 +32,8 @@ impl Finding {
     }
 }
 
-/// Looks at everything a browser needs, and starts one in a directory of its own below `options.run_dir`. Leaves a
-/// running service's browsers alone.
+/// Runs all checks, and starts one browser in its own directory below `options.run_dir`. Does not touch browsers of a
+/// running service.
 pub async fn probe(options: &Options, guard: Guard) -> Vec<Finding> {
     let mut findings = vec![program(options), user(options), sandbox(), fonts(), shared_memory()];
     findings.extend(browser(options, guard).await);
@@ -62,7 +62,7 @@ fn user(options: &Options) -> Finding {
     Finding::new("user", detail, "Run the service as a user of its own, or create a system user `grabd`.")
 }
 
-/// What the kernel says about the namespaces a sandbox is made of, or Debian's helper that makes it without them.
+/// Whether the kernel allows the namespaces of the sandbox, or Debian's setuid helper replaces them.
 fn sandbox() -> Finding {
     let number = |path: &str| fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u64>().ok());
     let forbidden = [
@@ -82,8 +82,8 @@ fn sandbox() -> Finding {
 }
 
 fn fonts() -> Finding {
-    let places = ["/usr/share/fonts", "/usr/local/share/fonts"];
-    let count: usize = places.into_iter().map(|place| font_files(Path::new(place), 6)).sum();
+    let directories = ["/usr/share/fonts", "/usr/local/share/fonts"];
+    let count: usize = directories.into_iter().map(|directory| font_files(Path::new(directory), 6)).sum();
     let seen = match count {
         0 => Err("no font files".to_owned()),
         count => Ok(format!("{count} font files")),
@@ -118,39 +118,39 @@ fn shared_memory() -> Finding {
     Finding::new("shared_memory", seen, "Mount a tmpfs on /dev/shm.")
 }
 
-/// Starts one, and tries whether a page in it gets past the guard.
+/// Starts a browser, and runs the self-test in it.
 async fn browser(options: &Options, guard: Guard) -> Vec<Finding> {
     let run_dir = options.run_dir.join(format!("probe-{}", std::process::id()));
     let options = Options { run_dir: run_dir.clone(), spare_contexts: 1, slots: 1, ..options.clone() };
     let policy = guard.policy().clone();
-    let (version, jail, held) = match Chromium::start(options, guard).await {
+    let (version, jail, report) = match Chromium::start(options, guard).await {
         Ok(chromium) => {
-            let held = chromium.self_test(&policy).await;
+            let report = chromium.self_test(&policy).await;
             let version = chromium.health().version.unwrap_or_default();
             let jail = jailed(chromium.jail());
             chromium.shutdown().await;
-            (Ok(version), Some(jail), Some(held))
+            (Ok(version), Some(jail), Some(report))
         }
         Err(StartError::Jail(why)) => {
             return vec![Finding::new("jail", Err(format!("required, and not to be had: {why}")), Jail::REMEDY)];
         }
         Err(error) => (Err(error.to_string()), None, None),
     };
-    // Empty by now; one that is not is cleared by the service's next start.
+    // Empty by now. If it is not, the next start of the service clears it.
     let _ = fs::remove_dir(&run_dir);
-    let guarded = |held: Result<Held, SelfTestError>| {
-        let seen = held.map(|held| held.to_string()).map_err(|error| error.to_string());
+    let guarded = |report: Result<SelfTestReport, SelfTestError>| {
+        let seen = report.map(|report| report.to_string()).map_err(|error| error.to_string());
         Finding::new("guard", seen, "Use an unchanged chromium-headless-shell; the service does not start like this.")
     };
     let browser = Finding::new("browser", version, "The text says what stands in the way.");
-    [browser].into_iter().chain(jail).chain(held.map(guarded)).collect()
+    [browser].into_iter().chain(jail).chain(report.map(guarded)).collect()
 }
 
-/// Where no jail is required, a browser runs without one, and would be held better with one.
+/// Unless the jail is required, a browser runs without one, with weaker isolation.
 fn jailed(jail: &Jail) -> Finding {
     let remedy = match jail {
-        Jail::Jailed | Jail::Unwanted => "",
-        Jail::Impossible { .. } => Jail::REMEDY,
+        Jail::Jailed | Jail::Disabled => "",
+        Jail::Unavailable { .. } => Jail::REMEDY,
     };
     Finding { name: "jail", ok: true, detail: jail.to_string(), remedy }
 }

@@ -1,8 +1,8 @@
-//! Can a page get past the guard, here and now? Tried for real before the first page of a stranger is rendered: a tab
-//! like any grab's asks for a canary on this machine's loopback, in every way that once needed a measure of its own.
+//! Checks that a page cannot bypass the egress guard, before the first untrusted page is rendered. A tab like that of
+//! any grab requests a canary on this machine's loopback through every channel that a protection exists for.
 //!
-//! Two things must be seen: no canary was touched, and the proxy was asked for those that speak TCP and said no. The
-//! second is what a test that passes by doing nothing would lack.
+//! The test passes if no canary received anything, and the proxy recorded refusals for the canaries that speak TCP. The
+//! second condition detects a test that made no requests.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::page::NavigateParams;
 use chromiumoxide::cdp::js_protocol::runtime::EvaluateParams;
-use grabd_domain::address::{self, Policy};
+use grabd_domain::address::{Policy, check_addr};
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
@@ -20,30 +20,29 @@ use crate::jail::Jail;
 use crate::page::Tab;
 use crate::supervisor::Shared;
 
-/// The whole self-test takes a tenth of a second; a loaded machine may need its time for the first tab.
+/// The self-test takes 0.1 s. A loaded machine may take longer for the first tab.
 const LIMIT: Duration = Duration::from_secs(15);
 
 /// A refused navigation fails at once.
 const NAVIGATION_LIMIT: Duration = Duration::from_secs(3);
 
-/// Where a canary may sit: the first of these that the policy refuses.
-const PLACES: [IpAddr; 4] = [
+/// Canary addresses, in order of preference. The first one that the policy refuses is used.
+const CANARY_ADDRESSES: [IpAddr; 4] = [
     IpAddr::V4(Ipv4Addr::LOCALHOST),
     IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77)),
     IpAddr::V4(Ipv4Addr::new(127, 255, 255, 254)),
     IpAddr::V6(Ipv6Addr::LOCALHOST),
 ];
 
-/// How long WebRTC may gather what it could be reached by. A browser in a jail has no interface to ask about, and would
-/// wait for one for ever; what it sends where there is one, it sends at once. Outside of a jail a refusal ends it at
-/// once, unless the machine is busy.
+/// Time limit for ICE candidate gathering. In a jail there is no interface, so gathering never ends by itself, and
+/// anything sent is sent immediately. Without a jail, a refusal ends gathering immediately, unless the machine is busy.
 const GATHERING_LIMIT_MS: u32 = 5_000;
 const JAILED_GATHERING_LIMIT_MS: u32 = 200;
 
-/// What a page tries, all at once. It returns when everything has failed, or when what does not fail has had its time:
-/// nobody answers on a canary, so what gets through hangs.
-const TRY: &str = "async ({ host, fetched, socket, turn, udp, gathering }) => {
-    const later = (ms) => new Promise((late) => setTimeout(late, ms));
+/// Makes all requests concurrently. Returns when all have failed, or after a time limit: canaries never answer, so a
+/// request that gets through hangs.
+const SCRIPT: &str = "async ({ host, fetched, socket, turn, udp, gathering }) => {
+    const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
     const outcome = (start) => new Promise((ended) => { try { start(ended) } catch { ended() } });
     const relay = { username: 'canary', credential: 'canary' };
     const tries = [
@@ -63,36 +62,36 @@ const TRY: &str = "async ({ host, fetched, socket, turn, udp, gathering }) => {
     await Promise.race([Promise.all(tries), later(6_000)]);
 }";
 
-/// A guard that held.
+/// The result of a passed self-test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
-    /// Where the canary sat. None when configuration allows all of loopback, so that nothing could be tried.
+pub struct SelfTestReport {
+    /// The canary's address. `None` if configuration allows all of loopback, so that nothing could be tested.
     pub canary: Option<IpAddr>,
 }
 
-/// Why no page must be rendered here. The texts are for operators.
+/// Why nothing must be rendered. The texts are for operators.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelfTestError {
     /// A page reached this machine.
     #[error("the egress guard leaks: {channel} of a page reached {canary} on this machine")]
     Leak {
-        /// By which way.
+        /// The channel.
         channel: &'static str,
-        /// What was reached.
+        /// The address that was reached.
         canary: SocketAddr,
     },
-    /// Nothing was reached, but the proxy knows nothing of it either: the request went another way, or nowhere.
+    /// Nothing was reached, but the proxy saw no request either.
     #[error("the egress guard cannot vouch for this browser: {channel} of a page did not come by its proxy")]
-    Astray {
-        /// By which way.
+    Bypassed {
+        /// The channel.
         channel: &'static str,
     },
-    /// The browser, or this machine, did not let it be tried.
+    /// The browser or this machine failed before the test was complete.
     #[error("the egress guard could not be tried: {0}")]
-    Untried(String),
+    Inconclusive(String),
 }
 
-/// What listens for one way out. Nobody serves it: the kernel keeps whatever arrives until it is looked at.
+/// A listener for one channel. Nothing serves it: the kernel queues what arrives until it is checked.
 struct Canary {
     channel: &'static str,
     address: SocketAddr,
@@ -104,70 +103,70 @@ enum Socket {
     Udp(UdpSocket),
 }
 
-/// Tries every way out in a tab of the current browser.
+/// Tests every channel in a tab of the current browser.
 ///
 /// # Errors
-/// When the guard does not hold, or nobody can say that it does.
-pub(crate) async fn run(shared: &Shared, policy: &Policy) -> Result<Held, SelfTestError> {
-    // A machine without IPv6 lacks the last one.
-    let is_here = |place: &IpAddr| TcpListener::bind((*place, 0)).is_ok();
-    let is_refused = |place: &IpAddr| address::check_addr(*place, policy).is_err();
-    let Some(place) = PLACES.into_iter().find(|place| is_refused(place) && is_here(place)) else {
-        return Ok(Held { canary: None });
+/// When the guard does not hold, or the test is inconclusive.
+pub(crate) async fn run(shared: &Shared, policy: &Policy) -> Result<SelfTestReport, SelfTestError> {
+    // The last address does not exist on machines without IPv6.
+    let exists = |address: &IpAddr| TcpListener::bind((*address, 0)).is_ok();
+    let is_refused = |address: &IpAddr| check_addr(*address, policy).is_err();
+    let Some(address) = CANARY_ADDRESSES.into_iter().find(|address| is_refused(address) && exists(address)) else {
+        return Ok(SelfTestReport { canary: None });
     };
-    let no_socket = |error: io::Error| SelfTestError::Untried(format!("no canary on {place}: {error}"));
-    let tcp = |channel| Canary::tcp(channel, place).map_err(no_socket);
+    let no_socket = |error: io::Error| SelfTestError::Inconclusive(format!("no canary on {address}: {error}"));
+    let tcp = |channel| Canary::tcp(channel, address).map_err(no_socket);
     let [navigation, fetched, socket, turn] =
         [tcp("navigation")?, tcp("fetch")?, tcp("WebSocket")?, tcp("WebRTC over TCP")?];
-    let udp = Canary::udp("WebRTC over UDP", place).map_err(no_socket)?;
+    let udp = Canary::udp("WebRTC over UDP", address).map_err(no_socket)?;
 
     let deadline = Instant::now() + LIMIT;
-    let late = |_| SelfTestError::Untried(format!("the browser was not done within {} s", LIMIT.as_secs()));
-    let broken = |error: &dyn fmt::Display| SelfTestError::Untried(error.to_string());
-    let lease = timeout_at(deadline, shared.lease()).await.map_err(late)?.map_err(|error| broken(&error))?;
+    let timed_out = |_| SelfTestError::Inconclusive(format!("the browser was not done within {} s", LIMIT.as_secs()));
+    let failed = |error: &dyn fmt::Display| SelfTestError::Inconclusive(error.to_string());
+    let lease = timeout_at(deadline, shared.lease(0)).await.map_err(timed_out)?.map_err(|error| failed(&error))?;
     let tab = lease.tab();
-    // Without an interface WebRTC asks nobody for a relay, not even through the proxy.
-    let (gathering, asked) = match &shared.jail {
+    // Without an interface, WebRTC contacts no TURN server, not even through the proxy.
+    let (gathering, expected) = match &shared.jail {
         Jail::Jailed => (JAILED_GATHERING_LIMIT_MS, &[&navigation, &fetched, &socket][..]),
-        Jail::Unwanted | Jail::Impossible { .. } => (GATHERING_LIMIT_MS, &[&navigation, &fetched, &socket, &turn][..]),
+        Jail::Disabled | Jail::Unavailable { .. } => (GATHERING_LIMIT_MS, &[&navigation, &fetched, &socket, &turn][..]),
     };
-    let arguments = json!({ "host": written(place), "fetched": fetched.port(), "socket": socket.port(),
+    let arguments = json!({ "host": url_host(address), "fetched": fetched.port(), "socket": socket.port(),
                             "turn": turn.port(), "udp": udp.port(), "gathering": gathering });
     let attempts = EvaluateParams {
         await_promise: Some(true),
         silent: Some(true),
-        ..EvaluateParams::new(format!("({TRY})({arguments})"))
+        ..EvaluateParams::new(format!("({SCRIPT})({arguments})"))
     };
     let navigate = NavigateParams::new(format!("http://{}/", navigation.address));
     let tries = async {
         tab.client.call_raw(LIMIT, Some(&tab.session), &attempts).await?;
-        // A canary that is reached does not answer, so an answer that does not come is judged like any other.
+        // A canary never answers, so a timeout is not an error here. The checks below decide.
         let navigated = tab.client.call_raw(NAVIGATION_LIMIT, Some(&tab.session), &navigate).await;
         match navigated {
             Ok(_) | Err(CallError::Timeout(_)) => Ok(()),
             Err(error) => Err(error),
         }
     };
-    timeout_at(deadline, tries).await.map_err(late)?.map_err(|error| broken(&error))?;
+    timeout_at(deadline, tries).await.map_err(timed_out)?.map_err(|error| failed(&error))?;
 
     for canary in [&navigation, &fetched, &socket, &turn, &udp] {
-        canary.must_be_untouched()?;
+        canary.check_untouched()?;
     }
-    for canary in asked {
-        canary.must_have_been_refused_to(tab)?;
+    for canary in expected {
+        canary.check_refused(tab)?;
     }
-    Ok(Held { canary: Some(place) })
+    Ok(SelfTestReport { canary: Some(address) })
 }
 
 impl Canary {
-    fn tcp(channel: &'static str, place: IpAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind((place, 0))?;
+    fn tcp(channel: &'static str, address: IpAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind((address, 0))?;
         listener.set_nonblocking(true)?;
         Ok(Self { channel, address: listener.local_addr()?, socket: Socket::Tcp(listener) })
     }
 
-    fn udp(channel: &'static str, place: IpAddr) -> io::Result<Self> {
-        let socket = UdpSocket::bind((place, 0))?;
+    fn udp(channel: &'static str, address: IpAddr) -> io::Result<Self> {
+        let socket = UdpSocket::bind((address, 0))?;
         socket.set_nonblocking(true)?;
         Ok(Self { channel, address: socket.local_addr()?, socket: Socket::Udp(socket) })
     }
@@ -176,41 +175,41 @@ impl Canary {
         self.address.port()
     }
 
-    /// On loopback, what was sent before the script ended has arrived by now.
-    fn must_be_untouched(&self) -> Result<(), SelfTestError> {
+    /// Loopback delivers immediately: anything sent before the script ended has arrived.
+    fn check_untouched(&self) -> Result<(), SelfTestError> {
         let seen = match &self.socket {
             Socket::Tcp(listener) => listener.accept().map(|_| ()),
             Socket::Udp(socket) => socket.recv(&mut [0; 1]).map(|_| ()),
         };
         match seen {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            Err(error) => Err(SelfTestError::Untried(format!("the canary on {}: {error}", self.address))),
+            Err(error) => Err(SelfTestError::Inconclusive(format!("the canary on {}: {error}", self.address))),
             Ok(()) => Err(SelfTestError::Leak { channel: self.channel, canary: self.address }),
         }
     }
 
-    fn must_have_been_refused_to(&self, tab: &Tab) -> Result<(), SelfTestError> {
+    fn check_refused(&self, tab: &Tab) -> Result<(), SelfTestError> {
         match tab.listener.was_refused(&self.address.ip().to_string(), self.port()) {
             true => Ok(()),
-            false => Err(SelfTestError::Astray { channel: self.channel }),
+            false => Err(SelfTestError::Bypassed { channel: self.channel }),
         }
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for SelfTestReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.canary {
-            Some(place) => write!(f, "a page reaches {place} by no navigation, fetch, WebSocket or WebRTC"),
+            Some(address) => write!(f, "a page reaches {address} by no navigation, fetch, WebSocket or WebRTC"),
             None => f.write_str("ATTENTION: all of loopback is allowed by configuration, so nothing could be tried"),
         }
     }
 }
 
-/// An address as a URL has it.
-fn written(place: IpAddr) -> String {
-    match place {
-        IpAddr::V4(place) => place.to_string(),
-        IpAddr::V6(place) => format!("[{place}]"),
+/// Formats an address as a URL host.
+fn url_host(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
     }
 }
 

@@ -1,115 +1,112 @@
-//! What can be said on the command line.
+//! The command line arguments.
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+use crate::options::OptionArgs;
+
 const EXAMPLES: &str = "\
 Examples:
-  grab https://example.com -o page.png          one picture into a file
-  grab https://example.com -o - | file -        the bytes to the next program
+  grab https://example.com -o page.png          one image into a file
+  grab https://example.com -o - | file -        write the image to stdout
   grab --full-page --format webp https://example.com https://example.org -o shots/
-  grab --from urls.txt -o shots/ --jobs 8       many, eight at a time
-  grab --async --wait 120 https://example.com   queued, then followed to its end
+  grab --from urls.txt -o shots/ --jobs 8       many pages, eight at a time
+  grab --async --wait 120 https://example.com   queue the capture and wait for it
+  grab --also pdf,markdown https://example.com  save a PDF and Markdown beside the image
+  grab --html invoice.html -o invoice.png       capture a local HTML document
 
 Exit codes:
-  0  everything was captured        4  no credits left
-  1  a capture failed               5  a limit held on beyond the retries
-  2  something was asked wrongly    6  the service cannot be reached
-  3  not signed in, or not allowed  7  the service or this machine failed
+  0  success                        4  no credits left
+  1  a capture failed               5  still rate limited after all retries
+  2  invalid arguments              6  the service cannot be reached
+  3  not signed in, or not allowed  7  internal error, here or in the service
   130 interrupted";
 
-/// Captures web pages through a grabd service.
+/// Capture web pages through a grabd service
 #[derive(Debug, Parser)]
 #[command(name = "grab", version, about, after_help = EXAMPLES, disable_help_subcommand = true)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(crate) connection: Connection,
+    pub(crate) connection: ConnectionArgs,
     #[command(flatten)]
-    pub(crate) capture: Capture,
+    pub(crate) capture: CaptureArgs,
     #[command(subcommand)]
-    pub(crate) verb: Option<Verb>,
+    pub(crate) command: Option<Command>,
 }
 
-/// Which service, and as whom.
+/// The service and the credentials.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Connection")]
-pub(crate) struct Connection {
+pub(crate) struct ConnectionArgs {
     /// Address of the service, such as `https://grabd.example/v1`
     #[arg(long, global = true, env = "GRAB_BASE_URL", value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) base_url: Option<String>,
-    /// API key; better in GRAB_API_KEY than here, where other users of this machine can see it
+    /// API key; prefer GRAB_API_KEY, because other users of this machine can see command line arguments
     #[arg(long, global = true, env = "GRAB_API_KEY", value_name = "KEY", hide_env_values = true)]
     pub(crate) api_key: Option<String>,
     /// Configuration file [default: grab/config.toml below XDG_CONFIG_HOME or ~/.config]
     #[arg(long, global = true, env = "GRAB_CONFIG", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
-    /// Print what programs read: JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Print no progress and no summary
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// How often a request that may be repeated is tried again
+    /// How many times to retry a request that is safe to repeat
     #[arg(long, global = true, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=20))]
     pub(crate) retries: u32,
 }
 
-/// What to capture, and how.
+/// What to capture and how.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Capture")]
-pub(crate) struct Capture {
-    /// Addresses of the pages
+pub(crate) struct CaptureArgs {
+    /// URLs of the pages
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) urls: Vec<String>,
-    /// Read addresses from a file, one a line; empty lines and lines that begin with # are passed over; - is stdin
+    /// Read URLs from a file, one per line; empty lines and lines that begin with # are ignored; - is stdin
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) from: Option<PathBuf>,
-    /// Where the picture goes: a file, a directory (as many pages as you like), or - for stdout [default: a file named
+    /// Capture an HTML document instead of a page: a file, or - for stdin
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["urls", "from"])]
+    pub(crate) html: Option<PathBuf>,
+    /// The URL that the HTML document has [default: `https://html.example/`]
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, requires = "html", conflicts_with_all = ["urls", "from"])]
+    pub(crate) html_url: Option<String>,
+    /// Where to write the image, and beside it the files of --also: a file, a directory (for any number of pages), or - for stdout [default: a file named
     /// after the page]
     #[arg(long, short, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) output: Option<PathBuf>,
-    /// Fetch no picture, only have it made
+    /// Capture without downloading the image
     #[arg(long, conflicts_with = "output")]
     pub(crate) no_download: bool,
-    /// Pass over pages whose file is there already
+    /// Skip pages whose output file already exists
     #[arg(long)]
     pub(crate) skip_existing: bool,
-    /// Width of the window in pixels [320 to 1920, default: 1280]
-    #[arg(long, value_name = "PIXELS")]
-    pub(crate) width: Option<i64>,
-    /// Height of the window in pixels [240 to 1080, default: 720]
-    #[arg(long, value_name = "PIXELS")]
-    pub(crate) height: Option<i64>,
-    /// Format of the picture [default: what the name of the file says, else png]
+    /// Format of the image [default: from the extension of the output file, else png]
     #[arg(long)]
     pub(crate) format: Option<Format>,
-    /// Capture the whole page instead of the first screen
-    #[arg(long)]
-    pub(crate) full_page: bool,
-    /// Wait so long after the page has loaded, in milliseconds [0 to 10000]
-    #[arg(long, value_name = "MS")]
-    pub(crate) delay_ms: Option<i64>,
-    /// Capture only the element that this CSS selector finds
-    #[arg(long, value_name = "CSS")]
-    pub(crate) selector: Option<String>,
-    /// Queue the capture and print its id; with --wait, follow it to its end
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
+    /// Queue the capture and print its id; with --wait, wait until it ends
     #[arg(long = "async")]
     pub(crate) queued: bool,
-    /// Wait at most so many seconds for a queued capture (implies --async)
+    /// Wait at most this many seconds for a queued capture (implies --async)
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) wait: Option<u64>,
-    /// Captures at a time
+    /// Number of concurrent captures
     #[arg(long, short, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) jobs: u16,
-    /// Idempotency-Key of the one capture: asked again with the same key, the service answers the same and charges once
-    /// [default: a new one for each page]
+    /// Idempotency-Key of a single capture: a repeated request with the same key returns the same result and is charged
+    /// once [default: a new key for each page]
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
 }
 
-/// Formats of pictures.
+/// Image formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Png,
@@ -118,7 +115,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The contract's word for it.
+    /// The API's name of the format.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Png => "png",
@@ -127,9 +124,9 @@ impl Format {
         }
     }
 
-    /// The format that the ending of a file's name means.
-    pub(crate) fn of_ending(ending: &str) -> Option<Self> {
-        match ending.to_ascii_lowercase().as_str() {
+    /// The format for a file name extension.
+    pub(crate) fn from_extension(extension: &str) -> Option<Self> {
+        match extension.to_ascii_lowercase().as_str() {
             "png" => Some(Self::Png),
             "jpg" | "jpeg" => Some(Self::Jpeg),
             "webp" => Some(Self::Webp),
@@ -138,18 +135,18 @@ impl Format {
     }
 }
 
-/// Everything but capturing.
+/// All commands except capturing.
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum Verb {
-    /// List captures, the newest first
+pub(crate) enum Command {
+    /// List captures, newest first
     List {
-        /// How many
+        /// Maximum number of captures
         #[arg(long, value_name = "N", default_value_t = 25)]
         limit: u32,
-        /// Only those that stand so
+        /// Only captures with this status
         #[arg(long)]
         status: Option<Status>,
-        /// Only those that are older than this one
+        /// Only captures older than this one
         #[arg(long, value_name = "ID")]
         after: Option<String>,
     },
@@ -157,56 +154,85 @@ pub(crate) enum Verb {
     Show {
         /// Id of the capture
         id: String,
-        /// Open the picture in this machine's browser
+        /// Open the image in the browser
         #[arg(long)]
         open: bool,
-        /// Fetch the picture into a file; - is stdout
+        /// Download the image to a file; - is stdout
         #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
     },
-    /// Follow one capture to its end
+    /// Follow one capture until it ends
     Watch {
         /// Id of the capture
         id: String,
     },
-    /// Delete the picture of a capture
+    /// Delete the images of captures
     Delete {
         /// Ids of captures
         #[arg(required = true)]
         ids: Vec<String>,
     },
-    /// Show credits, plan and what was captured lately
+    /// Show credits, plan and recent usage
     Usage,
-    /// Show what captures cost, here and elsewhere
+    /// Show prices, and compare them with other providers
     Pricing {
-        /// Compare with this one only
+        /// Compare only with this provider
         #[arg(long)]
         provider: Option<String>,
-        /// With all evidence
+        /// Include all sources
         #[arg(long)]
         full: bool,
     },
-    /// Sign in through the browser
+    /// Sign in in the browser
     Login {
-        /// Print the address instead of opening it
+        /// Print the URL instead of opening it
         #[arg(long)]
         no_browser: bool,
     },
-    /// Sign out, here and at the service
+    /// Sign out and revoke the tokens
     Logout,
-    /// Manage where messages about finished captures go
+    /// Make a signed link, which captures a page and shows its image without a key
+    Link(Box<LinkArgs>),
+    /// Manage webhooks, which report finished captures
     #[command(subcommand)]
-    Webhooks(Webhooks),
-    /// Print completions for a shell
+    Webhooks(WebhookCommand),
+    /// Print shell completions
     Completions {
-        /// Which shell
+        /// The shell
         shell: Shell,
     },
     /// Print the manual page
     Man,
 }
 
-/// How a capture may stand.
+/// A link to make.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct LinkArgs {
+    /// URL of the page
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: String,
+    /// Link key of the API key that the link belongs to
+    #[arg(long, env = "GRAB_LINK_KEY", value_name = "KEY")]
+    pub(crate) link_key: Option<String>,
+    /// Secret that signs the link; prefer GRAB_LINK_SECRET, because other users of this machine can see command line
+    /// arguments
+    #[arg(long, env = "GRAB_LINK_SECRET", value_name = "SECRET", hide_env_values = true)]
+    pub(crate) link_secret: Option<String>,
+    /// When the link expires, in seconds since 1970, at most 366 days from now [default: at the end of the day, 30 days
+    /// from now]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) expires: Option<u64>,
+    /// Show a picture of an error instead of JSON
+    #[arg(long)]
+    pub(crate) placeholder_on_error: bool,
+    /// Format of the image [default: png]
+    #[arg(long)]
+    pub(crate) format: Option<Format>,
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
+}
+
+/// Statuses of a capture.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Status {
     Pending,
@@ -216,7 +242,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// The contract's word for it.
+    /// The API's name of the status.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -227,63 +253,63 @@ impl Status {
     }
 }
 
-/// What can be done with webhooks.
+/// Commands for webhooks.
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum Webhooks {
-    /// List them
+pub(crate) enum WebhookCommand {
+    /// List webhooks
     List,
-    /// Make one, and show its secret this once
+    /// Create a webhook and show its secret once
     Create {
-        /// Where the messages go
+        /// URL that receives the messages
         url: String,
-        /// Which messages: grab.done, grab.failed or * for all
+        /// Events to send: grab.done, grab.failed or * for all
         #[arg(long = "event", value_name = "EVENT", default_value = "*")]
         events: Vec<String>,
-        /// What people call it
+        /// Description
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
     },
-    /// Show one
+    /// Show one webhook
     Show {
         /// Id of the webhook
         id: String,
     },
-    /// Change one
+    /// Change a webhook
     Update {
         /// Id of the webhook
         id: String,
-        /// Where the messages go from now on
+        /// New URL
         #[arg(long)]
         url: Option<String>,
-        /// Which messages from now on
+        /// New list of events
         #[arg(long = "event", value_name = "EVENT")]
         events: Vec<String>,
-        /// What people call it from now on
+        /// New description
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
-        /// Send messages again
+        /// Enable the webhook
         #[arg(long, conflicts_with = "disable")]
         enable: bool,
-        /// Send no messages, and forget those that are owed
+        /// Disable the webhook and drop its pending messages
         #[arg(long)]
         disable: bool,
     },
-    /// Remove one
+    /// Delete a webhook
     Delete {
         /// Id of the webhook
         id: String,
     },
-    /// Give one a new secret, and show it this once; the old one signs along for 24 hours
+    /// Replace the secret and show the new one once; the old secret also signs for 24 hours
     RotateSecret {
         /// Id of the webhook
         id: String,
     },
-    /// Send a message that means nothing
+    /// Send a test message
     Test {
         /// Id of the webhook
         id: String,
     },
-    /// List what was sent, and what came of it
+    /// List deliveries and their results
     Deliveries {
         /// Id of the webhook
         id: String,

@@ -1,4 +1,4 @@
-//! Why something did not work, what to do about it, and the exit code that scripts see.
+//! Errors, with a hint for the user and an exit code.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,26 +6,26 @@ use std::process::ExitCode;
 use reqwest::StatusCode;
 use url::Url;
 
-/// How the program ends.
+/// Exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All was done.
+    /// Success.
     Done = 0,
-    /// A page could not be captured, or there is no such capture.
+    /// A page could not be captured, or the capture does not exist.
     Failed = 1,
-    /// Something was asked wrongly.
+    /// The arguments are invalid.
     Usage = 2,
-    /// Nobody is signed in, or not as somebody who may.
+    /// Not signed in, or not allowed.
     Unauthorized = 3,
-    /// There are no credits left.
+    /// No credits are left.
     NoCredits = 4,
-    /// A limit held on beyond the retries.
+    /// Still rate limited after all retries.
     Limited = 5,
     /// The service cannot be reached.
     Unreachable = 6,
-    /// The service or this machine failed.
-    Broken = 7,
-    /// Somebody pressed Ctrl-C.
+    /// An internal error, in the service or on this machine.
+    Internal = 7,
+    /// Interrupted with Ctrl-C.
     Interrupted = 130,
 }
 
@@ -35,170 +35,197 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why something did not work. The causes behind it are its sources.
+/// The error type of the program.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// What was asked makes no sense.
+    /// Invalid arguments.
     #[error("{0}")]
     Usage(String),
-    /// The service did not answer.
+    /// The service did not respond.
     #[error("{base} cannot be reached")]
     Unreachable {
-        /// Its address.
+        /// The base URL.
         base: Url,
-        /// What happened.
+        /// The cause.
         source: reqwest::Error,
     },
-    /// The service said no.
+    /// The API returned an error.
     #[error("{0}")]
-    Refused(Refusal),
-    /// Something answered that does not speak as grabd does.
-    #[error("{url} answered HTTP {status}, which is not an answer of grabd")]
-    Foreign {
-        /// What was asked.
+    Api(ApiError),
+    /// The response is not one that grabd sends.
+    #[error("{url} returned HTTP {status}, which is not a grabd response")]
+    UnexpectedResponse {
+        /// The requested URL.
         url: Url,
-        /// What it said.
+        /// The status code.
         status: StatusCode,
     },
-    /// A queued capture took longer than somebody wanted to wait.
+    /// A queued capture did not end within `--wait`.
     #[error("capture {id} is still {status} after {seconds} s")]
-    NotYet {
-        /// Its id.
+    WaitTimedOut {
+        /// The id of the capture.
         id: String,
-        /// How it stands.
+        /// Its last status.
         status: String,
-        /// How long was waited.
+        /// The value of `--wait`.
         seconds: u64,
     },
-    /// A queued capture failed.
+    /// A capture failed.
     #[error("{message}")]
-    NotCaptured {
-        /// Why.
+    CaptureFailed {
+        /// The reason.
         message: String,
+    },
+    /// A capture has no image to download or open.
+    #[error("{0}")]
+    NoImage(String),
+    /// A capture succeeded, but its image could not be saved.
+    #[error("the image was captured, but not saved: {}", cause.message())]
+    NotSaved {
+        /// The id of the capture.
+        id: String,
+        /// The reason.
+        cause: Box<Failure>,
     },
     /// A file could not be read or written.
     #[error("{}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         source: std::io::Error,
     },
-    /// Nobody is signed in.
-    #[error("there is no API key and nobody is signed in")]
-    SignedOut,
-    /// Signing in did not work.
-    #[error("signing in failed: {0}")]
+    /// There is neither an API key nor a sign-in.
+    #[error("no API key is set and you are not signed in")]
+    NotSignedIn,
+    /// The sign-in failed.
+    #[error("sign-in failed: {0}")]
     Login(String),
 }
 
-/// The service's no.
+/// An error that the API returned.
 #[derive(Clone, Debug)]
-pub(crate) struct Refusal {
-    /// The contract's code.
+pub(crate) struct ApiError {
+    /// The error code.
     pub(crate) code: String,
-    /// For people.
+    /// The message for the user.
     pub(crate) message: String,
-    /// By which the operator finds the request in the log.
+    /// Identifies the request in the service's log.
     pub(crate) request_id: Option<String>,
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for ApiError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ({})", self.message, self.code)
     }
 }
 
 impl Failure {
-    /// A file that could not be read or written.
+    /// Maps an I/O error on `path`.
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         |source| Self::File { path, source }
     }
 
-    /// Something that did not answer, or not to the end.
+    /// Maps a request that got no response or an incomplete one.
     pub(crate) fn unreachable(url: &Url) -> impl FnOnce(reqwest::Error) -> Self {
         let base = url.clone();
-        // The address is told already, and once is enough.
+        // The message already contains the URL.
         |source| Self::Unreachable { base, source: source.without_url() }
     }
 
-    /// The contract's code, where the service said no.
+    /// The error code, if the API returned an error.
     pub(crate) fn code(&self) -> Option<&str> {
         match self {
-            Self::Refused(refusal) => Some(&refusal.code),
+            Self::Api(error) => Some(&error.code),
             Self::Usage(_)
             | Self::Unreachable { .. }
-            | Self::Foreign { .. }
-            | Self::NotYet { .. }
-            | Self::NotCaptured { .. }
+            | Self::UnexpectedResponse { .. }
+            | Self::WaitTimedOut { .. }
+            | Self::CaptureFailed { .. }
+            | Self::NoImage(_)
+            | Self::NotSaved { .. }
             | Self::File { .. }
-            | Self::SignedOut
+            | Self::NotSignedIn
             | Self::Login(_) => None,
         }
     }
 
-    /// What scripts see.
+    /// The exit code.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) => Exit::Usage,
             Self::Unreachable { .. } => Exit::Unreachable,
-            Self::NotYet { .. } | Self::NotCaptured { .. } => Exit::Failed,
-            Self::Foreign { .. } | Self::File { .. } => Exit::Broken,
-            Self::SignedOut | Self::Login(_) => Exit::Unauthorized,
-            Self::Refused(refusal) => match refusal.code.as_str() {
-                "unauthorized" => Exit::Unauthorized,
+            Self::WaitTimedOut { .. } | Self::CaptureFailed { .. } | Self::NoImage(_) => Exit::Failed,
+            Self::NotSaved { cause, .. } => cause.exit(),
+            Self::UnexpectedResponse { .. } | Self::File { .. } => Exit::Internal,
+            Self::NotSignedIn | Self::Login(_) => Exit::Unauthorized,
+            Self::Api(error) => match error.code.as_str() {
+                "unauthorized" | "forbidden" => Exit::Unauthorized,
                 "bad_request" | "invalid_viewport" | "idempotency_mismatch" => Exit::Usage,
                 "credits_exhausted" => Exit::NoCredits,
                 "rate_limit_exceeded" | "queue_limit_exceeded" | "idempotency_conflict" => Exit::Limited,
                 "ssrf_detected" | "render_blocked" | "render_failed" | "not_found" => Exit::Failed,
-                _ => Exit::Broken,
+                _ => Exit::Internal,
             },
         }
     }
 
-    /// What to do next, where that can be said.
+    /// What the user can do, if there is anything.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::SignedOut => "Run `grab login`, or put a key of the service into GRAB_API_KEY.",
+            Self::NotSignedIn => "Run `grab login`, or set GRAB_API_KEY to an API key.",
             Self::Unreachable { base, .. } => {
-                return Some(format!("Is the service running there? GRAB_BASE_URL or --base-url say where: {base}"));
+                return Some(format!(
+                    "Is the service running at {base}? Set its address with GRAB_BASE_URL or --base-url."
+                ));
             }
-            Self::Foreign { .. } => "GRAB_BASE_URL has to be the address of a grabd service, ending in /v1.",
-            Self::NotYet { id, .. } => return Some(format!("It goes on; `grab watch {id}` follows it.")),
-            Self::NotCaptured { .. } => "Nothing was charged.",
-            Self::Refused(refusal) => match refusal.code.as_str() {
-                "unauthorized" => {
-                    "The key or the sign-in is not known there, or was revoked: `grab login` makes a new one."
-                }
-                "credits_exhausted" => "`grab usage` shows where to buy more.",
-                "rate_limit_exceeded" => "Ask again in a minute, or with a larger --retries.",
-                "queue_limit_exceeded" => "Wait for some of the queued captures, or with a larger --retries.",
-                "ssrf_detected" => "Only pages at public addresses are captured. Nothing was charged.",
+            Self::UnexpectedResponse { .. } => "GRAB_BASE_URL must be the address of a grabd service, ending in /v1.",
+            Self::WaitTimedOut { id, .. } => {
+                return Some(format!("The capture continues; follow it with `grab watch {id}`."));
+            }
+            Self::CaptureFailed { .. } => "Nothing was charged.",
+            Self::NotSaved { id, .. } => {
+                return Some(format!(
+                    "The capture is complete and was charged. Download its image with `grab show {id} -o FILE`."
+                ));
+            }
+            Self::Api(error) => match error.code.as_str() {
+                "forbidden" => "Use an API key with that scope, or sign in with `grab login`.",
+                "unauthorized" => "The API key or the sign-in is unknown or revoked. Sign in with `grab login`.",
+                "credits_exhausted" => "`grab usage` shows where to buy credits.",
+                "rate_limit_exceeded" => "Try again in a minute, or use a larger --retries.",
+                "queue_limit_exceeded" => "Wait until some queued captures have ended, or use a larger --retries.",
+                "ssrf_detected" => "Only pages at public addresses can be captured. Nothing was charged.",
                 "render_blocked" | "render_failed" => "Nothing was charged.",
-                "not_found" => "Captures are seen by the team and the environment that made them: `grab list`.",
-                "internal_error" => match &refusal.request_id {
-                    Some(id) => return Some(format!("The operator finds it in the log as request {id}.")),
+                "not_found" => {
+                    "Captures belong to one team and one environment. `grab list` shows those you can access."
+                }
+                "internal_error" => match &error.request_id {
+                    Some(id) => return Some(format!("The request id for the operator's log is {id}.")),
                     None => return None,
                 },
                 _ => return None,
             },
-            Self::Usage(_) | Self::File { .. } | Self::Login(_) => return None,
+            Self::Usage(_) | Self::NoImage(_) | Self::File { .. } | Self::Login(_) => return None,
         };
         Some(hint.to_owned())
     }
 
-    /// Does it concern everything that would be asked after it too?
-    pub(crate) fn is_final(&self) -> bool {
+    /// Whether all following requests would fail in the same way.
+    pub(crate) fn is_fatal(&self) -> bool {
+        if let Self::NotSaved { cause, .. } = self {
+            return cause.is_fatal();
+        }
         match self.exit() {
             Exit::Unauthorized | Exit::NoCredits | Exit::Unreachable => true,
-            Exit::Broken => matches!(self, Self::Foreign { .. } | Self::File { .. }),
+            Exit::Internal => matches!(self, Self::UnexpectedResponse { .. } | Self::File { .. }),
             Exit::Done | Exit::Failed | Exit::Usage | Exit::Limited | Exit::Interrupted => false,
         }
     }
 
-    /// For people: what happened, the causes behind it, and what to do.
-    pub(crate) fn told(&self) -> String {
+    /// The message, followed by its causes.
+    pub(crate) fn message(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {

@@ -11,10 +11,10 @@ use crate::capture::download;
 use crate::failure::{Exit, Failure};
 use crate::output;
 
-/// The largest page of a list.
-const PAGE: u32 = 100;
+/// The API's maximum page size.
+const MAX_PAGE: u32 = 100;
 
-/// Lists captures, the newest first, over as many pages as it takes.
+/// Lists captures, newest first, reading as many pages as needed.
 pub(crate) async fn list(
     api: &Api,
     json: bool,
@@ -24,7 +24,7 @@ pub(crate) async fn list(
 ) -> Result<Exit, Failure> {
     let (mut rows, mut left, mut after) = (Vec::new(), limit, after);
     while left > 0 {
-        let mut call = api.call(Method::GET, "grabs").query("limit", &left.min(PAGE).to_string());
+        let mut call = api.call(Method::GET, "grabs").query("limit", &left.min(MAX_PAGE).to_string());
         if let Some(status) = status {
             call = call.query("status", status.as_str());
         }
@@ -36,9 +36,9 @@ pub(crate) async fn list(
         let page: Vec<Value> = body["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
         left = left.saturating_sub(u32::try_from(page.len()).unwrap_or(u32::MAX));
         for grab in page.into_iter().filter_map(Grab::parse) {
-            after = Some(grab.read.id.clone());
+            after = Some(grab.fields.id.clone());
             match json {
-                true => output::line(&grab.whole.to_string())?,
+                true => output::line(&grab.json.to_string())?,
                 false => rows.push(row(&grab)),
             }
         }
@@ -53,19 +53,19 @@ pub(crate) async fn list(
 }
 
 fn row(grab: &Grab) -> Vec<String> {
-    let read = &grab.read;
-    let created = read.created_at.get(..19).unwrap_or(&read.created_at).replace('T', " ");
+    let fields = &grab.fields;
+    let created = fields.created_at.get(..19).unwrap_or(&fields.created_at).replace('T', " ");
     vec![
-        read.id.clone(),
+        fields.id.clone(),
         created,
-        read.status.clone(),
-        output::or_dash(read.bytes.map(output::size)),
-        read.target_url.clone(),
+        fields.status.clone(),
+        output::or_dash(fields.bytes.map(output::size)),
+        fields.target_url.clone(),
     ]
 }
 
-/// Shows one capture; opens or fetches its picture where that is asked.
-pub(crate) async fn show(api: &Api, json: bool, id: &str, opens: bool, output: Option<&Path>) -> Result<Exit, Failure> {
+/// Shows one capture; opens or downloads its image if requested.
+pub(crate) async fn show(api: &Api, json: bool, id: &str, open: bool, output: Option<&Path>) -> Result<Exit, Failure> {
     let grab = fetch(api, id).await?;
     match output {
         Some(path) if path.as_os_str() == "-" => {
@@ -75,63 +75,67 @@ pub(crate) async fn show(api: &Api, json: bool, id: &str, opens: bool, output: O
         Some(path) => download::to_file(api, &grab, path).await?,
         None => {}
     }
-    tell(api, json, &grab)?;
-    if opens {
-        let picture = grab.image(api).ok_or_else(|| Failure::NotCaptured {
-            message: format!("capture {id} is {} and has no picture", grab.read.status),
-        })?;
-        open::that_detached(picture.as_str()).map_err(Failure::file(picture.as_str()))?;
+    print(api, json, &grab)?;
+    if open {
+        let image = grab.image(api).ok_or_else(|| download::no_image(&grab))?;
+        open::that_detached(image.as_str()).map_err(Failure::file(image.as_str()))?;
     }
     Ok(Exit::Done)
 }
 
-/// One capture.
+/// Reads one capture.
 pub(crate) async fn fetch(api: &Api, id: &str) -> Result<Grab, Failure> {
     let call = api.call(Method::GET, &path("grabs", id)?);
-    Grab::of(api, call.send().await?)
+    Grab::from_response(api, call.send().await?)
 }
 
-/// The path of one thing of a kind. An id is one segment, whatever somebody pasted.
+/// The path of one resource. Rejects ids that are not a single path segment.
 pub(crate) fn path(kind: &str, id: &str) -> Result<String, Failure> {
     let is_plain = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     match is_plain {
         true => Ok(format!("{kind}/{id}")),
-        false => Err(Failure::Usage(format!("{id:?} is no id; ids look like 01990a1b-2c3d-7e4f-8a5b-6c7d8e9f0a1b"))),
+        false => {
+            Err(Failure::Usage(format!("{id:?} is not a valid id; ids look like 01990a1b-2c3d-7e4f-8a5b-6c7d8e9f0a1b")))
+        }
     }
 }
 
-/// Tells a capture to people, or as JSON.
-pub(crate) fn tell(api: &Api, json: bool, grab: &Grab) -> Result<(), Failure> {
+/// Prints a capture as text or JSON.
+pub(crate) fn print(api: &Api, json: bool, grab: &Grab) -> Result<(), Failure> {
     if json {
-        return output::line(&grab.whole.to_string());
+        return output::line(&grab.json.to_string());
     }
-    let read = &grab.read;
-    let pixels = read.image_width.zip(read.image_height).map(|(width, height)| format!("{width} x {height} pixels"));
-    let picture = grab.image(api).map(|url| url.to_string());
-    let facts = [
-        ("id", Some(read.id.clone())),
-        ("status", Some(read.status.clone())),
-        ("page", Some(read.target_url.clone())),
-        ("picture", picture),
-        ("created", Some(read.created_at.clone())),
-        ("format", read.format.clone().zip(pixels).map(|(format, pixels)| format!("{format}, {pixels}"))),
-        ("size", read.bytes.map(output::size)),
-        ("rendered in", read.execution_ms.map(|ms| format!("{ms} ms"))),
-        ("error", read.error_message.clone()),
+    let fields = &grab.fields;
+    let pixels =
+        fields.image_width.zip(fields.image_height).map(|(width, height)| format!("{width} x {height} pixels"));
+    let image = match grab.image(api) {
+        Some(url) => Some(url.to_string()),
+        None => (fields.status == "done").then(|| "deleted".to_owned()),
+    };
+    let rows = [
+        ("id", Some(fields.id.clone())),
+        ("status", Some(fields.status.clone())),
+        ("page", Some(fields.target_url.clone())),
+        ("image", image),
+        ("created", Some(fields.created_at.clone())),
+        ("format", fields.format.clone().zip(pixels).map(|(format, pixels)| format!("{format}, {pixels}"))),
+        ("size", fields.bytes.map(output::size)),
+        ("rendered in", fields.execution_ms.map(|ms| format!("{ms} ms"))),
+        ("error", fields.error_message.clone()),
     ];
-    for (name, fact) in facts {
-        if let Some(fact) = fact {
-            output::line(&format!("{name:12} {fact}"))?;
+    for (name, value) in rows {
+        if let Some(value) = value {
+            output::line(&format!("{name:12} {value}"))?;
         }
     }
     Ok(())
 }
 
-/// Deletes the pictures of captures.
+/// Deletes the images of captures.
 pub(crate) async fn delete(api: &Api, ids: &[String]) -> Result<Exit, Failure> {
     for id in ids {
         api.call(Method::DELETE, &path("grabs", id)?).send().await?;
-        eprintln!("The picture of {id} is gone within a minute.");
+        eprintln!("The image of {id} will be deleted within a minute.");
     }
     Ok(Exit::Done)
 }

@@ -1,16 +1,19 @@
-//! `grab`: captures of web pages from a shell.
+//! `grab`, the command line client of grabd.
 //!
-//! One verb is one file: `capture/`, `list.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `login/`. To add one, give it a
-//! variant in `args.rs` and a line in [`run`]. What programs read goes to stdout, everything for people to stderr.
+//! Each command has its own file: `capture/`, `list.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `login/`. To add one,
+//! add a variant in `args.rs` and a match arm in [`run`]. Machine-readable output goes to stdout, messages for the user
+//! to stderr.
 //!
-//! *Invariant:* nothing of the service's own code is in here. This lives on the public contract, and so tries it.
+//! *Invariant:* this crate uses only the public API and none of the service's crates, so it also tests the public API.
 
 mod api;
 mod args;
 mod capture;
 mod failure;
+mod link;
 mod list;
 mod login;
+mod options;
 mod output;
 mod settings;
 mod usage;
@@ -22,7 +25,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use api::Api;
-use args::{Args, Connection, Verb};
+use args::{Args, Command, ConnectionArgs};
 use failure::{Exit, Failure};
 use settings::Settings;
 
@@ -32,7 +35,7 @@ async fn main() -> ExitCode {
     match run(&args).await {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprintln!("grab: {}", failure.told());
+            eprintln!("grab: {}", failure.message());
             if let Some(hint) = failure.hint() {
                 eprintln!("{hint}");
             }
@@ -42,37 +45,44 @@ async fn main() -> ExitCode {
 }
 
 async fn run(args: &Args) -> Result<Exit, Failure> {
-    let Args { connection, capture, verb } = args;
-    let Connection { json, .. } = *connection;
-    match verb {
+    let Args { connection, capture, command } = args;
+    let ConnectionArgs { json, .. } = *connection;
+    match command {
         Some(_) if !capture.urls.is_empty() || capture.from.is_some() => {
-            let why = "a verb such as `list` takes no pages, and pages take no verb";
+            let why = "commands such as `list` take no pages to capture";
             return Err(Failure::Usage(why.to_owned()));
         }
-        Some(Verb::Completions { shell }) => {
-            clap_complete::generate(*shell, &mut Args::command(), "grab", &mut std::io::stdout());
+        Some(Command::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Args::command(), "grab", &mut script);
+            output::write(&script)?;
             return Ok(Exit::Done);
         }
-        Some(Verb::Man) => {
-            let mut stdout = std::io::stdout();
-            clap_mangen::Man::new(Args::command()).render(&mut stdout).map_err(Failure::file("stdout"))?;
+        Some(Command::Man) => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Args::command()).render(&mut page).map_err(Failure::file("stdout"))?;
+            output::write(&page)?;
             return Ok(Exit::Done);
         }
         Some(_) | None => {}
     }
-    let settings = Settings::read(connection)?;
+    let mut settings = Settings::read(connection)?;
+    if let Some(Command::Link(args)) = command {
+        settings.set_link(args);
+        return link::link(&settings, json, args).map(|()| Exit::Done);
+    }
     let api = Api::new(&settings)?;
-    match verb.clone() {
+    match command.clone() {
         None => capture::run(&api, connection, capture).await,
-        Some(Verb::List { limit, status, after }) => list::list(&api, json, limit, status, after).await,
-        Some(Verb::Show { id, open, output }) => list::show(&api, json, &id, open, output.as_deref()).await,
-        Some(Verb::Watch { id }) => watch::watch(&api, json, &id).await,
-        Some(Verb::Delete { ids }) => list::delete(&api, &ids).await,
-        Some(Verb::Usage) => usage::usage(&api, json).await,
-        Some(Verb::Pricing { provider, full }) => usage::pricing(&api, json, provider.as_deref(), full).await,
-        Some(Verb::Login { no_browser }) => login::login(&settings, !no_browser).await,
-        Some(Verb::Logout) => login::logout(&settings).await,
-        Some(Verb::Webhooks(verb)) => webhooks::run(&api, json, &verb).await,
-        Some(Verb::Completions { .. } | Verb::Man) => Ok(Exit::Done),
+        Some(Command::List { limit, status, after }) => list::list(&api, json, limit, status, after).await,
+        Some(Command::Show { id, open, output }) => list::show(&api, json, &id, open, output.as_deref()).await,
+        Some(Command::Watch { id }) => watch::watch(&api, json, &id).await,
+        Some(Command::Delete { ids }) => list::delete(&api, &ids).await,
+        Some(Command::Usage) => usage::usage(&api, json).await,
+        Some(Command::Pricing { provider, full }) => usage::pricing(&api, json, provider.as_deref(), full).await,
+        Some(Command::Login { no_browser }) => login::login(&settings, !no_browser).await,
+        Some(Command::Logout) => login::logout(&settings).await,
+        Some(Command::Webhooks(command)) => webhooks::run(&api, json, &command).await,
+        Some(Command::Completions { .. } | Command::Man | Command::Link(_)) => Ok(Exit::Done),
     }
 }

@@ -1,19 +1,24 @@
-//! Lines for stdout, and how numbers are told to people.
+//! Output to stdout, and formatting of values.
 
 use std::io::{ErrorKind, Write};
 
 use crate::failure::Failure;
 
-/// Writes a line to stdout. A reader that has gone, as `head` does, is no failure of ours but the end of our work.
+/// Writes a line to stdout.
 pub(crate) fn line(text: &str) -> Result<(), Failure> {
+    write(format!("{text}\n").as_bytes())
+}
+
+/// Writes bytes to stdout. Exits with success when the reader closed the pipe, as `head` does.
+pub(crate) fn write(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
-    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
-        written => written.map_err(Failure::file("stdout")),
+        result => result.map_err(Failure::file("stdout")),
     }
 }
 
-/// Writes a table to stdout, its columns as wide as they have to be.
+/// Writes a table with aligned columns to stdout.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> {
     let widths: Vec<usize> = (0..head.len())
         .map(|column| {
@@ -29,12 +34,12 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// A number of bytes for people.
+/// A human-readable number of bytes.
 pub(crate) fn size(bytes: u64) -> String {
     indicatif::HumanBytes(bytes).to_string()
 }
 
-/// A value for people, where there is one.
+/// The value, or `-` if there is none.
 pub(crate) fn or_dash<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
@@ -44,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_told_in_their_unit() {
+    fn sizes_are_formatted_with_their_unit() {
         assert_eq!(size(48_213), "47.08 KiB");
         assert_eq!(or_dash(None::<u32>), "-");
     }

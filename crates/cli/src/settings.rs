@@ -1,4 +1,4 @@
-//! Which service is meant, and as whom: from flags, the environment (which clap reads as flags) and a file, in this order.
+//! Settings from command line flags, environment variables (read by clap) and the configuration file, in this order.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,78 +6,95 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use url::Url;
 
-use crate::args::Connection;
+use crate::args::{ConnectionArgs, LinkArgs};
 use crate::failure::Failure;
 
-/// Where a service is that somebody just started.
+/// The default address of a locally started service.
 const DEFAULT_BASE: &str = "http://127.0.0.1:8080/v1";
 
-/// What the configuration file may say.
+/// The configuration file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// Address of the service.
+    /// Base URL of the API.
     base_url: Option<String>,
     /// API key.
     api_key: Option<String>,
+    /// Link key of the API key that links belong to.
+    link_key: Option<String>,
+    /// Secret that signs links.
+    link_secret: Option<String>,
 }
 
-/// What holds for this run.
+/// The settings of this run.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Where the API is; ends in a slash, so that paths can be joined.
+    /// Base URL of the API. Ends in a slash, so that relative paths can be joined.
     pub(crate) base: Url,
-    /// The key, where somebody gave one.
+    /// The API key, if one is set.
     pub(crate) api_key: Option<String>,
-    /// Where sign-ins are kept.
+    /// The link key of the API key that links belong to, if one is set.
+    pub(crate) link_key: Option<String>,
+    /// The secret that signs links, if one is set.
+    pub(crate) link_secret: Option<String>,
+    /// The file with the stored sign-ins.
     pub(crate) credentials: PathBuf,
-    /// How often a request that may be repeated is tried again.
+    /// How many times to retry a request that is safe to repeat.
     pub(crate) retries: u32,
 }
 
 impl Settings {
-    /// What holds, from all places together.
-    pub(crate) fn read(connection: &Connection) -> Result<Self, Failure> {
+    /// Reads the settings from all sources.
+    pub(crate) fn read(connection: &ConnectionArgs) -> Result<Self, Failure> {
         let directory = directory();
-        let (path, is_named) = match &connection.config {
+        let (path, is_explicit) = match &connection.config {
             Some(path) => (path.clone(), true),
             None => (directory.join("config.toml"), false),
         };
-        let file = read(&path, is_named)?;
+        let file = read(&path, is_explicit)?;
         let base = connection.base_url.as_deref().or(file.base_url.as_deref()).unwrap_or(DEFAULT_BASE);
         let key = connection.api_key.clone().or(file.api_key).filter(|key| !key.is_empty());
         Ok(Self {
             base: base_url(base)?,
             api_key: key.map(|key| key.trim().to_owned()),
+            link_key: file.link_key.filter(|key| !key.is_empty()),
+            link_secret: file.link_secret.filter(|secret| !secret.is_empty()),
             credentials: directory.join("credentials.json"),
             retries: connection.retries,
         })
     }
+
+    /// Sets what signs links, where flags or the environment say so.
+    pub(crate) fn set_link(&mut self, args: &LinkArgs) {
+        let set = |given: &Option<String>| given.clone().filter(|text| !text.is_empty());
+        self.link_key = set(&args.link_key).or_else(|| self.link_key.take());
+        self.link_secret = set(&args.link_secret).or_else(|| self.link_secret.take());
+    }
 }
 
-/// Where this program's files lie.
+/// The directory of the program's files.
 fn directory() -> PathBuf {
     let base = std::env::var_os("XDG_CONFIG_HOME").filter(|path| Path::new(path).is_absolute()).map(PathBuf::from);
     let base = base.or_else(|| std::env::home_dir().map(|home| home.join(".config")));
     base.unwrap_or_else(|| PathBuf::from(".config")).join("grab")
 }
 
-fn read(path: &Path, is_named: bool) -> Result<File, Failure> {
+fn read(path: &Path, is_explicit: bool) -> Result<File, Failure> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => return Ok(File::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_explicit => return Ok(File::default()),
         Err(error) => return Err(Failure::file(path)(error)),
     };
     toml::from_str(&text).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
-/// The address with its version and a slash at the end. Whoever names only the origin means the API below it.
+/// Normalises a base URL: adds `/v1` if only the origin is given, and a trailing slash.
 fn base_url(text: &str) -> Result<Url, Failure> {
-    let wrong =
+    let invalid =
         |why: String| Failure::Usage(format!("the base URL {text:?} {why}; it looks like https://grabd.example/v1"));
-    let mut url = Url::parse(text).map_err(|error| wrong(format!("is none: {error}")))?;
+    let mut url = Url::parse(text).map_err(|error| invalid(format!("is not a valid URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") || url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("is not the address of an API".to_owned()));
+        return Err(invalid("is not the address of an API".to_owned()));
     }
     let path = match url.path().trim_end_matches('/') {
         "" => "/v1/".to_owned(),
@@ -92,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_means_the_api_below_it() {
+    fn base_url_adds_the_version_and_a_trailing_slash() {
         for (text, expected) in [
             ("https://grabd.example", "https://grabd.example/v1/"),
             ("https://grabd.example/", "https://grabd.example/v1/"),
@@ -108,11 +125,11 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_setting_is_refused_with_its_place() {
+    fn unknown_setting_is_rejected_with_its_line() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "base_ulr = \"https://grabd.example\"\n").unwrap();
-        let told = read(file.path(), true).unwrap_err().told();
-        assert!(told.contains("base_ulr") && told.contains("line 1"), "{told}");
+        let message = read(file.path(), true).unwrap_err().message();
+        assert!(message.contains("base_ulr") && message.contains("line 1"), "{message}");
         assert!(read(Path::new("/nonexistent/config.toml"), true).is_err());
         assert!(read(Path::new("/nonexistent/config.toml"), false).unwrap().base_url.is_none());
     }

@@ -7,7 +7,7 @@ use crate::api::Api;
 use crate::failure::{Exit, Failure};
 use crate::output;
 
-/// Tells credits, plan and what was captured lately.
+/// Prints credits, plan and recent usage.
 pub(crate) async fn usage(api: &Api, json: bool) -> Result<Exit, Failure> {
     let body = api.call(Method::GET, "usage").send().await?.body;
     if json {
@@ -16,9 +16,9 @@ pub(crate) async fn usage(api: &Api, json: bool) -> Result<Exit, Failure> {
     }
     let credits = &body["credits"];
     let (total, subscription, prepaid) = (&credits["total"], &credits["subscription"], &credits["prepaid"]);
-    let facts = [
+    let rows = [
         ("environment", text(&body["environment"])),
-        ("credits", format!("{total} ({subscription} of the subscription, {prepaid} prepaid)")),
+        ("credits", format!("{total} ({subscription} from the subscription, {prepaid} prepaid)")),
         ("plan", format!("{}, {}", text(&body["plan"]["name"]), text(&body["plan"]["status"]))),
         ("term ends", text(&body["plan"]["expires_at"])),
         (
@@ -30,13 +30,13 @@ pub(crate) async fn usage(api: &Api, json: bool) -> Result<Exit, Failure> {
         ),
         ("buy more", text(&body["top_up"])),
     ];
-    for (name, fact) in facts.iter().filter(|(_, fact)| fact != "-") {
-        output::line(&format!("{name:12} {fact}"))?;
+    for (name, value) in rows.iter().filter(|(_, value)| value != "-") {
+        output::line(&format!("{name:12} {value}"))?;
     }
     Ok(Exit::Done)
 }
 
-/// Tells what captures cost.
+/// Prints the prices.
 pub(crate) async fn pricing(api: &Api, json: bool, provider: Option<&str>, full: bool) -> Result<Exit, Failure> {
     let mut call = api.call(Method::GET, "pricing").query("detail", if full { "full" } else { "summary" });
     if let Some(provider) = provider {
@@ -49,7 +49,7 @@ pub(crate) async fn pricing(api: &Api, json: bool, provider: Option<&str>, full:
     }
     let pricing = &body["pricing"];
     let currency = text(&pricing["currency"]);
-    output::line(&format!("{:14} {} {currency}, when it succeeds", "one capture", pricing["per_grab_usd"]))?;
+    output::line(&format!("{:14} {} {currency}, charged on success", "one capture", pricing["per_grab_usd"]))?;
     let annual = &pricing["annual"];
     let year = format!("{} credits for {} {currency}", annual["credits_per_year"], annual["price_usd"]);
     output::line(&format!("{:14} {year}", "a year"))?;

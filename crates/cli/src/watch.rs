@@ -1,4 +1,4 @@
-//! `grab watch`: follows a capture by Server-Sent Events, across broken connections.
+//! `grab watch`: follows a capture through Server-Sent Events and reconnects when the stream breaks.
 
 use eventsource_stream::Eventsource;
 use futures::StreamExt;
@@ -8,44 +8,44 @@ use crate::api::{Api, Grab};
 use crate::failure::{Exit, Failure};
 use crate::{list, output};
 
-/// How often a stream may end without having told anything new before that is a failure.
-const MAX_EMPTY: u32 = 5;
+/// Consecutive streams without an event after which watching fails.
+const MAX_EMPTY_STREAMS: u32 = 5;
 
-/// Follows a capture to its end, and tells each state as it comes.
+/// Follows a capture until it ends, and prints each status change.
 pub(crate) async fn watch(api: &Api, json: bool, id: &str) -> Result<Exit, Failure> {
     let path = format!("{}/events", list::path("grabs", id)?);
-    let (mut seen, mut empty) = (String::new(), 0);
+    let (mut last_event_id, mut empty_streams) = (String::new(), 0);
     loop {
         let call = api.call(Method::GET, &path).header("accept", "text/event-stream")?;
-        let call = if seen.is_empty() { call } else { call.header("last-event-id", &seen)? };
+        let call = if last_event_id.is_empty() { call } else { call.header("last-event-id", &last_event_id)? };
         let response = call.stream().await?;
-        // Nothing is left to tell: the end was seen, or came while nobody listened.
+        // No events are left: the capture ended, possibly while the stream was disconnected.
         if response.status() == StatusCode::NO_CONTENT {
-            return ended(api, json, &list::fetch(api, id).await?);
+            return finish(api, json, &list::fetch(api, id).await?);
         }
         let url = response.url().clone();
         let mut events = response.bytes_stream().eventsource();
-        empty += 1;
-        // A stream that breaks is resumed, as one that the service ends.
+        empty_streams += 1;
+        // A broken stream is resumed like one that the service closed.
         while let Some(Ok(event)) = events.next().await {
             let grab = serde_json::from_str(&event.data).ok().and_then(Grab::parse);
-            let grab = grab.ok_or_else(|| Failure::Foreign { url: url.clone(), status: StatusCode::OK })?;
-            (seen, empty) = (event.id, 0);
+            let grab = grab.ok_or_else(|| Failure::UnexpectedResponse { url: url.clone(), status: StatusCode::OK })?;
+            (last_event_id, empty_streams) = (event.id, 0);
             if grab.has_ended() {
-                return ended(api, json, &grab);
+                return finish(api, json, &grab);
             }
             match json {
-                true => output::line(&grab.whole.to_string())?,
-                false => output::line(&format!("{:12} {}", "status", grab.read.status))?,
+                true => output::line(&grab.json.to_string())?,
+                false => output::line(&format!("{:12} {}", "status", grab.fields.status))?,
             }
         }
-        if empty == MAX_EMPTY {
-            return Err(Failure::Foreign { url, status: StatusCode::OK });
+        if empty_streams == MAX_EMPTY_STREAMS {
+            return Err(Failure::UnexpectedResponse { url, status: StatusCode::OK });
         }
     }
 }
 
-fn ended(api: &Api, json: bool, grab: &Grab) -> Result<Exit, Failure> {
-    list::tell(api, json, grab)?;
-    Ok(if grab.read.status == "done" { Exit::Done } else { Exit::Failed })
+fn finish(api: &Api, json: bool, grab: &Grab) -> Result<Exit, Failure> {
+    list::print(api, json, grab)?;
+    Ok(if grab.fields.status == "done" { Exit::Done } else { Exit::Failed })
 }

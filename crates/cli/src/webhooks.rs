@@ -1,25 +1,25 @@
-//! `grab webhooks`: where messages about finished captures go.
+//! `grab webhooks`: manages the endpoints that receive messages about finished captures.
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use crate::api::Api;
-use crate::args::Webhooks;
+use crate::args::WebhookCommand;
 use crate::failure::{Exit, Failure};
 use crate::{list, output};
 
-/// Does what was asked.
-pub(crate) async fn run(api: &Api, json: bool, verb: &Webhooks) -> Result<Exit, Failure> {
+/// Runs a webhook command.
+pub(crate) async fn run(api: &Api, json: bool, command: &WebhookCommand) -> Result<Exit, Failure> {
     let path = |id: &str| list::path("webhooks", id);
-    let call = match verb {
-        Webhooks::List => api.call(Method::GET, "webhooks"),
-        Webhooks::Create { url, events, description } => {
+    let call = match command {
+        WebhookCommand::List => api.call(Method::GET, "webhooks"),
+        WebhookCommand::Create { url, events, description } => {
             let mut body = Map::from_iter([("url".to_owned(), json!(url)), ("events".to_owned(), json!(events))]);
             body.extend(description.as_ref().map(|text| ("description".to_owned(), json!(text))));
             api.call(Method::POST, "webhooks").body(Value::Object(body))
         }
-        Webhooks::Show { id } => api.call(Method::GET, &path(id)?),
-        Webhooks::Update { id, url, events, description, enable, disable } => {
+        WebhookCommand::Show { id } => api.call(Method::GET, &path(id)?),
+        WebhookCommand::Update { id, url, events, description, enable, disable } => {
             let status = if *enable { Some("enabled") } else { disable.then_some("disabled") };
             let changes = [
                 ("url", url.as_ref().map(|url| json!(url))),
@@ -30,45 +30,49 @@ pub(crate) async fn run(api: &Api, json: bool, verb: &Webhooks) -> Result<Exit, 
             let changes = changes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
             let body: Map<String, Value> = changes.collect();
             if body.is_empty() {
-                return Err(Failure::Usage("say what to change: `grab webhooks update --help` lists it".to_owned()));
+                return Err(Failure::Usage(
+                    "nothing to change; `grab webhooks update --help` lists the options".to_owned(),
+                ));
             }
             api.call(Method::PATCH, &path(id)?).body(Value::Object(body))
         }
-        Webhooks::Delete { id } => api.call(Method::DELETE, &path(id)?),
-        Webhooks::RotateSecret { id } => api.call(Method::POST, &format!("{}/rotate_secret", path(id)?)),
-        Webhooks::Test { id } => api.call(Method::POST, &format!("{}/test", path(id)?)),
-        Webhooks::Deliveries { id } => api.call(Method::GET, &format!("{}/deliveries", path(id)?)),
-        Webhooks::Redeliver { id, delivery } => {
+        WebhookCommand::Delete { id } => api.call(Method::DELETE, &path(id)?),
+        WebhookCommand::RotateSecret { id } => api.call(Method::POST, &format!("{}/rotate_secret", path(id)?)),
+        WebhookCommand::Test { id } => api.call(Method::POST, &format!("{}/test", path(id)?)),
+        WebhookCommand::Deliveries { id } => api.call(Method::GET, &format!("{}/deliveries", path(id)?)),
+        WebhookCommand::Redeliver { id, delivery } => {
             let delivery = list::path("deliveries", delivery)?;
             api.call(Method::POST, &format!("{}/{delivery}/redeliver", path(id)?))
         }
     };
     let body = call.send().await?.body;
-    tell(json, verb, &body)?;
+    print(json, command, &body)?;
     Ok(Exit::Done)
 }
 
-fn tell(json: bool, verb: &Webhooks, body: &Value) -> Result<(), Failure> {
-    match (verb, body) {
-        (Webhooks::Delete { id }, _) => {
-            eprintln!("The webhook {id} is gone.");
+fn print(json: bool, command: &WebhookCommand, body: &Value) -> Result<(), Failure> {
+    match (command, body) {
+        (WebhookCommand::Delete { id }, _) => {
+            eprintln!("Deleted the webhook {id}.");
             Ok(())
         }
-        (Webhooks::List | Webhooks::Deliveries { .. }, _) => {
+        (WebhookCommand::List | WebhookCommand::Deliveries { .. }, _) => {
             let rows = body["data"].as_array().map(Vec::as_slice).unwrap_or_default();
             if json {
                 return rows.iter().try_for_each(|row| output::line(&row.to_string()));
             }
-            let columns: &[&str] = match verb {
-                Webhooks::List => &["id", "status", "events", "url", "description"],
-                Webhooks::Create { .. }
-                | Webhooks::Show { .. }
-                | Webhooks::Update { .. }
-                | Webhooks::Delete { .. }
-                | Webhooks::RotateSecret { .. }
-                | Webhooks::Test { .. }
-                | Webhooks::Deliveries { .. }
-                | Webhooks::Redeliver { .. } => &["id", "type", "status", "attempt", "status_code", "attempted_at"],
+            let columns: &[&str] = match command {
+                WebhookCommand::List => &["id", "status", "events", "url", "description"],
+                WebhookCommand::Create { .. }
+                | WebhookCommand::Show { .. }
+                | WebhookCommand::Update { .. }
+                | WebhookCommand::Delete { .. }
+                | WebhookCommand::RotateSecret { .. }
+                | WebhookCommand::Test { .. }
+                | WebhookCommand::Deliveries { .. }
+                | WebhookCommand::Redeliver { .. } => {
+                    &["id", "type", "status", "attempt", "status_code", "attempted_at"]
+                }
             };
             let rows: Vec<Vec<String>> =
                 rows.iter().map(|row| columns.iter().map(|column| text(&row[*column])).collect()).collect();

@@ -1,4 +1,4 @@
-//! People: how they are named, what they may be in a team, and which passwords will do.
+//! User accounts: e-mail addresses, roles, password rules and session lifetimes.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,37 +6,50 @@ use std::time::Duration;
 
 /// Length of an e-mail address in bytes; the upper bound is that of a path in RFC 5321 section 4.5.3.1.3.
 pub const EMAIL_BYTES: RangeInclusive<usize> = 3..=254;
-/// Length of a password in characters. NIST SP 800-63B section 3.1.1.2 asks for at least 8, 15 where nothing else is
-/// asked for, and for at least 64 to be accepted; length is the only rule, because rules about characters make worse
-/// passwords. The upper bound keeps a hash from being work for nothing.
+/// Length of a password in characters. NIST SP 800-63B section 3.1.1.2 requires a minimum of 8, or 15 for single-factor
+/// authentication, and a maximum of at least 64. There are no composition rules because they lead to weaker passwords.
+/// The upper bound limits the cost of hashing.
 pub const PASSWORD_CHARS: RangeInclusive<usize> = 12..=256;
-/// How long a session lasts after its last use.
+/// Idle timeout of a session.
 pub const SESSION_IDLE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
-/// How long a session lasts at most, however often it is used.
+/// Maximum lifetime of a session.
 pub const SESSION_LIFE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
-/// How much of a session's idle time must have passed before its use is written down.
-pub const SESSION_STEP: Duration = Duration::from_secs(60 * 60);
-/// How long the link that lets somebody choose another password counts.
+/// Minimum interval between updates of a session's last use, to limit writes.
+pub const SESSION_TOUCH_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// Minimum interval between updates of an API key's last use, to limit writes.
+pub const KEY_TOUCH_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// How long revoked and expired API keys are listed.
+pub const REVOKED_KEY_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Lifetime of a password reset link.
 pub const RESET_LIFE: Duration = Duration::from_secs(30 * 60);
-/// Characters that are kept of what a browser says of itself.
-pub const AGENT_CHARS: usize = 256;
+/// Lifetime of an e-mail verification link.
+pub const VERIFICATION_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
+/// Valid verification links per account. A newer link replaces the oldest.
+pub const VERIFICATIONS: u64 = 5;
+/// How long a device is remembered after its last sign-in.
+pub const DEVICE_LIFE: Duration = Duration::from_secs(180 * 24 * 60 * 60);
+/// Remembered devices per account. A new device replaces the one that was used the longest time ago.
+pub const DEVICES: u64 = 10;
+/// Maximum stored length of a `User-Agent`, in characters.
+pub const USER_AGENT_CHARS: usize = 256;
 
-/// An e-mail address as we keep it: without spaces around, in lower case, so that one person is one account.
+/// An e-mail address, trimmed and in lower case, so that it identifies one account.
 ///
-/// Whether mail arrives there only mail can tell; what is judged is that it can be shown and stored.
+/// Only the basic syntax is checked, so that the address can be stored and displayed. Only sending mail can show that
+/// it is deliverable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Email(String);
 
-/// Why a text is no e-mail address.
+/// The text is not an e-mail address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an e-mail address such as ada@example.com, {} to {} bytes long", EMAIL_BYTES.start(), EMAIL_BYTES.end())]
 pub struct EmailError;
 
 impl Email {
-    /// The address in `text`.
+    /// Parses and normalizes an e-mail address.
     ///
     /// # Errors
-    /// When it is none.
+    /// If it is malformed.
     pub fn parse(text: &str) -> Result<Self, EmailError> {
         let text = text.trim().to_lowercase();
         let good = EMAIL_BYTES.contains(&text.len())
@@ -51,7 +64,7 @@ impl Email {
         &self.0
     }
 
-    /// What stands before the `@`: as good a name as any for somebody's first team.
+    /// The part before the `@`. Used as the name of the user's first team.
     pub fn local_part(&self) -> &str {
         self.0.split_once('@').map_or(&self.0, |(local, _)| local)
     }
@@ -63,37 +76,37 @@ impl fmt::Display for Email {
     }
 }
 
-/// Why a password will not do.
+/// The password has an invalid length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must have {} to {} characters; got {chars}", PASSWORD_CHARS.start(), PASSWORD_CHARS.end())]
 pub struct PasswordError {
-    /// How many there were.
+    /// Actual length in characters.
     pub chars: usize,
 }
 
-/// Will this password do? Anything may stand in it.
+/// Checks the length of a password. All characters are allowed.
 ///
 /// # Errors
-/// When it is too short or too long.
+/// If it is too short or too long.
 pub fn check_password(password: &str) -> Result<(), PasswordError> {
     let chars = password.chars().count();
     if PASSWORD_CHARS.contains(&chars) { Ok(()) } else { Err(PasswordError { chars }) }
 }
 
-/// What somebody is in a team.
+/// A person's role in a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Whose team it is.
+    /// Manages the team.
     Owner,
-    /// Who works in it.
+    /// Uses the team's grabs and keys.
     Member,
 }
 
 impl Role {
-    /// Both.
+    /// All roles.
     pub const ALL: [Self; 2] = [Self::Owner, Self::Member];
 
-    /// The word for it.
+    /// The role's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Owner => "owner",
@@ -107,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_person_is_one_address() {
+    fn email_parse_normalizes_and_rejects_malformed_addresses() {
         for text in ["ada@example.com", " Ada@Example.COM\n", "ADA@EXAMPLE.COM"] {
             assert_eq!(Email::parse(text).unwrap().as_str(), "ada@example.com", "{text}");
         }
@@ -133,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_judged_by_its_length_alone() {
+    fn check_password_checks_only_the_length() {
         for (password, good) in [
             ("", false),
             ("elevenchars", false),

@@ -1,14 +1,15 @@
-//! Which addresses and ports grabd may talk to on a caller's behalf.
+//! The addresses and ports that grabd may connect to for a caller.
 //!
-//! The table follows the IANA special-purpose registries of IPv4 and IPv6, plus what clouds hide behind public numbers.
-//! IPv6 is the other way round: only allocated global unicast (`2000::/3`) can be public, minus the rows inside it.
-//! An embedded IPv4 address (mapped, NAT64, 6to4, Teredo) is refused whole and never unwrapped: no site needs one.
+//! The table follows the IANA special-purpose registries of IPv4 and IPv6, plus cloud platform addresses in public
+//! ranges. For IPv6 the default is to refuse: only allocated global unicast (`2000::/3`) can be public, except for the
+//! rows inside it. IPv6 addresses that embed an IPv4 address (mapped, NAT64, 6to4, Teredo) are refused without
+//! unwrapping: no site needs one.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-/// Refused IPv4 prefixes with the document that reserves them.
+/// Refused IPv4 prefixes, with the document that reserves them.
 const REFUSED_V4: [(&str, &str); 17] = [
     ("0.0.0.0/8", "this network (RFC 791)"),
     ("10.0.0.0/8", "private (RFC 1918)"),
@@ -41,7 +42,7 @@ const REFUSED_V6: [(&str, &str); 5] = [
     ("3fff::/20", "documentation (RFC 9637)"),
 ];
 
-/// Ports never dialled: those Chromium restricts, and the unauthenticated back-ends people run beside their sites.
+/// Refused ports: those that Chromium restricts, and common unauthenticated backends.
 #[rustfmt::skip]
 const REFUSED_PORTS: [u16; 97] = [
     0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109,
@@ -51,69 +52,69 @@ const REFUSED_PORTS: [u16; 97] = [
     2375, 2376, 2379, 2380, 3306, 5432, 5672, 6379, 9200, 9300, 10250, 11211, 27017, 50051,
 ];
 
-/// The operator's part of the rules, and the machine's own addresses.
+/// The operator's rules and this machine's own addresses.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// Prefixes allowed whatever else says no. For tests and closed networks; logged loudly at start.
+    /// Allowed prefixes. They override all other rules. For tests and closed networks; logged as a warning at start.
     pub allow: Vec<IpNet>,
     /// Prefixes refused in addition to the table.
     pub deny: Vec<IpNet>,
-    /// Addresses of this machine's own interfaces.
+    /// Addresses of this machine's interfaces.
     pub own: Vec<IpAddr>,
 }
 
-/// Why an address or a port is not dialled. For logs and metrics: never shown to a caller.
+/// Why an address or a port is refused. For logs and metrics; never shown to callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// A row of the table.
+pub enum AddressError {
+    /// In a reserved range of the table.
     #[error("address is {0}")]
     Reserved(&'static str),
     /// Outside allocated global unicast.
     #[error("address is outside allocated IPv6 space")]
     NotGlobal,
-    /// One of this machine's own.
+    /// An address of this machine.
     #[error("address is this machine's own")]
     Own,
-    /// The operator's list.
-    #[error("address is on the operator's list")]
+    /// In the operator's deny list.
+    #[error("address is in the operator's deny list")]
     Denied,
-    /// One of the ports that are never dialled.
-    #[error("port is not one for the web")]
+    /// A refused port.
+    #[error("port is not allowed")]
     Port,
 }
 
-/// May `address` be dialled?
+/// Checks whether connecting to `address` is allowed.
 ///
 /// # Errors
-/// The reason why not.
-pub fn check_addr(address: IpAddr, policy: &Policy) -> Result<(), Refused> {
+/// The rule that refuses it.
+pub fn check_addr(address: IpAddr, policy: &Policy) -> Result<(), AddressError> {
     if policy.allow.iter().any(|net| net.contains(&address)) {
         return Ok(());
     }
     if policy.deny.iter().any(|net| net.contains(&address)) {
-        return Err(Refused::Denied);
+        return Err(AddressError::Denied);
     }
     if policy.own.contains(&address) {
-        return Err(Refused::Own);
+        return Err(AddressError::Own);
     }
     let rows: &[(&str, &'static str)] = match address {
         IpAddr::V4(_) => &REFUSED_V4,
         IpAddr::V6(_) => &REFUSED_V6,
     };
     match rows.iter().find(|(prefix, _)| contains(prefix, address)) {
-        Some((_, why)) => Err(Refused::Reserved(why)),
-        None if address.is_ipv6() && !contains(GLOBAL_V6, address) => Err(Refused::NotGlobal),
+        Some((_, why)) => Err(AddressError::Reserved(why)),
+        None if address.is_ipv6() && !contains(GLOBAL_V6, address) => Err(AddressError::NotGlobal),
         None => Ok(()),
     }
 }
 
-/// May `port` be dialled?
+/// Checks whether connecting to `port` is allowed.
 ///
 /// # Errors
-/// [`Refused::Port`].
-pub fn check_port(port: u16) -> Result<(), Refused> {
+/// [`AddressError::Port`].
+pub fn check_port(port: u16) -> Result<(), AddressError> {
     match REFUSED_PORTS.contains(&port) {
-        true => Err(Refused::Port),
+        true => Err(AddressError::Port),
         false => Ok(()),
     }
 }
@@ -122,7 +123,7 @@ fn contains(prefix: &str, address: IpAddr) -> bool {
     prefix.parse::<IpNet>().is_ok_and(|net| net.contains(&address))
 }
 
-/// Is this an address whose IPv4 half a DNS64 resolver made up?
+/// Returns whether the address is in the well-known NAT64 prefix, which DNS64 resolvers use.
 pub fn is_nat64(address: Ipv6Addr) -> bool {
     contains("64:ff9b::/96", IpAddr::V6(address))
 }
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_operators_allow_list_wins_and_is_compared_without_unwrapping() {
+    fn allow_list_overrides_other_rules_without_unwrapping_mapped_addresses() {
         let policy = Policy {
             allow: vec!["127.0.0.2/32".parse().unwrap()],
             deny: vec!["93.184.216.0/24".parse().unwrap(), "127.0.0.2/32".parse().unwrap()],
@@ -271,19 +272,19 @@ mod tests {
         };
         let check = |text: &str| check_addr(text.parse().unwrap(), &policy);
         assert_eq!(check("127.0.0.2"), Ok(()));
-        assert_eq!(check("127.0.0.1"), Err(Refused::Reserved("loopback (RFC 1122)")));
-        assert_eq!(check("::ffff:127.0.0.2"), Err(Refused::NotGlobal));
-        assert_eq!(check("93.184.216.34"), Err(Refused::Denied));
-        assert_eq!(check("93.184.217.1"), Err(Refused::Own));
+        assert_eq!(check("127.0.0.1"), Err(AddressError::Reserved("loopback (RFC 1122)")));
+        assert_eq!(check("::ffff:127.0.0.2"), Err(AddressError::NotGlobal));
+        assert_eq!(check("93.184.216.34"), Err(AddressError::Denied));
+        assert_eq!(check("93.184.217.1"), Err(AddressError::Own));
     }
 
     #[test]
-    fn ports_of_the_web_pass() {
+    fn check_port_allows_web_ports_only() {
         for port in [80, 443, 3000, 8000, 8080, 8443, 65535] {
             assert_eq!(check_port(port), Ok(()), "{port}");
         }
         for port in [0, 22, 25, 6000, 6379, 10080, 27017] {
-            assert_eq!(check_port(port), Err(Refused::Port), "{port}");
+            assert_eq!(check_port(port), Err(AddressError::Port), "{port}");
         }
     }
 }

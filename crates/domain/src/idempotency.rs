@@ -1,27 +1,27 @@
-//! Creating something once although it is asked for twice.
+//! Idempotency keys for creates.
 
 use std::time::Duration;
 
 use crate::faults::{Fault, Field};
 use crate::grabs::{Class, Status};
 
-/// How long a key is remembered after its first use. One whose grab is still open is remembered until it has ended.
+/// How long a key is stored after its first use. The key of an open grab is stored until the grab has ended.
 pub const LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
 const KEY_CHARS: usize = 255;
 
-/// A caller's key: 1 to 255 visible ASCII characters.
+/// An idempotency key: 1 to 255 visible ASCII characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(String);
 
 impl IdempotencyKey {
-    /// The key as it came over a wire.
+    /// Parses a key.
     ///
     /// # Errors
-    /// [`Fault::IdempotencyMismatch`] for what cannot be one.
+    /// [`Fault::IdempotencyMismatch`] if it is malformed.
     pub fn parse(text: &str) -> Result<Self, Fault> {
-        let shaped = (1..=KEY_CHARS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
-        if shaped { Ok(Self(text.to_owned())) } else { Err(malformed(&format!("\"{text}\""))) }
+        let well_formed = (1..=KEY_CHARS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+        if well_formed { Ok(Self(text.to_owned())) } else { Err(malformed(&format!("\"{text}\""))) }
     }
 
     /// The text.
@@ -30,45 +30,45 @@ impl IdempotencyKey {
     }
 }
 
-/// What a key that is none is answered with.
+/// The error for a malformed key.
 pub fn malformed(seen: &str) -> Fault {
     let allowed = format!("one value of 1 to {KEY_CHARS} visible ASCII characters");
     Fault::IdempotencyMismatch(Field::new("Idempotency-Key", seen, allowed))
 }
 
-/// A digest of everything that makes two requests the same one: the effective options and how they are waited for.
+/// A digest of everything that makes two requests equal: the options with defaults applied, and the class.
 pub type Fingerprint = [u8; 32];
 
-/// What was remembered under a key.
+/// The stored record of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Of the first request.
+    /// Fingerprint of the first request.
     pub fingerprint: Fingerprint,
-    /// How the first caller waits.
+    /// Class of the first request.
     pub class: Class,
-    /// Where the first request's grab stands.
+    /// Status of the first request's grab.
     pub status: Status,
 }
 
-/// What a request with a key comes to.
+/// How to handle a request with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Nobody used the key: go on.
+    /// The key is unused: create the grab.
     Fresh,
-    /// Answer what the first one was answered.
+    /// Repeat the first response.
     Replay,
-    /// The first one has no answer yet.
+    /// The first request has no response yet.
     InFlight,
-    /// The key belongs to another request.
+    /// The key was used for a different request.
     Mismatch,
 }
 
-/// Decides by what was remembered, if anything was. A mismatch is told before anything else.
+/// Decides how to handle a request. A mismatch takes precedence.
 pub fn decide(record: Option<&Record>, fingerprint: &Fingerprint) -> Decision {
     match record {
         None => Decision::Fresh,
         Some(record) if record.fingerprint != *fingerprint => Decision::Mismatch,
-        // An asynchronous caller was answered when the grab was queued; what became of it since is for polling.
+        // An asynchronous create responds when the grab is queued, whatever its later status.
         Some(Record { class: Class::Async, .. }) => Decision::Replay,
         Some(Record { class: Class::Sync, status, .. }) if status.is_terminal() => Decision::Replay,
         Some(Record { class: Class::Sync, .. }) => Decision::InFlight,
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_visible_ascii() {
+    fn key_parse_accepts_visible_ascii_only() {
         for (text, good) in [
             ("a", true),
             (&"k".repeat(255), true),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_table() {
+    fn decide_covers_every_class_and_status() {
         let (same, other) = ([1; 32], [2; 32]);
         assert_eq!(decide(None, &same), Decision::Fresh);
         for class in Class::ALL {

@@ -1,4 +1,4 @@
-//! Identifiers as types, so that a team is never mistaken for a grab.
+//! Typed identifiers. Ids of different kinds cannot be mixed up.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ macro_rules! id {
         impl FromStr for $name {
             type Err = uuid::Error;
 
-            /// Accepts the hyphenated form only: it is the one we ever print.
+            /// Accepts only the hyphenated form, the one that `Display` prints.
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 match text.len() {
                     36 => Uuid::try_parse(text).map(Self),
@@ -42,39 +42,43 @@ id! {
     GrabId
 }
 id! {
-    /// An API key; the id is not secret.
+    /// An account: the first owner of a team, or the team itself if nobody owns it.
+    AccountId
+}
+id! {
+    /// An API key. The id is not secret.
     KeyId
 }
 id! {
-    /// A person who signs in.
+    /// A user account.
     UserId
 }
 id! {
-    /// An invitation into a team; the id is not secret.
+    /// An invitation to a team. The id is not secret.
     InvitationId
 }
 id! {
-    /// What a person let an app do: the right that its tokens stand for. The id is not secret.
+    /// An OAuth grant: a person's permission for an app. The id is not secret.
     GrantId
 }
 id! {
-    /// The right to finish one attempt at a grab.
+    /// The token of a lease. It is required to finish the attempt.
     LeaseToken
 }
 id! {
-    /// One connection of a renderer to a core, from attach to break.
+    /// One session of a renderer with a core, from attach to disconnect.
     SessionId
 }
 id! {
-    /// An endpoint for webhooks.
+    /// A webhook endpoint.
     EndpointId
 }
 id! {
-    /// One message to one endpoint.
+    /// A webhook delivery: one message to one endpoint.
     DeliveryId
 }
 
-/// A credit lot, numbered by the database.
+/// A credit lot. The number is assigned by the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LotId(pub i64);
 
@@ -83,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_hyphenated_form_parses() {
+    fn ids_parse_only_in_hyphenated_form() {
         assert!("01993e1c-7b1a-7000-8000-0123456789ab".parse::<GrabId>().is_ok());
         for text in ["", "01993e1c7b1a700080000123456789ab", "{01993e1c-7b1a-7000-8000-0123456789ab}", "not-a-uuid"] {
             assert!(text.parse::<GrabId>().is_err(), "{text}");

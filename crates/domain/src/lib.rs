@@ -1,22 +1,25 @@
-//! What a grab, a credit, a key and a limit *are*: parsed types and pure rules, shared by every other crate.
+//! Domain types and pure rules: grabs, credits, keys and limits. Shared by all other crates.
 //!
-//! To add a rule, put it beside the type it is about and give it a table of cases. To add a caller-visible failure,
-//! add a row to [`Fault`] and [`Code`]; the wires will not compile until they answer it.
+//! To add a rule, put it next to its type and test it with a table of cases. To add an error that callers see, add a
+//! variant to [`Fault`] and [`Code`]; the REST and gRPC servers do not compile until they handle it.
 //!
-//! *Invariant:* nothing here waits, reads a clock, draws a random number, opens a socket or knows a wire format.
-//! Whatever a rule needs is an argument.
+//! *Invariant:* this crate does no I/O, never waits, and reads no clock or random numbers. It knows no wire format.
+//! Rules get their inputs as arguments.
 #![warn(missing_docs)]
 
 pub mod accounts;
 pub mod address;
+pub mod admission;
 pub mod capture;
 pub mod credentials;
 pub mod credits;
+pub mod domains;
 pub mod faults;
 pub mod grabs;
 pub mod idempotency;
 pub mod ids;
 pub mod limits;
+pub mod links;
 pub mod oauth;
 pub mod pricing;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -27,5 +30,5 @@ pub mod teams;
 pub mod timestamp;
 pub mod webhooks;
 
-pub use faults::{Code, Fault};
+pub use faults::{Code, ErrorCause, Fault};
 pub use timestamp::{Day, Timestamp};

@@ -1,39 +1,77 @@
-//! Fixed limits of the public contract (its section 8) and of what is derived from it.
+//! Fixed limits of the public contract (section 8) and limits derived from them.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Viewport width in CSS pixels.
-pub const WIDTH: RangeInclusive<i64> = 320..=1920;
-/// Width when none is asked for.
+/// Default viewport width.
 pub const DEFAULT_WIDTH: u32 = 1280;
-/// Viewport height in CSS pixels.
-pub const HEIGHT: RangeInclusive<i64> = 240..=1080;
-/// Height when none is asked for.
+/// Default viewport height.
 pub const DEFAULT_HEIGHT: u32 = 720;
-/// What a full-page grab reports as its height, whatever the page's length.
+/// Height that full-page grabs report, regardless of the page's height.
 pub const FULL_PAGE_REPORTED_HEIGHT: u32 = 3240;
-/// Wait before the shot, in milliseconds.
-pub const DELAY_MS: RangeInclusive<i64> = 0..=10_000;
-/// Length of a selector in characters: a bound of ours, far beyond any selector a person writes.
-pub const SELECTOR_CHARS: usize = 1024;
-/// Length of a target address in bytes.
+/// Maximum length of a target URL in bytes.
 pub const URL_BYTES: usize = 4096;
-/// Grabs on one page of a list.
+/// Maximum length of a URL that a page chose, such as `final_url`, in bytes.
+pub const PAGE_URL_BYTES: usize = 2048;
+/// Maximum length of the message of a failed grab, in bytes.
+pub const MESSAGE_BYTES: usize = 2048;
+/// Maximum number of warnings of a grab.
+pub const WARNINGS: usize = 64;
+/// Page size of lists.
 pub const PAGE_SIZE: RangeInclusive<i64> = 1..=100;
-/// Page size when none is asked for.
+/// Default page size.
 pub const DEFAULT_PAGE_SIZE: u32 = 25;
-/// From a synchronous create to its answer, queue included.
+/// Time limit of a synchronous create, including the time in the queue.
 pub const SYNC_DEADLINE: Duration = Duration::from_secs(25);
-/// How long an asynchronous grab may wait and run in all.
+/// Time limit of an asynchronous grab, including the time in the queue.
 pub const ASYNC_DEADLINE: Duration = Duration::from_secs(15 * 60);
-/// The longest one attempt at a render may take.
+/// Time limit of one render attempt, unless the caller of an asynchronous grab allows more.
 pub const RENDER_BUDGET: Duration = Duration::from_secs(25);
-/// What a lease outlives its render by: upload, commit and a slow clock.
+/// The most time that the caller of an asynchronous grab may allow for one render attempt.
+pub const MAX_RENDER_BUDGET: Duration = Duration::from_secs(60);
+/// How much longer a lease lasts than its render: time for the upload, the commit and clock drift.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
-/// Attempts before a grab is given up as an infrastructure failure.
+/// Number of attempts before a grab fails with an internal error.
 pub const MAX_ATTEMPTS: u32 = 3;
-/// A job with less time left than this is not worth leasing.
+/// Jobs with less time left are not leased.
 pub const LEASE_FLOOR: Duration = Duration::from_secs(2);
-/// The usage window.
+/// How long a caller waits before it repeats a create that was refused for lack of disk space.
+pub const STORAGE_RETRY: Duration = Duration::from_secs(60);
+/// How long a caller waits before it repeats a create that was refused for the size of its team's images.
+pub const TEAM_STORAGE_RETRY: Duration = Duration::from_secs(60 * 60);
+/// Window of the usage counts.
 pub const USAGE_WINDOW: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Shortens text from outside to at most `bytes` bytes, the ellipsis at its end included. Shorter text is unchanged.
+pub fn shortened(mut text: String, bytes: usize) -> String {
+    const MARK: char = '…';
+    if text.len() <= bytes {
+        return text;
+    }
+    text.truncate(text.floor_char_boundary(bytes.saturating_sub(MARK.len_utf8())));
+    text.push(MARK);
+    // Long texts would otherwise keep their memory.
+    text.shrink_to_fit();
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_beyond_the_limit_is_cut_at_a_character_and_marked() {
+        for (text, bytes, expected) in [
+            ("abc", 3, "abc"),
+            ("abcd", 4, "abcd"),
+            ("abcde", 4, "a…"),
+            ("äöü", 6, "äöü"),
+            ("äöüa", 6, "ä…"),
+            ("", 3, ""),
+        ] {
+            let cut = shortened(text.to_owned(), bytes);
+            assert_eq!(cut, expected);
+            assert!(cut.len() <= bytes);
+        }
+    }
+}

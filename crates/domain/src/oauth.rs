@@ -1,8 +1,8 @@
-//! OAuth 2.1: which requests an app may make, and what it gets. A person lets an app act for one of their teams in one
-//! environment; the app then has what a key of that team and environment has.
+//! OAuth 2.1 rules. A person authorizes an app for one team and one environment. The app then has the same access as an
+//! API key of that team and environment.
 //!
-//! One file for each rule: [`RedirectUri`], [`Challenge`], [`Resources`], [`check_scope`], the metadata of clients and
-//! what a second use of a refresh token means.
+//! Each rule has its own file: [`RedirectUri`], [`Challenge`], [`Resources`], [`check_scope`], client metadata, and
+//! reuse of refresh tokens.
 
 mod client;
 mod pkce;
@@ -14,28 +14,28 @@ mod scope;
 use std::time::Duration;
 
 pub use client::{
-    AuthMethod, ClientId, ClientMetadata, DOCUMENT_BYTES, DOCUMENT_LIFE, DOCUMENT_LIMIT, DocumentUrl, MetadataError,
+    AuthMethod, ClientId, ClientMetadata, DOCUMENT_BYTES, DOCUMENT_LIFE, DOCUMENT_TIMEOUT, DocumentUrl, MetadataError,
     RawMetadata,
 };
 pub use pkce::{Challenge, Verifier};
 pub use redirect::{RedirectError, RedirectUri};
-pub use refresh::{MAX_SIBLINGS, Presented, Retired, judge};
+pub use refresh::{MAX_REFRESH_RETRIES, PreviousUse, RefreshUse, classify_refresh};
 pub use resource::{ResourceError, Resources};
-pub use scope::{SCOPE, ScopeError, check_scope};
+pub use scope::{SCOPE, ScopeError, check_refresh_scope, check_scope};
 
-/// From consent to exchange: an app does it at once, so a code that was left somewhere is soon worth nothing.
+/// Lifetime of an authorization code. Apps exchange codes at once, so a leaked code soon expires.
 pub const CODE_LIFE: Duration = Duration::from_secs(60);
-/// From the consent page to its answer.
-pub const TICKET_LIFE: Duration = Duration::from_secs(10 * 60);
-/// How long an access token opens anything.
+/// Lifetime of a consent page.
+pub const CONSENT_LIFE: Duration = Duration::from_secs(10 * 60);
+/// Lifetime of an access token.
 pub const ACCESS_LIFE: Duration = Duration::from_secs(60 * 60);
-/// How long an app may stay away before a person has to allow it anew.
+/// Lifetime of a refresh token. Without a refresh in this time, the app needs new consent.
 pub const REFRESH_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// When a person has to allow an app anew at the latest.
+/// Maximum lifetime of a grant. After it, the app needs new consent.
 pub const GRANT_LIFE: Duration = Duration::from_secs(180 * 24 * 60 * 60);
-/// How long a registered client is kept that nobody lets do anything.
-pub const UNUSED_CLIENT_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// How long a code that was used is kept, so that a second use of it is known for what it is.
+/// How long a registered client without grants is kept. An app registers shortly before a person authorizes it.
+pub const UNUSED_CLIENT_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a used code is kept, to detect reuse.
 pub const USED_CODE_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
-/// Most bytes of all fields of an authorization request together: what a request's head can hold.
+/// Maximum total size of the fields of an authorization request: as much as fits in a request head.
 pub const REQUEST_BYTES: usize = 16 << 10;

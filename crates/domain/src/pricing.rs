@@ -1,7 +1,7 @@
-//! The pricing packet: a document the operator keeps, in the contract's shape (its section 2.5).
+//! The pricing packet: a document maintained by the operator, in the format of the contract (section 2.5).
 //!
-//! Every member the contract requires is required here; members it does not name survive in `extra`. What the contract
-//! publishes as constants is checked by [`Packet::validate`], what a caller may leave out by [`Packet::filtered`].
+//! All members that the contract requires are required here; additional members are kept in `extra`.
+//! [`Packet::validate`] checks the constants of the contract. [`Packet::filtered`] selects the requested part.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ mod validate;
 pub use json::Json;
 pub use validate::Problem;
 
-/// Members beyond those the contract names.
+/// Members that the contract does not name.
 pub type Extra = BTreeMap<String, Json>;
 
-/// The three competitors a caller can ask for, in the contract's order.
+/// The three competitors that a caller can select, in the order of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "neutral names say nothing more")]
+#[expect(missing_docs, reason = "neutral names")]
 pub enum ProviderId {
     A,
     B,
@@ -29,10 +29,10 @@ pub enum ProviderId {
 }
 
 impl ProviderId {
-    /// Every competitor, in the contract's order.
+    /// All competitors, in the order of the contract.
     pub const ALL: [Self; 3] = [Self::A, Self::B, Self::C];
 
-    /// The wire word, which is also the `name` of the competitor's entry.
+    /// The name in the contract, which is also the `name` of the competitor's entry.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::A => "provider_a",
@@ -41,31 +41,31 @@ impl ProviderId {
         }
     }
 
-    /// The competitor behind a wire word.
+    /// Parses the name in the contract.
     ///
     /// # Errors
-    /// [`Fault::BadRequest`] about the field `provider`.
+    /// [`Fault::BadRequest`] for the field `provider`.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let known = Self::ALL.into_iter().find(|id| id.as_str() == text);
-        known.ok_or_else(|| unknown_word("provider", text, "one of \"provider_a\", \"provider_b\", \"provider_c\""))
+        known.ok_or_else(|| unknown_name("provider", text, "one of \"provider_a\", \"provider_b\", \"provider_c\""))
     }
 }
 
-/// How much of the comparison is told.
+/// Level of detail of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Detail {
-    /// What fits a short answer: prices and provider entries, without the evidence behind them.
+    /// Prices and provider entries, without sources and details.
     Summary,
-    /// Everything.
+    /// The full comparison.
     Full,
 }
 
 impl Detail {
-    /// Both, in the contract's order.
+    /// All levels, in the order of the contract.
     pub const ALL: [Self; 2] = [Self::Summary, Self::Full];
 
-    /// The wire word.
+    /// The name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Summary => "summary",
@@ -73,23 +73,23 @@ impl Detail {
         }
     }
 
-    /// The level behind a wire word.
+    /// Parses the name in the contract.
     ///
     /// # Errors
-    /// [`Fault::BadRequest`] about the field `detail`.
+    /// [`Fault::BadRequest`] for the field `detail`.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let known = Self::ALL.into_iter().find(|detail| detail.as_str() == text);
-        known.ok_or_else(|| unknown_word("detail", text, "one of \"summary\", \"full\""))
+        known.ok_or_else(|| unknown_name("detail", text, "one of \"summary\", \"full\""))
     }
 }
 
-fn unknown_word(name: &'static str, seen: &str, allowed: &str) -> Fault {
+fn unknown_name(name: &'static str, seen: &str, allowed: &str) -> Fault {
     Fault::BadRequest(Field::new(name, &format!("\"{seen}\""), allowed))
 }
 
 /// The whole document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the members are the contract's, which says what they mean")]
+#[expect(missing_docs, reason = "documented in the contract")]
 pub struct Packet {
     pub pricing: Prices,
     pub comparison: Comparison,
@@ -98,9 +98,9 @@ pub struct Packet {
     pub extra: Extra,
 }
 
-/// What a grab costs here.
+/// Prices of the service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the members are the contract's, which says what they mean")]
+#[expect(missing_docs, reason = "documented in the contract")]
 pub struct Prices {
     pub per_grab_usd: f64,
     pub currency: String,
@@ -115,7 +115,7 @@ pub struct Prices {
 
 /// The annual subscription.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the members are the contract's, which says what they mean")]
+#[expect(missing_docs, reason = "documented in the contract")]
 pub struct Annual {
     pub price_usd: f64,
     pub credits_per_year: u64,
@@ -124,9 +124,9 @@ pub struct Annual {
     pub extra: Extra,
 }
 
-/// Credits bought once.
+/// A prepaid package of credits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the members are the contract's, which says what they mean")]
+#[expect(missing_docs, reason = "documented in the contract")]
 pub struct Package {
     pub name: String,
     pub credits: u64,
@@ -136,9 +136,9 @@ pub struct Package {
     pub extra: Extra,
 }
 
-/// How the service compares with others.
+/// Comparison of the service with competitors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the members are the contract's, which says what they mean")]
+#[expect(missing_docs, reason = "documented in the contract")]
 pub struct Comparison {
     pub schema_version: String,
     pub last_verified: String,
@@ -157,11 +157,11 @@ pub struct Comparison {
     pub extra: Extra,
 }
 
-/// One provider's row: a competitor's, or the service's own.
+/// One provider of the comparison: a competitor or the service itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the members are the contract's, which says what they mean")]
+#[expect(missing_docs, reason = "documented in the contract")]
 pub struct Provider {
-    /// A competitor's [`ProviderId`] word, or the service's own name.
+    /// A competitor's [`ProviderId`] name, or the name of the service.
     pub name: String,
     pub plan: String,
     pub per_grab: String,
@@ -185,9 +185,9 @@ pub struct Provider {
     pub extra: Extra,
 }
 
-/// Where a claim was read.
+/// The source of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the members are the contract's, which says what they mean")]
+#[expect(missing_docs, reason = "documented in the contract")]
 pub struct Evidence {
     pub source_url: String,
     pub locator: String,
@@ -199,7 +199,7 @@ pub struct Evidence {
 
 /// A page that helps to choose between the service and one competitor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the members are the contract's, which says what they mean")]
+#[expect(missing_docs, reason = "documented in the contract")]
 pub struct DecisionPage {
     pub competitor: String,
     pub url: String,
@@ -213,16 +213,16 @@ pub struct DecisionPage {
 
 /// One of a competitor's plans.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the members are the contract's, which says what they mean")]
+#[expect(missing_docs, reason = "documented in the contract")]
 pub struct PricingTier {
     pub name: String,
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// The ways in which agents reach one provider.
+/// The ways for agents to use one provider.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the members are the contract's, which says what they mean")]
+#[expect(missing_docs, reason = "documented in the contract")]
 pub struct AgentSurfaces {
     pub provider: String,
     pub comparison_url: String,
@@ -231,9 +231,9 @@ pub struct AgentSurfaces {
     pub extra: Extra,
 }
 
-/// One way in which agents reach a provider, and whether the service has it too.
+/// One way for agents to use a provider, and whether the service offers it too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the members are the contract's, which says what they mean")]
+#[expect(missing_docs, reason = "documented in the contract")]
 pub struct Surface {
     pub name: String,
     pub availability: String,
@@ -244,14 +244,14 @@ pub struct Surface {
     pub extra: Extra,
 }
 
-/// A source behind the comparison.
+/// A source of the comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the members are the contract's, which says what they mean")]
+#[expect(missing_docs, reason = "documented in the contract")]
 pub struct Source {
     pub label: String,
     pub url: String,
     pub locator: String,
-    /// Whose claims it carries: a provider's name, alone or followed by a colon and a topic; or any other word.
+    /// The group of claims it supports: a provider's name, optionally followed by a colon and a topic, or another word.
     pub claim_group: String,
     pub verified_on: String,
     pub note: String,
@@ -260,7 +260,7 @@ pub struct Source {
     pub extra: Extra,
 }
 
-/// Null is a value of the contract here, absence is not; serde alone would take one for the other.
+/// Requires the member but accepts null. By default, serde treats a missing member of an `Option` like null.
 fn present_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Evidence>, D::Error> {
     Option::deserialize(deserializer)
 }

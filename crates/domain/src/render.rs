@@ -1,77 +1,98 @@
-//! The port between the job path and whatever makes pictures.
+//! The interface between the job queue and the renderers.
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
-use crate::capture::CaptureSpec;
-use crate::grabs::{Facts, Failure};
+use bytes::Bytes;
+
+use crate::capture::{CaptureSpec, FileKind};
+use crate::grabs::{Failure, RenderMetadata};
 use crate::ids::GrabId;
 
 /// One attempt at a grab.
 #[derive(Clone, Debug)]
 pub struct RenderTask {
-    /// Whose logs these are.
+    /// The grab, for logs.
     pub id: GrabId,
     /// What to capture.
     pub spec: CaptureSpec,
-    /// Time from now until the picture must be there, on the renderer's own monotonic clock.
+    /// Time limit for the image, measured by the renderer's monotonic clock.
     pub budget: Duration,
-    /// Run in a fresh browser of its own: an earlier attempt lost its browser, and neighbours must not pay twice.
+    /// Use a new browser for this task only. Set after an attempt lost its browser, so that other grabs are not
+    /// affected again.
     pub alone: bool,
 }
 
-/// A finished picture.
+impl RenderTask {
+    /// The time limit: that of the attempt, or of the caller if it is shorter.
+    pub fn time_limit(&self) -> Duration {
+        self.budget.min(self.spec.timeout)
+    }
+}
+
+/// A finished image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
     /// The encoded file.
-    pub image: Vec<u8>,
-    /// What was seen.
-    pub facts: Facts,
-    /// How long it took.
+    pub image: Bytes,
+    /// What was observed during the render.
+    pub metadata: RenderMetadata,
+    /// Duration of the render in milliseconds.
     pub execution_ms: u32,
+    /// The files beside the image: all that were asked for.
+    pub files: Vec<CapturedFile>,
 }
 
-/// Why there is no picture.
+/// A file beside an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturedFile {
+    /// What it is.
+    pub kind: FileKind,
+    /// Its content.
+    pub content: Bytes,
+}
+
+/// Why a render failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
-    /// The page's own doing: final, and free of charge.
+    /// The page could not be captured. Final and not charged.
     #[error("{}", failure.message)]
     Page {
-        /// What the caller is told.
+        /// The failure reported to the caller.
         failure: Failure,
-        /// What was seen until then.
-        facts: Facts,
+        /// What was observed before the failure.
+        metadata: Box<RenderMetadata>,
     },
-    /// Ours: the browser died or could not start. The grab is rendered again. The text is for our log.
+    /// The browser crashed or could not start. The grab is rendered again. The text is for the log.
     #[error("renderer lost: {0}")]
     Lost(String),
 }
 
-/// How a renderer is, for operators. Nothing is decided by it.
+/// Status of a renderer, for operators. Not used for scheduling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Condition {
-    /// Name and version of the browser that takes new grabs; empty while it is replaced.
+pub struct RendererStatus {
+    /// Name and version of the browser that takes new grabs; empty while the browser is being replaced.
     pub browser: String,
-    /// How often a browser was replaced, by reason.
+    /// Number of browser replacements, by reason.
     pub restarts: BTreeMap<String, u64>,
-    /// Memory of its browsers.
+    /// Memory used by its browsers.
     pub memory_bytes: u64,
-    /// Is each browser in a network of its own?
+    /// Whether each browser runs in its own network namespace.
     pub is_jailed: bool,
-    /// The same as a sentence, with the reason.
+    /// Description of `is_jailed`, with the reason.
     pub jail: String,
-    /// Did the self-test at its start find that no page gets past the guard?
+    /// Whether the self-test at start confirmed that pages cannot bypass the guard.
     pub is_tested: bool,
-    /// The same as a sentence.
+    /// Description of `is_tested`.
     pub self_test: String,
 }
 
-/// Makes a picture of a page. Two exist: the browser, and the placeholder that test keys get.
+/// Makes the image of a page. There are two renderers: the browser, and the placeholder renderer for test keys.
 pub trait Renderer: Send + Sync + 'static {
-    /// Renders within the task's budget. Dropping the future stops the work and frees all it held.
+    /// Renders within the task's budget. Dropping the future cancels the render and frees its resources.
     fn render(&self, task: RenderTask) -> impl Future<Output = Result<Capture, RenderError>> + Send;
 
-    /// How it is now. Quick, since it is asked every few seconds.
-    fn condition(&self) -> Condition;
+    /// The current status. Must be fast: it is called every few seconds.
+    fn status(&self) -> RendererStatus;
 }

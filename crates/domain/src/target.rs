@@ -1,4 +1,4 @@
-//! The address a caller asks for: the one place where it is judged before anything is looked up.
+//! Validation of target URLs, before any DNS lookup.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,23 +9,23 @@ use crate::address::{self, Policy};
 use crate::faults::{Fault, Field};
 use crate::limits::URL_BYTES;
 
-/// An absolute http(s) address whose syntax, host and port are acceptable, in its normal form.
+/// A normalized absolute http(s) URL with valid syntax, host and port.
 ///
-/// The browser and the sender of webhooks get this form, never the caller's own text.
+/// The browser and the webhook sender use this form, never the caller's original text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetUrl(Url);
 
-/// The host part of a target, without brackets and trailing dot.
+/// The host of a target URL, without brackets and trailing dot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TargetHost {
-    /// A literal, already checked.
+    /// An IP literal.
     Address(IpAddr),
-    /// A name, still to be looked up.
+    /// A DNS name, not resolved yet.
     Name(String),
 }
 
-/// Endings that never name a public site: RFC 6761, 6762, 7686, 8375 and common habits of local networks.
-const LOCAL_ENDINGS: [&str; 11] = [
+/// Suffixes that are never public: RFC 6761, 6762, 7686, 8375 and common names of local networks.
+const LOCAL_SUFFIXES: [&str; 11] = [
     "localhost",
     "local",
     "internal",
@@ -42,7 +42,8 @@ const LOCAL_ENDINGS: [&str; 11] = [
 const ALLOWED: &str = "an absolute http(s) URL of a public address";
 
 impl TargetUrl {
-    /// Judges what the text says: syntax and port, not yet whether the host is a public one.
+    /// Parses a URL and checks its syntax and port. Whether the host is public is checked by
+    /// [`TargetUrl::check_public`].
     ///
     /// # Errors
     /// [`Fault::BadRequest`].
@@ -52,7 +53,7 @@ impl TargetUrl {
         if text.len() > URL_BYTES {
             return too_long();
         }
-        // Parsers disagree about these bytes; whoever sends them wants two parsers to disagree.
+        // URL parsers treat these bytes differently, which attacks exploit.
         if text.bytes().any(|b| b <= 0x20 || b == 0x7f || b == b'\\') {
             return Err(bad(&format!("{ALLOWED}, without spaces, control characters or backslashes")));
         }
@@ -60,7 +61,7 @@ impl TargetUrl {
             return Err(bad(ALLOWED));
         }
         let url = Url::parse(text).map_err(|_| bad(ALLOWED))?;
-        // Escapes make it longer, and the longer one is what is kept and visited.
+        // Percent-encoding makes the URL longer. The longer form is stored and visited.
         if url.as_str().len() > URL_BYTES {
             return too_long();
         }
@@ -77,7 +78,7 @@ impl TargetUrl {
         }
     }
 
-    /// Is the host public, as far as that can be said without looking a name up?
+    /// Checks that the host is public, without looking up names.
     ///
     /// # Errors
     /// [`Fault::SsrfDetected`].
@@ -96,7 +97,7 @@ impl TargetUrl {
         }
     }
 
-    /// The normal form.
+    /// The normalized URL.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -106,23 +107,23 @@ impl TargetUrl {
         match self.0.host() {
             Some(Host::Ipv4(address)) => TargetHost::Address(address.into()),
             Some(Host::Ipv6(address)) => TargetHost::Address(address.into()),
-            // One dot makes a name absolute. With a second one it ends in an empty label, and is refused for that.
+            // One trailing dot makes a name absolute. With two, the last label is empty and the name is refused.
             Some(Host::Domain(name)) => TargetHost::Name(name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()),
             None => TargetHost::Name(String::new()),
         }
     }
 
-    /// The port, explicit or the scheme's own.
+    /// The port, or the default port of the scheme.
     pub fn port(&self) -> u16 {
         self.0.port_or_known_default().unwrap_or(80)
     }
 
-    /// Is it https?
+    /// Returns whether the scheme is https.
     pub fn is_https(&self) -> bool {
         self.0.scheme() == "https"
     }
 
-    /// The normal form of an address that passed [`check_url`] before, as it comes back from the store.
+    /// Restores a stored URL that passed [`check_url`] before.
     pub fn restore(text: &str) -> Option<Self> {
         Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host()).map(Self)
     }
@@ -143,26 +144,25 @@ impl fmt::Display for TargetHost {
     }
 }
 
-/// Is this an address we may be asked to visit? Everything short of the lookup: syntax, host, literal, port.
+/// Parses a target URL and performs all checks except the DNS lookup: syntax, host, IP literal, port.
 ///
 /// # Errors
-/// [`Fault::BadRequest`] for what is not an acceptable http(s) URL, [`Fault::SsrfDetected`] for what is one but does
-/// not name a public host.
+/// [`Fault::BadRequest`] if it is not a valid http(s) URL, [`Fault::SsrfDetected`] if its host is not public.
 pub fn check_url(text: &str, policy: &Policy) -> Result<TargetUrl, Fault> {
     let target = TargetUrl::parse(text)?;
     target.check_public(policy)?;
     Ok(target)
 }
 
-/// May a name be asked for at all? The proxy and webhooks ask too, where no URL was parsed.
+/// Returns whether a name is local and must not be looked up. The egress guard uses this too, where no URL was parsed.
 pub fn is_local_name(name: &str) -> bool {
     !name.contains('.')
-        || LOCAL_ENDINGS
+        || LOCAL_SUFFIXES
             .iter()
-            .any(|ending| name.strip_suffix(ending).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+            .any(|suffix| name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
 }
 
-/// Names a DNS message can carry (RFC 1035 section 2.3.4).
+/// Returns whether the name fits in a DNS message (RFC 1035 section 2.3.4).
 pub fn is_well_formed_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 253 && name.split('.').all(|label| (1..=63).contains(&label.len()))
 }

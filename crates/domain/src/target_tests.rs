@@ -1,11 +1,11 @@
 use super::*;
 
-/// What the tests' own fixture sites need, and nothing more.
+/// Allows only the address of the test site.
 fn policy() -> Policy {
     Policy { allow: vec!["127.0.0.2/32".parse().unwrap()], ..Policy::default() }
 }
 
-fn verdict(text: &str) -> &'static str {
+fn outcome(text: &str) -> &'static str {
     match check_url(text, &policy()) {
         Ok(_) => "allow",
         Err(fault) => fault.code().as_str(),
@@ -13,7 +13,7 @@ fn verdict(text: &str) -> &'static str {
 }
 
 #[test]
-fn hosts_that_are_not_public() {
+fn check_url_detects_hosts_that_are_not_public() {
     #[rustfmt::skip]
     let urls = [
         "http://127.0.0.1/", "https://127.0.0.1/", "http://127.0.0.1:80/", "http://127.0.0.1:8080/admin",
@@ -45,12 +45,12 @@ fn hosts_that_are_not_public() {
         "http://127.0.0.3:8801/",
     ];
     for url in urls {
-        assert_eq!(verdict(url), "ssrf_detected", "{url}");
+        assert_eq!(outcome(url), "ssrf_detected", "{url}");
     }
 }
 
 #[test]
-fn what_is_no_acceptable_url() {
+fn check_url_rejects_invalid_urls() {
     #[rustfmt::skip]
     let urls = [
         "http://[::1", "view-source:https://example.com/", "about:blank", "about:srcdoc", "javascript:alert(1)",
@@ -59,13 +59,13 @@ fn what_is_no_acceptable_url() {
         "http://example.com:65536/", "http://example.com:-1/", "http://example.com:80a/",
     ];
     for url in urls {
-        assert_eq!(verdict(url), "bad_request", "{url:?}");
+        assert_eq!(outcome(url), "bad_request", "{url:?}");
     }
 }
 
-/// Tricks where either refusal is right, and letting it through never is.
+/// Ambiguous URLs. Either error is acceptable.
 #[test]
-fn tricks_are_refused_one_way_or_the_other() {
+fn check_url_rejects_ambiguous_urls() {
     #[rustfmt::skip]
     let urls = [
         "http://localhost:22/", "http://example.com@127.0.0.1/", "http://user:pass@127.0.0.1/",
@@ -85,12 +85,12 @@ fn tricks_are_refused_one_way_or_the_other() {
         "http://example.com:22/", "http://example.com:25/", "http://example.com:6379/", "http://example.com:10080/",
     ];
     for url in urls {
-        assert!(["bad_request", "ssrf_detected"].contains(&verdict(url)), "{url:?}");
+        assert!(["bad_request", "ssrf_detected"].contains(&outcome(url)), "{url:?}");
     }
 }
 
 #[test]
-fn public_addresses_pass() {
+fn check_url_allows_public_hosts() {
     #[rustfmt::skip]
     let urls = [
         "https://example.com/", "HTTPS://EXAMPLE.COM/", "http://example.com./", "https://example.com:443/x?y=1#z",
@@ -103,24 +103,24 @@ fn public_addresses_pass() {
         "http://[2001:200::1]/", "http://[2003::1]/",
     ];
     for url in urls {
-        assert_eq!(verdict(url), "allow", "{url}");
+        assert_eq!(outcome(url), "allow", "{url}");
     }
 }
 
 #[test]
-fn lengths_are_bounded() {
+fn check_url_limits_the_length_of_urls_and_names() {
     let fits = format!("http://example.com/{}", "a".repeat(URL_BYTES - 19));
-    assert_eq!(verdict(&fits), "allow");
-    assert_eq!(verdict(&format!("{fits}a")), "bad_request");
+    assert_eq!(outcome(&fits), "allow");
+    assert_eq!(outcome(&format!("{fits}a")), "bad_request");
     let escaped = format!("http://example.com/{}", "\u{e9}".repeat((URL_BYTES - 19) / 6));
-    assert_eq!(verdict(&escaped), "allow");
-    assert_eq!(verdict(&format!("{escaped}\u{e9}")), "bad_request");
-    assert_eq!(verdict(&format!("http://{}.com/", "a".repeat(64))), "bad_request");
-    assert_eq!(verdict(&format!("http://{}com/", "a.".repeat(126))), "bad_request");
+    assert_eq!(outcome(&escaped), "allow");
+    assert_eq!(outcome(&format!("{escaped}\u{e9}")), "bad_request");
+    assert_eq!(outcome(&format!("http://{}.com/", "a".repeat(64))), "bad_request");
+    assert_eq!(outcome(&format!("http://{}com/", "a.".repeat(126))), "bad_request");
 }
 
 #[test]
-fn the_normal_form_is_what_goes_on() {
+fn check_url_returns_the_normalized_url() {
     let url = |text| check_url(text, &policy()).unwrap();
     assert_eq!(url("HTTP://EXAMPLE.com:80/a%20b").as_str(), "http://example.com/a%20b");
     assert_eq!(url("http://example.com.:8080").host(), TargetHost::Name("example.com".into()));

@@ -1,29 +1,29 @@
-//! Webhooks: which events there are, who gets them, and when an attempt follows another.
+//! Webhooks: events, subscriptions, limits and the retry schedule.
 
 mod endpoint;
 mod registration;
 
 use std::time::Duration;
 
-pub use endpoint::{Delivery, DeliveryStatus, Disabled, Endpoint, NoAnswer, message_id};
-pub use registration::{Change, Registration, Request, Rules};
+pub use endpoint::{Delivery, DeliveryError, DeliveryStatus, DisabledReason, Endpoint, message_id};
+pub use registration::{EndpointRequest, EndpointRules, EndpointUpdate, Registration};
 
-/// What a message is about.
+/// The event type of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// An asynchronous live grab is done.
     GrabDone,
     /// An asynchronous live grab has failed.
     GrabFailed,
-    /// Somebody wants to see whether messages arrive.
+    /// A test message, sent on request.
     Test,
 }
 
 impl Event {
-    /// Those an endpoint can subscribe to.
+    /// The events that endpoints can subscribe to.
     pub const SUBSCRIBABLE: [Self; 2] = [Self::GrabDone, Self::GrabFailed];
 
-    /// The wire word.
+    /// The name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::GrabDone => "grab.done",
@@ -32,29 +32,29 @@ impl Event {
         }
     }
 
-    /// The subscribable event behind a wire word.
+    /// Parses the name of a subscribable event.
     pub fn parse(text: &str) -> Option<Self> {
         Self::SUBSCRIBABLE.into_iter().find(|event| event.as_str() == text)
     }
 }
 
-/// The events an endpoint gets: some, or all, which includes those that are yet to be invented.
+/// The events that an endpoint is subscribed to: a selection, or all, including future ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Events(Vec<Event>);
 
 impl Events {
-    /// The word for all of them.
+    /// The name for all events.
     pub const ALL: &'static str = "*";
 
-    /// All of them.
+    /// A subscription to all events.
     pub const fn all() -> Self {
         Self(Vec::new())
     }
 
-    /// The events behind wire words; no words mean all. The first word that names none is the error.
+    /// Parses event names. An empty list means all events.
     ///
     /// # Errors
-    /// The word.
+    /// The first unknown name.
     pub fn parse<T: AsRef<str>>(words: &[T]) -> Result<Self, &str> {
         let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
         let unknown = words.iter().find(|word| **word != Self::ALL && Event::parse(word).is_none());
@@ -67,7 +67,7 @@ impl Events {
         Ok(Self(Event::SUBSCRIBABLE.into_iter().filter(|event| words.contains(&event.as_str())).collect()))
     }
 
-    /// The wire words, each once.
+    /// The event names, without duplicates.
     pub fn words(&self) -> Vec<&'static str> {
         match self.0.is_empty() {
             true => vec![Self::ALL],
@@ -75,40 +75,42 @@ impl Events {
         }
     }
 
-    /// Is the event among them?
+    /// Returns whether the subscription includes the event.
     pub fn contains(&self, event: Event) -> bool {
         self.0.is_empty() || self.0.contains(&event)
     }
 }
 
-/// Endpoints of one team in one environment.
+/// Maximum number of endpoints per team and environment.
 pub const MAX_ENDPOINTS: u32 = 10;
-/// Characters of an endpoint's description.
+/// Maximum length of an endpoint's description, in characters.
 pub const DESCRIPTION_CHARS: usize = 200;
-/// How long an endpoint may take to answer.
-pub const ATTEMPT_LIMIT: Duration = Duration::from_secs(15);
-/// How much of its answer is read.
-pub const ANSWER_BYTES: usize = 64 << 10;
-/// How long the old secret signs beside a new one.
+/// Time limit of one delivery attempt.
+pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Maximum number of bytes read of a response.
+pub const RESPONSE_BYTES: usize = 64 << 10;
+/// Maximum number of attempts at one message, automatic ones and redeliveries together.
+pub const MAX_SENDS: u32 = 30;
+/// How long messages are also signed with the old secret after a rotation.
 pub const ROTATION_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long deliveries are listed.
-pub const LOG_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// An endpoint that has failed for so long is disabled.
+/// How long deliveries are kept.
+pub const DELIVERY_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Endpoints that fail for this long are disabled.
 pub const FAILING_LIMIT: Duration = Duration::from_secs(5 * 24 * 60 * 60);
-/// The most that `Retry-After` delays the next attempt.
+/// Upper bound for the delay by `Retry-After`.
 pub const RETRY_AFTER_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 
-/// Seconds before each attempt, counted from the one before; the first is made at once.
+/// Delay before each attempt in seconds, from the previous attempt. The first attempt is immediate.
 const SCHEDULE_S: [u64; 10] =
     [0, 5, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
 
-/// The wait before the next attempt when `attempts` have been made; `None` when that was the last one.
+/// Returns the delay before the next attempt after `attempts` attempts, or `None` after the last one.
 ///
-/// `chance` from 0 to 1 spreads it by a fifth to either side, so that what failed together does not return together.
-pub fn wait_after(attempts: u32, chance: f64) -> Option<Duration> {
+/// `chance`, a random number from 0 to 1, adds a jitter of ±20 % so that simultaneous failures are not retried at once.
+pub fn retry_delay(attempts: u32, chance: f64) -> Option<Duration> {
     let seconds = *SCHEDULE_S.get(usize::try_from(attempts).ok()?)?;
     Some(Duration::from_secs(seconds).mul_f64(0.8 + 0.4 * chance.clamp(0.0, 1.0)))
 }
@@ -118,17 +120,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_attempts_then_none() {
-        assert_eq!(wait_after(0, 0.5), Some(Duration::ZERO));
-        assert_eq!(wait_after(1, 0.5), Some(Duration::from_secs(5)));
-        assert_eq!(wait_after(1, 0.0), Some(Duration::from_secs(4)));
-        assert_eq!(wait_after(1, 1.0), Some(Duration::from_secs(6)));
-        assert_eq!(wait_after(9, 0.5), Some(Duration::from_secs(24 * 60 * 60)));
-        assert_eq!(wait_after(10, 0.5), None);
+    fn retry_delay_ends_after_ten_attempts() {
+        assert_eq!(retry_delay(0, 0.5), Some(Duration::ZERO));
+        assert_eq!(retry_delay(1, 0.5), Some(Duration::from_secs(5)));
+        assert_eq!(retry_delay(1, 0.0), Some(Duration::from_secs(4)));
+        assert_eq!(retry_delay(1, 1.0), Some(Duration::from_secs(6)));
+        assert_eq!(retry_delay(9, 0.5), Some(Duration::from_secs(24 * 60 * 60)));
+        assert_eq!(retry_delay(10, 0.5), None);
     }
 
     #[test]
-    fn events_are_some_or_all() {
+    fn events_parse_a_selection_or_all() {
         for (words, expected) in [
             (vec![], Ok(vec!["*"])),
             (vec!["grab.failed", "grab.done", "grab.failed"], Ok(vec!["grab.done", "grab.failed"])),
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_cannot_be_subscribed_to() {
+    fn test_events_cannot_be_subscribed_to() {
         assert_eq!(Event::parse("grab.done"), Some(Event::GrabDone));
         assert_eq!(Event::parse("webhook.test"), None);
     }

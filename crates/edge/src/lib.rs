@@ -1,10 +1,10 @@
-//! REST `/v1` and MCP: faces that are only clients of the gRPC services, in this process or over a channel.
+//! REST `/v1` and MCP servers. Both are clients of the gRPC services, in this process or over a channel.
 //!
-//! To add an endpoint of REST, give it a file in `rest/`, a line in [`router`] and, where its answer is new, a struct in
+//! To add a REST endpoint, add a file in `rest/`, a line in its `routes` and, for a new response type, a struct in
 //! `rest/wire.rs`. For a tool, see [`mcp`]. A new error code does not compile until `rest/error.rs` has a row for it.
 //!
-//! *Invariant:* nothing is decided here. Whether a credential, a field or a limit holds is the core's to say; this crate
-//! translates, and imports no crate of ours but the generated contract.
+//! *Invariant:* this crate only translates. The core validates credentials, fields and limits. Of the workspace, it
+//! imports only the contract, and the memory that it shares with the rest of the process.
 
 pub mod mcp;
 mod rest;
@@ -12,4 +12,7 @@ pub mod transport;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub use rest::properties;
-pub use rest::{Options, client_address, manners, only, open_to_browsers, refuse, router, subscriber};
+pub use rest::{
+    Options, allow_any_origin, allow_methods, client_address, common_headers, error_response, rate_limit_address,
+    router,
+};

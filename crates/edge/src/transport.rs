@@ -1,4 +1,4 @@
-//! The one way to the core: the same erased service whether it runs in this process or behind a channel.
+//! The connection to the core: one type-erased service, whether the core runs in this process or behind a channel.
 
 use std::error::Error;
 
@@ -11,12 +11,12 @@ use tonic::transport::Channel;
 use tower::util::BoxCloneSyncService;
 use tower::{Service, ServiceExt};
 
-/// A clonable way to call the core. The error is this concrete type because a boxed one makes every handler that awaits
-/// it "not general enough" for axum.
+/// A clonable service that calls the core. The error type is concrete because, with a boxed error, axum rejects
+/// handlers that await it ("implementation is not general enough").
 pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, Status>;
 
-/// The core in this process, without a socket. Pass the *layered* stack, never a bare service: authentication and rate
-/// limits are layers of it.
+/// Calls a core in this process, without a socket. Pass the *layered* service: authentication and rate limits are
+/// layers.
 pub fn in_process<S, B>(service: S) -> Transport
 where
     S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
@@ -31,7 +31,7 @@ where
     BoxCloneSyncService::new(erased)
 }
 
-/// A core at the other end of a connection.
+/// Calls a core over a connection.
 pub fn channel(channel: Channel) -> Transport {
     BoxCloneSyncService::new(channel.map_err(|error| Status::from_error(error.into())))
 }

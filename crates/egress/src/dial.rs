@@ -1,4 +1,4 @@
-//! Connecting to one of several addresses that are all known to be good.
+//! Connects to one of several checked addresses.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,29 +9,34 @@ use futures::stream::FuturesUnordered;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::Refusal;
+use crate::EgressError;
 
-/// How long one address may keep the next one waiting (RFC 8305 section 5).
-const HEAD_START: Duration = Duration::from_millis(250);
+/// Connection Attempt Delay (RFC 8305 section 5).
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Addresses tried of one name. A site with more of them does not need us to go through the list.
-const MOST_ADDRESSES: usize = 8;
+/// Most addresses tried per name.
+const MAX_ADDRESSES: usize = 8;
 
-/// A connection to the first of `addresses` that takes one, without delayed small packets.
-pub(crate) async fn dial(addresses: &[IpAddr], port: u16, limit: Duration) -> Result<TcpStream, Refusal> {
-    let targets = in_turn(addresses).into_iter().take(MOST_ADDRESSES).map(|address| SocketAddr::new(address, port));
+/// Connects to the first of `addresses` that accepts, with `TCP_NODELAY` set.
+pub(crate) async fn dial(addresses: &[IpAddr], port: u16, limit: Duration) -> Result<TcpStream, EgressError> {
+    let targets = interleave(addresses).into_iter().take(MAX_ADDRESSES).map(|address| SocketAddr::new(address, port));
     let connected = match timeout(limit, race(targets.collect())).await {
         Ok(connected) => connected.and_then(|stream| stream.set_nodelay(true).map(|()| stream)),
-        Err(_) => return Err(Refusal::TimedOut),
+        Err(_) => return Err(EgressError::TimedOut),
     };
     connected.map_err(|error| {
-        // The system gave up before our own limit.
-        if error.kind() == io::ErrorKind::TimedOut { Refusal::TimedOut } else { Refusal::ConnectFailed(error.kind()) }
+        // The operating system's timeout was shorter than `limit`.
+        if error.kind() == io::ErrorKind::TimedOut {
+            EgressError::TimedOut
+        } else {
+            EgressError::ConnectFailed(error.kind())
+        }
     })
 }
 
-/// IPv4 and IPv6 alternately. IPv4 first: a server without a way to IPv6 is common, one without a way to IPv4 is not.
-fn in_turn(addresses: &[IpAddr]) -> Vec<IpAddr> {
+/// Alternates IPv4 and IPv6, IPv4 first: servers without an IPv6 route are common, servers without an IPv4 route are
+/// not.
+fn interleave(addresses: &[IpAddr]) -> Vec<IpAddr> {
     let (mut v4, mut v6) =
         (addresses.iter().filter(|address| address.is_ipv4()), addresses.iter().filter(|address| address.is_ipv6()));
     let mut ordered = Vec::with_capacity(addresses.len());
@@ -57,7 +62,7 @@ async fn race(targets: Vec<SocketAddr>) -> io::Result<TcpStream> {
                 Ok(stream) => return Ok(stream),
                 Err(error) => failure = error,
             },
-            () = sleep(HEAD_START), if waiting.len() > 0 => {}
+            () = sleep(ATTEMPT_DELAY), if waiting.len() > 0 => {}
         }
     }
 }
@@ -67,10 +72,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_two_families_take_turns() {
+    fn interleave_alternates_families_ipv4_first() {
         let parse = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpAddr>>();
         let given = parse(&["::1", "::2", "::3", "10.0.0.1"]);
-        assert_eq!(in_turn(&given), parse(&["10.0.0.1", "::1", "::2", "::3"]));
-        assert_eq!(in_turn(&parse(&["10.0.0.1", "10.0.0.2", "::1"])), parse(&["10.0.0.1", "::1", "10.0.0.2"]));
+        assert_eq!(interleave(&given), parse(&["10.0.0.1", "::1", "::2", "::3"]));
+        assert_eq!(interleave(&parse(&["10.0.0.1", "10.0.0.2", "::1"])), parse(&["10.0.0.1", "::1", "10.0.0.2"]));
     }
 }

@@ -1,4 +1,4 @@
-//! The guard itself: look up, check everything, dial what was checked.
+//! The guard: resolve, check every address, connect to a checked address.
 
 use std::fmt;
 use std::io;
@@ -7,40 +7,40 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_domain::Fault;
-use grabd_domain::address::{self, Policy, Refused};
+use grabd_domain::address::{self, AddressError, Policy};
 use grabd_domain::target::{self, TargetHost, TargetUrl};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpStream;
 use url::Host;
 
-use crate::Refusal;
+use crate::EgressError;
 use crate::dial::dial;
+use crate::interfaces::InterfaceAddresses;
 use crate::lookup::Lookup;
-use crate::own::Own;
-use crate::refused::RefusedCount;
+use crate::metrics::RefusalCounters;
 
-/// What the operator decides.
+/// Configuration of the guard.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Addresses allowed and refused beyond the table. This machine's own are added to it.
+    /// Addresses allowed and refused in addition to the table. This machine's own addresses are added to it.
     pub policy: Policy,
-    /// The DNS servers to ask. Empty: those of resolv.conf, as it is at start.
+    /// DNS servers. If empty, those of resolv.conf as read at start.
     pub dns: Vec<SocketAddr>,
-    /// The longest a lookup may take.
+    /// Limit of one lookup.
     pub lookup_timeout: Duration,
-    /// The longest connecting may take, over all addresses of a name.
+    /// Limit of connecting, over all addresses of a name.
     pub connect_timeout: Duration,
 }
 
-/// Why there is no guard.
+/// Why a guard could not be created.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Without the list, a page could reach this machine by its own public address.
+pub enum GuardError {
+    /// Without this list, a page could reach this machine by its public address.
     #[error("cannot read the addresses of this machine's interfaces")]
     Interfaces(#[source] io::Error),
 }
 
-/// What every outgoing connection passes. Cheap to clone.
+/// Checks and makes outgoing connections. Cheap to clone.
 #[derive(Clone)]
 pub struct Guard {
     inner: Arc<Inner>,
@@ -48,10 +48,10 @@ pub struct Guard {
 
 struct Inner {
     policy: Policy,
-    own: Own,
+    interfaces: InterfaceAddresses,
     lookup: Lookup,
     connect_timeout: Duration,
-    refused: RefusedCount,
+    refused: RefusalCounters,
 }
 
 impl Default for Options {
@@ -66,90 +66,90 @@ impl Default for Options {
 }
 
 impl Guard {
-    /// A guard with this machine's own addresses added to the policy.
+    /// Creates a guard and adds this machine's own addresses to the policy.
     ///
-    /// Without a DNS server it works for literals, and finds no name.
+    /// Without a DNS server only IP literals resolve.
     ///
     /// # Errors
-    /// When the interfaces cannot be read.
-    pub fn new(options: Options) -> Result<Self, Error> {
+    /// If the interfaces cannot be read.
+    pub fn new(options: Options) -> Result<Self, GuardError> {
         let Options { mut policy, dns, lookup_timeout, connect_timeout } = options;
         if !policy.allow.is_empty() {
-            tracing::warn!(allow = ?policy.allow, "addresses that pages must not reach by default are allowed");
+            tracing::warn!(allow = ?policy.allow, "the allow list permits addresses that are refused by default");
         }
-        let own = Own::read().map_err(Error::Interfaces)?;
-        policy.own.extend(own.addresses());
+        let interfaces = InterfaceAddresses::read().map_err(GuardError::Interfaces)?;
+        policy.own.extend(interfaces.addresses());
         let lookup = Lookup::new(&dns, lookup_timeout);
-        let refused = RefusedCount::default();
-        Ok(Self { inner: Arc::new(Inner { policy, own, lookup, connect_timeout, refused }) })
+        let refused = RefusalCounters::default();
+        Ok(Self { inner: Arc::new(Inner { policy, interfaces, lookup, connect_timeout, refused }) })
     }
 
-    /// The rules in force, with this machine's own addresses as they were at start.
+    /// The policy in force, with this machine's own addresses as of start.
     pub fn policy(&self) -> &Policy {
         &self.inner.policy
     }
 
-    /// The addresses of `host`. Never empty; one refused answer refuses the name.
+    /// Resolves `host`. The result is never empty. A name is refused if any of its addresses is.
     ///
     /// # Errors
-    /// Any [`Refusal`] but a port's or a failed connection's.
-    pub async fn resolve(&self, host: &TargetHost) -> Result<Vec<IpAddr>, Refusal> {
-        self.look_up(host).await.inspect_err(|refusal| self.inner.refused.note(refusal))
+    /// Any [`EgressError`] except `Port` and `ConnectFailed`.
+    pub async fn resolve(&self, host: &TargetHost) -> Result<Vec<IpAddr>, EgressError> {
+        self.look_up(host).await.inspect_err(|error| self.inner.refused.record(error))
     }
 
-    /// A connection to one of the addresses of `host`, all of which were checked just now. Small packets go at once.
+    /// Resolves `host`, checks all of its addresses and connects to one of them, with `TCP_NODELAY` set.
     ///
     /// # Errors
-    /// Any [`Refusal`].
-    pub async fn connect(&self, host: &TargetHost, port: u16) -> Result<TcpStream, Refusal> {
+    /// Any [`EgressError`].
+    pub async fn connect(&self, host: &TargetHost, port: u16) -> Result<TcpStream, EgressError> {
         let connected = async {
-            address::check_port(port).map_err(|_| Refusal::Port)?;
+            address::check_port(port).map_err(|_| EgressError::Port)?;
             let addresses = self.look_up(host).await?;
             dial(&addresses, port, self.inner.connect_timeout).await
         };
-        connected.await.inspect_err(|refusal| self.inner.refused.note(refusal))
+        connected.await.inspect_err(|error| self.inner.refused.record(error))
     }
 
-    /// Is the host of `url` public, as far as that can be said without looking a name up?
+    /// Checks that the host of `url` is public, without looking up names.
     ///
     /// # Errors
     /// [`Fault::SsrfDetected`].
     pub fn check_public(&self, url: &TargetUrl) -> Result<(), Fault> {
-        url.check_public(self.policy()).inspect_err(|_| self.note_refused_url())
+        url.check_public(self.policy()).inspect_err(|_| self.record_refused_url())
     }
 
-    /// Counts a URL that was refused by [`Guard::policy`] elsewhere.
-    pub fn note_refused_url(&self) {
-        self.inner.refused.add("url");
+    /// Counts a URL that was refused elsewhere by [`Guard::policy`].
+    pub fn record_refused_url(&self) {
+        self.inner.refused.increment("url");
     }
 
-    /// Puts what is counted here into a registry: `egress_refused_total{reason}`.
+    /// Registers `egress_refused_total{reason}`.
     pub fn register_metrics(&self, registry: &mut Registry) {
         self.inner.refused.register(registry);
     }
 
-    /// How often something was refused since the start, by reason: those of [`Guard::register_metrics`].
-    pub fn refused(&self) -> Vec<(&'static str, u64)> {
-        self.inner.refused.all()
+    /// The refusals since start by reason, as in [`Guard::register_metrics`].
+    pub fn refused_counts(&self) -> Vec<(&'static str, u64)> {
+        self.inner.refused.counts()
     }
 
-    async fn look_up(&self, host: &TargetHost) -> Result<Vec<IpAddr>, Refusal> {
-        let addresses = match plain(host)? {
+    async fn look_up(&self, host: &TargetHost) -> Result<Vec<IpAddr>, EgressError> {
+        let addresses = match normalize(host)? {
             TargetHost::Address(address) => vec![address],
             TargetHost::Name(name) => self.inner.lookup.addresses(&name).await?,
         };
         for address in &addresses {
-            self.check(*address).map_err(|why| Refusal::Address { address: *address, why })?;
+            self.check(*address).map_err(|why| EgressError::Address { address: *address, why })?;
         }
         Ok(addresses)
     }
 
-    fn check(&self, address: IpAddr) -> Result<(), Refused> {
-        let Inner { policy, own, .. } = &*self.inner;
+    fn check(&self, address: IpAddr) -> Result<(), AddressError> {
+        let Inner { policy, interfaces, .. } = &*self.inner;
         address::check_addr(address, policy)?;
-        // The policy knows the addresses of the start; interfaces may have got others since.
-        match own.contains(address) && !policy.allow.iter().any(|net| net.contains(&address)) {
-            true => Err(Refused::Own),
+        // The policy has the addresses as of start. Interfaces may have changed since.
+        match interfaces.contains(address) && !policy.allow.iter().any(|net| net.contains(&address)) {
+            true => Err(AddressError::Own),
             false => Ok(()),
         }
     }
@@ -161,9 +161,9 @@ impl fmt::Debug for Guard {
     }
 }
 
-/// A host as it will be looked up: a name that is a number in disguise is an address (`127.1`, `0x7f000001`), and a
-/// name that cannot be public is refused.
-fn plain(host: &TargetHost) -> Result<TargetHost, Refusal> {
+/// Normalizes a host. Names in a numeric notation (`127.1`, `0x7f000001`) become addresses; local and malformed names
+/// are refused.
+fn normalize(host: &TargetHost) -> Result<TargetHost, EgressError> {
     let name = match host {
         TargetHost::Address(address) => return Ok(TargetHost::Address(*address)),
         TargetHost::Name(name) => name.strip_suffix('.').unwrap_or(name),
@@ -174,6 +174,6 @@ fn plain(host: &TargetHost) -> Result<TargetHost, Refusal> {
         Ok(Host::Domain(name)) if target::is_well_formed_name(&name) && !target::is_local_name(&name) => {
             Ok(TargetHost::Name(name))
         }
-        Ok(Host::Domain(_)) | Err(_) => Err(Refusal::Name),
+        Ok(Host::Domain(_)) | Err(_) => Err(EgressError::Name),
     }
 }

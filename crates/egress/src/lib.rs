@@ -1,24 +1,23 @@
-//! The one guard that every outgoing connection passes: the proxy in front of the browser, the admission of grabs, and
-//! whatever else grabd dials on a caller's behalf.
+//! The egress guard. All connections made for a caller go through it: the browser's proxy, the admission of grabs, and
+//! webhooks.
 //!
-//! [`Guard`] looks a name up, checks every answer against the table in `grabd_domain::address`, and dials only an
-//! address it has checked itself. To add a rule about addresses or ports, add it to that table; to add one about
-//! names, to `grabd_domain::target`. To add a reason, add a variant to [`Refusal`] and its label in
-//! [`Refusal::reason`].
+//! [`Guard`] resolves a name, checks every address against the table in `grabd_domain::address`, and connects only to
+//! checked addresses. Rules about addresses and ports belong in that table, rules about names in
+//! `grabd_domain::target`. A new reason is a variant of [`EgressError`] and its label in [`EgressError::reason`].
 //!
-//! *Invariant:* nothing here dials an address that was not checked, falls back to another resolver when one fails, or
-//! reads the hosts file or a search list: a name means the same on every machine, and failures are closed.
+//! *Invariant:* this crate never connects to an unchecked address, never falls back to another resolver, and never reads
+//! the hosts file or a search list. A name resolves the same way on every machine, and errors fail closed.
 #![warn(missing_docs)]
 
 mod dial;
+mod error;
 mod guard;
+mod interfaces;
 mod lookup;
-mod own;
-mod refusal;
-mod refused;
+mod metrics;
 
-pub use guard::{Error, Guard, Options};
-pub use refusal::Refusal;
+pub use error::EgressError;
+pub use guard::{Guard, GuardError, Options};
 
 #[cfg(test)]
 mod tests;

@@ -1,64 +1,63 @@
-//! The latest files, up to a number of bytes.
+//! An LRU cache limited by the size of its values.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Forgets what was used least recently when it holds more than its bytes. Keys are not counted: they are small.
+/// Evicts the least recently used values beyond `max_bytes`. Keys are small and not counted.
 pub(crate) struct Cache<K, V> {
-    most_bytes: usize,
-    shelf: Mutex<Shelf<K, V>>,
+    max_bytes: usize,
+    entries: Mutex<Entries<K, V>>,
 }
 
-struct Shelf<K, V> {
-    kept: HashMap<K, (u64, V)>,
-    /// Keys by their last use, the oldest first.
+struct Entries<K, V> {
+    by_key: HashMap<K, (u64, V)>,
+    /// Keys by last use, oldest first.
     by_use: BTreeMap<u64, K>,
-    /// Grows with every use.
+    /// Incremented on every use.
     clock: u64,
     bytes: usize,
 }
 
 impl<K: Clone + Eq + Hash, V: Clone + AsRef<[u8]>> Cache<K, V> {
-    pub(crate) fn new(most_bytes: usize) -> Self {
-        let shelf = Shelf { kept: HashMap::new(), by_use: BTreeMap::new(), clock: 0, bytes: 0 };
-        Self { most_bytes, shelf: Mutex::new(shelf) }
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        let entries = Entries { by_key: HashMap::new(), by_use: BTreeMap::new(), clock: 0, bytes: 0 };
+        Self { max_bytes, entries: Mutex::new(entries) }
     }
 
     pub(crate) fn get(&self, key: &K) -> Option<V> {
-        let mut shelf = self.shelf();
-        let value = shelf.take(key)?;
-        shelf.put(key.clone(), value.clone());
+        let mut entries = self.lock();
+        let value = entries.take(key)?;
+        entries.put(key.clone(), value.clone());
         Some(value)
     }
 
-    /// A value larger than the whole cache is not kept.
+    /// Inserts a value, unless it is larger than the whole cache.
     pub(crate) fn put(&self, key: K, value: &V) {
-        let mut shelf = self.shelf();
-        shelf.take(&key);
-        if value.as_ref().len() > self.most_bytes {
+        let mut entries = self.lock();
+        entries.take(&key);
+        if value.as_ref().len() > self.max_bytes {
             return;
         }
-        shelf.put(key, value.clone());
-        while shelf.bytes > self.most_bytes {
-            shelf.drop_oldest();
+        entries.put(key, value.clone());
+        while entries.bytes > self.max_bytes {
+            entries.evict_oldest();
         }
     }
 
-    /// Forgets it at once.
     pub(crate) fn remove(&self, key: &K) {
-        self.shelf().take(key);
+        self.lock().take(key);
     }
 
-    /// A panic elsewhere cannot leave the shelf half changed in a way that matters: at worst a file is made again.
-    fn shelf(&self) -> MutexGuard<'_, Shelf<K, V>> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Ignores poisoning: after a panic in another thread, at worst a file is produced again.
+    fn lock(&self) -> MutexGuard<'_, Entries<K, V>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Clone + Eq + Hash, V: AsRef<[u8]>> Shelf<K, V> {
+impl<K: Clone + Eq + Hash, V: AsRef<[u8]>> Entries<K, V> {
     fn take(&mut self, key: &K) -> Option<V> {
-        let (used, value) = self.kept.remove(key)?;
+        let (used, value) = self.by_key.remove(key)?;
         self.by_use.remove(&used);
         self.bytes -= value.as_ref().len();
         Some(value)
@@ -68,12 +67,12 @@ impl<K: Clone + Eq + Hash, V: AsRef<[u8]>> Shelf<K, V> {
         self.clock += 1;
         self.bytes += value.as_ref().len();
         self.by_use.insert(self.clock, key.clone());
-        self.kept.insert(key, (self.clock, value));
+        self.by_key.insert(key, (self.clock, value));
     }
 
-    fn drop_oldest(&mut self) {
+    fn evict_oldest(&mut self) {
         if let Some((_, key)) = self.by_use.pop_first()
-            && let Some((_, value)) = self.kept.remove(&key)
+            && let Some((_, value)) = self.by_key.remove(&key)
         {
             self.bytes -= value.as_ref().len();
         }
@@ -85,11 +84,11 @@ mod tests {
     use super::*;
 
     fn names(cache: &Cache<char, Vec<u8>>) -> String {
-        cache.shelf().by_use.values().collect()
+        cache.lock().by_use.values().collect()
     }
 
     #[test]
-    fn the_least_recently_used_goes_first() {
+    fn insert_evicts_the_least_recently_used_value() {
         let cache = Cache::new(10);
         for name in ['a', 'b', 'c'] {
             cache.put(name, &vec![0; 3]);
@@ -101,11 +100,11 @@ mod tests {
         assert_eq!(cache.get(&'b'), None);
         cache.remove(&'a');
         cache.remove(&'a');
-        assert_eq!((names(&cache).as_str(), cache.shelf().bytes), ("cd", 7));
+        assert_eq!((names(&cache).as_str(), cache.lock().bytes), ("cd", 7));
     }
 
     #[test]
-    fn it_never_holds_more_than_its_bytes() {
+    fn size_never_exceeds_the_limit() {
         let cache = Cache::new(10);
         for (name, bytes, expected) in [
             ('a', 10, "a"),
@@ -118,10 +117,10 @@ mod tests {
         ] {
             cache.put(name, &vec![0; bytes]);
             assert_eq!(names(&cache), expected);
-            let shelf = cache.shelf();
-            let held: usize = shelf.kept.values().map(|(_, value)| value.len()).sum();
-            assert_eq!(shelf.bytes, held);
-            assert_eq!(shelf.kept.len(), shelf.by_use.len());
+            let entries = cache.lock();
+            let total: usize = entries.by_key.values().map(|(_, value)| value.len()).sum();
+            assert_eq!(entries.bytes, total);
+            assert_eq!(entries.by_key.len(), entries.by_use.len());
         }
     }
 }

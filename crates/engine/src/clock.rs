@@ -1,4 +1,4 @@
-//! The one clock: everything else takes `now` as an argument.
+//! The only source of wall-clock time; everything else takes `now` as an argument.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use grabd_domain::Timestamp;
 
-/// Wall-clock time, from the system or moved by hand.
+/// Wall-clock time, from the system or set manually by tests.
 #[derive(Clone, Debug)]
 pub struct Clock(Source);
 
@@ -22,13 +22,13 @@ impl Clock {
         Self(Source::System)
     }
 
-    /// A clock that stands still until it is moved.
+    /// A clock that only moves by [`Clock::advance`].
     pub fn manual(start: Timestamp) -> Self {
         Self(Source::Manual(Arc::new(AtomicI64::new(start.as_ms()))))
     }
 
-    /// The time now.
-    #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
+    /// The current time.
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the system time")]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::System => {
@@ -39,7 +39,7 @@ impl Clock {
         }
     }
 
-    /// Moves a manual clock forward; the system's clock does not move for us.
+    /// Moves a manual clock forward. Has no effect on the system clock.
     pub fn advance(&self, by: Duration) {
         if let Source::Manual(ms) = &self.0 {
             ms.fetch_add(i64::try_from(by.as_millis()).unwrap_or(0), Ordering::SeqCst);

@@ -1,22 +1,22 @@
-//! What is kept of a secret. A fast hash is enough: every secret that comes here has 256 bits of its own.
+//! Hashes of secrets for storage. A fast hash is enough, since every secret hashed here has 256 random bits.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of the whole text.
+/// SHA-256 of the text.
 pub(crate) fn of(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// The same as 43 base64url characters, which is what PKCE calls S256.
-pub(crate) fn text_of(secret: &str) -> String {
+/// SHA-256 of the text as 43 base64url characters: the S256 method of PKCE (RFC 7636).
+pub(crate) fn base64url_of(secret: &str) -> String {
     URL_SAFE_NO_PAD.encode(of(secret))
 }
 
-/// A text that whoever knows the secret can make, and from which neither the secret nor its other digests follow.
-pub(crate) fn labelled(label: &str, secret: &str) -> String {
-    text_of(&format!("grabd {label}\n{secret}"))
+/// Derives a token from a secret. It reveals neither the secret nor tokens with other labels.
+pub(crate) fn derive(label: &str, secret: &str) -> String {
+    base64url_of(&format!("grabd {label}\n{secret}"))
 }
 
 #[cfg(test)]
@@ -24,11 +24,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digests_are_those_of_the_standards() {
+    fn digests_match_the_rfc_7636_example() {
         // Appendix B of RFC 7636.
-        let challenge = text_of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
+        let challenge = base64url_of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
         assert_eq!(challenge, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
-        assert_ne!(labelled("csrf", "x"), text_of("x"));
-        assert_ne!(labelled("csrf", "x"), labelled("other", "x"));
+        assert_ne!(derive("csrf", "x"), base64url_of("x"));
+        assert_ne!(derive("csrf", "x"), derive("other", "x"));
     }
 }

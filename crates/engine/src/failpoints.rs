@@ -1,55 +1,55 @@
-//! Steps of a grab's path at which a test may have the process die, hang, fail, or lose its lease.
+//! Failpoints: named steps at which a test can abort the process, hang, inject an error, or lose a lease.
 //!
-//! A kill at random hardly ever falls between two steps, so the steps have names. They exist in builds with debug
-//! assertions, which are those that tests run anyhow: nothing is compiled twice for them. To add one: a variant of
-//! [`Step`], its name among those of `armed` and a call of [`reach`].
+//! A kill at a random time rarely falls between two steps, hence named steps. They exist in builds with debug
+//! assertions, which tests use anyway, so nothing is compiled twice. To add one: add a variant to [`Step`], its name to
+//! `STEPS`, and a call of [`reach`].
 //!
-//! *Invariant:* what ships cannot be told to fail: without debug assertions there is nothing to arm, and [`reach`] is
-//! empty.
+//! *Invariant:* release builds have no failpoints: without debug assertions nothing can be armed, and [`reach`] does
+//! nothing.
 
 use grabd_domain::ids::{GrabId, LeaseToken};
 
 use crate::core::Core;
 
-/// A step that has been taken, or is about to be.
+/// A step of processing a grab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A create was committed, and nobody knows yet.
+    /// A create was committed; no one has been notified.
     Created,
-    /// A renderer was sent its assignment.
+    /// An assignment was sent to a renderer.
     Assigned,
-    /// A render was reported, and nothing is stored yet.
+    /// A render was reported; nothing is stored yet.
     Rendered,
-    /// The picture is on the disk, the grab still open.
+    /// The image file is stored; the grab is still open.
     Stored,
-    /// The grab has ended, well or badly, and nobody knows yet.
+    /// The grab is done or failed; no one has been notified.
     Completed,
-    /// A render is about to be given back.
+    /// A job is about to be released.
     Releasing,
-    /// At start, some leases of an earlier life were given back.
+    /// At startup, a batch of leases of an earlier process was released.
     TakingOver,
 }
 
-/// What is armed. Nothing, unless a test says so.
+/// The armed failpoints. Empty except in tests.
 #[derive(Debug, Default)]
 pub struct Failpoints {
     #[cfg(debug_assertions)]
-    armed: Vec<armed::Armed>,
+    armed: Vec<armed::Failpoint>,
 }
 
-/// Passes a step. Where a failpoint is armed for it, its action happens; `lease` is what may be lost here.
+/// Marks that a step was reached, and runs the action of a failpoint armed for it. `lease` is the lease it may lose.
 ///
 /// # Errors
-/// As the store has them when its answer is lost, where an armed failpoint wants it so.
+/// [`grabd_store::Error::Closed`] when an armed failpoint injects it.
 #[cfg(debug_assertions)]
 pub(crate) async fn reach(core: &Core, step: Step, lease: Option<(GrabId, LeaseToken)>) -> grabd_store::Result<()> {
-    match core.failpoints.fires(step, lease.map(|(grab, _)| grab)) {
-        Some(armed) => armed.act(core, lease).await,
+    match core.failpoints.fire(step, lease.map(|(grab, _)| grab)) {
+        Some(failpoint) => failpoint.run(core, lease).await,
         None => Ok(()),
     }
 }
 
-/// Passes a step.
+/// Does nothing in release builds.
 #[cfg(not(debug_assertions))]
 pub(crate) async fn reach(_: &Core, _: Step, _: Option<(GrabId, LeaseToken)>) -> grabd_store::Result<()> {
     Ok(())
@@ -74,69 +74,69 @@ mod armed {
     ];
 
     #[derive(Debug)]
-    pub(super) struct Armed {
+    pub(super) struct Failpoint {
         step: Step,
         action: Action,
-        /// How often the step is passed until it fires, that time included. It fires once.
-        left: AtomicU32,
-        /// The one that must have fired before, by its place. Then only passes of the same grab count.
+        /// Remaining passes until it fires, including the one at which it fires. It fires once.
+        remaining: AtomicU32,
+        /// Index of the failpoint that must fire first. Only passes of the grab it fired for are counted then.
         after: Option<usize>,
-        /// Whose pass it fired at.
+        /// The grab it fired for.
         fired_for: OnceLock<Option<GrabId>>,
     }
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Action {
-        /// The process dies as if it were killed.
+        /// Abort the process, as if it were killed.
         Abort,
-        /// The answer of the database is lost.
+        /// Return an error, as if the response of the database were lost.
         Error,
-        /// The lease is taken away, as the sweep does when it has run out, and the work goes on.
+        /// Release the lease, as the sweep does with an expired one, and continue.
         Lose,
-        /// The work hangs, for as long as the test says: also a shutdown meets it as it would meet any hang.
+        /// Hang for the given time. A shutdown does not interrupt it, as with a real hang.
         Sleep(Duration),
     }
 
-    /// A text that arms nothing.
+    /// The failpoint specification is invalid.
     #[derive(Debug, thiserror::Error)]
-    #[error("{0:?} is no step=action@turn with an action of abort, error, lose or milliseconds to sleep")]
-    pub struct Unknown(String);
+    #[error("{0:?} is not step=action@turn with an action of abort, error, lose or milliseconds to sleep")]
+    pub struct ParseError(String);
 
     impl Failpoints {
-        /// Arms `step=action@turn`, several with commas between. The turn is 1 when it is left out. `first>second` is a
-        /// fault on top of a fault: the second waits for the first, and for the grab that the first has met.
+        /// Parses a comma-separated list of `step=action@turn`. The turn defaults to 1. In `first>second`, the second
+        /// failpoint fires only after the first, and for the same grab.
         ///
         /// # Errors
-        /// The first that cannot be read.
-        pub fn parse(text: &str) -> Result<Self, Unknown> {
+        /// The first entry that is invalid.
+        pub fn parse(text: &str) -> Result<Self, ParseError> {
             let mut armed = Vec::new();
             for chain in text.split(',').filter(|chain| !chain.is_empty()) {
                 let mut after = None;
                 for part in chain.split('>') {
-                    armed.push(Armed::parse(part, after).ok_or_else(|| Unknown(part.to_owned()))?);
+                    armed.push(Failpoint::parse(part, after).ok_or_else(|| ParseError(part.to_owned()))?);
                     after = Some(armed.len() - 1);
                 }
             }
             Ok(Self { armed })
         }
 
-        /// The one that fires at this pass.
-        pub(super) fn fires(&self, step: Step, grab: Option<GrabId>) -> Option<&Armed> {
-            let is_its_turn = |armed: &&Armed| match armed.after.and_then(|first| self.armed.get(first)) {
-                Some(first) => grab.is_some() && first.fired_for.get() == Some(&grab) && armed.passes(step),
-                None => armed.passes(step),
+        /// Counts a pass of `step` and returns the failpoint that fires at it.
+        pub(super) fn fire(&self, step: Step, grab: Option<GrabId>) -> Option<&Failpoint> {
+            let is_its_turn = |failpoint: &&Failpoint| match failpoint.after.and_then(|first| self.armed.get(first)) {
+                Some(first) => grab.is_some() && first.fired_for.get() == Some(&grab) && failpoint.count_pass(step),
+                None => failpoint.count_pass(step),
             };
-            let armed = self.armed.iter().find(is_its_turn)?;
-            // It fires once, so nobody was here before.
-            armed.fired_for.set(grab).ok()?;
-            Some(armed)
+            let failpoint = self.armed.iter().find(is_its_turn)?;
+            // A failpoint fires once, so this is the first write.
+            failpoint.fired_for.set(grab).ok()?;
+            Some(failpoint)
         }
     }
 
-    impl Armed {
+    impl Failpoint {
         fn parse(text: &str, after: Option<usize>) -> Option<Self> {
-            let (name, then) = text.split_once('=')?;
-            let (action, turn) = then.split_once('@').unwrap_or((then, "1"));
+            let (name, rest) = text.split_once('=')?;
+            let (action, turn) = rest.split_once('@').unwrap_or((rest, "1"));
             let (_, step) = STEPS.into_iter().find(|(known, _)| *known == name)?;
             let action = match action {
                 "abort" => Action::Abort,
@@ -144,17 +144,17 @@ mod armed {
                 "lose" => Action::Lose,
                 ms => Action::Sleep(Duration::from_millis(ms.parse().ok()?)),
             };
-            let left = AtomicU32::new(turn.parse().ok().filter(|turn| *turn > 0)?);
-            Some(Self { step, action, left, after, fired_for: OnceLock::new() })
+            let remaining = AtomicU32::new(turn.parse().ok().filter(|turn| *turn > 0)?);
+            Some(Self { step, action, remaining, after, fired_for: OnceLock::new() })
         }
 
-        /// Counts a pass; was it the one?
-        fn passes(&self, step: Step) -> bool {
-            let pass = |left: u32| left.checked_sub(1);
-            self.step == step && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, pass) == Ok(1)
+        /// Counts a pass and returns whether the failpoint fires at it.
+        fn count_pass(&self, step: Step) -> bool {
+            let decrement = |remaining: u32| remaining.checked_sub(1);
+            self.step == step && self.remaining.fetch_update(Ordering::SeqCst, Ordering::SeqCst, decrement) == Ok(1)
         }
 
-        pub(super) async fn act(&self, core: &Core, lease: Option<(GrabId, LeaseToken)>) -> grabd_store::Result<()> {
+        pub(super) async fn run(&self, core: &Core, lease: Option<(GrabId, LeaseToken)>) -> grabd_store::Result<()> {
             tracing::warn!(step = ?self.step, action = ?self.action, "a failpoint fires");
             match (self.action, lease) {
                 (Action::Abort, _) => std::process::abort(),
@@ -164,6 +164,7 @@ mod armed {
                 }
                 (Action::Lose, None) => Ok(()),
                 (Action::Sleep(length), _) => {
+                    // The hang requested by the test.
                     tokio::time::sleep(length).await;
                     Ok(())
                 }
@@ -176,10 +177,10 @@ mod armed {
         use super::*;
 
         #[test]
-        fn a_failpoint_fires_at_its_turn_and_never_again() {
+        fn failpoint_fires_once_at_its_turn() {
             let failpoints = Failpoints::parse("stored=abort@3,rendered=250").unwrap();
             let passes = [Step::Stored, Step::Created, Step::Stored, Step::Stored, Step::Stored];
-            let fired = passes.map(|step| failpoints.fires(step, None).is_some());
+            let fired = passes.map(|step| failpoints.fire(step, None).is_some());
             assert_eq!(fired, [false, false, false, true, false]);
             assert_eq!(failpoints.armed[1].action, Action::Sleep(Duration::from_millis(250)));
             for text in ["stored", "stored=", "sorted=abort", "stored=abort@0", "stored=abort@x", "stored=lose>"] {
@@ -189,12 +190,12 @@ mod armed {
         }
 
         #[test]
-        fn a_second_fault_meets_the_grab_of_the_first() {
+        fn chained_failpoint_fires_for_the_grab_of_the_first() {
             let failpoints = Failpoints::parse("stored=lose@2>stored=error").unwrap();
             let now = grabd_domain::Timestamp::from_ms(0);
-            let (one, other) = (crate::chance::grab_id(now), crate::chance::grab_id(now));
+            let (one, other) = (crate::random::grab_id(now), crate::random::grab_id(now));
             let passes = [Some(one), Some(other), Some(one), None, Some(other), Some(other)];
-            let actions = passes.map(|grab| failpoints.fires(Step::Stored, grab).map(|armed| armed.action));
+            let actions = passes.map(|grab| failpoints.fire(Step::Stored, grab).map(|failpoint| failpoint.action));
             assert_eq!(actions, [None, Some(Action::Lose), None, None, Some(Action::Error), None]);
         }
     }

@@ -1,5 +1,5 @@
-//! Requests that the service itself makes, to addresses that somebody else chose: one connection that the guard made, one
-//! request, no redirect.
+//! HTTP client for the service's own requests to URLs chosen by others. Each request uses a new connection opened by
+//! the address guard. Redirects are not followed.
 
 use std::fmt;
 use std::future::Future;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt;
 use grabd_domain::target::{TargetHost, TargetUrl};
-use grabd_egress::{Guard, Refusal};
+use grabd_egress::{EgressError, Guard};
 use http::header::HOST;
 use http::response::Parts;
 use http::{Request, Uri};
@@ -27,51 +27,51 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// Most bytes of an answer's head.
+/// Maximum size of a response head.
 const HEAD_BYTES: usize = 16 << 10;
 
-/// Makes the requests. Cheap to clone.
+/// HTTP/1.1 client. Cheap to clone.
 #[derive(Clone)]
-pub struct Outgoing {
+pub struct OutgoingClient {
     tls: TlsConnector,
 }
 
-/// Why no requests can be made.
+/// Why the client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The extra certificates are none.
-    #[error("certificates that cannot be read")]
+    /// The extra certificates are invalid.
+    #[error("the certificates cannot be read")]
     Roots(#[source] io::Error),
-    /// This build of TLS cannot do what it must.
+    /// The TLS library does not support the required protocol versions.
     #[error("TLS cannot be set up")]
     Tls(#[source] tokio_rustls::rustls::Error),
 }
 
-/// Why nothing came back.
+/// Why a request got no response.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unanswered {
-    /// There was no connection, or there must be none.
+pub(crate) enum RequestError {
+    /// The connection failed or was refused by the guard.
     #[error("no connection: {0}")]
-    Connection(Refusal),
-    /// The other side is not who it should be.
+    Connection(EgressError),
+    /// The TLS handshake failed.
     #[error("TLS failed: {0}")]
     Tls(#[source] io::Error),
-    /// The other side does not speak HTTP, or stopped to.
+    /// The response is not HTTP, or the connection broke.
     #[error("HTTP failed: {0}")]
     Http(#[source] hyper::Error),
-    /// It took too long.
-    #[error("no answer within {} s", .0.as_secs())]
+    /// The time limit was exceeded.
+    #[error("no response within {} s", .0.as_secs())]
     TimedOut(Duration),
-    /// The address cannot be asked for.
+    /// The request cannot be built for this URL.
     #[error("the request cannot be made: {0}")]
     Request(#[source] http::Error),
 }
 
-impl Outgoing {
-    /// Trusts these certificate authorities, as PEM, beside the public ones.
+impl OutgoingClient {
+    /// Creates a client that trusts these certificate authorities (PEM) in addition to the public ones.
     ///
     /// # Errors
-    /// When the extra certificates are none.
+    /// When the extra certificates are invalid.
     pub fn new(extra_roots: &[u8]) -> Result<Self, Error> {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         for certificate in CertificateDer::pem_slice_iter(extra_roots) {
@@ -79,7 +79,7 @@ impl Outgoing {
             roots.add(certificate).map_err(|error| Error::Roots(io::Error::other(error)))?;
         }
         if !extra_roots.is_empty() && roots.len() == webpki_roots::TLS_SERVER_ROOTS.len() {
-            return Err(Error::Roots(io::Error::other("there is no certificate in it")));
+            return Err(Error::Roots(io::Error::other("it contains no certificate")));
         }
         let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -90,12 +90,12 @@ impl Outgoing {
         Ok(Self { tls: TlsConnector::from(Arc::new(config)) })
     }
 
-    /// Makes one request of this address within the limit and lets `read` have the answer. The name is looked up and its
-    /// addresses are checked anew each time, and a redirect is an answer like any other: it is never followed.
+    /// Sends one request within the time limit and passes the response to `read`. The host is resolved and its
+    /// addresses are checked on every call. Redirects are returned like any other response.
     ///
     /// # Errors
-    /// When no answer came.
-    pub(crate) async fn ask<T, F>(
+    /// When no response was received.
+    pub(crate) async fn send<T, F>(
         &self,
         guard: &Guard,
         url: &TargetUrl,
@@ -103,36 +103,36 @@ impl Outgoing {
         body: Bytes,
         limit: Duration,
         read: impl FnOnce(Parts, Incoming) -> F,
-    ) -> Result<T, Unanswered>
+    ) -> Result<T, RequestError>
     where
         F: Future<Output = T>,
     {
-        let request = addressed(url, request, body).map_err(Unanswered::Request)?;
-        let asked = async {
+        let request = build_request(url, request, body).map_err(RequestError::Request)?;
+        let exchange = async {
             let host = url.host();
-            let stream = guard.connect(&host, url.port()).await.map_err(Unanswered::Connection)?;
+            let stream = guard.connect(&host, url.port()).await.map_err(RequestError::Connection)?;
             if !url.is_https() {
-                return exchange(stream, request, read).await;
+                return send_on(stream, request, read).await;
             }
             let name = match host {
                 TargetHost::Address(address) => ServerName::IpAddress(address.into()),
                 TargetHost::Name(name) => {
-                    ServerName::try_from(name).map_err(|error| Unanswered::Tls(io::Error::other(error)))?
+                    ServerName::try_from(name).map_err(|error| RequestError::Tls(io::Error::other(error)))?
                 }
             };
-            exchange(self.tls.connect(name, stream).await.map_err(Unanswered::Tls)?, request, read).await
+            send_on(self.tls.connect(name, stream).await.map_err(RequestError::Tls)?, request, read).await
         };
-        timeout(limit, asked).await.unwrap_or(Err(Unanswered::TimedOut(limit)))
+        timeout(limit, exchange).await.unwrap_or(Err(RequestError::TimedOut(limit)))
     }
 }
 
-impl fmt::Debug for Outgoing {
+impl fmt::Debug for OutgoingClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Outgoing")
+        f.write_str("OutgoingClient")
     }
 }
 
-fn addressed(
+fn build_request(
     url: &TargetUrl,
     request: http::request::Builder,
     body: Bytes,
@@ -143,26 +143,26 @@ fn addressed(
     request.uri(path).header(HOST, host).body(Full::from(body))
 }
 
-async fn exchange<S, T, F>(
+async fn send_on<S, T, F>(
     stream: S,
     request: Request<Full<Bytes>>,
     read: impl FnOnce(Parts, Incoming) -> F,
-) -> Result<T, Unanswered>
+) -> Result<T, RequestError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
     F: Future<Output = T>,
 {
     let mut http = http1::Builder::new();
     http.max_buf_size(HEAD_BYTES);
-    let (mut sender, connection) = http.handshake(TokioIo::new(stream)).await.map_err(Unanswered::Http)?;
+    let (mut sender, connection) = http.handshake(TokioIo::new(stream)).await.map_err(RequestError::Http)?;
     let mut connection = pin!(connection.fuse());
-    let asked = async { sender.send_request(request).await.map_err(Unanswered::Http) };
-    let (head, body) = beside(&mut connection, asked).await?.into_parts();
-    Ok(beside(&mut connection, read(head, body)).await)
+    let response = async { sender.send_request(request).await.map_err(RequestError::Http) };
+    let (head, body) = drive(&mut connection, response).await?.into_parts();
+    Ok(drive(&mut connection, read(head, body)).await)
 }
 
-/// Drives the connection as long as the work lasts; a connection that has ended leaves what it had received.
-async fn beside<T>(mut connection: impl Future + Unpin, work: impl Future<Output = T>) -> T {
+/// Polls the connection while `work` runs. When the connection ends, `work` continues with the data already received.
+async fn drive<T>(mut connection: impl Future + Unpin, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     tokio::select! {
         biased;

@@ -1,4 +1,4 @@
-//! The pricing packet as it is served: read and judged once, with every answer prepared.
+//! The pricing packet: parsed and validated once, with all responses computed in advance.
 
 use std::collections::HashMap;
 
@@ -8,58 +8,58 @@ use serde_json::Value;
 
 use crate::billing::Package;
 
-/// What a caller is shown until the operator brings a packet of their own.
+/// The default packet, used unless the operator provides one.
 const EMBEDDED: &str = include_str!("../data/pricing.json");
 
 /// Why a packet cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Not JSON, or not in the contract's shape.
+    /// It is not JSON, or does not match the contract.
     #[error("the pricing packet cannot be read at line {line}, column {column}")]
     Unreadable {
-        /// Line of the document, counted from 1.
+        /// Line in the document, counted from 1.
         line: usize,
-        /// Column of that line, counted from 1.
+        /// Column in that line, counted from 1.
         column: usize,
-        /// What was expected there.
+        /// The parse error.
         source: serde_json::Error,
     },
-    /// It can be read, and says something that may not be published.
-    #[error("the pricing packet may not be published: {}", sentences(.0))]
-    Refused(Vec<Problem>),
+    /// It was parsed, but contains something that may not be published.
+    #[error("the pricing packet may not be published: {}", join(.0))]
+    Invalid(Vec<Problem>),
 }
 
-/// The answers to every question about pricing.
+/// The pricing packet with a prepared response for each provider and level of detail.
 #[derive(Debug)]
 pub struct Pricing {
     packet: Packet,
-    answers: HashMap<(Option<ProviderId>, Detail), Value>,
+    responses: HashMap<(Option<ProviderId>, Detail), Value>,
     packages: Vec<Package>,
 }
 
 impl Pricing {
-    /// The packet that comes with the program. It makes no claim about anybody but the service.
+    /// The packet embedded in the program. It makes no claims about other providers.
     pub fn embedded() -> Self {
-        Self::from_json(EMBEDDED).expect("the embedded packet is one that may be published")
+        Self::from_json(EMBEDDED).expect("the embedded packet is valid")
     }
 
-    /// The operator's own packet.
+    /// Parses and validates the operator's packet.
     ///
     /// # Errors
-    /// The place where the text stops being a packet, or everything in it that may not be published.
+    /// The position of the parse error, or all problems found by validation.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         let packet: Packet = serde_json::from_str(text).map_err(|source| Error::Unreadable {
             line: source.line(),
             column: source.column(),
             source,
         })?;
-        packet.validate().map_err(Error::Refused)?;
+        packet.validate().map_err(Error::Invalid)?;
         let providers = std::iter::once(None).chain(ProviderId::ALL.map(Some));
-        let questions = providers.flat_map(|provider| Detail::ALL.map(|detail| (provider, detail)));
-        let answers = questions.map(|(provider, detail)| ((provider, detail), answer(&packet, provider, detail)));
+        let queries = providers.flat_map(|provider| Detail::ALL.map(|detail| (provider, detail)));
+        let responses = queries.map(|(provider, detail)| ((provider, detail), response(&packet, provider, detail)));
         let packages = packet.pricing.prepaid_packages.iter().map(Package::from).collect();
-        let answers = answers.collect();
-        Ok(Self { packet, answers, packages })
+        let responses = responses.collect();
+        Ok(Self { packet, responses, packages })
     }
 
     /// The whole packet.
@@ -67,27 +67,27 @@ impl Pricing {
         &self.packet
     }
 
-    /// What can be bought, in the packet's order.
+    /// The credit packages for sale, in the packet's order.
     pub(crate) fn packages(&self) -> &[Package] {
         &self.packages
     }
 
-    /// The packet, or the part of it that was asked for. Without a word about detail it is told in full.
+    /// The packet, filtered by provider and level of detail. The detail defaults to full.
     ///
     /// # Errors
-    /// [`Fault::BadRequest`] about `provider` or `detail` when the word is not one the contract lists.
+    /// [`Fault::BadRequest`] when `provider` or `detail` is not a value of the contract.
     pub fn get(&self, provider: Option<&str>, detail: Option<&str>) -> Result<Value, Fault> {
         let provider = provider.map(ProviderId::parse).transpose()?;
         let detail = detail.map_or(Ok(Detail::Full), Detail::parse)?;
-        Ok(self.answers.get(&(provider, detail)).expect("every question was answered at start").clone())
+        Ok(self.responses.get(&(provider, detail)).expect("responses exist for all queries").clone())
     }
 }
 
-fn answer(packet: &Packet, provider: Option<ProviderId>, detail: Detail) -> Value {
-    serde_json::to_value(packet.filtered(provider, detail)).expect("a packet holds only what JSON can say")
+fn response(packet: &Packet, provider: Option<ProviderId>, detail: Detail) -> Value {
+    serde_json::to_value(packet.filtered(provider, detail)).expect("a packet serializes to JSON")
 }
 
-fn sentences(problems: &[Problem]) -> String {
+fn join(problems: &[Problem]) -> String {
     problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
 }
 
@@ -96,12 +96,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_embedded_packet_may_be_published() {
+    fn embedded_packet_is_valid() {
         Pricing::embedded();
     }
 
     #[test]
-    fn the_embedded_packet_claims_nothing_about_others() {
+    fn embedded_packet_makes_no_claims_about_other_providers() {
         let packet = Pricing::embedded().get(None, None).unwrap();
         let providers = packet["comparison"]["providers"].as_array().unwrap();
         for provider in providers.iter().filter(|provider| provider["is_grabbit"] == false) {
@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn packages_cost_whole_cents() {
+    fn package_prices_are_whole_cents() {
         let pricing = Pricing::embedded();
-        let told: Vec<_> = pricing.packages().iter().map(|p| (p.name.as_str(), p.credits, p.price_cents)).collect();
-        assert_eq!(told, [("25k", 25_000, 5_000), ("50k", 50_000, 10_000), ("125k", 125_000, 25_000)]);
+        let packages: Vec<_> = pricing.packages().iter().map(|p| (p.name.as_str(), p.credits, p.price_cents)).collect();
+        assert_eq!(packages, [("25k", 25_000, 5_000), ("50k", 50_000, 10_000), ("125k", 125_000, 25_000)]);
     }
 
     #[test]
-    fn every_question_of_the_contract_has_its_answer() {
+    fn every_provider_and_detail_of_the_contract_has_a_response() {
         let pricing = Pricing::embedded();
         let rows: [(Option<&str>, Option<&str>, usize, &str); 6] = [
             (None, None, 4, "full"),
@@ -130,20 +130,20 @@ mod tests {
             (Some("provider_b"), Some("summary"), 2, "summary"),
             (Some("provider_c"), Some("full"), 2, "full"),
         ];
-        for (provider, detail, providers, told) in rows {
+        for (provider, detail, providers, expected_detail) in rows {
             let packet = pricing.get(provider, detail).unwrap();
             let names: Vec<_> =
                 packet["comparison"]["providers"].as_array().unwrap().iter().map(|p| p["name"].as_str()).collect();
             assert_eq!(names.len(), providers, "{provider:?}");
             assert!(names.contains(&Some("grabd")) && provider.is_none_or(|p| names.contains(&Some(p))), "{names:?}");
-            assert_eq!(packet["comparison"]["detail"], told);
-            assert_eq!(packet["comparison"]["sources"].is_null(), told == "summary");
+            assert_eq!(packet["comparison"]["detail"], expected_detail);
+            assert_eq!(packet["comparison"]["sources"].is_null(), expected_detail == "summary");
             assert_eq!(packet["pricing"]["per_grab_usd"], 0.002);
         }
     }
 
     #[test]
-    fn unknown_words_are_the_callers_mistake() {
+    fn unknown_provider_or_detail_is_a_bad_request() {
         let rows = [
             (Some("provider_d"), None, "provider"),
             (Some("grabd"), None, "provider"),
@@ -161,28 +161,28 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_cannot_be_read_says_where() {
+    fn unreadable_packet_reports_line_and_column() {
         let text = EMBEDDED.replacen("\"currency\": \"USD\"", "\"currency\": 7", 1);
         let line = text.lines().position(|line| line.contains("\"currency\"")).unwrap() + 1;
         match Pricing::from_json(&text).unwrap_err() {
-            Error::Unreadable { line: told, column, source } => {
-                assert_eq!((told, column > 1), (line, true));
+            Error::Unreadable { line: reported, column, source } => {
+                assert_eq!((reported, column > 1), (line, true));
                 assert!(source.to_string().contains("expected a string"), "{source}");
             }
-            Error::Refused(problems) => panic!("it could be read: {problems:?}"),
+            Error::Invalid(problems) => panic!("expected a parse error, got {problems:?}"),
         }
     }
 
     #[test]
-    fn a_packet_that_may_not_be_published_says_everything_that_is_wrong() {
+    fn invalid_packet_reports_all_problems() {
         let text = EMBEDDED.replacen("0.002", "0.003", 1).replacen("\"USD\"", "\"EUR\"", 1);
-        let told = Pricing::from_json(&text).unwrap_err().to_string();
-        assert!(told.contains("`pricing.per_grab_usd` must be 0.002; it is 0.003"), "{told}");
-        assert!(told.contains("`pricing.currency` must be \"USD\"; it is \"EUR\""), "{told}");
+        let message = Pricing::from_json(&text).unwrap_err().to_string();
+        assert!(message.contains("`pricing.per_grab_usd` must be 0.002; it is 0.003"), "{message}");
+        assert!(message.contains("`pricing.currency` must be \"USD\"; it is \"EUR\""), "{message}");
     }
 
     #[test]
-    fn members_beyond_the_contract_are_served() {
+    fn unknown_members_are_preserved() {
         let text = EMBEDDED.replacen("\"currency\"", "\"tax\": {\"rate\": [1, 2.5, null]}, \"currency\"", 1);
         let packet = Pricing::from_json(&text).unwrap().get(None, Some("summary")).unwrap();
         assert_eq!(packet["pricing"]["tax"], serde_json::json!({"rate": [1, 2.5, null]}));

@@ -1,14 +1,14 @@
-//! The server binary as a library, so that the tests start exactly what an operator starts.
+//! The server binary as a library, so that the tests start the same service as an operator.
 //!
-//! `config/` reads settings, `wiring` builds everything once, `serve/` runs the listeners and drains them, `admin/` and
-//! `doctor` are the operator's tools. To add a setting, write it into `config/default.toml` first.
+//! `config/` reads settings. `wiring` builds all components. `serve/` runs the listeners and shuts them down. `admin/`
+//! and `doctor` are the operator's commands. To add a setting, start with `config/default.toml`.
 //!
-//! *Invariant:* only this crate reads the environment, and nothing is a global: everything is built in `wiring`.
+//! *Invariant:* only this crate reads the environment, and there are no globals: `wiring` builds everything.
 
 pub mod admin;
 pub mod config;
+mod data_dir_lock;
 pub mod doctor;
 mod run_dir;
 pub mod serve;
-mod single;
 pub mod wiring;

@@ -12,7 +12,7 @@ use tracing_subscriber::EnvFilter;
 #[derive(Parser)]
 #[command(name = "grabd", version, about = "Captures web pages as hosted images", propagate_version = true)]
 struct Cli {
-    /// A configuration file that overlays the defaults.
+    /// A configuration file that overrides the defaults.
     #[arg(long, global = true, env = "GRABD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(subcommand)]
@@ -23,25 +23,28 @@ struct Cli {
 enum Command {
     /// Run the service until SIGTERM or Ctrl-C.
     Serve {
-        /// Capture this address once everything is up, print the grab, and go on serving.
+        /// Capture this URL once everything is up, print the grab, and continue serving.
         #[arg(long, value_name = "URL")]
         capture: Option<String>,
+        /// Print the keys of the team that the first start creates. Also done if the output is a terminal.
+        #[arg(long)]
+        dev: bool,
     },
-    /// Bring the database's schema up to date.
+    /// Bring the database schema up to date.
     Migrate,
-    /// Print the default configuration, which is the manual of all settings.
+    /// Print the default configuration, which documents all settings.
     Config,
-    /// Check everything the service needs, one line each.
+    /// Check everything the service needs, and print one line for each check.
     Doctor,
-    /// Teams, keys, people, credits and the ledger.
+    /// Manage teams, keys, people, credits and the ledger.
     Admin(admin::Args),
 }
 
-/// This program once more, as whoever started it may have replaced its file since.
-const OURSELVES: &str = "/proc/self/exe";
+/// This program, even if its file has been replaced since it was started.
+const OWN_EXECUTABLE: &str = "/proc/self/exe";
 
 fn main() -> ExitCode {
-    // A browser that is to be jailed is started by calling this program in a way of its own, before there are threads.
+    // A jailed browser is started by running this program as the launcher, which must happen before there are threads.
     match grabd_browser::launcher(std::env::args_os()) {
         Some(code) => code,
         None => start(),
@@ -67,9 +70,11 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let config = Config::load(cli.config.as_deref())?;
     match cli.command {
         Command::Config => {}
-        Command::Serve { capture } => {
+        Command::Serve { capture, dev } => {
             log_to_stderr(&config, &config.log.filter)?;
-            serve::run(config, Some(Path::new(OURSELVES)), capture.as_deref()).await?;
+            // A journal is no place for keys.
+            let prints_keys = dev || std::io::stdout().is_terminal();
+            serve::run(config, Some(Path::new(OWN_EXECUTABLE)), capture.as_deref(), prints_keys).await?;
         }
         Command::Migrate => {
             log_to_stderr(&config, "warn")?;
@@ -80,13 +85,13 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Doctor => {
             log_to_stderr(&config, "error")?;
-            let healthy = doctor::run(&config, Some(Path::new(OURSELVES))).await;
+            let healthy = doctor::run(&config, Some(Path::new(OWN_EXECUTABLE))).await;
             return Ok(if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Command::Admin(args) => {
             log_to_stderr(&config, "warn")?;
-            let good = admin::run(&config, args).await?;
-            return Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            let success = admin::run(&config, args).await?;
+            return Ok(if success { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,44 +1,65 @@
-//! Builds everything once and passes it by argument.
+//! Builds all components, which are passed by argument.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use grabd_browser::{BrowserUser, Chromium, find_executable};
+use grabd_browser::{BrowserUser, Chromium, FilterLists, FrameMode, ListReport, find_executable};
 use grabd_domain::address::Policy;
 use grabd_egress::Guard;
+use grabd_engine::admission;
 use grabd_engine::billing::stripe::Stripe;
 use grabd_engine::clock::Clock;
 use grabd_engine::mail::{Server, Smtp};
-use grabd_engine::outgoing::Outgoing;
+use grabd_engine::outgoing::OutgoingClient;
 use grabd_engine::placeholder::Placeholder;
 use grabd_engine::pricing::Pricing;
 use grabd_engine::vault::Vault;
 use grabd_engine::webhooks::Webhooks;
-use grabd_engine::{Core, Failpoints, Parts, Settings};
-use grabd_store::{Images, Store};
+use grabd_engine::{Core, Failpoints, Operations, Parts, Settings};
+use grabd_memory::MemoryBudget;
+use grabd_store::{Images, OtherService, ServiceLock, Store};
 
-use crate::config::Config;
-use crate::run_dir::{Note, run_dir};
+use crate::config::{Config, operations};
+use crate::run_dir::{RunDirRecord, run_dir};
 
-/// Memory that drawn placeholders may take.
+/// Memory limit for cached placeholders.
 const PLACEHOLDER_CACHE_BYTES: usize = 32 << 20;
+
+/// Maximum wait at start for the former service on the same database to exit.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens the database.
 ///
 /// # Errors
-/// When it cannot be reached, with what to look at.
+/// When it cannot be opened. The text tells the operator what to check.
 pub async fn open_store(config: &Config) -> anyhow::Result<Store> {
     let url = config.database_url();
     if url.starts_with("sqlite:") {
         std::fs::create_dir_all(&config.data_dir).with_context(|| {
-            format!("the data directory {} cannot be made; set GRABD_DATA_DIR", config.data_dir.display())
+            format!("the data directory {} cannot be created; set GRABD_DATA_DIR", config.data_dir.display())
         })?;
     }
     Store::open(&url).await.with_context(|| format!("{} cannot be opened", describe_database(config)))
 }
 
-/// The database without its password.
+/// Makes this process the only service on its database.
+///
+/// # Errors
+/// When another service uses it, with what to do.
+pub async fn lock_service(config: &Config, store: &Store) -> anyhow::Result<ServiceLock> {
+    let database = describe_database(config);
+    let locked = store.lock_service(LOCK_PATIENCE).await.with_context(|| format!("{database} cannot be locked"))?;
+    locked.map_err(|OtherService { address, since }| {
+        anyhow::anyhow!(
+            "another grabd serves {database} already, from {address}, connected since {since}; stop it, or set \
+             GRABD_DATABASE__URL to another database"
+        )
+    })
+}
+
+/// The database URL without its password.
 pub fn describe_database(config: &Config) -> String {
     match url::Url::parse(&config.database_url()) {
         Ok(mut url) if url.password().is_some() => {
@@ -49,7 +70,7 @@ pub fn describe_database(config: &Config) -> String {
     }
 }
 
-/// The guard that every outgoing connection passes.
+/// The guard for every outgoing connection.
 ///
 /// # Errors
 /// When the resolver cannot be set up.
@@ -65,10 +86,10 @@ pub fn guard(config: &Config) -> anyhow::Result<Guard> {
     Guard::new(options).context("the egress guard cannot be set up")
 }
 
-/// The pricing packet.
+/// The price list.
 ///
 /// # Errors
-/// When the operator's file cannot be read or is not valid, with every problem.
+/// When the operator's file cannot be read or is invalid. The text lists every problem.
 pub fn pricing(config: &Config) -> anyhow::Result<Pricing> {
     let file = &config.pricing.file;
     if file.as_os_str().is_empty() {
@@ -78,12 +99,17 @@ pub fn pricing(config: &Config) -> anyhow::Result<Pricing> {
     Pricing::from_json(&text).with_context(|| format!("pricing.file {}", file.display()))
 }
 
-/// Where the images lie.
+/// The memory for images: one budget for the whole process.
+pub fn image_memory(config: &Config) -> MemoryBudget {
+    MemoryBudget::new(config.capture.image_memory_megabytes << 20)
+}
+
+/// The directory of the images.
 pub fn images_dir(config: &Config) -> PathBuf {
     config.data_dir.join("images")
 }
 
-/// Where the key of the webhooks' secrets lies.
+/// The file with the key that encrypts the secrets of webhooks, links and open grabs.
 pub fn key_file(config: &Config) -> PathBuf {
     match config.secrets.key_file.as_os_str().is_empty() {
         true => config.data_dir.join("secrets.key"),
@@ -91,32 +117,63 @@ pub fn key_file(config: &Config) -> PathBuf {
     }
 }
 
-/// What sends webhooks, with the key of its secrets.
+/// The directory of the filter lists.
+pub fn filter_lists_dir(config: &Config) -> PathBuf {
+    match config.browser.filter_lists.as_os_str().is_empty() {
+        true => config.data_dir.join("lists"),
+        false => config.browser.filter_lists.clone(),
+    }
+}
+
+/// Reads the filter lists, and logs what is used. Without them, captures that need them are rejected.
+pub fn filter_lists(config: &Config) -> FilterLists {
+    let (lists, reports) = FilterLists::read(&filter_lists_dir(config));
+    for ListReport { path, content, outcome } in reports {
+        let (path, content) = (path.display(), content.as_str());
+        match outcome {
+            None => tracing::debug!(%path, content, "there is no filter list"),
+            Some(Ok(rules)) => tracing::info!(%path, content, rules, "a filter list is used"),
+            Some(Err(error)) => {
+                tracing::error!(%path, content, %error, "a filter list cannot be used, so its content is not blocked");
+            }
+        }
+    }
+    lists
+}
+
+/// The webhook signer, with the key of its secrets.
 ///
 /// # Errors
 /// When the key cannot be used.
 pub fn webhooks(config: &Config) -> anyhow::Result<Webhooks> {
-    let vault = Vault::open(&key_file(config)).context("secrets.key_file cannot be used")?;
-    Ok(Webhooks::new(vault, config.webhooks.allow_http))
+    Ok(Webhooks::new(open_vault(config)?, config.webhooks.allow_http))
 }
 
-/// What makes requests to others.
+/// What encrypts stored secrets. A missing key file is created.
+///
+/// # Errors
+/// When the key cannot be used.
+pub fn open_vault(config: &Config) -> anyhow::Result<Vault> {
+    Vault::open(&key_file(config)).context("secrets.key_file cannot be used")
+}
+
+/// The client for requests to other services.
 ///
 /// # Errors
 /// When the operator's certificates cannot be used.
-pub fn outgoing(config: &Config) -> anyhow::Result<Outgoing> {
+pub fn outgoing(config: &Config) -> anyhow::Result<OutgoingClient> {
     let ca_file = &config.webhooks.ca_file;
     let extra_roots = match ca_file.as_os_str().is_empty() {
         true => Vec::new(),
         false => std::fs::read(ca_file).with_context(|| format!("webhooks.ca_file {}", ca_file.display()))?,
     };
-    Outgoing::new(&extra_roots).with_context(|| format!("webhooks.ca_file {}", ca_file.display()))
+    OutgoingClient::new(&extra_roots).with_context(|| format!("webhooks.ca_file {}", ca_file.display()))
 }
 
-/// Where credits are paid for, if they can be.
+/// The payment provider, if configured.
 ///
 /// # Errors
-/// When Stripe's address is none.
+/// When Stripe's URL is invalid.
 pub fn stripe(config: &Config) -> anyhow::Result<Option<Stripe>> {
     let billing = &config.billing;
     let key = billing.stripe_secret_key.expose();
@@ -124,16 +181,16 @@ pub fn stripe(config: &Config) -> anyhow::Result<Option<Stripe>> {
         return Ok(None);
     }
     if billing.takes_test_payments() {
-        tracing::warn!("billing.stripe_secret_key is one for tests: credits can be had without money");
+        tracing::warn!("billing.stripe_secret_key is a test key: credits can be bought without paying");
     }
     let stripe = Stripe::new(&billing.stripe_api_base, key, billing.webhook_secrets());
     stripe.context("billing.stripe_api_base cannot be used").map(Some)
 }
 
-/// What hands letters to the operator's mail server, if they have one.
+/// The mailer, if a mail server is configured.
 ///
 /// # Errors
-/// When what is configured cannot be used.
+/// When the configuration is invalid.
 pub fn mail(config: &Config, issuer: &str) -> anyhow::Result<Option<Smtp>> {
     let mail = &config.mail;
     if mail.smtp_url.expose().is_empty() {
@@ -146,74 +203,94 @@ pub fn mail(config: &Config, issuer: &str) -> anyhow::Result<Option<Smtp>> {
     let own_host = url::Url::parse(issuer).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
     let server =
         Server { url: mail.smtp_url.expose(), from: &mail.from, extra_roots: &extra_roots, own_host: &own_host };
-    // What else could be wrong was found when the configuration was read.
+    // Everything else was validated when the configuration was read.
     Smtp::new(server).map(Some).with_context(|| format!("mail.ca_file {}", mail.ca_file.display()))
 }
 
-/// The core with its workers started.
+/// The core, with its workers started.
 ///
 /// # Errors
-/// When something it is made of cannot be built.
-pub async fn core(config: &Config, store: Store, guard: Guard, public_url: &str) -> anyhow::Result<Core> {
+/// When one of its components cannot be built.
+pub async fn core(
+    config: &Config,
+    store: Store,
+    guard: Guard,
+    memory: MemoryBudget,
+    lists: &FilterLists,
+    public_url: &str,
+) -> anyhow::Result<Core> {
     let top_up = match config.billing.top_up.is_empty() {
         true => format!("{public_url}{}", grabd_web::TOP_UP),
         false => config.billing.top_up.clone(),
     };
     let webhooks = webhooks(config)?;
-    if !webhooks.secrets_open(&store).await? {
-        // Captures do not depend on it, so the service runs on.
+    if !webhooks.can_decrypt_secrets(&store).await? {
+        // Captures do not depend on webhooks, so the service continues.
         tracing::error!(
             key_file = %key_file(config).display(),
-            "webhooks cannot be signed: their secrets were encrypted with another key. Stop, put that key file back and \
-             start again; if it is lost, every webhook's secret has to be rotated by its owner"
+            "webhooks cannot be signed: their secrets were encrypted with another key. Stop, restore that key file and \
+             start again; if it is lost, every webhook secret must be rotated by its owner"
         );
     }
     let images = Images::local(images_dir(config)).context("the image directory cannot be used")?;
     let parts = Parts {
         store,
         images,
+        memory: memory.clone(),
         guard,
         outgoing: outgoing(config)?,
         mail: mail(config, &config.oauth(public_url).issuer)?,
         clock: Clock::system(),
         pricing: pricing(config)?,
-        placeholder: Placeholder::new(PLACEHOLDER_CACHE_BYTES),
+        placeholder: Placeholder::new(PLACEHOLDER_CACHE_BYTES, memory),
         webhooks,
         stripe: stripe(config)?,
         settings: Settings {
             public_url: public_url.to_owned(),
             requests_per_minute: config.limits.requests_per_minute,
             async_queue: config.limits.async_queue,
+            image_max_bytes: config.capture.image_max_megabytes << 20,
             top_up,
             sign_up: config.accounts.sign_up,
             oauth: config.oauth(public_url),
+            abuse: admission::Settings {
+                failed_seconds_per_minute: config.abuse.failed_seconds_per_minute,
+                failed_seconds_per_minute_unpaid: config.abuse.failed_seconds_per_minute_unpaid,
+                paid_slots_percent: config.abuse.paid_slots_percent,
+            },
+            retention: config.retention.settings(),
+            operations: Operations { listed_contents: lists.contents(), ..operations(&config.abuse, &config.audit) },
         },
         failpoints: failpoints()?,
     };
     Core::start(parts).await.context("the core cannot start")
 }
 
-/// Where a test wants the service to fail, from `GRABD_TEST_FAILPOINTS`.
+/// Failures injected by a test, from `GRABD_TEST_FAILPOINTS`.
 #[cfg(debug_assertions)]
 fn failpoints() -> anyhow::Result<Failpoints> {
     let text = std::env::var_os("GRABD_TEST_FAILPOINTS").unwrap_or_default();
     Failpoints::parse(&text.to_string_lossy()).context("GRABD_TEST_FAILPOINTS")
 }
 
-/// Nobody can want what ships to fail.
+/// Release builds have no failpoints.
 #[cfg(not(debug_assertions))]
 fn failpoints() -> anyhow::Result<Failpoints> {
     Ok(Failpoints::default())
 }
 
-/// What the browser is started with.
-pub fn browser_options(config: &Config, launcher: Option<&Path>) -> grabd_browser::Options {
+/// The browser settings, without filter lists.
+pub fn browser_options(config: &Config, memory: MemoryBudget, launcher: Option<&Path>) -> grabd_browser::Options {
     let browser = &config.browser;
     let slots = config.slots();
     grabd_browser::Options {
         executable: executable(config),
         slots,
-        spare_contexts: slots + 2,
+        frames: browser.frame,
+        spare_contexts: match browser.frame {
+            FrameMode::OnDemand => 2,
+            FrameMode::Timer => slots + 2,
+        },
         run_dir: run_dir(config),
         former_run_dirs: Vec::new(),
         user: browser_user(config),
@@ -221,16 +298,19 @@ pub fn browser_options(config: &Config, launcher: Option<&Path>) -> grabd_browse
         launcher: launcher.map(Path::to_owned),
         settle_budget: config.settle(),
         full_page_max_height: config.capture.full_page_max_height_px,
+        image_max_bytes: config.capture.image_max_megabytes << 20,
+        memory,
         recycle_after: browser.recycle_grabs,
         recycle_age: Duration::from_secs(browser.recycle_seconds),
         recycle_rss_bytes: browser.recycle_megabytes << 20,
         memory_limit_bytes: browser.memory_limit_megabytes << 20,
         process_limit: browser.process_limit,
+        user_agent_token: browser.user_agent.trim().to_owned(),
+        lists: Arc::default(),
     }
 }
 
-/// The browser's program: the one that was named, else the first that is found. `None` leaves it to the browser to say
-/// that there is none.
+/// The configured browser program, or the first one found. `None` leaves the error message to the browser crate.
 fn executable(config: &Config) -> Option<PathBuf> {
     let named = &config.browser.executable;
     if !named.as_os_str().is_empty() {
@@ -240,28 +320,38 @@ fn executable(config: &Config) -> Option<PathBuf> {
     find_executable(None, &search_path.to_string_lossy())
 }
 
-/// Whom the browser runs as; matters only when we are root.
+/// The user that browsers run as. Ignored unless the service runs as root.
 pub fn browser_user(config: &Config) -> Option<BrowserUser> {
     (!config.browser.user.is_empty()).then(|| BrowserUser::Named(config.browser.user.clone()))
 }
 
-/// Starts the browser, and tries whether a page in it gets past the guard.
+/// Starts the browser, and runs the self-test.
 ///
 /// # Errors
-/// When it does not start, with what to do, or when a page does, with the way it took.
-pub async fn browser(config: &Config, guard: Guard, launcher: Option<&Path>) -> anyhow::Result<Chromium> {
+/// When the browser does not start, or when the self-test fails.
+pub async fn browser(
+    config: &Config,
+    guard: Guard,
+    memory: MemoryBudget,
+    lists: FilterLists,
+    launcher: Option<&Path>,
+) -> anyhow::Result<Chromium> {
     let policy = guard.policy().clone();
-    let mut options = browser_options(config, launcher);
-    let (note, former) = Note::begin(&config.data_dir, &options.run_dir)?;
-    options.former_run_dirs = former;
+    let mut options = browser_options(config, memory, launcher);
+    let (record, earlier) = RunDirRecord::begin(&config.data_dir, &options.run_dir)?;
+    options.former_run_dirs = earlier;
+    options.lists = Arc::new(lists);
     let chromium =
         Chromium::start(options, guard).await.context("the browser cannot start; `grabd doctor` says more")?;
-    if let Err(error) = note.settle() {
-        tracing::warn!(error = format!("{error:#}"), "the next start looks for browsers where there are none any more");
+    if let Err(error) = record.commit() {
+        tracing::warn!(
+            error = format!("{error:#}"),
+            "the record of run directories was not updated; the next start checks cleared directories again"
+        );
     }
     match chromium.self_test(&policy).await {
-        Ok(held) => {
-            tracing::info!("{held}");
+        Ok(report) => {
+            tracing::info!("{report}");
             Ok(chromium)
         }
         Err(error) => {

@@ -1,4 +1,4 @@
-//! The binary jails its browsers, whoever starts it, and says so.
+//! The binary jails its browsers, whichever user starts it, and reports the result.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it stands")]
 
 use std::io::{BufRead, BufReader};
@@ -9,26 +9,26 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// How long a browser may outlive its service.
-const PATIENCE: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
+/// Maximum time until a browser ends after its service was killed.
+const TIMEOUT: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
 
-/// A user without rights, as every system has it.
+/// The unprivileged user `nobody`, which every system has.
 const NOBODY: u32 = 65_534;
 
-/// Starts the program it is given where no process can make a user namespace.
-const FORBIDDEN: &str =
+/// Runs its arguments where no process can create a user namespace.
+const WITHOUT_USER_NAMESPACES: &str =
     "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all --inh-caps=-all -- \"$0\" \"$@\"";
 
-/// A directory that anybody may pass through, with a copy of the program, since anybody has to reach that too.
-struct Place {
+/// A directory that every user may traverse, with a copy of the program, which every user must be able to execute.
+struct Installation {
     dir: tempfile::TempDir,
     program: PathBuf,
 }
 
-/// A service, killed when it is dropped.
-struct Running(Child);
+/// A service that is killed on drop.
+struct RunningService(Child);
 
-impl Place {
+impl Installation {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("bin/grabd");
@@ -40,7 +40,7 @@ impl Place {
         Self { dir, program }
     }
 
-    /// `wrapper`, which is followed by the program and its argument.
+    /// A command of `wrapper`, followed by the program and its argument.
     fn command(&self, wrapper: &[&str], jail: &str, argument: &str) -> Command {
         let line: Vec<&str> = wrapper.iter().copied().chain([self.program.to_str().unwrap(), argument]).collect();
         let mut command = Command::new(line[0]);
@@ -58,12 +58,12 @@ impl Place {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs a command to its end.
     fn run(&self, wrapper: &[&str], jail: &str, argument: &str) -> Output {
         self.command(wrapper, jail, argument).output().unwrap()
     }
 
-    /// Processes with this place's browser directory on their command line.
+    /// Processes with this installation's run directory on their command line.
     fn browsers(&self) -> Vec<Pid> {
         let marker = self.dir.path().join("run").display().to_string();
         let pids = std::fs::read_dir("/proc").unwrap().flatten().filter(|process| {
@@ -73,18 +73,18 @@ impl Place {
         pids.filter_map(|process| Pid::from_raw(process.file_name().to_str()?.parse().ok()?)).collect()
     }
 
-    /// What the doctor says of the jail and of the browser in it.
+    /// The output of `grabd doctor`.
     fn doctor(&self, wrapper: &[&str], jail: &str) -> String {
         let output = self.run(wrapper, jail, "doctor");
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
     }
 }
 
-impl Running {
-    /// What its first lines say of the jail.
+impl RunningService {
+    /// The line about the jail in the startup output.
     fn jail(&mut self) -> String {
         let lines = BufReader::new(self.0.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
-        // The address guard's line comes behind the jail's.
+        // The line about the address guard follows that of the jail.
         let first = lines.take_while(|line| !line.starts_with("  egress"));
         first.filter(|line| line.starts_with("  jail")).collect()
     }
@@ -95,7 +95,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningService {
     fn drop(&mut self) {
         self.kill();
     }
@@ -111,93 +111,96 @@ fn assert_jailed(report: &str) {
 }
 
 #[test]
-fn whoever_starts_it_has_his_browsers_jailed() {
-    let place = Place::new();
-    assert_jailed(&place.doctor(&["setpriv", "--no-new-privs"], "required"));
+fn browsers_of_any_user_are_jailed() {
+    let installation = Installation::new();
+    assert_jailed(&installation.doctor(&["setpriv", "--no-new-privs"], "required"));
     if is_root() {
-        // The program lies where the browser's user cannot go.
-        let bin = place.program.parent().unwrap();
+        // The browser's user cannot access the program.
+        let bin = installation.program.parent().unwrap();
         std::fs::set_permissions(bin, PermissionsExt::from_mode(0o700)).unwrap();
-        assert_jailed(&place.doctor(&["env"], "required"));
+        assert_jailed(&installation.doctor(&["env"], "required"));
     }
 }
 
 #[test]
-fn a_user_without_rights_has_them_jailed_too() {
+fn browsers_of_an_unprivileged_user_are_jailed() {
     if !is_root() {
-        // Then the other test has shown it.
+        // Covered by the other test.
         return;
     }
-    let place = Place::new();
-    chown(place.dir.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let installation = Installation::new();
+    chown(installation.dir.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    assert_jailed(&place.doctor(&user, "required"));
-    assert_jailed(&place.doctor(&[&user[..], &["--no-new-privs"]].concat(), "required"));
+    assert_jailed(&installation.doctor(&user, "required"));
+    assert_jailed(&installation.doctor(&[&user[..], &["--no-new-privs"]].concat(), "required"));
 }
 
 #[test]
-fn where_namespaces_are_forbidden_a_required_jail_keeps_the_service_from_starting() {
-    let place = Place::new();
-    let forbidden = ["unshare", "--map-user=1000", "--map-group=1000", "--keep-caps", "sh", "-c", FORBIDDEN];
-    let output = place.run(&forbidden, "required", "serve");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success(), "{told}");
+fn required_jail_without_namespaces_fails_the_start() {
+    let installation = Installation::new();
+    let without_namespaces =
+        ["unshare", "--map-user=1000", "--map-group=1000", "--keep-caps", "sh", "-c", WITHOUT_USER_NAMESPACES];
+    let output = installation.run(&without_namespaces, "required", "serve");
+    let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{output_text}");
     for part in ["network jail, which is required", "grants no user and network namespace", "max_user_namespaces"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(output_text.contains(part), "{part}: {output_text}");
     }
-    let report = place.doctor(&forbidden, "required");
-    let is_told = |line: &str| line.starts_with("FAIL  jail") && line.contains("max_user_namespaces");
-    assert!(report.lines().any(is_told), "{report}");
+    let report = installation.doctor(&without_namespaces, "required");
+    let is_reported = |line: &str| line.starts_with("FAIL  jail") && line.contains("max_user_namespaces");
+    assert!(report.lines().any(is_reported), "{report}");
 }
 
 #[test]
-fn where_no_jail_can_be_made_the_service_runs_without_and_warns() {
+fn unavailable_jail_is_reported_as_a_warning() {
     if !is_root() {
-        // Who is not root starts browsers as himself, who has just started this program.
+        // A service that is not root starts browsers as its own user, which can execute this program.
         return;
     }
-    let place = Place::new();
-    std::fs::set_permissions(&place.program, PermissionsExt::from_mode(0o700)).unwrap();
-    let report = place.doctor(&["env"], "auto");
+    let installation = Installation::new();
+    std::fs::set_permissions(&installation.program, PermissionsExt::from_mode(0o700)).unwrap();
+    let report = installation.doctor(&["env"], "auto");
     assert!(report.lines().any(|line| line.starts_with("warn  jail") && line.contains("ermission denied")), "{report}");
     assert!(report.lines().any(|line| line.starts_with("ok") && line.contains(" guard ")), "{report}");
 
-    let mut service = Running(place.command(&["env"], "auto", "serve").stdout(Stdio::piped()).spawn().unwrap());
-    let told = service.jail();
-    assert!(told.contains("ATTENTION") && told.contains("ermission denied"), "{told}");
+    let mut service =
+        RunningService(installation.command(&["env"], "auto", "serve").stdout(Stdio::piped()).spawn().unwrap());
+    let output_text = service.jail();
+    assert!(output_text.contains("ATTENTION") && output_text.contains("ermission denied"), "{output_text}");
 }
 
 #[test]
-fn a_killed_service_takes_its_jailed_browsers_along() {
-    let place = Place::new();
-    let mut service = Running(place.command(&["env"], "required", "serve").stdout(Stdio::piped()).spawn().unwrap());
+fn jailed_browsers_end_with_a_killed_service() {
+    let installation = Installation::new();
+    let mut service =
+        RunningService(installation.command(&["env"], "required", "serve").stdout(Stdio::piped()).spawn().unwrap());
     assert!(service.jail().contains("a network of its own"));
-    let browsers = place.browsers();
+    let browsers = installation.browsers();
     assert!(!browsers.is_empty());
     let handles: Vec<_> = browsers.into_iter().map(|pid| pidfd_open(pid, PidfdFlags::empty()).unwrap()).collect();
     service.kill();
     for handle in handles {
-        let ended = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&PATIENCE)).unwrap();
-        assert_eq!(ended, 1, "a browser outlives its service");
+        let ended = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&TIMEOUT)).unwrap();
+        assert_eq!(ended, 1, "a browser is still running after its service was killed");
     }
 }
 
-/// Nothing of a jail is left in a service that wants none.
+/// A disabled jail is reported as such.
 #[test]
-fn one_that_is_off_is_told() {
-    let report = Place::new().doctor(&["env"], "off");
+fn disabled_jail_is_reported() {
+    let report = Installation::new().doctor(&["env"], "off");
     assert!(report.lines().any(|line| line.starts_with("ok") && line.contains("off by configuration")), "{report}");
 }
 
 #[test]
-fn a_jail_is_one_of_three() {
-    let output = Place::new().run(&["env"], "always", "doctor");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && told.contains("network_jail"), "{told}");
+fn invalid_jail_setting_is_rejected() {
+    let output = Installation::new().run(&["env"], "always", "doctor");
+    let output_text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && output_text.contains("network_jail"), "{output_text}");
 }
 
 #[test]
-fn a_stray_call_as_the_launcher_ends_at_once() {
+fn launcher_without_a_service_fails_immediately() {
     let output = Command::new(Path::new(env!("CARGO_BIN_EXE_grabd")))
         .args(["jailed-browser", "1", "/bin/true"])
         .stdin(Stdio::null())

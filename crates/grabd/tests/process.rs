@@ -1,4 +1,4 @@
-//! The binary as an operator meets it: started, used, administered beside its running self, and stopped.
+//! The binary as an operator uses it: started, used, administered while it runs, and stopped.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it stands")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,11 +8,15 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use grabd_domain::Timestamp;
+use grabd_domain::accounts::Email;
+use grabd_engine::random;
+use grabd_store::{InitialTeam, NewPerson, Store};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// How long anything here may take before the test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Upper limit of every wait.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn grabd(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_grabd"));
@@ -37,7 +41,7 @@ fn admin(dir: &Path, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A directory that the browser's own user may pass through.
+/// A directory that the browser's user may traverse.
 fn open_dir() -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
@@ -45,18 +49,18 @@ fn open_dir() -> tempfile::TempDir {
     dir
 }
 
-/// A page whose answer is held back until the test lets it go.
+/// A page whose response is delayed until the test releases it.
 struct Page {
     url: String,
-    asked: mpsc::Receiver<()>,
+    requests: mpsc::Receiver<()>,
     answer: mpsc::Sender<()>,
 }
 
 fn page() -> Page {
     let listener = TcpListener::bind("127.0.0.2:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let (tell_asked, asked) = mpsc::channel();
-    let (answer, may_answer) = mpsc::channel();
+    let (request_sender, requests) = mpsc::channel();
+    let (answer, release_receiver) = mpsc::channel();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
@@ -64,8 +68,8 @@ fn page() -> Page {
             while lines.next().and_then(Result::ok).is_some_and(|line| !line.is_empty()) {}
             let is_page = first.starts_with("GET / ");
             if is_page {
-                let _ = tell_asked.send(());
-                if may_answer.recv_timeout(PATIENCE).is_err() {
+                let _ = request_sender.send(());
+                if release_receiver.recv_timeout(TIMEOUT).is_err() {
                     return;
                 }
             }
@@ -78,17 +82,17 @@ fn page() -> Page {
             );
         }
     });
-    Page { url, asked, answer }
+    Page { url, requests, answer }
 }
 
-/// A running service and what it has printed so far.
-struct Serving {
+/// A running service and its output so far.
+struct RunningService {
     child: Child,
     lines: mpsc::Receiver<String>,
-    seen: Vec<String>,
+    output: Vec<String>,
 }
 
-impl Serving {
+impl RunningService {
     fn start(dir: &Path, args: &[&str]) -> Self {
         Self::of(grabd(dir).arg("serve").args(args))
     }
@@ -96,23 +100,23 @@ impl Serving {
     fn of(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
-        let (tell, lines) = mpsc::channel();
+        let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let _ = tell.send(line);
+                let _ = sender.send(line);
             }
         });
-        Self { child, lines, seen: Vec::new() }
+        Self { child, lines, output: Vec::new() }
     }
 
-    /// Reads on until a line contains `text`; the line.
+    /// Reads until a line contains `text`, and returns the line.
     fn until(&mut self, text: &str) -> String {
         loop {
-            let line = match self.lines.recv_timeout(PATIENCE) {
+            let line = match self.lines.recv_timeout(TIMEOUT) {
                 Ok(line) => line,
-                Err(_) => panic!("no line with {text:?} in:\n{}", self.seen.join("\n")),
+                Err(_) => panic!("no line with {text:?} in:\n{}", self.output.join("\n")),
             };
-            self.seen.push(line.clone());
+            self.output.push(line.clone());
             if line.contains(text) {
                 return line;
             }
@@ -134,14 +138,14 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for RunningService {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Processes with a path inside `dir` on their command line, with that line.
+/// Processes with a path inside `dir` on their command line, with their command lines.
 fn processes_of(dir: &Path) -> Vec<(u32, String)> {
     let marker = dir.display().to_string();
     let mut found = Vec::new();
@@ -158,7 +162,7 @@ fn processes_of(dir: &Path) -> Vec<(u32, String)> {
     found
 }
 
-/// The browser that runs with a profile inside `dir`.
+/// The browser with a profile inside `dir`.
 fn browser_of(dir: &Path) -> u32 {
     let browsers = processes_of(dir).into_iter().filter(|(_, line)| line.contains("--remote-debugging-pipe"));
     browsers.filter(|(_, line)| !line.contains("--type=")).map(|(pid, _)| pid).min().unwrap()
@@ -168,35 +172,35 @@ fn signal(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
 }
 
-/// What a command that ends by itself has said and how it ended; it gets the usual patience.
-fn ended(mut child: Child) -> (Option<i32>, String) {
+/// The exit code and stderr of a command that ends by itself.
+fn wait_for_exit(mut child: Child) -> (Option<i32>, String) {
     let mut stderr = child.stderr.take().unwrap();
-    let (tell, said) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let mut text = String::new();
         let _ = stderr.read_to_string(&mut text);
-        let _ = tell.send(text);
+        let _ = sender.send(text);
     });
-    match said.recv_timeout(PATIENCE) {
+    match receiver.recv_timeout(TIMEOUT) {
         Ok(text) => (child.wait().unwrap().code(), text),
         Err(_) => {
             let _ = child.kill();
-            panic!("it does not end")
+            panic!("the command does not end")
         }
     }
 }
 
-fn nothing_is_left(dir: &Path) {
+fn assert_no_leftovers(dir: &Path) {
     let run = dir.join("run");
     assert_eq!(processes_of(&run), []);
-    let left: Vec<_> = std::fs::read_dir(&run).map(|dir| dir.flatten().collect()).unwrap_or_default();
-    assert!(left.is_empty(), "{left:?}");
+    let leftover: Vec<_> = std::fs::read_dir(&run).map(|dir| dir.flatten().collect()).unwrap_or_default();
+    assert!(leftover.is_empty(), "{leftover:?}");
 }
 
 fn post(base: &str, key: &str, url: &str) -> (u16, Value) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        // Built beside the command line, the client has TLS in it and wants a choice of cryptography.
+        // With the workspace's features the client includes TLS, and needs a crypto provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let body = serde_json::json!({ "url": url });
@@ -206,21 +210,21 @@ fn post(base: &str, key: &str, url: &str) -> (u16, Value) {
 }
 
 #[test]
-fn a_newcomer_starts_captures_and_stops_and_comes_back() {
+fn service_starts_captures_stops_and_restarts() {
     let dir = open_dir();
     let page = page();
     page.answer.send(()).unwrap();
-    let mut serving = Serving::start(dir.path(), &["--capture", &page.url]);
-    let base = serving.word_after("REST ");
-    let live = serving.word_after("live key ");
-    let test = serving.word_after("test key ");
+    let mut service = RunningService::start(dir.path(), &["--dev", "--capture", &page.url]);
+    let base = service.word_after("REST ");
+    let live = service.word_after("live key ");
+    let test = service.word_after("test key ");
     assert!(live.starts_with("sk_live_") && test.starts_with("sk_test_"));
-    assert!(serving.until("curl ").contains(&live));
-    assert!(serving.until("\"status\"").contains("done"));
-    let picture = serving.word_after("The picture lies at ");
-    assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+    assert!(service.until("curl ").contains(&live));
+    assert!(service.until("\"status\"").contains("done"));
+    let image = service.word_after("The image file is ");
+    assert!(std::fs::read(&image).unwrap().starts_with(b"\x89PNG"));
 
-    // An operator works beside the running service.
+    // Admin commands work while the service runs.
     let made = admin(dir.path(), &["team", "create", "beside", "--credits", "1"]);
     let beside = made["live_key"].as_str().unwrap();
     page.answer.send(()).unwrap();
@@ -248,108 +252,168 @@ fn a_newcomer_starts_captures_and_stops_and_comes_back() {
     let new = admin(dir.path(), &["key", "create", team, "--environment", "test"]);
     assert_eq!(post(&base, new["key"].as_str().unwrap(), "https://example.com/").0, 200);
 
-    // A second service on the same data is refused, with a reason.
+    // A second service on the same data directory is refused with a reason.
     let second = run(dir.path(), &["serve"]);
     assert!(!second.status.success());
     assert!(String::from_utf8_lossy(&second.stderr).contains("another grabd"));
 
-    // Told to stop in the middle of a render, it finishes first.
-    while page.asked.try_recv().is_ok() {}
+    // On SIGTERM during a render, the service finishes it first.
+    while page.requests.try_recv().is_ok() {}
     std::thread::scope(|scope| {
         let open = scope.spawn(|| post(&base, &live, &page.url));
-        page.asked.recv_timeout(PATIENCE).unwrap();
-        serving.terminate();
-        serving.until("Stopping");
+        page.requests.recv_timeout(TIMEOUT).unwrap();
+        service.terminate();
+        service.until("Stopping");
         page.answer.send(()).unwrap();
         let (status, grab) = open.join().unwrap();
         assert_eq!((status, grab["status"].as_str()), (200, Some("done")));
     });
-    serving.wait();
-    nothing_is_left(dir.path());
+    service.wait();
+    assert_no_leftovers(dir.path());
 
-    // The second start finds everything again.
-    let mut serving = Serving::start(dir.path(), &[]);
-    let base = serving.word_after("REST ");
-    assert_eq!(serving.word_after("live key "), live);
+    // The second start finds the data of the first.
+    let mut service = RunningService::start(dir.path(), &[]);
+    let base = service.word_after("REST ");
+    let shown = service.until("live key ");
+    assert!(shown.contains("“first live key”") && shown.contains(&live[live.len() - 4..]), "{shown}");
+    assert!(service.until("admin key create").ends_with(" default"));
+    service.until("Stop with");
+    let output = service.output.join("\n");
+    assert!(!output.contains(&live) && !output.contains(&test), "keys are printed only when they are made: {output}");
     page.answer.send(()).unwrap();
     assert_eq!(post(&base, &live, &page.url).0, 200);
-    serving.terminate();
-    serving.wait();
-    nothing_is_left(dir.path());
+    service.terminate();
+    service.wait();
+    assert_no_leftovers(dir.path());
 }
 
 #[test]
-fn a_browser_that_never_starts_ends_the_service_and_says_why() {
+fn first_start_without_a_terminal_stores_its_keys_but_does_not_print_them() {
+    let dir = open_dir();
+    let mut service = RunningService::start(dir.path(), &[]);
+    service.until("with a key in KEY");
+    service.terminate();
+    service.until("Stopped.");
+    let printed = service.output.join("\n");
+    service.wait();
+    let keys = std::fs::read_to_string(dir.path().join("data/keys.json")).unwrap();
+    let keys: serde_json::Value = serde_json::from_str(&keys).unwrap();
+    for name in ["live_key", "test_key"] {
+        assert!(!printed.contains(keys[name].as_str().unwrap()), "{printed}");
+    }
+}
+
+#[test]
+fn keys_of_an_operators_team_are_not_stored() {
+    let dir = open_dir();
+    admin(dir.path(), &["team", "create", "acme"]);
+    let output = run(dir.path(), &["serve", "--dev", "--capture", "http://127.0.0.2:9/"]);
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--capture needs"), "{output:?}");
+    assert!(!dir.path().join("data/keys.json").exists());
+}
+
+#[test]
+fn new_person_gets_a_team_without_members_only_on_request() {
+    let dir = open_dir();
+    let team = admin(dir.path(), &["team", "create", "default", "--credits", "5"]);
+    let ada = admin(dir.path(), &["user", "create", "ada.lovelace@example.com"]);
+    assert_ne!(ada["team_id"], team["team_id"]);
+    assert_eq!((ada["team_name"].as_str(), ada["role"].as_str()), (Some("ada lovelace"), Some("owner")));
+    assert_eq!(ada["teams_without_members"], serde_json::json!([{ "team_id": team["team_id"], "name": "default" }]));
+    let text = run(dir.path(), &["admin", "user", "create", "eve@example.com"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    let command = format!("admin user add eve@example.com --team {}", team["team_id"].as_str().unwrap());
+    assert!(text.contains(&command), "{text}");
+
+    let bob = admin(dir.path(), &["user", "create", "bob@example.com", "--team", "default"]);
+    assert_eq!((&bob["team_id"], bob["role"].as_str()), (&team["team_id"], Some("owner")));
+    assert_eq!(bob["teams_without_members"], serde_json::json!([]));
+    let added = admin(dir.path(), &["user", "add", "eve@example.com", "--team", "default"]);
+    assert_eq!((&added["team_id"], added["role"].as_str()), (&team["team_id"], Some("member")));
+    let listed = admin(dir.path(), &["user", "list"]);
+    assert!(listed["data"].as_array().unwrap().iter().all(|person| person["verified"] == true));
+}
+
+#[test]
+fn browser_that_never_starts_ends_the_service_with_the_reason() {
     let dir = open_dir();
     let mut command = grabd(dir.path());
     command.env("GRABD_BROWSER__EXECUTABLE", "/bin/false").arg("serve").stdout(Stdio::null()).stderr(Stdio::piped());
-    let (code, said) = ended(command.spawn().unwrap());
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("attempt=3"), "{said}");
-    let last = said.lines().last().unwrap_or_default();
-    assert!(last.starts_with("grabd: ") && last.contains("does not start") && last.contains("grabd doctor"), "{said}");
-    nothing_is_left(dir.path());
+    let (code, stderr_text) = wait_for_exit(command.spawn().unwrap());
+    assert_eq!(code, Some(1), "{stderr_text}");
+    assert!(stderr_text.contains("attempt=3"), "{stderr_text}");
+    let last = stderr_text.lines().last().unwrap_or_default();
+    assert!(
+        last.starts_with("grabd: ") && last.contains("does not start") && last.contains("grabd doctor"),
+        "{stderr_text}"
+    );
+    assert_no_leftovers(dir.path());
 }
 
 #[test]
-fn a_browser_that_starts_no_more_ends_the_service_and_says_why() {
+fn browser_that_cannot_restart_ends_the_service_with_the_reason() {
     let dir = open_dir();
     let program = dir.path().join("program");
     std::os::unix::fs::symlink(grabd_browser::find_executable(None, "").unwrap(), &program).unwrap();
     let mut command = grabd(dir.path());
     command.env("GRABD_BROWSER__EXECUTABLE", &program).arg("serve").stderr(Stdio::piped());
-    let mut serving = Serving::of(&mut command);
-    serving.until("is up");
+    let mut service = RunningService::of(&mut command);
+    service.until("is up");
     std::fs::remove_file(&program).unwrap();
     std::os::unix::fs::symlink("/bin/false", &program).unwrap();
     signal(browser_of(&dir.path().join("run")), Signal::KILL);
-    serving.until("Stopping");
-    let stderr = serving.child.stderr.take().unwrap();
-    let said = std::io::read_to_string(stderr).unwrap();
-    assert_eq!(serving.child.wait().unwrap().code(), Some(1), "{said}");
-    let last = said.lines().last().unwrap_or_default();
-    assert!(last.starts_with("grabd: ") && last.contains("beyond help") && last.contains("does not start"), "{said}");
-    nothing_is_left(dir.path());
+    service.until("Stopping");
+    let stderr = service.child.stderr.take().unwrap();
+    let stderr_text = std::io::read_to_string(stderr).unwrap();
+    assert_eq!(service.child.wait().unwrap().code(), Some(1), "{stderr_text}");
+    let last = stderr_text.lines().last().unwrap_or_default();
+    assert!(
+        last.starts_with("grabd: ") && last.contains("beyond help") && last.contains("does not start"),
+        "{stderr_text}"
+    );
+    assert_no_leftovers(dir.path());
 }
 
 #[test]
-fn what_a_killed_service_left_behind_is_ended_by_the_next_wherever_it_lives() {
+fn leftovers_of_a_killed_service_are_removed_by_the_next_start() {
     let dir = open_dir();
-    let temporary = |name: &str| {
+    let temp_dir = |name: &str| {
         use std::os::unix::fs::PermissionsExt;
         let path = dir.path().join(name);
         std::fs::create_dir_all(&path).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         path
     };
-    let serve = |temporary: &Path, data: &str| {
+    let serve = |temp_dir: &Path, data: &str| {
         let mut command = grabd(dir.path());
         command.env_remove("GRABD_BROWSER__RUN_DIR").env("GRABD_DATA_DIR", dir.path().join(data));
-        let mut serving = Serving::of(command.env("TMPDIR", temporary).arg("serve"));
-        serving.until("is up");
-        serving
+        let mut service = RunningService::of(command.env("TMPDIR", temp_dir).arg("serve"));
+        service.until("is up");
+        service
     };
-    let (first, second) = (temporary("first"), temporary("second"));
-    // A neighbour, which shares the temporary directory.
-    let neighbour = serve(&first, "neighbour");
-    let neighbours = browser_of(&first);
+    let (first, second) = (temp_dir("first"), temp_dir("second"));
+    // Another service, which shares the temporary directory.
+    let other_service = serve(&first, "other_service");
+    let other_browser = browser_of(&first);
 
     let mut killed = serve(&first, "data");
-    let left = processes_of(&first).into_iter().map(|(pid, _)| pid);
-    let left = left.filter(|pid| *pid != neighbours).filter(|pid| parent(*pid) == killed.child.id()).max().unwrap();
-    // A browser that hangs does not notice that its service is gone.
-    signal(left, Signal::STOP);
+    let leftover = processes_of(&first).into_iter().map(|(pid, _)| pid);
+    let leftover =
+        leftover.filter(|pid| *pid != other_browser).filter(|pid| parent(*pid) == killed.child.id()).max().unwrap();
+    // A stopped browser does not notice the end of its service.
+    signal(leftover, Signal::STOP);
     signal(killed.child.id(), Signal::KILL);
     killed.child.wait().unwrap();
-    assert!(Path::new(&format!("/proc/{left}")).exists());
+    assert!(Path::new(&format!("/proc/{leftover}")).exists());
 
     let next = serve(&second, "data");
-    assert!(!is_running(left), "the browser of the killed service is still there");
-    assert_eq!(std::fs::read_dir(&first).unwrap().count(), 1, "only the neighbour's directory is left");
-    assert!(is_running(neighbours), "a neighbour's browser was ended");
-    for serving in [next, neighbour] {
-        serving.terminate();
-        serving.wait();
+    assert!(!is_running(leftover), "the browser of the killed service is still running");
+    assert_eq!(std::fs::read_dir(&first).unwrap().count(), 1, "only the other service's directory may remain");
+    assert!(is_running(other_browser), "the other service's browser was ended");
+    for service in [next, other_service] {
+        service.terminate();
+        service.wait();
     }
     assert_eq!(processes_of(dir.path()), []);
 }
@@ -359,36 +423,63 @@ fn parent(pid: u32) -> u32 {
     stat.rsplit_once(')').and_then(|(_, rest)| rest.split(' ').nth(2)?.parse().ok()).unwrap_or_default()
 }
 
-/// A killed process stays as a name until its parent takes note.
+/// A killed process remains a zombie with an empty command line until its parent waits for it.
 fn is_running(pid: u32) -> bool {
     std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
 #[test]
-fn two_services_do_not_share_a_directory_for_browsers() {
+fn two_services_cannot_share_a_run_directory() {
     let dir = open_dir();
-    let mut serving = Serving::start(dir.path(), &[]);
-    serving.until("is up");
+    let mut service = RunningService::start(dir.path(), &[]);
+    service.until("is up");
     let browser = browser_of(&dir.path().join("run"));
     let mut command = grabd(dir.path());
     let second = command.env("GRABD_DATA_DIR", dir.path().join("other")).arg("serve").output().unwrap();
     assert_eq!(second.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(said.contains("another service keeps its browsers there"), "{said}");
+    let stderr_text = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(stderr_text.contains("another service keeps its browsers there"), "{stderr_text}");
     assert!(is_running(browser));
-    serving.terminate();
-    serving.wait();
+    service.terminate();
+    service.wait();
+}
+
+/// A person who signed up and has not verified the address.
+fn sign_up(dir: &Path, email: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Store::open(&format!("sqlite://{}", dir.join("data/grabd.db").display())).await.unwrap();
+        let now = Timestamp::from_ms(1_800_000_000_000);
+        let initial_team = InitialTeam::New(random::team_id(now), "A team".into());
+        let (id, email) = (random::user_id(now), Email::parse(email).unwrap());
+        let person = NewPerson { id, email, password_hash: String::new(), initial_team, verified: false, now };
+        store.create_person(person).await.unwrap();
+        store.close().await;
+    });
 }
 
 #[test]
-fn people_are_made_listed_and_removed() {
+fn unverified_person_cannot_be_made_an_operator() {
+    let dir = open_dir();
+    admin(dir.path(), &["team", "list"]);
+    sign_up(dir.path(), "eve@example.com");
+    let refused = run(dir.path(), &["admin", "user", "operator", "eve@example.com"]);
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && text.contains("admin user verify eve@example.com"), "{text}");
+    assert_eq!(admin(dir.path(), &["user", "list"])["data"][0]["verified"], false);
+    assert_eq!(admin(dir.path(), &["user", "verify", "Eve@example.com"])["verified"], true);
+    assert_eq!(admin(dir.path(), &["user", "list"])["data"][0]["verified"], true);
+    admin(dir.path(), &["user", "operator", "eve@example.com"]);
+}
+
+#[test]
+fn people_are_created_listed_and_removed() {
     let dir = open_dir();
     let team = admin(dir.path(), &["team", "create", "default"]);
-    // The one team that nobody is in.
-    let ada = admin(dir.path(), &["user", "create", "Ada@Example.com"]);
+    // The first member of a team is its owner.
+    let ada = admin(dir.path(), &["user", "create", "Ada@Example.com", "--team", "default"]);
     assert_eq!((&ada["team_id"], &ada["role"]), (&team["team_id"], &Value::from("owner")));
     assert_eq!((&ada["email"], ada["password"].as_str().unwrap().len()), (&Value::from("ada@example.com"), 22));
-    // There is none any more.
     let bob = admin(dir.path(), &["user", "create", "bob@example.com"]);
     assert_eq!((&bob["team_name"], &bob["role"]), (&Value::from("bob"), &Value::from("owner")));
     assert_ne!(bob["password"], ada["password"]);
@@ -398,7 +489,7 @@ fn people_are_made_listed_and_removed() {
     let text = run(dir.path(), &["admin", "user", "create", "zoe@example.com"]);
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("a new team") && text.contains("The password is not shown again"), "{text}");
-    let said = |password: &str| {
+    let create_with_password = |password: &str| {
         let mut command = grabd(dir.path());
         command.args(["admin", "user", "create", "kim@example.com", "--password-stdin"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -407,14 +498,14 @@ fn people_are_made_listed_and_removed() {
         let text = [output.stdout, output.stderr].concat();
         (output.status.success(), String::from_utf8(text).unwrap())
     };
-    let (success, text) = said("too short\n");
+    let (success, text) = create_with_password("too short\n");
     assert!(!success && text.contains("12 to 256 characters; got 9"), "{text}");
-    let (success, text) = said("a password of her own\n");
+    let (success, text) = create_with_password("a password of her own\n");
     assert!(success && !text.contains("a password of her own") && !text.contains("shown again"), "{text}");
-    let (success, text) = said("a password of her own\n");
+    let (success, text) = create_with_password("a password of her own\n");
     assert!(!success && text.contains("somebody has that e-mail address"), "{text}");
 
-    // Who is an operator is said, given and taken.
+    // The operator role is listed, granted and revoked.
     let uma = admin(dir.path(), &["user", "create", "uma@example.com", "--operator"]);
     assert_eq!((&uma["operator"], &eve["operator"]), (&Value::from(true), &Value::from(false)));
     let operators = || {
@@ -456,7 +547,7 @@ fn people_are_made_listed_and_removed() {
 }
 
 #[test]
-fn settings_are_printed_and_misspelt_ones_refused() {
+fn settings_are_printed_and_unknown_ones_rejected() {
     let dir = open_dir();
     let printed = run(dir.path(), &["config"]);
     assert!(String::from_utf8_lossy(&printed.stdout).contains("requests_per_minute = 60"));
@@ -467,7 +558,7 @@ fn settings_are_printed_and_misspelt_ones_refused() {
 }
 
 #[test]
-fn the_doctor_says_what_is_wrong_and_what_to_do() {
+fn doctor_reports_problems_with_remedies() {
     let dir = open_dir();
     let healthy = run(dir.path(), &["doctor"]);
     let report = String::from_utf8_lossy(&healthy.stdout).into_owned();

@@ -1,10 +1,10 @@
-//! Who calls, as the caller says: the `Authorization` field.
+//! The bearer credential of the `Authorization` field.
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-/// The token of `Authorization: Bearer <token>` (RFC 6750 section 2.1). Two fields are none, because nobody can say which
-/// one was meant; the same goes for other schemes and for bytes that no credential of ours has.
+/// Returns the token of `Authorization: Bearer <token>` (RFC 6750 section 2.1), or `None` if the field is missing,
+/// occurs twice (ambiguous), has another scheme, or is not visible ASCII.
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut fields = headers.get_all(AUTHORIZATION).iter();
     let (field, None) = (fields.next()?, fields.next()) else { return None };
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_bearer_token_and_nothing_else() {
+    fn bearer_accepts_exactly_one_bearer_field() {
         let long = format!("Bearer {}", "a".repeat(60_000));
         let cases: [(&[&[u8]], Option<&str>); 24] = [
             (&[b"Bearer abc"], Some("abc")),

@@ -1,30 +1,31 @@
-//! The gRPC contract as Rust types, generated from `proto/`, and the one reading of what travels beside a message:
-//! the credential, the origin of a request, the details of an error.
+//! The gRPC contract as Rust types, generated from `proto/`, and the parsing of message metadata: the credential, the
+//! request id and trace, the error details.
 //!
-//! To add an RPC, edit the `.proto` file; the services and faces will not compile until they answer it.
+//! To add an RPC, edit the `.proto` file. The servers do not compile until they implement it.
 //!
-//! *Invariant:* no other crate of ours is imported here, so a client never compiles a server's rules.
+//! *Invariant:* of the workspace, this crate depends only on the table of options, so clients do not compile server code.
 
+pub mod correlation;
 pub mod credential;
-pub mod origin;
+pub mod options;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod properties;
 pub mod reason;
 
-/// Package `grabd.v1`: what callers see.
+/// Package `grabd.v1`: the public API.
 #[expect(clippy::allow_attributes, reason = "generated")]
 pub mod v1 {
     tonic::include_proto!("grabd.v1");
 }
 
-/// Package `grabd.internal.v1`: between a core and its renderers.
+/// Package `grabd.internal.v1`: the protocol between a core and its renderers.
 pub mod internal {
-    /// The first version.
+    /// Version 1.
     #[expect(clippy::allow_attributes, reason = "generated")]
     pub mod v1 {
         tonic::include_proto!("grabd.internal.v1");
     }
 }
 
-/// Every message and service with its comments, for reflection.
+/// The encoded file descriptor set with comments, for reflection.
 pub const DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/grabd.bin"));

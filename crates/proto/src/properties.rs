@@ -1,12 +1,13 @@
-//! What holds of every input, whoever sent it. The fuzzer looks for one that breaks a property, and the tests replay what
-//! it kept in `fuzz/corpus`. A property panics when it is broken.
+//! Parser properties that hold for every input. The fuzzer searches for counterexamples; the tests replay
+//! `fuzz/corpus`. A property panics on a violation.
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 
 use crate::credential::bearer;
 
-/// A token is what stands behind the one scheme of the one field, and is read as itself again. The input is the lines.
+/// A token is the text after the scheme of a single field, and parsing it again returns the same token. The input is
+/// the field lines.
 pub fn authorization(data: &[u8]) {
     let mut headers = HeaderMap::new();
     for line in data.split(|byte| *byte == b'\n') {
@@ -14,11 +15,11 @@ pub fn authorization(data: &[u8]) {
         headers.append(AUTHORIZATION, value);
     }
     let Some(token) = bearer(&headers) else {
-        let plain = headers.len() == 1 && data.len() > 7 && data[7..].iter().all(u8::is_ascii_graphic);
-        assert!(!plain || !data[..7].eq_ignore_ascii_case(b"bearer "), "{headers:?} has a token");
+        let is_plain = headers.len() == 1 && data.len() > 7 && data[7..].iter().all(u8::is_ascii_graphic);
+        assert!(!is_plain || !data[..7].eq_ignore_ascii_case(b"bearer "), "{headers:?} has a token");
         return;
     };
-    assert_eq!(headers.len(), 1, "nobody can say which credential was meant");
+    assert_eq!(headers.len(), 1, "several Authorization fields are ambiguous");
     assert!(data[..7].eq_ignore_ascii_case(b"bearer "), "{headers:?}");
     assert!(token.bytes().all(|byte| byte.is_ascii_graphic() || [b' ', b'\t'].contains(&byte)), "{token:?}");
     assert_eq!(token.as_bytes(), data[7..].trim_ascii(), "{headers:?}");
@@ -39,7 +40,7 @@ mod tests {
     use super::replay::replay;
 
     #[test]
-    fn the_corpus_keeps_them() {
+    fn corpus_satisfies_the_properties() {
         replay("authorization", super::authorization);
     }
 }

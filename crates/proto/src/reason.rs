@@ -1,28 +1,31 @@
-//! How an error's REST code travels: as the `reason` of a `google.rpc.ErrorInfo`.
+//! Carries REST error codes as the `reason` of a `google.rpc.ErrorInfo`.
 
 use tonic::Status;
 use tonic_types::StatusExt;
 
-use crate::v1::ErrorCode;
+use crate::v1::{ErrorCause, ErrorCode};
 
-/// The `domain` of every `ErrorInfo` we send.
+/// The `domain` of every `ErrorInfo` of this service.
 pub const DOMAIN: &str = "grabd";
 
-/// Metadata key under which the state of the caller's rate limit is answered (draft-ietf-httpapi-ratelimit-headers).
+/// Key of the [`ErrorCause`] in the metadata of an `ErrorInfo`.
+pub const CAUSE: &str = "cause";
+
+/// Metadata key of the caller's rate limit state (draft-ietf-httpapi-ratelimit-headers).
 pub const RATE_LIMIT: &str = "ratelimit";
-/// Metadata key under which the rate limit's policy is answered.
+/// Metadata key of the rate limit policy (draft-ietf-httpapi-ratelimit-headers).
 pub const RATE_LIMIT_POLICY: &str = "ratelimit-policy";
-/// Metadata key of the request id, both ways.
+/// Metadata key of the request id, in requests and responses.
 pub const REQUEST_ID: &str = "x-request-id";
-/// Metadata key of the trace that a request belongs to (W3C Trace Context).
+/// Metadata key of the trace context (W3C Trace Context).
 pub const TRACEPARENT: &str = "traceparent";
 
-/// The `reason` of an error code: its name without the enum's prefix.
+/// The `reason` of an error code: its name without the enum prefix.
 pub fn of(code: ErrorCode) -> &'static str {
     code.as_str_name().trim_start_matches("ERROR_CODE_")
 }
 
-/// The error code of an RPC error. Whatever carries no reason of ours is an internal error.
+/// The error code of an RPC error. Errors without a known reason map to `InternalError`.
 pub fn code(status: &Status) -> ErrorCode {
     status
         .get_details_error_info()
@@ -30,6 +33,47 @@ pub fn code(status: &Status) -> ErrorCode {
         .and_then(|info| ErrorCode::from_str_name(&format!("ERROR_CODE_{}", info.reason)))
         .filter(|code| *code != ErrorCode::Unspecified)
         .unwrap_or(ErrorCode::InternalError)
+}
+
+/// The name of a cause in JSON and in the metadata of an `ErrorInfo`. `None` for `Unspecified`.
+pub const fn cause_name(cause: ErrorCause) -> Option<&'static str> {
+    match cause {
+        ErrorCause::Unspecified => None,
+        ErrorCause::Request => Some("request"),
+        ErrorCause::Target => Some("target"),
+        ErrorCause::Service => Some("service"),
+    }
+}
+
+/// The usual cause of an error code, for errors that say nothing else.
+pub const fn usual_cause(code: ErrorCode) -> ErrorCause {
+    match code {
+        ErrorCode::Unauthorized
+        | ErrorCode::BadRequest
+        | ErrorCode::InvalidViewport
+        | ErrorCode::SsrfDetected
+        | ErrorCode::IdempotencyMismatch
+        | ErrorCode::CreditsExhausted
+        | ErrorCode::NotFound
+        | ErrorCode::IdempotencyConflict
+        | ErrorCode::RateLimitExceeded
+        | ErrorCode::QueueLimitExceeded
+        | ErrorCode::Forbidden => ErrorCause::Request,
+        ErrorCode::RenderBlocked | ErrorCode::RenderFailed => ErrorCause::Target,
+        ErrorCode::InternalError | ErrorCode::Unspecified => ErrorCause::Service,
+    }
+}
+
+/// The cause of an RPC error: that in its details, or the usual one of its code.
+pub fn cause(status: &Status) -> ErrorCause {
+    let known = [ErrorCause::Request, ErrorCause::Target, ErrorCause::Service];
+    status
+        .get_details_error_info()
+        .filter(|info| info.domain == DOMAIN)
+        .and_then(|info| {
+            known.into_iter().find(|cause| cause_name(*cause) == info.metadata.get(CAUSE).map(String::as_str))
+        })
+        .unwrap_or_else(|| usual_cause(code(status)))
 }
 
 #[cfg(test)]
@@ -41,25 +85,49 @@ mod tests {
 
     use super::*;
 
-    fn with(reason: &str, domain: &str) -> Status {
+    fn status_with(reason: &str, domain: &str) -> Status {
         let details = ErrorDetails::with_error_info(reason, domain, HashMap::new());
         Status::with_error_details(Code::Unknown, "x", details)
     }
 
     #[test]
-    fn reasons_come_back_as_codes() {
-        for number in 1..=13 {
+    fn error_codes_round_trip_through_status_details() {
+        for number in 1..=14 {
             let expected = ErrorCode::try_from(number).unwrap();
-            assert_eq!(code(&with(of(expected), DOMAIN)), expected);
+            assert_eq!(code(&status_with(of(expected), DOMAIN)), expected);
         }
         assert_eq!(of(ErrorCode::SsrfDetected), "SSRF_DETECTED");
     }
 
     #[test]
-    fn everything_else_is_internal() {
-        for status in
-            [with("SSRF_DETECTED", "other"), with("TEAPOT", DOMAIN), with("UNSPECIFIED", DOMAIN), Status::internal("x")]
-        {
+    fn cause_is_read_from_the_details_or_from_the_code() {
+        let with_cause = |cause: &str, domain| {
+            let metadata = HashMap::from([(CAUSE.to_owned(), cause.to_owned())]);
+            let details = ErrorDetails::with_error_info("RATE_LIMIT_EXCEEDED", domain, metadata);
+            Status::with_error_details(Code::ResourceExhausted, "x", details)
+        };
+        for (status, expected) in [
+            (with_cause("service", DOMAIN), ErrorCause::Service),
+            (with_cause("target", DOMAIN), ErrorCause::Target),
+            (with_cause("request", DOMAIN), ErrorCause::Request),
+            (with_cause("weather", DOMAIN), ErrorCause::Request),
+            (with_cause("target", "other"), ErrorCause::Service),
+            (status_with("RATE_LIMIT_EXCEEDED", DOMAIN), ErrorCause::Request),
+            (status_with("RENDER_FAILED", DOMAIN), ErrorCause::Target),
+            (Status::internal("x"), ErrorCause::Service),
+        ] {
+            assert_eq!(cause(&status), expected, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_reasons_map_to_internal_error() {
+        for status in [
+            status_with("SSRF_DETECTED", "other"),
+            status_with("TEAPOT", DOMAIN),
+            status_with("UNSPECIFIED", DOMAIN),
+            Status::internal("x"),
+        ] {
             assert_eq!(code(&status), ErrorCode::InternalError);
         }
     }

@@ -1,44 +1,70 @@
-//! What can go wrong with the database, as far as a caller can act on it.
+//! Database errors, classified by what a caller can do about them.
 
 use std::fmt;
 
 use sea_orm::sqlx::error::{DatabaseError, ErrorKind};
 use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr, SqlxError};
 
-/// The answer of the store.
+/// Result of a store operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the store could not do it. Nothing was written, except where `Unavailable` came in the middle of a commit: then
-/// nobody knows, and every change of the job path may safely be repeated.
+/// Error of a store operation. Nothing was written, except that `Unavailable` during a commit leaves the result
+/// unknown. Every change of the job path is safe to repeat.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// No connection, no answer in time, or locked for too long. Trying again later may help.
+    /// No connection, a timeout, or a lock held for too long. A later retry may succeed.
     #[error("the database cannot be reached")]
     Unavailable(#[source] Cause),
-    /// More writes are waiting than the queue holds.
-    #[error("too many writes are waiting")]
+    /// The write queue is full.
+    #[error("the write queue is full")]
     Overloaded,
-    /// No room left on the database's disk.
+    /// The database's disk is full.
     #[error("the database's disk is full")]
     Full(#[source] Cause),
-    /// A rule of the schema refused the change.
-    #[error("a rule of the schema refused the change")]
+    /// A constraint of the schema rejected the change.
+    #[error("a schema constraint rejected the change")]
     Constraint(#[source] Cause),
-    /// The schema is not the one this program was written for.
-    #[error("the schema is not the one this program knows")]
+    /// The schema does not match this version of the program.
+    #[error("the schema does not match this version of the program")]
     Schema(#[source] Cause),
-    /// The tables hold what no transaction of ours writes, or a caller asked for what cannot be.
+    /// A step was applied that this program does not have.
+    #[error(
+        "the database was upgraded by grabd {version} (step {step}), and this is grabd {own}: use grabd {version}, or \
+         restore the backup from before the upgrade"
+    )]
+    NewerSchema {
+        /// The unknown step.
+        step: String,
+        /// The version that applied it.
+        version: String,
+        /// The version of this program.
+        own: &'static str,
+    },
+    /// A step was applied in another form than that of this program.
+    #[error(
+        "the database was upgraded by grabd {version} with another form of step {step} than that of this grabd {own}: \
+         use the program that upgraded it, or restore the backup from before the upgrade"
+    )]
+    EditedStep {
+        /// The step.
+        step: String,
+        /// The version that applied it.
+        version: String,
+        /// The version of this program.
+        own: &'static str,
+    },
+    /// The tables contain data that no transaction writes, or the arguments are contradictory.
     #[error("inconsistent: {0}")]
     Inconsistent(&'static str),
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
-    /// The address names neither kind of database.
-    #[error("a database address must begin with sqlite: or postgres:")]
+    /// The URL has an unsupported scheme.
+    #[error("the database URL must begin with sqlite: or postgres:")]
     Url,
 }
 
-/// What the database said. For logs: it may name tables and addresses.
+/// The underlying database error. For logs only: it may name tables and addresses.
 #[derive(Clone)]
 pub struct Cause(DbErr);
 
@@ -57,12 +83,26 @@ impl fmt::Display for Cause {
 impl std::error::Error for Cause {}
 
 impl Error {
-    /// Did the database end the transaction only because of what others were doing at the same time?
+    /// Whether the cause may be the data of single rows, while others can be processed.
+    pub(crate) const fn concerns_row(&self) -> bool {
+        match self {
+            Self::Constraint(_) | Self::Schema(_) | Self::Inconsistent(_) => true,
+            Self::Unavailable(_)
+            | Self::Overloaded
+            | Self::Full(_)
+            | Self::Closed
+            | Self::Url
+            | Self::NewerSchema { .. }
+            | Self::EditedStep { .. } => false,
+        }
+    }
+
+    /// Whether the database aborted the transaction only because of concurrent transactions.
     pub(crate) fn is_transient(&self) -> bool {
         const SERIALIZATION_FAILURE: &str = "40001";
         const DEADLOCK_DETECTED: &str = "40P01";
         let Self::Unavailable(Cause(error)) = self else { return false };
-        sqlx(error)
+        sqlx_error(error)
             .and_then(SqlxError::as_database_error)
             .and_then(DatabaseError::code)
             .is_some_and(|code| code == SERIALIZATION_FAILURE || code == DEADLOCK_DETECTED)
@@ -74,32 +114,33 @@ impl From<DbErr> for Error {
         if matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed)) {
             return Self::Closed;
         }
-        let Some(sqlx) = sqlx(&error) else {
-            let unreachable = matches!(error, DbErr::Conn(_) | DbErr::ConnectionAcquire(_));
-            return if unreachable { Self::Unavailable(Cause(error)) } else { Self::Schema(Cause(error)) };
+        let Some(sqlx_error) = sqlx_error(&error) else {
+            let is_connection_error = matches!(error, DbErr::Conn(_) | DbErr::ConnectionAcquire(_));
+            return if is_connection_error { Self::Unavailable(Cause(error)) } else { Self::Schema(Cause(error)) };
         };
-        if let Some(database) = sqlx.as_database_error() {
+        if let Some(database) = sqlx_error.as_database_error() {
             return classify(database)(Cause(error));
         }
-        let does_not_fit = matches!(
-            sqlx,
+        let is_schema_mismatch = matches!(
+            sqlx_error,
             SqlxError::ColumnDecode { .. }
                 | SqlxError::ColumnIndexOutOfBounds { .. }
                 | SqlxError::ColumnNotFound(_)
                 | SqlxError::Decode(_)
                 | SqlxError::TypeNotFound { .. }
         );
-        if does_not_fit { Self::Schema(Cause(error)) } else { Self::Unavailable(Cause(error)) }
+        if is_schema_mismatch { Self::Schema(Cause(error)) } else { Self::Unavailable(Cause(error)) }
     }
 }
 
-fn sqlx(error: &DbErr) -> Option<&SqlxError> {
+fn sqlx_error(error: &DbErr) -> Option<&SqlxError> {
     let (DbErr::Conn(cause) | DbErr::Exec(cause) | DbErr::Query(cause)) = error else { return None };
-    let RuntimeErr::SqlxError(sqlx) = cause else { return None };
-    Some(sqlx)
+    let RuntimeErr::SqlxError(sqlx_error) = cause else { return None };
+    Some(sqlx_error)
 }
 
-/// PostgreSQL's codes are five letters whose first two are a class; SQLite's are numbers whose low byte is the kind.
+/// PostgreSQL codes have five characters, of which the first two are the class. SQLite codes are numbers whose low byte
+/// is the primary result code.
 fn classify(error: &dyn DatabaseError) -> fn(Cause) -> Error {
     if !matches!(error.kind(), ErrorKind::Other) {
         return Error::Constraint;

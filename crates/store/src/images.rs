@@ -1,38 +1,76 @@
-//! The files of the pictures.
+//! Image files, and the files beside them.
 //!
-//! A picture is written beside its place and then moved there, so that a file at its place is whole, and it is on the
-//! disk before anybody is told of it. Pictures are never overwritten with others: each attempt has its own key.
+//! An image is written to a temporary file, synced and renamed, so a file at its final path is complete and durable.
+//! Images are never replaced by others: each attempt has its own key.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use grabd_domain::capture::FileKind;
 use grabd_domain::grabs::ImageKey;
 
-/// Where the pictures are kept. Cheap to clone.
+/// Directory of unfinished files.
+const UNFINISHED: &str = "tmp";
+
+/// The image storage. Cheap to clone.
 #[derive(Clone, Debug)]
 pub enum Images {
-    /// In a directory of this machine.
+    /// A directory on this machine.
     Local(Local),
 }
 
-/// A directory with the pictures below `i/`, and below `tmp/` those that are being written.
+/// A directory with the images below `i/` and unfinished files below `tmp/`.
 #[derive(Clone, Debug)]
 pub struct Local {
     root: Arc<Path>,
+    /// Number of unfinished files so far. Each has a name of its own, so that a repeated upload changes no other.
+    started: Arc<AtomicU64>,
 }
 
-/// Why a picture could not be kept, found or deleted.
+/// An image that is being stored in parts. Dropping it discards the parts.
+#[derive(Debug)]
+pub struct Upload {
+    local: Local,
+    path: PathBuf,
+    unfinished: Unfinished,
+    /// `None` while a part is written, and after that failed.
+    file: Option<File>,
+    bytes: u64,
+}
+
+/// An unfinished file. It is deleted unless it was renamed.
+#[derive(Debug)]
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // It does not exist after it was renamed. A file that cannot be deleted is deleted at the next start.
+        drop(std::fs::remove_file(&self.0));
+    }
+}
+
+/// The space of a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// What this process may still write, in bytes.
+    pub free_bytes: u64,
+    /// The whole file system, in bytes.
+    pub total_bytes: u64,
+}
+
+/// Error of the image storage.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No room left.
+    /// The disk is full.
     #[error("the images' disk is full")]
     Full(#[source] io::Error),
-    /// Anything else the disk says.
-    #[error("the images' directory does not work")]
+    /// Any other I/O error.
+    #[error("the images' directory cannot be accessed")]
     Disk(#[source] io::Error),
 }
 
@@ -48,14 +86,14 @@ impl From<io::Error> for Error {
 type Result<T> = std::result::Result<T, Error>;
 
 impl Images {
-    /// Pictures in the directory `root`, which is created when it is not there. One process may have it open: what an
-    /// earlier one left half-written is removed.
+    /// Opens the directory `root` and creates it if it does not exist. Only one process may have it open: unfinished
+    /// files of an earlier process are removed.
     ///
     /// # Errors
     /// When the directory cannot be created or cleaned.
     pub fn local(root: PathBuf) -> Result<Self> {
-        let local = Local { root: root.into() };
-        let unfinished = local.unfinished();
+        let local = Local { root: root.into(), started: Arc::default() };
+        let unfinished = local.root.join(UNFINISHED);
         if unfinished.exists() {
             std::fs::remove_dir_all(&unfinished)?;
         }
@@ -64,79 +102,198 @@ impl Images {
         Ok(Self::Local(local))
     }
 
-    /// Keeps a picture. When it returns, the picture survives a power cut. Repeating it is harmless.
+    /// Stores an image. On return, the image survives a power failure. Idempotent.
     ///
     /// # Errors
-    /// [`Error::Full`] when there is no room; nothing is left behind then.
+    /// [`Error::Full`] when the disk is full. No file is left behind.
     pub async fn put(&self, key: &ImageKey, image: Bytes) -> Result<()> {
         let Self::Local(local) = self.clone();
         let key = key.clone();
-        off_the_async_threads(move || local.put(&key, &image)).await
+        run_blocking(move || local.put(&key, &image)).await
     }
 
-    /// Where a picture lies, if it is there.
-    pub async fn file(&self, key: &ImageKey) -> Option<PathBuf> {
-        let Self::Local(local) = self.clone();
-        let path = local.path(key);
-        off_the_async_threads(move || Ok(path.is_file().then_some(path))).await.ok().flatten()
-    }
-
-    /// Deletes a picture. One that is not there is deleted already.
+    /// Starts storing an image in parts, so that it is not in memory as a whole.
     ///
     /// # Errors
-    /// When the disk refuses.
-    pub async fn delete(&self, key: &ImageKey) -> Result<()> {
+    /// When no file can be created.
+    pub async fn begin(&self, key: &ImageKey) -> Result<Upload> {
         let Self::Local(local) = self.clone();
-        let path = local.path(key);
-        off_the_async_threads(move || match std::fs::remove_file(path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            Ok(()) | Err(_) => Ok(()),
+        let key = key.clone();
+        run_blocking(move || {
+            let (unfinished, file) = local.create(key.as_str())?;
+            let path = local.path(&key);
+            Ok(Upload { local, path, unfinished, file: Some(file), bytes: 0 })
         })
         .await
     }
 
-    /// Room left for pictures, in bytes.
+    /// Starts storing a file beside the image with this key. It is deleted with the image.
     ///
     /// # Errors
-    /// When the disk does not say.
-    pub async fn free_bytes(&self) -> Result<u64> {
+    /// When no file can be created.
+    pub async fn begin_file(&self, key: &ImageKey, kind: FileKind) -> Result<Upload> {
         let Self::Local(local) = self.clone();
-        off_the_async_threads(move || {
+        let key = key.clone();
+        run_blocking(move || {
+            let (unfinished, file) = local.create(key.as_str())?;
+            let path = local.beside_path(&key, kind);
+            Ok(Upload { local, path, unfinished, file: Some(file), bytes: 0 })
+        })
+        .await
+    }
+
+    /// The path of a file beside an image, if it exists.
+    pub async fn file_beside(&self, key: &ImageKey, kind: FileKind) -> Option<PathBuf> {
+        let Self::Local(local) = self.clone();
+        let path = local.beside_path(key, kind);
+        run_blocking(move || Ok(path.is_file().then_some(path))).await.ok().flatten()
+    }
+
+    /// Stores the thumbnail of an image beside it, unless the image was deleted meanwhile. It is deleted with the
+    /// image.
+    ///
+    /// # Errors
+    /// [`Error::Full`] when the disk is full. No file is left behind.
+    pub async fn put_thumbnail(&self, key: &ImageKey, thumbnail: Bytes) -> Result<()> {
+        let Self::Local(local) = self.clone();
+        let key = key.clone();
+        run_blocking(move || local.put_thumbnail(&key, &thumbnail)).await
+    }
+
+    /// The thumbnail of an image, if it was stored.
+    ///
+    /// # Errors
+    /// When the file exists and cannot be read.
+    pub async fn thumbnail(&self, key: &ImageKey) -> Result<Option<Bytes>> {
+        let Self::Local(local) = self.clone();
+        let path = local.thumbnail_path(key);
+        run_blocking(move || match std::fs::read(path) {
+            Ok(file) => Ok(Some(Bytes::from(file))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        })
+        .await
+    }
+
+    /// The path of an image, if it exists.
+    pub async fn file(&self, key: &ImageKey) -> Option<PathBuf> {
+        let Self::Local(local) = self.clone();
+        let path = local.path(key);
+        run_blocking(move || Ok(path.is_file().then_some(path))).await.ok().flatten()
+    }
+
+    /// Deletes an image, its thumbnail and the files beside it. Succeeds when they do not exist.
+    ///
+    /// # Errors
+    /// When the file cannot be deleted.
+    pub async fn delete(&self, key: &ImageKey) -> Result<()> {
+        let Self::Local(local) = self.clone();
+        // The image first: a thumbnail that is being stored is deleted again if its image is gone.
+        let beside = FileKind::ALL.map(|kind| local.beside_path(key, kind));
+        let paths = [local.path(key), local.thumbnail_path(key)];
+        run_blocking(move || paths.iter().chain(&beside).try_for_each(|path| remove(path))).await
+    }
+
+    /// The space of the file system that the images are on.
+    ///
+    /// # Errors
+    /// When the file system cannot be queried.
+    pub async fn disk_space(&self) -> Result<DiskSpace> {
+        let Self::Local(local) = self.clone();
+        run_blocking(move || {
             let disk = rustix::fs::statvfs(&*local.root)?;
-            Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+            let bytes = |blocks: u64| blocks.saturating_mul(disk.f_frsize);
+            Ok(DiskSpace { free_bytes: bytes(disk.f_bavail), total_bytes: bytes(disk.f_blocks) })
         })
         .await
     }
 }
 
-impl Local {
-    fn unfinished(&self) -> PathBuf {
-        self.root.join("tmp")
+impl Upload {
+    /// Appends a part.
+    ///
+    /// # Errors
+    /// [`Error::Full`] when the disk is full. The upload cannot be continued.
+    pub async fn write(&mut self, part: Bytes) -> Result<()> {
+        let Some(mut file) = self.file.take() else { return Err(Error::Disk(interrupted())) };
+        let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
+        self.file = Some(
+            run_blocking(move || {
+                file.write_all(&part)?;
+                Ok(file)
+            })
+            .await?,
+        );
+        self.bytes = self.bytes.saturating_add(length);
+        Ok(())
     }
 
+    /// The bytes written so far.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Completes the image. On return, it survives a power failure.
+    ///
+    /// # Errors
+    /// As [`Upload::write`]. No file is left behind.
+    pub async fn finish(self) -> Result<()> {
+        let Self { local, path, unfinished, file, bytes: _ } = self;
+        let file = file.ok_or_else(|| Error::Disk(interrupted()))?;
+        run_blocking(move || local.complete(&file, &unfinished, &path)).await
+    }
+}
+
+fn interrupted() -> io::Error {
+    io::Error::other("an earlier part was not written")
+}
+
+impl Local {
     fn path(&self, key: &ImageKey) -> PathBuf {
         self.root.join(key.path())
     }
 
-    fn put(&self, key: &ImageKey, image: &[u8]) -> io::Result<()> {
-        let unfinished = self.unfinished().join(key.as_str());
-        let written = self.write(key, &unfinished, image);
-        if written.is_err() {
-            // The error that made us give up says more than one of the tidying.
-            drop(std::fs::remove_file(&unfinished));
-        }
-        written
+    /// No image has this name, because a key has one dot.
+    fn thumbnail_path(&self, key: &ImageKey) -> PathBuf {
+        self.root.join(format!("{}.thumbnail.jpeg", key.path()))
     }
 
-    fn write(&self, key: &ImageKey, unfinished: &Path, image: &[u8]) -> io::Result<()> {
-        let path = self.path(key);
-        let directory = path.parent().unwrap_or(&self.root);
-        create_private(directory)?;
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(unfinished)?;
+    /// No image or thumbnail has this name: the former have one dot, the latter end with another word.
+    fn beside_path(&self, key: &ImageKey, kind: FileKind) -> PathBuf {
+        self.root.join(format!("{}.{}", key.path(), kind.as_str()))
+    }
+
+    fn put(&self, key: &ImageKey, image: &[u8]) -> io::Result<()> {
+        let (unfinished, mut file) = self.create(key.as_str())?;
         file.write_all(image)?;
+        self.complete(&file, &unfinished, &self.path(key))
+    }
+
+    fn put_thumbnail(&self, key: &ImageKey, thumbnail: &[u8]) -> io::Result<()> {
+        let (unfinished, mut file) = self.create(key.as_str())?;
+        file.write_all(thumbnail)?;
+        let path = self.thumbnail_path(key);
+        self.complete(&file, &unfinished, &path)?;
+        match self.path(key).try_exists()? {
+            true => Ok(()),
+            false => remove(&path),
+        }
+    }
+
+    /// Creates an unfinished file for `name`.
+    fn create(&self, name: &str) -> io::Result<(Unfinished, File)> {
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        let unfinished = Unfinished(self.root.join(UNFINISHED).join(format!("{name}.{number}")));
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished.0)?;
+        Ok((unfinished, file))
+    }
+
+    /// Moves a file whose content was written to its final path.
+    fn complete(&self, file: &File, unfinished: &Unfinished, path: &Path) -> io::Result<()> {
+        create_private(path.parent().unwrap_or(&self.root))?;
         file.sync_all()?;
-        std::fs::rename(unfinished, &path)?;
-        // A directory may be new, and then its own name has to reach the disk too: up to and with the root.
+        std::fs::rename(&unfinished.0, path)?;
+        // A new directory's own entry must be synced too: sync every directory up to and including the root.
         for directory in path.ancestors().skip(1).take_while(|directory| directory.starts_with(&self.root)) {
             File::open(directory)?.sync_all()?;
         }
@@ -144,11 +301,19 @@ impl Local {
     }
 }
 
+/// Deletes a file, if it exists.
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 fn create_private(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-async fn off_the_async_threads<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T> {
-    let done = tokio::task::spawn_blocking(work).await;
-    Ok(done.unwrap_or_else(|lost| Err(io::Error::other(lost)))?)
+async fn run_blocking<T: Send + 'static>(operation: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T> {
+    let result = tokio::task::spawn_blocking(operation).await;
+    Ok(result.unwrap_or_else(|error| Err(io::Error::other(error)))?)
 }

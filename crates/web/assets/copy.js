@@ -1,20 +1,20 @@
-// Offers to copy what stands in a field, where the browser can. Without this script the field can be selected by hand.
+// Adds a button that copies the text of a field. Without this script the field can be selected by hand.
 for (const button of document.querySelectorAll("button[data-copies]")) {
   const field = document.getElementById(button.dataset.copies);
-  const said = document.getElementById(button.dataset.says);
+  const message = document.getElementById(button.dataset.says);
   field.addEventListener("focus", () => field.select());
   button.hidden = false;
   button.addEventListener("click", async () => {
-    said.textContent = "";
+    message.textContent = "";
     field.select();
     let isCopied;
     try {
       await navigator.clipboard.writeText(field.value);
       isCopied = true;
     } catch {
-      // Without TLS there is no clipboard, but there is the older way.
+      // The clipboard API needs a secure context; without TLS the older command still works.
       isCopied = document.execCommand("copy");
     }
-    said.textContent = isCopied ? "Copied." : "Your browser does not let pages copy. The key is selected: copy it yourself.";
+    message.textContent = isCopied ? "Copied." : "Copying is not available in this browser. The key is selected: copy it with the keyboard.";
   });
 }

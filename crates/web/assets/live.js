@@ -1,9 +1,9 @@
-// Shows what has happened since the page was loaded: the server writes the parts of the page that have changed, and each
-// takes the place of the one with its id.
+// Updates the page from Server-Sent Events: each event contains the changed parts of the page, which replace the parts
+// with the same id.
 const live = document.querySelector("[data-events]");
-const news = new EventSource(live.dataset.events);
+const events = new EventSource(live.dataset.events);
 
-news.addEventListener("parts", ({ data }) => {
+events.addEventListener("parts", ({ data }) => {
   const fresh = new DOMParser().parseFromString(data, "text/html");
   for (const part of fresh.querySelectorAll("[data-part]")) {
     const shown = document.getElementById(part.id);
@@ -16,4 +16,4 @@ news.addEventListener("parts", ({ data }) => {
   if (title) document.title = title.dataset.title;
 });
 
-news.addEventListener("end", () => news.close());
+events.addEventListener("end", () => events.close());

@@ -1,8 +1,9 @@
-//! The style sheet, the scripts and the pictures of the pages themselves, under paths that change with their content, so
-//! that browsers may keep them for good.
+//! The style sheet, font, scripts and images of the pages. Paths contain a content hash, so that browsers can cache them
+//! forever.
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -10,73 +11,105 @@ use sha2::{Digest, Sha256};
 
 use crate::Web;
 
-const FOR_GOOD: &str = "public, max-age=31536000, immutable";
+const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
-/// All of them.
+/// The text in the style sheet that is replaced with the path of the font.
+const FONT_PLACEHOLDER: &str = "FONT_PATH";
+
+/// All assets.
 pub(crate) struct Assets {
     pub(crate) style: Asset,
+    pub(crate) font: Asset,
     pub(crate) script: Asset,
     pub(crate) icon: Asset,
     pub(crate) picture: Asset,
     pub(crate) copy: Asset,
+    pub(crate) docs: Asset,
+    pub(crate) site: Asset,
 }
 
-/// A file that is part of the program.
+/// A file that is compiled into the binary.
 pub(crate) struct Asset {
     pub(crate) path: String,
-    bytes: &'static [u8],
+    bytes: Bytes,
     media_type: &'static str,
 }
 
 impl Assets {
     pub(crate) fn load() -> Self {
-        let style = include_bytes!("../assets/style.css");
+        let style = include_str!("../assets/style.css");
+        // Inter 5.3, variable weight, Latin characters; its licence is beside it.
+        let font = include_bytes!("../assets/inter.woff2");
         let script = include_bytes!("../assets/live.js");
         let icon = include_bytes!("../assets/icon.svg");
         let picture = include_bytes!("../assets/picture.webp");
         let copy = include_bytes!("../assets/copy.js");
+        let docs = include_bytes!("../assets/docs.js");
+        let site = include_bytes!("../assets/site.js");
+        let file =
+            |name, extension, media_type, bytes| Asset::new(name, extension, media_type, Bytes::from_static(bytes));
+        let font = file("inter", "woff2", "font/woff2", font);
+        let style = style.replace(FONT_PLACEHOLDER, &font.path);
         Self {
-            style: Asset::new("style", "css", "text/css; charset=utf-8", style),
-            script: Asset::new("live", "js", "text/javascript; charset=utf-8", script),
-            icon: Asset::new("icon", "svg", "image/svg+xml", icon),
-            picture: Asset::new("picture", "webp", "image/webp", picture),
-            copy: Asset::new("copy", "js", "text/javascript; charset=utf-8", copy),
+            style: Asset::new("style", "css", "text/css; charset=utf-8", style.into()),
+            font,
+            script: file("live", "js", "text/javascript; charset=utf-8", script),
+            icon: file("icon", "svg", "image/svg+xml", icon),
+            picture: file("picture", "webp", "image/webp", picture),
+            copy: file("copy", "js", "text/javascript; charset=utf-8", copy),
+            docs: file("docs", "js", "text/javascript; charset=utf-8", docs),
+            site: file("site", "js", "text/javascript; charset=utf-8", site),
         }
     }
 }
 
 impl Asset {
-    fn new(name: &str, extension: &str, media_type: &'static str, bytes: &'static [u8]) -> Self {
-        let hash: String = Sha256::digest(bytes)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    fn new(name: &str, extension: &str, media_type: &'static str, bytes: Bytes) -> Self {
+        let hash: String = Sha256::digest(&bytes)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
         Self { path: format!("/assets/{name}.{hash}.{extension}"), bytes, media_type }
     }
 
-    fn answer(&self) -> Response {
-        ([(CONTENT_TYPE, self.media_type), (CACHE_CONTROL, FOR_GOOD)], self.bytes).into_response()
+    fn response(&self) -> Response {
+        ([(CONTENT_TYPE, self.media_type), (CACHE_CONTROL, IMMUTABLE)], self.bytes.clone()).into_response()
     }
 }
 
-/// The style sheet.
+/// `GET` of the style sheet.
 pub(crate) async fn style(State(web): State<Arc<Web>>) -> Response {
-    web.assets.style.answer()
+    web.assets.style.response()
 }
 
-/// The script.
+/// `GET` of the font.
+pub(crate) async fn font(State(web): State<Arc<Web>>) -> Response {
+    web.assets.font.response()
+}
+
+/// `GET` of the script for live updates.
 pub(crate) async fn script(State(web): State<Arc<Web>>) -> Response {
-    web.assets.script.answer()
+    web.assets.script.response()
 }
 
-/// The icon.
+/// `GET` of the icon.
 pub(crate) async fn icon(State(web): State<Arc<Web>>) -> Response {
-    web.assets.icon.answer()
+    web.assets.icon.response()
 }
 
-/// The picture on the start page.
+/// `GET` of the image on the start page.
 pub(crate) async fn picture(State(web): State<Arc<Web>>) -> Response {
-    web.assets.picture.answer()
+    web.assets.picture.response()
 }
 
-/// The script that copies a new key.
+/// `GET` of the script for copy buttons.
 pub(crate) async fn copy(State(web): State<Arc<Web>>) -> Response {
-    web.assets.copy.answer()
+    web.assets.copy.response()
+}
+
+/// `GET` of the script of all pages.
+pub(crate) async fn site(State(web): State<Arc<Web>>) -> Response {
+    web.assets.site.response()
+}
+
+/// `GET` of the script of the documentation.
+pub(crate) async fn docs(State(web): State<Arc<Web>>) -> Response {
+    web.assets.docs.response()
 }

@@ -1,4 +1,4 @@
-//! The question before what cannot be undone. It is a page, so it is asked without a script too.
+//! The confirmation page for actions that cannot be undone. It works without JavaScript.
 
 use askama::Template;
 use axum::response::Response;
@@ -6,36 +6,36 @@ use grabd_engine::accounts::Session;
 use http::StatusCode;
 
 use crate::Web;
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 
-/// A question.
-pub(crate) struct Question<'a> {
-    /// What would be done, as in "Revoke the key".
-    pub(crate) deed: &'static str,
-    /// To what: somebody's own words.
-    pub(crate) what: &'a str,
-    /// What follows, a sentence each.
+/// The content of a confirmation page.
+pub(crate) struct Confirmation<'a> {
+    /// The action, as in "Revoke key".
+    pub(crate) title: &'static str,
+    /// The name of the affected object, as entered by a user.
+    pub(crate) subject: &'a str,
+    /// The consequences, one sentence each.
     pub(crate) consequences: &'a [&'static str],
-    /// The word on the button.
+    /// The label of the button.
     pub(crate) button: &'static str,
-    /// Where the form leads.
+    /// The target of the form.
     pub(crate) action: String,
-    /// Where the way back leads.
+    /// The target of the cancel link.
     pub(crate) back: String,
-    /// The path that the navigation shows as the current one.
+    /// The path that the navigation marks as current.
     pub(crate) here: &'static str,
 }
 
 #[derive(Template)]
 #[template(path = "confirm.html")]
 struct ConfirmPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: &'a str,
-    question: &'a Question<'a>,
+    confirmation: &'a Confirmation<'a>,
 }
 
-/// The page that asks it.
-pub(crate) fn ask(web: &Web, session: &Session, question: &Question<'_>) -> Response {
-    let frame = web.frame_of(session, question.here);
-    page(StatusCode::OK, &ConfirmPage { frame, form_token: &session.csrf, question })
+/// Renders the confirmation page.
+pub(crate) fn confirm_page(web: &Web, session: &Session, confirmation: &Confirmation<'_>) -> Response {
+    let layout = web.user_layout(session, confirmation.here);
+    page(StatusCode::OK, &ConfirmPage { layout, form_token: &session.csrf, confirmation })
 }

@@ -1,31 +1,33 @@
-//! The two cookies: the session of who is signed in, and the visit of who is not yet.
+//! The three cookies: the session of a signed-in user, the visit, which protects forms before sign-in, and the device,
+//! which exempts a browser that was signed in before from the limit of wrong passwords of others.
 
-use grabd_domain::accounts::SESSION_LIFE;
+use grabd_domain::accounts::{DEVICE_LIFE, SESSION_LIFE};
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 
-/// How long a form may stand open before somebody signs in with it, in seconds.
+/// Lifetime of the visit cookie in seconds, which limits how long a form before sign-in stays valid.
 const VISIT_S: u64 = 24 * 60 * 60;
 
-/// How cookies are named and kept on this deployment.
+/// Names and attributes of cookies on this deployment.
 pub(crate) struct Cookies {
     is_secure: bool,
 }
 
-/// Which cookie.
+/// The cookies.
 #[derive(Clone, Copy)]
 pub(crate) enum Cookie {
     Session,
     Visit,
+    Device,
 }
 
 impl Cookies {
-    /// For pages under `url`. Without TLS, as in development on loopback, browsers would drop what asks for it.
+    /// Cookies for pages under `url`. `Secure` is left out without TLS, because browsers would reject such cookies.
     pub(crate) fn of(url: &str) -> Self {
         Self { is_secure: url.starts_with("https://") }
     }
 
-    /// The cookie's value as the request has it. One that comes twice was planted by somebody, and counts as none.
+    /// The value of a cookie. `None` if the request has it twice, because another host may have injected one.
     pub(crate) fn get<'a>(&self, cookie: Cookie, headers: &'a HeaderMap) -> Option<&'a str> {
         let name = self.name(cookie);
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
@@ -34,13 +36,13 @@ impl Cookies {
         values.next().filter(|_| values.next().is_none())
     }
 
-    /// The header that sets it. `value` is base64url with a prefix at most.
+    /// The `Set-Cookie` header that sets it. `value` is base64url with an optional prefix.
     pub(crate) fn set(&self, cookie: Cookie, value: &str) -> HeaderValue {
         self.line(cookie, value, cookie.max_age_s())
     }
 
-    /// The header that ends it.
-    pub(crate) fn end(&self, cookie: Cookie) -> HeaderValue {
+    /// The `Set-Cookie` header that removes it.
+    pub(crate) fn remove(&self, cookie: Cookie) -> HeaderValue {
         self.line(cookie, "", 0)
     }
 
@@ -51,13 +53,15 @@ impl Cookies {
         HeaderValue::try_from(line).expect("names and tokens are visible ASCII")
     }
 
-    /// The prefix keeps other hosts of the domain from setting it.
+    /// The `__Host-` prefix prevents other hosts of the domain from setting the cookie.
     fn name(&self, cookie: Cookie) -> &'static str {
         match (cookie, self.is_secure) {
             (Cookie::Session, true) => "__Host-grabd_session",
             (Cookie::Session, false) => "grabd_session",
             (Cookie::Visit, true) => "__Host-grabd_visit",
             (Cookie::Visit, false) => "grabd_visit",
+            (Cookie::Device, true) => "__Host-grabd_device",
+            (Cookie::Device, false) => "grabd_device",
         }
     }
 }
@@ -65,9 +69,10 @@ impl Cookies {
 impl Cookie {
     const fn max_age_s(self) -> u64 {
         match self {
-            // The session itself may end sooner.
+            // The session may end sooner on the server.
             Self::Session => SESSION_LIFE.as_secs(),
             Self::Visit => VISIT_S,
+            Self::Device => DEVICE_LIFE.as_secs(),
         }
     }
 }
@@ -77,22 +82,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cookies_belong_to_one_host_and_to_no_script() {
+    fn cookies_are_host_only_and_hidden_from_scripts() {
         let cookies = Cookies::of("https://grabd.example");
         assert_eq!(
             cookies.set(Cookie::Session, "gss_x"),
             "__Host-grabd_session=gss_x; Path=/; Max-Age=7776000; HttpOnly; SameSite=Lax; Secure"
         );
         let ended = "__Host-grabd_visit=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure";
-        assert_eq!(cookies.end(Cookie::Visit), ended);
+        assert_eq!(cookies.remove(Cookie::Visit), ended);
+        assert_eq!(
+            cookies.set(Cookie::Device, "gdv_x"),
+            "__Host-grabd_device=gdv_x; Path=/; Max-Age=15552000; HttpOnly; SameSite=Lax; Secure"
+        );
         let plain = Cookies::of("http://127.0.0.1:8080");
         assert_eq!(plain.set(Cookie::Visit, "x"), "grabd_visit=x; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax");
     }
 
     #[test]
-    fn a_cookie_is_found_by_its_whole_name_and_only_once() {
+    fn cookie_is_matched_by_full_name_and_ignored_when_repeated() {
         let cookies = Cookies::of("https://grabd.example");
-        for (lines, found) in [
+        for (lines, expected) in [
             (&["__Host-grabd_session=a"][..], Some("a")),
             (&["x=y; __Host-grabd_session=a; z"], Some("a")),
             (&["x=y", "__Host-grabd_session=a"], Some("a")),
@@ -106,7 +115,7 @@ mod tests {
             for line in lines {
                 headers.append(COOKIE, HeaderValue::from_static(line));
             }
-            assert_eq!(cookies.get(Cookie::Session, &headers), found, "{lines:?}");
+            assert_eq!(cookies.get(Cookie::Session, &headers), expected, "{lines:?}");
         }
     }
 }

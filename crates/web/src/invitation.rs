@@ -1,39 +1,39 @@
-//! `/invitation`: where the link leads that an owner has sent. Who is signed in under the invited address joins; who is
-//! not signed in makes an account, or signs in first. Whether there is an account already is not told.
+//! `/invitation`: the target of an invitation link. A user who is signed in with the invited address joins the team. A
+//! visitor creates an account or signs in first. The page does not reveal whether an account exists.
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use grabd_engine::accounts::{self, ArriveError, Invitation, TeamError};
+use grabd_engine::accounts::{self, Invitation, InvitationSignUpError, TeamError};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
 use crate::Web;
-use crate::accounts::sign_up::wanted;
-use crate::accounts::{PASSWORD_HINT, SIGN_IN, let_in, password_field};
-use crate::forgery::{self, Visit};
-use crate::form::{Complaint, Field, Form};
-use crate::frame::{Client, see_other};
-use crate::limits::Spent;
-use crate::moment::Moment;
-use crate::next::Next;
-use crate::page::{Frame, page};
+use crate::accounts::sign_up::password_message;
+use crate::accounts::{PASSWORD_HINT, SIGN_IN, password_field, start_session};
+use crate::csrf::{self, Visit};
+use crate::form::{Field, FieldError, Form};
+use crate::limits::RateLimited;
+use crate::next::NextPath;
+use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::response::{ClientIp, see_other};
 use crate::session::SignedIn;
 use crate::teams;
 use crate::teams::people::role_name;
+use crate::time_format::Moment;
 
 /// The path of the page.
 pub(crate) const PATH: &str = "/invitation";
 
-const ASK_AGAIN: &str = "Ask whoever invited you for another one.";
+const ASK_AGAIN: &str = "Ask the person who invited you for a new invitation.";
 
 #[derive(Template)]
 #[template(path = "invitation.html")]
 struct InvitationPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: String,
     token: &'a str,
     team: &'a str,
@@ -41,62 +41,70 @@ struct InvitationPage<'a> {
     email: &'a str,
     role: &'static str,
     until: Moment,
-    /// Who is signed in, if anybody is.
+    /// The address of the signed-in user.
     signed_in: Option<&'a str>,
-    /// Is it whom the invitation is for?
+    /// Whether the invitation is for the signed-in user.
     is_invited: bool,
     sign_in: String,
     password: Field,
-    errors: &'a [Complaint],
+    errors: &'a [FieldError],
 }
 
-/// The question.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Shows the invitation.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let person = web.signed_in(request.headers()).await?;
-    let found = accounts::find_invitation(&web.core, query.one("token")).await?;
-    let invitation = found.ok_or_else(|| Problem::link_is_over(ASK_AGAIN))?;
+    let found = accounts::find_invitation(&web.core, query.get("token")).await?;
+    let invitation = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;
     Ok(form(&web, request.headers(), person.as_ref(), &invitation, &query, StatusCode::OK, &[]))
 }
 
-/// Lets them in.
-pub(crate) async fn submit(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Accepts the invitation, for a visitor with a new account.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, Problem> {
     if let Some(person) = web.signed_in(request.headers()).await? {
         return accept(&web, client, &person, request).await;
     }
     web.limits.sign_ups.take(client.0)?;
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
-    forgery::check_visit(&web.cookies, &head.headers, &sent)?;
-    let complaint = match accounts::arrive(&web.core, sent.one("token"), sent.one("password")).await {
-        Ok((session, team)) => {
-            let next = Next::parse(&format!("{}?joined", teams::people_path(team)), teams::PATH);
-            return let_in(&web, &head.headers, &session, &next).await;
-        }
-        Err(ArriveError::Unknown) => return Err(Problem::link_is_over(ASK_AGAIN)),
-        Err(ArriveError::Full) => return Err(TeamError::Full.into()),
-        Err(ArriveError::Password(error)) => Complaint { field: "password", message: wanted(error) },
-        Err(ArriveError::EmailTaken) => Complaint {
-            field: "",
-            message: "No account can be made with this e-mail address. If it is yours, sign in.".to_owned(),
-        },
-        Err(ArriveError::TooMany { retry_after_s }) => return Err(Spent { retry_after_s }.into()),
-        Err(ArriveError::Inside(fault)) => return Err(fault.into()),
-    };
-    let found = accounts::find_invitation(&web.core, sent.one("token")).await?;
-    let invitation = found.ok_or_else(|| Problem::link_is_over(ASK_AGAIN))?;
-    Ok(form(&web, &head.headers, None, &invitation, &sent, StatusCode::UNPROCESSABLE_ENTITY, &[complaint]))
+    let input = Form::read(&head.headers, body).await?;
+    csrf::check_visit(&web.cookies, &head.headers, &input)?;
+    let field_error =
+        match accounts::sign_up_with_invitation(&web.core, input.get("token"), input.get("password")).await {
+            Ok((session, team)) => {
+                let next = NextPath::parse(&format!("{}?joined", teams::people_path(team)), teams::PATH);
+                return start_session(&web, client, &head.headers, &session, &next).await;
+            }
+            Err(InvitationSignUpError::InvalidLink) => return Err(Problem::invalid_link(ASK_AGAIN)),
+            Err(InvitationSignUpError::TeamFull) => return Err(TeamError::Full.into()),
+            Err(InvitationSignUpError::Password(error)) => {
+                FieldError { field: "password", message: password_message(error) }
+            }
+            Err(InvitationSignUpError::EmailTaken) => FieldError {
+                field: "",
+                message: "An account cannot be created with this e-mail address. If you already have one, sign in."
+                    .to_owned(),
+            },
+            Err(InvitationSignUpError::TooMany { retry_after_s }) => return Err(RateLimited { retry_after_s }.into()),
+            Err(InvitationSignUpError::Internal(fault)) => return Err(fault.into()),
+        };
+    let found = accounts::find_invitation(&web.core, input.get("token")).await?;
+    let invitation = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;
+    Ok(form(&web, &head.headers, None, &invitation, &input, StatusCode::UNPROCESSABLE_ENTITY, &[field_error]))
 }
 
-async fn accept(web: &Web, client: Client, person: &SignedIn, request: Request) -> Result<Response, Problem> {
+async fn accept(web: &Web, client: ClientIp, person: &SignedIn, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
-    forgery::check(&head.headers, &sent, &person.session.csrf)?;
-    match accounts::accept(&web.core, &person.session.person, sent.one("token")).await {
+    let input = Form::read(&head.headers, body).await?;
+    csrf::check(&head.headers, &input, &person.session.csrf)?;
+    match accounts::accept_invitation(&web.core, &person.session.person, input.get("token")).await {
         Ok(team) => Ok(see_other(&format!("{}?joined", teams::people_path(team)))),
-        Err(TeamError::Unknown) => Err(Problem::link_is_over(ASK_AGAIN)),
+        Err(TeamError::NotFound) => Err(Problem::invalid_link(ASK_AGAIN)),
         Err(error) => Err(error.into()),
     }
 }
@@ -106,18 +114,18 @@ fn form(
     headers: &HeaderMap,
     person: Option<&SignedIn>,
     invitation: &Invitation,
-    sent: &Form,
+    input: &Form,
     status: StatusCode,
-    errors: &[Complaint],
+    errors: &[FieldError],
 ) -> Response {
     let visit = Visit::of(&web.cookies, headers);
     let Invitation { id: _, team: _, team_name, email, role, invited_by, expires_at } = invitation;
-    let token = sent.one("token");
+    let token = input.get("token");
     let here = Form::from_iter([("token", token)]).to_query();
-    let way = Form::from_iter([("next", &*format!("{PATH}?{here}"))]).to_query();
+    let sign_in_query = Form::from_iter([("next", &*format!("{PATH}?{here}"))]).to_query();
     let template = InvitationPage {
-        // Whoever is signed in as somebody else needs the way out that the navigation has.
-        frame: person.map_or_else(|| web.plain_frame(), |person| web.frame_of(&person.session, "")),
+        // A user who is signed in with another address needs the sign-out button of the navigation.
+        layout: person.map_or_else(|| web.plain_layout(), |person| web.user_layout(&person.session, "")),
         form_token: person.map_or_else(|| visit.form_token(), |person| person.session.csrf.clone()),
         token,
         team: team_name,
@@ -127,7 +135,7 @@ fn form(
         until: (*expires_at).into(),
         signed_in: person.map(|person| person.session.person.email.as_str()),
         is_invited: person.is_some_and(|person| person.session.person.email == *email),
-        sign_in: format!("{SIGN_IN}?{way}"),
+        sign_in: format!("{SIGN_IN}?{sign_in_query}"),
         password: password_field("new-password", PASSWORD_HINT, errors),
         errors,
     };

@@ -1,42 +1,43 @@
-//! Where people go on to when they have signed in: to where they were going, and never to another site.
+//! The redirect target after sign-in. It is always a path on this site.
 
 use url::Url;
 
-/// Bytes of the longest address that is remembered; an authorization request is the longest there is.
-const LONGEST: usize = 12 * 1024;
+/// Maximum length of a target in bytes. Authorization requests are the longest targets.
+const MAX_BYTES: usize = 12 * 1024;
 
-/// A path of our own, with its query.
+/// A path on this site, with its query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Next(String);
+pub(crate) struct NextPath(String);
 
-impl Next {
-    /// The path in `text`, or `otherwise` when it is not surely ours.
+impl NextPath {
+    /// The path in `text`, or `otherwise` if it could lead to another site.
     pub(crate) fn parse(text: &str, otherwise: &'static str) -> Self {
-        Self(if is_own(text) { text.to_owned() } else { otherwise.to_owned() })
+        Self(if is_local(text) { text.to_owned() } else { otherwise.to_owned() })
     }
 
-    /// As a header or a field has it.
+    /// The path and query.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Without the query.
+    /// The path without the query.
     pub(crate) fn path(&self) -> &str {
         self.0.split('?').next().unwrap_or_default()
     }
 }
 
-/// Browsers drop tabs and line ends, read `\` as `/`, and take what follows two of them as a host. So nothing passes but
-/// one slash and visible ASCII without backslashes, and what is left has to stay on a host that nobody owns.
-fn is_own(text: &str) -> bool {
+/// Browsers remove tabs and line breaks, read `\` as `/`, and take the text after two slashes as a host. So only a
+/// single leading slash and visible ASCII without backslashes is accepted, and the text must resolve to the same
+/// origin.
+fn is_local(text: &str) -> bool {
     let mut bytes = text.bytes();
-    if text.len() > LONGEST || bytes.next() != Some(b'/') || matches!(bytes.next(), Some(b'/' | b'\\')) {
+    if text.len() > MAX_BYTES || bytes.next() != Some(b'/') || matches!(bytes.next(), Some(b'/' | b'\\')) {
         return false;
     }
     if !text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') {
         return false;
     }
-    let here = Url::parse("https://here.invalid/").expect("an address that is written down");
+    let here = Url::parse("https://here.invalid/").expect("the base URL is valid");
     here.join(text).is_ok_and(|joined| joined.origin() == here.origin())
 }
 
@@ -45,12 +46,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_sent_to_another_site() {
+    fn targets_on_other_sites_are_replaced() {
         for own in ["/", "/apps", "/oauth/authorize?client_id=https%3A%2F%2Fa.example%2F&state=a+b", "/a?b=//c", "/a#b"]
         {
-            assert_eq!(Next::parse(own, "/apps").as_str(), own);
+            assert_eq!(NextPath::parse(own, "/apps").as_str(), own);
         }
-        let long = format!("/{}", "a".repeat(LONGEST));
+        let long = format!("/{}", "a".repeat(MAX_BYTES));
         for foreign in [
             "",
             "apps",
@@ -73,12 +74,12 @@ mod tests {
             "?//evil.example",
             &long,
         ] {
-            assert_eq!(Next::parse(foreign, "/apps").as_str(), "/apps", "{foreign:?}");
+            assert_eq!(NextPath::parse(foreign, "/apps").as_str(), "/apps", "{foreign:?}");
         }
     }
 
     #[test]
-    fn the_path_ends_before_the_query() {
-        assert_eq!(Next::parse("/oauth/authorize?a=b?c", "/").path(), "/oauth/authorize");
+    fn path_excludes_the_query() {
+        assert_eq!(NextPath::parse("/oauth/authorize?a=b?c", "/").path(), "/oauth/authorize");
     }
 }

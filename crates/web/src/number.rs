@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Formatting of numbers.
 
 /// `12345` as `12,345`.
 pub(crate) fn grouped(number: u64) -> String {
@@ -7,7 +7,7 @@ pub(crate) fn grouped(number: u64) -> String {
     groups.collect::<Vec<_>>().join(",")
 }
 
-/// `+25,000`, and `−1` with the sign that is as wide as a plus.
+/// `+25,000`, or `−1` with U+2212, which is as wide as the plus sign.
 pub(crate) fn signed(number: i32) -> String {
     let sign = if number < 0 { '\u{2212}' } else { '+' };
     format!("{sign}{}", grouped(number.unsigned_abs().into()))
@@ -30,12 +30,12 @@ mod tests {
     }
 
     #[test]
-    fn what_came_is_told_from_what_went() {
+    fn signed_numbers_have_a_sign() {
         assert_eq!([signed(25_000), signed(-1), signed(i32::MIN)], ["+25,000", "\u{2212}1", "\u{2212}2,147,483,648"]);
     }
 
     #[test]
-    fn money_has_its_currency() {
+    fn money_includes_the_currency() {
         assert_eq!([money(0.002, "USD"), money(50.0, "USD")], ["0.002 USD", "50 USD"]);
     }
 }

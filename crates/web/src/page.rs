@@ -1,4 +1,4 @@
-//! A page as it is answered: a template in its frame, and what a browser may do with it.
+//! Page responses: the layout around a template, and the Content-Security-Policy.
 
 use askama::Template;
 use axum::response::{IntoResponse, Response};
@@ -7,43 +7,50 @@ use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 
 use crate::Web;
+use crate::assets::Assets;
 
-/// What stands around the content of every page.
+/// The data of the layout around the content of each page.
 #[derive(Debug)]
-pub(crate) struct Frame {
-    /// Where the style sheet is.
+pub(crate) struct Layout {
+    /// Path of the style sheet.
     pub(crate) style: String,
-    /// Where the icon is.
+    /// Path of the font.
+    pub(crate) font: String,
+    /// Path of the icon.
     pub(crate) icon: String,
-    /// Where the script is that keeps the page up to date; most pages have none.
+    /// Path of the script of all pages.
+    pub(crate) site: String,
+    /// Path of the page's own script, if it has one.
     pub(crate) script: Option<String>,
-    /// The path that the navigation shows as the current one.
+    /// The path that the navigation marks as current.
     pub(crate) here: &'static str,
-    /// Whose navigation it is; none without.
+    /// The signed-in user. `None` hides the navigation.
     pub(crate) person: Option<Person>,
-    /// The team whose pages the navigation leads to.
+    /// The team of the team navigation.
     pub(crate) team: Option<TeamNavigation>,
 }
 
-/// Who is signed in, for the head of the page.
+/// The signed-in user, for the page header.
 #[derive(Debug)]
 pub(crate) struct Person {
     pub(crate) email: String,
     pub(crate) form_token: String,
-    /// Do they see how the whole service is?
+    /// Whether the navigation links to the operator pages.
     pub(crate) is_operator: bool,
+    /// Whether the banner for unverified e-mail addresses is shown.
+    pub(crate) is_unverified: bool,
 }
 
-/// The pages of one team, for the head of the page.
+/// The navigation of a team, for the page header.
 #[derive(Debug)]
 pub(crate) struct TeamNavigation {
     pub(crate) name: String,
     pub(crate) links: Vec<TeamLink>,
-    /// The person's other teams: a path and a name.
+    /// The user's other teams: path and name.
     pub(crate) others: Vec<(String, String)>,
 }
 
-/// One page of a team.
+/// A link to a page of a team.
 #[derive(Debug)]
 pub(crate) struct TeamLink {
     pub(crate) path: String,
@@ -51,80 +58,90 @@ pub(crate) struct TeamLink {
     pub(crate) is_here: bool,
 }
 
-impl Web {
-    /// A frame without navigation, for pages that are one step on a way.
-    pub(crate) fn plain_frame(&self) -> Frame {
-        Frame {
-            style: self.assets.style.path.clone(),
-            icon: self.assets.icon.path.clone(),
+impl Layout {
+    /// The layout without navigation for signed-in users.
+    pub(crate) fn plain(assets: &Assets) -> Self {
+        Self {
+            style: assets.style.path.clone(),
+            font: assets.font.path.clone(),
+            icon: assets.icon.path.clone(),
+            site: assets.site.path.clone(),
             script: None,
             here: "",
             person: None,
             team: None,
         }
     }
+}
 
-    /// A frame with the navigation of who is signed in.
-    pub(crate) fn frame_of(&self, session: &Session, here: &'static str) -> Frame {
+impl Web {
+    /// A layout without navigation, for pages that are a step of a flow.
+    pub(crate) fn plain_layout(&self) -> Layout {
+        Layout::plain(&self.assets)
+    }
+
+    /// A layout with the navigation of the signed-in user.
+    pub(crate) fn user_layout(&self, session: &Session, here: &'static str) -> Layout {
         let person = Person {
             email: session.person.email.to_string(),
             form_token: session.csrf.clone(),
             is_operator: session.person.operator,
+            is_unverified: !session.person.verified,
         };
-        Frame { here, person: Some(person), ..self.plain_frame() }
+        Layout { here, person: Some(person), ..self.plain_layout() }
     }
 }
 
-/// What a page may do beyond showing itself with our own style sheet and pictures.
+/// What the Content-Security-Policy of a page allows in addition to our own style sheet, scripts and images.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rights<'a> {
-    /// Where a form's answer sends the browser on to: an origin, or a scheme with its colon. Browsers hold `form-action`
-    /// against every step that follows a form, so without it they would not let the person leave.
-    pub(crate) leads_to: &'a str,
-    /// Run our own script, which may ask us for news.
-    pub(crate) script: bool,
-    /// Show a picture that is written in the page itself.
-    pub(crate) picture_within: bool,
+pub(crate) struct CspOptions<'a> {
+    /// The redirect target of a form: an origin, or a scheme with its colon. Browsers apply `form-action` to all
+    /// redirects after a form submission, so the target must be listed.
+    pub(crate) form_target: &'a str,
+    /// Connections of our own scripts to this origin.
+    pub(crate) connects: bool,
+    /// Images in `data:` URLs.
+    pub(crate) data_images: bool,
 }
 
-/// The page. Its forms lead to ourselves alone.
+/// Renders a page whose forms stay on this site.
 pub(crate) fn page<T: Template>(status: StatusCode, template: &T) -> Response {
-    page_with(Rights::default(), status, template)
+    page_with(CspOptions::default(), status, template)
 }
 
-/// A page with a form whose answer sends the browser on to `target`.
-pub(crate) fn page_leading_to<T: Template>(target: &str, status: StatusCode, template: &T) -> Response {
-    page_with(Rights { leads_to: target, ..Rights::default() }, status, template)
+/// Renders a page with a form that redirects to `target`.
+pub(crate) fn page_with_form_target<T: Template>(target: &str, status: StatusCode, template: &T) -> Response {
+    page_with(CspOptions { form_target: target, ..CspOptions::default() }, status, template)
 }
 
-/// A page with these rights.
-pub(crate) fn page_with<T: Template>(rights: Rights<'_>, status: StatusCode, template: &T) -> Response {
+/// Renders a page with these options.
+pub(crate) fn page_with<T: Template>(csp: CspOptions<'_>, status: StatusCode, template: &T) -> Response {
     match template.render() {
         Ok(html) => {
             let headers = [
                 (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-                (CONTENT_SECURITY_POLICY, policy(rights)),
+                (CONTENT_SECURITY_POLICY, csp_header(csp)),
             ];
             (status, headers, html).into_response()
         }
         Err(error) => {
-            tracing::error!(%error, "a page could not be written");
+            tracing::error!(%error, "failed to render a page");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }
 }
 
-/// Nothing but our own style sheet and pictures and what the rights add, in nobody's frame.
-pub(crate) fn policy(rights: Rights<'_>) -> HeaderValue {
-    let Rights { leads_to: target, script, picture_within } = rights;
+/// The Content-Security-Policy: only our own style sheet, scripts and images plus the options, and no framing.
+pub(crate) fn csp_header(csp: CspOptions<'_>) -> HeaderValue {
+    let CspOptions { form_target: target, connects, data_images } = csp;
     let is_source = target.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b';' | b',' | b'\'' | b'*'));
     let space = if target.is_empty() || !is_source { "" } else { " " };
     let target = if is_source { target } else { "" };
-    let images = if picture_within { " data:" } else { "" };
-    let scripts = if script { "; script-src 'self'; connect-src 'self'" } else { "" };
+    let images = if data_images { " data:" } else { "" };
+    let connections = if connects { "; connect-src 'self'" } else { "" };
     let policy = format!(
-        "default-src 'none'; style-src 'self'; img-src 'self'{images}{scripts}; form-action 'self'{space}{target}; \
-         frame-ancestors 'none'; base-uri 'none'"
+        "default-src 'none'; style-src 'self'; font-src 'self'; script-src 'self'; img-src 'self'{images}{connections}; \
+         form-action 'self'{space}{target}; frame-ancestors 'none'; base-uri 'none'"
     );
     HeaderValue::try_from(policy).expect("sources are visible ASCII")
 }
@@ -134,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_names_one_target_at_most() {
+    fn policy_lists_at_most_one_form_target() {
         for (target, action) in [
             ("", "'self'"),
             ("https://claude.ai", "'self' https://claude.ai"),
@@ -145,20 +162,25 @@ mod tests {
             ("*", "'self'"),
             ("https://\u{e4}.example", "'self'"),
         ] {
-            let policy = policy(Rights { leads_to: target, ..Rights::default() });
+            let policy = csp_header(CspOptions { form_target: target, ..CspOptions::default() });
             let expected = format!("; form-action {action}; frame-ancestors 'none'; base-uri 'none'");
             assert!(policy.to_str().unwrap().ends_with(&expected), "{policy:?}");
         }
     }
 
     #[test]
-    fn scripts_and_pictures_come_from_us_and_nothing_is_written_inline() {
-        let plain = policy(Rights::default());
+    fn policy_allows_connections_and_data_images_only_on_request() {
+        let plain = csp_header(CspOptions::default());
         let plain = plain.to_str().unwrap();
-        assert!(plain.starts_with("default-src 'none'; style-src 'self'; img-src 'self'; form-action"), "{plain}");
-        let live = policy(Rights { script: true, ..Rights::default() });
-        assert!(live.to_str().unwrap().contains("; script-src 'self'; connect-src 'self'; form-action"), "{live:?}");
-        let drawn = policy(Rights { picture_within: true, ..Rights::default() });
+        assert!(
+            plain.starts_with(
+                "default-src 'none'; style-src 'self'; font-src 'self'; script-src 'self'; img-src 'self'; form-action"
+            ),
+            "{plain}"
+        );
+        let live = csp_header(CspOptions { connects: true, ..CspOptions::default() });
+        assert!(live.to_str().unwrap().contains("; img-src 'self'; connect-src 'self'; form-action"), "{live:?}");
+        let drawn = csp_header(CspOptions { data_images: true, ..CspOptions::default() });
         assert!(drawn.to_str().unwrap().contains("; img-src 'self' data:; form-action"), "{drawn:?}");
     }
 }

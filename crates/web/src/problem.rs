@@ -1,4 +1,4 @@
-//! What people see instead of the page they asked for: what is wrong, and what they can do.
+//! Error pages: what went wrong, and what the user can do.
 
 use askama::Template;
 use axum::response::{IntoResponse, Response};
@@ -7,11 +7,12 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::Web;
-use crate::form::Unreadable;
-use crate::limits::Spent;
-use crate::page::{Frame, page};
+use crate::assets::Assets;
+use crate::form::FormError;
+use crate::limits::RateLimited;
+use crate::page::{Layout, page};
 
-/// A page about a problem, on its way to be put into its frame.
+/// An error page that is not rendered yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -22,77 +23,96 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// A request that cannot be honoured as it is.
+    /// An invalid request.
     pub(crate) fn bad_request(title: &'static str, message: impl Into<String>, advice: &'static str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, title, message, advice)
     }
 
-    /// Nothing there, or nothing that this person may see.
+    /// The page does not exist, or this user may not see it.
     pub(crate) fn not_found(message: &'static str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "There is no such page", message, "")
+        Self::new(StatusCode::NOT_FOUND, "Page not found", message, "")
     }
 
-    /// A link that was mailed to somebody, and opens nothing.
-    pub(crate) fn link_is_over(advice: &'static str) -> Self {
-        let message = "It was used already, was taken back, has waited for too long, or was cut off on its way to you.";
-        Self::new(StatusCode::NOT_FOUND, "This link does not count", message, advice)
+    /// A link from a mail that is used, withdrawn, expired or incomplete.
+    pub(crate) fn invalid_link(advice: &'static str) -> Self {
+        let message = "It was already used, revoked, has expired, or is incomplete.";
+        Self::new(StatusCode::NOT_FOUND, "This link is no longer valid", message, advice)
     }
 
-    /// Something that this person may see, and may not do.
+    /// The user may see the page but may not do this.
     pub(crate) fn not_allowed(title: &'static str, message: &'static str, advice: &'static str) -> Self {
         Self::new(StatusCode::FORBIDDEN, title, message, advice)
     }
 
-    /// Something that cannot be done as things are.
-    pub(crate) fn in_the_way(title: &'static str, message: &'static str, advice: &'static str) -> Self {
+    /// The action needs a verified e-mail address.
+    pub(crate) fn unverified() -> Self {
+        Self::not_allowed(
+            "Verify your e-mail address first",
+            "Teams, live keys, invitations and purchases need a verified e-mail address.",
+            "Nothing was changed. Follow the link in the message that was sent to you, or request another one above.",
+        )
+    }
+
+    /// The action conflicts with the current state.
+    pub(crate) fn conflict(title: &'static str, message: impl Into<String>, advice: &'static str) -> Self {
         Self::new(StatusCode::CONFLICT, title, message, advice)
     }
 
-    /// A form that did not come from the page it should have come from.
-    pub(crate) fn forged() -> Self {
+    /// The team is suspended.
+    pub(crate) fn team_suspended() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
-            "This form cannot be accepted",
-            "It was open for too long, was sent from another site, or your browser keeps no cookies.",
-            "Nothing was changed. Open the page anew and send it again.",
+            "This team is suspended",
+            "Its keys, its apps and its pages do not work at present. Its pictures stay where they are.",
+            "Ask whoever runs this grabd why.",
         )
     }
 
-    /// Somebody who should have been signed in.
+    /// A form that failed the CSRF check.
+    pub(crate) fn csrf_failed() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "This form has expired",
+            "It was open for too long, was sent from another site, or your browser blocks cookies.",
+            "Nothing was changed. Reload the page and submit the form again.",
+        )
+    }
+
+    /// The session ended before the form was sent.
     pub(crate) fn signed_out() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
-            "You are signed out",
-            "Your session ended before this form was sent.",
-            "Nothing was changed. Sign in and begin again where you came from.",
+            "You have been signed out",
+            "Your session ended before the form was submitted.",
+            "Nothing was changed. Sign in and try again.",
         )
     }
 
-    /// A method that the path does not know.
+    /// The path does not support the method.
     pub(crate) fn method_not_allowed() -> Self {
         Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
-            "This cannot be done here",
-            "The address is right, but it takes requests of another kind.",
+            "Method not allowed",
+            "This page does not accept this kind of request.",
             "",
         )
     }
 
-    /// Somebody who has begun too many purchases.
-    pub(crate) fn purchases_spent(Spent { retry_after_s }: Spent) -> Self {
-        let message = format!("You have begun many purchases. You may begin another in {}.", wait(retry_after_s));
-        let advice = "Nothing was charged now. What you have paid already is not lost.";
+    /// The user has started too many purchases.
+    pub(crate) fn too_many_purchases(RateLimited { retry_after_s }: RateLimited) -> Self {
+        let message = format!("You have started many purchases. Try again in {}.", wait(retry_after_s));
+        let advice = "Nothing was charged now. Earlier payments are not affected.";
         let status = StatusCode::TOO_MANY_REQUESTS;
         Self { retry_after_s: Some(retry_after_s), ..Self::new(status, "Too many purchases", message, advice) }
     }
 
-    /// A purchase that could not be begun because Stripe gave no page to pay on.
-    pub(crate) fn no_page_to_pay_on() -> Self {
+    /// Stripe did not return a checkout page.
+    pub(crate) fn checkout_unavailable() -> Self {
         Self::new(
             StatusCode::BAD_GATEWAY,
-            "You cannot pay just now",
-            "Stripe, where you would pay, gave no page for it. Nothing was charged.",
-            "Try again in a minute. If it stays, tell whoever runs this grabd.",
+            "Payment is not available",
+            "The payment provider did not respond. Nothing was charged.",
+            "Try again in a minute. If the problem persists, contact your administrator.",
         )
     }
 
@@ -100,17 +120,23 @@ impl Problem {
         Self { status, title, message: message.into(), advice, retry_after_s: None }
     }
 
-    /// The page itself, with the navigation of whoever asked with these headers.
-    pub(crate) async fn show(&self, web: &Web, asked: &HeaderMap) -> Response {
+    /// Renders the page without navigation for signed-in users.
+    pub(crate) fn render_plain(&self, assets: &Assets) -> Response {
+        let Self { status, title, message, advice, .. } = self;
+        page(*status, &ProblemPage { layout: Layout::plain(assets), title, message, advice })
+    }
+
+    /// Renders the page, with the navigation of the user who sent these headers.
+    pub(crate) async fn render(&self, web: &Web, headers: &HeaderMap) -> Response {
         let Self { status, title, message, advice, retry_after_s } = self;
         let signed_in = match retry_after_s {
-            // Whoever asks too often is not looked up as well.
+            // Rate-limited requests must not cost a session lookup.
             Some(_) => None,
-            // A fault may be about looking people up.
-            None => web.signed_in(asked).await.unwrap_or_default(),
+            // The lookup may fail for the same reason as the request.
+            None => web.signed_in(headers).await.unwrap_or_default(),
         };
-        let frame = signed_in.map_or_else(|| web.plain_frame(), |person| web.frame_of(&person.session, ""));
-        let mut response = page(*status, &ProblemPage { frame, title, message, advice });
+        let layout = signed_in.map_or_else(|| web.plain_layout(), |person| web.user_layout(&person.session, ""));
+        let mut response = page(*status, &ProblemPage { layout, title, message, advice });
         if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
         }
@@ -121,14 +147,14 @@ impl Problem {
 #[derive(Template)]
 #[template(path = "problem.html")]
 struct ProblemPage<'a> {
-    frame: Frame,
+    layout: Layout,
     title: &'a str,
     message: &'a str,
     advice: &'a str,
 }
 
 impl IntoResponse for Problem {
-    /// Bare: the layer around the pages knows the frame, and shows it there.
+    /// Without a body: the middleware of the pages renders it, because rendering needs the shared state.
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         response.extensions_mut().insert(self);
@@ -136,29 +162,37 @@ impl IntoResponse for Problem {
     }
 }
 
-impl From<Spent> for Problem {
-    fn from(Spent { retry_after_s }: Spent) -> Self {
+impl From<RateLimited> for Problem {
+    fn from(RateLimited { retry_after_s }: RateLimited) -> Self {
         let wait = wait(retry_after_s);
-        let message = format!("Your network has asked for this too often. It may again in {wait}.");
+        let message = format!("Too many requests from your network. Try again in {wait}.");
         let title = "Too many requests";
         Self { retry_after_s: Some(retry_after_s), ..Self::new(StatusCode::TOO_MANY_REQUESTS, title, message, "") }
     }
 }
 
-impl From<Unreadable> for Problem {
-    fn from(why: Unreadable) -> Self {
-        Self::bad_request("This form cannot be read", why.to_string(), "Nothing was changed.")
+impl From<FormError> for Problem {
+    fn from(error: FormError) -> Self {
+        Self::bad_request("This form is invalid", error.to_string(), "Nothing was changed.")
     }
 }
 
 impl From<Fault> for Problem {
-    /// What is about a field, pages say beside it. The rest the engine has logged, and people can do nothing about it.
+    /// Pages show faults about a field beside it. The engine has logged all others, and the user can do nothing about
+    /// them.
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::RateLimitExceeded { retry_after_s, .. } => Self::team_spent(retry_after_s),
-            Fault::NotFound { .. } | Fault::Unauthorized => {
-                Self::not_found("There is nothing at this address for you.")
+            Fault::RateLimitExceeded { retry_after_s, .. } | Fault::FailedRenderTimeExceeded { retry_after_s, .. } => {
+                Self::team_rate_limited(retry_after_s)
             }
+            Fault::QueueTooLong { wait_s } => Self::team_rate_limited(wait_s),
+            Fault::ImagesBusy { retry_after_s } => Self::images_busy(retry_after_s),
+            Fault::TeamSuspended => Self::team_suspended(),
+            Fault::NotFound { .. }
+            | Fault::Unauthorized
+            | Fault::LinkRefused(_)
+            | Fault::KeyExpired { .. }
+            | Fault::Forbidden { .. } => Self::not_found("This page does not exist, or you do not have access to it."),
             Fault::BadRequest(_)
             | Fault::InvalidViewport(_)
             | Fault::SsrfDetected(_)
@@ -167,31 +201,40 @@ impl From<Fault> for Problem {
             | Fault::IdempotencyConflict
             | Fault::RenderBlocked(_)
             | Fault::QueueLimitExceeded { .. }
+            | Fault::StorageFull
+            | Fault::TeamStorageFull { .. }
             | Fault::RenderFailed(_)
-            | Fault::InternalError => Self::ours(),
+            | Fault::InternalError => Self::internal_error(),
         }
     }
 }
 
 impl Problem {
-    fn team_spent(retry_after_s: u64) -> Self {
-        let message = format!("Your team has asked for this too often. It may again in {}.", wait(retry_after_s));
-        let advice = "The pages and the keys of a team share one limit for each environment.";
+    fn team_rate_limited(retry_after_s: u64) -> Self {
+        let message = format!("Too many requests from your team. Try again in {}.", wait(retry_after_s));
+        let advice = "The web application and the API keys of a team share one limit per environment.";
         let status = StatusCode::TOO_MANY_REQUESTS;
         Self { retry_after_s: Some(retry_after_s), ..Self::new(status, "Too many requests", message, advice) }
     }
 
-    fn ours() -> Self {
+    fn images_busy(retry_after_s: u64) -> Self {
+        let wait = wait(retry_after_s);
+        let message = format!("Too many images are being processed at the moment. Try again in {wait}.");
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self { retry_after_s: Some(retry_after_s), ..Self::new(status, "Too many images", message, "") }
+    }
+
+    fn internal_error() -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "Something went wrong",
-            "The fault is on our side.",
-            "Try again. If it stays, tell whoever runs this grabd what you were doing, and when.",
+            "This is an error on our side.",
+            "Try again. If the problem persists, contact your administrator and say what you were doing and when.",
         )
     }
 }
 
-/// A wait as people say it, rounded up.
+/// A human-readable wait, rounded up.
 pub(crate) fn wait(seconds: u64) -> String {
     let (count, unit) = match seconds {
         0..=90 => (seconds, "second"),
@@ -206,11 +249,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_are_said_in_the_unit_that_fits() {
-        for (seconds, said) in
+    fn waits_are_formatted_in_a_suitable_unit() {
+        for (seconds, expected) in
             [(1, "1 second"), (90, "90 seconds"), (91, "2 minutes"), (3600, "60 minutes"), (5401, "2 hours")]
         {
-            assert_eq!(wait(seconds), said);
+            assert_eq!(wait(seconds), expected);
         }
     }
 }

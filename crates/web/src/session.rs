@@ -1,4 +1,4 @@
-//! Who is signed in.
+//! The session of a request.
 
 use grabd_domain::credentials::SessionToken;
 use grabd_engine::accounts::{self, Session};
@@ -10,17 +10,17 @@ use crate::cookies::Cookie;
 use crate::form::Form;
 use crate::problem::Problem;
 
-/// Somebody's session, and the token that opened it.
+/// The session of a signed-in user, and its token.
 pub(crate) struct SignedIn {
     pub(crate) token: SessionToken,
     pub(crate) session: Session,
 }
 
 impl Web {
-    /// The session that the request's cookie opens.
+    /// The session of the request's cookie.
     ///
     /// # Errors
-    /// When it cannot be looked up.
+    /// When the lookup fails.
     pub(crate) async fn signed_in(&self, headers: &HeaderMap) -> Result<Option<SignedIn>, Problem> {
         let Some(token) = self.cookies.get(Cookie::Session, headers).and_then(SessionToken::parse) else {
             return Ok(None);
@@ -30,13 +30,13 @@ impl Web {
     }
 }
 
-/// Where to sign in before going on to `path`.
-pub(crate) fn sign_in_first(path: &str) -> String {
+/// The URL of the sign-in page with a redirect to `path`.
+pub(crate) fn sign_in_url(path: &str) -> String {
     let next = Form::from_iter([("next", path)]).to_query();
     format!("{SIGN_IN}?{next}")
 }
 
-/// The same for the page that was asked for.
-pub(crate) fn sign_in_first_at(uri: &Uri) -> String {
-    sign_in_first(uri.path_and_query().map_or("/", |path| path.as_str()))
+/// The URL of the sign-in page with a redirect to the requested page.
+pub(crate) fn sign_in_url_for(uri: &Uri) -> String {
+    sign_in_url(uri.path_and_query().map_or("/", |path| path.as_str()))
 }

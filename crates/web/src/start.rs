@@ -1,7 +1,7 @@
-//! `/`: what grabd does and costs, and a capture to try without signing in.
+//! `/`: the start page, with prices and a trial capture without sign-in.
 //!
-//! The trial draws what a test key would get. Nothing is looked up, visited or kept, and the picture is written into the
-//! answer itself: there is no address under which it could be shown to others as ours.
+//! The trial returns the placeholder that a test key would get. The page is not visited and nothing is stored. The
+//! image is embedded in the response, so that it has no URL that could be shared as if it were ours.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
 use crate::Web;
-use crate::forgery::{self, Visit};
-use crate::form::{Complaint, Form};
-use crate::frame::Client;
+use crate::csrf::{self, Visit};
+use crate::form::{FieldError, Form};
 use crate::grabs::options::{self, Text};
-use crate::grabs::repeat;
+use crate::grabs::snippets;
 use crate::number::{grouped, money};
-use crate::page::{Frame, Rights, page_with};
+use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
+use crate::response::ClientIp;
 
 /// The path of this page.
 pub(crate) const PATH: &str = "/";
@@ -33,13 +33,13 @@ pub(crate) const PATH: &str = "/";
 #[derive(Template)]
 #[template(path = "start.html")]
 struct StartPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: String,
     picture: &'a str,
     sign_up: bool,
     url: Text,
     trial: Option<Trial>,
-    errors: &'a [Complaint],
+    errors: &'a [FieldError],
     per_grab: String,
     prices: &'a Prices,
     offers: Vec<Offer>,
@@ -48,14 +48,14 @@ struct StartPage<'a> {
     mcp_url: &'a str,
 }
 
-/// What was drawn.
+/// The result of a trial.
 struct Trial {
     source: String,
     host: String,
     curl: String,
 }
 
-/// Credits and what they cost.
+/// A package of credits with its price.
 struct Offer {
     credits: String,
     price: String,
@@ -63,80 +63,84 @@ struct Offer {
     rest: String,
 }
 
-/// The page.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Shows the page.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     start(&web, request.headers(), StatusCode::OK, &Form::default(), None, &[]).await
 }
 
-/// A trial.
-pub(crate) async fn submit(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Runs a trial capture.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, Problem> {
     web.limits.trials.take(client.0)?;
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
-    forgery::check_visit(&web.cookies, &head.headers, &sent)?;
-    let CaptureRequest { url, .. } = options::request(&sent);
-    // Half the bytes of a PNG, which matters for what is written into a page.
+    let input = Form::read(&head.headers, body).await?;
+    csrf::check_visit(&web.cookies, &head.headers, &input)?;
+    let CaptureRequest { url, .. } = options::request(&input);
+    // JPEG takes half the bytes of PNG, which matters for an embedded image.
     let format = Some(Format::Jpeg.as_str().to_owned());
     match grabs::preview(&web.core, &CaptureRequest { url, format, ..CaptureRequest::default() }).await {
         Ok(preview) => {
             let trial = trial(&web, preview)?;
-            start(&web, &head.headers, StatusCode::OK, &sent, Some(trial), &[]).await
+            start(&web, &head.headers, StatusCode::OK, &input, Some(trial), &[]).await
         }
         Err(fault) => {
-            let errors = [complaint(fault)?];
-            start(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &sent, None, &errors).await
+            let errors = [field_error(fault)?];
+            start(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, None, &errors).await
         }
     }
 }
 
 fn trial(web: &Web, preview: Preview) -> Result<Trial, Problem> {
     let Preview { spec, image } = preview;
-    let asked = CaptureRequest { url: Some(spec.url.as_str().to_owned()), ..CaptureRequest::default() };
-    let asked = grabd_domain::capture::CaptureSpec::parse(&asked)?;
+    let request = CaptureRequest { url: Some(spec.url.as_str().to_owned()), ..CaptureRequest::default() };
+    let repeated = grabd_domain::capture::CaptureSpec::parse(&request)?;
     Ok(Trial {
         source: format!("data:{};base64,{}", spec.format.media_type(), BASE64.encode(image)),
         host: spec.url.host().to_string(),
-        curl: repeat::curl(web.core.public_url(), &asked),
+        curl: snippets::curl(web.core.public_url(), &repeated),
     })
 }
 
-/// There is one field, so whatever is wrong is about it.
-fn complaint(fault: Fault) -> Result<Complaint, Fault> {
-    options::complaint(fault).map(|complaint| Complaint { field: "url", ..complaint })
+/// The form has a single field, so each error belongs to it.
+fn field_error(fault: Fault) -> Result<FieldError, Fault> {
+    options::field_error(fault).map(|field_error| FieldError { field: "url", ..field_error })
 }
 
 async fn start(
     web: &Web,
     headers: &HeaderMap,
     status: StatusCode,
-    sent: &Form,
+    input: &Form,
     trial: Option<Trial>,
-    errors: &[Complaint],
+    errors: &[FieldError],
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&web.cookies, headers);
     let signed_in = web.signed_in(headers).await?;
-    let frame = signed_in.as_ref().map_or_else(|| web.plain_frame(), |person| web.frame_of(&person.session, PATH));
+    let layout = signed_in.as_ref().map_or_else(|| web.plain_layout(), |person| web.user_layout(&person.session, PATH));
     let example = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
     let prices = &web.core.pricing().pricing;
     let error = errors.first().map(|error| error.message.clone());
-    let rights = Rights { picture_within: trial.is_some(), ..Rights::default() };
+    let csp = CspOptions { data_images: trial.is_some(), ..CspOptions::default() };
     let template = StartPage {
-        frame,
+        layout,
         form_token: visit.form_token(),
         picture: &web.assets.picture.path,
         sign_up: web.core.may_sign_up(),
-        url: options::url(sent, error),
+        url: options::url(input, error),
         trial,
         errors,
         per_grab: money(prices.per_grab_usd, &prices.currency),
         offers: offers(prices),
         prices,
-        curl: repeat::curl(web.core.public_url(), &grabd_domain::capture::CaptureSpec::parse(&example)?),
+        curl: snippets::curl(web.core.public_url(), &grabd_domain::capture::CaptureSpec::parse(&example)?),
         api: format!("{}/v1", web.core.public_url()),
         mcp_url: &web.core.oauth().mcp_url,
     };
-    let mut response = page_with(rights, status, &template);
+    let mut response = page_with(csp, status, &template);
     response.headers_mut().append(SET_COOKIE, visit.cookie(&web.cookies));
     Ok(response)
 }

@@ -1,82 +1,106 @@
-//! Who is at a page of a team, and the way to the team's other pages: all of them lie below `/teams/{team}/`.
+//! Access to the pages of a team, and the team navigation. All pages of a team are below `/teams/{team}/`.
 //!
-//! To add a page to the navigation of a team, give it a line in [`PAGES`].
+//! To add a page to the navigation, add a line in [`PAGES`].
 
 use grabd_domain::ids::TeamId;
-use grabd_engine::accounts::{self, Insider, Session, TeamError};
+use grabd_engine::accounts::{self, Session, TeamError, TeamMember};
 use http::HeaderMap;
 
 use crate::Web;
-use crate::page::{Frame, TeamLink, TeamNavigation};
+use crate::page::{Layout, TeamLink, TeamNavigation};
 use crate::problem::Problem;
 use crate::session::SignedIn;
 use crate::teams;
 
-/// The pages of a team in the order of the navigation: the last part of the path, and what people call it.
+/// The pages of a team in the order of the navigation: last path segment and label.
 const PAGES: [(&str, &str); 6] = [
     ("grabs", "All captures"),
     ("capture", "Capture a page"),
     ("billing", "Usage and billing"),
     ("keys", "Keys"),
     ("webhooks", "Webhooks"),
-    ("people", "People"),
+    ("people", "Members"),
 ];
 
-/// Somebody who is signed in, in one of their teams.
-pub(crate) struct AtTeam {
+/// A signed-in user in one of their teams.
+pub(crate) struct TeamContext {
     pub(crate) signed_in: SignedIn,
-    pub(crate) insider: Insider,
+    pub(crate) team_member: TeamMember,
 }
 
 impl Web {
-    /// Who asks for a page of this team; `None` when nobody is signed in.
+    /// The signed-in user in this team; `None` if the request has no session.
     ///
     /// # Errors
-    /// When there is no such team, or they are not in it: the two cannot be told apart.
-    pub(crate) async fn at_team(&self, headers: &HeaderMap, team: &str) -> Result<Option<AtTeam>, Problem> {
+    /// When the team does not exist or the user is not in it. Both give the same error.
+    pub(crate) async fn team_context(&self, headers: &HeaderMap, team: &str) -> Result<Option<TeamContext>, Problem> {
         let Some(signed_in) = self.signed_in(headers).await? else { return Ok(None) };
-        let unknown = || Problem::not_found("There is no such team, or you are not in it.");
+        let unknown = || Problem::not_found("This team does not exist, or you are not a member of it.");
         let team: TeamId = team.parse().map_err(|_| unknown())?;
-        let insider = accounts::find_insider(&self.core, signed_in.session.person.id, team).await?;
-        Ok(Some(AtTeam { signed_in, insider: insider.ok_or_else(unknown)? }))
+        match accounts::find_team_member(&self.core, signed_in.session.person.id, team).await? {
+            Some(team_member) => Ok(Some(TeamContext { signed_in, team_member })),
+            None => Err(self.suspended(&signed_in.session, team).await?.unwrap_or_else(unknown)),
+        }
     }
 
-    /// A frame with the navigation of a team. `here` is the page's last part of the path, or empty.
-    pub(crate) fn team_frame(&self, at: &AtTeam, here: &str) -> Frame {
-        let team = navigation(&at.insider, here);
-        Frame { team: Some(team), ..self.frame_of(&at.signed_in.session, "") }
-    }
-
-    /// The same for the pages about the team itself, which belong to the teams in the navigation above.
+    /// The error for a page of a suspended team of this user; `None` when the team is not one.
     ///
     /// # Errors
-    /// As [`Web::at_team`].
-    pub(crate) async fn frame_about_team(&self, session: &Session, team: TeamId, here: &str) -> Result<Frame, Problem> {
-        let insider = accounts::find_insider(&self.core, session.person.id, team).await?;
-        let team = navigation(&insider.ok_or(TeamError::NotIn)?, here);
-        Ok(Frame { team: Some(team), ..self.frame_of(session, teams::PATH) })
+    /// When the database fails.
+    pub(crate) async fn suspended(&self, session: &Session, team: TeamId) -> Result<Option<Problem>, Problem> {
+        let suspended = accounts::list_suspended_teams(&self.core, session.person.id).await?;
+        Ok(suspended.iter().any(|(id, _)| *id == team).then(Problem::team_suspended))
+    }
+
+    /// Whether this user, who is in no active team, is in a suspended one.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(crate) async fn has_only_suspended_teams(&self, session: &Session) -> Result<bool, Problem> {
+        Ok(!accounts::list_suspended_teams(&self.core, session.person.id).await?.is_empty())
+    }
+
+    /// A layout with the team navigation. `here` is the last path segment of the page, or empty.
+    pub(crate) fn team_layout(&self, at: &TeamContext, here: &str) -> Layout {
+        let team = navigation(&at.team_member, here);
+        Layout { team: Some(team), ..self.user_layout(&at.signed_in.session, "") }
+    }
+
+    /// The same for the pages that administer the team, which the main navigation lists under its teams.
+    ///
+    /// # Errors
+    /// As [`Web::team_context`].
+    pub(crate) async fn team_admin_layout(
+        &self,
+        session: &Session,
+        team: TeamId,
+        here: &str,
+    ) -> Result<Layout, Problem> {
+        let team_member = accounts::find_team_member(&self.core, session.person.id, team).await?;
+        let team = navigation(&team_member.ok_or(TeamError::NotMember)?, here);
+        Ok(Layout { team: Some(team), ..self.user_layout(session, teams::PATH) })
     }
 }
 
-fn navigation(insider: &Insider, here: &str) -> TeamNavigation {
-    let link = |(page, label)| TeamLink { path: path(insider.team, page), label, is_here: page == here };
-    // The same page of another team, where there is one for every team.
+fn navigation(team_member: &TeamMember, here: &str) -> TeamNavigation {
+    let link = |(page, label)| TeamLink { path: path(team_member.team, page), label, is_here: page == here };
+    // Links to other teams lead to the same page there.
     let page = if here.is_empty() { "grabs" } else { here };
-    let others = insider.others.iter().map(|(team, name)| (path(*team, page), name.clone()));
+    let others = team_member.others.iter().map(|(team, name)| (path(*team, page), name.clone()));
     TeamNavigation {
-        name: insider.team_name.clone(),
+        name: team_member.team_name.clone(),
         links: PAGES.into_iter().map(link).collect(),
         others: others.collect(),
     }
 }
 
-impl AtTeam {
+impl TeamContext {
     /// The path of a page of this team.
     pub(crate) fn path(&self, page: &str) -> String {
-        path(self.insider.team, page)
+        path(self.team_member.team, page)
     }
 
-    /// What forms of this session carry.
+    /// The CSRF token for forms of this session.
     pub(crate) fn form_token(&self) -> &str {
         &self.signed_in.session.csrf
     }

@@ -1,5 +1,5 @@
-//! Listeners that nobody may reach: one port for every channel, so that a hit says by which channel it came, whatever it
-//! speaks.
+//! Listeners that no page may reach, one port per channel, so that a hit identifies its channel whatever protocol it
+//! uses.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,16 +15,16 @@ use tokio_util::task::TaskTracker;
 
 use super::Channel;
 
-/// Ports that are tried until one is free for TCP and UDP alike.
+/// Attempts to find a port that is free for both TCP and UDP.
 const ATTEMPTS: u32 = 50;
 
-/// A visitor that says nothing was counted when it came.
+/// Time limit for reading the request. The hit was counted on connect.
 const READ_LIMIT: Duration = Duration::from_secs(2);
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nAccess-Control-Allow-Origin: *\r\n\
     Content-Length: 45\r\nConnection: close\r\n\r\n<!doctype html><title>canary</title><p>canary";
 
-/// One canary for each of some channels. They end when this is dropped.
+/// One canary per channel. They stop when dropped.
 pub struct Canaries {
     addresses: BTreeMap<&'static str, SocketAddr>,
     hits: watch::Sender<BTreeMap<&'static str, usize>>,
@@ -32,10 +32,10 @@ pub struct Canaries {
 }
 
 impl Canaries {
-    /// Starts them.
+    /// Starts one canary for each channel.
     ///
     /// # Errors
-    /// When a port cannot be had.
+    /// If a port cannot be bound.
     pub async fn start<'a>(channels: impl IntoIterator<Item = &'a Channel>) -> io::Result<Self> {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let hits = watch::Sender::default();
@@ -51,26 +51,26 @@ impl Canaries {
         Ok(Self { addresses, hits, _stop: stop.drop_guard() })
     }
 
-    /// Where a channel's canary listens.
+    /// The address of a channel's canary.
     ///
     /// # Panics
-    /// When the channel is not among those it was started with.
+    /// If the channel has no canary.
     pub fn address(&self, channel: &str) -> SocketAddr {
         *self.addresses.get(channel).unwrap_or_else(|| panic!("{channel} has no canary"))
     }
 
-    /// Channels whose canary was hit, with how often.
+    /// Hits per channel.
     pub fn hits(&self) -> BTreeMap<&'static str, usize> {
         self.hits.borrow().clone()
     }
 
-    /// Waits until all these were hit, but not longer than `limit`; those that were not.
+    /// Waits up to `limit` until all these channels were hit. Returns those that were not.
     pub async fn missing(&self, channels: &[&'static str], limit: Duration) -> Vec<&'static str> {
         let missing = |hits: &BTreeMap<_, _>| {
             channels.iter().copied().filter(|channel| !hits.contains_key(channel)).collect::<Vec<_>>()
         };
         let mut hits = self.hits.subscribe();
-        // Whether all came or the time is over: what is missing is told below.
+        // A timeout is not an error: the missing channels are returned.
         let _ = timeout(limit, hits.wait_for(|hits| missing(hits).is_empty())).await;
         missing(&self.hits.borrow())
     }
@@ -101,11 +101,11 @@ async fn count_streams(listener: TcpListener, channel: &'static str, hits: Hits,
     }
 }
 
-/// Something that browsers take for a page, so that a navigation that gets here ends here.
+/// Sends a page, so that a navigation to a canary ends there.
 async fn answer(mut stream: TcpStream) {
     let read = timeout(READ_LIMIT, stream.read(&mut [0; 4096])).await;
     if let Ok(Ok(1..)) = read {
-        // A visitor that does not wait for it was counted all the same.
+        // The client may have disconnected. It was counted anyway.
         let _ = stream.write_all(ANSWER).await;
     }
 }

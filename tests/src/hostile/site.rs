@@ -1,4 +1,4 @@
-//! Serves the hostile pages on the address that captures may reach.
+//! Serves the hostile pages on the allowed address.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,12 +16,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::canary::Canaries;
-use super::{Channel, Way};
+use super::{Channel, Payload};
 use crate::harness::ALLOWED;
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// What every hostile page begins with. It has no icon, which would be a request of its own.
+/// The start of every hostile page. The data URL avoids a request for an icon.
 const HEAD: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Hostile</title>\
     <link rel=\"icon\" href=\"data:,\"><body><p>hostile</p>";
 
@@ -35,9 +35,9 @@ const HELPERS: &str = "<script>
     };
 </script>";
 
-/// A running site with its canaries. Both end when it is dropped.
-pub struct Hostile {
-    /// Where its pages lead.
+/// A running site with its canaries. Both stop when dropped.
+pub struct HostileSite {
+    /// The canaries that the pages try to reach.
     pub canaries: Arc<Canaries>,
     origin: String,
     _stop: DropGuard,
@@ -47,15 +47,15 @@ pub struct Hostile {
 struct Pages {
     channels: Arc<BTreeMap<&'static str, &'static Channel>>,
     canaries: Arc<Canaries>,
-    /// Where the files of the pages that ask for files are: a `file:` address, or one of this site.
+    /// The base URL of the files that pages request: a `file:` URL, or one of this site.
     files: Arc<str>,
 }
 
-impl Hostile {
-    /// Serves these channels' pages, with `@files@` standing for `files`.
+impl HostileSite {
+    /// Serves the pages of these channels. `files` replaces `@files@`.
     ///
     /// # Errors
-    /// When a port cannot be had.
+    /// If a port cannot be bound.
     pub async fn start(channels: &'static [Channel], files: &str) -> io::Result<Self> {
         let canaries = Arc::new(Canaries::start(channels).await?);
         let listener = TcpListener::bind((ALLOWED, 0)).await?;
@@ -75,7 +75,7 @@ impl Hostile {
         Ok(Self { canaries, origin, _stop: stop.drop_guard() })
     }
 
-    /// The page of one channel, or of several parts.
+    /// The URL of one channel's page, or of a page with several parts.
     pub fn url(&self, channels: &[&str]) -> String {
         format!("{}/channels/{}", self.origin, channels.join("+"))
     }
@@ -91,9 +91,9 @@ async fn page(State(pages): State<Pages>, Path(names): Path<String>) -> Response
     for name in names.split('+') {
         let Some(channel) = pages.channels.get(name) else { return StatusCode::NOT_FOUND.into_response() };
         let fill = |text: &str| pages.fill(channel, text);
-        match channel.way {
-            Way::Markup(markup) => html += &fill(markup),
-            Way::Script(script) => {
+        match channel.payload {
+            Payload::Markup(markup) => html += &fill(markup),
+            Payload::Script(script) => {
                 let address = pages.canaries.address(name);
                 let (host, port) = (address, address.port());
                 write!(
@@ -102,10 +102,10 @@ async fn page(State(pages): State<Pages>, Path(names): Path<String>) -> Response
                      .catch((error) => console.error('{name}', error))</script>",
                     fill(script)
                 )
-                .expect("a string takes any text");
+                .expect("writing to a String cannot fail");
             }
-            Way::Alone(line, body) => (header, html) = (fill(line), format!("{HEAD}{}", fill(body))),
-            Way::Document(code, line, body) => {
+            Payload::Standalone(line, body) => (header, html) = (fill(line), format!("{HEAD}{}", fill(body))),
+            Payload::Document(code, line, body) => {
                 (status, header, html) = (code, fill(line), format!("{HEAD}{}", fill(body)));
             }
         }
@@ -130,24 +130,24 @@ impl Pages {
     }
 }
 
-/// Leads to the address in the query.
+/// Redirects to the URL in the query.
 async fn redirect(Path(status): Path<u16>, RawQuery(to): RawQuery) -> impl IntoResponse {
     (StatusCode::from_u16(status).unwrap_or_default(), [(LOCATION, to.unwrap_or_default())])
 }
 
-/// The query's text as a script, a stylesheet, a document.
+/// The query's text as a script, stylesheet or document.
 async fn text(Path(kind): Path<String>, RawQuery(text): RawQuery) -> impl IntoResponse {
     (as_kind(media(&kind)), decode(&text.unwrap_or_default()))
 }
 
-/// What the file of that name has in it, for the control of the pages that ask for files.
+/// The content of a file, for the unguarded control of the pages that request files.
 async fn file(State(pages): State<Pages>, Path(file): Path<String>) -> Response {
     let Some((name, kind)) = file.split_once('.') else { return StatusCode::NOT_FOUND.into_response() };
     let address = pages.canaries.address(name);
     (as_kind(media(kind)), file_content(kind, &format!("http://{address}/"))).into_response()
 }
 
-/// A file that asks for `url` when it is used as what its name ends in.
+/// The content of a file of this kind that requests `url` when it is loaded.
 pub fn file_content(kind: &str, url: &str) -> String {
     match kind {
         "js" => format!("new Image().src = '{url}';"),

@@ -1,4 +1,4 @@
-//! A browser without proxy, rules or policies: what a hostile page does when nobody hinders it.
+//! A browser without proxy, rules or policies: the control for hostile pages.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use tokio_util::task::TaskTracker;
 
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-/// An unprivileged user for the browser when we are root.
+/// The unprivileged user that runs the browser if the tests run as root.
 const NOBODY: u32 = 65_534;
 
-/// A running browser, killed when it is dropped. It is told what to open over HTTP, so that no debugger is attached: one
-/// would hold workers and frames of other sites back.
-pub struct Unguarded {
+/// A running browser, killed when dropped. It is controlled over HTTP, because an attached debugger would delay workers
+/// and frames of other sites.
+pub struct UnguardedBrowser {
     tabs: String,
     client: reqwest::Client,
     process: Child,
@@ -26,11 +26,11 @@ pub struct Unguarded {
     _profile: tempfile::TempDir,
 }
 
-impl Unguarded {
-    /// Starts one. It resolves nothing but this machine's own names, so that a test stays on this machine.
+impl UnguardedBrowser {
+    /// Starts a browser. It resolves only this machine's names, so that tests stay on this machine.
     ///
     /// # Errors
-    /// When it does not start.
+    /// If the browser does not start.
     pub async fn start() -> anyhow::Result<Self> {
         let profile = tempfile::tempdir()?;
         let program = find_executable(None, "").context("chromium-headless-shell; run script/setup")?;
@@ -38,7 +38,7 @@ impl Unguarded {
         command
             .args(["--headless", "--remote-debugging-port=0", "--no-first-run", "--disable-dev-shm-usage"])
             .args(["--disable-background-networking", "--disable-component-update", "--mute-audio"])
-            // Its own address instead of a name by multicast, which other machines would hear.
+            // Use the local address instead of an mDNS name, whose lookup other machines would receive.
             .arg("--disable-features=WebRtcHideLocalIpsWithMdns")
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .env_clear()
@@ -60,11 +60,11 @@ impl Unguarded {
                     return Ok(format!("http://{authority}/json"));
                 }
             }
-            anyhow::bail!("the browser ended")
+            anyhow::bail!("the browser exited")
         };
         let tabs = timeout(START_LIMIT, listening).await??;
         let reading = CancellationToken::new();
-        // What it says must be read, or it would block.
+        // Drain stderr, because a full pipe would block the browser.
         TaskTracker::new().spawn(
             reading
                 .clone()
@@ -74,10 +74,10 @@ impl Unguarded {
         Ok(Self { tabs, client, process, _reading: reading.drop_guard(), _profile: profile })
     }
 
-    /// Opens a page in a tab of its own, and answers the tab's id. All tabs share what pages leave behind.
+    /// Opens a page in a new tab and returns the tab's id. All tabs share one browser context.
     ///
     /// # Errors
-    /// When the browser does not make one.
+    /// If the browser does not open a tab.
     pub async fn open(&self, url: &str) -> anyhow::Result<String> {
         let answer = self.client.put(format!("{}/new?{url}", self.tabs)).send().await?.error_for_status()?;
         let tab: serde_json::Value = answer.json().await?;
@@ -87,16 +87,16 @@ impl Unguarded {
     /// Closes a tab.
     ///
     /// # Errors
-    /// When there is no such one.
+    /// If there is no such tab.
     pub async fn close(&self, tab: &str) -> anyhow::Result<()> {
         self.client.get(format!("{}/close/{tab}", self.tabs)).send().await?.error_for_status()?;
         Ok(())
     }
 
-    /// Ends it.
+    /// Kills the browser.
     ///
     /// # Errors
-    /// When it is not there any more.
+    /// If it has already ended.
     pub async fn stop(mut self) -> anyhow::Result<()> {
         Ok(self.process.kill().await?)
     }

@@ -1,4 +1,4 @@
-//! Paths that do something, and pages that show in one colour what happened.
+//! Paths with special behaviour, and pages that show by one colour what happened.
 
 use std::collections::{HashMap, HashSet};
 use std::future;
@@ -15,14 +15,14 @@ use tokio::sync::watch;
 
 use crate::pixels::{Colour, Patch};
 
-/// What a page turns when all is well.
+/// The colour of a page after success.
 pub const GREEN: Colour = [0x1d, 0x7a, 0x3e];
-/// What a page shows when something is not.
+/// The colour of a page after a failure.
 pub const RED: Colour = [0xb8, 0x32, 0x1f];
-/// Neither.
+/// A neutral colour.
 pub const BLUE: Colour = [0x1f, 0x4f, 0xbf];
 
-/// Where `#target` is on `/element`.
+/// The position of `#target` on `/element`.
 pub const ELEMENT: Patch = Patch { x: 120, y: 900, width: 300, height: 200, colour: BLUE };
 /// Height of `/sticky` and of `/inner-scroll`'s content in pixels.
 pub const LONG_PX: u32 = 3000;
@@ -30,7 +30,7 @@ pub const LONG_PX: u32 = 3000;
 pub(super) fn routes() -> Router {
     Router::new()
         .merge(failures())
-        .merge(memory())
+        .merge(state())
         .merge(scripts())
         .merge(layouts())
         .route("/headers", get(headers))
@@ -54,7 +54,7 @@ fn failures() -> Router {
         .route("/download", get(download))
 }
 
-/// A page with any status. Codes that forbid a body are better served by `/nocontent`.
+/// A page with any status. Use `/nocontent` for a status that forbids a body.
 async fn status(Path(code): Path<u16>) -> impl IntoResponse {
     let status = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST);
     (status, page(&format!("<h1>{status}</h1>")))
@@ -65,13 +65,13 @@ async fn slow(Path(ms): Path<u64>) -> Html<String> {
     page(&format!("<h1>After {ms} ms</h1>"))
 }
 
-/// Leads to `path`, but not before somebody has posted here: for as long as a test looks at what waits for it.
+/// Redirects to `path`, but only after a POST request to the same path. Tests use it to observe a waiting capture.
 fn held() -> MethodRouter {
     let released: watch::Sender<HashSet<String>> = watch::Sender::default();
-    let doors = released.clone();
+    let waiters = released.clone();
     get(async move |Path(path): Path<String>| {
-        // The site keeps the other end for as long as it is there.
-        let _ = doors.subscribe().wait_for(|released| released.contains(&path)).await;
+        // The sender lives as long as the site.
+        let _ = waiters.subscribe().wait_for(|released| released.contains(&path)).await;
         (StatusCode::FOUND, [(LOCATION, format!("/{path}"))])
     })
     .post(async move |Path(path): Path<String>| {
@@ -82,7 +82,7 @@ fn held() -> MethodRouter {
     })
 }
 
-/// Refuses the first visit under each name and is green from then on.
+/// Responds 403 to the first visit under each name, and with a green page from then on.
 fn refuses_once() -> MethodRouter {
     let visited: Arc<Mutex<HashSet<String>>> = Arc::default();
     get(async move |Path(name): Path<String>| {
@@ -94,7 +94,7 @@ fn refuses_once() -> MethodRouter {
     })
 }
 
-/// To `to`, or home.
+/// Redirects to `to`, by default to `/tiny`.
 async fn redirect(Query(query): Query<HashMap<String, String>>) -> impl IntoResponse {
     let to = query.get("to").map_or("/tiny", String::as_str);
     (StatusCode::FOUND, [(LOCATION, to.to_owned())])
@@ -106,8 +106,8 @@ async fn download() -> impl IntoResponse {
     (headers, vec![0_u8; 4096])
 }
 
-/// What one visit leaves behind and another must not find.
-fn memory() -> Router {
+/// State that one visit stores and another must not find.
+fn state() -> Router {
     Router::new().route("/cookie-set", get(cookie_set)).route("/cookie-read", get(cookie_read))
 }
 
@@ -116,24 +116,24 @@ async fn cookie_set() -> impl IntoResponse {
     ([(SET_COOKIE, "visited=1; Path=/; Max-Age=3600")], body)
 }
 
-/// Green when this browser was never here, red when it remembers.
+/// Green on the first visit of a browser, red if cookie or storage of an earlier visit exist.
 async fn cookie_read(headers: HeaderMap) -> Html<String> {
     let visited =
         headers.get(COOKIE).and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains("visited"));
     let colour = if visited { RED } else { GREEN };
-    coloured(colour, &format!("if (localStorage.getItem('visited')) {{ {} }}", turn(RED)))
+    coloured(colour, &format!("if (localStorage.getItem('visited')) {{ {} }}", set_colour(RED)))
 }
 
 fn scripts() -> Router {
     Router::new()
-        .route("/alert", get(|| async { coloured(RED, &format!("alert('hello'); {}", turn(GREEN))) }))
+        .route("/alert", get(|| async { coloured(RED, &format!("alert('hello'); {}", set_colour(GREEN))) }))
         .route("/forever", get(|| async { coloured(RED, "for (;;) {}") }))
         .route("/meta-refresh", get(|| async { page("<meta http-equiv=\"refresh\" content=\"0\">") }))
         .route("/late/{ms}", get(late))
         .route("/colour/{red}/{green}/{blue}", get(colour))
 }
 
-/// Any one colour, so that a picture tells which page it is of. With `after` it takes that many milliseconds to come.
+/// A page of any colour, so that an image identifies its page. `after` delays the response by that many milliseconds.
 async fn colour(Path(colour): Path<(u8, u8, u8)>, Query(query): Query<HashMap<String, u64>>) -> Html<String> {
     let (red, green, blue) = colour;
     if let Some(ms) = query.get("after") {
@@ -142,12 +142,12 @@ async fn colour(Path(colour): Path<(u8, u8, u8)>, Query(query): Query<HashMap<St
     coloured([red, green, blue], "")
 }
 
-/// Red, and green this long after it was loaded.
+/// Red, and green this long after the load event.
 async fn late(Path(ms): Path<u64>) -> Html<String> {
-    coloured(RED, &format!("addEventListener('load', () => setTimeout(() => {{ {} }}, {ms}));", turn(GREEN)))
+    coloured(RED, &format!("addEventListener('load', () => setTimeout(() => {{ {} }}, {ms}));", set_colour(GREEN)))
 }
 
-/// Pages whose picture depends on how it is framed.
+/// Pages whose image depends on the part that is captured.
 fn layouts() -> Router {
     let [green, red, blue] = [GREEN, RED, BLUE].map(css);
     let Patch { x, y, width, height, .. } = ELEMENT;
@@ -184,12 +184,12 @@ fn layouts() -> Router {
     pages.into_iter().fold(Router::new(), |router, (path, body)| router.route(path, get(|| async move { page(&body) })))
 }
 
-/// The request's own headers, as text.
+/// The request's headers as text.
 async fn headers(headers: HeaderMap) -> String {
     headers.iter().map(|(name, value)| format!("{name}: {}\n", String::from_utf8_lossy(value.as_bytes()))).collect()
 }
 
-/// A page with one image from `src`, wherever that is.
+/// A page with one image from the URL `src`.
 async fn embed(Query(query): Query<HashMap<String, String>>) -> Html<String> {
     let src = query.get("src").map_or("", String::as_str).replace('&', "&amp;").replace('"', "&quot;");
     page(&format!("<h1>Embeds</h1><img alt=\"\" width=\"200\" height=\"200\" src=\"{src}\">"))
@@ -202,13 +202,13 @@ fn page(body: &str) -> Html<String> {
     ))
 }
 
-/// A page of one colour, and a script that runs once there is a body.
+/// A page of one colour with a script.
 fn coloured(colour: Colour, script: &str) -> Html<String> {
     page(&format!("<style>html{{background:{}}}</style><script>{script}</script>", css(colour)))
 }
 
-/// A script that turns such a page into another colour.
-fn turn(colour: Colour) -> String {
+/// A script that changes the colour of such a page.
+fn set_colour(colour: Colour) -> String {
     format!("document.documentElement.style.background = '{}';", css(colour))
 }
 

@@ -1,4 +1,4 @@
-//! What lies in `tests/site`, by path.
+//! Files of `tests/site`, by path.
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// Path, media type and content.
-const FILES: [(&str, &str, &[u8]); 11] = files! {
+const FILES: [(&str, &str, &[u8]); 12] = files! {
     "/tiny", HTML, "pages/tiny.html";
     "/article", HTML, "pages/article.html";
     "/article/article.css", "text/css", "assets/article.css";
@@ -21,6 +21,7 @@ const FILES: [(&str, &str, &[u8]); 11] = files! {
     "/article/data.json", "application/json", "assets/article-data.json";
     "/heavy", HTML, "pages/heavy.html";
     "/tall", HTML, "pages/tall.html";
+    "/noise", HTML, "pages/noise.html";
     "/gallery-of-scripts", HTML, "pages/gallery-of-scripts.html";
     "/showcase", HTML, "pages/showcase.html";
     "/fonts/dm-serif-display.woff2", "font/woff2", "fonts/dm-serif-display.woff2";

@@ -1,26 +1,26 @@
-//! Four small landscapes for the page that is looked at by people.
+//! Four small landscapes for the showcase page.
 
 use std::f32::consts::TAU;
 
 use image::{Rgb, RgbImage};
 
-use super::pictures::scatter;
+use super::images::scatter;
 use crate::pixels::Colour;
 
 const WIDTH: u32 = 720;
 const HEIGHT: u32 = 540;
-/// Ridges from the furthest to the nearest.
+/// Number of ridges, drawn from the furthest to the nearest.
 const RIDGES: u32 = 5;
 
-/// The light of one hour.
+/// The light at one time of day.
 struct Hour {
-    /// Overhead and at the horizon.
+    /// Colours overhead and at the horizon.
     sky: [Colour; 2],
-    /// Furthest and nearest ridge.
+    /// Colours of the furthest and the nearest ridge.
     hills: [Colour; 2],
-    /// Sun or moon: place as parts of width and height, radius as part of the width, colour.
+    /// Sun or moon: position as fractions of width and height, radius as a fraction of the width, colour.
     disc: ([f32; 2], f32, Colour),
-    /// How far the disc's light reaches, as a part of the width.
+    /// Reach of the disc's light, as a fraction of the width.
     glow: f32,
     stars: bool,
 }
@@ -74,7 +74,7 @@ fn pixel(hour: &Hour, x: u32, y: u32) -> Colour {
     match nearest {
         Some(ridge) => {
             let near = ridge as f32 / (RIDGES - 1) as f32;
-            // Mist in the valleys: each ridge fades downwards into the one before it.
+            // Mist in the valleys: each ridge fades downwards into the one behind it.
             let depth = (down - horizon(ridge, across)) * 1.6;
             mix(mix(hour.hills[0], hour.hills[1], near), hour.hills[0], (depth * (1.0 - near)).min(0.6))
         }
@@ -82,7 +82,7 @@ fn pixel(hour: &Hour, x: u32, y: u32) -> Colour {
     }
 }
 
-/// Height of a ridge as a part of the picture, from the top.
+/// Height of a ridge as a fraction of the image, from the top.
 fn horizon(ridge: u32, across: f32) -> f32 {
     let near = ridge as f32;
     let wave = |times: f32, phase: f32| (TAU * (across * times + phase)).sin();

@@ -1,4 +1,4 @@
-//! The site keeps its word: seen over HTTP, and in a browser that nothing of ours drives.
+//! Tests of the fixture site over HTTP, and in a browser that is started directly.
 
 use std::net::Ipv4Addr;
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use image::RgbImage;
 use tokio::process::Command;
 
 use super::behaviour::{BLUE, ELEMENT, GREEN, RED};
-use super::pictures::{ARTICLE_MARKS, article_patches, tall_patches};
+use super::images::{ARTICLE_MARKS, article_patches, tall_patches};
 use super::*;
 use crate::pixels::{self, Colour, EXACT};
 
@@ -15,8 +15,8 @@ async fn site() -> Site {
     Site::start(Ipv4Addr::new(127, 0, 0, 2).into()).await.unwrap()
 }
 
-/// The browser's own picture of a page; it waits for the load event and leaves.
-async fn shoot(site: &Site, path: &str, width: u32, height: u32) -> RgbImage {
+/// Captures a page with the browser's own `--screenshot`, which waits for the load event.
+async fn screenshot(site: &Site, path: &str, width: u32, height: u32) -> RgbImage {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("shot.png");
     let mut browser = Command::new("chromium-headless-shell");
@@ -24,17 +24,18 @@ async fn shoot(site: &Site, path: &str, width: u32, height: u32) -> RgbImage {
     browser.arg(format!("--user-data-dir={}", dir.path().join("profile").display()));
     browser.arg(format!("--window-size={width},{height}")).arg(format!("--screenshot={}", file.display()));
     browser.arg(site.url(path)).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    let ended = tokio::time::timeout(PATIENCE, browser.status()).await.expect("the browser ends").unwrap();
+    let ended =
+        tokio::time::timeout(WAIT_LIMIT, browser.status()).await.expect("the browser did not end in time").unwrap();
     assert!(ended.success(), "{path}: {ended}");
     pixels::decode(&std::fs::read(file).unwrap())
 }
 
 #[tokio::test]
-async fn the_article_shows_its_font_its_scripts_and_its_images() {
+async fn article_shows_its_font_scripts_and_images() {
     let site = site().await;
-    let picture = shoot(&site, "/article", 1000, 500).await;
+    let image = screenshot(&site, "/article", 1000, 500).await;
     for patch in ARTICLE_MARKS.into_iter().chain(article_patches()) {
-        pixels::assert_shows(&picture, patch, EXACT);
+        pixels::assert_shows(&image, patch, EXACT);
     }
     for path in ["/article", "/fonts/blocks.woff2", "/fonts/dm-serif-display.woff2", "/images/article-11.webp"] {
         assert_eq!(site.hits(path), 1, "{path}");
@@ -42,31 +43,31 @@ async fn the_article_shows_its_font_its_scripts_and_its_images() {
 }
 
 #[tokio::test]
-async fn what_is_said_to_be_somewhere_is_there() {
+async fn patches_are_at_their_documented_positions() {
     let site = site().await;
-    let picture = shoot(&site, "/element", 640, 1200).await;
-    pixels::assert_shows(&picture, ELEMENT, EXACT);
-    let picture = shoot(&site, "/tall", 640, 1000).await;
-    for patch in tall_patches().filter(|patch| patch.is_inside(&picture)) {
-        pixels::assert_shows(&picture, patch, EXACT);
+    let image = screenshot(&site, "/element", 640, 1200).await;
+    pixels::assert_shows(&image, ELEMENT, EXACT);
+    let image = screenshot(&site, "/tall", 640, 1000).await;
+    for patch in tall_patches().filter(|patch| patch.is_inside(&image)) {
+        pixels::assert_shows(&image, patch, EXACT);
     }
 }
 
 #[tokio::test]
-async fn pages_of_one_colour_have_that_colour() {
+async fn single_colour_pages_have_their_colour() {
     let site = site().await;
     let rows: [(&str, Colour); 4] =
         [("/cookie-set", GREEN), ("/cookie-read", GREEN), ("/late/1", GREEN), ("/vh", GREEN)];
     for (path, colour) in rows {
-        pixels::assert_all(&shoot(&site, path, 400, 300).await, colour, EXACT);
+        pixels::assert_all(&screenshot(&site, path, 400, 300).await, colour, EXACT);
     }
-    let picture = shoot(&site, "/sticky", 400, 300).await;
-    assert!(pixels::is_colour(&picture, (200, 59), RED, EXACT));
-    assert!(pixels::is_colour(&picture, (200, 61), BLUE, EXACT));
+    let image = screenshot(&site, "/sticky", 400, 300).await;
+    assert!(pixels::is_colour(&image, (200, 59), RED, EXACT));
+    assert!(pixels::is_colour(&image, (200, 61), BLUE, EXACT));
 }
 
 #[tokio::test]
-async fn paths_answer_as_their_names_say() {
+async fn paths_respond_as_documented() {
     let site = site().await;
     let client = crate::client::client().redirect(reqwest::redirect::Policy::none()).build().unwrap();
     let rows = [
@@ -99,33 +100,33 @@ async fn paths_answer_as_their_names_say() {
 }
 
 #[tokio::test]
-async fn a_request_is_counted_before_it_is_answered() {
+async fn requests_are_counted_before_the_response() {
     let site = site().await;
     let client = crate::client::client().build().unwrap();
     let hanging = client.get(site.url("/hang")).send();
     tokio::select! {
-        answer = hanging => panic!("it was answered: {answer:?}"),
+        answer = hanging => panic!("unexpected response: {answer:?}"),
         () = site.wait_for_hits("/hang", 1) => {}
     }
     assert_eq!(site.hits("/hang"), 1);
 }
 
 #[tokio::test]
-async fn a_held_page_comes_when_it_is_let_go() {
+async fn held_page_responds_once_released() {
     let site = site().await;
     let client = crate::client::client().redirect(reqwest::redirect::Policy::none()).build().unwrap();
     let post = |path| client.post(site.url(path)).send();
     let mut page = std::pin::pin!(client.get(site.url("/held/tiny")).send());
     tokio::select! {
-        answer = &mut page => panic!("it was answered: {answer:?}"),
+        answer = &mut page => panic!("unexpected response: {answer:?}"),
         () = site.wait_for_hits("/held/tiny", 1) => {}
     }
     tokio::select! {
-        answer = &mut page => panic!("it was answered: {answer:?}"),
+        answer = &mut page => panic!("unexpected response: {answer:?}"),
         answer = post("/held/other") => assert_eq!(answer.unwrap().status(), 204),
     }
     let (answer, _) = tokio::try_join!(page, post("/held/tiny")).unwrap();
     assert_eq!((answer.status().as_u16(), &answer.headers()["location"]), (302, &"/tiny".parse().unwrap()));
-    // It is not held again.
+    // It stays released.
     assert_eq!(client.get(site.url("/held/tiny")).send().await.unwrap().status(), 302);
 }

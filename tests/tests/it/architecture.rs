@@ -1,21 +1,24 @@
-//! Which package may import which: the rooms of `docs/ARCHITECTURE.md`, held to their walls.
+//! Checks which package may depend on which, as `docs/ARCHITECTURE.md` documents.
 //!
-//! A new package gets a row in [`ROOMS`] and in the document. A new import across a wall is a decision: change the row
-//! and say why in `docs/decisions`. Development dependencies are free, since nothing that ships is built from them.
+//! A new package gets a row in [`PACKAGE_IMPORTS`] and in the document. A new dependency across a boundary is a
+//! decision: change the row and give the reason in `docs/decisions`. Development dependencies are not restricted,
+//! because nothing that ships is built from them.
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
-/// Every package of the workspace, there or planned, and the packages of the workspace that it may import.
-const ROOMS: [(&str, &[&str]); 11] = [
-    ("grabd-domain", &[]),
-    ("grabd-proto", &[]),
+/// Every package of the workspace, existing or planned, and the workspace packages that it may depend on.
+const PACKAGE_IMPORTS: [(&str, &[&str]); 13] = [
+    ("grabd-options", &[]),
+    ("grabd-domain", &["grabd-options"]),
+    ("grabd-proto", &["grabd-options"]),
+    ("grabd-memory", &[]),
     ("grabd-migrations", &[]),
     ("grabd-egress", &["grabd-domain"]),
     ("grabd-store", &["grabd-domain", "grabd-migrations"]),
-    ("grabd-browser", &["grabd-domain", "grabd-egress"]),
-    ("grabd-engine", &["grabd-domain", "grabd-egress", "grabd-proto", "grabd-store"]),
-    ("grabd-edge", &["grabd-proto"]),
-    ("grabd-web", &["grabd-domain", "grabd-engine"]),
+    ("grabd-browser", &["grabd-domain", "grabd-egress", "grabd-memory"]),
+    ("grabd-engine", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-proto", "grabd-store"]),
+    ("grabd-edge", &["grabd-memory", "grabd-options", "grabd-proto"]),
+    ("grabd-web", &["grabd-domain", "grabd-engine", "grabd-options"]),
     (
         "grabd",
         &[
@@ -24,41 +27,52 @@ const ROOMS: [(&str, &[&str]); 11] = [
             "grabd-edge",
             "grabd-egress",
             "grabd-engine",
+            "grabd-memory",
             "grabd-migrations",
             "grabd-proto",
             "grabd-store",
             "grabd-web",
         ],
     ),
-    ("grab", &[]),
+    ("grab", &["grabd-options"]),
 ];
 
-/// Nothing that ships is built from the tests, so they may import everything.
-const FREE: &str = "grabd-tests";
+/// The package of the tests, which may depend on everything because nothing that ships is built from it.
+const TESTS_PACKAGE: &str = "grabd-tests";
 
-/// Outside crates that are heavy to build or dangerous to spread, the packages that may import them, and why.
-const FENCES: [(&str, &[&str], &str); 14] = [
+/// External crates that are slow to build or risky to use widely, the packages that may depend on them, and the reason.
+const RESTRICTED_CRATES: [(&str, &[&str], &str); 14] = [
     ("sea-orm", &["grabd-store"], "a row never leaves the store"),
     ("sqlx", &["grabd-store"], "a row never leaves the store"),
     ("sea-orm-migration", &["grabd-migrations", "grabd-store"], "only the store runs schema steps"),
     ("chromiumoxide", &["grabd-browser"], "it is the slowest crate of a build"),
     ("hickory-resolver", &["grabd-egress"], "names are resolved behind the guard"),
     ("reqwest", &["grab"], "outgoing requests of the service pass the guard"),
-    ("lettre", &["grabd-engine"], "letters go one way, to the operator's mail server"),
-    ("axum", &["grabd-edge", "grabd-web", "grabd"], "HTTP is a face, not a rule"),
+    ("lettre", &["grabd-engine"], "only the mailer sends e-mail, to the operator's mail server"),
+    ("axum", &["grabd-edge", "grabd-web", "grabd"], "HTTP is an interface; rules do not depend on it"),
     (
         "tonic",
         &["grabd-proto", "grabd-engine", "grabd-edge", "grabd"],
-        "gRPC is spoken by the services and their clients",
+        "only the gRPC services and their clients use it",
     ),
     ("prost", &["grabd-proto"], "generated types are made in one place"),
-    ("resvg", &["grabd-engine"], "only placeholders are drawn"),
+    ("resvg", &["grabd-engine"], "only placeholders are rendered from SVG"),
     ("figment", &["grabd"], "only the server reads configuration"),
-    ("anyhow", &["grabd", "grab"], "libraries have errors with names"),
+    ("anyhow", &["grabd", "grab"], "libraries have typed errors"),
     (
         "tokio",
-        &["grabd-egress", "grabd-store", "grabd-browser", "grabd-engine", "grabd-edge", "grabd-web", "grabd", "grab"],
-        "what a grab is does not wait",
+        &[
+            "grabd-egress",
+            "grabd-memory",
+            "grabd-store",
+            "grabd-browser",
+            "grabd-engine",
+            "grabd-edge",
+            "grabd-web",
+            "grabd",
+            "grab",
+        ],
+        "pure rules do no input or output",
     ),
 ];
 
@@ -69,64 +83,68 @@ fn workspace() -> Metadata {
         .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
         .no_deps()
         .exec()
-        .expect("cargo describes its own workspace")
+        .expect("cargo metadata")
 }
 
-/// The packages that have walls.
-fn walled(workspace: &Metadata) -> impl Iterator<Item = &Package> {
-    workspace.packages.iter().filter(|package| package.name.as_str() != FREE)
+/// All packages except the tests.
+fn shipped_packages(workspace: &Metadata) -> impl Iterator<Item = &Package> {
+    workspace.packages.iter().filter(|package| package.name.as_str() != TESTS_PACKAGE)
 }
 
-/// What a package is built from: normal and build dependencies.
+/// Normal and build dependencies of a package.
 fn imports(package: &Package) -> impl Iterator<Item = &str> {
     package.dependencies.iter().filter(|import| import.kind != DependencyKind::Development).map(|it| it.name.as_str())
 }
 
 #[test]
-fn packages_import_each_other_only_as_the_table_allows() {
+fn workspace_dependencies_match_the_table() {
     let workspace = workspace();
     let ours: Vec<&str> = workspace.packages.iter().map(|package| package.name.as_str()).collect();
-    let mut broken = Vec::new();
-    for package in walled(&workspace) {
+    let mut violations = Vec::new();
+    for package in shipped_packages(&workspace) {
         let name = package.name.as_str();
-        let Some((_, allowed)) = ROOMS.iter().find(|(room, _)| *room == name) else {
-            broken.push(format!("{name} has no row in ROOMS of tests/tests/architecture.rs"));
+        let Some((_, allowed)) = PACKAGE_IMPORTS.iter().find(|(package, _)| *package == name) else {
+            violations.push(format!("{name} has no row in PACKAGE_IMPORTS of tests/tests/architecture.rs"));
             continue;
         };
         for import in imports(package).filter(|import| ours.contains(import) && !allowed.contains(import)) {
-            broken.push(format!("{name} must not import {import}; of ours it may import only {allowed:?}"));
+            violations.push(format!("{name} must not import {import}; allowed: {allowed:?}"));
         }
     }
-    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+    assert!(violations.is_empty(), "\n{}", violations.join("\n"));
 }
 
 #[test]
-fn fenced_crates_stay_behind_their_fence() {
+fn restricted_crates_are_used_only_by_allowed_packages() {
     let workspace = workspace();
-    let mut broken = Vec::new();
-    for package in walled(&workspace) {
+    let mut violations = Vec::new();
+    for package in shipped_packages(&workspace) {
         let name = package.name.as_str();
         for import in imports(package) {
-            if let Some((_, inside, why)) = FENCES.iter().find(|(fenced, ..)| *fenced == import)
-                && !inside.contains(&name)
+            if let Some((_, users, reason)) = RESTRICTED_CRATES.iter().find(|(restricted, ..)| *restricted == import)
+                && !users.contains(&name)
             {
-                broken.push(format!("{name} must not import {import}, because {why}; it belongs to {inside:?}"));
+                violations.push(format!("{name} must not import {import}, because {reason}; allowed in {users:?}"));
             }
         }
     }
-    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+    assert!(violations.is_empty(), "\n{}", violations.join("\n"));
 }
 
 #[test]
-fn the_document_shows_the_same_tables() {
+fn architecture_document_contains_the_same_tables() {
     let code = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let rooms = ROOMS.iter().map(|(room, allowed)| match allowed.is_empty() {
-        true => format!("| `{room}` | nothing |"),
-        false => format!("| `{room}` | {} |", code(allowed)),
+    let imports = PACKAGE_IMPORTS.iter().map(|(package, allowed)| match allowed.is_empty() {
+        true => format!("| `{package}` | nothing |"),
+        false => format!("| `{package}` | {} |", code(allowed)),
     });
-    let free = format!("| `{FREE}` | everything |");
-    let fences = FENCES.iter().map(|(fenced, inside, why)| format!("| `{fenced}` | {} | {why} |", code(inside)));
-    let missing: Vec<String> =
-        rooms.chain([free]).chain(fences).filter(|row| !DOCUMENT.lines().any(|line| line.starts_with(row))).collect();
+    let tests = format!("| `{TESTS_PACKAGE}` | everything |");
+    let restricted =
+        RESTRICTED_CRATES.iter().map(|(name, users, reason)| format!("| `{name}` | {} | {reason} |", code(users)));
+    let missing: Vec<String> = imports
+        .chain([tests])
+        .chain(restricted)
+        .filter(|row| !DOCUMENT.lines().any(|line| line.starts_with(row)))
+        .collect();
     assert!(missing.is_empty(), "docs/ARCHITECTURE.md lacks these rows:\n{}", missing.join("\n"));
 }

@@ -1,18 +1,18 @@
-//! The public contract, row by row, over both transports.
+//! The public REST contract, in process and over gRPC.
 
 use anyhow::{Context, Result};
-use grabd_tests::harness::{Harness, REFUSED};
+use grabd_tests::harness::{REFUSED, TestApp};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
-struct Face<'a> {
-    harness: &'a Harness,
+struct RestApi<'a> {
+    app: &'a TestApp,
     base: String,
 }
 
-impl Face<'_> {
+impl RestApi<'_> {
     async fn send(&self, method: Method, path: &str, key: Option<&str>, body: Option<&str>) -> Result<Response> {
-        let mut request = self.harness.client.request(method, format!("{}{path}", self.base));
+        let mut request = self.app.client.request(method, format!("{}{path}", self.base));
         if let Some(key) = key {
             request = request.bearer_auth(key);
         }
@@ -22,7 +22,7 @@ impl Face<'_> {
         Ok(request.send().await?)
     }
 
-    /// Status and code of an answer that must be an error in the envelope and nothing else.
+    /// Sends a request that must fail with the error envelope and nothing else. Returns status and code.
     async fn error(&self, method: Method, path: &str, key: Option<&str>, body: Option<&str>) -> Result<(u16, String)> {
         let response = self.send(method, path, key, body).await?;
         let status = response.status().as_u16();
@@ -32,7 +32,11 @@ impl Face<'_> {
         anyhow::ensure!(headers.contains_key("x-request-id"), "{path}: no request id");
         anyhow::ensure!(headers["content-type"] == "application/json", "{path}: {:?}", headers["content-type"]);
         let error = body["error"].as_object().with_context(|| format!("{path}: {body}"))?;
-        anyhow::ensure!(error.len() == 2 && body.as_object().is_some_and(|o| o.len() == 1), "{path}: {body}");
+        anyhow::ensure!(error.len() == 3 && body.as_object().is_some_and(|o| o.len() == 1), "{path}: {body}");
+        anyhow::ensure!(
+            ["request", "target", "service"].contains(&error["cause"].as_str().context("cause")?),
+            "{body}"
+        );
         let message = error["message"].as_str().context("message")?;
         anyhow::ensure!(!message.is_empty() && !message.contains("127.99."), "{path}: {message}");
         Ok((status, error["code"].as_str().context("code")?.to_owned()))
@@ -40,18 +44,18 @@ impl Face<'_> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_row_holds_over_both_transports() -> Result<()> {
-    let harness = Harness::start(5, &[]).await?;
-    for base in [harness.base(), harness.base_over_a_channel().await?] {
-        let face = Face { harness: &harness, base };
-        errors(&face).await?;
-        creates(&face).await?;
-        reads(&face).await?;
+async fn rest_contract_holds_over_both_transports() -> Result<()> {
+    let app = TestApp::start(5, &[]).await?;
+    for base in [app.base(), app.base_over_grpc().await?] {
+        let api = RestApi { app: &app, base };
+        check_errors(&api).await?;
+        check_creates(&api).await?;
+        check_reads(&api).await?;
     }
-    harness.finish().await
+    app.finish().await
 }
 
-/// A request that must be refused, and how.
+/// A request that must be refused, with the expected status and code.
 struct Row<'a> {
     method: Method,
     path: String,
@@ -61,24 +65,24 @@ struct Row<'a> {
     code: &'static str,
 }
 
-/// A create that must be refused.
+/// A create request that must be refused.
 fn create<'a>(key: Option<&'a str>, body: &str, status: u16, code: &'static str) -> Row<'a> {
     Row { method: Method::POST, path: "/grabs".into(), key, body: Some(body.into()), status, code }
 }
 
-/// A read that must be refused.
+/// A read request that must be refused.
 fn read<'a>(path: &str, key: Option<&'a str>, status: u16, code: &'static str) -> Row<'a> {
     Row { method: Method::GET, path: path.into(), key, body: None, status, code }
 }
 
-async fn errors(face: &Face<'_>) -> Result<()> {
-    let harness = face.harness;
-    let (live, test) = (Some(harness.live()), Some(harness.test()));
-    let good = harness.site.url("/tiny");
+async fn check_errors(api: &RestApi<'_>) -> Result<()> {
+    let app = api.app;
+    let (live, test) = (Some(app.live()), Some(app.test()));
+    let good = app.site.url("/tiny");
     let refused = format!(r#"{{"url":"http://{REFUSED}:8801/"}}"#);
     let with = |members: &str| format!(r#"{{"url":"{good}",{members}}}"#);
     let unknown = Some("sk_live_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
-    let nobody = "01993e1c-7b1a-7000-8000-0123456789ab";
+    let unknown_id = "01993e1c-7b1a-7000-8000-0123456789ab";
     let mut rows = vec![
         create(None, &with(r#""width":1"#), 401, "unauthorized"),
         create(unknown, "{", 401, "unauthorized"),
@@ -96,13 +100,13 @@ async fn errors(face: &Face<'_>) -> Result<()> {
         create(test, r#"{"url":"http://busy.test/"}"#, 429, "queue_limit_exceeded"),
         read("/grabs", Some("nonsense"), 401, "unauthorized"),
         read("/usage", None, 401, "unauthorized"),
-        read(&format!("/grabs/{nobody}"), None, 401, "unauthorized"),
+        read(&format!("/grabs/{unknown_id}"), None, 401, "unauthorized"),
         read("/grabs?status=queued", live, 400, "bad_request"),
         read("/grabs?limit=0", live, 400, "bad_request"),
         read("/grabs?limit=101", live, 400, "bad_request"),
         read("/grabs?limit=ten", live, 400, "bad_request"),
-        read(&format!("/grabs?starting_after={nobody}"), live, 400, "bad_request"),
-        read(&format!("/grabs/{nobody}"), live, 404, "not_found"),
+        read(&format!("/grabs?starting_after={unknown_id}"), live, 400, "bad_request"),
+        read(&format!("/grabs/{unknown_id}"), live, 404, "not_found"),
         read("/grabs/not-a-uuid", live, 404, "not_found"),
         read("/pricing?provider=provider_z", None, 400, "bad_request"),
         read("/pricing?detail=some", None, 400, "bad_request"),
@@ -124,16 +128,16 @@ async fn errors(face: &Face<'_>) -> Result<()> {
         rows.push(create(live, &with(members), 400, "bad_request"));
     }
     for Row { method, path, key, body, status, code } in rows {
-        let seen = face.error(method.clone(), &path, key, body.as_deref()).await?;
+        let seen = api.error(method.clone(), &path, key, body.as_deref()).await?;
         anyhow::ensure!(seen == (status, code.to_owned()), "{method} {path} {body:?}: {seen:?}, not {status} {code}");
     }
     Ok(())
 }
 
-async fn creates(face: &Face<'_>) -> Result<()> {
-    let harness = face.harness;
-    let body = json!({ "url": harness.site.url("/tiny"), "width": 800, "height": 600, "unknown": [1] }).to_string();
-    let response = face.send(Method::POST, "/grabs", Some(harness.live()), Some(&body)).await?;
+async fn check_creates(api: &RestApi<'_>) -> Result<()> {
+    let app = api.app;
+    let body = json!({ "url": app.site.url("/tiny"), "width": 800, "height": 600, "unknown": [1] }).to_string();
+    let response = api.send(Method::POST, "/grabs", Some(app.live()), Some(&body)).await?;
     assert_eq!(response.status(), 200);
     let headers = response.headers().clone();
     let grab: Value = response.json().await?;
@@ -164,7 +168,7 @@ async fn creates(face: &Face<'_>) -> Result<()> {
     assert_eq!(headers["location"].to_str()?, format!("/v1/grabs/{}", grab["id"].as_str().context("id")?));
     assert!(headers.contains_key("ratelimit") && headers.contains_key("x-ratelimit-remaining"), "{headers:?}");
 
-    let image = harness.client.get(grab["image_url"].as_str().context("image_url")?).send().await?;
+    let image = app.client.get(grab["image_url"].as_str().context("image_url")?).send().await?;
     assert_eq!(image.status(), 200);
     assert_eq!(image.headers()["content-type"], "image/png");
     assert_eq!(image.headers()["x-content-type-options"], "nosniff");
@@ -173,26 +177,26 @@ async fn creates(face: &Face<'_>) -> Result<()> {
     assert_eq!(grab["bytes"], json!(bytes.len()));
     assert!(bytes.starts_with(b"\x89PNG"));
 
-    // The same with a test key: a placeholder behind a relative address, and nothing spent.
-    let response = face.send(Method::POST, "/grabs", Some(harness.test()), Some(&body)).await?;
+    // The same with a test key returns a placeholder with a relative URL and spends nothing.
+    let response = api.send(Method::POST, "/grabs", Some(app.test()), Some(&body)).await?;
     assert_eq!(response.status(), 200);
     let placeholder: Value = response.json().await?;
     let path = placeholder["image_url"].as_str().context("image_url")?;
     assert!(path.starts_with("/i/"), "{path}");
-    let image = harness.client.get(format!("{}{path}", harness.service.public_url())).send().await?;
+    let image = app.client.get(format!("{}{path}", app.service.public_url())).send().await?;
     assert_eq!(image.status(), 200);
     assert_eq!(placeholder["bytes"], json!(image.bytes().await?.len()));
     Ok(())
 }
 
-async fn reads(face: &Face<'_>) -> Result<()> {
-    let harness = face.harness;
+async fn check_reads(api: &RestApi<'_>) -> Result<()> {
+    let app = api.app;
     let get = |path: String, key: Option<String>| async move {
-        let response = face.send(Method::GET, &path, key.as_deref(), None).await?;
+        let response = api.send(Method::GET, &path, key.as_deref(), None).await?;
         anyhow::ensure!(response.status() == 200, "{path}: {}", response.status());
         Ok::<_, anyhow::Error>((response.headers().clone(), response.json::<Value>().await?))
     };
-    let live = Some(harness.live().to_owned());
+    let live = Some(app.live().to_owned());
     let (_, list) = get("/grabs?status=done".into(), live.clone()).await?;
     let grabs = list["data"].as_array().context("data")?;
     assert_eq!(list["has_more"], json!(false));
@@ -200,13 +204,13 @@ async fn reads(face: &Face<'_>) -> Result<()> {
     let id = newest["id"].as_str().context("id")?;
 
     let (headers, one) = get(format!("/grabs/{id}"), live.clone()).await?;
-    assert_eq!(&one, newest, "a list and a fetch show the same grab");
+    assert_eq!(&one, newest, "list and get return the same grab");
     let tag = headers["etag"].to_str()?;
-    let again = harness.client.get(format!("{}/grabs/{id}", face.base)).bearer_auth(harness.live());
+    let again = app.client.get(format!("{}/grabs/{id}", api.base)).bearer_auth(app.live());
     assert_eq!(again.header("if-none-match", tag).send().await?.status(), 304);
 
-    // The other environment of the same team sees nothing of it.
-    let (status, code) = face.error(Method::GET, &format!("/grabs/{id}"), Some(harness.test()), None).await?;
+    // The other environment of the same team does not see the grab.
+    let (status, code) = api.error(Method::GET, &format!("/grabs/{id}"), Some(app.test()), None).await?;
     assert_eq!((status, code.as_str()), (404, "not_found"));
 
     let (_, usage) = get("/usage".into(), live).await?;
@@ -222,7 +226,7 @@ async fn reads(face: &Face<'_>) -> Result<()> {
     assert!(headers.contains_key("etag"));
     let (_, one) = get("/pricing?provider=provider_b&detail=summary".into(), None).await?;
     let providers = one["comparison"]["providers"].as_array().context("providers")?;
-    assert_eq!(providers.len(), 2, "the one asked for and grabd itself");
+    assert_eq!(providers.len(), 2, "the requested provider and grabd");
     assert!(one["links"].is_object());
     Ok(())
 }

@@ -1,75 +1,75 @@
-//! Deletion on request: the picture goes, the grab stays.
+//! Deletion on request: the image is deleted, the grab remains.
 
 use anyhow::{Context, Result};
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::TestApp;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-async fn delete(harness: &Harness, id: &str, key: &str) -> Result<(StatusCode, Value)> {
-    let url = format!("{}/grabs/{id}", harness.base());
-    let response = harness.client.request(Method::DELETE, url).bearer_auth(key).send().await?;
+async fn delete(app: &TestApp, id: &str, key: &str) -> Result<(StatusCode, Value)> {
+    let url = format!("{}/grabs/{id}", app.base());
+    let response = app.client.request(Method::DELETE, url).bearer_auth(key).send().await?;
     let status = response.status();
     let body = response.bytes().await?;
     Ok((status, if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? }))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_picture_is_gone_and_its_grab_stays() -> Result<()> {
-    let harness = Harness::start(3, &[]).await?;
-    let (live, _) = harness.capture("/tiny", json!({})).await?;
-    let request = harness.client.post(format!("{}/grabs", harness.base())).bearer_auth(harness.test());
+async fn delete_removes_the_image_and_keeps_the_grab() -> Result<()> {
+    let app = TestApp::start(3, &[]).await?;
+    let (live, _) = app.capture("/tiny", json!({})).await?;
+    let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test());
     let test: Value = request.json(&json!({ "url": "https://example.com/" })).send().await?.json().await?;
 
-    for (grab, owner, stranger) in [(&live, harness.live(), harness.test()), (&test, harness.test(), harness.live())] {
+    for (grab, owner, stranger) in [(&live, app.live(), app.test()), (&test, app.test(), app.live())] {
         let id = grab["id"].as_str().context("id")?;
         let address = grab["image_url"].as_str().context("image_url")?;
         let address = if address.starts_with('/') {
-            format!("{}{address}", harness.service.public_url())
+            format!("{}{address}", app.service.public_url())
         } else {
             address.to_owned()
         };
-        let image = || harness.client.get(&address).send();
+        let image = || app.client.get(&address).send();
         assert_eq!(image().await?.status(), 200);
 
-        // Somebody else's grab is as unknown as any other, and stays whole.
+        // Grabs of other environments are not found, and are not deleted.
         for (id, key) in [(id, stranger), ("01993e1c-7b1a-7000-8000-0123456789ab", owner), ("x", owner)] {
-            let (status, body) = delete(&harness, id, key).await?;
+            let (status, body) = delete(&app, id, key).await?;
             assert_eq!((status.as_u16(), &body["error"]["code"]), (404, &json!("not_found")), "{id}");
         }
         assert_eq!(image().await?.status(), 200);
 
-        // At once, and as often as somebody asks.
+        // Deletion takes effect at once and is idempotent.
         for _ in 0..2 {
-            assert_eq!(delete(&harness, id, owner).await?, (StatusCode::NO_CONTENT, Value::Null));
+            assert_eq!(delete(&app, id, owner).await?, (StatusCode::NO_CONTENT, Value::Null));
             assert_eq!(image().await?.status(), 404);
         }
-        let (status, after) = harness.get(&format!("/grabs/{id}"), owner).await?;
+        let (status, after) = app.get(&format!("/grabs/{id}"), owner).await?;
         let mut expected = grab.clone();
         expected["image_url"] = Value::Null;
         assert_eq!((status, after), (200, expected));
     }
-    let (_, usage) = harness.get("/usage", harness.live()).await?;
-    assert_eq!(usage["credits"]["total"], json!(2), "a picture that was taken stays paid for");
-    let left = files(&harness.data_dir().join("images"))?;
+    let (_, usage) = app.get("/usage", app.live()).await?;
+    assert_eq!(usage["credits"]["total"], json!(2), "a deleted image is not refunded");
+    let left = files(&app.data_dir().join("images"))?;
     assert!(left.is_empty(), "{left:?}");
-    harness.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_follows_a_grab_is_told_of_its_deletion() -> Result<()> {
-    let harness = Harness::start(1, &[("browser.slots", "1")]).await?;
-    // The shot waits, so that the grab is open while it is deleted.
-    let body = json!({ "url": harness.site.url("/tiny"), "delay_ms": 3000 });
-    let request = harness.client.post(format!("{}/grabs?async=true", harness.base())).bearer_auth(harness.live());
+async fn delete_of_an_open_grab_is_visible_to_watchers() -> Result<()> {
+    let app = TestApp::start(1, &[("browser.slots", "1")]).await?;
+    // The delay keeps the grab open while it is deleted.
+    let body = json!({ "url": app.site.url("/tiny"), "delay_ms": 3000 });
+    let request = app.client.post(format!("{}/grabs?async=true", app.base())).bearer_auth(app.live());
     let grab: Value = request.json(&body).send().await?.json().await?;
     let id = grab["id"].as_str().context("id")?;
-    assert_eq!(delete(&harness, id, harness.live()).await?.0, StatusCode::NO_CONTENT);
-    let events = harness.client.get(format!("{}/grabs/{id}/events", harness.base())).bearer_auth(harness.live());
-    let told = events.send().await?.text().await?;
-    let last = told.lines().rfind(|line| line.starts_with("data: ")).context("an event")?;
+    assert_eq!(delete(&app, id, app.live()).await?.0, StatusCode::NO_CONTENT);
+    let events = app.client.get(format!("{}/grabs/{id}/events", app.base())).bearer_auth(app.live());
+    let events_text = events.send().await?.text().await?;
+    let last = events_text.lines().rfind(|line| line.starts_with("data: ")).context("an event")?;
     let last: Value = serde_json::from_str(last.trim_start_matches("data: "))?;
-    assert_eq!((&last["status"], &last["image_url"]), (&json!("done"), &Value::Null), "{told}");
-    harness.finish().await
+    assert_eq!((&last["status"], &last["image_url"]), (&json!("done"), &Value::Null), "{events_text}");
+    app.finish().await
 }
 
 fn files(directory: &std::path::Path) -> Result<Vec<std::path::PathBuf>> {

@@ -1,4 +1,4 @@
-//! The internal face: a gRPC client that was generated from the contract.
+//! The gRPC API, called with generated clients.
 
 use anyhow::{Context, Result};
 use grabd_proto::reason;
@@ -9,8 +9,9 @@ use grabd_proto::v1::{
     CreateGrabRequest, CreateMode, ErrorCode, GetGrabRequest, GetPricingRequest, GetUsageRequest, GrabStatus,
     ListGrabsRequest, WatchGrabRequest,
 };
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::TestApp;
 use tokio_stream::StreamExt;
+use tonic::codec::CompressionEncoding;
 use tonic::transport::Endpoint;
 use tonic::{Code, Request};
 use tonic_health::pb::HealthCheckRequest;
@@ -22,6 +23,28 @@ use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_types::StatusExt;
 
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_may_be_compressed_with_gzip() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let channel = Endpoint::try_from(format!("http://{}", app.service.grpc()))?.connect().await?;
+    let plain = PricingServiceClient::new(channel.clone()).get_pricing(GetPricingRequest::default()).await?;
+    assert!(!plain.metadata().contains_key("grpc-encoding"));
+    let mut pricing = PricingServiceClient::new(channel.clone())
+        .send_compressed(CompressionEncoding::Gzip)
+        .accept_compressed(CompressionEncoding::Gzip);
+    let compressed = pricing.get_pricing(GetPricingRequest::default()).await?;
+    assert_eq!(compressed.metadata().get("grpc-encoding").map(AsRef::as_ref), Some(&b"gzip"[..]));
+    assert_eq!(compressed.into_inner(), plain.into_inner());
+
+    // The size limit applies to the decompressed message.
+    let mut grabs = GrabServiceClient::new(channel).send_compressed(CompressionEncoding::Gzip);
+    let html = "a".repeat(3 << 20);
+    let long = CreateGrabRequest { url: Some(html), ..CreateGrabRequest::default() };
+    let refused = grabs.create_grab(with_key(long, app.test())?).await.err().context("an error")?;
+    assert!(refused.message().contains("size limit"), "{refused:?}");
+    app.finish().await
+}
+
 fn with_key<T>(message: T, key: &str) -> Result<Request<T>> {
     let mut request = Request::new(message);
     request.metadata_mut().insert("authorization", format!("Bearer {key}").parse()?);
@@ -29,12 +52,12 @@ fn with_key<T>(message: T, key: &str) -> Result<Request<T>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_generated_client_does_all_of_it() -> Result<()> {
-    let harness = Harness::start(3, &[]).await?;
-    let channel = Endpoint::try_from(format!("http://{}", harness.service.grpc()))?.connect().await?;
+async fn generated_clients_can_call_every_service() -> Result<()> {
+    let app = TestApp::start(3, &[]).await?;
+    let channel = Endpoint::try_from(format!("http://{}", app.service.grpc()))?.connect().await?;
     let mut grabs = GrabServiceClient::new(channel.clone());
-    let key = harness.live();
-    let url = harness.site.url("/tiny");
+    let key = app.live();
+    let url = app.site.url("/tiny");
 
     let create = CreateGrabRequest { url: Some(url.clone()), ..CreateGrabRequest::default() };
     let response = grabs.create_grab(with_key(create.clone(), key)?).await?;
@@ -47,12 +70,12 @@ async fn a_generated_client_does_all_of_it() -> Result<()> {
     let list = grabs.list_grabs(with_key(ListGrabsRequest::default(), key)?).await?.into_inner();
     assert_eq!((list.grabs, list.has_more), (vec![grab.clone()], false));
 
-    // A failed capture is an answer, not an error.
-    let broken = CreateGrabRequest { url: Some(harness.site.url("/nocontent")), ..CreateGrabRequest::default() };
+    // A failed capture is a response, not an error status.
+    let broken = CreateGrabRequest { url: Some(app.site.url("/nocontent")), ..CreateGrabRequest::default() };
     let failed = grabs.create_grab(with_key(broken, key)?).await?.into_inner().grab.context("a grab")?;
     assert_eq!((failed.status(), failed.failure_reason()), (GrabStatus::Failed, ErrorCode::RenderFailed));
 
-    // Watching: each later revision, then the end.
+    // Watching returns each later revision up to the end.
     let create = CreateGrabRequest { mode: CreateMode::Async.into(), ..create };
     let pending = grabs.create_grab(with_key(create.clone(), key)?).await?.into_inner().grab.context("a grab")?;
     assert_eq!(pending.status(), GrabStatus::Pending);
@@ -66,11 +89,11 @@ async fn a_generated_client_does_all_of_it() -> Result<()> {
     let seen = WatchGrabRequest { after_revision: last.revision, ..watch };
     assert_eq!(grabs.watch_grab(with_key(seen, key)?).await?.into_inner().collect::<Vec<_>>().await.len(), 0);
 
-    // Errors carry the contract's code as their reason.
+    // Errors carry the contract's error code as reason.
     let status = grabs.get_grab(GetGrabRequest::default()).await.unwrap_err();
     assert_eq!((status.code(), reason::code(&status)), (Code::Unauthenticated, ErrorCode::Unauthorized));
-    let nobody = WatchGrabRequest { id: "01993e1c-7b1a-7000-8000-0123456789ab".into(), after_revision: 0 };
-    let status = grabs.watch_grab(with_key(nobody, key)?).await.unwrap_err();
+    let unknown = WatchGrabRequest { id: "01993e1c-7b1a-7000-8000-0123456789ab".into(), after_revision: 0 };
+    let status = grabs.watch_grab(with_key(unknown, key)?).await.unwrap_err();
     assert_eq!((status.code(), reason::code(&status)), (Code::NotFound, ErrorCode::NotFound));
     let narrow = CreateGrabRequest { width: Some(1), url: Some(url), ..CreateGrabRequest::default() };
     let status = grabs.create_grab(with_key(narrow, key)?).await.unwrap_err();
@@ -87,14 +110,14 @@ async fn a_generated_client_does_all_of_it() -> Result<()> {
 
     let pricing = PricingServiceClient::new(channel).get_pricing(GetPricingRequest::default()).await?;
     assert!(pricing.into_inner().packet.context("a packet")?.fields.contains_key("comparison"));
-    harness.finish().await
+    app.finish().await
 }
 
-/// What is listed can be called, and nothing that only renderers call is listed.
+/// Listed services can be called, and services for renderers are not listed.
 #[tokio::test(flavor = "multi_thread")]
-async fn reflection_lists_what_is_served_and_each_service_has_a_health() -> Result<()> {
-    let harness = Harness::start(0, &[]).await?;
-    let channel = Endpoint::try_from(format!("http://{}", harness.service.grpc()))?.connect().await?;
+async fn reflection_lists_public_services_and_each_has_a_health_status() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let channel = Endpoint::try_from(format!("http://{}", app.service.grpc()))?.connect().await?;
     let question = ServerReflectionRequest {
         message_request: Some(MessageRequest::ListServices(String::new())),
         ..ServerReflectionRequest::default()
@@ -110,15 +133,15 @@ async fn reflection_lists_what_is_served_and_each_service_has_a_health() -> Resu
     };
     let mut listed: Vec<_> = list.service.into_iter().map(|service| service.name).collect();
     listed.sort_unstable();
-    let public = ["AccessService", "GrabService", "PricingService", "UsageService", "WebhookService"]
+    let public = ["AccessService", "GrabService", "LinkService", "PricingService", "UsageService", "WebhookService"]
         .map(|name| format!("grabd.v1.{name}"));
-    assert_eq!(listed[..5], public);
-    assert_eq!(listed[5..], ["grpc.health.v1.Health"]);
+    assert_eq!(listed[..6], public);
+    assert_eq!(listed[6..], ["grpc.health.v1.Health"]);
 
     let mut health = HealthClient::new(channel);
     for service in public.into_iter().chain([String::new()]) {
         let answer = health.check(HealthCheckRequest { service: service.clone() }).await?.into_inner();
         assert_eq!(answer.status(), ServingStatus::Serving, "{service:?}");
     }
-    harness.finish().await
+    app.finish().await
 }

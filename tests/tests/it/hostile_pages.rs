@@ -1,5 +1,5 @@
-//! Pages that mean harm, through the whole service: each gets the answer it deserves, nobody pays for a failure, the
-//! next page is captured as if nothing had been, and nothing stays behind.
+//! Hostile pages through the whole service: each has its expected outcome, failures cost nothing, the next page is
+//! captured normally, and no resources leak.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -9,156 +9,159 @@ use std::time::Duration;
 use anyhow::Result;
 use futures::future::try_join_all;
 use grabd_tests::dns::Dns;
-use grabd_tests::harness::Harness;
-use grabd_tests::site::hostile::{Length, Page, pages};
-use grabd_tests::trial::{Browsers, Customer, Leftovers, PLAIN, Seen};
+use grabd_tests::harness::TestApp;
+use grabd_tests::scenario::{BrowserUsage, Browsers, CaptureOutcome, Customer, PLAIN};
+use grabd_tests::site::hostile::{CaptureLoad, Page, pages};
 use serde_json::json;
 use tempfile::TempDir;
 
 const CREDITS: u32 = 1000;
 
-/// Tests among which the short pages are divided, each of which ends within two minutes also on a busy machine.
+/// The number of tests among which the short pages are divided, so that each ends within two minutes on a busy machine.
 const PARTS: usize = 6;
 
-/// A plain page after a hostile one takes a fraction of a second; this is no measurement.
+/// Time limit for a plain page after a hostile one. It normally takes a fraction of a second.
 const SOON: Duration = Duration::from_secs(10);
 
-struct Scene {
-    harness: Harness,
+struct HostilePageTest {
+    app: TestApp,
     customer: Customer,
-    empty: Leftovers,
+    idle_usage: BrowserUsage,
     billed: u32,
-    /// Where the browsers have their directories.
+    /// The parent of the browsers' run directory.
     run_dir: TempDir,
     _dns: Dns,
 }
 
-impl Scene {
+impl HostilePageTest {
     async fn open(overlay: &[(&'static str, &str)]) -> Result<Self> {
         let dns = Dns::start(Ipv4Addr::new(127, 0, 0, 2)).await?;
         let address = dns.address.to_string();
         let run_dir = tempfile::tempdir()?;
-        // The browser may be another user, who must get through.
+        // The browser may run as another user, who must be able to traverse the directory.
         fs::set_permissions(run_dir.path(), fs::Permissions::from_mode(0o711))?;
         let browsers = run_dir.path().join("browsers").display().to_string();
         let mut settings = vec![("egress.dns", address.as_str()), ("browser.run_dir", &browsers)];
         settings.extend(overlay);
-        let harness = Harness::start(CREDITS, &settings).await?;
-        let customer =
-            Customer { client: harness.client.clone(), base: harness.base(), key: harness.live().to_owned() };
-        let mut scene = Self { harness, customer, empty: Leftovers::default(), billed: 0, run_dir, _dns: dns };
-        scene.plain("the start").await?;
-        let empty = scene.browsers().at_rest().await;
-        scene.empty = empty;
-        Ok(scene)
+        let app = TestApp::start(CREDITS, &settings).await?;
+        let customer = Customer { client: app.client.clone(), base: app.base(), key: app.live().to_owned() };
+        let mut test = Self { app, customer, idle_usage: BrowserUsage::default(), billed: 0, run_dir, _dns: dns };
+        test.capture_plain("the start").await?;
+        let idle_usage = test.browsers().measure_idle().await;
+        test.idle_usage = idle_usage;
+        Ok(test)
     }
 
-    /// A plain page is captured, quickly and in its own colours.
-    async fn plain(&mut self, after: &str) -> Result<()> {
-        let seen = self.customer.capture(&self.harness.site.url(PLAIN), json!({})).await?;
+    /// Captures the plain page, which must be quick and correct.
+    async fn capture_plain(&mut self, after: &str) -> Result<()> {
+        let seen = self.customer.capture(&self.app.site.url(PLAIN), json!({})).await?;
         anyhow::ensure!(seen.is_plain() && seen.took < SOON, "after {after}: {seen:?}");
         self.billed += 1;
         Ok(())
     }
 
-    async fn visit(&self, page: &Page) -> Result<Seen> {
-        let seen = self.customer.visit(&self.harness.site, page).await?;
+    async fn capture(&self, page: &Page) -> Result<CaptureOutcome> {
+        let seen = self.customer.capture_page(&self.app.site, page).await?;
         println!("{:<30} {seen}", page.name);
-        anyhow::ensure!(seen.is(page.answer), "{} deserves {:?}, and got {seen}", page.name, page.answer);
+        anyhow::ensure!(seen.matches(page.expected), "{}: expected {:?}, got {seen}", page.name, page.expected);
         Ok(seen)
     }
 
-    /// What holds after every page: what was done is billed and nothing else, and the browser is as small as before.
-    async fn settle(&mut self, seen: &[Seen], after: &str) -> Result<()> {
+    /// Checks what must hold after every page: only done grabs are billed, and the browser uses no more resources than
+    /// before.
+    async fn check_after(&mut self, seen: &[CaptureOutcome], after: &str) -> Result<()> {
         self.billed += u32::try_from(seen.iter().filter(|seen| seen.status == 200).count())?;
-        self.plain(after).await?;
-        let (_, usage) = self.harness.get("/usage", self.harness.live()).await?;
+        self.capture_plain(after).await?;
+        let (_, usage) = self.app.get("/usage", self.app.live()).await?;
         let credits = &usage["credits"];
         anyhow::ensure!(credits["total"] == json!(CREDITS - self.billed), "after {after}: {credits}");
         anyhow::ensure!(credits["held"] == json!(0), "after {after}: {credits}");
-        let drift = self.harness.service.store().verify_ledger().await?;
+        let drift = self.app.service.store().verify_ledger().await?;
         anyhow::ensure!(drift.is_empty(), "after {after}: {drift:?}");
-        self.browsers().hold_no_more_than(self.empty).await.map_err(|left| left.context(format!("after {after}")))
+        self.browsers()
+            .wait_until_reduced_to(self.idle_usage)
+            .await
+            .map_err(|left| left.context(format!("after {after}")))
     }
 
     fn browsers(&self) -> Browsers<impl Fn() -> Vec<u32>> {
-        Browsers { pids: || self.harness.service.health().pids, run_dir: self.run_dir.path().join("browsers") }
+        Browsers { pids: || self.app.service.health().pids, run_dir: self.run_dir.path().join("browsers") }
     }
 
     async fn close(self) -> Result<()> {
-        self.harness.finish().await
+        self.app.finish().await
     }
 
-    async fn one_after_another(mut self, of: impl Fn(&Page) -> bool) -> Result<()> {
+    async fn capture_in_turn(mut self, of: impl Fn(&Page) -> bool) -> Result<()> {
         for page in pages().filter(of) {
-            let seen = self.visit(&page).await?;
-            self.settle(&[seen], page.name).await?;
+            let seen = self.capture(&page).await?;
+            self.check_after(&[seen], page.name).await?;
         }
         self.close().await
     }
 
-    async fn all_at_once(mut self, of: impl Fn(&Page) -> bool) -> Result<()> {
+    async fn capture_concurrently(mut self, of: impl Fn(&Page) -> bool) -> Result<()> {
         let pages: Vec<Page> = pages().filter(of).collect();
-        let seen = try_join_all(pages.iter().map(|page| self.visit(page))).await?;
-        self.settle(&seen, "all of them").await?;
+        let seen = try_join_all(pages.iter().map(|page| self.capture(page))).await?;
+        self.check_after(&seen, "all of them").await?;
         self.close().await
     }
 }
 
-/// Divides the short ones among tests that run side by side.
+/// Whether a page is short and belongs to this part.
 fn short(page: &Page, part: usize) -> bool {
-    page.length == Length::Short
+    page.load == CaptureLoad::Short
         && pages()
-            .filter(|page| page.length == Length::Short)
+            .filter(|page| page.load == CaptureLoad::Short)
             .position(|is| is.name == page.name)
             .is_some_and(|at| at % PARTS == part)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_gets_its_answer_first_part() -> Result<()> {
-    Scene::open(&[]).await?.one_after_another(|page| short(page, 0)).await
+async fn short_pages_have_their_expected_outcome_part_1() -> Result<()> {
+    HostilePageTest::open(&[]).await?.capture_in_turn(|page| short(page, 0)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_gets_its_answer_second_part() -> Result<()> {
-    Scene::open(&[]).await?.one_after_another(|page| short(page, 1)).await
+async fn short_pages_have_their_expected_outcome_part_2() -> Result<()> {
+    HostilePageTest::open(&[]).await?.capture_in_turn(|page| short(page, 1)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_gets_its_answer_third_part() -> Result<()> {
-    Scene::open(&[]).await?.one_after_another(|page| short(page, 2)).await
+async fn short_pages_have_their_expected_outcome_part_3() -> Result<()> {
+    HostilePageTest::open(&[]).await?.capture_in_turn(|page| short(page, 2)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_gets_its_answer_fourth_part() -> Result<()> {
-    Scene::open(&[]).await?.one_after_another(|page| short(page, 3)).await
+async fn short_pages_have_their_expected_outcome_part_4() -> Result<()> {
+    HostilePageTest::open(&[]).await?.capture_in_turn(|page| short(page, 3)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_gets_its_answer_fifth_part() -> Result<()> {
-    Scene::open(&[]).await?.one_after_another(|page| short(page, 4)).await
+async fn short_pages_have_their_expected_outcome_part_5() -> Result<()> {
+    HostilePageTest::open(&[]).await?.capture_in_turn(|page| short(page, 4)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_gets_its_answer_sixth_part() -> Result<()> {
-    Scene::open(&[]).await?.one_after_another(|page| short(page, 5)).await
+async fn short_pages_have_their_expected_outcome_part_6() -> Result<()> {
+    HostilePageTest::open(&[]).await?.capture_in_turn(|page| short(page, 5)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sites_that_keep_a_capture_waiting_end_with_its_time() -> Result<()> {
-    // One for each: none waits for another.
-    let scene = Scene::open(&[("browser.slots", "16"), ("browser.settle_ms", "1000")]).await?;
-    scene.all_at_once(|page| page.length == Length::Waiting).await
+async fn waiting_pages_end_at_the_time_limit() -> Result<()> {
+    // One slot per page, so that none waits for another.
+    let test = HostilePageTest::open(&[("browser.slots", "16"), ("browser.settle_ms", "1000")]).await?;
+    test.capture_concurrently(|page| page.load == CaptureLoad::Waiting).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_that_never_yield_end_with_the_captures_time() -> Result<()> {
-    let scene = Scene::open(&[("browser.slots", "6")]).await?;
-    scene.all_at_once(|page| page.length == Length::Working).await
+async fn busy_pages_end_at_the_time_limit() -> Result<()> {
+    let test = HostilePageTest::open(&[("browser.slots", "6")]).await?;
+    test.capture_concurrently(|page| page.load == CaptureLoad::Working).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_keeps_the_browser_from_drawing_costs_others_a_moment() -> Result<()> {
-    let scene = Scene::open(&[]).await?;
-    scene.one_after_another(|page| page.length == Length::Stalling).await
+async fn stalling_pages_do_not_break_later_captures() -> Result<()> {
+    let test = HostilePageTest::open(&[]).await?;
+    test.capture_in_turn(|page| page.load == CaptureLoad::Stalling).await
 }

@@ -1,36 +1,36 @@
-//! The rate limit and what it says.
+//! The rate limit and its headers.
 
 use anyhow::Result;
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::TestApp;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_team_has_its_minute_and_its_neighbours_theirs() -> Result<()> {
-    let harness = Harness::start(0, &[("limits.requests_per_minute", "5")]).await?;
-    let usage = format!("{}/usage", harness.base());
+async fn requests_per_minute_are_limited_per_environment() -> Result<()> {
+    let app = TestApp::start(0, &[("limits.requests_per_minute", "5")]).await?;
+    let usage = format!("{}/usage", app.base());
     for left in (0..5).rev() {
-        let response = harness.client.get(&usage).bearer_auth(harness.live()).send().await?;
+        let response = app.client.get(&usage).bearer_auth(app.live()).send().await?;
         assert_eq!(response.status(), 200);
         let headers = response.headers();
         assert_eq!(headers["ratelimit-policy"], "\"default\";q=5;w=60");
         assert_eq!(headers["x-ratelimit-limit"], "5");
         assert_eq!(headers["x-ratelimit-remaining"].to_str()?, left.to_string());
     }
-    let response = harness.client.get(&usage).bearer_auth(harness.live()).send().await?;
+    let response = app.client.get(&usage).bearer_auth(app.live()).send().await?;
     assert_eq!(response.status(), 429);
     let wait: u64 = response.headers()["retry-after"].to_str()?.parse()?;
     assert!((1..=12).contains(&wait), "{wait}");
     assert!(response.text().await?.contains("rate_limit_exceeded"));
-    // The other environment, and those without a key, have buckets of their own.
-    assert_eq!(harness.client.get(&usage).bearer_auth(harness.test()).send().await?.status(), 200);
-    let pricing = format!("{}/pricing", harness.base());
+    // The other environment and requests without a key have separate buckets.
+    assert_eq!(app.client.get(&usage).bearer_auth(app.test()).send().await?.status(), 200);
+    let pricing = format!("{}/pricing", app.base());
     for _ in 0..5 {
-        assert_eq!(harness.client.get(&pricing).send().await?.status(), 200);
+        assert_eq!(app.client.get(&pricing).send().await?.status(), 200);
     }
-    assert_eq!(harness.client.get(&pricing).send().await?.status(), 429);
-    // Images and health are no requests of the API.
+    assert_eq!(app.client.get(&pricing).send().await?.status(), 429);
+    // Images and health checks are not API requests.
     for _ in 0..10 {
-        let health = format!("{}/healthz", harness.service.public_url());
-        assert_eq!(harness.client.get(health).send().await?.status(), 200);
+        let health = format!("{}/healthz", app.service.public_url());
+        assert_eq!(app.client.get(health).send().await?.status(), 200);
     }
-    harness.finish().await
+    app.finish().await
 }

@@ -1,24 +1,38 @@
-//! Everything end to end: the service as an operator starts it, called as its users call it.
+//! End-to-end tests: the service started as an operator does, and called as its users do.
 
+mod admission;
+mod alerts;
 mod architecture;
+mod backup;
 mod billing;
+mod blocking;
+mod bounds;
+mod browser_crash;
+mod commands;
 mod contract;
+mod crash_recovery;
+mod credits;
 mod delete;
-mod description;
+mod domains;
 mod egress;
 mod fairness;
+mod files;
 mod grpc;
+mod hard_pages;
 mod hostile_clients;
 mod hostile_pages;
 mod idempotency;
+mod images;
 mod isolation;
 mod limits;
+mod links;
 mod mcp;
 mod metrics;
-mod money;
-mod nothing_is_lost;
+mod one_service;
+mod openapi;
 mod pages;
-mod pictures;
-mod renderer_lost;
+mod reuse;
+mod sdk;
+mod secrets;
 mod watching;
 mod webhooks;

@@ -1,36 +1,36 @@
-//! What monitoring reads.
+//! The metrics endpoint.
 
 use anyhow::{Context, Result};
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::TestApp;
 use serde_json::json;
 
-/// The value of the one sample with this name and these labels.
+/// The value of the sample with this name and these labels.
 fn sample(text: &str, name: &str) -> Result<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.with_context(|| format!("{name} in:\n{text}"))?.parse().context("a number")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_end_and_each_refusal_is_counted_once() -> Result<()> {
-    let harness = Harness::start(5, &[]).await?;
+async fn ended_grabs_and_refusals_are_counted_once() -> Result<()> {
+    let app = TestApp::start(5, &[]).await?;
     let mut calls = Vec::new();
     for url in [
-        harness.site.url("/tiny"),
-        harness.site.url("/status/403"),
-        // Refused by its address alone, and by where it leads.
+        app.site.url("/tiny"),
+        app.site.url("/status/403"),
+        // Refused by the URL alone, and by the redirect target.
         "http://10.0.0.1/".to_owned(),
-        harness.site.url("/redirect?to=http://127.0.0.1:8080/"),
+        app.site.url("/redirect?to=http://127.0.0.1:8080/"),
     ] {
-        calls.push(harness.create(json!({ "url": url })).await?.0);
+        calls.push(app.create(json!({ "url": url })).await?.0);
     }
     assert_eq!(calls, [200, 422, 400, 400]);
 
-    // A webhook's address passes the same guard.
-    let request = harness.client.post(format!("{}/webhooks", harness.base())).bearer_auth(harness.live());
+    // Webhook URLs pass the same guard.
+    let request = app.client.post(format!("{}/webhooks", app.base())).bearer_auth(app.live());
     let refused = request.json(&json!({ "url": "https://10.0.0.1/" })).send().await?;
     assert_eq!(refused.status(), 400);
 
-    let answer = harness.client.get(format!("http://{}/metrics", harness.service.metrics())).send().await?;
+    let answer = app.client.get(format!("http://{}/metrics", app.service.metrics())).send().await?;
     assert_eq!(answer.status(), 200);
     let media_type = answer.headers().get("content-type").context("a type")?.to_str()?.to_owned();
     assert_eq!(media_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
@@ -45,14 +45,14 @@ async fn each_end_and_each_refusal_is_counted_once() -> Result<()> {
     assert_eq!(sample(&text, "grabd_grabs_waiting{mode=\"async\"}")?, 0.0);
     assert_eq!(sample(&text, "grabd_renderers")?, 1.0);
     assert_eq!(sample(&text, "grabd_browsers")?, 1.0);
-    // The browser itself, a zygote or two, and what draws, loads and shows pages.
+    // The browser itself, the zygotes, and the GPU, network and renderer processes.
     assert!(sample(&text, "grabd_browser_processes")? >= 4.0, "{text}");
     let megabytes = sample(&text, "grabd_browser_memory_bytes")? / 1e6;
     assert!((20.0..2000.0).contains(&megabytes), "{megabytes}");
     assert!(text.ends_with("# EOF\n"), "{text}");
 
-    // They are nobody's on the public listener.
-    let public = harness.client.get(format!("{}/metrics", harness.service.public_url())).send().await?;
+    // The public listener does not serve metrics.
+    let public = app.client.get(format!("{}/metrics", app.service.public_url())).send().await?;
     assert_eq!(public.status(), 404);
-    harness.finish().await
+    app.finish().await
 }

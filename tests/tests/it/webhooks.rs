@@ -1,4 +1,4 @@
-//! Webhooks as a customer has them: registered, received, verified with other people's libraries, repeated, refused.
+//! Webhooks end to end: registered, received, verified with third-party libraries, repeated and refused.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,29 +9,29 @@ use grabd::config::Config;
 use grabd_engine::accounts;
 use grabd_engine::clock::Clock;
 use grabd_tests::dns::Dns;
-use grabd_tests::harness::{ALLOWED, Harness, REFUSED};
-use grabd_tests::receiver::{Received, Receiver};
+use grabd_tests::harness::{ALLOWED, REFUSED, TestApp};
+use grabd_tests::receiver::{ReceivedRequest, Receiver};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// How often something that nobody tells is looked at.
-const LOOK: Duration = Duration::from_millis(50);
-const PATIENCE: Duration = Duration::from_secs(40);
+/// Poll interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+const WAIT_LIMIT: Duration = Duration::from_secs(40);
 
-struct House {
-    harness: Harness,
+struct WebhookTest {
+    app: TestApp,
     receiver: Receiver,
 }
 
-impl House {
+impl WebhookTest {
     async fn start(overlay: &[(&'static str, &str)]) -> Result<Self> {
         let receiver = Receiver::start(ALLOWED).await?;
         let overlay = [&[("webhooks.allow_http", "true")], overlay].concat();
-        Ok(Self { harness: Harness::start(9, &overlay).await?, receiver })
+        Ok(Self { app: TestApp::start(9, &overlay).await?, receiver })
     }
 
     async fn call_as(&self, key: &str, method: Method, path: &str, body: Option<Value>) -> Result<(u16, Value)> {
-        let mut request = self.harness.client.request(method, format!("{}{path}", self.harness.base()));
+        let mut request = self.app.client.request(method, format!("{}{path}", self.app.base()));
         request = request.bearer_auth(key);
         if let Some(body) = body {
             request = request.json(&body);
@@ -43,10 +43,10 @@ impl House {
     }
 
     async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<(u16, Value)> {
-        self.call_as(self.harness.live(), method, path, body).await
+        self.call_as(self.app.live(), method, path, body).await
     }
 
-    /// Registers the receiver; its path and its secret.
+    /// Registers the receiver. Returns the path and the secret of the webhook.
     async fn register(&self, members: Value) -> Result<(String, String)> {
         let mut body = json!({ "url": self.receiver.url() });
         for (name, value) in members.as_object().into_iter().flatten() {
@@ -59,32 +59,32 @@ impl House {
     }
 
     async fn capture_async(&self, path: &str) -> Result<String> {
-        let body = json!({ "url": self.harness.site.url(path) });
+        let body = json!({ "url": self.app.site.url(path) });
         let (status, grab) = self.call(Method::POST, "/grabs?async=true", Some(body)).await?;
         ensure!(status == 202, "{status} {grab}");
         Ok(grab["id"].as_str().context("id")?.to_owned())
     }
 
-    /// The newest delivery, once it stands so.
+    /// Waits until the newest delivery has this status.
     async fn delivery(&self, webhook: &str, status: &str) -> Result<Value> {
-        let look = async {
-            let mut look = tokio::time::interval(LOOK);
+        let poll = async {
+            let mut ticks = tokio::time::interval(POLL_INTERVAL);
             loop {
-                look.tick().await;
+                ticks.tick().await;
                 let (_, list) = self.call(Method::GET, &format!("{webhook}/deliveries"), None).await?;
                 if list["data"][0]["status"] == status {
                     return Ok(list["data"][0].clone());
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, look).await.with_context(|| format!("no delivery is {status}"))?
+        tokio::time::timeout(WAIT_LIMIT, poll).await.with_context(|| format!("no delivery has the status {status}"))?
     }
 }
 
-/// Has the libraries of two languages verify a message, and refuse a changed one.
-pub(crate) fn verify(secret: &str, received: &Received) -> Result<()> {
+/// Verifies a message with libraries in two languages, which must also refuse a changed message.
+pub(crate) fn verify(secret: &str, received: &ReceivedRequest) -> Result<()> {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let [id, timestamp, signature] = &received.signed;
+    let [id, timestamp, signature] = &received.signature_headers;
     let headers = json!({ "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature });
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("message.json");
@@ -96,10 +96,10 @@ pub(crate) fn verify(secret: &str, received: &Received) -> Result<()> {
             .arg(&file)
             .output()
             .with_context(|| format!("{} is missing: run script/setup --tests", program.display()))?;
-        let said = String::from_utf8_lossy(&output.stdout);
+        let stdout = String::from_utf8_lossy(&output.stdout);
         ensure!(
-            output.status.success() && said.contains("standardwebhooks verified") && said.contains("svix verified"),
-            "{script} said: {said}{} (are the libraries missing? run script/setup --tests)",
+            output.status.success() && stdout.contains("standardwebhooks verified") && stdout.contains("svix verified"),
+            "{script} stdout: {stdout}{} (are the libraries missing? run script/setup --tests)",
             String::from_utf8_lossy(&output.stderr)
         );
     }
@@ -107,60 +107,63 @@ pub(crate) fn verify(secret: &str, received: &Received) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_ended_is_told_once_and_verifies_everywhere() -> Result<()> {
-    let house = House::start(&[]).await?;
-    let (webhook, secret) = house.register(json!({ "events": ["grab.done"], "description": "prod" })).await?;
+async fn ended_grabs_are_delivered_once_with_valid_signatures() -> Result<()> {
+    let webhooks = WebhookTest::start(&[]).await?;
+    let (webhook, secret) = webhooks.register(json!({ "events": ["grab.done"], "description": "prod" })).await?;
     let (failures, _) =
-        house.register(json!({ "events": ["grab.failed"], "url": house.receiver.url() + "/failed" })).await?;
-    // Nobody is told of grabs whose caller holds the line, nor of placeholders, nor those of the other environment.
-    let body = json!({ "url": house.harness.site.url("/tiny") });
-    assert_eq!(house.call(Method::POST, "/grabs", Some(body.clone())).await?.0, 200);
-    let test = house.harness.test();
-    let hook = Some(json!({ "url": house.receiver.url() }));
-    assert_eq!(house.call_as(test, Method::POST, "/webhooks", hook).await?.0, 201);
-    assert_eq!(house.call_as(test, Method::POST, "/grabs?async=true", Some(body)).await?.0, 200);
+        webhooks.register(json!({ "events": ["grab.failed"], "url": webhooks.receiver.url() + "/failed" })).await?;
+    // No messages are sent for synchronous grabs, placeholders or the other environment.
+    let body = json!({ "url": webhooks.app.site.url("/tiny") });
+    assert_eq!(webhooks.call(Method::POST, "/grabs", Some(body.clone())).await?.0, 200);
+    let test = webhooks.app.test();
+    let hook = Some(json!({ "url": webhooks.receiver.url() }));
+    assert_eq!(webhooks.call_as(test, Method::POST, "/webhooks", hook).await?.0, 201);
+    assert_eq!(webhooks.call_as(test, Method::POST, "/grabs?async=true", Some(body)).await?.0, 200);
 
-    let id = house.capture_async("/tiny").await?;
-    let received = house.receiver.wait_for(0).await?;
+    let id = webhooks.capture_async("/tiny").await?;
+    let received = webhooks.receiver.wait_for(0).await?;
     assert_eq!((received.path.as_str(), received.agent.as_str()), ("/hook", "grabd-webhooks/1.0"));
     let message = received.json()?;
-    assert_eq!(message["id"], json!(received.signed[0]));
+    assert_eq!(message["id"], json!(received.signature_headers[0]));
     assert_eq!((&message["type"], &message["environment"]), (&json!("grab.done"), &json!("live")));
     assert_eq!(message["data"]["status"], "done");
-    // The grab in the message is the grab that REST shows, byte for byte.
-    let get = house.harness.client.get(format!("{}/grabs/{id}", house.harness.base()));
-    let shown = get.bearer_auth(house.harness.live()).send().await?.text().await?;
+    // The grab in the message is byte for byte what REST returns.
+    let get = webhooks.app.client.get(format!("{}/grabs/{id}", webhooks.app.base()));
+    let shown = get.bearer_auth(webhooks.app.live()).send().await?.text().await?;
     assert!(received.body.ends_with(&format!("\"data\":{shown}}}")), "{}\n{shown}", received.body);
     verify(&secret, &received)?;
-    let delivery = house.delivery(&webhook, "delivered").await?;
+    let delivery = webhooks.delivery(&webhook, "delivered").await?;
     assert_eq!((&delivery["attempt"], &delivery["status_code"]), (&json!(1), &json!(200)));
     assert_eq!((&delivery["message_id"], &delivery["next_attempt_at"]), (&message["id"], &Value::Null));
 
-    let failed = house.capture_async("/nocontent").await?;
-    let received = house.receiver.wait_for(1).await?;
+    let failed = webhooks.capture_async("/nocontent").await?;
+    let received = webhooks.receiver.wait_for(1).await?;
     let message = received.json()?;
     assert_eq!((received.path.as_str(), &message["type"]), ("/hook/failed", &json!("grab.failed")));
     assert_eq!((&message["data"]["id"], &message["data"]["status"]), (&json!(failed), &json!("failed")));
-    house.delivery(&failures, "delivered").await?;
+    webhooks.delivery(&failures, "delivered").await?;
 
-    // For a day after a rotation, both secrets sign.
-    let (status, rotated) = house.call(Method::POST, &format!("{webhook}/rotate_secret"), None).await?;
+    // For a day after a rotation, messages are signed with both secrets.
+    let (status, rotated) = webhooks.call(Method::POST, &format!("{webhook}/rotate_secret"), None).await?;
     let new = rotated["secret"].as_str().context("secret")?.to_owned();
     assert_eq!(status, 200);
     assert_ne!(new, secret);
-    assert_eq!(house.call(Method::POST, &format!("{webhook}/test"), None).await?.0, 202);
-    let received = house.receiver.wait_for(2).await?;
-    assert_eq!((received.json()?["type"].as_str(), received.signed[2].split(' ').count()), (Some("webhook.test"), 2));
+    assert_eq!(webhooks.call(Method::POST, &format!("{webhook}/test"), None).await?.0, 202);
+    let received = webhooks.receiver.wait_for(2).await?;
+    assert_eq!(
+        (received.json()?["type"].as_str(), received.signature_headers[2].split(' ').count()),
+        (Some("webhook.test"), 2)
+    );
     verify(&secret, &received)?;
     verify(&new, &received)?;
     assert!(verify("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", &received).is_err());
-    assert_eq!(house.receiver.received().len(), 3);
+    assert_eq!(webhooks.receiver.received().len(), 3);
 
-    // Nobody else sees any of it, whatever they do.
+    // Other teams and environments cannot access any of it.
     let clock = Clock::system().now();
-    let other = accounts::create_team(house.harness.service.store(), "another", 0, clock).await?;
+    let other = accounts::create_team(webhooks.app.service.store(), "another", 0, clock).await?;
     let delivery = format!("{webhook}/deliveries/{}/redeliver", delivery["id"].as_str().context("id")?);
-    for key in [other.live.expose(), house.harness.test()] {
+    for key in [other.live.expose(), webhooks.app.test()] {
         for (method, path) in [
             (Method::GET, webhook.clone()),
             (Method::PATCH, webhook.clone()),
@@ -171,84 +174,87 @@ async fn what_has_ended_is_told_once_and_verifies_everywhere() -> Result<()> {
             (Method::POST, delivery.clone()),
         ] {
             let body = (method == Method::PATCH).then(|| json!({}));
-            let (status, answer) = house.call_as(key, method.clone(), &path, body).await?;
+            let (status, answer) = webhooks.call_as(key, method.clone(), &path, body).await?;
             assert_eq!((status, &answer["error"]["code"]), (404, &json!("not_found")), "{method} {path}");
         }
     }
-    let (_, list) = house.call_as(other.live.expose(), Method::GET, "/webhooks", None).await?;
+    let (_, list) = webhooks.call_as(other.live.expose(), Method::GET, "/webhooks", None).await?;
     assert_eq!(list, json!({ "data": [], "has_more": false }));
     for secret in [&secret, &new] {
         for file in ["grabd.db", "grabd.db-wal"] {
-            let bytes = std::fs::read(house.harness.data_dir().join(file)).unwrap_or_default();
-            assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "a secret lies in {file}");
+            let bytes = std::fs::read(webhooks.app.data_dir().join(file)).unwrap_or_default();
+            assert!(
+                !bytes.windows(secret.len()).any(|window| window == secret.as_bytes()),
+                "a secret is stored in {file}"
+            );
         }
     }
-    house.harness.finish().await
+    webhooks.app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_are_repeated_and_redirects_are_not_followed() -> Result<()> {
-    let house = House::start(&[]).await?;
-    let (webhook, secret) = house.register(json!({})).await?;
-    house.receiver.answers(&[500]);
-    house.capture_async("/tiny").await?;
-    let first = house.receiver.wait_for(0).await?;
-    let failed = house.delivery(&webhook, "failed").await?;
+async fn failed_deliveries_are_retried_and_redirects_are_not_followed() -> Result<()> {
+    let webhooks = WebhookTest::start(&[]).await?;
+    let (webhook, secret) = webhooks.register(json!({})).await?;
+    webhooks.receiver.respond_with(&[500]);
+    webhooks.capture_async("/tiny").await?;
+    let first = webhooks.receiver.wait_for(0).await?;
+    let failed = webhooks.delivery(&webhook, "failed").await?;
     assert_eq!((&failed["attempt"], &failed["status_code"]), (&json!(1), &json!(500)));
-    // A new life knows what is owed, and sends the same bytes under the same id.
-    let House { harness, receiver } = house;
-    let house = House { harness: harness.restart().await?, receiver };
-    let second = house.receiver.wait_for(1).await?;
-    assert_eq!((&first.signed[0], &first.body), (&second.signed[0], &second.body));
-    let seconds = |received: &Received| received.signed[1].parse::<i64>();
-    assert!(seconds(&second)? - seconds(&first)? >= 3, "{:?} {:?}", first.signed, second.signed);
+    // After a restart the scheduled delivery is sent with the same bytes and id.
+    let WebhookTest { app, receiver } = webhooks;
+    let webhooks = WebhookTest { app: app.restart().await?, receiver };
+    let second = webhooks.receiver.wait_for(1).await?;
+    assert_eq!((&first.signature_headers[0], &first.body), (&second.signature_headers[0], &second.body));
+    let seconds = |received: &ReceivedRequest| received.signature_headers[1].parse::<i64>();
+    assert!(seconds(&second)? - seconds(&first)? >= 3, "{:?} {:?}", first.signature_headers, second.signature_headers);
     verify(&secret, &second)?;
-    let delivered = house.delivery(&webhook, "delivered").await?;
+    let delivered = webhooks.delivery(&webhook, "delivered").await?;
     assert_eq!((&delivered["attempt"], &delivered["id"]), (&json!(2), &failed["id"]));
 
-    // A redirect is a failure, and nobody goes there.
-    house.receiver.answers(&[307]);
-    assert_eq!(house.call(Method::POST, &format!("{webhook}/test"), None).await?.0, 202);
-    let moved = house.delivery(&webhook, "failed").await?;
+    // A redirect is a failure and is not followed.
+    webhooks.receiver.respond_with(&[307]);
+    assert_eq!(webhooks.call(Method::POST, &format!("{webhook}/test"), None).await?.0, 202);
+    let moved = webhooks.delivery(&webhook, "failed").await?;
     assert_eq!(moved["status_code"], 307);
-    assert!(house.receiver.received().iter().all(|received| received.path == "/hook"));
-    // On request the same message goes out at once.
+    assert!(webhooks.receiver.received().iter().all(|received| received.path == "/hook"));
+    // A redelivery sends the same message at once.
     let path = format!("{webhook}/deliveries/{}/redeliver", moved["id"].as_str().context("id")?);
-    let (status, due) = house.call(Method::POST, &path, None).await?;
+    let (status, due) = webhooks.call(Method::POST, &path, None).await?;
     assert_eq!((status, &due["status"], &due["id"]), (202, &json!("pending"), &moved["id"]));
-    let again = house.receiver.wait_for(3).await?;
-    let test = &house.receiver.received()[2];
-    assert_eq!((&again.signed[0], &again.body), (&test.signed[0], &test.body));
-    house.delivery(&webhook, "delivered").await?;
+    let again = webhooks.receiver.wait_for(3).await?;
+    let test = &webhooks.receiver.received()[2];
+    assert_eq!((&again.signature_headers[0], &again.body), (&test.signature_headers[0], &test.body));
+    webhooks.delivery(&webhook, "delivered").await?;
 
-    // Gone is gone: disabled, and nothing more is sent.
-    house.receiver.answers(&[410]);
-    house.call(Method::POST, &format!("{webhook}/test"), None).await?;
-    let gone = house.delivery(&webhook, "exhausted").await?;
+    // 410 Gone disables the webhook.
+    webhooks.receiver.respond_with(&[410]);
+    webhooks.call(Method::POST, &format!("{webhook}/test"), None).await?;
+    let gone = webhooks.delivery(&webhook, "exhausted").await?;
     assert_eq!(gone["status_code"], 410);
-    let (_, disabled) = house.call(Method::GET, &webhook, None).await?;
+    let (_, disabled) = webhooks.call(Method::GET, &webhook, None).await?;
     assert_eq!((&disabled["status"], &disabled["disabled_reason"]), (&json!("disabled"), &json!("gone")));
     assert_eq!(disabled["secret"], Value::Null);
-    let (status, refused) = house.call(Method::POST, &format!("{webhook}/test"), None).await?;
+    let (status, refused) = webhooks.call(Method::POST, &format!("{webhook}/test"), None).await?;
     assert_eq!((status, &refused["error"]["code"]), (400, &json!("bad_request")));
     let on = Some(json!({ "status": "enabled", "description": "again" }));
-    let (status, enabled) = house.call(Method::PATCH, &webhook, on).await?;
+    let (status, enabled) = webhooks.call(Method::PATCH, &webhook, on).await?;
     assert_eq!((status, &enabled["status"], &enabled["description"]), (200, &json!("enabled"), &json!("again")));
 
-    assert_eq!(house.call(Method::DELETE, &webhook, None).await?, (204, Value::Null));
-    assert_eq!(house.call(Method::DELETE, &webhook, None).await?.0, 404);
-    assert_eq!(house.receiver.received().len(), 5);
-    house.harness.finish().await
+    assert_eq!(webhooks.call(Method::DELETE, &webhook, None).await?, (204, Value::Null));
+    assert_eq!(webhooks.call(Method::DELETE, &webhook, None).await?.0, 404);
+    assert_eq!(webhooks.receiver.received().len(), 5);
+    webhooks.app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn private_addresses_are_refused_at_create_and_at_every_attempt() -> Result<()> {
+async fn private_addresses_are_refused_on_create_and_on_every_attempt() -> Result<()> {
     let dns = Dns::start([127, 0, 0, 3].into()).await?;
-    let house = House::start(&[("egress.dns", &dns.address.to_string())]).await?;
-    let port = house.receiver.address().port();
-    // What must not be reached listens on the same port.
+    let webhooks = WebhookTest::start(&[("egress.dns", &dns.address.to_string())]).await?;
+    let port = webhooks.receiver.address().port();
+    // A forbidden receiver on the same port.
     let trap = Receiver::start_at((REFUSED, port).into()).await?;
-    let create = async |url: &str| house.call(Method::POST, "/webhooks", Some(json!({ "url": url }))).await;
+    let create = async |url: &str| webhooks.call(Method::POST, "/webhooks", Some(json!({ "url": url }))).await;
     let named = format!("http://hooks.example.com:{port}/hook");
     for (url, code) in [
         (format!("http://{REFUSED}:{port}/"), "ssrf_detected"),
@@ -261,46 +267,46 @@ async fn private_addresses_are_refused_at_create_and_at_every_attempt() -> Resul
         let (status, answer) = create(&url).await?;
         assert_eq!((status, answer["error"]["code"].as_str()), (400, Some(code)), "{url}");
     }
-    dns.says(ALLOWED);
+    dns.set_default(ALLOWED);
     let (status, webhook) = create(&named).await?;
     assert_eq!(status, 201, "{webhook}");
     let path = format!("/webhooks/{}", webhook["id"].as_str().context("id")?);
-    house.call(Method::POST, &format!("{path}/test"), None).await?;
-    house.receiver.wait_for(0).await?;
-    house.delivery(&path, "delivered").await?;
-    // The name moves: the address is looked at again, and nothing is sent to the new one.
-    dns.says(REFUSED);
-    house.call(Method::POST, &format!("{path}/test"), None).await?;
-    let refused = house.delivery(&path, "failed").await?;
+    webhooks.call(Method::POST, &format!("{path}/test"), None).await?;
+    webhooks.receiver.wait_for(0).await?;
+    webhooks.delivery(&path, "delivered").await?;
+    // The name now resolves to a forbidden address: it is checked again, and nothing is sent.
+    dns.set_default(REFUSED);
+    webhooks.call(Method::POST, &format!("{path}/test"), None).await?;
+    let refused = webhooks.delivery(&path, "failed").await?;
     assert_eq!((&refused["attempt"], &refused["status_code"]), (&json!(1), &Value::Null));
-    assert_eq!((trap.received().len(), house.receiver.received().len()), (0, 1));
+    assert_eq!((trap.received().len(), webhooks.receiver.received().len()), (0, 1));
     let change = Some(json!({ "url": format!("http://other.example.com:{port}/") }));
-    let (status, answer) = house.call(Method::PATCH, &path, change).await?;
+    let (status, answer) = webhooks.call(Method::PATCH, &path, change).await?;
     assert_eq!((status, &answer["error"]["code"]), (400, &json!("ssrf_detected")));
-    house.harness.finish().await
+    webhooks.app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plain_http_is_for_development_alone() -> Result<()> {
-    let house = House::start(&[("webhooks.allow_http", "false")]).await?;
-    let body = Some(json!({ "url": house.receiver.url() }));
-    let (status, answer) = house.call(Method::POST, "/webhooks", body).await?;
+async fn plain_http_is_refused_by_default() -> Result<()> {
+    let webhooks = WebhookTest::start(&[("webhooks.allow_http", "false")]).await?;
+    let body = Some(json!({ "url": webhooks.receiver.url() }));
+    let (status, answer) = webhooks.call(Method::POST, "/webhooks", body).await?;
     assert_eq!((status, &answer["error"]["code"]), (400, &json!("bad_request")), "{answer}");
-    house.harness.finish().await
+    webhooks.app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_file_that_does_not_belong_to_the_database_is_noticed() -> Result<()> {
-    let house = House::start(&[]).await?;
-    let store = house.harness.service.store().clone();
+async fn key_file_of_another_database_is_detected() -> Result<()> {
+    let webhooks = WebhookTest::start(&[]).await?;
+    let store = webhooks.app.service.store().clone();
     let fits = |name: &str| {
-        let config = Config::with(&[("data_dir", house.harness.data_dir().join(name).display().to_string())].into())?;
+        let config = Config::with(&[("data_dir", webhooks.app.data_dir().join(name).display().to_string())].into())?;
         std::fs::create_dir_all(&config.data_dir)?;
         grabd::wiring::webhooks(&config)
     };
-    assert!(fits("another")?.secrets_open(&store).await?, "nothing is encrypted yet");
-    house.register(json!({})).await?;
-    assert!(fits(".")?.secrets_open(&store).await?);
-    assert!(!fits("another")?.secrets_open(&store).await?);
-    house.harness.finish().await
+    assert!(fits("another")?.can_decrypt_secrets(&store).await?, "nothing is encrypted yet");
+    webhooks.register(json!({})).await?;
+    assert!(fits(".")?.can_decrypt_secrets(&store).await?);
+    assert!(!fits("another")?.can_decrypt_secrets(&store).await?);
+    webhooks.app.finish().await
 }

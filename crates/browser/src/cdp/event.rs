@@ -1,65 +1,101 @@
-//! The events a render looks at, each with just the members it needs.
+//! The events that a render uses, with the members that it needs.
 
+use grabd_domain::grabs::Challenge;
 use serde::Deserialize;
 
-/// What happened on a page.
+/// Maximum length of a `Refresh` header. Longer URLs are not followed.
+const REFRESH_CHARS: usize = 4096;
+
+/// An event of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Event {
-    /// A frame shows another document.
+    /// A frame committed a new document.
     FrameNavigated { frame: String, is_main: bool, loader: String, url: String, unreachable_url: Option<String> },
-    /// The address changed without another document.
+    /// The URL changed within the same document.
     NavigatedWithinDocument { frame: String, url: String },
     /// The main document was parsed.
     DomContentLoaded,
-    /// The main document and what it names was loaded.
+    /// The main document and its subresources were loaded.
     Loaded,
     /// A request started, or followed a redirect.
-    RequestStarted { request: String, loader: String, frame: Option<String>, kind: Kind, url: String },
-    /// The head of an answer arrived.
-    ResponseReceived { loader: String, kind: Kind, head: Head },
-    /// Some of an answer's body arrived: so many bytes once they are unpacked.
+    RequestStarted {
+        request: String,
+        loader: String,
+        frame: Option<String>,
+        kind: Kind,
+        url: String,
+        /// The status of the redirect that it follows.
+        redirected: Option<u16>,
+    },
+    /// Response headers arrived. `length` is the body's length if it is known and the body is not compressed.
+    ResponseReceived { request: String, loader: String, kind: Kind, head: Head, length: Option<u64> },
+    /// Part of a response body arrived. `bytes` counts decompressed bytes.
     DataReceived { request: String, bytes: u64 },
-    /// A request ended well.
+    /// A request succeeded.
     RequestFinished { request: String },
-    /// A request ended badly.
+    /// A request failed.
     RequestFailed { request: String, error: String },
-    /// A dialog holds the page up.
+    /// A WebSocket was opened.
+    SocketOpened { request: String },
+    /// The page sent a WebSocket message.
+    SocketSent { request: String },
+    /// A WebSocket message or a server-sent event arrived.
+    MessageReceived { request: String },
+    /// A WebSocket was closed, or could not be opened.
+    SocketClosed { request: String },
+    /// A dialog blocks the page.
     DialogOpened { is_before_unload: bool },
-    /// The browser began a download, which it is told to deny.
+    /// A download started, which the browser is configured to deny.
     DownloadBegan,
+    /// An intercepted request waits for a decision.
+    RequestPaused { request: String, frame: String, kind: String, url: String, headers: Vec<(String, String)> },
     /// The page started a worker.
     WorkerStarted,
-    /// The page's process died.
+    /// The granted virtual time has passed.
+    TimeBudgetExpired,
+    /// The page, or the browser about the page, logged an error.
+    Logged { source: String, text: String },
+    /// The page's process crashed.
     Crashed,
-    /// The page is gone.
+    /// The session was detached.
     Detached,
 }
 
-/// What is asked of an answer's head.
+/// The parts of response headers that are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// `Content-Disposition: attachment`?
+    /// Whether `Content-Disposition` is `attachment`.
     pub(crate) is_attachment: bool,
-    /// Does a protection service say that this is its challenge?
-    pub(crate) is_challenge: bool,
-    /// Does a header send the page on later?
-    pub(crate) refreshes: bool,
+    /// The bot protection service that marked the response as its challenge.
+    pub(crate) challenge: Option<Challenge>,
+    /// The value of a `Refresh` header.
+    pub(crate) refresh: Option<String>,
 }
 
-/// What a request is for.
+/// The type of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A document of any frame.
     Document,
-    /// Data a script asked for and may draw.
+    /// Data requested by a script, which may draw it.
     Data,
-    /// Scripts.
+    /// Server-sent events.
+    Events,
+    /// Scripts of pages.
     Script,
-    /// Images, styles, fonts.
-    Asset,
-    /// What no picture shows: pings, sockets, icons, media.
+    /// Scripts of workers. No event reports their end; the next event is the start of the worker.
+    Worker,
+    /// Style sheets.
+    Style,
+    /// Images.
+    Image,
+    /// Fonts.
+    Font,
+    /// WebSockets.
+    Socket,
+    /// Requests that do not affect the image: pings, icons, media.
     Other,
 }
 
@@ -68,18 +104,21 @@ impl Kind {
         match word {
             "Document" => Self::Document,
             "Fetch" | "XHR" => Self::Data,
+            "EventSource" => Self::Events,
             "Script" => Self::Script,
-            "Image" | "Stylesheet" | "Font" => Self::Asset,
+            "Stylesheet" => Self::Style,
+            "Image" => Self::Image,
+            "Font" => Self::Font,
             _ => Self::Other,
         }
     }
 }
 
 impl Event {
-    /// The event in a message, when it is one we look at.
+    /// Parses an event. `None` if it is not used.
     ///
     /// # Errors
-    /// When the members are not what the protocol says.
+    /// When the parameters do not match the protocol.
     pub(crate) fn parse(method: &str, params: &str) -> serde_json::Result<Option<Self>> {
         Ok(Some(match method {
             "Page.frameNavigated" => {
@@ -109,16 +148,36 @@ impl Event {
                     request: sent.request_id,
                     loader: sent.loader_id,
                     frame: sent.frame_id,
-                    kind: sent.r#type.as_deref().map_or(Kind::Other, Kind::parse),
+                    kind: {
+                        let kind = sent.r#type.as_deref().map_or(Kind::Other, Kind::parse);
+                        // The browser itself requests the script of a worker.
+                        let by_browser = sent.initiator.is_some_and(|by| by.r#type == "other");
+                        if kind == Kind::Script && by_browser { Kind::Worker } else { kind }
+                    },
                     url: sent.request.url,
+                    redirected: sent.redirect_response.map(|response| response.status),
                 }
             }
             "Network.responseReceived" => {
-                let ResponseReceived { loader_id, r#type, response } = serde_json::from_str(params)?;
+                let ResponseReceived { request_id, loader_id, r#type, response } = serde_json::from_str(params)?;
                 let kind = Kind::parse(&r#type);
-                // Only documents are judged by their head.
-                let head = if kind == Kind::Document { response.head() } else { Head::default() };
-                Self::ResponseReceived { loader: loader_id, kind, head }
+                // Only the headers of documents are used.
+                let only_status = || Head { status: response.status, ..Head::default() };
+                let head = if kind == Kind::Document { response.head() } else { only_status() };
+                let length = if kind == Kind::Data { response.length() } else { None };
+                Self::ResponseReceived { request: request_id, loader: loader_id, kind, head, length }
+            }
+            "Network.webSocketCreated" => {
+                Self::SocketOpened { request: serde_json::from_str::<RequestRef>(params)?.request_id }
+            }
+            "Network.webSocketFrameSent" => {
+                Self::SocketSent { request: serde_json::from_str::<RequestRef>(params)?.request_id }
+            }
+            "Network.webSocketFrameReceived" | "Network.eventSourceMessageReceived" => {
+                Self::MessageReceived { request: serde_json::from_str::<RequestRef>(params)?.request_id }
+            }
+            "Network.webSocketClosed" => {
+                Self::SocketClosed { request: serde_json::from_str::<RequestRef>(params)?.request_id }
             }
             "Network.dataReceived" => {
                 let Data { request_id, data_length } = serde_json::from_str(params)?;
@@ -138,6 +197,22 @@ impl Event {
                     "worker" => Self::WorkerStarted,
                     _ => return Ok(None),
                 }
+            }
+            "Emulation.virtualTimeBudgetExpired" => Self::TimeBudgetExpired,
+            "Fetch.requestPaused" => {
+                let Paused { request_id, frame_id, resource_type, request } = serde_json::from_str(params)?;
+                let PausedDetails { url, headers } = request;
+                let headers = headers.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
+                let headers = headers.collect();
+                Self::RequestPaused { request: request_id, frame: frame_id, kind: resource_type, url, headers }
+            }
+            "Log.entryAdded" => {
+                let LogEntryAdded { entry } = serde_json::from_str(params)?;
+                return Ok(entry.into_event());
+            }
+            "Console.messageAdded" => {
+                let ConsoleMessageAdded { message } = serde_json::from_str(params)?;
+                return Ok(message.into_event());
             }
             "Inspector.targetCrashed" => Self::Crashed,
             "Target.detachedFromTarget" | "Inspector.detached" => Self::Detached,
@@ -182,6 +257,42 @@ struct RequestSent {
     frame_id: Option<String>,
     r#type: Option<String>,
     request: Request,
+    initiator: Option<Initiator>,
+    redirect_response: Option<Redirect>,
+}
+
+#[derive(Deserialize)]
+struct Redirect {
+    status: u16,
+}
+
+#[derive(Deserialize)]
+struct LogEntryAdded {
+    entry: LogEntry,
+}
+
+#[derive(Deserialize)]
+struct ConsoleMessageAdded {
+    message: LogEntry,
+}
+
+#[derive(Deserialize)]
+struct LogEntry {
+    source: String,
+    level: String,
+    text: String,
+}
+
+impl LogEntry {
+    fn into_event(self) -> Option<Event> {
+        let Self { source, level, text } = self;
+        (level == "error").then_some(Event::Logged { source, text })
+    }
+}
+
+#[derive(Deserialize)]
+struct Initiator {
+    r#type: String,
 }
 
 #[derive(Deserialize)]
@@ -191,7 +302,30 @@ struct Request {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+struct RequestRef {
+    request_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Paused {
+    request_id: String,
+    frame_id: String,
+    resource_type: String,
+    request: PausedDetails,
+}
+
+#[derive(Deserialize)]
+struct PausedDetails {
+    url: String,
+    #[serde(default)]
+    headers: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ResponseReceived {
+    request_id: String,
     loader_id: String,
     r#type: String,
     response: Response,
@@ -205,18 +339,40 @@ struct Response {
 }
 
 impl Response {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).and_then(|(_, value)| value.as_str())
+    }
+
+    /// Length of the body, if it is not compressed.
+    fn length(&self) -> Option<u64> {
+        match self.header("content-encoding") {
+            None => self.header("content-length")?.trim().parse().ok(),
+            Some(_) => None,
+        }
+    }
+
     fn head(&self) -> Head {
-        let header = |name: &str| {
-            self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).and_then(|(_, value)| value.as_str())
-        };
+        let header = |name: &str| self.header(name);
         Head {
             status: self.status,
             is_attachment: header("content-disposition")
                 .is_some_and(|value| value.trim_start().starts_with("attachment")),
-            is_challenge: header("cf-mitigated") == Some("challenge"),
-            refreshes: header("refresh").is_some(),
+            challenge: challenge(header),
+            refresh: header("refresh").map(|value| value.chars().take(REFRESH_CHARS).collect()),
         }
     }
+}
+
+/// The service whose headers mark a response as its challenge. Headers that only show that a service is used are no sign.
+fn challenge<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Challenge> {
+    let is = |name, values: &[&str]| header(name).is_some_and(|value| values.contains(&value.trim()));
+    let marks = [
+        (Challenge::Cloudflare, is("cf-mitigated", &["challenge"])),
+        (Challenge::Vercel, is("x-vercel-mitigated", &["challenge"])),
+        (Challenge::Aws, is("x-amzn-waf-action", &["challenge", "captcha"])),
+        (Challenge::Datadome, is("x-dd-b", &["1", "2"])),
+    ];
+    marks.into_iter().find(|(_, is_marked)| *is_marked).map(|(challenge, _)| challenge)
 }
 
 #[derive(Deserialize)]
@@ -250,19 +406,61 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_is_read_with_what_its_head_says() {
+    fn document_response_is_parsed_with_its_headers() {
         let params = r#"{"requestId":"1","loaderId":"L","timestamp":1.5,"type":"Document","response":{"url":"http://a/",
             "status":403,"statusText":"","headers":{"CF-Mitigated":"challenge","Refresh":"1","content-disposition":"attachment; x"}},"new":1}"#;
-        let head = Head { status: 403, is_attachment: true, is_challenge: true, refreshes: true };
+        let challenge = Some(Challenge::Cloudflare);
+        let head = Head { status: 403, is_attachment: true, challenge, refresh: Some("1".into()) };
+        let request = "1".to_owned();
         assert_eq!(
             Event::parse("Network.responseReceived", params).unwrap(),
-            Some(Event::ResponseReceived { loader: "L".into(), kind: Kind::Document, head })
+            Some(Event::ResponseReceived { request, loader: "L".into(), kind: Kind::Document, head, length: None })
         );
     }
 
     #[test]
-    fn words_of_a_newer_browser_are_read_as_other() {
-        let params = r#"{"requestId":"1","loaderId":"","type":"Telepathy","request":{"url":"x:"}}"#;
+    fn challenge_headers_name_their_service() {
+        let challenge = |headers: &str| serde_json::from_str::<Response>(headers).unwrap().head().challenge;
+        for (headers, expected) in [
+            (r#"{"x-vercel-mitigated":"challenge"}"#, Some(Challenge::Vercel)),
+            (r#"{"X-Amzn-Waf-Action":"captcha"}"#, Some(Challenge::Aws)),
+            (r#"{"x-dd-b":"2"}"#, Some(Challenge::Datadome)),
+            (r#"{"x-datadome":"protected","x-amzn-requestid":"1","cf-mitigated":"pass"}"#, None),
+        ] {
+            assert_eq!(challenge(&format!(r#"{{"status":200,"headers":{headers}}}"#)), expected, "{headers}");
+        }
+    }
+
+    #[test]
+    fn body_length_is_read_unless_the_body_is_compressed() {
+        let length = |headers: &str| {
+            let params = format!(
+                r#"{{"requestId":"1","loaderId":"L","type":"Fetch","response":{{"status":200,"headers":{headers}}}}}"#
+            );
+            match Event::parse("Network.responseReceived", &params).unwrap() {
+                Some(Event::ResponseReceived { length, .. }) => length,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(length(r#"{"Content-Length":"12"}"#), Some(12));
+        assert_eq!(length(r#"{"content-length":"12","Content-Encoding":"br"}"#), None);
+        assert_eq!(length("{}"), None);
+    }
+
+    #[test]
+    fn worker_script_is_distinguished_from_page_scripts() {
+        for (initiator, kind) in [("parser", Kind::Script), ("script", Kind::Script), ("other", Kind::Worker)] {
+            let params = format!(
+                r#"{{"requestId":"1","loaderId":"","type":"Script","request":{{"url":"x:"}},"initiator":{{"type":"{initiator}"}}}}"#
+            );
+            let event = Event::parse("Network.requestWillBeSent", &params).unwrap();
+            assert!(matches!(event, Some(Event::RequestStarted { kind: read, .. }) if read == kind), "{initiator}");
+        }
+    }
+
+    #[test]
+    fn unknown_resource_type_is_parsed_as_other() {
+        let params = r#"{"requestId":"1","loaderId":"","type":"FutureType","request":{"url":"x:"}}"#;
         let Some(Event::RequestStarted { kind, frame, .. }) =
             Event::parse("Network.requestWillBeSent", params).unwrap()
         else {
@@ -270,7 +468,7 @@ mod tests {
         };
         assert_eq!((kind, frame), (Kind::Other, None));
         assert_eq!(Event::parse("Page.somethingNew", "{}").unwrap(), None);
-        assert_eq!(Event::parse("Target.attachedToTarget", r#"{"targetInfo":{"type":"thought"}}"#).unwrap(), None);
+        assert_eq!(Event::parse("Target.attachedToTarget", r#"{"targetInfo":{"type":"future"}}"#).unwrap(), None);
         assert!(Event::parse("Page.frameNavigated", "{}").is_err());
     }
 }

@@ -1,11 +1,11 @@
-//! The DevTools protocol over the browser's own pipe.
+//! A DevTools protocol client over the browser's pipe.
 //!
-//! Commands are chromiumoxide's types. The transport is ours: a pipe has no port another user could reach, and its one
-//! reader folds events in the order the browser sent them, so that after an answer everything before it has been seen.
-//! Events are read as narrow views of our own ([`Event`]): a newer browser's unknown words then cost nothing.
+//! Commands are chromiumoxide's types. The transport is our own: a pipe has no port that another user could connect to.
+//! A single reader handles events in the order of arrival, so every event before a response has been seen when the
+//! response is returned. Events are parsed into narrow types ([`Event`]), which ignore values of newer browsers.
 
 mod client;
 mod event;
 
-pub(crate) use client::{CallError, Client, Sink};
+pub(crate) use client::{CallError, Client, RawResult, Sink};
 pub(crate) use event::{Event, Head, Kind};

@@ -1,7 +1,7 @@
-//! How the launcher's sockets come to the service, or the reason why they do not.
+//! Transfers the launcher's sockets, or its error, to the service.
 //!
-//! One stream from the launcher to the service: each message is a zero byte with a few sockets, or a piece of text that
-//! says what went wrong. The launcher becoming the browser closes its end; what has arrived by then is all.
+//! The stream goes from the launcher to the service. Each message is a zero byte with some sockets, or a piece of error
+//! text. The stream ends when the launcher executes the browser.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -13,13 +13,13 @@ use rustix::net::{
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-/// Sockets in a message; the kernel takes 253.
+/// Sockets per message. The kernel's limit is 253.
 const BATCH: usize = 128;
 
-/// A reason is one line; more is not kept.
+/// Maximum length of the error text.
 const REASON_BYTES: usize = 1000;
 
-/// Sends `sockets`, in their order.
+/// Sends `sockets` in order.
 pub(super) fn send(service: impl AsFd, sockets: &[OwnedFd]) -> io::Result<()> {
     for batch in sockets.chunks(BATCH) {
         let batch: Vec<BorrowedFd<'_>> = batch.iter().map(AsFd::as_fd).collect();
@@ -31,23 +31,23 @@ pub(super) fn send(service: impl AsFd, sockets: &[OwnedFd]) -> io::Result<()> {
     Ok(())
 }
 
-/// Says why nothing comes of it.
-pub(super) fn complain(service: impl AsFd, reason: &str) {
-    // Nobody to hear it is nobody to tell.
+/// Sends the reason for a failure.
+pub(super) fn send_error(service: impl AsFd, reason: &str) {
+    // If the service has gone, nobody can be notified.
     let _ = rustix::net::send(service, reason.as_bytes(), SendFlags::NOSIGNAL);
 }
 
-/// Everything up to the end of the stream: the sockets, and what was said, which is nothing when all is well.
+/// Reads to the end of the stream. Returns the sockets and the error text, which is empty on success.
 pub(super) async fn receive(launcher: &UnixStream) -> io::Result<(Vec<OwnedFd>, String)> {
-    let (mut sockets, mut said) = (Vec::new(), Vec::new());
+    let (mut sockets, mut error) = (Vec::new(), Vec::new());
     loop {
         let mut bytes = [0; 256];
         let count = launcher.async_io(Interest::READABLE, || receive_one(launcher, &mut bytes, &mut sockets)).await?;
         if count == 0 {
-            return Ok((sockets, String::from_utf8_lossy(&said).into_owned()));
+            return Ok((sockets, String::from_utf8_lossy(&error).into_owned()));
         }
-        said.extend(bytes[..count].iter().filter(|byte| **byte != 0));
-        said.truncate(REASON_BYTES);
+        error.extend(bytes[..count].iter().filter(|byte| **byte != 0));
+        error.truncate(REASON_BYTES);
     }
 }
 
@@ -70,21 +70,21 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[tokio::test]
-    async fn sockets_arrive_in_their_order_and_a_reason_behind_them() {
+    async fn sockets_arrive_in_order_followed_by_the_error() {
         let (inside, outside) = std::os::unix::net::UnixStream::pair().unwrap();
         outside.set_nonblocking(true).unwrap();
         let sockets: Vec<TcpListener> = (0..BATCH + 2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let addresses: Vec<_> = sockets.iter().map(|socket| socket.local_addr().unwrap()).collect();
         let sockets: Vec<OwnedFd> = sockets.into_iter().map(OwnedFd::from).collect();
         send(&inside, &sockets).unwrap();
-        complain(&inside, "no more");
+        send_error(&inside, "no more");
         drop((inside, sockets));
 
-        let (arrived, said) = receive(&UnixStream::from_std(outside).unwrap()).await.unwrap();
+        let (arrived, error) = receive(&UnixStream::from_std(outside).unwrap()).await.unwrap();
 
         let arrived: Vec<TcpListener> = arrived.into_iter().map(TcpListener::from).collect();
         assert!(arrived.iter().map(|socket| socket.local_addr().unwrap()).eq(addresses));
         TcpStream::connect(arrived[BATCH + 1].local_addr().unwrap()).unwrap();
-        assert_eq!(said, "no more");
+        assert_eq!(error, "no more");
     }
 }

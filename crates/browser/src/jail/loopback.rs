@@ -1,32 +1,32 @@
-//! A new network namespace has one interface, which is down.
+//! Brings up the loopback interface of a new network namespace, which is down at first.
 
 use std::io;
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-/// The loopback interface is the first of every namespace.
+/// Index of the loopback interface, which is the first in every namespace.
 const LOOPBACK: i32 = 1;
 
-/// Numbers of the route protocol, as in `linux/netlink.h`, `linux/rtnetlink.h` and `linux/if.h`.
+/// Constants of rtnetlink, from `linux/netlink.h`, `linux/rtnetlink.h` and `linux/if.h`.
 const NEW_LINK: u16 = 16;
-const REQUEST_WITH_ANSWER: u16 = 1 | 4;
+const REQUEST_WITH_ACK: u16 = 1 | 4;
 const UP: u32 = 1;
 
-/// The two headers that are the whole request.
+/// Length of the request, which consists of two headers.
 const REQUEST_BYTES: u32 = 32;
 
-/// Where the answer's error stands, behind its header.
-const ERROR_AT: usize = 16;
+/// Offset of the error code in the reply, after the header.
+const ERROR_OFFSET: usize = 16;
 
-/// Raises the loopback interface, which then has 127.0.0.1/8.
-pub(super) fn raise() -> io::Result<()> {
-    // Of the protocols behind netlink, that of routes and interfaces is number zero, the one that needs no name.
+/// Brings up the loopback interface, which then has the address 127.0.0.1/8.
+pub(super) fn bring_up() -> io::Result<()> {
+    // Protocol zero is `NETLINK_ROUTE`, which is the default.
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     rustix::net::send(&socket, &request(), SendFlags::empty())?;
-    let mut answer = [0; 256];
-    // The kernel has answered before `send` returns, so this does not wait.
-    let (bytes, _) = rustix::net::recv(&socket, &mut answer, RecvFlags::empty())?;
-    let error = answer[..bytes].get(ERROR_AT..).and_then(<[u8]>::first_chunk).map(|code| i32::from_ne_bytes(*code));
+    let mut reply = [0; 256];
+    // The kernel replies before `send` returns, so this does not block.
+    let (bytes, _) = rustix::net::recv(&socket, &mut reply, RecvFlags::empty())?;
+    let error = reply[..bytes].get(ERROR_OFFSET..).and_then(<[u8]>::first_chunk).map(|code| i32::from_ne_bytes(*code));
     match error {
         Some(0) => Ok(()),
         Some(code) => Err(io::Error::from_raw_os_error(-code)),
@@ -34,16 +34,16 @@ pub(super) fn raise() -> io::Result<()> {
     }
 }
 
-/// "Set the flag `UP` of the loopback interface, and answer."
+/// `RTM_NEWLINK` that sets the flag `IFF_UP` on the loopback interface, with acknowledgement.
 fn request() -> Vec<u8> {
     let mut request = Vec::new();
-    // The message's header: length, kind, flags, number, sender.
+    // nlmsghdr: length, type, flags, sequence number, sender.
     request.extend(REQUEST_BYTES.to_ne_bytes());
     request.extend(NEW_LINK.to_ne_bytes());
-    request.extend(REQUEST_WITH_ANSWER.to_ne_bytes());
+    request.extend(REQUEST_WITH_ACK.to_ne_bytes());
     request.extend(1_u32.to_ne_bytes());
     request.extend(0_u32.to_ne_bytes());
-    // The interface: family and padding, type, index, flags, which flags to change.
+    // ifinfomsg: family and padding, type, index, flags, change mask.
     request.extend([0; 2]);
     request.extend(0_u16.to_ne_bytes());
     request.extend(LOOPBACK.to_ne_bytes());
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_request_is_as_long_as_it_says() {
+    fn request_length_matches_its_header() {
         assert_eq!(request().len(), REQUEST_BYTES as usize);
     }
 }

@@ -1,59 +1,59 @@
-//! The network jail: every browser in a network namespace of its own, whose only ways out are sockets of the proxy.
+//! The network jail: each browser runs in its own network namespace, where sockets of the proxy are the only way out.
 //!
-//! A namespace has to be entered by the process itself, before it becomes the browser. So the service starts a
-//! *launcher*, which is its own program called in another way ([`launcher`]) and runs as the browser's user from its
-//! first instruction. It makes the namespaces, raises their loopback interface, binds the proxy's sockets there, hands
-//! them to the service, gives up what it was for, and becomes the browser. A socket stays in the namespace it was made
-//! in, so the service accepts on it from outside, and dials from outside.
+//! A process must enter a namespace itself, before it executes the browser. The service therefore starts a *launcher*:
+//! its own program in another mode ([`launcher`]), running as the browser's user from the start. The launcher creates
+//! the namespaces, brings up the loopback interface, binds the proxy's sockets inside, sends them to the service, drops
+//! its capabilities, and executes the browser. A socket stays in the namespace it was created in, so the service
+//! accepts and dials from outside.
 //!
-//! `launcher` is the process inside, `loopback` raises the interface, `handover` carries the sockets, `cell` is what the
-//! service knows of it.
+//! `launcher` is the process inside, `loopback` brings up the interface, `handover` transfers the sockets, and `host`
+//! is the service's side.
 //!
-//! *Invariant:* a browser that cannot be jailed as it should be does not start; nothing here falls back. Whether one
-//! may run without a jail is decided once, at the start of the service, from [`NetworkJail`].
+//! *Invariant:* a browser that cannot be jailed as configured does not start. There is no fallback here. Whether
+//! browsers may run without a jail is decided once, at the start of the service, from [`NetworkJail`].
 
-mod cell;
 mod handover;
+mod host;
 mod launcher;
 mod loopback;
 
-pub(crate) use cell::{Launcher, Sockets};
+pub(crate) use host::{Launcher, Sockets};
 pub use launcher::launcher;
 
-/// The first argument by which a program knows that it is called as the launcher.
+/// The first argument of a program that is started as the launcher.
 const COMMAND: &str = "jailed-browser";
 
-/// Where the proxy that refuses everything listens inside: the namespace is empty, so its port can be known before.
+/// Port of the deny-all proxy inside the jail. It can be fixed because the namespace is empty.
 pub(crate) const DENY_PORT: u16 = 3128;
 
 /// Whether browsers are to be jailed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkJail {
-    /// Where it works, which is tried with the first browser.
+    /// If possible, which the first browser's start shows.
     Auto,
-    /// Or there is no browser.
+    /// Always. Without a jail the start fails.
     Required,
-    /// Not at all: the egress proxy and the browser's flags stand alone.
+    /// Never. The egress proxy and the browser's flags are the only protection.
     Off,
 }
 
-/// Whether browsers are jailed.
+/// Whether browsers are jailed, and why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Jail {
-    /// They are.
+    /// Browsers are jailed.
     Jailed,
-    /// They are not, because nobody wants it.
-    Unwanted,
-    /// They are not, because it does not work here.
-    Impossible {
-        /// What stands in the way.
+    /// Disabled by configuration.
+    Disabled,
+    /// Jails cannot be created on this machine.
+    Unavailable {
+        /// The cause.
         why: String,
     },
 }
 
 impl Jail {
-    /// What to do where it does not work.
+    /// What to do if jails are unavailable.
     pub const REMEDY: &'static str = "Allow unprivileged user and network namespaces (user.max_user_namespaces, \
         user.max_net_namespaces, a container's seccomp profile, AppArmor), or keep the browser's user off the network \
         with nftables; docs/OPERATING.md says how.";
@@ -63,8 +63,8 @@ impl std::fmt::Display for Jail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Jailed => f.write_str("each browser has a network of its own that leads to the egress proxy alone"),
-            Self::Unwanted => f.write_str("off by configuration: browsers are in this machine's network"),
-            Self::Impossible { why } => write!(f, "not here, so browsers are in this machine's network: {why}"),
+            Self::Disabled => f.write_str("off by configuration: browsers are in this machine's network"),
+            Self::Unavailable { why } => write!(f, "not here, so browsers are in this machine's network: {why}"),
         }
     }
 }

@@ -1,181 +1,251 @@
-//! The way of a grab through its tab.
+//! The steps of a capture in its tab.
 
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::emulation::SetDeviceMetricsOverrideParams;
-use chromiumoxide::cdp::browser_protocol::fetch::{self, RequestPattern};
-use chromiumoxide::cdp::browser_protocol::network::ResourceType;
 use chromiumoxide::cdp::browser_protocol::page::{HandleJavaScriptDialogParams, NavigateParams, StopLoadingParams};
-use grabd_domain::capture::CaptureSpec;
-use grabd_domain::grabs::{Facts, Failure, SettledBy};
-use grabd_egress::Refusal;
+use grabd_domain::capture::{CaptureSpec, Device, FileKind, Scale, Viewport};
+use grabd_domain::grabs::{Failure, Findings, PageInfo, RenderMetadata, SettledBy, Timings};
+use grabd_domain::limits::RENDER_BUDGET;
+use grabd_egress::EgressError;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::frame::Frame;
-use super::settle::{self, Settled};
-use super::shot::Shot;
+use super::clock::{Clock, TimeMode};
+use super::consent::ConsentProgress;
+use super::extract::ImageSize;
+use super::interact::Interactions;
+use super::intercept::Interception;
+use super::settle::{self, Ready, Settled};
+use super::state::{Content, PageState};
 use super::verdict::{self, Unreached};
-use super::watch::{Document, Excess, Gone, Navigation};
-use super::{Ended, Limits, Picture, Tab, facts, frame, shot};
+use super::watch::{Document, Excess, Gone, Navigation, PausedRequest};
+use super::{CaptureError, Limits, Picture, Tab, area, extract, freeze, metadata, report, requested, shot};
 use crate::cdp::CallError;
-use crate::proxy::Attempt;
+use crate::lists::Blocklist;
+use crate::proxy::UnreachedTarget;
 
-/// Navigations of one page's main frame, redirects by HTTP aside, after which it is kept where it is. Real chains of
-/// logins and consents end within six.
-const NAVIGATIONS: u32 = 20;
+/// Main-frame navigations, not counting HTTP redirects, after which further navigation is blocked. Real chains of
+/// logins and consent pages have at most six.
+const MAX_NAVIGATIONS: u32 = 20;
 
-/// Dialogs that are dismissed before the page counts as one that cannot be seen.
-const DIALOGS: u32 = 10;
+/// Dialogs that are dismissed before the capture fails.
+const MAX_DIALOGS: u32 = 10;
 
-/// Longest wait for the load event.
+/// The longest wait for the load event, unless the caller allows the capture more time than usual.
 const LOAD_LIMIT: Duration = Duration::from_secs(10);
 
-/// Kept of the budget for taking the picture.
+/// The part of the budget that is reserved for taking the image.
 const SHOT_RESERVE: Duration = Duration::from_secs(5);
 
-/// A navigation that was stopped ends at once, and one that cannot be any more ends with its document's first bytes.
-const STOP: Duration = Duration::from_millis(500);
+/// The wait for a navigation that is being stopped. If it cannot be stopped any more, it ends with the first bytes of
+/// its document.
+const STOP_LIMIT: Duration = Duration::from_millis(500);
 
-/// Kept of the budget for the word that there will be no picture, so that it comes before the caller's own limit does.
-const WORD: Duration = Duration::from_secs(1);
+/// The part of the budget that is reserved for reporting a failure before the caller's own time limit.
+const REPORT_RESERVE: Duration = Duration::from_secs(1);
 
-/// A dying browser closes its pages just before its pipe.
-const DEATH: Duration = Duration::from_millis(250);
+/// A dying browser closes its pages shortly before its pipe.
+const CLOSE_DELAY: Duration = Duration::from_millis(250);
 
-/// One grab under way.
+/// A capture in progress.
 pub(super) struct Drive<'a> {
     pub(super) tab: &'a Tab,
     pub(super) spec: &'a CaptureSpec,
     pub(super) limits: Limits,
-    /// The load event is not waited for any longer than this.
+    pub(super) clock: Clock<'a>,
+    /// The rules for the page's requests.
+    pub(super) interception: Interception<'a>,
+    /// The clicks and the script of the caller.
+    pub(super) interactions: Interactions,
+    /// What became of a consent dialog.
+    pub(super) consent: ConsentProgress,
+    /// The beginning of the capture.
+    pub(super) began: Instant,
+    /// The latest time until which the load event is waited for.
     pub(super) load_by: Instant,
-    /// Whatever is there by now is captured.
-    pub(super) shoot_by: Instant,
-    /// All ends here.
+    /// The time at which the page is captured in whatever state it is.
+    pub(super) capture_by: Instant,
+    /// The end of the capture.
     pub(super) deadline: Instant,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Navigated {
+struct NavigateResult {
     error_text: Option<String>,
     #[serde(default)]
     is_download: bool,
 }
 
 impl<'a> Drive<'a> {
-    pub(super) fn new(tab: &'a Tab, spec: &'a CaptureSpec, limits: Limits, deadline: Instant) -> Self {
+    pub(super) fn new(tab: &'a Tab, spec: &'a CaptureSpec, limits: Limits, time: TimeMode, deadline: Instant) -> Self {
         let now = Instant::now();
         let budget = deadline.saturating_duration_since(now);
-        let load_by = now + LOAD_LIMIT.min(budget / 2);
-        let shoot_by = now + (budget - SHOT_RESERVE.min(budget / 4));
-        Self { tab, spec, limits, load_by, shoot_by, deadline }
-    }
-
-    /// Until a picture, or the reason why there is none.
-    pub(super) async fn run(self) -> Result<Picture, Ended> {
-        self.tab.watch.reset();
-        let mut attended = std::pin::pin!(self.attend());
-        tokio::select! {
-            biased;
-            ended = &mut attended => Err(ended),
-            captured = self.capture() => match captured {
-                // What a page that is gone did last is its end, not its doing.
-                Err(_) if self.tab.watch.look(|seen| seen.gone.is_some()) => Err(attended.await),
-                captured => captured,
-            },
+        let load_limit = LOAD_LIMIT + budget.saturating_sub(RENDER_BUDGET);
+        let load_by = now + load_limit.min(budget / 2);
+        let capture_by = now + (budget - SHOT_RESERVE.min(budget / 4));
+        if let Some(blocklist) = Blocklist::new(&spec.blocking, &limits.lists, spec.url.as_str()) {
+            tab.listener.set_blocklist(blocklist);
+        }
+        let interception = Interception::new(spec, tab.listener.blocklist().cloned());
+        let (clock, interactions, consent) =
+            (Clock::new(tab, time), Interactions::default(), ConsentProgress::default());
+        Self {
+            tab,
+            spec,
+            limits,
+            clock,
+            interception,
+            interactions,
+            consent,
+            began: now,
+            load_by,
+            capture_by,
+            deadline,
         }
     }
 
-    /// Answers dialogs, and ends when the page has too much of something, when it is gone, or when the browser is.
-    async fn attend(&self) -> Ended {
-        enum Call {
+    /// Runs until there is an image or a failure.
+    pub(super) async fn run(self) -> Result<Picture, CaptureError> {
+        self.tab.watch.reset();
+        if self.spec.also.contains(&FileKind::Report) {
+            self.tab.watch.start_record();
+        }
+        let mut events = std::pin::pin!(self.handle_events());
+        tokio::select! {
+            biased;
+            ended = &mut events => Err(ended),
+            captured = self.capture() => match captured {
+                // The errors of a page that is gone result from its end.
+                Err(_) if self.tab.watch.read(|seen| seen.gone.is_some()) => Err(events.await),
+                captured => captured,
+            },
+            ended = self.clock.run() => Err(ended),
+        }
+    }
+
+    /// Answers dialogs and paused requests. Returns when the page exceeds a limit, or when the page or the
+    /// browser is gone.
+    async fn handle_events(&self) -> CaptureError {
+        enum Action {
             Excess(Excess),
             Dialog { leave: bool, count: u32 },
+            Paused(PausedRequest),
             Gone(Gone),
         }
         let watch = async {
             loop {
-                let call = self.tab.watch.until(self.deadline, |seen| match (seen.gone, seen.excess) {
-                    (Some(gone), _) => Some(Call::Gone(gone)),
-                    (None, Some(excess)) => Some(Call::Excess(excess)),
-                    (None, None) => seen.take_dialog().map(|leave| Call::Dialog { leave, count: seen.dialogs }),
+                let action = self.tab.watch.until(self.deadline, |seen| match (seen.gone, seen.excess) {
+                    (Some(gone), _) => Some(Action::Gone(gone)),
+                    (None, Some(excess)) => Some(Action::Excess(excess)),
+                    (None, None) => seen
+                        .take_dialog()
+                        .map(|leave| Action::Dialog { leave, count: seen.dialogs })
+                        .or_else(|| seen.take_paused().map(Action::Paused)),
                 });
-                match call.await {
-                    Some(Call::Excess(Excess::Bytes)) => break Ended::failed(TOO_MUCH),
-                    Some(Call::Excess(Excess::Workers)) => {
-                        break Ended::failed("The page starts more workers than a capture may.");
+                match action.await {
+                    Some(Action::Excess(Excess::Bytes)) => break CaptureError::failed(OVER_LIMIT),
+                    Some(Action::Excess(Excess::Workers)) => {
+                        break CaptureError::failed("The page starts more workers than a capture may.");
                     }
-                    Some(Call::Dialog { count, .. }) if count > DIALOGS => {
-                        break Ended::failed("The page opens one dialog after another.");
+                    Some(Action::Dialog { count, .. }) if count > MAX_DIALOGS => {
+                        break CaptureError::failed("The page opens one dialog after another.");
                     }
-                    Some(Call::Dialog { leave, .. }) => {
-                        // A page that asks whether to leave is left; any other question is answered with no.
+                    Some(Action::Dialog { leave, .. }) => {
+                        // Accept leaving the page; cancel all other dialogs.
                         let answer = HandleJavaScriptDialogParams::new(leave);
                         self.tab.client.tell(Some(&self.tab.session), &answer);
                     }
-                    Some(Call::Gone(gone)) => break self.explain(gone).await,
-                    // The caller's own deadline is this one.
+                    Some(Action::Paused(request)) => self.interception.answer(self, request).await,
+                    Some(Action::Gone(gone)) => break self.explain_end(gone).await,
+                    // The caller ends the capture at the same deadline.
                     None => std::future::pending().await,
                 }
             }
         };
         tokio::select! {
-            () = self.tab.client.closed().cancelled() => Ended::Lost("the browser died".into()),
+            () = self.tab.client.closed().cancelled() => CaptureError::Lost("the browser died".into()),
             ended = watch => ended,
         }
     }
 
-    async fn explain(&self, gone: Gone) -> Ended {
+    async fn explain_end(&self, gone: Gone) -> CaptureError {
         let closed = self.tab.client.closed().cancelled();
-        match (tokio::time::timeout(DEATH, closed).await, gone) {
-            (Ok(()), _) => Ended::Lost("the browser died".into()),
-            // Its process died with it, which need not be its own doing: the kernel ends one of several when memory is
-            // short. Alone in a browser, it is.
-            (Err(_), Gone::Crashed) => Ended::Lost("the page's process died".into()),
-            (Err(_), Gone::Closed) => Ended::failed("The page closed itself."),
+        match (tokio::time::timeout(CLOSE_DELAY, closed).await, gone) {
+            (Ok(()), _) => CaptureError::Lost("the browser died".into()),
+            // The page's process died, which need not be the page's fault: the kernel kills one of several when memory
+            // is short. In a dedicated browser, the page is the cause.
+            (Err(_), Gone::Crashed) => CaptureError::Lost("the page's process died".into()),
+            (Err(_), Gone::Closed) => CaptureError::failed("The page closed itself."),
         }
     }
 
-    async fn capture(&self) -> Result<Picture, Ended> {
+    async fn capture(&self) -> Result<Picture, CaptureError> {
+        requested::set_appearance(self).await?;
+        requested::set_network(self).await?;
+        if self.spec.also.contains(&FileKind::Report) {
+            report::enable(self).await?;
+        }
         self.navigate().await?;
         loop {
             let document = self.document().await?;
-            let settled = match self.is_late() {
-                true => Settled::Ready { by: SettledBy::Deadline, challenge: false, shot: None },
-                false => settle::settle(self, &document).await?,
+            let late = Ready { by: SettledBy::Deadline, state: PageState::default() };
+            let mut ready = match self.is_late() {
+                true => late,
+                false => match settle::settle(self, &document).await? {
+                    Settled::Ready(ready) => ready,
+                    Settled::Left => continue,
+                },
             };
-            let held = self.tab.watch.look(|seen| seen.held);
-            let (by, shot) = match settled {
-                Settled::Left => continue,
-                Settled::Ready { challenge: true, .. } => return Err(verdict::challenged(&document).into()),
-                // A page that is kept from going on never came to rest.
-                Settled::Ready { challenge: false, .. } if held => (SettledBy::Deadline, None),
-                Settled::Ready { by, challenge: false, shot } => (by, shot),
-            };
-            let delayed = (Instant::now() + self.spec.delay).min(self.shoot_by);
-            if !self.spec.delay.is_zero() && !settle::stay_until(self, &document, delayed).await {
-                continue;
+            self.tab.watch.set_challenge(ready.state.challenge);
+            if ready.state.challenge.is_some() && !self.spec.statuses.allows_blocked() {
+                return Err(verdict::challenge_failure(&document).into());
             }
-            if let Some(picture) = self.shoot(&document, by, shot).await? {
-                return Ok(picture);
+            if self.tab.watch.read(|seen| seen.navigation_blocked) {
+                // A page whose navigation was blocked did not settle by itself.
+                ready.by = SettledBy::Deadline;
+            }
+            let Some(is_changed) = self.unless_left(&document, requested::wait_and_change(self)).await? else {
+                continue;
+            };
+            if is_changed {
+                let Some(state) = self.unless_left(&document, settle::read_state(self)).await? else { continue };
+                ready.state = state.unwrap_or_default();
+            }
+            if !self.spec.delay.is_zero() {
+                let delayed = (Instant::now() + self.spec.delay).min(self.capture_by);
+                if !settle::stay_until(self, &document, delayed).await {
+                    continue;
+                }
+                let Some(state) = self.unless_left(&document, settle::read_state(self)).await? else { continue };
+                ready.state = state.unwrap_or_default();
+            }
+            if let Some(image) = self.take_image(&document, ready).await? {
+                return Ok(image);
             }
         }
     }
 
-    /// Sizes the page and sends it to its address.
-    async fn navigate(&self) -> Result<(), Ended> {
+    /// The command that sets the size of the layout viewport, in CSS pixels.
+    pub(super) fn metrics(&self, width: u32, height: u32) -> SetDeviceMetricsOverrideParams {
+        let is_mobile = self.spec.device != Device::Desktop;
+        SetDeviceMetricsOverrideParams::new(width, height, self.spec.scale.factor(), is_mobile)
+    }
+
+    /// Sets the size of the page and navigates to its URL.
+    async fn navigate(&self) -> Result<(), CaptureError> {
         let (client, session) = (&self.tab.client, Some(self.tab.session.as_str()));
-        let viewport = self.spec.viewport;
-        if viewport != self.tab.viewport {
-            // Its answer comes before the navigation's, which is waited for.
-            client.tell(session, &metrics(viewport));
+        let (viewport, scale) = (self.spec.viewport, self.spec.scale);
+        if viewport != self.tab.viewport || scale != Scale::ONE || self.spec.device != Device::Desktop {
+            // The response comes before the response to the navigation, which is waited for.
+            client.tell(session, &self.metrics(viewport.width(), viewport.height()));
         }
         let params = NavigateParams::new(self.spec.url.as_str());
-        let limit = self.time_left().saturating_sub(WORD);
-        let navigated: Navigated = match client.call_as(limit, session, params).await {
-            Err(CallError::Timeout(_)) => return Err(Ended::failed(SILENT)),
+        let left = self.time_left();
+        let limit = left.saturating_sub(REPORT_RESERVE.min(left / 4));
+        let navigated: NavigateResult = match client.call_as(limit, session, params).await {
+            Err(CallError::Timeout(_)) => return Err(CaptureError::failed(NO_ANSWER)),
             navigated => navigated?,
         };
         if navigated.is_download {
@@ -184,140 +254,188 @@ impl<'a> Drive<'a> {
         match navigated.error_text {
             None => Ok(()),
             Some(error) if error == "net::ERR_ABORTED" => {
-                let download = self.tab.watch.look(|seen| seen.download);
+                let download = self.tab.watch.read(|seen| seen.download);
                 Err(self.abort(&self.last_navigation(Some(error)), download).await)
             }
             Some(error) => {
                 let failed = self.last_navigation(Some(error.clone()));
-                Err(self.over_limit_or(verdict::unreached(&failed.url, Some(&error), self.known())))
+                Err(self.over_limit_or(verdict::unreached_failure(&failed.url, Some(&error), self.unreached_reason())))
             }
         }
     }
 
-    /// The document in the main frame, once nothing is on the way to replace it.
-    async fn document(&self) -> Result<Document, Ended> {
-        enum Found {
+    /// Waits for the document in the main frame until no navigation is pending.
+    async fn document(&self) -> Result<Document, CaptureError> {
+        enum NavigationState {
             Document(Document),
             Aborted(Navigation, bool),
-            Circle { held: bool },
+            Loop { navigation_blocked: bool },
         }
-        let look = |seen: &mut super::watch::Seen| {
-            let most = if seen.held { 2 * NAVIGATIONS } else { NAVIGATIONS };
-            if seen.navigations > most || (seen.held && seen.document.is_none()) {
-                return Some(Found::Circle { held: seen.held });
+        let find = |seen: &mut super::watch::WatchState| {
+            let max_navigations = if seen.navigation_blocked { 2 * MAX_NAVIGATIONS } else { MAX_NAVIGATIONS };
+            if seen.navigations > max_navigations || (seen.navigation_blocked && seen.document.is_none()) {
+                return Some(NavigationState::Loop { navigation_blocked: seen.navigation_blocked });
             }
-            match (&seen.document, seen.underway(), &seen.aborted) {
+            match (&seen.document, seen.pending_navigation(), &seen.aborted) {
                 (_, Some(_), _) => None,
-                (Some(document), None, _) => Some(Found::Document(document.clone())),
-                (None, None, Some(aborted)) => Some(Found::Aborted(aborted.clone(), seen.download)),
+                (Some(document), None, _) => Some(NavigationState::Document(document.clone())),
+                (None, None, Some(aborted)) => Some(NavigationState::Aborted(aborted.clone(), seen.download)),
                 (None, None, None) => None,
             }
         };
-        let mut found = self.tab.watch.until(self.shoot_by, look).await;
-        if let Some(Found::Circle { held: false }) = found {
-            self.hold().await?;
-            found = self.tab.watch.until(self.shoot_by, look).await;
+        let mut found = self.tab.watch.until(self.capture_by, find).await;
+        if let Some(NavigationState::Loop { navigation_blocked: false }) = found {
+            self.block_navigation().await?;
+            found = self.tab.watch.until(self.capture_by, find).await;
         }
         let document = match found {
-            Some(Found::Document(document)) => document,
-            Some(Found::Aborted(navigation, download)) => return Err(self.abort(&navigation, download).await),
-            // Some ways to another document do not lead through the network.
-            Some(Found::Circle { .. }) => {
-                return Err(Ended::failed("The page goes from address to address without end."));
+            Some(NavigationState::Document(document)) => document,
+            Some(NavigationState::Aborted(navigation, download)) => {
+                return Err(self.abort(&navigation, download).await);
             }
-            // A navigation that does not come to an end leaves what is there.
-            None => match self.tab.watch.look(|seen| seen.document.clone()) {
+            // Some navigations use no network request and cannot be blocked.
+            Some(NavigationState::Loop { .. }) => {
+                return Err(CaptureError::failed("The page goes from address to address without end."));
+            }
+            // If a navigation does not end, capture the current document.
+            None => match self.tab.watch.read(|seen| seen.document.clone()) {
                 Some(document) => document,
-                None => return Err(Ended::failed(SILENT)),
+                None => return Err(CaptureError::failed(NO_ANSWER)),
             },
         };
         match document.unreachable_url {
-            Some(_) => {
-                Err(self.judge(&document).err().unwrap_or_else(|| Ended::failed("The page could not be loaded.")))
-            }
+            Some(_) => Err(self
+                .check(&document)
+                .err()
+                .unwrap_or_else(|| CaptureError::failed("The page could not be loaded."))),
             None => Ok(document),
         }
     }
 
-    /// Keeps the page at the document it shows: whatever it asks for in its place is not answered any more.
-    async fn hold(&self) -> Result<(), Ended> {
-        if self.tab.watch.look(|seen| seen.held) {
+    /// Blocks navigation to other documents by refusing their requests.
+    async fn block_navigation(&self) -> Result<(), CaptureError> {
+        if self.tab.watch.read(|seen| seen.navigation_blocked) {
             return Ok(());
         }
-        let documents = RequestPattern { resource_type: Some(ResourceType::Document), ..RequestPattern::default() };
-        let hold = fetch::EnableParams { patterns: Some(vec![documents]), ..fetch::EnableParams::default() };
-        self.tab.client.call(Some(&self.tab.session), hold).await?;
-        self.tab.watch.hold();
+        self.interception.apply(self, true).await?;
+        self.tab.watch.set_navigation_blocked();
         Ok(())
     }
 
-    /// Ends all loading, because there is no time for another document and no picture succeeds while one replaces the other.
-    /// False when another one had come too far to be stopped.
-    async fn stop(&self, document: &Document) -> Result<bool, Ended> {
-        self.hold().await?;
+    /// Stops all loading, because there is no time for another document and no image can be taken while a document is
+    /// replaced. Returns false if another document could not be stopped any more.
+    async fn stop(&self, document: &Document) -> Result<bool, CaptureError> {
+        self.block_navigation().await?;
         match self.tab.client.call(Some(&self.tab.session), StopLoadingParams::default()).await {
             Err(CallError::Refused { message, .. }) if shot::is_between_documents(&message) => {
-                self.replaced(document).await;
+                self.wait_for_replacement(document).await;
                 return Ok(false);
             }
             stopped => _ = stopped?,
         }
-        let limit = Instant::now() + STOP;
+        let limit = Instant::now() + STOP_LIMIT;
         self.tab.watch.until(limit, |seen| seen.navigation.is_none().then_some(())).await;
-        Ok(self.tab.watch.look(|seen| !seen.has_left(&document.loader)))
+        Ok(self.tab.watch.read(|seen| !seen.has_left(&document.loader)))
     }
 
-    /// Waits for the document that takes the place of this one at this moment.
-    async fn replaced(&self, document: &Document) {
+    /// Waits for the document that is about to replace this one.
+    async fn wait_for_replacement(&self, document: &Document) {
         let other = |now: &Document| now.loader != document.loader;
-        let look = |seen: &mut super::watch::Seen| seen.document.as_ref().is_some_and(other).then_some(());
-        self.tab.watch.until(Instant::now() + STOP, look).await;
+        let find = |seen: &mut super::watch::WatchState| seen.document.as_ref().is_some_and(other).then_some(());
+        self.tab.watch.until(Instant::now() + STOP_LIMIT, find).await;
     }
 
-    /// Takes the picture, unless there is one already or the document is left meanwhile.
-    async fn shoot(&self, document: &Document, by: SettledBy, shot: Option<Shot>) -> Result<Option<Picture>, Ended> {
-        let left = || self.tab.watch.look(|seen| seen.has_left(&document.loader));
+    /// Takes the image, unless the document is replaced meanwhile.
+    async fn take_image(&self, document: &Document, ready: Ready) -> Result<Option<Picture>, CaptureError> {
+        let left = || self.tab.watch.read(|seen| seen.has_left(&document.loader));
         if self.is_late() && !self.stop(document).await? {
             return Ok(None);
         }
-        // No picture is worth taking of what is refused anyway.
-        self.judge(&self.current(document))?;
-        let (frame, shot) = match shot {
-            Some(shot) => (Frame::default(), shot),
-            None => {
-                let found = self.unless_left(document, frame::find(self)).await?;
-                let Some(frame) = found else { return Ok(None) };
-                let taken = shot::take(self.tab, self.spec.format, frame.clip.clone(), self.time_left());
-                match self.unless_left(document, taken).await? {
-                    Some(Some(shot)) => (frame, shot),
-                    Some(None) => {
-                        self.replaced(document).await;
-                        return Ok(None);
-                    }
-                    None => return Ok(None),
-                }
+        // Check first: a rejected document needs no image.
+        self.check(&self.current(document))?;
+        let Ready { by, state } = ready;
+        // Before the page is laid out for the image, and for what began to move meanwhile again.
+        if self.unless_left(document, freeze::apply(self)).await?.is_none() {
+            return Ok(None);
+        }
+        let found = self.unless_left(document, area::find(self, state)).await?;
+        let Some(area) = found else { return Ok(None) };
+        let Some(area) = self.unless_left(document, area::fit(self, area)).await? else { return Ok(None) };
+        let Some(about) = self.unless_left(document, self.prepare_image()).await? else { return Ok(None) };
+        let shot_at = Instant::now();
+        // Content out of view is not missing, and what arrives from now on is not in the image.
+        if self.tab.watch.read(|seen| seen.requests.unsettled(Instant::now())) > 0 {
+            settle::ignore_hidden_requests(self).await;
+        }
+        let unsettled = self.tab.watch.read(|seen| seen.requests.unsettled(Instant::now()));
+        let taken = shot::take(self.tab, &self.clock, self.spec, &self.limits, area.clip.clone(), self.time_left());
+        let shot = match self.unless_left(document, taken).await? {
+            Some(Some(shot)) => shot,
+            Some(None) => {
+                self.wait_for_replacement(document).await;
+                return Ok(None);
             }
+            None => return Ok(None),
         };
         if left() {
             return Ok(None);
         }
-        self.judge(&self.current(document))?;
-        let facts = Facts {
-            settled_by: Some(by),
+        self.check(&self.current(document))?;
+        let is_quiet = by == SettledBy::Quiet && !area.is_incomplete && unsettled == 0;
+        let is_listed = |url: &str| self.tab.listener.blocklist().is_some_and(|list| list.has_blocked(url));
+        let state = area.state.without_blocked(&self.spec.blocking, is_listed, self.interception.blocked_fonts());
+        self.tab.watch.set_challenge(state.challenge);
+        let known = metadata::of_tab(self.tab);
+        let mut warnings = state.warnings(unsettled);
+        warnings.extend(area.warnings);
+        let mut metadata = RenderMetadata {
+            settled_by: Some(if is_quiet { SettledBy::Quiet } else { SettledBy::Deadline }),
             image_width: Some(shot.width),
             image_height: Some(shot.height),
-            truncated: frame.truncated,
-            ..facts::seen(self.tab)
+            truncated: area.truncated,
+            warnings,
+            page: about,
+            timings: Some(self.timings(shot_at)),
+            findings: Findings {
+                blank: Some(state.content == Content::Empty),
+                consent: self.consent.result(),
+                ..known.findings
+            },
+            ..known
         };
-        Ok(Some(Picture { image: shot.image, facts }))
+        // The image must not be kept if the document is replaced: its files would be those of another one.
+        let shown = (ImageSize { width: shot.width, height: shot.height }, area.clip.as_ref());
+        let made = self.unless_left(document, extract::files(self, shown, shot.for_files, &mut metadata)).await?;
+        Ok(made.map(|files| Picture { image: shot.image, metadata, files }))
     }
 
-    /// Waits for `work`, but not beyond the moment another document takes the place of this one: then `None`.
-    async fn unless_left<T>(
+    /// Stops what moves, and reads what the page says about itself.
+    async fn prepare_image(&self) -> Result<PageInfo, CaptureError> {
+        freeze::apply(self).await?;
+        metadata::about(self).await
+    }
+
+    /// How long the steps took, up to now. The image was begun at `shot_at`.
+    fn timings(&self, shot_at: Instant) -> Timings {
+        let (committed_at, loaded_at) = self.tab.watch.read(|seen| (seen.committed_at, seen.loaded_at));
+        let committed_at = committed_at.unwrap_or(self.began);
+        let since = |from: Instant, to: Instant| {
+            u32::try_from(to.saturating_duration_since(from).as_millis()).unwrap_or(u32::MAX)
+        };
+        Timings {
+            navigate_ms: since(self.began, committed_at),
+            load_ms: loaded_at.map(|loaded_at| since(committed_at, loaded_at)),
+            settle_ms: since(loaded_at.unwrap_or(committed_at), shot_at),
+            shot_ms: since(shot_at, Instant::now()),
+        }
+    }
+
+    /// Waits for `work`. Returns `None` if another document replaces this one first.
+    pub(super) async fn unless_left<T>(
         &self,
         document: &Document,
-        work: impl Future<Output = Result<T, Ended>>,
-    ) -> Result<Option<T>, Ended> {
+        work: impl Future<Output = Result<T, CaptureError>>,
+    ) -> Result<Option<T>, CaptureError> {
         let left = self.tab.watch.until(self.deadline, |seen| seen.has_left(&document.loader).then_some(()));
         tokio::select! {
             biased;
@@ -326,71 +444,71 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// The document as it is now: its address may have changed, its head come late.
+    /// The current state of the document: its URL may have changed, its response head may have arrived.
     fn current(&self, document: &Document) -> Document {
         let same = |now: &&Document| now.loader == document.loader;
-        self.tab.watch.look(|seen| seen.document.as_ref().filter(same).cloned()).unwrap_or_else(|| document.clone())
+        self.tab.watch.read(|seen| seen.document.as_ref().filter(same).cloned()).unwrap_or_else(|| document.clone())
     }
 
-    fn judge(&self, document: &Document) -> Result<(), Ended> {
-        match verdict::judge(document, self.known()) {
-            Ok(()) if self.tab.listener.over_limit() => Err(Ended::failed(TOO_MUCH)),
+    fn check(&self, document: &Document) -> Result<(), CaptureError> {
+        match verdict::check(document, &self.spec.statuses, self.unreached_reason()) {
+            Ok(()) if self.tab.listener.over_limit() => Err(CaptureError::failed(OVER_LIMIT)),
             Ok(()) => Ok(()),
             Err(failure) => Err(self.over_limit_or(failure)),
         }
     }
 
-    async fn abort(&self, navigation: &Navigation, download: bool) -> Ended {
+    async fn abort(&self, navigation: &Navigation, download: bool) -> CaptureError {
         if !download {
-            // A page that dies takes its navigation along, and word of that comes first.
-            self.tab.watch.until(Instant::now() + DEATH, |seen| seen.gone).await;
+            // A crash also aborts the navigation, and its event comes first.
+            self.tab.watch.until(Instant::now() + CLOSE_DELAY, |seen| seen.gone).await;
         }
-        self.over_limit_or(verdict::aborted(navigation, download, self.known()))
+        self.over_limit_or(verdict::aborted_failure(navigation, download, self.unreached_reason()))
     }
 
-    /// A cut connection has its own reason, whatever the browser makes of it.
-    fn over_limit_or(&self, failure: Failure) -> Ended {
+    /// A connection that the proxy cut has its own message, whatever error the browser reports.
+    fn over_limit_or(&self, failure: Failure) -> CaptureError {
         match self.tab.listener.over_limit() {
-            true => Ended::failed(TOO_MUCH),
+            true => CaptureError::failed(OVER_LIMIT),
             false => failure.into(),
         }
     }
 
-    /// What the proxy knows of a target that was not reached.
-    fn known(&self) -> impl Fn(&str, u16) -> Option<Unreached> + '_ {
+    /// Looks up why the proxy did not reach a target.
+    fn unreached_reason(&self) -> impl Fn(&str, u16) -> Option<Unreached> + '_ {
         |host, port| {
             let listener = &self.tab.listener;
             if listener.was_refused(host, port) {
                 return Some(Unreached::Refused);
             }
-            let asked = |attempt: &Attempt| attempt.host == host && attempt.port == port;
-            listener.refusals().into_iter().rfind(asked).map(|attempt| match attempt.refusal {
-                Refusal::Address { .. } | Refusal::Name | Refusal::Port => Unreached::Refused,
-                Refusal::Unresolved => Unreached::Unresolved,
-                Refusal::ConnectFailed(_) => Unreached::NotConnected,
-                Refusal::TimedOut => Unreached::TimedOut,
+            let matches = |target: &UnreachedTarget| target.host == host && target.port == port;
+            listener.unreached().into_iter().rfind(matches).map(|target| match target.refusal {
+                EgressError::Address { .. } | EgressError::Name | EgressError::Port => Unreached::Refused,
+                EgressError::Unresolved => Unreached::Unresolved,
+                EgressError::ConnectFailed(_) => Unreached::NotConnected,
+                EgressError::TimedOut => Unreached::TimedOut,
             })
         }
     }
 
-    /// The navigation that just failed, wherever its redirects led.
+    /// The navigation that just failed, after redirects.
     fn last_navigation(&self, error: Option<String>) -> Navigation {
-        let asked =
+        let initial =
             || Navigation { loader: String::new(), url: self.spec.url.as_str().to_owned(), error: None, head: None };
-        let last = self.tab.watch.look(|seen| {
+        let last = self.tab.watch.read(|seen| {
             let unreachable = seen.document.as_ref().and_then(|document| {
                 let url = document.unreachable_url.clone()?;
                 Some(Navigation { loader: document.loader.clone(), url, error: None, head: document.head.clone() })
             });
             seen.navigation.clone().or_else(|| seen.aborted.clone()).or(unreachable)
         });
-        let last = last.unwrap_or_else(asked);
+        let last = last.unwrap_or_else(initial);
         Navigation { error: last.error.clone().or(error), ..last }
     }
 
-    /// Is it time to take what is there, whatever is still on the way?
+    /// Returns true if the page must be captured now, whatever is still pending.
     fn is_late(&self) -> bool {
-        Instant::now() >= self.shoot_by
+        Instant::now() >= self.capture_by
     }
 
     pub(super) fn time_left(&self) -> Duration {
@@ -398,10 +516,10 @@ impl<'a> Drive<'a> {
     }
 }
 
-const SILENT: &str = "The site did not answer in time.";
-const TOO_MUCH: &str = "The page loads more than a capture may.";
+const NO_ANSWER: &str = "The site did not answer in time.";
+const OVER_LIMIT: &str = "The page loads more than a capture may.";
 
-/// The command that lays a page out in a viewport.
-pub(crate) fn metrics(viewport: grabd_domain::capture::Viewport) -> SetDeviceMetricsOverrideParams {
+/// The command that sets the layout viewport, without any options.
+pub(crate) fn metrics(viewport: Viewport) -> SetDeviceMetricsOverrideParams {
     SetDeviceMetricsOverrideParams::new(viewport.width(), viewport.height(), 1.0, false)
 }

@@ -1,117 +1,151 @@
-//! One grab in one prepared tab: driven until it is ready, captured, judged.
+//! Captures one grab in a prepared tab: loads the page, waits until it has settled, takes the image and checks the
+//! result.
 //!
-//! [`capture`] is the whole procedure; another one would stand beside it behind the same signature.
+//! [`capture`] is the whole procedure. Another procedure would be a function with the same signature.
 
+mod area;
+mod clock;
+mod consent;
 mod drive;
-mod facts;
-mod frame;
+mod extract;
+mod frames;
+mod freeze;
+mod identity;
+mod interact;
+mod intercept;
+mod metadata;
+mod report;
+mod requested;
 mod script;
 mod settle;
 mod shot;
+mod state;
 mod verdict;
 mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use chromiumoxide::cdp::browser_protocol::browser::BrowserContextId;
 use grabd_domain::capture::{CaptureSpec, Viewport};
-use grabd_domain::grabs::{Facts, Failure, FailureReason};
+use grabd_domain::grabs::{Failure, FailureReason, RenderMetadata};
+use grabd_domain::render::CapturedFile;
+use grabd_memory::MemoryBudget;
 use tokio::time::Instant;
 
+pub(crate) use clock::TimeMode;
 pub(crate) use drive::metrics;
+pub(crate) use frames::{DrawLock, Frames};
+pub(crate) use identity::Identity;
 pub(crate) use watch::Watch;
 
 use crate::cdp::{CallError, Client};
-use crate::proxy;
+use crate::{FilterLists, proxy};
 
-/// A blank page in a context of its own, ready for one grab.
+/// A blank page in its own browser context, ready for one grab.
 pub(crate) struct Tab {
-    /// The browser it is in.
+    /// The CDP client of its browser.
     pub(crate) client: Client,
-    /// The context it is alone in.
+    /// Its browser context, which has no other page.
     pub(crate) context: BrowserContextId,
-    /// The page's session.
+    /// The page's CDP session.
     pub(crate) session: String,
-    /// What is seen of it.
+    /// The state of the page from its events.
     pub(crate) watch: Arc<Watch>,
-    /// The context's own proxy; dropping it cuts every connection of the grab.
+    /// The context's own proxy listener. Dropping it closes all connections of the grab.
     pub(crate) listener: proxy::Listener,
-    /// The size it is laid out in.
+    /// The size of its layout viewport.
     pub(crate) viewport: Viewport,
+    /// How its frames are drawn.
+    pub(crate) frames: Frames,
+    /// What its browser calls itself.
+    pub(crate) identity: Arc<Identity>,
 }
 
 impl Tab {
-    /// Did the page's process die?
+    /// Returns true if the page's process crashed.
     pub(crate) fn has_crashed(&self) -> bool {
-        self.watch.look(|seen| seen.gone == Some(watch::Gone::Crashed))
+        self.watch.read(|seen| seen.gone == Some(watch::Gone::Crashed))
     }
 }
 
-/// The limits of a capture that are the operator's.
-#[derive(Clone, Copy, Debug)]
+/// The capture limits that the operator configures.
+#[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    /// From the load event to the hard stop.
+    /// How long a page may take to settle after its load event.
     pub(crate) settle_budget: Duration,
-    /// The tallest picture, in pixels.
+    /// The maximum height of an image, in pixels.
     pub(crate) full_page_max_height: u32,
+    /// The maximum size of an image, in bytes.
+    pub(crate) image_max_bytes: u64,
+    /// The memory in which an image is received.
+    pub(crate) memory: MemoryBudget,
+    /// The lists by which ads and trackers are blocked.
+    pub(crate) lists: Arc<FilterLists>,
 }
 
-/// A picture, with what was seen.
+/// A captured image and its metadata.
 pub(crate) struct Picture {
-    pub(crate) image: Vec<u8>,
-    pub(crate) facts: Facts,
+    pub(crate) image: Bytes,
+    pub(crate) metadata: RenderMetadata,
+    pub(crate) files: Vec<CapturedFile>,
 }
 
-/// Why there is no picture.
+/// Why there is no image.
 #[derive(Debug)]
-pub(crate) enum Ended {
-    /// The page's own doing.
+pub(crate) enum CaptureError {
+    /// The page failed.
     Page(Failure),
-    /// The browser is dying or does not answer: nobody can tell what the page did.
+    /// The browser is dying or does not answer, so the page's result is unknown.
     Lost(String),
+    /// The page does not work in virtual time: it waits for its clock, or is no longer drawn.
+    NeedsRealTime,
 }
 
-impl Ended {
+impl CaptureError {
     fn failed(message: impl Into<String>) -> Self {
         Self::Page(Failure::new(FailureReason::RenderFailed, message))
     }
 }
 
-impl From<Failure> for Ended {
+impl From<Failure> for CaptureError {
     fn from(failure: Failure) -> Self {
         Self::Page(failure)
     }
 }
 
-impl From<CallError> for Ended {
+impl From<CallError> for CaptureError {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Closed => Self::Lost("the browser died".into()),
-            // The page's process answers these, so a page that keeps it busy is the reason.
+            // The page's process answers these calls, so a busy page is the cause.
             CallError::Timeout(_) => Self::failed("The page did not respond."),
-            CallError::Refused { .. } | CallError::Unreadable(_) => Self::Lost(error.to_string()),
+            CallError::Refused { .. } | CallError::InvalidResponse(_) | CallError::TooLarge { .. } => {
+                Self::Lost(error.to_string())
+            }
         }
     }
 }
 
-/// Captures what `spec` asks for, in a tab that is used for nothing else. The caller ends it at `deadline`.
+/// Captures what `spec` requests, in a tab that is used for nothing else. The caller cancels it at `deadline`.
 ///
-/// Cancel-safe in that it owns nothing: who drops it disposes of the tab.
+/// Cancel-safe: it owns nothing, and the caller disposes of the tab.
 pub(crate) async fn capture(
     tab: &Tab,
     spec: &CaptureSpec,
     limits: Limits,
+    time: TimeMode,
     deadline: Instant,
-) -> Result<Picture, Ended> {
-    drive::Drive::new(tab, spec, limits, deadline).run().await
+) -> Result<Picture, CaptureError> {
+    drive::Drive::new(tab, spec, limits, time, deadline).run().await
 }
 
-/// What was seen of a grab that has no picture, without addresses that the guard refused.
-pub(crate) fn facts_of_failure(tab: &Tab, failure: &Failure) -> Facts {
-    let facts = facts::seen(tab);
+/// The metadata of a failed grab, without addresses that the guard refused.
+pub(crate) fn failure_metadata(tab: &Tab, failure: &Failure) -> RenderMetadata {
+    let metadata = metadata::of_tab(tab);
     match failure.reason {
-        FailureReason::SsrfDetected => Facts { final_url: None, http_status: None, ..facts },
-        FailureReason::RenderBlocked | FailureReason::RenderFailed | FailureReason::InternalError => facts,
+        FailureReason::SsrfDetected => RenderMetadata { final_url: None, http_status: None, ..metadata },
+        FailureReason::RenderBlocked | FailureReason::RenderFailed | FailureReason::InternalError => metadata,
     }
 }

@@ -1,5 +1,8 @@
-//! Our scripts in the page.
+//! Calls our scripts in the page. Each file below `scripts` defines functions. Functions that are set on `page` can be
+//! called from here.
 
+use std::fmt::Write as _;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::page::CreateIsolatedWorldParams;
@@ -12,8 +15,34 @@ use super::Tab;
 use super::watch::World;
 use crate::cdp::CallError;
 
+/// The source of all functions, which is sent once to each document.
+static LIBRARY: LazyLock<String> = LazyLock::new(|| {
+    let files = [
+        include_str!("scripts/common.js"),
+        include_str!("scripts/animations.js"),
+        include_str!("scripts/state.js"),
+        include_str!("scripts/ready.js"),
+        include_str!("scripts/sweep.js"),
+        include_str!("scripts/full_page.js"),
+        include_str!("scripts/element.js"),
+        include_str!("scripts/clip.js"),
+        include_str!("scripts/changes.js"),
+        include_str!("scripts/interact.js"),
+        include_str!("scripts/freeze.js"),
+        include_str!("scripts/about.js"),
+    ];
+    let mut library = String::from("(() => {\nconst page = {};\n");
+    // Without comments, the library is a third smaller.
+    for line in files.iter().flat_map(|file| file.lines()).filter(|line| !line.trim_start().starts_with("//")) {
+        library.push_str(line.trim_start());
+        library.push('\n');
+    }
+    library.push_str("globalThis.page = page;\n})();\n");
+    library
+});
+
 #[derive(Deserialize)]
-struct Evaluated<T> {
+struct EvaluateResult<T> {
     result: Value<T>,
 }
 
@@ -22,46 +51,90 @@ struct Value<T> {
     value: Option<T>,
 }
 
-/// Calls a function expression and waits for what it returns. It sees the page's document, but runs in a world of its
-/// own: nothing the page did to `Promise`, `document.fonts` or any other word a script stands on is there. `None` when it
-/// threw all the same, which takes a page that has no document element, for one.
+/// Calls a function of our scripts and waits for its result. It runs in an isolated world: it sees the document, but
+/// not what the page did to globals such as `Promise` or `document.fonts`. Returns `None` if the function throws, for
+/// example because the page has no document element.
 ///
 /// # Errors
-/// [`CallError::Refused`] also when the document goes away meanwhile.
+/// [`CallError::Refused`] also when the document is replaced meanwhile.
 pub(super) async fn call<T: DeserializeOwned>(
     tab: &Tab,
     limit: Duration,
     function: &str,
     arguments: &impl Serialize,
 ) -> Result<Option<T>, CallError> {
+    call_in(tab, limit, "page", function, arguments).await
+}
+
+/// Calls a function of an object in the same way. `object` is an expression, which may define it.
+///
+/// # Errors
+/// As [`call`].
+pub(super) async fn call_in<T: DeserializeOwned>(
+    tab: &Tab,
+    limit: Duration,
+    object: &str,
+    function: &str,
+    arguments: &impl Serialize,
+) -> Result<Option<T>, CallError> {
     let until = Instant::now() + limit;
-    let world = world(tab, limit).await?;
+    let (world, is_new) = world(tab, limit).await?;
     let limit = until.saturating_duration_since(Instant::now());
     let arguments = serde_json::to_string(arguments).unwrap_or_else(|_| "{}".into());
+    let mut expression = if is_new { LIBRARY.clone() } else { String::new() };
+    // Writing to a `String` cannot fail.
+    let _ = write!(expression, "{}.{function}({arguments})", object.trim_end());
     let params = EvaluateParams {
         context_id: Some(world),
         await_promise: Some(true),
         return_by_value: Some(true),
         silent: Some(true),
-        ..EvaluateParams::new(format!("({function})({arguments})"))
+        ..EvaluateParams::new(expression)
     };
-    match tab.client.call_as::<_, Evaluated<T>>(limit, Some(&tab.session), params).await {
+    match tab.client.call_as::<_, EvaluateResult<T>>(limit, Some(&tab.session), params).await {
         Ok(evaluated) => Ok(evaluated.result.value),
-        Err(CallError::Unreadable(_)) => Ok(None),
+        Err(CallError::InvalidResponse(_) | CallError::TooLarge { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// The world of our scripts in the shown document, made when it is first asked for.
-async fn world(tab: &Tab, limit: Duration) -> Result<World, CallError> {
+/// The isolated world of our scripts in the current document, and whether it was just created.
+async fn world(tab: &Tab, limit: Duration) -> Result<(World, bool), CallError> {
     if let Some(world) = tab.watch.world() {
-        return Ok(world);
+        return Ok((world, false));
     }
-    let (frame, loader) = tab.watch.place();
+    let (frame, loader) = tab.watch.frame_and_loader();
     let create = CreateIsolatedWorldParams::new(frame);
     let world = tab.client.call_within(limit, Some(&tab.session), create).await?.execution_context_id;
     if let Some(loader) = loader {
         tab.watch.set_world(loader, world);
     }
-    Ok(world)
+    Ok((world, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn library_is_one_expression_without_comments() {
+        assert!(LIBRARY.starts_with("(() => {") && LIBRARY.ends_with("})();\n"));
+        assert!(!LIBRARY.lines().any(|line| line.starts_with("//")));
+        for function in [
+            "ready",
+            "settled",
+            "nextChange",
+            "changes",
+            "irrelevant",
+            "sweep",
+            "arrangeFullPage",
+            "placeElement",
+            "clickTarget",
+            "sweepClip",
+            "freeze",
+            "about",
+        ] {
+            assert!(LIBRARY.contains(&format!("page.{function} =")), "{function}");
+        }
+    }
 }

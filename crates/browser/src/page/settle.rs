@@ -1,156 +1,361 @@
-//! When a page is ready: loaded, its fonts there, the images in view decoded, and nothing more to come.
+//! Waits until a page has settled: it is loaded, its fonts and the images in view are ready, and no pending activity
+//! would change its image.
 
 use std::future::pending;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use grabd_domain::capture::WaitUntil;
 use grabd_domain::grabs::SettledBy;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until, timeout_at};
+use url::Url;
 
+use super::clock::AdvanceResult;
 use super::drive::Drive;
-use super::shot::Shot;
-use super::watch::{Document, QUIET};
-use super::{Ended, script, shot};
+use super::state::{Content, PageState};
+use super::watch::{Document, WaitLimit, WatchState};
+use super::{CaptureError, script};
 use crate::cdp::CallError;
 
-const READY: &str = include_str!("ready.js");
-
-/// Sees whether anything in the page changes within a time.
-const CHANGES: &str = include_str!("changes.js");
-
-/// How a document came to rest.
+/// The result of waiting for a document.
 pub(super) enum Settled {
     /// It can be captured.
-    Ready {
-        /// Why now.
-        by: SettledBy,
-        /// Does it look like a protection service's challenge?
-        challenge: bool,
-        /// The picture, if one was taken while the page came to rest and nothing has changed since.
-        shot: Option<Shot>,
-    },
-    /// Another document takes its place.
+    Ready(Ready),
+    /// Another document replaces it.
     Left,
 }
 
-/// A shorter wait is not worth a picture that may have to be taken again, and a longer one is for an answer that is under
-/// way and will change the page.
-const WORTH_OVERLAPPING: RangeInclusive<Duration> = Duration::from_millis(20)..=QUIET;
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Watch {
-    for_ms: u64,
+/// A document that can be captured.
+pub(super) struct Ready {
+    /// Why the wait ended.
+    pub(super) by: SettledBy,
+    /// Its state.
+    pub(super) state: PageState,
 }
 
-#[derive(Deserialize)]
+/// A page that redirects itself within this time is followed. A later redirect is meant to let users read the page
+/// first.
+const MAX_REFRESH_DELAY: Duration = Duration::from_secs(4);
+
+/// The time from a redirect until the next document is requested.
+const REFRESH_SLACK: Duration = Duration::from_millis(200);
+
+/// The time that passes for a loaded page. Most animations, redirects by script and late content start within it.
+const LOADED_TIME: Duration = Duration::from_secs(1);
+
+/// The time that passes after a response has arrived, and the maximum number of repetitions: charts are animated for a
+/// second or more.
+pub(super) const ARRIVAL_TIME: Duration = Duration::from_millis(1500);
+const MAX_ARRIVALS: u32 = 5;
+
+/// A page that changed within this time counts as changing, and how much longer it may do so.
+const CALM_TIME: Duration = Duration::from_millis(200);
+const MAX_EXTRA_TIME: Duration = Duration::from_secs(2);
+
+/// The time between two frames of a page that changes, and of one that does not. Scripts that animate by the time since
+/// their last frame treat a gap of half a second as a pause.
+const SHORT_STEP: Duration = Duration::from_millis(50);
+const LONG_STEP: Duration = Duration::from_millis(350);
+
+/// In real time, a page without activity for this long is ready.
+const QUIET_TIME: Duration = Duration::from_millis(150);
+
+/// The time within which a response is drawn.
+const DRAW_TIME: Duration = Duration::from_millis(150);
+
+/// How long the results of workers are waited for. Virtual time does not apply to workers.
+const WORKER_LIMIT: Duration = Duration::from_millis(1500);
+
+/// How long a page with scripts may be empty, or show that it is loading, without any pending request.
+const EMPTY_LIMIT: Duration = Duration::from_secs(2);
+
+/// How long an incompletely loaded page is waited for.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// If nothing arrives for this long, pending requests are checked: they may be for images out of view.
+const REST_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The number of requests that a page may have open, and for how long, to count as idle.
+const IDLE_REQUESTS: u32 = 2;
+const IDLE_TIME: Duration = Duration::from_millis(500);
+
+/// Waits until the document is ready or its time is up.
+pub(super) async fn settle(drive: &Drive<'_>, document: &Document) -> Result<Settled, CaptureError> {
+    if drive.spec.wait_until == WaitUntil::Dom {
+        return parsed(drive, document).await;
+    }
+    let (state, until) = match load(drive, document).await? {
+        ScriptResult::Left => return Ok(Settled::Left),
+        ScriptResult::Done(state) if drive.tab.watch.read(|seen| seen.loaded_at.is_some()) => (state, settle_by(drive)),
+        // The requests that block the load event have had their time.
+        ScriptResult::Done(state) => (state, (Instant::now() + LAST_WAIT).min(drive.capture_by)),
+        ScriptResult::TimeUp => {
+            let state = PageState::default();
+            return Ok(Settled::Ready(Ready { by: SettledBy::Deadline, state }));
+        }
+    };
+    match drive.spec.wait_until {
+        WaitUntil::Auto | WaitUntil::Dom => {}
+        WaitUntil::Load => return Ok(Settled::Ready(Ready { by: loaded_by(drive), state })),
+        WaitUntil::Idle => {
+            return Ok(drive.unless_left(document, idle(drive)).await?.map_or(Settled::Left, Settled::Ready));
+        }
+    }
+    let header_refresh = document.head.as_ref().and_then(|head| refresh(head.refresh.as_deref()?, &document.url));
+    if state.still && header_refresh.is_none() {
+        return Ok(Settled::Ready(Ready { by: SettledBy::Quiet, state }));
+    }
+    let settle_wait = SettleWait { drive, until, header_refresh };
+    match drive.unless_left(document, settle_wait.wait(state)).await? {
+        Some(ready) => Ok(Settled::Ready(ready)),
+        None => Ok(Settled::Left),
+    }
+}
+
+/// Why the wait for the load event ended.
+fn loaded_by(drive: &Drive<'_>) -> SettledBy {
+    match drive.tab.watch.read(|seen| seen.loaded_at.is_some()) {
+        true => SettledBy::Quiet,
+        false => SettledBy::Deadline,
+    }
+}
+
+/// Waits until the document is parsed, or until its time is up.
+async fn parsed(drive: &Drive<'_>, document: &Document) -> Result<Settled, CaptureError> {
+    let find = |seen: &mut WatchState| match seen.has_left(&document.loader) {
+        true => Some(false),
+        false => seen.parsed_at.is_some().then_some(true),
+    };
+    let by = match drive.tab.watch.until(drive.capture_by, find).await {
+        Some(true) => SettledBy::Quiet,
+        Some(false) => return Ok(Settled::Left),
+        None => SettledBy::Deadline,
+    };
+    let time_up = sleep_until((Instant::now() + drive.limits.settle_budget).min(drive.capture_by));
+    Ok(match ready(drive, document, false, time_up).await? {
+        ScriptResult::Done(state) => Settled::Ready(Ready { by, state }),
+        ScriptResult::Left => Settled::Left,
+        ScriptResult::TimeUp => Settled::Ready(Ready { by: SettledBy::Deadline, state: PageState::default() }),
+    })
+}
+
+/// Waits until few requests have been open for a while. Returns the state of the page then.
+async fn idle(drive: &Drive<'_>) -> Result<Ready, CaptureError> {
+    let watch = &drive.tab.watch;
+    let is_busy = |seen: &mut WatchState| seen.requests.unsettled(Instant::now()) > IDLE_REQUESTS;
+    let mut by = SettledBy::Deadline;
+    while Instant::now() < drive.capture_by {
+        let end = Instant::now() + IDLE_TIME;
+        if watch.until(end.min(drive.capture_by), |seen| is_busy(seen).then_some(())).await.is_none() {
+            // A body that has stopped arriving does not report that.
+            by = if end <= drive.capture_by { SettledBy::Quiet } else { SettledBy::Deadline };
+            break;
+        }
+        let check_by = (Instant::now() + REST_CHECK_INTERVAL).min(drive.capture_by);
+        watch.until(check_by, |seen| (!is_busy(seen)).then_some(())).await;
+    }
+    Ok(Ready { by, state: read_state(drive).await?.unwrap_or_default() })
+}
+
+/// Waits until the page has settled after it was changed.
+pub(super) async fn settle_again(drive: &Drive<'_>) -> Result<(), CaptureError> {
+    let until = (Instant::now() + drive.limits.settle_budget).min(drive.capture_by);
+    at_rest(drive, until).await?;
+    advance_until_calm(drive, until, ARRIVAL_TIME).await?;
+    Ok(())
+}
+
+/// Finishes the animations of the page and returns its state. `None` if the page does not answer in time.
+pub(super) async fn read_state(drive: &Drive<'_>) -> Result<Option<PageState>, CaptureError> {
+    let _fast = drive.clock.draw_fast();
+    call_script(drive, "settled", &()).await
+}
+
+/// Waits until no pending request can change the image, or until `until`. Returns false if the time was up first.
+pub(super) async fn requests_ended(drive: &Drive<'_>, until: Instant, wait_limit: WaitLimit) -> bool {
+    let watch = &drive.tab.watch;
+    loop {
+        let check_by = (Instant::now() + REST_CHECK_INTERVAL).min(until);
+        if watch.at_rest(check_by, wait_limit).await {
+            return true;
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+        ignore_hidden_requests(drive).await;
+    }
+}
+
+/// Like [`at_rest`], for a page that was at rest when it had started `starts` requests: if there was none since, there is
+/// nothing to wait for.
+pub(super) async fn at_rest_since(drive: &Drive<'_>, until: Instant, starts: u64) -> Result<bool, CaptureError> {
+    if drive.tab.watch.read(|seen| seen.starts == starts && seen.requests.is_empty()) {
+        return Ok(true);
+    }
+    at_rest(drive, until).await
+}
+
+/// Like [`requests_ended`], but also waits until the responses are drawn and the requests that follow from them have
+/// ended.
+pub(super) async fn at_rest(drive: &Drive<'_>, until: Instant) -> Result<bool, CaptureError> {
+    loop {
+        if !requests_ended(drive, until, WaitLimit::Short).await {
+            return Ok(false);
+        }
+        if drive.clock.advance(DRAW_TIME).await? == AdvanceResult::Passed {
+            return Ok(true);
+        }
+    }
+}
+
+/// Advances the time of a page that has just loaded, and further while that changes the page. Returns its state; `None`
+/// if the real time is up first.
+pub(super) async fn advance_until_calm(
+    drive: &Drive<'_>,
+    until: Instant,
+    time: Duration,
+) -> Result<Option<PageState>, CaptureError> {
+    // A page that changed while it was loading counts as changing.
+    advance_while_changing(drive, until, time, 0).await
+}
+
+/// Like [`advance_until_calm`], for a page that had settled before.
+pub(super) async fn advance_settled(
+    drive: &Drive<'_>,
+    until: Instant,
+    time: Duration,
+) -> Result<Option<PageState>, CaptureError> {
+    let changes = count_changes(drive).await?;
+    advance_while_changing(drive, until, time, changes).await
+}
+
+async fn advance_while_changing(
+    drive: &Drive<'_>,
+    until: Instant,
+    time: Duration,
+    mut changes: u64,
+) -> Result<Option<PageState>, CaptureError> {
+    let _fast = drive.clock.draw_fast();
+    let mut time = if drive.clock.is_virtual() { time } else { time.min(QUIET_TIME) };
+    // The frame after the first step is the first that shows the page as it is now: what comes into view is loaded then.
+    let (mut passed, mut changed_at, mut step, mut arrivals) = (Duration::ZERO, Duration::ZERO, SHORT_STEP, 0);
+    let began = Instant::now();
+    loop {
+        let advanced = drive.clock.advance(step).await?;
+        // The time of a busy page passes more slowly than real time.
+        passed = (passed + step).max(began.elapsed());
+        if advanced == AdvanceResult::RequestStarted {
+            if !requests_ended(drive, until, WaitLimit::Short).await {
+                return Ok(None);
+            }
+            arrivals += 1;
+            if arrivals <= MAX_ARRIVALS {
+                time = time.max(passed + ARRIVAL_TIME);
+            }
+        }
+        let before = std::mem::replace(&mut changes, count_changes(drive).await?);
+        let is_changing = changes != before;
+        if is_changing {
+            changed_at = passed;
+        }
+        if Instant::now() >= until {
+            return Ok(None);
+        }
+        let is_calm = passed >= changed_at + CALM_TIME || (!is_changing && !drive.clock.is_virtual());
+        if passed >= time && (is_calm || passed >= time + MAX_EXTRA_TIME) {
+            return read_state(drive).await;
+        }
+        // Animations by script need frames at short intervals.
+        step = if is_changing || !drive.clock.is_virtual() { SHORT_STEP } else { LONG_STEP };
+    }
+}
+
+#[derive(Default, Deserialize)]
 struct Changes {
-    changed: bool,
+    count: u64,
+    /// The page's clock in milliseconds.
+    now: f64,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Arguments {
-    wait_for_load: bool,
+async fn count_changes(drive: &Drive<'_>) -> Result<u64, CaptureError> {
+    let changes: Changes = match script::call(drive.tab, drive.time_left(), "changes", &()).await {
+        Err(CallError::Refused { .. }) => return Ok(0),
+        changes => changes?.unwrap_or_default(),
+    };
+    drive.clock.correct(changes.now).await;
+    Ok(changes.count)
 }
 
-/// What the script found.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-struct Report {
-    /// Can nothing in the page start anything any more?
-    still: bool,
-    challenge: bool,
+/// The time limit of settling: the settle budget after the load event, and early enough to take the image.
+pub(super) fn settle_by(drive: &Drive<'_>) -> Instant {
+    let loaded_at = drive.tab.watch.read(|seen| seen.loaded_at).unwrap_or_else(Instant::now);
+    (loaded_at + drive.limits.settle_budget).min(drive.capture_by)
 }
 
-/// What came of waiting for the script.
-enum Step {
-    Reported(Report),
+/// Waits until `until`. Returns false if the document was replaced before.
+pub(super) async fn stay_until(drive: &Drive<'_>, document: &Document, until: Instant) -> bool {
+    let left = drive.tab.watch.until(until, |seen| seen.has_left(&document.loader).then_some(()));
+    timeout_at(until, left).await.ok().flatten().is_none()
+}
+
+/// The result of waiting for a script.
+enum ScriptResult {
+    Done(PageState),
     Left,
     TimeUp,
 }
 
-/// Waits until the document is ready, or its time is up.
-pub(super) async fn settle(drive: &Drive<'_>, document: &Document) -> Result<Settled, Ended> {
-    let up = |by, report: Report| Ok(Settled::Ready { by, challenge: report.challenge, shot: None });
-    let watch = &drive.tab.watch;
-    match ask(drive, document, true, load_and_settle(drive)).await? {
-        Step::Left => Ok(Settled::Left),
-        Step::Reported(report) if report.still && !document.head.as_ref().is_some_and(|head| head.refreshes) => {
-            up(SettledBy::Quiet, report)
-        }
-        Step::Reported(report) => {
-            let by = settle_by(drive);
-            tokio::select! {
-                biased;
-                _ = watch.until(by, |seen| seen.has_left(&document.loader).then_some(())) => {
-                    match watch.look(|seen| seen.has_left(&document.loader)) {
-                        true => Ok(Settled::Left),
-                        false => up(SettledBy::Deadline, report),
-                    }
-                }
-                (quiet, shot) = come_to_rest(drive, by) => match quiet {
-                    true => Ok(Settled::Ready { by: SettledBy::Quiet, challenge: report.challenge, shot }),
-                    false => up(SettledBy::Deadline, report),
-                },
-            }
-        }
-        // Its load event did not come, or something it waits for did not: what the parser made of it must do.
-        Step::TimeUp if watch.look(|seen| seen.parsed_at.is_some()) => {
-            match ask(drive, document, false, sleep_until(settle_by(drive))).await? {
-                Step::Left => Ok(Settled::Left),
-                Step::Reported(report) => up(SettledBy::Deadline, report),
-                Step::TimeUp => up(SettledBy::Deadline, Report::default()),
-            }
-        }
-        Step::TimeUp => up(SettledBy::Deadline, Report::default()),
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadyArguments {
+    wait_for_load: bool,
+}
+
+#[derive(Serialize)]
+struct IrrelevantArguments<'a> {
+    urls: &'a [String],
+    whole: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DurationArguments {
+    for_ms: u64,
+}
+
+impl DurationArguments {
+    fn time(time: Duration) -> Self {
+        Self { for_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX) }
     }
 }
 
-/// Waits until the network is quiet or `by`. A picture of the viewport is taken meanwhile, since most pages have their
-/// last look by now; it counts only when the page neither asked for anything nor changed while the wait lasted.
-async fn come_to_rest(drive: &Drive<'_>, by: Instant) -> (bool, Option<Shot>) {
-    let watch = &drive.tab.watch;
-    let spec = drive.spec;
-    let rest_at = watch.look(|seen| seen.rest_at(Instant::now()));
-    let wait = rest_at.saturating_duration_since(Instant::now());
-    if spec.full_page
-        || spec.selector.is_some()
-        || !spec.delay.is_zero()
-        || !WORTH_OVERLAPPING.contains(&wait)
-        || rest_at > by
-    {
-        return (watch.at_rest(by).await, None);
-    }
-    let before = watch.active_at();
-    let arguments = Watch { for_ms: u64::try_from(wait.as_millis()).unwrap_or(0) };
-    let (quiet, changes, shot) = tokio::join!(
-        watch.at_rest(by),
-        script::call::<Changes>(drive.tab, drive.time_left(), CHANGES, &arguments),
-        shot::take(drive.tab, spec.format, None, drive.time_left()),
-    );
-    let same = matches!(changes, Ok(Some(Changes { changed: false }))) && watch.active_at() == before;
-    match same {
-        true => (quiet, shot.ok().flatten()),
-        // What changed may have asked for something, and a slow page does so later than the network was listened to.
-        false => (watch.at_rest(by).await, None),
+/// Waits until the document is loaded, or until the rest of it is no longer expected.
+async fn load(drive: &Drive<'_>, document: &Document) -> Result<ScriptResult, CaptureError> {
+    let step = ready(drive, document, true, load_or_stall(drive)).await?;
+    // The load event did not come, or a resource did not. Continue with the parsed document.
+    match step {
+        ScriptResult::TimeUp if drive.tab.watch.read(|seen| seen.parsed_at.is_some()) => {
+            ready(drive, document, false, sleep_until(settle_by(drive))).await
+        }
+        step @ (ScriptResult::Done(_) | ScriptResult::Left | ScriptResult::TimeUp) => Ok(step),
     }
 }
 
-/// Runs the script until it reports, the document goes, or time is up.
-async fn ask(
+/// Runs the script that waits for the page until it returns, the document is replaced, or time is up.
+async fn ready(
     drive: &Drive<'_>,
     document: &Document,
     wait_for_load: bool,
     time_up: impl Future<Output = ()>,
-) -> Result<Step, Ended> {
+) -> Result<ScriptResult, CaptureError> {
     let left = drive.tab.watch.until(drive.deadline, |seen| seen.has_left(&document.loader).then_some(()));
     let report = async {
-        match script::call::<Report>(drive.tab, drive.time_left(), READY, &Arguments { wait_for_load }).await {
-            Ok(report) => Ok(Step::Reported(report.unwrap_or_default())),
-            // The document went away under the script: what comes instead is about to show.
+        match script::call::<PageState>(drive.tab, drive.time_left(), "ready", &ReadyArguments { wait_for_load }).await
+        {
+            Ok(state) => Ok(ScriptResult::Done(state.unwrap_or_default())),
+            // The document was replaced, which the caller notices by itself.
             Err(CallError::Refused { message, .. }) => {
-                tracing::debug!(message, "the page's script ended early");
+                tracing::debug!(message, "a script ended early");
                 pending().await
             }
             Err(error) => Err(error.into()),
@@ -158,27 +363,155 @@ async fn ask(
     };
     tokio::select! {
         biased;
-        Some(()) = left => Ok(Step::Left),
+        Some(()) = left => Ok(ScriptResult::Left),
         step = report => step,
-        () = time_up => Ok(Step::TimeUp),
+        () = time_up => Ok(ScriptResult::TimeUp),
     }
 }
 
-/// Ends when the load event did not come within its time, or came and the settle budget is over.
-async fn load_and_settle(drive: &Drive<'_>) {
-    if drive.tab.watch.until(drive.load_by, |seen| seen.loaded_at).await.is_some() {
-        sleep_until(settle_by(drive)).await;
+/// Returns when the settle budget after the load event is over, or when the load event is no longer expected: its time
+/// is over, no relevant request is pending, or nothing makes progress.
+async fn load_or_stall(drive: &Drive<'_>) {
+    let watch = &drive.tab.watch;
+    let progress = |seen: &WatchState| seen.requests.progress_at.max(seen.parsed_at);
+    loop {
+        let now = Instant::now();
+        let (is_loaded, last, is_waiting) = watch.read(|seen| {
+            let is_waiting = seen.parsed_at.is_none() || seen.requests.hold(WaitLimit::Short, now).is_some();
+            (seen.loaded_at.is_some(), progress(seen).unwrap_or(now), is_waiting)
+        });
+        if is_loaded {
+            return sleep_until(settle_by(drive)).await;
+        }
+        let limit = last + if is_waiting { drive.limits.settle_budget } else { REST_CHECK_INTERVAL };
+        if now >= limit.min(drive.load_by) {
+            return;
+        }
+        let next = if now < last + REST_CHECK_INTERVAL { last + REST_CHECK_INTERVAL } else { limit };
+        let happened = |seen: &mut WatchState| (seen.loaded_at.is_some() || progress(seen) > Some(last)).then_some(());
+        if watch.until(next.min(drive.load_by), happened).await.is_none() && is_waiting {
+            ignore_hidden_requests(drive).await;
+        }
     }
 }
 
-/// The hard stop: the settle budget after the load event, and early enough to take the picture.
-fn settle_by(drive: &Drive<'_>) -> Instant {
-    let loaded_at = drive.tab.watch.look(|seen| seen.loaded_at).unwrap_or_else(Instant::now);
-    (loaded_at + drive.limits.settle_budget).min(drive.shoot_by)
+/// If only images and frames are pending, those that the image does not show are no longer waited for.
+pub(super) async fn ignore_hidden_requests(drive: &Drive<'_>) {
+    let watch = &drive.tab.watch;
+    let now = Instant::now();
+    let Some(urls) = watch.read(|seen| seen.requests.only_images_and_frames(now)) else { return };
+    let arguments = IrrelevantArguments { urls: &urls, whole: drive.spec.full_page };
+    let found = script::call::<Vec<String>>(drive.tab, drive.time_left(), "irrelevant", &arguments).await;
+    // A page that does not answer keeps all of its requests.
+    if let Ok(Some(irrelevant)) = found {
+        watch.set_irrelevant(&irrelevant);
+    }
 }
 
-/// Waits until a moment, unless the document goes first: says whether it stayed.
-pub(super) async fn stay_until(drive: &Drive<'_>, document: &Document, until: Instant) -> bool {
-    let left = drive.tab.watch.until(until, |seen| seen.has_left(&document.loader).then_some(()));
-    timeout_at(until, left).await.ok().flatten().is_none()
+/// Calls a script that returns the state of the page.
+async fn call_script(
+    drive: &Drive<'_>,
+    function: &str,
+    arguments: &impl Serialize,
+) -> Result<Option<PageState>, CaptureError> {
+    match script::call(drive.tab, drive.time_left(), function, arguments).await {
+        Err(CallError::Refused { message, .. }) => {
+            tracing::debug!(message, "a script ended early");
+            Ok(None)
+        }
+        state => Ok(state?),
+    }
+}
+
+/// The wait of a loaded document for the end of all activity.
+struct SettleWait<'a> {
+    drive: &'a Drive<'a>,
+    /// The time limit.
+    until: Instant,
+    /// The time after which the document's `Refresh` header redirects the page.
+    header_refresh: Option<Duration>,
+}
+
+impl SettleWait<'_> {
+    /// Waits until nothing is expected that could change the image.
+    async fn wait(self, mut state: PageState) -> Result<Ready, CaptureError> {
+        let Self { drive, until, .. } = self;
+        let watch = &drive.tab.watch;
+        let ready = |by, state| Ok(Ready { by, state });
+        let (mut wait_limit, mut has_appeared, mut has_worked) = (WaitLimit::Short, false, false);
+        let refresh = self.header_refresh.or(state.refreshes_after()).filter(|after| *after <= MAX_REFRESH_DELAY);
+        let mut time = refresh.map_or(LOADED_TIME, |after| LOADED_TIME.max(after + REFRESH_SLACK));
+        loop {
+            let changes = state.changes;
+            let is_over = !requests_ended(drive, until, wait_limit).await;
+            let played = if is_over { None } else { advance_until_calm(drive, until, time).await? };
+            state = match played {
+                Some(state) => state,
+                None => return ready(SettledBy::Deadline, read_state(drive).await?.unwrap_or_default()),
+            };
+            time = ARRIVAL_TIME;
+            let (data, messages) = watch.read(|seen| (seen.requests.awaits_data(), seen.requests.awaits_messages()));
+            // If the first message changed nothing, the content comes with another one.
+            let has_only_greeting = state.changes == changes && watch.read(|seen| seen.requests.has_messages());
+            let awaits = (data && state.is_loading()) || (messages && expects_content(&state)) || has_only_greeting;
+            if wait_limit == WaitLimit::Short && awaits {
+                wait_limit = WaitLimit::Long;
+            } else if !has_worked && watch.read(|seen| seen.workers > 0) {
+                has_worked = true;
+                call_script(drive, "nextChange", &DurationArguments::time(WORKER_LIMIT)).await?;
+            } else if !has_appeared && expects_content(&state) {
+                has_appeared = true;
+                time = EMPTY_LIMIT;
+            } else if watch.read(|seen| seen.requests.hold(wait_limit, Instant::now())).is_none() {
+                return ready(SettledBy::Quiet, state);
+            }
+        }
+    }
+}
+
+/// Returns true if the page looks as if content were about to appear.
+fn expects_content(state: &PageState) -> bool {
+    match state.content {
+        _ if state.busy => true,
+        Content::Full => false,
+        Content::Sparse => state.scripted,
+        Content::Empty => state.scripted && !state.page_background,
+    }
+}
+
+/// The time after which the value of a `Refresh` header redirects a page to another URL.
+fn refresh(value: &str, document: &str) -> Option<Duration> {
+    let (seconds, target) = value.split_once([';', ','])?;
+    let target = target.trim();
+    let target = match target.get(..3) {
+        Some(word) if word.eq_ignore_ascii_case("url") => target[3..].trim_start().strip_prefix('=')?,
+        Some(_) | None => target,
+    };
+    let target = target.trim().trim_matches(['"', '\'']);
+    let document = Url::parse(document).ok()?;
+    let goes_elsewhere = document.join(target).is_ok_and(|url| url != document);
+    let seconds = seconds.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())?;
+    goes_elsewhere.then_some(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refresh_header_is_parsed_like_in_browsers() {
+        let page = "https://a.example/page";
+        for (value, seconds) in [
+            ("0;url=/next", Some(0.0)),
+            ("3; URL='https://b.example/'", Some(3.0)),
+            ("1.5, /next", Some(1.5)),
+            ("5", None),
+            ("5;url=/page", None),
+            ("x;url=/next", None),
+            ("-1;url=/next", None),
+            ("", None),
+        ] {
+            assert_eq!(refresh(value, page).map(|after| after.as_secs_f64()), seconds, "{value}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Taking the picture.
+//! Takes the image.
 
 use std::borrow::Cow;
 use std::io::Cursor;
@@ -6,126 +6,340 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use chromiumoxide::cdp::browser_protocol::emulation::SetScriptExecutionDisabledParams;
+use chromiumoxide::cdp::browser_protocol::headless_experimental::{ScreenshotParams, ScreenshotParamsFormat};
 use chromiumoxide::cdp::browser_protocol::page::{CaptureScreenshotFormat, CaptureScreenshotParams, Viewport as Clip};
-use grabd_domain::capture::Format;
+use grabd_domain::capture::{CaptureSpec, Format, Scale};
+use grabd_domain::grabs::Failure;
+use grabd_memory::Reservation;
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use tokio::time::timeout;
 
-use super::{Ended, Tab};
-use crate::cdp::CallError;
+use super::clock::Clock;
+use super::frames::{Frames, OnDemand};
+use super::{CaptureError, Limits, Tab, extract};
+use crate::cdp::{CallError, RawResult};
 
-/// About a third of the quick PNG's bytes, in about the same time.
+/// About a third of the size of the fast PNG, in about the same time.
 const JPEG_QUALITY: i64 = 80;
 
-/// An encoded picture and its size in pixels.
+/// The number of frames that are requested for one image.
+const MAX_FRAMES: u32 = 5;
+
+/// The longest wait for the memory of an image. Others hold it while they take and store theirs.
+const MEMORY_WAIT: Duration = Duration::from_secs(10);
+
+/// Bytes of a file beside its pixels.
+const HEADER_BYTES: u64 = 64 << 10;
+
+/// Characters that are decoded at a time: a multiple of four.
+const DECODE_CHUNK: usize = 16 << 10;
+
+/// An encoded image and its size in pixels. Its memory is reserved for as long as the image exists.
 pub(super) struct Shot {
-    pub(super) image: Vec<u8>,
+    pub(super) image: Bytes,
     pub(super) width: u32,
     pub(super) height: u32,
+    /// The memory for the files beside it. None if the whole budget is smaller.
+    pub(super) for_files: Option<Reservation>,
 }
 
 #[derive(Deserialize)]
-struct Screenshot<'a> {
+struct ScreenshotResult<'a> {
     #[serde(borrow)]
     data: Cow<'a, str>,
 }
 
-/// Takes the picture of the viewport, or of `clip` wherever on the page it lies. None while one document takes the place
-/// of another.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameResult<'a> {
+    #[serde(borrow)]
+    screenshot_data: Option<Cow<'a, str>>,
+}
+
+/// Takes an image of the viewport, or of `clip` anywhere on the page. Returns `None` while one document replaces
+/// another.
 pub(super) async fn take(
     tab: &Tab,
-    format: Format,
+    clock: &Clock<'_>,
+    spec: &CaptureSpec,
+    limits: &Limits,
     clip: Option<Clip>,
     limit: Duration,
-) -> Result<Option<Shot>, Ended> {
-    let (format, quality) = match format {
-        Format::Png => (CaptureScreenshotFormat::Png, None),
-        Format::Jpeg => (CaptureScreenshotFormat::Jpeg, Some(JPEG_QUALITY)),
-        Format::Webp => (CaptureScreenshotFormat::Webp, None),
+) -> Result<Option<Shot>, CaptureError> {
+    // All memory of a capture is reserved at once: captures that wait for more while they hold some could wait for each
+    // other.
+    let for_files = extract::memory_bytes(spec);
+    let needed = base64_bytes(max_file_bytes(spec, clip.as_ref()).min(limits.image_max_bytes)) + for_files;
+    let memory = limits.memory.reserve_at_most(needed, limit.min(MEMORY_WAIT)).await;
+    let memory = memory.map_err(|error| CaptureError::Lost(format!("no memory for the image: {error}")))?;
+    // Scripts could set a frozen page in motion again.
+    let _frozen = match spec.freeze && spec.javascript {
+        true => Some(ScriptsDisabled::for_tab(tab).await?),
+        false => None,
+    };
+    let taken = match (&tab.frames, clip) {
+        // The image of a frame is not scaled (Chromium 156).
+        (Frames::OnDemand(frames), None) if spec.scale == Scale::ONE => from_frame(clock, frames, spec, limit).await,
+        (Frames::OnDemand(_) | Frames::Timer, clip) => {
+            // A screenshot waits for frames: of the enlarged window, and of its content.
+            let _fast = clock.draw_fast();
+            from_display(tab, spec, clip, limit).await
+        }
+    };
+    match taken {
+        Ok(Some(text)) => decode(text, limits.image_max_bytes, memory, for_files).map(Some),
+        Ok(None) => Ok(None),
+        Err(TakeError::Call(CallError::TooLarge { bytes, .. })) => {
+            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX) / 4 * 3;
+            Err(Failure::image_too_large(bytes, limits.image_max_bytes).into())
+        }
+        Err(TakeError::Call(error)) => Err(error.into()),
+        Err(TakeError::Capture(error)) => Err(error),
+    }
+}
+
+fn screenshot_data(answer: &RawResult) -> Option<Cow<'_, str>> {
+    answer.parse::<ScreenshotResult<'_>>().ok().map(|taken| taken.data)
+}
+
+fn frame_data(answer: &RawResult) -> Option<Cow<'_, str>> {
+    answer.parse::<FrameResult<'_>>().ok()?.screenshot_data
+}
+
+/// The size of an incompressible image.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an area of pixels is small and positive")]
+fn max_file_bytes(spec: &CaptureSpec, clip: Option<&Clip>) -> u64 {
+    let (width, height) = match clip {
+        Some(clip) => (clip.width, clip.height),
+        None => (f64::from(spec.viewport.width()), f64::from(spec.viewport.height())),
+    };
+    let pixels = (width * height * spec.scale.factor() * spec.scale.factor()).ceil() as u64;
+    pixels.saturating_mul(4).saturating_add(HEADER_BYTES)
+}
+
+/// The length of this many bytes in base64.
+const fn base64_bytes(bytes: u64) -> u64 {
+    bytes.div_ceil(3).saturating_mul(4)
+}
+
+/// Why there is no image.
+enum TakeError {
+    /// The browser's call failed.
+    Call(CallError),
+    /// Anything else.
+    Capture(CaptureError),
+}
+
+impl From<CallError> for TakeError {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+/// Takes the image from the next frame, in base64.
+async fn from_frame(
+    clock: &Clock<'_>,
+    frames: &OnDemand,
+    spec: &CaptureSpec,
+    limit: Duration,
+) -> Result<Option<Vec<u8>>, TakeError> {
+    let format = match spec.format {
+        Format::Png => ScreenshotParamsFormat::Png,
+        Format::Jpeg => ScreenshotParamsFormat::Jpeg,
+        Format::Webp => ScreenshotParamsFormat::Webp,
+    };
+    let quality = quality(spec);
+    let screenshot = ScreenshotParams { format: Some(format), quality, optimize_for_speed: Some(true) };
+    for attempt in 1..=MAX_FRAMES {
+        let drawn = clock.draw(frames, Some(screenshot.clone()));
+        let drawn = timeout(limit, drawn).await.map_err(|_| CallError::Timeout("a frame".into()))?;
+        let answer = match drawn {
+            Err(CallError::Refused { message, .. }) if is_between_documents(&message) => return Ok(None),
+            drawn => drawn?,
+        };
+        // Occasionally a frame has no image and the next one has.
+        if let Some(data) = answer.into_part(frame_data).filter(|data| !data.is_empty()) {
+            return Ok(Some(data));
+        }
+        tracing::debug!(attempt, "a frame had no image");
+        clock.draw(frames, None).await?;
+    }
+    Err(TakeError::Capture(clock.not_drawn()))
+}
+
+fn quality(spec: &CaptureSpec) -> Option<i64> {
+    match (spec.format, spec.quality) {
+        (Format::Png, _) => None,
+        (_, Some(quality)) => Some(quality.into()),
+        (Format::Jpeg, None) => Some(JPEG_QUALITY),
+        (Format::Webp, None) => None,
+    }
+}
+
+/// Takes a screenshot of what the browser displays, in base64.
+async fn from_display(
+    tab: &Tab,
+    spec: &CaptureSpec,
+    clip: Option<Clip>,
+    limit: Duration,
+) -> Result<Option<Vec<u8>>, TakeError> {
+    let format = match spec.format {
+        Format::Png => CaptureScreenshotFormat::Png,
+        Format::Jpeg => CaptureScreenshotFormat::Jpeg,
+        Format::Webp => CaptureScreenshotFormat::Webp,
     };
     let params = CaptureScreenshotParams {
         format: Some(format),
-        quality,
+        quality: quality(spec),
         capture_beyond_viewport: clip.is_some().then_some(true),
         clip,
         from_surface: None,
         optimize_for_speed: Some(true),
     };
     let take = || tab.client.call_raw(limit, Some(&tab.session), &params);
-    // The browser makes the window as large as the picture for a moment, which the page is not to see.
-    let _stopped = match &params.clip {
-        Some(_) => Some(Stopped::scripts_of(tab).await?),
-        None => None,
+    // The browser briefly makes the window as large as the image, which the page must not notice.
+    let _disabled = match &params.clip {
+        Some(_) if spec.javascript && !spec.freeze => Some(ScriptsDisabled::for_tab(tab).await?),
+        Some(_) | None => None,
     };
     let mut answer = take().await;
-    // The surface was not there at that moment; it is at the next.
+    // The surface was not available; try again.
     if let Err(CallError::Refused { message, .. }) = &answer
-        && is_passing(message)
+        && is_temporary(message)
     {
-        tracing::debug!(message, "the picture is taken again");
+        tracing::debug!(message, "taking the image again");
         answer = take().await;
     }
     match answer {
         Err(CallError::Refused { message, .. }) if is_between_documents(&message) => Ok(None),
-        answer => read(&answer?).map(Some),
+        answer => {
+            let data = answer?.into_part(screenshot_data);
+            data.ok_or_else(|| TakeError::Capture(invalid_image("is missing"))).map(Some)
+        }
     }
 }
 
-/// While this is there, the page runs nothing; also when the picture is given up, the next document runs again.
-struct Stopped<'a>(&'a Tab);
+/// Disables the page's scripts until it is dropped, also when taking the image is cancelled.
+struct ScriptsDisabled<'a>(&'a Tab);
 
-impl<'a> Stopped<'a> {
-    /// Waits for the answer: this and the picture go different ways to the page.
-    async fn scripts_of(tab: &'a Tab) -> Result<Self, CallError> {
-        let stopped = Self(tab);
+impl<'a> ScriptsDisabled<'a> {
+    /// Waits for the response: this command and the screenshot reach the page on different paths.
+    async fn for_tab(tab: &'a Tab) -> Result<Self, CallError> {
+        let disabled = Self(tab);
         tab.client.call(Some(&tab.session), SetScriptExecutionDisabledParams::new(true)).await?;
-        Ok(stopped)
+        Ok(disabled)
     }
 }
 
-impl Drop for Stopped<'_> {
+impl Drop for ScriptsDisabled<'_> {
     fn drop(&mut self) {
         self.0.client.tell(Some(&self.0.session), &SetScriptExecutionDisabledParams::new(false));
     }
 }
 
-/// Does the browser refuse because one document is about to take the place of another?
+/// Returns true if the browser refused because one document is about to replace another.
 pub(super) fn is_between_documents(message: &str) -> bool {
     message.contains("Not attached to an active page")
 }
 
-fn is_passing(message: &str) -> bool {
+fn is_temporary(message: &str) -> bool {
     message.contains("Readback") || message.contains("Unable to capture")
 }
 
-fn read(answer: &RawValue) -> Result<Shot, Ended> {
-    let broken = |what: &str| Ended::Lost(format!("the picture {what}"));
-    let screenshot: Screenshot<'_> = serde_json::from_str(answer.get()).map_err(|_| broken("is missing"))?;
-    let image = STANDARD.decode(screenshot.data.as_bytes()).map_err(|_| broken("is not base64"))?;
+/// Decodes an image of at most `max_bytes` bytes, in the buffer of its text.
+///
+/// Of the memory, `for_files` bytes are left for the files beside it, or what there is beyond the image.
+fn decode(text: Vec<u8>, max_bytes: u64, mut memory: Reservation, for_files: u64) -> Result<Shot, CaptureError> {
+    let image = decode_in_place(text).ok_or_else(|| invalid_image("is not base64"))?;
     if image.is_empty() {
-        // The encoder gives up in silence on what it cannot hold.
-        return Err(Ended::failed("The page is too large for a picture of this format."));
+        // The encoder returns nothing for an image that is too large.
+        return Err(CaptureError::failed("The page is too large for a picture of this format."));
+    }
+    let bytes = u64::try_from(image.len()).unwrap_or(u64::MAX);
+    if bytes > max_bytes {
+        return Err(Failure::image_too_large(bytes, max_bytes).into());
     }
     let reader = image::ImageReader::new(Cursor::new(&image)).with_guessed_format();
     let size = reader.ok().and_then(|reader| reader.into_dimensions().ok());
-    let (width, height) = size.ok_or_else(|| broken("cannot be read"))?;
-    Ok(Shot { image, width, height })
+    let (width, height) = size.ok_or_else(|| invalid_image("cannot be read"))?;
+    let for_files = memory.split(for_files.min(memory.bytes().saturating_sub(bytes)));
+    memory.shrink_to(bytes);
+    Ok(Shot { image: memory.attach(image), width, height, for_files })
+}
+
+/// Decodes base64 without a second buffer: the bytes replace the text, which is longer.
+fn decode_in_place(mut text: Vec<u8>) -> Option<Vec<u8>> {
+    let mut chunk = [0; DECODE_CHUNK];
+    let (mut read, mut written) = (0, 0);
+    while read < text.len() {
+        let part = text.get(read..text.len().min(read + DECODE_CHUNK))?;
+        let length = part.len();
+        let is_last = read + length == text.len();
+        chunk.get_mut(..length)?.copy_from_slice(part);
+        let decoded = STANDARD.decode_slice(chunk.get(..length)?, text.get_mut(written..read + length)?).ok()?;
+        if !is_last && decoded != DECODE_CHUNK / 4 * 3 {
+            // Padding is allowed only at the end.
+            return None;
+        }
+        read += length;
+        written += decoded;
+    }
+    text.truncate(written);
+    text.shrink_to_fit();
+    Some(text)
+}
+
+fn invalid_image(what: &str) -> CaptureError {
+    CaptureError::Lost(format!("the image {what}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use grabd_domain::capture::CaptureRequest;
+    use grabd_memory::MemoryBudget;
+
     use super::*;
 
+    fn decode(text: &str, max_bytes: u64) -> Result<Shot, CaptureError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let memory = runtime.block_on(MemoryBudget::new(1 << 20).reserve(4096, MEMORY_WAIT)).unwrap();
+        super::decode(text.as_bytes().to_vec(), max_bytes, memory, 0)
+    }
+
     #[test]
-    fn only_a_readable_picture_is_one() {
-        let read = |data: &str| read(&RawValue::from_string(format!(r#"{{"data":"{data}"}}"#)).unwrap());
-        assert!(matches!(read(""), Err(Ended::Page(_))));
-        assert!(matches!(read("AAAA"), Err(Ended::Lost(_))));
-        assert!(matches!(read("?"), Err(Ended::Lost(_))));
+    fn decode_rejects_invalid_and_oversized_images() {
+        assert!(matches!(decode("", 100), Err(CaptureError::Page(_))));
+        assert!(matches!(decode("AAAA", 100), Err(CaptureError::Lost(_))));
+        assert!(matches!(decode("?", 100), Err(CaptureError::Lost(_))));
         let mut png = Cursor::new(Vec::new());
         image::DynamicImage::new_rgb8(3, 2).write_to(&mut png, image::ImageFormat::Png).unwrap();
-        let shot = read(&STANDARD.encode(png.into_inner())).unwrap();
-        assert_eq!((shot.width, shot.height), (3, 2));
+        let (text, bytes) = (STANDARD.encode(png.get_ref()), png.get_ref().len() as u64);
+        let shot = decode(&text, bytes).unwrap();
+        assert_eq!((shot.width, shot.height, &shot.image[..]), (3, 2, &png.get_ref()[..]));
+        assert!(matches!(decode(&text, bytes - 1), Err(CaptureError::Page(failure)) if failure.message.contains("MB")));
+    }
+
+    #[test]
+    fn text_is_decoded_in_its_own_buffer() {
+        for length in [0, 1, 2, 3, 4, 5, DECODE_CHUNK / 4 * 3, DECODE_CHUNK / 4 * 3 + 1, 3 * DECODE_CHUNK + 2] {
+            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            assert_eq!(decode_in_place(STANDARD.encode(&bytes).into_bytes()), Some(bytes), "{length}");
+        }
+        let early_padding = format!("{}AA==AAAA", "A".repeat(DECODE_CHUNK - 4));
+        assert_eq!(decode_in_place(early_padding.into_bytes()), None);
+        assert_eq!(decode_in_place(b"AAA".to_vec()), None);
+    }
+
+    #[test]
+    fn reserved_memory_is_that_of_an_incompressible_image() {
+        let request =
+            CaptureRequest { url: Some("https://example.com/".into()), scale: Some(2.0), ..CaptureRequest::default() };
+        let spec = CaptureSpec::parse(&request).unwrap();
+        assert_eq!(max_file_bytes(&spec, None), 2560 * 1440 * 4 + HEADER_BYTES);
+        let clip = Clip { x: 0.0, y: 0.0, width: 10.0, height: 20.0, scale: 1.0 };
+        assert_eq!(max_file_bytes(&spec, Some(&clip)), 20 * 40 * 4 + HEADER_BYTES);
+        assert_eq!(base64_bytes(4), 8);
     }
 }

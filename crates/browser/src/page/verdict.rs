@@ -1,59 +1,67 @@
-//! Is what the main frame shows the page that was asked for? Decided from the committed document alone: that a
-//! navigation "succeeded" proves nothing, for the browser's own error page succeeds, too.
+//! Decides whether the main frame shows the requested page. Only the committed document counts: a navigation "succeeds"
+//! even with the browser's own error page.
 
+use grabd_domain::capture::{StatusDecision, StatusPolicy};
 use grabd_domain::grabs::{Failure, FailureReason};
 use url::Url;
 
 use super::watch::{Document, Navigation};
-
-/// Statuses by which a site turns a visitor away, as opposed to answering.
-const TURNED_AWAY: [u16; 5] = [401, 403, 407, 429, 503];
 
 const EMPTY: &str = "The address answered without a page.";
 const DOWNLOAD: &str = "The address leads to a download, not to a page.";
 const REFUSED: &str = "The page led to an address that is not public.";
 const CHALLENGE: &str = "The site answered with a bot challenge.";
 
-/// What the egress guard and the proxy know of a host and port that no connection was made to.
+/// Why no connection to a host and port was made, as known by the egress guard and the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unreached {
-    /// The guard said no.
+    /// The guard refused it.
     Refused,
-    /// The name has no address.
+    /// The name could not be resolved.
     Unresolved,
-    /// The address turned the connection down.
+    /// The connection failed.
     NotConnected,
-    /// The lookup or the connection took too long.
+    /// The lookup or the connection timed out.
     TimedOut,
 }
 
-/// Judges the shown document. `known` says what became of the connections to a host and port.
+/// Checks the current document. `unreached_reason` looks up the failed connections to a host and port.
 ///
 /// # Errors
-/// Why the picture of it is not the one that was asked for.
-pub(super) fn judge(document: &Document, known: impl Fn(&str, u16) -> Option<Unreached>) -> Result<(), Failure> {
+/// Why the document must not be captured.
+pub(super) fn check(
+    document: &Document,
+    statuses: &StatusPolicy,
+    unreached_reason: impl Fn(&str, u16) -> Option<Unreached>,
+) -> Result<(), Failure> {
     if let Some(unreachable) = &document.unreachable_url {
-        return Err(unreached(unreachable, document.error.as_deref(), known));
+        return Err(unreached_failure(unreachable, document.error.as_deref(), unreached_reason));
     }
-    if look_up(&document.url, known) == Some(Unreached::Refused) {
+    if look_up(&document.url, unreached_reason) == Some(Unreached::Refused) {
         return Err(Failure::new(FailureReason::SsrfDetected, REFUSED));
     }
     if !["http:", "https:"].iter().any(|scheme| document.url.starts_with(scheme)) {
         return Err(Failure::new(FailureReason::RenderFailed, "The page went to an address that is not on the web."));
     }
     let Some(head) = &document.head else { return Ok(()) };
-    if head.is_challenge {
-        return Err(Failure::new(FailureReason::RenderBlocked, with_status(CHALLENGE, head.status)));
+    match statuses.decide(head.status, head.challenge.is_some()) {
+        StatusDecision::Capture => Ok(()),
+        StatusDecision::Blocked if head.challenge.is_some() => {
+            Err(Failure::new(FailureReason::RenderBlocked, with_status(CHALLENGE, head.status)))
+        }
+        StatusDecision::Blocked => {
+            let message = format!("The site refused to show the page (status {}).", head.status);
+            Err(Failure::new(FailureReason::RenderBlocked, message))
+        }
+        StatusDecision::Unwanted => {
+            let message = format!("The page has status {}, on which `fail_on_status` fails.", head.status);
+            Err(Failure::new(FailureReason::RenderFailed, message))
+        }
     }
-    if TURNED_AWAY.contains(&head.status) {
-        let message = format!("The site refused to show the page (status {}).", head.status);
-        return Err(Failure::new(FailureReason::RenderBlocked, message));
-    }
-    Ok(())
 }
 
-/// What a page that looks like a protection service's own is told as.
-pub(super) fn challenged(document: &Document) -> Failure {
+/// The failure for a page that looks like the challenge of a bot protection service.
+pub(super) fn challenge_failure(document: &Document) -> Failure {
     let message = match &document.head {
         Some(head) => with_status(CHALLENGE, head.status),
         None => CHALLENGE.to_owned(),
@@ -61,11 +69,11 @@ pub(super) fn challenged(document: &Document) -> Failure {
     Failure::new(FailureReason::RenderBlocked, message)
 }
 
-/// A navigation that ended without a document.
-pub(super) fn aborted(
+/// The failure for a navigation that ended without a document.
+pub(super) fn aborted_failure(
     navigation: &Navigation,
     download: bool,
-    known: impl Fn(&str, u16) -> Option<Unreached>,
+    unreached_reason: impl Fn(&str, u16) -> Option<Unreached>,
 ) -> Failure {
     match &navigation.head {
         _ if download => Failure::new(FailureReason::RenderFailed, DOWNLOAD),
@@ -73,16 +81,20 @@ pub(super) fn aborted(
         Some(head) if matches!(head.status, 204 | 205) => {
             Failure::new(FailureReason::RenderFailed, with_status(EMPTY, head.status))
         }
-        // Whatever else is answered and not shown is a file the browser would have saved.
+        // Any other response that is not shown is a file that the browser would have saved.
         Some(_) => Failure::new(FailureReason::RenderFailed, DOWNLOAD),
-        None => unreached(&navigation.url, navigation.error.as_deref(), known),
+        None => unreached_failure(&navigation.url, navigation.error.as_deref(), unreached_reason),
     }
 }
 
-/// An address that could not be reached, with the browser's word for why.
-pub(super) fn unreached(url: &str, error: Option<&str>, known: impl Fn(&str, u16) -> Option<Unreached>) -> Failure {
-    // The browser only sees its proxy hang up; the proxy knows why.
-    let error = match look_up(url, known) {
+/// The failure for a URL that could not be reached. `error` is the browser's error code.
+pub(super) fn unreached_failure(
+    url: &str,
+    error: Option<&str>,
+    unreached_reason: impl Fn(&str, u16) -> Option<Unreached>,
+) -> Failure {
+    // The browser only sees that its proxy closed the connection; the proxy knows the reason.
+    let error = match look_up(url, unreached_reason) {
         Some(Unreached::Refused) => return Failure::new(FailureReason::SsrfDetected, REFUSED),
         Some(Unreached::Unresolved) => "ERR_NAME_NOT_RESOLVED",
         Some(Unreached::NotConnected) => "ERR_CONNECTION_REFUSED",
@@ -92,21 +104,21 @@ pub(super) fn unreached(url: &str, error: Option<&str>, known: impl Fn(&str, u16
     if error == "ERR_INVALID_AUTH_CREDENTIALS" {
         return Failure::new(FailureReason::RenderBlocked, "The site asks for a user name and password (status 401).");
     }
-    Failure::new(FailureReason::RenderFailed, sentence(error))
+    Failure::new(FailureReason::RenderFailed, describe(error))
 }
 
-fn look_up(url: &str, known: impl Fn(&str, u16) -> Option<Unreached>) -> Option<Unreached> {
+fn look_up(url: &str, unreached_reason: impl Fn(&str, u16) -> Option<Unreached>) -> Option<Unreached> {
     let url = Url::parse(url).ok()?;
     let host = url.host_str()?.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
-    known(host, url.port_or_known_default()?)
+    unreached_reason(host, url.port_or_known_default()?)
 }
 
 fn with_status(sentence: &str, status: u16) -> String {
     format!("{} (status {status}).", sentence.trim_end_matches('.'))
 }
 
-/// The browser's network errors in a caller's words.
-fn sentence(error: &str) -> &'static str {
+/// Describes the browser's network errors for callers.
+fn describe(error: &str) -> &'static str {
     match error {
         "ERR_NAME_NOT_RESOLVED" | "ERR_NAME_RESOLUTION_FAILED" => "The host name could not be resolved.",
         "ERR_CONNECTION_REFUSED" => "The site refused the connection.",
@@ -165,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses() {
+    fn check_blocks_denied_statuses() {
         for (status, reason) in [
             (200, None),
             (304, None),
@@ -180,14 +192,14 @@ mod tests {
             (503, Some(FailureReason::RenderBlocked)),
         ] {
             let page = Document { head: Some(Head { status, ..Head::default() }), ..document("https://a.example/") };
-            let failure = judge(&page, guard).err();
+            let failure = check(&page, &StatusPolicy::default(), guard).err();
             assert_eq!(failure.as_ref().map(|failure| failure.reason), reason, "{status}");
             assert!(failure.is_none_or(|failure| failure.message.contains(&status.to_string())));
         }
     }
 
     #[test]
-    fn what_is_shown_decides() {
+    fn check_rejects_error_pages_and_refused_addresses() {
         use FailureReason::{RenderBlocked, RenderFailed, SsrfDetected};
         for (page, reason) in [
             (document("about:blank"), RenderFailed),
@@ -200,18 +212,19 @@ mod tests {
             (error_page("http://10.0.0.5:81/", "net::ERR_EMPTY_RESPONSE"), RenderFailed),
             (error_page("http://a.example/", "net::ERR_INVALID_AUTH_CREDENTIALS"), RenderBlocked),
         ] {
-            assert_eq!(judge(&page, guard).unwrap_err().reason, reason, "{page:?}");
+            assert_eq!(check(&page, &StatusPolicy::default(), guard).unwrap_err().reason, reason, "{page:?}");
         }
     }
 
     #[test]
-    fn no_message_tells_an_address() {
-        let failure = judge(&error_page("http://10.0.0.5/secret", "net::ERR_EMPTY_RESPONSE"), guard).unwrap_err();
+    fn messages_contain_no_address() {
+        let page = error_page("http://10.0.0.5/secret", "net::ERR_EMPTY_RESPONSE");
+        let failure = check(&page, &StatusPolicy::default(), guard).unwrap_err();
         assert!(!failure.message.contains("10.0") && !failure.message.contains("secret"), "{}", failure.message);
     }
 
     #[test]
-    fn each_kind_of_error_has_its_sentence() {
+    fn network_errors_have_specific_messages() {
         for (error, part) in [
             ("net::ERR_NAME_NOT_RESOLVED", "host name"),
             ("net::ERR_CERT_DATE_INVALID", "expired"),
@@ -221,26 +234,26 @@ mod tests {
             ("net::ERR_CONNECTION_REFUSED", "refused the connection"),
             ("net::ERR_SOMETHING_NEW", "could not be loaded"),
         ] {
-            let failure = unreached("https://a.example/", Some(error), guard);
+            let failure = unreached_failure("https://a.example/", Some(error), guard);
             assert!(failure.message.contains(part), "{error}: {}", failure.message);
         }
     }
 
     #[test]
-    fn what_the_proxy_knows_is_told_rather_than_what_the_browser_saw() {
+    fn proxy_reason_overrides_the_browser_error() {
         for (url, part) in [
             ("http://gone.example/", "host name"),
             ("http://closed.example/", "refused the connection"),
             ("https://slow.example/", "in time"),
             ("http://open.example/", "without an answer"),
         ] {
-            let failure = unreached(url, Some("net::ERR_EMPTY_RESPONSE"), guard);
+            let failure = unreached_failure(url, Some("net::ERR_EMPTY_RESPONSE"), guard);
             assert!(failure.message.contains(part), "{url}: {}", failure.message);
         }
     }
 
     #[test]
-    fn navigations_without_a_document() {
+    fn aborted_navigations_are_failures() {
         let navigation = |head| Navigation {
             loader: "1".into(),
             url: "http://a.example/".into(),
@@ -255,7 +268,7 @@ mod tests {
             (navigation(None), true, "download"),
             (navigation(None), false, "without a page"),
         ] {
-            let failure = aborted(&navigation, download, guard);
+            let failure = aborted_failure(&navigation, download, guard);
             assert_eq!(failure.reason, FailureReason::RenderFailed);
             assert!(failure.message.contains(part), "{}", failure.message);
         }

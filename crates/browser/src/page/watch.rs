@@ -1,104 +1,139 @@
-//! What was seen of one page until now: events folded into a state, in the order the browser sent them.
+//! The state of one page, derived from its events in the order in which the browser sent them.
+
+mod record;
+mod requests;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chromiumoxide::cdp::js_protocol::runtime::ExecutionContextId;
+use grabd_domain::grabs::Challenge;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+pub(crate) use self::record::{Record, RecordedRequest};
+pub(crate) use self::requests::{Hold, Requests, WaitLimit};
+
 use crate::cdp::{Event, Head, Kind, Sink};
 
-/// Without the start of a request that could change the picture for this long, a page is at rest.
+/// The time within which received data is drawn.
 pub(crate) const QUIET: Duration = Duration::from_millis(100);
 
-/// A request that is not answered within this time no longer holds the picture up: it may be a long poll.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The number of pending responses whose bytes are counted separately.
+const MAX_COUNTED_RESPONSES: usize = 1024;
 
-/// Requests in flight that are remembered; a page with more than that is judged by the starts alone.
-const IN_FLIGHT: usize = 1024;
+/// The maximum decoded size of one response. A few kilobytes can decode to gigabytes.
+const MAX_RESPONSE_BYTES: u64 = 50 << 20;
 
-/// Bytes of one answer, unpacked: no picture needs more, and a few kilobytes can unpack to gigabytes.
-const ANSWER_BYTES: u64 = 50 << 20;
+/// The maximum decoded size of all responses together.
+const MAX_PAGE_BYTES: u64 = 100 << 20;
 
-/// Bytes of all answers together, unpacked.
-const PAGE_BYTES: u64 = 100 << 20;
+/// The maximum number of workers of a page, each with its own thread and heap. Large applications start a dozen.
+const MAX_WORKERS: u32 = 64;
 
-/// Workers that a page starts, each with a thread and a heap of its own. Large applications start a dozen.
-const WORKERS: u32 = 64;
+/// The maximum size of all events of a page. A busy page has a few megabytes; a flood of events, for example by sockets
+/// or long `data:` URLs, would delay those of other pages.
+const MAX_EVENT_BYTES: usize = 64 << 20;
 
-/// Bytes that the browser tells about a page. A busy page comes to a few megabytes; what floods us with more, by sockets
-/// or by addresses that are their own content, keeps the events of others waiting.
-const TOLD_BYTES: usize = 64 << 20;
+/// The number of stored response heads of documents. Only the last few loaders can still become the current document.
+const MAX_HEADS: usize = 16;
 
-/// Document heads that are remembered: only the last few loaders can still be the shown one.
-const HEADS: usize = 16;
+/// The maximum number of paused requests.
+const MAX_PAUSED: usize = 4096;
 
-/// A page under observation.
+/// A document that takes longer than this to load counts as slow.
+const SLOW_LOAD: Duration = Duration::from_millis(300);
+
+/// Records the state of a page.
 #[derive(Default)]
 pub(crate) struct Watch {
-    seen: Mutex<Seen>,
+    seen: Mutex<WatchState>,
     changed: Notify,
 }
 
 /// The state behind [`Watch`].
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct WatchState {
     main_frame: String,
-    /// The document the main frame shows; the blank page of a prepared tab does not count.
+    /// The document in the main frame. The blank page of a prepared tab does not count.
     pub(crate) document: Option<Document>,
-    /// The main frame's navigation that has not ended.
+    /// The pending navigation of the main frame.
     pub(crate) navigation: Option<Navigation>,
-    /// Navigations of the main frame that were begun.
+    /// The number of main-frame navigations.
     pub(crate) navigations: u32,
-    /// Main-frame navigation that ended without another document: a download, an empty answer.
+    /// The number of redirects that the main frame followed, by HTTP or by the page.
+    pub(crate) redirects: u32,
+    /// The last main-frame navigation that ended without a document: a download or an empty response.
     pub(crate) aborted: Option<Navigation>,
-    /// Was a download refused?
+    /// True if a download was refused.
     pub(crate) download: bool,
-    /// When the shown document was parsed.
+    /// When the current document was committed.
+    pub(crate) committed_at: Option<Instant>,
+    /// When the current document was parsed.
     pub(crate) parsed_at: Option<Instant>,
-    /// When the shown document's load event came.
+    /// When the load event of the current document came.
     pub(crate) loaded_at: Option<Instant>,
-    /// Starts of requests that could change the picture.
+    /// The number of started requests that could change the image.
     pub(crate) starts: u64,
-    /// When something last happened that could change the picture.
-    active_at: Option<Instant>,
-    in_flight: HashMap<String, Instant>,
+    /// Pending requests.
+    pub(crate) requests: Requests,
     heads: VecDeque<(String, Head)>,
-    /// Bytes of the answers under way, unpacked.
+    /// Decoded bytes of each pending response.
     received: HashMap<String, u64>,
-    /// Bytes of all answers until now, unpacked.
-    received_in_all: u64,
-    /// Bytes of all that was told until now.
-    told: usize,
-    workers: u32,
-    /// Of what there is more than a capture may have.
+    /// Decoded bytes of all responses.
+    received_total: u64,
+    /// Bytes of all events.
+    event_bytes: usize,
+    /// The number of grants of virtual time that have expired.
+    pub(crate) grants_expired: u64,
+    /// The number of started workers.
+    pub(crate) workers: u32,
+    /// The limit that the page exceeded.
     pub(crate) excess: Option<Excess>,
-    /// Is the page kept from going on to yet another document? Then what it tries does not count.
-    pub(crate) held: bool,
-    /// Where our scripts run, and in which document that is.
+    /// True if the page's navigation is blocked. Its further navigations are then ignored.
+    pub(crate) navigation_blocked: bool,
+    /// Paused requests, to be answered.
+    paused: VecDeque<PausedRequest>,
+    /// The bot protection service whose challenge the current document looks like.
+    page_challenge: Option<Challenge>,
+    /// The document's loader, and the isolated world of our scripts in it.
     world: Option<(String, World)>,
-    /// Dialogs that opened.
+    /// The number of opened dialogs.
     pub(crate) dialogs: u32,
-    /// Dialogs that wait for an answer: is it about leaving the page?
+    /// Open dialogs. True for one about leaving the page.
     unanswered: VecDeque<bool>,
-    /// Is the page gone, and how?
+    /// How the page ended, if it did.
     pub(crate) gone: Option<Gone>,
+    /// What the page requested and logged, if that is recorded.
+    pub(crate) record: Option<Box<Record>>,
+}
+
+/// A request that waits for a decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PausedRequest {
+    /// Identifies it.
+    pub(crate) request: String,
+    pub(crate) url: String,
+    /// The browser's name of its type.
+    pub(crate) kind: String,
+    /// Does it come from the main frame, or is it a document for it?
+    pub(crate) is_main: bool,
+    pub(crate) headers: Vec<(String, String)>,
 }
 
 /// A committed document of the main frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Document {
-    /// Tells documents apart.
+    /// Identifies the document.
     pub(crate) loader: String,
-    /// Its address, with the fragment.
+    /// Its URL with the fragment.
     pub(crate) url: String,
-    /// Set when this is the browser's own error page: the address that could not be reached.
+    /// The URL that could not be reached, if this is the browser's own error page.
     pub(crate) unreachable_url: Option<String>,
-    /// Why it could not, in the browser's words.
+    /// The browser's error code for it.
     pub(crate) error: Option<String>,
-    /// The head of the answer it came with.
+    /// The response head.
     pub(crate) head: Option<Head>,
 }
 
@@ -106,27 +141,27 @@ pub(crate) struct Document {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Navigation {
     pub(crate) loader: String,
-    /// Where it is now, after redirects.
+    /// The current URL, after redirects.
     pub(crate) url: String,
-    /// Why it failed, in the browser's words.
+    /// The browser's error code, if it failed.
     pub(crate) error: Option<String>,
-    /// The head of the answer, when one came.
+    /// The response head, if one was received.
     pub(crate) head: Option<Head>,
 }
 
-/// What a page can have too much of.
+/// A limit that a page exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Excess {
-    /// Bytes.
+    /// Bytes of responses or events.
     Bytes,
-    /// Workers.
+    /// The number of workers.
     Workers,
 }
 
-/// A place for scripts in a document that the page's own scripts cannot see or change.
+/// An isolated world: the page's own scripts cannot see or change what runs in it.
 pub(crate) type World = ExecutionContextId;
 
-/// How a page can be gone.
+/// How a page ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gone {
     /// Its process died.
@@ -135,158 +170,171 @@ pub(crate) enum Gone {
     Closed,
 }
 
-/// Is a page at rest?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
-    /// Yes.
-    Quiet,
-    /// Not before then, unless something happens first.
-    NotBefore(Instant),
-}
-
 impl Watch {
-    /// Begins to watch a page whose main frame is known.
+    /// Creates the state of a page with this main frame.
     pub(crate) fn new(main_frame: &str) -> Arc<Self> {
-        let seen = Seen { main_frame: main_frame.to_owned(), ..Seen::default() };
+        let seen = WatchState { main_frame: main_frame.to_owned(), ..WatchState::default() };
         Arc::new(Self { seen: Mutex::new(seen), changed: Notify::new() })
     }
 
-    /// Where the page's events go.
+    /// The receiver of the page's events.
     pub(crate) fn sink(self: &Arc<Self>) -> Sink {
         let watch = self.clone();
         Arc::new(move |bytes, event| {
             let mut seen = watch.lock();
-            // Bodies arrive in many pieces, none of which anybody waits for.
-            let matters = !matches!(event, None | Some(Event::DataReceived { .. }));
-            seen.told = seen.told.saturating_add(bytes);
-            if seen.told > TOLD_BYTES {
+            // Bodies arrive in many parts, and no waiter depends on them.
+            let is_relevant = !matches!(event, None | Some(Event::DataReceived { .. }));
+            seen.event_bytes = seen.event_bytes.saturating_add(bytes);
+            if seen.event_bytes > MAX_EVENT_BYTES {
                 seen.excess.get_or_insert(Excess::Bytes);
             }
             if let Some(event) = event {
-                seen.fold(event, Instant::now());
+                seen.apply(event, Instant::now());
             }
-            let matters = matters || seen.excess.is_some();
+            let is_relevant = is_relevant || seen.excess.is_some();
             drop(seen);
-            if matters {
+            if is_relevant {
                 watch.changed.notify_waiters();
             }
         })
     }
 
-    /// Looks at the state as it is.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
-        look(&self.lock())
+    /// Reads the current state.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&WatchState) -> T) -> T {
+        read(&self.lock())
     }
 
-    /// Forgets what the blank page did: from here on the grab's own events count.
+    /// Discards the state of the blank page. Only later events count.
     pub(crate) fn reset(&self) {
         let mut seen = self.lock();
-        *seen = Seen { main_frame: std::mem::take(&mut seen.main_frame), gone: seen.gone, ..Seen::default() };
+        *seen =
+            WatchState { main_frame: std::mem::take(&mut seen.main_frame), gone: seen.gone, ..WatchState::default() };
     }
 
-    /// The main frame, and the shown document's loader.
-    pub(crate) fn place(&self) -> (String, Option<String>) {
-        self.look(|seen| (seen.main_frame.clone(), seen.document.as_ref().map(|document| document.loader.clone())))
+    /// Records from now on what the page requests and logs.
+    pub(crate) fn start_record(&self) {
+        self.lock().record = Some(Box::default());
     }
 
-    /// Where our scripts run in the shown document, if they ever did.
+    /// The main frame and the loader of the current document.
+    pub(crate) fn frame_and_loader(&self) -> (String, Option<String>) {
+        self.read(|seen| (seen.main_frame.clone(), seen.document.as_ref().map(|document| document.loader.clone())))
+    }
+
+    /// Marks all requests as relevant again.
+    pub(crate) fn reset_irrelevant(&self) {
+        self.lock().requests.reset_irrelevant();
+    }
+
+    /// Marks requests for these URLs as irrelevant for the image.
+    pub(crate) fn set_irrelevant(&self, urls: &[String]) {
+        self.lock().requests.set_irrelevant(urls);
+        self.changed.notify_waiters();
+    }
+
+    /// The world of our scripts in the current document, if it exists.
     pub(crate) fn world(&self) -> Option<World> {
-        self.look(|seen| {
+        self.read(|seen| {
             let (loader, world) = seen.world.as_ref()?;
             seen.document.as_ref().filter(|document| document.loader == *loader).map(|_| *world)
         })
     }
 
-    /// Remembers where our scripts run in a document.
+    /// Stores the world of our scripts in a document.
     pub(crate) fn set_world(&self, loader: String, world: World) {
         self.lock().world = Some((loader, world));
     }
 
-    /// The page is kept from going on from here on.
-    pub(crate) fn hold(&self) {
-        self.lock().held = true;
+    /// Records the bot protection service whose challenge the current document looks like.
+    pub(crate) fn set_challenge(&self, challenge: Option<Challenge>) {
+        self.lock().page_challenge = challenge;
+    }
+
+    /// Records that navigation is blocked from now on.
+    pub(crate) fn set_navigation_blocked(&self) {
+        self.lock().navigation_blocked = true;
         self.changed.notify_waiters();
     }
 
-    /// Waits until `look` finds something; `None` at the deadline. Cancel-safe.
-    pub(crate) async fn until<T>(&self, deadline: Instant, mut look: impl FnMut(&mut Seen) -> Option<T>) -> Option<T> {
+    /// Waits until `find` returns a value; `None` at the deadline. Cancel-safe.
+    pub(crate) async fn until<T>(
+        &self,
+        deadline: Instant,
+        mut find: impl FnMut(&mut WatchState) -> Option<T>,
+    ) -> Option<T> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            if let Some(found) = look(&mut self.lock()) {
+            if let Some(found) = find(&mut self.lock()) {
                 return Some(found);
             }
             tokio::time::timeout_at(deadline, changed).await.ok()?;
         }
     }
 
-    /// Waits until the page is gone. Cancel-safe.
+    /// Waits until the page has ended. Cancel-safe.
     pub(crate) async fn gone(&self) {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            if self.look(|seen| seen.gone.is_some()) {
+            if self.read(|seen| seen.gone.is_some()) {
                 return;
             }
             changed.await;
         }
     }
 
-    /// Waits until the page is at rest; `false` when the deadline comes first. Cancel-safe.
-    pub(crate) async fn at_rest(&self, deadline: Instant) -> bool {
+    /// Waits until no request delays the image; `false` at the deadline. Cancel-safe.
+    pub(crate) async fn at_rest(&self, deadline: Instant, wait_limit: WaitLimit) -> bool {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            match self.look(|seen| seen.rest(Instant::now())) {
-                Rest::Quiet => return true,
-                Rest::NotBefore(_) if Instant::now() >= deadline => return false,
-                // Whichever comes first, the next round looks again.
-                Rest::NotBefore(then) => _ = tokio::time::timeout_at(then.min(deadline), changed).await,
+            let now = Instant::now();
+            match self.read(|seen| seen.requests.hold(wait_limit, now)) {
+                None => return true,
+                Some(_) if now >= deadline => return false,
+                // Check again after whichever comes first.
+                Some(Hold::Until(then)) => _ = tokio::time::timeout_at(then.min(deadline), changed).await,
+                Some(Hold::UntilEnd) => _ = tokio::time::timeout_at(deadline, changed).await,
             }
         }
     }
 
-    /// When the page last asked for something, or got what it had asked for after it was loaded.
-    pub(crate) fn active_at(&self) -> Option<Instant> {
-        self.lock().active_at
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seen {
-    /// Takes the next dialog that needs an answer: is it about leaving the page?
+impl WatchState {
+    /// Takes the next open dialog. True if it is about leaving the page.
     pub(crate) fn take_dialog(&mut self) -> Option<bool> {
         self.unanswered.pop_front()
     }
 
-    /// The navigation that will replace the shown document.
-    pub(crate) fn underway(&self) -> Option<&Navigation> {
-        self.navigation.as_ref().filter(|_| !self.held)
+    /// Takes the next paused request.
+    pub(crate) fn take_paused(&mut self) -> Option<PausedRequest> {
+        self.paused.pop_front()
     }
 
-    /// Is the shown document another one than `loader`'s, or about to be?
+    /// The navigation that will replace the current document.
+    pub(crate) fn pending_navigation(&self) -> Option<&Navigation> {
+        self.navigation.as_ref().filter(|_| !self.navigation_blocked)
+    }
+
+    /// Returns true if the current document loads slowly.
+    pub(crate) fn loads_slowly(&self) -> bool {
+        self.committed_at.is_some_and(|at| at.elapsed() > SLOW_LOAD)
+    }
+
+    /// Returns true if the current document is not, or will soon not be, `loader`'s.
     pub(crate) fn has_left(&self, loader: &str) -> bool {
-        self.underway().is_some() || self.document.as_ref().is_none_or(|document| document.loader != loader)
+        self.pending_navigation().is_some() || self.document.as_ref().is_none_or(|document| document.loader != loader)
     }
 
-    /// The earliest moment at which the page may be at rest, as far as is known now.
-    pub(crate) fn rest_at(&self, now: Instant) -> Instant {
-        let quiet_at = self.active_at.map_or(now, |active| active + QUIET);
-        let answered_at = self.in_flight.values().map(|started| *started + PATIENCE).filter(|limit| *limit > now).max();
-        answered_at.map_or(quiet_at, |limit| limit.max(quiet_at))
-    }
-
-    fn rest(&self, now: Instant) -> Rest {
-        match self.rest_at(now) {
-            then if then <= now => Rest::Quiet,
-            then => Rest::NotBefore(then),
+    fn apply(&mut self, event: Event, now: Instant) {
+        if let Some(record) = &mut self.record {
+            record.note(&event, &self.main_frame, now);
         }
-    }
-
-    fn fold(&mut self, event: Event, now: Instant) {
         match event {
             Event::FrameNavigated { is_main: true, frame: _, loader, url, unreachable_url } => {
                 self.commit(loader, url, unreachable_url, now);
@@ -299,44 +347,70 @@ impl Seen {
             }
             Event::DomContentLoaded => self.parsed_at = Some(now),
             Event::Loaded => self.loaded_at = Some(now),
-            Event::RequestStarted { request, loader, frame, kind, url } => {
+            // Only recorded.
+            Event::Logged { .. } => {}
+            Event::RequestStarted { request, loader, frame, kind, url, redirected: _ } => {
                 if kind == Kind::Document && request == loader && frame.as_deref() == Some(&self.main_frame) {
                     self.navigate(loader, url);
                 } else if kind != Kind::Other {
-                    self.begin(request, now);
+                    self.begin(request, kind, &url, now);
                 }
             }
-            Event::ResponseReceived { loader, kind: Kind::Document, head } => self.answer(loader, head),
-            Event::ResponseReceived { .. } => {}
-            Event::DataReceived { request, bytes } => self.receive(request, bytes),
+            Event::ResponseReceived { loader, kind: Kind::Document, head, request, length } => {
+                self.requests.answer(&request, length, now);
+                self.record_response(loader, head);
+            }
+            Event::ResponseReceived { request, length, .. } => self.requests.answer(&request, length, now),
+            Event::DataReceived { request, bytes } => {
+                self.requests.receive(&request, bytes, now);
+                self.receive(request, bytes);
+            }
+            Event::SocketOpened { request } => self.requests.begin(request, Kind::Socket, "", now),
+            Event::SocketSent { request } => self.requests.send(&request, now),
+            Event::MessageReceived { request } => {
+                self.requests.receive(&request, 0, now);
+            }
+            Event::SocketClosed { request } => self.requests.end(&request, now),
             Event::RequestFinished { request } => {
                 self.received.remove(&request);
-                self.end(&request, now);
+                self.requests.end(&request, now);
             }
             Event::RequestFailed { request, error } => {
                 self.received.remove(&request);
-                self.end(&request, now);
+                self.requests.end(&request, now);
                 self.fail(&request, error);
             }
             Event::DialogOpened { is_before_unload } => {
                 self.dialogs += 1;
-                // A dialog holds its page up, so more than one waiting is the next page's.
+                // A dialog blocks its page, so several are open only across navigations.
                 self.unanswered.truncate(4);
                 self.unanswered.push_back(is_before_unload);
             }
             Event::DownloadBegan => self.download = true,
+            Event::RequestPaused { request, frame, kind, url, headers } => {
+                // Further requests stay paused. Real pages have at most some hundred at a time.
+                if self.paused.len() < MAX_PAUSED {
+                    let is_main = frame == self.main_frame;
+                    self.paused.push_back(PausedRequest { request, url, kind, is_main, headers });
+                }
+            }
             Event::WorkerStarted => {
                 self.workers += 1;
-                if self.workers > WORKERS {
+                self.requests.worker_started(now);
+                if self.workers > MAX_WORKERS {
                     self.excess.get_or_insert(Excess::Workers);
                 }
             }
+            Event::TimeBudgetExpired => self.grants_expired += 1,
             Event::Crashed => self.gone = Some(Gone::Crashed),
             Event::Detached => _ = self.gone.get_or_insert(Gone::Closed),
         }
     }
 
     fn navigate(&mut self, loader: String, url: String) {
+        if self.navigations > 0 && !self.navigation_blocked {
+            self.redirects += 1;
+        }
         if self.navigation.as_ref().is_none_or(|navigation| navigation.loader != loader) {
             self.navigations += 1;
         }
@@ -347,26 +421,31 @@ impl Seen {
     fn commit(&mut self, loader: String, url: String, unreachable_url: Option<String>, now: Instant) {
         let navigation = self.navigation.take_if(|navigation| navigation.loader == loader || unreachable_url.is_some());
         if navigation.is_none() {
-            // Addresses without a request, about:blank for one, still count as a way to loop.
+            // URLs without a request, such as `about:blank`, also count, since a page can loop through them.
             self.navigations += 1;
         }
         let error = navigation.and_then(|navigation| navigation.error);
         let head = self.heads.iter().rev().find(|(of, _)| *of == loader).map(|(_, head)| head.clone());
         self.document = Some(Document { loader, url, unreachable_url, error, head });
-        (self.parsed_at, self.loaded_at, self.aborted) = (None, None, None);
-        self.in_flight.clear();
-        // A document that just began to run had no time to ask for anything.
-        self.active_at = Some(now);
+        (self.committed_at, self.parsed_at, self.loaded_at, self.aborted) = (Some(now), None, None, None);
+        self.page_challenge = None;
+        self.requests.clear();
     }
 
-    fn answer(&mut self, loader: String, head: Head) {
+    /// The bot protection service whose challenge the current document is.
+    pub(crate) fn challenge(&self) -> Option<Challenge> {
+        let marked = self.document.as_ref().and_then(|document| document.head.as_ref()?.challenge);
+        marked.or(self.page_challenge)
+    }
+
+    fn record_response(&mut self, loader: String, head: Head) {
         if let Some(document) = self.document.as_mut().filter(|document| document.loader == loader) {
             document.head.get_or_insert_with(|| head.clone());
         }
         if let Some(navigation) = self.navigation.as_mut().filter(|navigation| navigation.loader == loader) {
             navigation.head = Some(head.clone());
         }
-        if self.heads.len() == HEADS {
+        if self.heads.len() == MAX_HEADS {
             self.heads.pop_front();
         }
         self.heads.push_back((loader, head));
@@ -374,28 +453,25 @@ impl Seen {
 
     fn fail(&mut self, request: &str, error: String) {
         match self.navigation.as_mut().filter(|navigation| navigation.loader == request) {
-            // An abort shows no error page: the old document stays.
+            // An aborted navigation shows no error page: the old document stays.
             Some(navigation) if error == "net::ERR_ABORTED" => {
                 navigation.error = Some(error);
                 self.aborted = self.navigation.take();
             }
-            // The browser's error page is still to come.
+            // The browser's error page follows.
             Some(navigation) => navigation.error = Some(error),
             None => {}
         }
     }
 
-    fn begin(&mut self, request: String, now: Instant) {
+    fn begin(&mut self, request: String, kind: Kind, url: &str, now: Instant) {
         self.starts += 1;
-        self.active_at = Some(now);
-        if self.in_flight.len() < IN_FLIGHT {
-            self.in_flight.insert(request, now);
-        }
+        self.requests.begin(request, kind, url, now);
     }
 
     fn receive(&mut self, request: String, bytes: u64) {
-        self.received_in_all = self.received_in_all.saturating_add(bytes);
-        let many = self.received.len() >= IN_FLIGHT;
+        self.received_total = self.received_total.saturating_add(bytes);
+        let many = self.received.len() >= MAX_COUNTED_RESPONSES;
         let answer = match self.received.get_mut(&request) {
             Some(answer) => {
                 *answer = answer.saturating_add(bytes);
@@ -404,15 +480,8 @@ impl Seen {
             None if many => bytes,
             None => *self.received.entry(request).or_insert(bytes),
         };
-        if answer > ANSWER_BYTES || self.received_in_all > PAGE_BYTES {
+        if answer > MAX_RESPONSE_BYTES || self.received_total > MAX_PAGE_BYTES {
             self.excess.get_or_insert(Excess::Bytes);
-        }
-    }
-
-    fn end(&mut self, request: &str, now: Instant) {
-        // What ends after the load event was asked for by a script, which is about to do something with it.
-        if self.in_flight.remove(request).is_some() && self.loaded_at.is_some() {
-            self.active_at = Some(now);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Limits that the kernel keeps: a control group (cgroup v2) for every browser, where the system lets us make one.
+//! Kernel-enforced limits: a control group (cgroup v2) for every browser, where groups can be created.
 //!
-//! A service that may manage its own group, under systemd with `Delegate=yes` or as root, moves into a group `service`
-//! below it, since a group with limits for its children holds no processes itself, and makes `browsers-…/browser-N`
-//! beside that. Everywhere else browsers run without, which [`Unavailable`] explains.
+//! A service that may manage its own group, under systemd with `Delegate=yes` or as root, moves into a child group
+//! `service`, since a group that limits its children must not contain processes, and creates `browsers-…/browser-N`
+//! next to it. Elsewhere browsers run without groups, for the reason in [`Unavailable`].
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What the kernel has to limit for a group to be worth making.
+/// Controllers that must be available.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 
-/// Killed processes are gone within milliseconds, unless their disk hangs.
+/// Killed processes end within milliseconds, unless their disk hangs.
 const DEATH_LIMIT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
-/// Looks at `cgroup.events`, each after a change of it, before a group is left to the next start.
-const LOOKS: u32 = 100;
+/// Changes of `cgroup.events` to wait for, before removing a group is left to the next start.
+const MAX_POLLS: u32 = 100;
 
-/// What one browser may use.
+/// The limits of one browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// Memory of all its processes, in bytes.
@@ -30,91 +30,92 @@ pub(crate) struct Limits {
     pub(crate) tasks: u32,
 }
 
-/// Why browsers get no groups here.
+/// Why groups cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unavailable {
-    /// Another kind of system, or an old one.
+    /// Not Linux, or an old kernel.
     #[error("cgroup v2 is not mounted")]
     NotMounted,
-    /// In a mixed system cgroup v1 has them; or the group above did not pass them on.
+    /// In a hybrid setup cgroup v1 uses the controllers; or the parent group does not delegate them.
     #[error("cgroup v2 does not offer {0} here")]
     NoController(&'static str),
-    /// A group that is somebody's session, or a container's whole.
+    /// The group belongs to a login session or a whole container.
     #[error("other processes share this service's group {0}; give it one of its own (systemd: Delegate=yes)")]
     Shared(PathBuf),
     /// Not delegated, or mounted read-only.
     #[error("{path} cannot be changed ({source}); delegate the service's group (systemd: Delegate=yes)")]
     Refused {
-        /// What was to be changed.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// The group that holds the groups of this service's browsers.
+/// The parent group of this service's browsers.
 #[derive(Debug)]
 pub(crate) struct Cgroups {
     path: PathBuf,
 }
 
-/// A browser's group.
+/// The group of one browser.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     path: PathBuf,
 }
 
 impl Cgroups {
-    /// Makes the group, and ends what an earlier run left in one of that name. `name` is nobody else's.
+    /// Creates the parent group, and ends groups that an earlier run left in it. `name` must be unique to this service.
     pub(crate) async fn set_up(name: &str) -> Result<Self, Unavailable> {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let own =
             own_group(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup")).ok_or(Unavailable::NotMounted)?;
-        let offered = fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default();
-        if let Some(missing) = CONTROLLERS.into_iter().find(|name| !offered.split_whitespace().any(|is| is == *name)) {
+        let available = fs::read_to_string(own.join("cgroup.controllers")).unwrap_or_default();
+        if let Some(missing) = CONTROLLERS.into_iter().find(|name| !available.split_whitespace().any(|is| is == *name))
+        {
             return Err(Unavailable::NoController(missing));
         }
-        make_room(&own)?;
-        pass_on_controllers(&own)?;
+        move_to_child_group(&own)?;
+        enable_controllers(&own)?;
         let path = own.join(format!("browsers-{name}"));
         make_directory(&path)?;
         for left in fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()) {
             if left.is_dir() {
-                tracing::warn!(group = %left.display(), "ending the group of a browser that an earlier run left behind");
+                tracing::warn!(group = %left.display(), "ending a browser group left by an earlier run");
                 Cgroup { path: left }.end().await;
             }
         }
-        pass_on_controllers(&path)?;
+        enable_controllers(&path)?;
         Ok(Self { path })
     }
 
-    /// A group for one browser, without anybody in it yet.
+    /// Creates an empty group for one browser.
     pub(crate) fn make(&self, name: &OsStr, limits: Limits) -> Result<Cgroup, Unavailable> {
         let group = Cgroup { path: self.path.join(name) };
         make_directory(&group.path)?;
         write(&group.path.join("memory.max"), &limits.memory_bytes.to_string())?;
-        // The page that asked for too much goes, its neighbours stay.
+        // Kill only the process that exceeded the limit, not the whole group.
         write(&group.path.join("memory.oom.group"), "0")?;
         write(&group.path.join("pids.max"), &limits.tasks.to_string())?;
-        // Not there without swap, where it is not needed.
+        // The file does not exist without swap, where it is not needed.
         let _ = fs::write(group.path.join("memory.swap.max"), "0");
         Ok(group)
     }
 
-    /// Removes the group once the browsers' ones are gone.
+    /// Removes the parent group after all browser groups are removed.
     pub(crate) fn remove(&self) {
-        // One that is not empty is cleared by the next start.
+        // A group that is not empty is cleared at the next start.
         let _ = fs::remove_dir(&self.path);
     }
 }
 
 impl Cgroup {
-    /// Puts a process into the group; what it starts from then on is in it, too.
-    pub(crate) fn adopt(&self, pid: u32) -> Result<(), Unavailable> {
+    /// Moves a process into the group. Its future children are included.
+    pub(crate) fn add(&self, pid: u32) -> Result<(), Unavailable> {
         write(&self.path.join("cgroup.procs"), &pid.to_string())
     }
 
-    /// Ends everybody in the group, whatever they have become, and removes it.
+    /// Kills every process in the group, and removes it.
     pub(crate) async fn end(self) {
         if fs::write(self.path.join("cgroup.kill"), "1").is_err() {
             // Linux before 5.14.
@@ -124,7 +125,7 @@ impl Cgroup {
                 .for_each(|pid| _ = kill_process(pid, Signal::KILL));
         }
         let path = self.path.clone();
-        // The task ends by its own limit at the latest.
+        // The task has its own time limit.
         let _ = tokio::task::spawn_blocking(move || wait_until_empty(&path)).await;
         if let Err(error) = fs::remove_dir(&self.path)
             && error.kind() != io::ErrorKind::NotFound
@@ -134,36 +135,36 @@ impl Cgroup {
     }
 }
 
-/// The directory of the group that this process is in, out of `/proc/self/mountinfo` and `/proc/self/cgroup`.
+/// The directory of this process's group, from `/proc/self/mountinfo` and `/proc/self/cgroup`.
 fn own_group(mounts: &str, groups: &str) -> Option<PathBuf> {
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     mounts.lines().find_map(|line| {
         let (mount, system) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(3);
         let (root, point) = (fields.next()?, fields.next()?);
-        // What is mounted may be a part of the tree.
+        // The mount may show only a part of the hierarchy.
         let inside = Path::new("/").join(group).strip_prefix(root).ok()?.to_owned();
         system.starts_with("cgroup2 ").then(|| Path::new(point).join(inside))
     })
 }
 
-/// Empties our own group of ourselves: a group that limits its children holds no processes. Only the root may do both.
-fn make_room(own: &Path) -> Result<(), Unavailable> {
+/// Moves this process out of its group: a group that limits its children must not contain processes, except the root.
+fn move_to_child_group(own: &Path) -> Result<(), Unavailable> {
     let is_root = !own.join("cgroup.type").exists();
-    let passes_on = fs::read_to_string(own.join("cgroup.subtree_control")).unwrap_or_default();
-    if is_root || CONTROLLERS.iter().all(|name| passes_on.split_whitespace().any(|is| is == *name)) {
+    let enabled = fs::read_to_string(own.join("cgroup.subtree_control")).unwrap_or_default();
+    if is_root || CONTROLLERS.iter().all(|name| enabled.split_whitespace().any(|is| is == *name)) {
         return Ok(());
     }
-    let ourselves = std::process::id();
-    if members(own).into_iter().any(|pid| u32::try_from(pid) != Ok(ourselves)) {
+    let own_pid = std::process::id();
+    if members(own).into_iter().any(|pid| u32::try_from(pid) != Ok(own_pid)) {
         return Err(Unavailable::Shared(own.to_owned()));
     }
     let service = own.join("service");
     make_directory(&service)?;
-    write(&service.join("cgroup.procs"), &ourselves.to_string())
+    write(&service.join("cgroup.procs"), &own_pid.to_string())
 }
 
-fn pass_on_controllers(group: &Path) -> Result<(), Unavailable> {
+fn enable_controllers(group: &Path) -> Result<(), Unavailable> {
     write(&group.join("cgroup.subtree_control"), &CONTROLLERS.map(|name| format!("+{name}")).join(" "))
 }
 
@@ -172,9 +173,9 @@ fn members(group: &Path) -> Vec<i32> {
     listed.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// The kernel tells of a change of `cgroup.events` as an exceptional condition, so reading comes before waiting.
+/// A change of `cgroup.events` is signalled as `POLLPRI`. The file must be read before polling.
 fn wait_until_empty(group: &Path) -> io::Result<()> {
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_POLLS {
         let events = fs::File::open(group.join("cgroup.events"))?;
         let seen = io::read_to_string(&events)?;
         if seen.lines().any(|line| line == "populated 0")
@@ -195,7 +196,7 @@ fn make_directory(path: &Path) -> Result<(), Unavailable> {
     }
 }
 
-/// Writes to a file that the kernel made: one that is not there is not made.
+/// Writes to an existing kernel file, without creating it.
 fn write(path: &Path, text: &str) -> Result<(), Unavailable> {
     let opened = fs::OpenOptions::new().write(true).open(path);
     opened
@@ -209,7 +210,7 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     #[test]
-    fn our_own_group_is_found_in_every_way_it_is_mounted() {
+    fn own_group_is_found_for_every_kind_of_mount() {
         let unified = "29 22 0:25 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
         let mixed = "30 29 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
             31 29 0:27 / /sys/fs/cgroup/unified rw - cgroup2 none rw\n";
@@ -227,37 +228,37 @@ mod tests {
         }
     }
 
-    /// A directory for groups of this test's own, where the system has one.
-    fn ground() -> Option<PathBuf> {
+    /// A parent group for this test, if groups can be created.
+    fn test_group() -> Option<PathBuf> {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let own = own_group(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))?;
-        let ground = own.join(format!("test-{}", std::process::id()));
-        fs::create_dir(&ground).is_ok().then_some(ground)
+        let test_group = own.join(format!("test-{}", std::process::id()));
+        fs::create_dir(&test_group).is_ok().then_some(test_group)
     }
 
-    fn is_over(child: &mut Child) -> bool {
+    fn has_exited(child: &mut Child) -> bool {
         child.try_wait().unwrap().is_some()
     }
 
     #[tokio::test]
-    async fn everybody_in_a_group_ends_with_it() {
-        // Where no groups can be made, none are; the service says so at start.
-        let Some(ground) = ground() else { return };
+    async fn ending_a_group_kills_all_its_processes() {
+        // Skipped where groups cannot be created.
+        let Some(test_group) = test_group() else { return };
         let start = || Command::new("setsid").args(["-w", "sleep", "60"]).spawn().unwrap();
         let (mut inside, mut outside) = (start(), start());
-        let group = Cgroup { path: ground.clone() };
-        group.adopt(inside.id()).unwrap();
+        let group = Cgroup { path: test_group.clone() };
+        group.add(inside.id()).unwrap();
         group.end().await;
-        assert!(!ground.exists());
-        assert!(is_over(&mut inside));
-        assert!(!is_over(&mut outside));
+        assert!(!test_group.exists());
+        assert!(has_exited(&mut inside));
+        assert!(!has_exited(&mut outside));
         outside.kill().unwrap();
         outside.wait().unwrap();
     }
 
     #[tokio::test]
-    async fn where_limits_are_kept_they_are_those_that_were_asked_for() {
-        // Runs for real where this process may manage its group; elsewhere the reason must be a clear one.
+    async fn group_enforces_the_requested_limits() {
+        // Where groups cannot be used, only the error text is checked.
         let groups = match Cgroups::set_up(&format!("test-{}", std::process::id())).await {
             Ok(groups) => groups,
             Err(why) => return assert!(!why.to_string().is_empty(), "{why:?}"),
@@ -268,10 +269,10 @@ mod tests {
         let mut shell = Command::new("sh");
         shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = shell.spawn().unwrap();
-        group.adopt(child.id()).unwrap();
+        group.add(child.id()).unwrap();
         drop(child.stdin.take());
-        let said = io::read_to_string(child.stdout.take().unwrap()).unwrap();
-        assert!(said.contains("137") && said.contains("lives on"), "{said}");
+        let output = io::read_to_string(child.stdout.take().unwrap()).unwrap();
+        assert!(output.contains("137") && output.contains("lives on"), "{output}");
         child.wait().unwrap();
         assert_eq!(fs::read_to_string(group.path.join("pids.max")).unwrap().trim(), "10");
         let path = group.path.clone();

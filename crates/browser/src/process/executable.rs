@@ -1,22 +1,22 @@
-//! Where the browser is.
+//! Locates the browser's program.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The one kind that is run: the shell without a desktop is two to three times as fast as a full browser.
+/// The only supported program. The headless shell is two to three times as fast as a full browser.
 const NAME: &str = "chromium-headless-shell";
 
-/// Where distributions and people put it. The first is Debian's program itself, which `/usr/bin` only wraps in a
-/// script: started directly, the process we watch is the browser.
-const PLACES: [&str; 5] =
+/// Usual install directories. The first contains Debian's binary, which `/usr/bin` only wraps in a script: when it is
+/// started directly, the watched process is the browser.
+const DIRECTORIES: [&str; 5] =
     ["/usr/lib/chromium", "/usr/local/bin", "/usr/bin", "/opt/chromium", "/usr/lib/chromium-browser"];
 
-/// The browser's program: `named` when given, else the first of the usual places and `search_path`'s directories
-/// (colon-separated, as in `PATH`) that has it. `None` when there is none that could be run.
+/// The browser's program: `named` if given, else the first match in the usual directories and then in those of
+/// `search_path` (colon-separated, as in `PATH`). `None` if no executable file is found.
 pub fn find_executable(named: Option<&Path>, search_path: &str) -> Option<PathBuf> {
     let found = match named {
         Some(path) => Some(path.to_owned()),
-        None => PLACES
+        None => DIRECTORIES
             .into_iter()
             .map(PathBuf::from)
             .chain(std::env::split_paths(search_path))
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_named_program_must_be_one() {
+    fn named_program_must_exist_and_be_executable() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("shell");
         assert_eq!(find_executable(Some(&path), ""), None);

@@ -3,14 +3,16 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What every browser is started with.
+use crate::options::FrameMode;
+
+/// Flags of every browser.
 ///
-/// Load-bearing for the egress guard: the proxy that denies all (contexts bring their own), the resolver rule, which
-/// turns every way round a proxy into a name error, and the WebRTC policy under both its names, since each program
-/// knows one and ignores the other in silence. Load-bearing for the limit of bytes: with `BackgroundResourceFetch`, scripts
-/// are unpacked beside their page, which tells of none of their bytes until it has them all, or has no memory left; it
-/// made no page faster here. The rest cuts noise and keeps later surprises out. Deliberately absent:
-/// `--no-sandbox`, anything that weakens the same-origin rules, and flags for speed, none of which helped.
+/// The egress guard depends on the deny-all default proxy (contexts set their own), on the resolver rule, which turns
+/// any attempt to bypass the proxy into a name error, and on the WebRTC policy under both of its names, since each
+/// program knows one and silently ignores the other. The byte limit depends on disabling `BackgroundResourceFetch`:
+/// with it, scripts are decompressed outside of the page, which reports no bytes until all have arrived or memory is
+/// exhausted. It made no page faster here. The other flags reduce background activity. Deliberately absent:
+/// `--no-sandbox`, anything that weakens the same-origin policy, and performance flags, none of which helped.
 const FLAGS: [&str; 20] = [
     "--headless",
     "--remote-debugging-pipe",
@@ -34,17 +36,33 @@ const FLAGS: [&str; 20] = [
     "--mute-audio",
 ];
 
-/// The flag that names the profile, by which a browser of ours is known among all processes.
+/// The flag for the profile directory, which identifies our browsers among all processes.
 pub(super) const PROFILE_FLAG: &str = "--user-data-dir=";
 
-/// The whole command line behind the program: `deny_port` is the port of the proxy that refuses everything.
-pub(super) fn command_line(profile: &Path, deny_port: u16) -> Vec<OsString> {
+/// Enables explicit frame requests. With the second flag a frame waits for all of its content.
+const ON_DEMAND: [&str; 4] = [
+    "--enable-begin-frame-control",
+    "--run-all-compositor-stages-before-draw",
+    // On pages with a scroll timeline, the frame in which a compositor animation ends is never drawn, nor is any frame
+    // after it (Chromium 156).
+    "--disable-threaded-animation",
+    // Large images are decoded before the frame is drawn, not after it.
+    "--disable-checker-imaging",
+];
+
+/// The arguments of the browser. `deny_port` is the port of the deny-all proxy.
+pub(super) fn command_line(profile: &Path, deny_port: u16, frames: FrameMode) -> Vec<OsString> {
     let mut user_data = OsString::from(PROFILE_FLAG);
     user_data.push(profile);
+    let frames = match frames {
+        FrameMode::OnDemand => ON_DEMAND.as_slice(),
+        FrameMode::Timer => &[],
+    };
     FLAGS
-        .into_iter()
+        .iter()
+        .chain(frames)
         .map(OsString::from)
-        // Containers give /dev/shm 64 MB, which one large picture fills.
+        // Containers limit /dev/shm to 64 MB, which one large image fills.
         .chain([
             "--disable-dev-shm-usage".into(),
             format!("--proxy-server=http://127.99.0.1:{deny_port}").into(),
@@ -58,8 +76,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_guard_cannot_be_walked_round() {
-        let line: Vec<String> = command_line(Path::new("/run/x/profile"), 4242)
+    fn flags_prevent_bypassing_the_guard() {
+        let line: Vec<String> = command_line(Path::new("/run/x/profile"), 4242, FrameMode::OnDemand)
             .into_iter()
             .map(|flag| flag.into_string().unwrap())
             .collect();

@@ -1,4 +1,4 @@
-//! Starting one browser, and the certainty that it ends.
+//! Starts one browser, and guarantees that it ends.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -23,47 +23,52 @@ use super::flags;
 use super::owner::Owner;
 use crate::cdp::Client;
 use crate::jail::{self, Launcher};
+use crate::options::FrameMode;
 
 /// The descriptors on which a browser expects its pipes.
 const COMMANDS: i32 = 3;
 const ANSWERS: i32 = 4;
 
-/// What a pipe holds: a picture then arrives in a few pieces instead of dozens. The kernel's limit for users.
+/// Pipe buffer size, so that an image arrives in few reads. The kernel's limit for unprivileged users.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// Lines of the browser's own messages that are kept to explain a death.
+/// Lines of stderr that are kept to explain a crash.
 const STDERR_LINES: usize = 20;
 const STDERR_LINE_BYTES: usize = 400;
 
-/// How long a browser may take to end by itself.
+/// How long a browser may take to exit by itself.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
 
-/// How to start a browser.
+/// Parameters of a browser.
 pub(crate) struct Launch<'a> {
     /// The program.
     pub(crate) executable: &'a Path,
-    /// The browser's own directory, which does not exist yet.
+    /// The browser's directory, which must not exist yet.
     pub(crate) directory: PathBuf,
-    /// Whose it is.
+    /// The user that it runs as.
     pub(crate) owner: Owner,
-    /// Into which network.
-    pub(crate) way: Way<'a>,
+    /// The network that it runs in.
+    pub(crate) network: Network<'a>,
+    /// When frames are drawn.
+    pub(crate) frames: FrameMode,
+    /// The maximum size of one of its responses, in bytes.
+    pub(crate) max_response_bytes: usize,
 }
 
 /// The network a browser starts in.
-pub(crate) enum Way<'a> {
-    /// The host's.
+pub(crate) enum Network<'a> {
+    /// The host's network.
     Host {
-        /// The port of the proxy that refuses everything.
+        /// The port of the deny-all proxy.
         deny_port: u16,
     },
-    /// One of its own.
+    /// A network namespace of its own.
     Jail {
-        /// Makes it.
+        /// The launcher that creates it.
         launcher: &'a Launcher,
-        /// How many sockets the launcher is to send.
+        /// Number of sockets that the launcher sends.
         sockets: usize,
-        /// Where it sends them: its standard input.
+        /// The launcher's standard input, over which it sends them.
         input: OwnedFd,
     },
 }
@@ -77,16 +82,16 @@ pub(crate) struct Process {
 }
 
 impl Launch<'_> {
-    /// Starts it. Its tasks live on `tracker`.
+    /// Starts the browser. Its tasks run on `tracker`.
     ///
     /// # Errors
-    /// When the directories, the pipes or the process cannot be made.
+    /// When the directories, the pipes or the process cannot be created.
     pub(crate) fn start(self, tracker: &TaskTracker) -> io::Result<(Process, Client)> {
-        let Self { executable, directory, owner, way } = self;
+        let Self { executable, directory, owner, network, frames, max_response_bytes } = self;
         make_directories(&directory, owner)?;
         let (commands, to_browser) = make_pipe()?;
         let (from_browser, answers) = make_pipe()?;
-        let mut command = way.command(executable, &directory.join("profile"));
+        let mut command = network.command(executable, &directory.join("profile"), frames);
         command
             .env_clear()
             .envs(environment(&directory))
@@ -96,7 +101,7 @@ impl Launch<'_> {
             .process_group(0)
             .kill_on_drop(true);
         if let Owner::Other { uid, gid } = owner {
-            // The standard library then also gives up every other group.
+            // The standard library then also drops all supplementary groups.
             command.gid(gid).uid(uid);
         }
         command
@@ -106,7 +111,7 @@ impl Launch<'_> {
             ])
             .map_err(io::Error::other)?;
         let mut child = command.spawn()?;
-        // The command still holds the browser's ends; only without them does the pipe end with the browser.
+        // The command holds the browser's ends. Drop it, so that the pipe closes when the browser ends.
         drop(command);
 
         let pid = child.id().unwrap_or_default();
@@ -119,26 +124,27 @@ impl Launch<'_> {
         let client = Client::start(
             pipe::Sender::from_owned_fd(to_browser)?,
             pipe::Receiver::from_owned_fd(from_browser)?,
+            max_response_bytes,
             tracker,
         );
         Ok((Process { pid, stderr, exited, kill }, client))
     }
 }
 
-impl Way<'_> {
-    /// The program with its arguments and its standard input.
-    fn command(self, executable: &Path, profile: &Path) -> Command {
+impl Network<'_> {
+    /// The command with its arguments and its standard input.
+    fn command(self, executable: &Path, profile: &Path, frames: FrameMode) -> Command {
         match self {
             Self::Host { deny_port } => {
                 let mut command = Command::new(executable);
-                command.args(flags::command_line(profile, deny_port)).stdin(Stdio::null());
+                command.args(flags::command_line(profile, deny_port, frames)).stdin(Stdio::null());
                 command
             }
             Self::Jail { launcher, sockets, input } => {
                 let mut command = Command::new(launcher.program());
                 command
                     .args(Launcher::arguments(executable, sockets))
-                    .args(flags::command_line(profile, jail::DENY_PORT))
+                    .args(flags::command_line(profile, jail::DENY_PORT, frames))
                     .stdin(input);
                 command
             }
@@ -147,31 +153,31 @@ impl Way<'_> {
 }
 
 impl Process {
-    /// The process, which leads a group of the same number.
+    /// The process ID, which is also the process group ID.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Ends with the process.
+    /// Cancelled when the process has exited.
     pub(crate) fn exited(&self) -> &CancellationToken {
         &self.exited
     }
 
-    /// The last lines the browser wrote.
-    pub(crate) fn last_words(&self) -> String {
+    /// The last lines that the browser wrote to stderr.
+    pub(crate) fn stderr_tail(&self) -> String {
         let lines = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | ")
     }
 
-    /// Waits until the process ended by itself, or kills it. Its directory is gone afterwards.
-    pub(crate) async fn end(&self, may_take_its_time: bool) {
-        if may_take_its_time {
-            // Whether it made it in time or not: what follows is the same.
+    /// Waits until the process exits by itself, or kills it. Its directory is removed afterwards.
+    pub(crate) async fn end(&self, graceful: bool) {
+        if graceful {
+            // On a timeout it is killed below.
             let _ = tokio::time::timeout(CLOSE_LIMIT, self.exited.cancelled()).await;
         }
         self.kill.cancel();
         if tokio::time::timeout(CLOSE_LIMIT, self.exited.cancelled()).await.is_err() {
-            tracing::error!(pid = self.pid, "a browser outlives its kill");
+            tracing::error!(pid = self.pid, "a browser did not end after it was killed");
         }
     }
 }
@@ -182,15 +188,15 @@ impl Drop for Process {
     }
 }
 
-/// Sees to the end of a process: its whole group, its status, its directory.
+/// Cleans up after a process: ends its group, collects its status, removes its directory.
 async fn reap(mut child: Child, directory: PathBuf, exited: CancellationToken, kill: CancellationToken) {
     let pid = child.id().unwrap_or_default();
     if kill.run_until_cancelled(child.wait()).await.is_none() {
         kill_group(pid);
-        // A second wait only fails when the first one already has the status.
+        // A second wait only fails if the first one has collected the status.
         let _ = child.wait().await;
     }
-    // Helpers that the browser did not take along when it died.
+    // Helper processes that outlived the browser.
     kill_group(pid);
     if let Err(error) = tokio::fs::remove_dir_all(&directory).await
         && error.kind() != io::ErrorKind::NotFound
@@ -202,12 +208,12 @@ async fn reap(mut child: Child, directory: PathBuf, exited: CancellationToken, k
 
 fn kill_group(pid: u32) {
     if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // No such group is what we want.
+        // `ESRCH` means that the group has ended.
         let _ = kill_process_group(group, Signal::KILL);
     }
 }
 
-/// The browser's whole environment: nothing of ours reaches it.
+/// The browser's environment. Nothing is inherited from the service.
 fn environment(directory: &Path) -> [(&'static str, PathBuf); 8] {
     [
         ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
@@ -231,10 +237,10 @@ fn make_directories(directory: &Path, owner: Owner) -> io::Result<()> {
     Ok(())
 }
 
-/// A pipe as (read end, write end), closed in children that are not given it.
+/// Creates a pipe as (read end, write end), with close-on-exec.
 fn make_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    // A smaller pipe works as well, only slower.
+    // A smaller pipe also works, but is slower.
     let _ = rustix::pipe::fcntl_setpipe_size(&write, PIPE_BYTES);
     Ok((read, write))
 }
@@ -242,7 +248,7 @@ fn make_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 async fn keep_tail(output: impl AsyncRead + Unpin, tail: Arc<Mutex<VecDeque<String>>>) {
     let mut reader = BufReader::with_capacity(STDERR_LINE_BYTES * 4, output);
     loop {
-        // A piece of a long line counts as a line: what is held is bounded whatever the browser writes.
+        // A long line is split into several, which bounds memory use.
         let (line, taken) = match reader.fill_buf().await {
             Ok([]) | Err(_) => return,
             Ok(bytes) => {
@@ -268,7 +274,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_tail_of_an_endless_stream_stays_short() {
+    async fn tail_of_an_endless_stream_is_bounded() {
         let tail = Arc::new(Mutex::new(VecDeque::new()));
         let mut text = "first\n".repeat(100);
         text.push_str(&"x".repeat(100_000));

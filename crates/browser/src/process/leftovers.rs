@@ -1,4 +1,4 @@
-//! What an earlier run that was killed left behind.
+//! Cleans up after an earlier run that was killed.
 
 use std::io;
 use std::path::Path;
@@ -9,16 +9,16 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use super::flags::PROFILE_FLAG;
 use super::tree;
 
-/// A killed process is gone within milliseconds, unless its disk hangs.
+/// A killed process ends within milliseconds, unless its disk hangs.
 const DEATH_LIMIT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
-/// Ends every process whose profile lies inside `run_dir`, with its group, and removes everything in it. Whoever calls
-/// holds the directory.
+/// Ends every process whose profile is inside `run_dir`, with its group, and removes the contents of the directory. The
+/// caller must hold the directory.
 ///
 /// # Errors
 /// When the directory cannot be cleared.
 pub(crate) async fn remove_leftovers(run_dir: &Path) -> io::Result<()> {
-    for pid in tree::with_argument_inside(PROFILE_FLAG, run_dir) {
+    for pid in tree::with_path_argument_inside(PROFILE_FLAG, run_dir) {
         tracing::warn!(pid, "ending a browser that an earlier run left behind");
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
             end(pid).await;
@@ -33,15 +33,15 @@ pub(crate) async fn remove_leftovers(run_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Kills a process and waits until it is gone. One that is not there, or not ours, is left.
+/// Kills a process and waits until it has ended. A process that does not exist or is not ours is ignored.
 async fn end(pid: Pid) {
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
     if let Err(error) = kill_process(pid, Signal::KILL) {
-        tracing::warn!(%error, "a browser that was left behind cannot be ended");
+        tracing::warn!(%error, "a leftover browser cannot be ended");
         return;
     }
     let wait = move || poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&DEATH_LIMIT));
-    // Its directory is removed next; a process that outlives its kill only loses its files.
+    // Its directory is removed next. A process that does not end only loses its files.
     let _ = tokio::task::spawn_blocking(wait).await;
 }
 
@@ -54,7 +54,7 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     #[tokio::test]
-    async fn only_browsers_of_this_directory_are_ended() {
+    async fn only_browsers_of_the_directory_are_ended() {
         let directory = tempfile::tempdir().unwrap();
         let (ours, other) = (directory.path().join("ours"), directory.path().join("other"));
         std::fs::create_dir_all(ours.join("browser-1/profile")).unwrap();
@@ -62,8 +62,10 @@ mod tests {
         let start = |profile: &Path| {
             let flag = format!("{PROFILE_FLAG}{}", profile.display());
             let mut shell = Command::new("sh");
-            // A helper of its own, whose command line says nothing, as a browser has them.
-            shell.args(["-c", "exec 3<&0; cat <&3 & echo $!; wait", "sh", &flag]).process_group(0);
+            // Its helper, like a browser's, has nothing on its command line that identifies it. The helper reports its
+            // own process ID: its command line is empty until it has started.
+            let script = r#"exec 3<&0; sh -c 'echo $$; read -r line <&3; exit' & wait"#;
+            shell.args(["-c", script, "sh", &flag]).process_group(0);
             shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
         };
         let helper_of = |shell: &mut Child| {
@@ -79,7 +81,7 @@ mod tests {
 
         remove_leftovers(&ours).await.unwrap();
 
-        // Waiting closes the helper's input, which would end it as well.
+        // Waiting closes the helper's input, which would also end it.
         assert!(!is_running(&helper), "a browser's helper outlived it");
         assert!(!left_behind.wait().unwrap().success());
         assert!(is_running(&others), "a neighbour's helper was ended");

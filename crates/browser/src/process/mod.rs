@@ -1,22 +1,22 @@
-//! One browser process: found, started as the right user, watched, ended, and nothing of it left behind.
+//! One browser process: locating the program, starting it as the right user, watching, ending, and cleaning up.
 
 mod cgroup;
 mod executable;
 mod flags;
+mod idle;
 mod launch;
 mod leftovers;
 mod owner;
 mod run_dir;
-mod stillness;
 pub(crate) mod tree;
 
 pub(crate) use cgroup::{Cgroup, Cgroups, Limits};
 pub use executable::find_executable;
-pub(crate) use launch::{Launch, Process, Way};
+pub(crate) use idle::idle_state;
+pub(crate) use launch::{Launch, Network, Process};
 pub(crate) use leftovers::remove_leftovers;
 pub use owner::BrowserUser;
 pub(crate) use owner::{Owner, OwnerError, can_enter};
 pub use run_dir::short_name;
 pub(crate) use run_dir::{RunDir, RunDirError};
-pub(crate) use stillness::stillness;
 pub(crate) use tree::Usage;

@@ -1,4 +1,4 @@
-//! The directory that browsers live in, and that no other service uses meanwhile.
+//! The run directory of the browsers, locked by one service at a time.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,40 +7,40 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-/// A directory that this service holds: two that cleared the same one would end each other's browsers. The system lets
-/// go of it when the process ends, however it ends.
+/// A locked run directory. Two services that used the same one would end each other's browsers. The kernel releases the
+/// lock when the process ends.
 #[derive(Debug)]
 pub(crate) struct RunDir {
     path: PathBuf,
-    _held: File,
+    _lock: File,
 }
 
-/// Why a directory is not ours to use.
+/// Why a directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunDirError {
-    /// Another service's browsers live in it.
+    /// Another service has locked it.
     #[error("another service keeps its browsers there; name another one")]
     Held,
-    /// Whoever owns it could exchange what is in it.
+    /// Its owner could replace its contents.
     #[error("it belongs to another user (uid {0})")]
     Foreign(u32),
-    /// The system says no.
+    /// An I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl RunDir {
-    /// Makes the directory when it is not there, and holds it.
-    pub(crate) fn take(path: &Path) -> Result<Self, RunDirError> {
-        // Others may pass, so that a browser of another user reaches its own directory, but not look.
+    /// Creates the directory if necessary, and locks it.
+    pub(crate) fn lock(path: &Path) -> Result<Self, RunDirError> {
+        // Other users may traverse the directory, to let a browser reach its own subdirectory, but not list it.
         fs::DirBuilder::new().recursive(true).mode(0o711).create(path)?;
-        Self::take_existing(path)
+        Self::lock_existing(path)
     }
 
-    /// Holds a directory that is there.
-    pub(crate) fn take_existing(path: &Path) -> Result<Self, RunDirError> {
+    /// Locks an existing directory.
+    pub(crate) fn lock_existing(path: &Path) -> Result<Self, RunDirError> {
         let ours = rustix::process::geteuid().as_raw();
-        // Below a directory that all may write to, the name itself may be somebody else's link to anywhere.
+        // In a world-writable parent, the name itself may be another user's symlink.
         for owner in [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()] {
             if owner != ours {
                 return Err(RunDirError::Foreign(owner));
@@ -49,17 +49,16 @@ impl RunDir {
         let path = path.canonicalize()?;
         let held = File::open(&path)?;
         flock(&held, FlockOperation::NonBlockingLockExclusive).map_err(|_| RunDirError::Held)?;
-        Ok(Self { path, _held: held })
+        Ok(Self { path, _lock: held })
     }
 
-    /// Where it is, without links.
+    /// The canonical path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// A short name for a path, which is the same at every start and in every build: FNV-1a. Nothing depends on it being
-/// hard to find.
+/// A short name for a path that is stable across starts and builds: its FNV-1a hash. It need not be hard to guess.
 pub fn short_name(path: &Path) -> String {
     let bytes = path.as_os_str().as_encoded_bytes().iter();
     let hash =
@@ -73,26 +72,26 @@ mod tests {
     use std::os::unix::fs::{chown, lchown, symlink};
 
     #[test]
-    fn a_short_name_is_the_same_for_ever() {
-        // The function's own published values.
+    fn short_name_is_stable() {
+        // Published FNV-1a test vectors.
         for (path, name) in [("", "cbf29ce484222325"), ("a", "af63dc4c8601ec8c"), ("foobar", "85944171f73967e8")] {
             assert_eq!(short_name(Path::new(path)), name);
         }
     }
 
     #[test]
-    fn a_directory_is_held_once() {
+    fn directory_cannot_be_locked_twice() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("browsers");
-        assert!(matches!(RunDir::take_existing(&path), Err(RunDirError::Io(_))));
-        let held = RunDir::take(&path).unwrap();
-        assert!(matches!(RunDir::take(&path), Err(RunDirError::Held)));
+        assert!(matches!(RunDir::lock_existing(&path), Err(RunDirError::Io(_))));
+        let held = RunDir::lock(&path).unwrap();
+        assert!(matches!(RunDir::lock(&path), Err(RunDirError::Held)));
         drop(held);
-        RunDir::take(&path).unwrap();
+        RunDir::lock(&path).unwrap();
     }
 
     #[test]
-    fn what_belongs_to_another_user_is_not_cleared() {
+    fn directory_of_another_user_is_rejected() {
         if !rustix::process::geteuid().is_root() {
             return;
         }
@@ -101,11 +100,11 @@ mod tests {
         fs::create_dir(&theirs).unwrap();
         fs::create_dir(&ours).unwrap();
         chown(&theirs, Some(60_001), Some(60_001)).unwrap();
-        assert!(matches!(RunDir::take(&theirs), Err(RunDirError::Foreign(60_001))));
+        assert!(matches!(RunDir::lock(&theirs), Err(RunDirError::Foreign(60_001))));
         let link = directory.path().join("link");
         symlink(&ours, &link).unwrap();
-        RunDir::take(&link).unwrap();
+        RunDir::lock(&link).unwrap();
         lchown(&link, Some(60_001), Some(60_001)).unwrap();
-        assert!(matches!(RunDir::take(&link), Err(RunDirError::Foreign(60_001))));
+        assert!(matches!(RunDir::lock(&link), Err(RunDirError::Foreign(60_001))));
     }
 }

@@ -1,4 +1,4 @@
-//! One connection from the browser, from its first request to its end or its change into a tunnel.
+//! One connection from the browser, until it ends or becomes a tunnel.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,74 +11,76 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::listener::Door;
-use super::meter::Metered;
+use super::listener::ListenerState;
+use super::meter::MeteredStream;
 use super::plain::{self, Origin};
 use super::target::{Malformed, Target, target};
 use super::tunnel;
 
-/// An origin's body as it arrives, or nothing.
+/// A streamed response body of an origin, or an empty one.
 pub(super) type Body = Either<Incoming, Empty<Bytes>>;
 
-/// Why a request gets no answer: the connection closes, and the browser reports a network error.
+/// Why a request gets no response. The connection is closed, and the browser reports a network error.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unanswered {
+pub(super) enum RequestError {
     #[error(transparent)]
     Malformed(#[from] Malformed),
     #[error(transparent)]
-    Refused(#[from] grabd_egress::Refusal),
-    #[error("the origin broke off")]
+    Refused(#[from] grabd_egress::EgressError),
+    #[error("a filter list names the host")]
+    Listed,
+    #[error("the origin closed the connection or sent an invalid response")]
     Origin(#[source] hyper::Error),
-    #[error("the origin answered as a proxy would")]
+    #[error("the origin sent a response that only a proxy may send")]
     NotAnOrigin,
 }
 
-/// What the requests of one connection leave for the next.
+/// State shared by the requests of one connection.
 pub(super) struct Session {
-    pub(super) door: Arc<Door>,
+    pub(super) state: Arc<ListenerState>,
     origin: Mutex<Option<Origin>>,
     tunnel: Mutex<Option<TcpStream>>,
 }
 
-/// Serves `stream` to its end. Dropping the future closes it, and what it opened.
-pub(super) async fn serve(stream: TcpStream, door: Arc<Door>) {
-    // Without it a small answer waits for the acknowledgement of the one before.
+/// Serves `stream` until it ends. Dropping the future closes it and its connections to origins.
+pub(super) async fn serve(stream: TcpStream, state: Arc<ListenerState>) {
+    // Without it, small responses wait for the acknowledgement of the previous packet.
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    let session = Arc::new(Session { door: Arc::clone(&door), origin: Mutex::default(), tunnel: Mutex::default() });
-    let service = service_fn(|request| answer(Arc::clone(&session), request));
-    let connection =
-        reader(door.limits.header_bytes).serve_connection(TokioIo::new(Metered::new(stream, door)), service);
+    let session = Arc::new(Session { state: Arc::clone(&state), origin: Mutex::default(), tunnel: Mutex::default() });
+    let service = service_fn(|request| respond(Arc::clone(&session), request));
+    let connection = server_builder(state.limits.header_bytes)
+        .serve_connection(TokioIo::new(MeteredStream::new(stream, state)), service);
     match connection.without_shutdown().await {
         Ok(parts) => {
-            if let Some(far) = session.take_tunnel() {
-                tunnel::run(parts.io.into_inner(), &parts.read_buf, far).await;
+            if let Some(upstream) = session.take_tunnel() {
+                tunnel::run(parts.io.into_inner(), &parts.read_buf, upstream).await;
             }
         }
         Err(error) => tracing::debug!(%error, cause = ?std::error::Error::source(&error), "a connection ended"),
     }
 }
 
-/// What reads requests, whose heads may have so many bytes.
-pub(super) fn reader(header_bytes: usize) -> http1::Builder {
-    let mut reader = http1::Builder::new();
-    reader
+/// The HTTP parser for requests with this limit for the header section.
+pub(super) fn server_builder(header_bytes: usize) -> http1::Builder {
+    let mut server_builder = http1::Builder::new();
+    server_builder
         .preserve_header_case(true)
         .title_case_headers(true)
         .auto_date_header(false)
         .header_read_timeout(None)
         .max_header_size(header_bytes)
         .max_buf_size(header_bytes);
-    reader
+    server_builder
 }
 
-async fn answer(session: Arc<Session>, request: Request<Incoming>) -> Result<Response<Body>, Unanswered> {
+async fn respond(session: Arc<Session>, request: Request<Incoming>) -> Result<Response<Body>, RequestError> {
     match target(request.method(), request.uri()) {
-        Ok(Target::Tunnel(destination)) => Ok(tunnel::answer(&session, &destination).await),
-        Ok(Target::Plain(destination, host, path)) => plain::answer(&session, destination, &host, path, request).await,
+        Ok(Target::Tunnel(destination)) => Ok(tunnel::respond(&session, &destination).await),
+        Ok(Target::Plain(destination, host, path)) => plain::respond(&session, destination, &host, path, request).await,
         Err(malformed) if request.method() == Method::CONNECT => {
-            tracing::debug!(%malformed, "no tunnel");
+            tracing::debug!(%malformed, "invalid CONNECT request");
             Ok(tunnel::refused())
         }
         Err(malformed) => Err(malformed.into()),
@@ -86,7 +88,7 @@ async fn answer(session: Arc<Session>, request: Request<Incoming>) -> Result<Res
 }
 
 impl Session {
-    pub(super) fn keep_origin(&self, origin: Origin) {
+    pub(super) fn set_origin(&self, origin: Origin) {
         *self.origin.lock().unwrap_or_else(PoisonError::into_inner) = Some(origin);
     }
 
@@ -94,8 +96,8 @@ impl Session {
         self.origin.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    pub(super) fn keep_tunnel(&self, far: TcpStream) {
-        *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(far);
+    pub(super) fn set_tunnel(&self, upstream: TcpStream) {
+        *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(upstream);
     }
 
     fn take_tunnel(&self) -> Option<TcpStream> {

@@ -1,20 +1,19 @@
-//! Which header fields travel on: all but those that are about one connection only (RFC 9110 section 7.6.1).
+//! Selects the header fields to forward: all except hop-by-hop fields (RFC 9110 section 7.6.1).
 //!
-//! The maps are rebuilt, not edited: removing a field from a map moves another into its place, and sites look at the
-//! order.
+//! The maps are rebuilt, not edited: removing a field moves another into its place, and sites look at the order.
 
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The fields of a request as a browser without a proxy would have sent them to `host`.
+/// The fields of a request to `host`, as a browser without a proxy would have sent them.
 pub(super) fn for_origin(headers: HeaderMap, host: &HeaderValue) -> HeaderMap {
     let mut sent = HeaderMap::with_capacity(headers.len() + 1);
     if !headers.contains_key(HOST) {
         sent.insert(HOST, host.clone());
     }
-    each_that_travels(headers, |name, value| {
+    for_each_end_to_end(headers, |name, value| {
         if name == HOST {
-            // The request line decides, and there is one host only.
+            // The request line takes precedence, and there is only one Host field.
             sent.entry(HOST).or_insert_with(|| host.clone());
         } else if name == CONNECTION {
             sent.entry(CONNECTION).or_insert(value);
@@ -25,39 +24,38 @@ pub(super) fn for_origin(headers: HeaderMap, host: &HeaderValue) -> HeaderMap {
     sent
 }
 
-/// The fields of a response as the browser is to see them.
+/// The fields of a response to the browser.
 pub(super) fn for_browser(headers: HeaderMap) -> HeaderMap {
-    let mut seen = HeaderMap::with_capacity(headers.len());
-    each_that_travels(headers, |name, value| {
+    let mut forwarded = HeaderMap::with_capacity(headers.len());
+    for_each_end_to_end(headers, |name, value| {
         if name != CONNECTION {
-            seen.append(name, value);
+            forwarded.append(name, value);
         }
     });
-    seen
+    forwarded
 }
 
-/// Hands on what is about the message, and a plain `Connection: keep-alive` in the place of whatever was there about
-/// the connection.
-fn each_that_travels(headers: HeaderMap, mut hand_on: impl FnMut(HeaderName, HeaderValue)) {
+/// Calls `emit` for each end-to-end field, and with `Connection: keep-alive` in place of the connection fields.
+fn for_each_end_to_end(headers: HeaderMap, mut emit: impl FnMut(HeaderName, HeaderValue)) {
     let named = named_by_connection(&headers);
-    // The coding wins over a length beside it, and hyper has decoded it (RFC 9112 section 6.3).
+    // Transfer-Encoding overrides Content-Length, and hyper has decoded it (RFC 9112 section 6.3).
     let chunked = headers.contains_key(TRANSFER_ENCODING);
-    let mut measured = false;
+    let mut has_length = false;
     let mut current = None;
     for (name, value) in headers {
-        // A further value of the same field comes without its name.
+        // Further values of a field come without its name.
         let Some(name) = name.or_else(|| current.clone()) else { continue };
         current = Some(name.clone());
         if name == CONNECTION || name == "proxy-connection" {
-            hand_on(CONNECTION, HeaderValue::from_static("keep-alive"));
+            emit(CONNECTION, HeaderValue::from_static("keep-alive"));
         } else if name == CONTENT_LENGTH {
-            // Said twice it is the same length, or hyper would have refused the message.
-            if !chunked && !measured {
-                hand_on(name, value);
+            // Repeated lengths are equal, or hyper would have rejected the message.
+            if !chunked && !has_length {
+                emit(name, value);
             }
-            measured = true;
+            has_length = true;
         } else if !is_hop_by_hop(&name) && !named.contains(&name) {
-            hand_on(name, value);
+            emit(name, value);
         }
     }
 }
@@ -69,9 +67,9 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
 
 fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     let values = headers.get_all(CONNECTION).into_iter().chain(headers.get_all("proxy-connection"));
-    let words = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
-    let names = words.filter_map(|word| HeaderName::from_bytes(word.trim_ascii()).ok());
-    // The length frames the body and the host is whose it is, whoever names them.
+    let options = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    let names = options.filter_map(|option| HeaderName::from_bytes(option.trim_ascii()).ok());
+    // Content-Length frames the body and Host identifies the site, even if Connection names them.
     names.filter(|name| *name != CONTENT_LENGTH && *name != HOST).collect()
 }
 
@@ -88,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_keeps_its_order_and_loses_what_was_for_the_proxy() {
+    fn request_fields_keep_their_order_without_hop_by_hop_fields() {
         let given = map(&[
             ("host", "other.example"),
             ("proxy-connection", "keep-alive"),
@@ -119,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_connection_names_goes_but_for_host_and_length() {
+    fn fields_named_by_connection_are_removed_except_host_and_length() {
         let mut given = map(&[("host", "a.example"), ("content-length", "3"), ("x-hop", "1"), ("x-stays", "2")]);
         given.insert(CONNECTION, HeaderValue::from_bytes(b"host, content-length,\tX-Hop ,\xff,").unwrap());
         let mut sent = for_origin(given, &HeaderValue::from_static("site.example"));
@@ -128,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_a_host_gets_one_at_its_head() {
+    fn request_without_host_gets_one_as_first_field() {
         let sent = for_origin(map(&[("accept", "*/*")]), &HeaderValue::from_static("site.example"));
         assert_eq!(list(&sent), [("host", "site.example"), ("accept", "*/*")]);
     }
 
     #[test]
-    fn a_response_keeps_every_value_of_a_field() {
+    fn response_keeps_every_value_of_a_field() {
         let given = map(&[
             ("set-cookie", "a"),
             ("connection", "close, x-hop"),

@@ -1,41 +1,43 @@
-//! One listening socket: a grab's door, what came through it, and the end of all that when it closes.
+//! One listening socket and its connections, which serve one grab.
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use grabd_domain::address::Refused;
-use grabd_egress::{Guard, Refusal};
+use grabd_domain::address::AddressError;
+use grabd_egress::{EgressError, Guard};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::attempts::{Attempt, Attempts};
 use super::meter::Meter;
 use super::target::Destination;
+use super::unreached::{UnreachedTarget, UnreachedTargets};
 use super::{Limits, connection};
+use crate::lists::Blocklist;
 
-/// A grab's own port. Dropping it closes the socket and everything that came by it.
+/// The listener of one grab. Dropping it closes the socket and all connections.
 pub(crate) struct Listener {
-    door: Arc<Door>,
+    state: Arc<ListenerState>,
     _closes: DropGuard,
 }
 
-/// What the connections of one listener share.
-pub(super) struct Door {
+/// State shared by the connections of one listener.
+pub(super) struct ListenerState {
     mode: Mode,
     address: SocketAddr,
     pub(super) limits: Limits,
     pub(super) meter: Meter,
-    attempts: Attempts,
+    unreached: UnreachedTargets,
+    blocklist: OnceLock<Arc<Blocklist>>,
     tasks: TaskTracker,
     closed: CancellationToken,
 }
 
-/// What becomes of a request.
+/// How requests are handled.
 pub(super) enum Mode {
     Guarded(Guard),
     Deny,
@@ -51,45 +53,65 @@ impl Listener {
     ) -> io::Result<Self> {
         let address = socket.local_addr()?;
         let meter = Meter::new(limits.bytes, closed.clone());
-        let door = Door { mode, address, limits, meter, attempts: Attempts::default(), tasks, closed: closed.clone() };
-        let door = Arc::new(door);
-        door.spawn(Arc::clone(&door).accept(socket));
-        Ok(Self { door, _closes: closed.drop_guard() })
+        let state = ListenerState {
+            mode,
+            address,
+            limits,
+            meter,
+            unreached: UnreachedTargets::default(),
+            blocklist: OnceLock::new(),
+            tasks,
+            closed: closed.clone(),
+        };
+        let state = Arc::new(state);
+        state.spawn(Arc::clone(&state).accept(socket));
+        Ok(Self { state, _closes: closed.drop_guard() })
     }
 
     pub(crate) fn port(&self) -> u16 {
-        self.door.port()
+        self.state.port()
     }
 
-    /// What was asked for and not reached: the first few, in the order they came.
-    pub(crate) fn refusals(&self) -> Vec<Attempt> {
-        self.door.attempts.listed()
+    /// The first recorded targets that were requested and not reached, in order.
+    pub(crate) fn unreached(&self) -> Vec<UnreachedTarget> {
+        self.state.unreached.listed()
     }
 
-    /// How often the guard said no. A target that could not be reached does not count.
+    /// Number of requests that the guard refused. Failed connections do not count.
     pub(crate) fn refused_count(&self) -> u32 {
-        self.door.attempts.refused_count()
+        self.state.unreached.refused_count()
     }
 
-    /// Did the guard say no to this host and port? The host may have brackets, a trailing dot or capitals.
+    /// Whether the guard refused this host and port. The host may have brackets, a trailing dot or capitals.
     pub(crate) fn was_refused(&self, host: &str, port: u16) -> bool {
-        self.door.attempts.was_refused(host, port)
+        self.state.unreached.was_refused(host, port)
+    }
+
+    /// Sets what the grab blocks, once. Its lists refuse hosts in addition to the guard.
+    pub(crate) fn set_blocklist(&self, blocklist: Arc<Blocklist>) {
+        // A listener serves one grab, whose second attempt in the same tab blocks the same.
+        let _ = self.state.blocklist.set(blocklist);
+    }
+
+    /// What the grab blocks. `None` if that is nothing.
+    pub(crate) fn blocklist(&self) -> Option<&Arc<Blocklist>> {
+        self.state.blocklist.get()
     }
 
     /// Bytes to and from the browser so far.
     pub(crate) fn bytes(&self) -> u64 {
-        self.door.meter.bytes()
+        self.state.meter.bytes()
     }
 
-    /// Was everything cut because the grab moved too many bytes?
+    /// Whether the connections were closed because the grab exceeded its byte limit.
     pub(crate) fn over_limit(&self) -> bool {
-        self.door.meter.over_limit()
+        self.state.meter.over_limit()
     }
 }
 
 impl Mode {
-    /// Who asks here: what nobody's context asks for is the browser's own doing, and should not be.
-    fn asked_by(&self) -> &'static str {
+    /// Who made the request. Requests outside of a grab's context come from the browser itself, and are unexpected.
+    fn requester(&self) -> &'static str {
         match self {
             Self::Guarded(_) => "page",
             Self::Deny => "browser",
@@ -97,23 +119,30 @@ impl Mode {
     }
 }
 
-impl Door {
-    /// A checked connection to `destination`. Every failure is remembered.
-    pub(super) async fn dial(&self, destination: &Destination) -> Result<TcpStream, Refusal> {
-        let outcome = match &self.mode {
-            Mode::Guarded(guard) => {
-                guard.connect(&destination.host, destination.port).await.and_then(|stream| self.not_ourselves(stream))
-            }
-            Mode::Deny => Err(Refusal::Name),
-        };
-        outcome.inspect_err(|refusal| self.attempts.record(self.mode.asked_by(), self.port(), destination, refusal))
+impl ListenerState {
+    /// Whether a filter list refuses `destination`. Counts it if so. It is not recorded as unreached, since that would be
+    /// a failure of the page.
+    pub(super) fn is_listed(&self, destination: &Destination) -> bool {
+        self.blocklist.get().is_some_and(|list| list.refuses_host(&destination.host.to_string()))
     }
 
-    /// Where the operator allows loopback, a request to the proxy itself would go round for ever.
-    fn not_ourselves(&self, stream: TcpStream) -> Result<TcpStream, Refusal> {
-        let peer = stream.peer_addr().map_err(|error| Refusal::ConnectFailed(error.kind()))?;
+    /// Connects to `destination` through the guard. Failures are recorded.
+    pub(super) async fn dial(&self, destination: &Destination) -> Result<TcpStream, EgressError> {
+        let outcome = match &self.mode {
+            Mode::Guarded(guard) => guard
+                .connect(&destination.host, destination.port)
+                .await
+                .and_then(|stream| self.check_not_own_address(stream)),
+            Mode::Deny => Err(EgressError::Name),
+        };
+        outcome.inspect_err(|refusal| self.unreached.record(self.mode.requester(), self.port(), destination, refusal))
+    }
+
+    /// Prevents a loop where the operator allows loopback: a request to the proxy itself.
+    fn check_not_own_address(&self, stream: TcpStream) -> Result<TcpStream, EgressError> {
+        let peer = stream.peer_addr().map_err(|error| EgressError::ConnectFailed(error.kind()))?;
         match peer.ip() == self.address.ip() {
-            true => Err(Refusal::Address { address: peer.ip(), why: Refused::Own }),
+            true => Err(EgressError::Address { address: peer.ip(), why: AddressError::Own }),
             false => Ok(stream),
         }
     }
@@ -129,26 +158,26 @@ impl Door {
     }
 
     async fn accept(self: Arc<Self>, socket: TcpListener) {
-        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let permits = Arc::new(Semaphore::new(self.limits.connections));
         loop {
             let stream = match socket.accept().await {
                 Ok((stream, _)) => stream,
-                // The browser hung up before we looked.
+                // The client disconnected before it was accepted.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                // Out of descriptors, most likely. The grab fails, and nothing spins.
-                Err(error) => return tracing::warn!(proxy.port = self.port(), %error, "a grab's listener closed early"),
+                // Most likely out of descriptors. Ends the listener, to avoid a busy loop. The grab fails.
+                Err(error) => return tracing::warn!(proxy.port = self.port(), %error, "a grab's listener failed"),
             };
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
                 tracing::debug!(proxy.port = self.port(), "a grab opened too many connections");
                 continue;
             };
-            let door = Arc::clone(&self);
+            let state = Arc::clone(&self);
             self.spawn(async move {
-                let life = Duration::from_secs(door.limits.connection_seconds);
-                if timeout(life, connection::serve(stream, Arc::clone(&door))).await.is_err() {
-                    tracing::debug!(proxy.port = door.port(), "a connection outlived its limit");
+                let time_limit = Duration::from_secs(state.limits.connection_seconds);
+                if timeout(time_limit, connection::serve(stream, Arc::clone(&state))).await.is_err() {
+                    tracing::debug!(proxy.port = state.port(), "a connection exceeded its time limit");
                 }
-                drop(place);
+                drop(permit);
             });
         }
     }

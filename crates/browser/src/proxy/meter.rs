@@ -1,4 +1,4 @@
-//! Counts what a grab moves, and cuts it off when that is too much.
+//! Counts the bytes of a grab, and closes its connections when it exceeds the limit.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,17 +10,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use super::listener::Door;
+use super::listener::ListenerState;
 
 pub(super) struct Meter {
     bytes: AtomicU64,
     limit: u64,
-    cut: CancellationToken,
+    close: CancellationToken,
 }
 
 impl Meter {
-    pub(super) fn new(limit: u64, cut: CancellationToken) -> Self {
-        Self { bytes: AtomicU64::new(0), limit, cut }
+    pub(super) fn new(limit: u64, close: CancellationToken) -> Self {
+        Self { bytes: AtomicU64::new(0), limit, close }
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -31,45 +31,45 @@ impl Meter {
         self.bytes() > self.limit
     }
 
-    fn count(&self, moved: usize) -> io::Result<()> {
-        let moved = moved as u64;
-        let total = self.bytes.fetch_add(moved, Ordering::Relaxed) + moved;
+    fn count(&self, bytes: usize) -> io::Result<()> {
+        let bytes = bytes as u64;
+        let total = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if total <= self.limit {
             return Ok(());
         }
-        self.cut.cancel();
-        Err(io::Error::other("the grab moved too many bytes"))
+        self.close.cancel();
+        Err(io::Error::other("the grab exceeded its byte limit"))
     }
 }
 
-/// The browser's side of a connection: what passes here, either way, is what the grab moves.
-pub(super) struct Metered {
+/// The browser's side of a connection. Counts bytes in both directions.
+pub(super) struct MeteredStream {
     stream: TcpStream,
-    door: Arc<Door>,
+    state: Arc<ListenerState>,
 }
 
-impl Metered {
-    pub(super) fn new(stream: TcpStream, door: Arc<Door>) -> Self {
-        Self { stream, door }
+impl MeteredStream {
+    pub(super) fn new(stream: TcpStream, state: Arc<ListenerState>) -> Self {
+        Self { stream, state }
     }
 
-    fn counted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        written.map(|written| written.and_then(|bytes| self.door.meter.count(bytes).map(|()| bytes)))
+    fn count_written(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        written.map(|written| written.and_then(|bytes| self.state.meter.count(bytes).map(|()| bytes)))
     }
 }
 
-impl AsyncRead for Metered {
+impl AsyncRead for MeteredStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
-        read.map(|read| read.and_then(|()| self.door.meter.count(buf.filled().len() - before)))
+        read.map(|read| read.and_then(|()| self.state.meter.count(buf.filled().len() - before)))
     }
 }
 
-impl AsyncWrite for Metered {
+impl AsyncWrite for MeteredStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.counted(written)
+        self.count_written(written)
     }
 
     fn poll_write_vectored(
@@ -78,7 +78,7 @@ impl AsyncWrite for Metered {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.counted(written)
+        self.count_written(written)
     }
 
     fn is_write_vectored(&self) -> bool {

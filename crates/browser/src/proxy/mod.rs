@@ -1,27 +1,27 @@
-//! The forward proxy that is Chromium's only way out, with a listener of its own for every grab.
+//! The forward proxy that is Chromium's only way out, with a listener for every grab.
 //!
-//! The port a connection came by says which grab it belongs to: Chromium takes no credentials for a proxy. Every
-//! request, also a later one on a kept connection, goes through the guard, and what was refused is remembered on the
-//! [`Listener`], where the grab's outcome is decided.
+//! The port of a connection identifies its grab, since Chromium sends no credentials to a proxy. Every request,
+//! including later ones on a persistent connection, goes through the guard. Refused targets are recorded on the
+//! [`Listener`], from which the outcome of the grab is derived.
 //!
-//! `doors` says where a listening socket comes from, `connection` serves one connection, `plain` forwards http, `tunnel`
-//! answers CONNECT, `target` says what a request asks for, `headers` what travels on, `attempts` what is remembered,
-//! `meter` what is counted.
+//! `sockets` provides listening sockets. `connection` serves one connection. `plain` forwards http, `tunnel` answers
+//! CONNECT. `target` parses the request target. `headers` selects the fields to forward. `unreached` records failed
+//! targets. `meter` counts bytes. `crate::lists` can refuse further hosts, for one grab.
 //!
-//! *Invariant:* nothing here resolves a name or dials by itself, follows a redirect, or shows Chromium a page of ours:
-//! a request that is not forwarded ends as a network error.
+//! *Invariant:* nothing here resolves a name or connects without the guard, follows a redirect, or returns a page of
+//! its own: a request that is not forwarded ends as a network error.
 
-mod attempts;
 mod connection;
-mod doors;
 mod headers;
 mod listener;
 mod meter;
 mod plain;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod properties;
+mod sockets;
 mod target;
 mod tunnel;
+mod unreached;
 
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
@@ -31,16 +31,16 @@ use grabd_egress::Guard;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use self::attempts::Attempt;
-use self::doors::Doors;
-pub(crate) use self::doors::OpenError;
 pub(crate) use self::listener::Listener;
 use self::listener::Mode;
+pub(crate) use self::sockets::OpenError;
+use self::sockets::SocketSource;
+pub(crate) use self::unreached::UnreachedTarget;
 
-/// The loopback address of every listener. Nothing else listens on it, so that Chromium can be told to resolve no other.
+/// The address of every listener. Nothing else listens on it, so it is the only address Chromium may resolve.
 pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 99, 0, 1);
 
-/// Where the proxy listens, and how much one grab may use of it.
+/// Where the proxy listens, and the limits of each grab.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     /// The loopback address of every listener.
@@ -48,25 +48,25 @@ pub(crate) struct Options {
     pub(crate) limits: Limits,
 }
 
-/// What one listener, which is one grab, may use.
+/// The limits of one listener, which serves one grab.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// The longest head of a request or a response. At least 8192, the size of the first read.
+    /// Maximum size of the header section of a request or response. At least 8192, the size of the first read.
     pub(crate) header_bytes: usize,
-    /// Connections from the browser at a time.
+    /// Concurrent connections from the browser.
     pub(crate) connections: usize,
-    /// Bytes to and from the browser together. Over it, everything of the grab is cut.
+    /// Bytes to and from the browser. If exceeded, all connections of the grab are closed.
     pub(crate) bytes: u64,
-    /// The longest one connection from the browser may live, busy or idle.
+    /// Maximum lifetime of a connection from the browser, busy or idle.
     pub(crate) connection_seconds: u64,
 }
 
-/// Makes listeners. Cheap to clone.
+/// Opens listeners. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     guard: Guard,
     limits: Limits,
-    doors: Arc<Doors>,
+    sockets: Arc<SocketSource>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
 }
@@ -84,29 +84,29 @@ impl Default for Limits {
 }
 
 impl Proxy {
-    /// A proxy whose tasks live on `tasks` and end with `shutdown`.
+    /// Creates a proxy whose tasks run on `tasks` and end on `shutdown`.
     pub(crate) fn new(guard: Guard, options: Options, tasks: TaskTracker, shutdown: CancellationToken) -> Self {
         let Options { address, limits } = options;
-        Self { guard, limits, doors: Arc::new(Doors::Host(address)), tasks, shutdown }
+        Self { guard, limits, sockets: Arc::new(SocketSource::Host(address)), tasks, shutdown }
     }
 
-    /// The same for one browser's jail: every listener takes the next of `sockets`, which were bound inside.
+    /// The proxy for one browser's jail. Every listener takes the next of `sockets`, which were bound inside the jail.
     pub(crate) fn inside(&self, sockets: Vec<OwnedFd>) -> Self {
-        Self { doors: Arc::new(Doors::Jail(Mutex::new(sockets.into()))), ..self.clone() }
+        Self { sockets: Arc::new(SocketSource::Jail(Mutex::new(sockets.into()))), ..self.clone() }
     }
 
-    /// A listener for one grab.
+    /// Opens a listener for one grab.
     pub(crate) async fn open(&self) -> Result<Listener, OpenError> {
         self.listen(Mode::Guarded(self.guard.clone())).await
     }
 
-    /// A listener that refuses everything: what arrives there is the browser's own doing, not a page's.
+    /// Opens a listener that refuses everything. Requests to it come from the browser itself, not from a page.
     pub(crate) async fn open_deny(&self) -> Result<Listener, OpenError> {
         self.listen(Mode::Deny).await
     }
 
     async fn listen(&self, mode: Mode) -> Result<Listener, OpenError> {
-        let socket = self.doors.open().await?;
+        let socket = self.sockets.open().await?;
         Ok(Listener::start(socket, mode, self.limits, self.tasks.clone(), self.shutdown.child_token())?)
     }
 }

@@ -1,4 +1,4 @@
-//! Plain http: one request at a time, each to a checked address, bodies passed on as they arrive.
+//! Plain http: one request at a time, each to a checked address, with streamed bodies.
 
 use http::uri::{Authority, PathAndQuery};
 use http::{HeaderValue, Request, Response, StatusCode, Uri, Version};
@@ -8,56 +8,59 @@ use hyper::client::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 
-use super::connection::{Body, Session, Unanswered};
+use super::connection::{Body, RequestError, Session};
 use super::headers;
 use super::target::{Destination, Malformed};
 
 /// A connection to an origin, kept for the next request to the same host and port. Its address was checked when it was
-/// dialled, and is the one it stays connected to.
+/// opened.
 pub(super) struct Origin {
     destination: Destination,
     requests: http1::SendRequest<Incoming>,
 }
 
-/// The origin's answer to `request`.
-pub(super) async fn answer(
+/// Forwards `request` and returns the origin's response.
+pub(super) async fn respond(
     session: &Session,
     destination: Destination,
     host: &Authority,
     path: PathAndQuery,
     request: Request<Incoming>,
-) -> Result<Response<Body>, Unanswered> {
+) -> Result<Response<Body>, RequestError> {
     let host = HeaderValue::from_str(host.as_str()).map_err(|_| Malformed::Host)?;
-    let mut origin = reach(session, destination).await?;
+    if session.state.is_listed(&destination) {
+        return Err(RequestError::Listed);
+    }
+    let mut origin = connect(session, destination).await?;
     let (mut head, body) = request.into_parts();
     head.headers = headers::for_origin(head.headers, &host);
     head.uri = Uri::from(path);
     head.version = Version::HTTP_11;
     head.extensions.remove::<OnUpgrade>();
     let sent = origin.requests.send_request(Request::from_parts(head, body)).await;
-    let (mut head, body) = sent.map_err(Unanswered::Origin)?.into_parts();
-    // Asked for neither. The browser would take the first for a protocol change and the second for our own word.
+    let (mut head, body) = sent.map_err(RequestError::Origin)?.into_parts();
+    // Neither was requested. The browser would switch protocols, or attribute the authentication request to the proxy.
     if matches!(head.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::PROXY_AUTHENTICATION_REQUIRED) {
-        return Err(Unanswered::NotAnOrigin);
+        return Err(RequestError::NotAnOrigin);
     }
-    session.keep_origin(origin);
+    session.set_origin(origin);
     head.headers = headers::for_browser(head.headers);
     head.version = Version::HTTP_11;
     head.extensions.remove::<OnUpgrade>();
     Ok(Response::from_parts(head, Either::Left(body)))
 }
 
-/// The kept connection if it leads to `destination` and still stands, else a new one.
-async fn reach(session: &Session, destination: Destination) -> Result<Origin, Unanswered> {
+/// Returns the kept connection if it leads to `destination` and is still open, else a new one.
+async fn connect(session: &Session, destination: Destination) -> Result<Origin, RequestError> {
     if let Some(mut kept) = session.take_origin()
         && kept.destination == destination
         && kept.requests.ready().await.is_ok()
     {
         return Ok(kept);
     }
-    let stream = session.door.dial(&destination).await?;
-    let limits = session.door.limits;
-    // As forgiving as browsers are: a site that shows in one must not fail behind us.
+    let stream = session.state.dial(&destination).await?;
+    let limits = session.state.limits;
+    // As lenient as browsers, so that a site that works in a browser also works through the proxy.
     let handshake = http1::Builder::new()
         .preserve_header_case(true)
         .title_case_headers(true)
@@ -68,8 +71,8 @@ async fn reach(session: &Session, destination: Destination) -> Result<Origin, Un
         .max_buf_size(limits.header_bytes)
         .handshake(TokioIo::new(stream))
         .await;
-    let (requests, connection) = handshake.map_err(Unanswered::Origin)?;
-    session.door.spawn(async move {
+    let (requests, connection) = handshake.map_err(RequestError::Origin)?;
+    session.state.spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection to an origin ended");
         }

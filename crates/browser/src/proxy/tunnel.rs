@@ -1,9 +1,9 @@
-//! CONNECT: an answer, then bytes both ways until both sides are done.
+//! CONNECT: a response, then bytes in both directions until both sides are done.
 
 use std::io;
 
 use bytes::Bytes;
-use grabd_egress::Refusal;
+use grabd_egress::EgressError;
 use http::header::CONNECTION;
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::{Either, Empty};
@@ -11,45 +11,48 @@ use tokio::io::{AsyncWriteExt, copy_bidirectional_with_sizes};
 use tokio::net::TcpStream;
 
 use super::connection::{Body, Session};
-use super::meter::Metered;
+use super::meter::MeteredStream;
 use super::target::Destination;
 
-/// Requests are small, responses are not. A busy page has some thirty tunnels.
+/// Requests are small, responses are not. A busy page has about thirty tunnels.
 const BUFFER_UP: usize = 8 << 10;
 const BUFFER_DOWN: usize = 32 << 10;
 
-/// The answer to a CONNECT. After a good one, the session holds the other end.
-pub(super) async fn answer(session: &Session, destination: &Destination) -> Response<Body> {
-    match session.door.dial(destination).await {
-        Ok(far) => {
-            session.keep_tunnel(far);
+/// The response to a CONNECT. On success, the session holds the upstream connection.
+pub(super) async fn respond(session: &Session, destination: &Destination) -> Response<Body> {
+    if session.state.is_listed(destination) {
+        return refused();
+    }
+    match session.state.dial(destination).await {
+        Ok(upstream) => {
+            session.set_tunnel(upstream);
             Response::new(Either::Right(Empty::new()))
         }
-        Err(Refusal::Address { .. } | Refusal::Name | Refusal::Port) => refused(),
-        Err(Refusal::Unresolved | Refusal::ConnectFailed(_)) => last_word(StatusCode::BAD_GATEWAY),
-        Err(Refusal::TimedOut) => last_word(StatusCode::GATEWAY_TIMEOUT),
+        Err(EgressError::Address { .. } | EgressError::Name | EgressError::Port) => refused(),
+        Err(EgressError::Unresolved | EgressError::ConnectFailed(_)) => error_response(StatusCode::BAD_GATEWAY),
+        Err(EgressError::TimedOut) => error_response(StatusCode::GATEWAY_TIMEOUT),
     }
 }
 
 pub(super) fn refused() -> Response<Body> {
-    last_word(StatusCode::FORBIDDEN)
+    error_response(StatusCode::FORBIDDEN)
 }
 
-/// Passes bytes until both directions have ended, each on its own. `early` is what came behind the request.
-pub(super) async fn run(mut near: Metered, early: &Bytes, mut far: TcpStream) {
+/// Copies bytes until both directions have ended independently. `early` is what followed the request.
+pub(super) async fn run(mut client: MeteredStream, early: &Bytes, mut upstream: TcpStream) {
     let ended: io::Result<()> = async {
-        far.write_all(early).await?;
-        copy_bidirectional_with_sizes(&mut near, &mut far, BUFFER_UP, BUFFER_DOWN).await?;
+        upstream.write_all(early).await?;
+        copy_bidirectional_with_sizes(&mut client, &mut upstream, BUFFER_UP, BUFFER_DOWN).await?;
         Ok(())
     }
     .await;
     if let Err(error) = ended {
-        tracing::trace!(%error, "a tunnel broke off");
+        tracing::trace!(%error, "a tunnel failed");
     }
 }
 
-/// The browser reports it as a failed tunnel and never shows it.
-fn last_word(status: StatusCode) -> Response<Body> {
+/// An error response. The browser reports a failed tunnel and never shows the response.
+fn error_response(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Either::Right(Empty::new()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -1,4 +1,4 @@
-//! A context that is made wrongly, or whose proxy is gone, reaches nothing: never by a way of its own.
+//! A context with a wrong proxy configuration, or whose proxy is gone, reaches nothing.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -15,11 +15,11 @@ use crate::cdp::Client;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Navigated {
+struct NavigationResult {
     error_text: Option<String>,
 }
 
-/// How a context that was made like this says that it cannot reach an address.
+/// The network error of a context with this proxy configuration.
 async fn error_of(client: &Client, url: &str, server: Option<String>, bypass: Option<&str>) -> Option<String> {
     let context = CreateBrowserContextParams {
         proxy_server: server,
@@ -31,24 +31,24 @@ async fn error_of(client: &Client, url: &str, server: Option<String>, bypass: Op
     let target = client.call(None, target).await.unwrap().target_id;
     let attach = AttachToTargetParams { flatten: Some(true), ..AttachToTargetParams::new(target) };
     let session: String = client.call(None, attach).await.unwrap().session_id.into();
-    let navigated: Navigated =
+    let navigated: NavigationResult =
         client.call_as(NAVIGATION_LIMIT, Some(&session), NavigateParams::new(url)).await.unwrap();
     navigated.error_text
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_mistake_about_the_proxy_opens_a_way_round_it() {
+async fn wrong_proxy_configuration_does_not_bypass_the_proxy() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o711)).unwrap();
-    // Even the guard allows the canary: what stops the page is that it does not get to ask.
+    // The guard allows the canary: the page fails because its requests do not arrive at the proxy.
     let policy = Policy { allow: vec!["127.0.0.0/8".parse().unwrap()], ..Policy::default() };
     let guard = grabd_egress::Guard::new(grabd_egress::Options { policy, ..Default::default() }).unwrap();
     let shared = Shared::start(Options::new(directory.path().join("browsers")), guard).await.unwrap();
-    let lease = shared.lease().await.unwrap();
+    let lease = shared.lease(0).await.unwrap();
     let tab = lease.tab();
     let canary = Canary::tcp("navigation", "127.0.0.3".parse().unwrap()).unwrap();
     let url = format!("http://{}/", canary.address);
-    // A port that was a listener's until just now.
+    // The port of a listener that was just closed.
     let gone = TcpListener::bind("127.99.0.1:0").unwrap().local_addr().unwrap().port();
     let proxy = |port: u16| Some(format!("http://127.99.0.1:{port}"));
     let all = Some("<-loopback>");
@@ -62,7 +62,7 @@ async fn no_mistake_about_the_proxy_opens_a_way_round_it() {
         let seen = error_of(&tab.client, &url, server, bypass).await;
         assert_eq!(seen.as_deref(), Some(error), "{mistake}");
     }
-    assert_eq!(canary.must_be_untouched(), Ok(()));
+    assert_eq!(canary.check_untouched(), Ok(()));
     drop(lease);
     shared.shut_down().await;
 }

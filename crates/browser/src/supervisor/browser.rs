@@ -5,84 +5,90 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use chromiumoxide::cdp::browser_protocol::browser::{CloseParams, GetVersionParams};
+use chromiumoxide::cdp::browser_protocol::browser::{CloseParams, GetVersionParams, GetVersionReturns};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::drawing;
-use super::entrance::Entrance;
 use super::lease::Lease;
+use super::network_setup::NetworkSetup;
 use super::pool::{Pool, PrepareError};
 use super::shared::Setup;
 use super::start::StartError;
 use crate::cdp::{CallError, Client};
+use crate::options::FrameMode;
+use crate::page::{DrawLock, Frames, Identity};
 use crate::process::{Cgroup, Launch, Process, Usage};
 use crate::proxy::{Listener, OpenError, Proxy};
 
-/// Cold start takes about a second; a loaded machine several.
+/// A cold start takes about a second, or several on a loaded machine.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
-/// Tabs that cannot be made in a row before a browser counts as hung.
-const FAILED_TABS: u32 = 3;
+/// Consecutive tabs that cannot be created before a browser counts as hung.
+const MAX_FAILED_TABS: u32 = 3;
 
 /// Why a browser is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Why {
-    /// Its process or its pipe ended.
+pub(super) enum RestartReason {
+    /// Its process ended or its pipe was closed.
     Died,
-    /// It does not answer, or does not do what it is told.
+    /// It does not answer or does not draw.
     Hung,
-    /// A tab could not be made or disposed of.
+    /// A tab could not be created or disposed of.
     Stuck,
-    /// It made its number of grabs.
+    /// It reached its maximum number of grabs.
     Grabs,
-    /// It is old.
+    /// It reached its maximum age.
     Age,
-    /// It holds too much memory.
+    /// It uses too much memory.
     Memory,
 }
 
-/// A browser with its process, its pipe, and tabs that are ready.
+/// A running browser with its process, its CDP pipe and its prepared tabs.
 pub(crate) struct Browser {
     pub(super) client: Client,
     pub(super) pool: Pool,
-    /// Its name and version.
+    /// Set if frames are drawn on demand.
+    pub(super) draw_lock: Option<DrawLock>,
+    /// The product name and version.
     pub(super) product: String,
+    /// What it calls itself.
+    identity: Arc<Identity>,
     pub(super) process: Process,
-    /// Where the kernel keeps its limits, until it is closed.
+    /// The control group that enforces its limits, until it is closed.
     cgroup: Mutex<Option<Cgroup>>,
     proxy: Proxy,
     pub(super) started: Instant,
     grabs: AtomicU32,
-    /// Counts the tabs that are lent out or being disposed of.
-    pub(super) lent: TaskTracker,
+    /// Counts the tabs that are leased or being disposed of.
+    pub(super) leased: TaskTracker,
     pub(super) tracker: TaskTracker,
-    replace: watch::Sender<Option<Why>>,
-    /// No tab will be made any more: the browser's jail has no socket for one.
-    used_up: CancellationToken,
-    /// Ends with the wish for further tabs.
+    replace: watch::Sender<Option<RestartReason>>,
+    /// Cancelled when no more tabs can be created because the jail's sockets are used up.
+    sockets_exhausted: CancellationToken,
+    /// Cancelled when the browser is being closed and needs no more tabs.
     closing: CancellationToken,
-    pub(super) limits: Wear,
+    pub(super) limits: RecyclePolicy,
     pub(super) usage: Mutex<Usage>,
-    /// What the browser itself asks for ends here.
+    /// Refuses the browser's own requests.
     _deny: Listener,
 }
 
-/// When a browser is worn out.
+/// The limits at which a browser is replaced.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wear {
+pub(super) struct RecyclePolicy {
     pub(super) grabs: u32,
     pub(super) age: Duration,
     pub(super) rss_bytes: u64,
-    /// Never passed: the page that asks for more goes.
+    /// A hard limit: the page that exceeds it is ended.
     pub(super) memory_limit_bytes: u64,
 }
 
-impl Why {
+impl RestartReason {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Died => "died",
@@ -94,7 +100,7 @@ impl Why {
         }
     }
 
-    /// Does the browser still work?
+    /// Returns true if the browser still works and its grabs may finish.
     pub(super) fn may_finish(self) -> bool {
         match self {
             Self::Died | Self::Hung => false,
@@ -104,20 +110,27 @@ impl Why {
 }
 
 impl Browser {
-    /// Starts one and waits until it speaks. `spare` tabs are made ready in the background. When a browser in a jail has
-    /// made `grabs` grabs, it may have no way out for the next.
+    /// Starts a browser and waits until it answers. Prepares `spare` tabs in the background. A jailed browser has
+    /// sockets for `grabs` grabs and may be unable to make more.
     pub(super) async fn start(setup: &Setup, spare: usize, grabs: usize) -> Result<Arc<Self>, StartError> {
-        let (entrance, way) = Entrance::prepare(setup, spare, grabs).await?;
+        let (network_setup, network) = NetworkSetup::prepare(setup, spare, grabs).await?;
         let directory = setup.next_directory();
         let name = directory.file_name().unwrap_or_else(|| OsStr::new("browser")).to_owned();
-        let launch = Launch { executable: &setup.executable, directory, owner: setup.owner, way };
+        let launch = Launch {
+            executable: &setup.executable,
+            directory,
+            owner: setup.owner,
+            network,
+            frames: setup.frames,
+            max_response_bytes: setup.max_response_bytes,
+        };
         let (process, client) = launch
             .start(&setup.tracker)
-            .map_err(|error| StartError::Browser { reason: error.to_string(), last_words: String::new() })?;
-        // At once, before it has children to leave behind.
+            .map_err(|error| StartError::Browser { reason: error.to_string(), stderr_tail: String::new() })?;
+        // Before it has child processes, which would stay outside.
         let cgroup = setup.put_into_cgroup(&name, process.pid()).await;
-        let (proxy, deny, product) = match Self::speak(entrance, &client, &process).await {
-            Ok(spoken) => spoken,
+        let (proxy, deny, version) = match Self::connect(network_setup, &client, &process).await {
+            Ok(connected) => connected,
             Err(error) => {
                 process.end(false).await;
                 if let Some(cgroup) = cgroup {
@@ -128,97 +141,113 @@ impl Browser {
         };
         let browser = Arc::new(Self {
             pool: Pool::new(spare),
+            draw_lock: match setup.frames {
+                FrameMode::OnDemand => Some(DrawLock::default()),
+                FrameMode::Timer => None,
+            },
             client,
-            product,
+            identity: Arc::new(Identity::new(&version.product, &version.user_agent, &setup.user_agent_token)),
+            product: version.product,
             process,
             cgroup: Mutex::new(cgroup),
             proxy,
             started: Instant::now(),
             grabs: AtomicU32::new(0),
-            lent: TaskTracker::new(),
+            leased: TaskTracker::new(),
             tracker: setup.tracker.clone(),
             replace: watch::Sender::new(None),
-            used_up: CancellationToken::new(),
+            sockets_exhausted: CancellationToken::new(),
             closing: CancellationToken::new(),
-            limits: setup.wear,
+            limits: setup.recycle,
             usage: Mutex::default(),
             _deny: deny,
         });
         setup.tracker.spawn(browser.clone().refill());
-        setup.tracker.spawn(browser.clone().look_after());
+        setup.tracker.spawn(browser.clone().monitor());
         tracing::info!(browser.pid = browser.pid(), "a browser is running");
         Ok(browser)
     }
 
-    /// Waits until the browser has its way out, and says what it is.
-    async fn speak(
-        entrance: Entrance,
+    /// Opens the proxy, waits for the browser's first answer, and returns its version.
+    async fn connect(
+        network_setup: NetworkSetup,
         client: &Client,
         process: &Process,
-    ) -> Result<(Proxy, Listener, String), StartError> {
-        let (proxy, deny) = entrance.open().await?;
-        let asked = client.call_within(START_LIMIT, None, GetVersionParams::default()).await;
+    ) -> Result<(Proxy, Listener, GetVersionReturns), StartError> {
+        let (proxy, deny) = network_setup.open().await?;
+        let version = client.call_within(START_LIMIT, None, GetVersionParams::default()).await;
         let failed =
-            |error: CallError| StartError::Browser { reason: error.to_string(), last_words: process.last_words() };
-        Ok((proxy, deny, asked.map_err(failed)?.product))
+            |error: CallError| StartError::Browser { reason: error.to_string(), stderr_tail: process.stderr_tail() };
+        Ok((proxy, deny, version.map_err(failed)?))
     }
 
-    /// The process.
+    /// The process id.
     pub(super) fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// Lends a tab; `None` when the browser dies first, will have none, or is being closed. Cancel-safe.
+    /// Leases a tab. Returns `None` if the browser dies first, has no more sockets, or is being closed. Cancel-safe.
     pub(super) async fn lease(self: &Arc<Self>) -> Option<Lease> {
         let lease = loop {
-            // In this order: a browser that is not being closed now waits for this tab.
-            let token = self.lent.token();
-            if self.lent.is_closed() {
+            // Take the token first: a browser that is not closed yet then waits for this tab.
+            let token = self.leased.token();
+            if self.leased.is_closed() {
                 return None;
             }
-            let taken = tokio::select! {
+            let pooled = tokio::select! {
                 biased;
                 () = self.client.closed().cancelled() => return None,
-                taken = self.pool.take() => taken,
-                () = self.used_up.cancelled() => return None,
+                pooled = self.pool.take() => pooled,
+                () = self.sockets_exhausted.cancelled() => return None,
             };
-            let lease = Lease::new(self.clone(), taken, token);
-            // Its process may have died while it waited; dropped, it is replaced.
+            let lease = Lease::new(self.clone(), pooled, token);
+            // The page may have crashed while it waited in the pool. Dropping the lease replaces it.
             if !lease.tab().has_crashed() {
                 break lease;
             }
         };
         if self.grabs.fetch_add(1, Ordering::Relaxed) + 1 >= self.limits.grabs {
-            self.replace_for(Why::Grabs);
+            self.request_replacement(RestartReason::Grabs);
         }
         Some(lease)
     }
 
-    /// Waits until the browser should be replaced.
-    pub(super) async fn needs_replacing(&self) -> Why {
+    /// Waits until the browser must be replaced.
+    pub(super) async fn replacement_requested(&self) -> RestartReason {
         let mut replace = self.replace.subscribe();
         match replace.wait_for(Option::is_some).await {
-            Ok(why) => why.unwrap_or(Why::Died),
-            Err(_) => Why::Died,
+            Ok(why) => why.unwrap_or(RestartReason::Died),
+            Err(_) => RestartReason::Died,
         }
     }
 
-    /// Does it draw?
-    pub(super) async fn draws(&self) -> bool {
-        drawing::succeeds(&self.client).await
+    /// The frame source of one more page.
+    fn frames(&self) -> Frames {
+        match &self.draw_lock {
+            Some(lock) => Frames::OnDemand(lock.page(&self.tracker)),
+            None => Frames::Timer,
+        }
     }
 
-    /// Gives it up: every grab in it is lost at once.
-    pub(super) fn give_up(&self) {
+    /// Returns true if the browser draws. A browser that draws on demand draws for one page only, so it is not checked.
+    pub(super) async fn can_draw(&self) -> bool {
+        match self.draw_lock {
+            Some(_) => true,
+            None => drawing::can_draw(&self.client).await,
+        }
+    }
+
+    /// Marks the browser as hung, which ends all of its grabs.
+    pub(super) fn mark_hung(&self) {
         if !self.client.closed().is_cancelled() {
-            tracing::warn!(browser.pid = self.pid(), "a browser does not answer");
-            self.replace_for(Why::Hung);
+            tracing::warn!(browser.pid = self.pid(), "a browser is not responding");
+            self.request_replacement(RestartReason::Hung);
             self.client.closed().cancel();
         }
     }
 
-    /// Asks for a successor. A worse reason replaces a lighter one.
-    pub(super) fn replace_for(&self, why: Why) {
+    /// Requests a replacement. A reason that ends grabs overrides one that does not.
+    pub(super) fn request_replacement(&self, why: RestartReason) {
         self.replace.send_if_modified(|current| {
             let modified = current.is_none_or(|current| current.may_finish() && !why.may_finish());
             if modified {
@@ -228,53 +257,53 @@ impl Browser {
         });
     }
 
-    /// Closes it: politely while it works, and then for certain. Its directory is gone afterwards.
+    /// Asks the browser to close, then ends its process. Its directory is removed afterwards.
     pub(super) async fn close(&self) {
-        // A tab that is being made now would only fail.
+        // Creating a tab would fail now.
         self.closing.cancel();
-        let asked = self.client.call_within(CLOSE_LIMIT, None, CloseParams::default()).await;
-        self.process.end(asked.is_ok()).await;
+        let closed = self.client.call_within(CLOSE_LIMIT, None, CloseParams::default()).await;
+        self.process.end(closed.is_ok()).await;
         self.client.closed().cancel();
         let cgroup = self.cgroup.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(cgroup) = cgroup {
             cgroup.end().await;
         }
-        tracing::info!(browser.pid = self.pid(), "a browser has ended");
+        tracing::info!(browser.pid = self.pid(), "a browser has exited");
     }
 
-    /// Makes tabs as they are wanted, until the browser is closed or dies.
+    /// Creates tabs as they are requested, until the browser is closed or dies.
     async fn refill(self: Arc<Self>) {
         let mut failed = 0;
         loop {
-            let made = tokio::select! {
+            let result = tokio::select! {
                 biased;
                 () = self.closing.cancelled() => return,
                 () = self.client.closed().cancelled() => return,
-                made = self.pool.refill(&self.client, &self.proxy) => made,
+                result = self.pool.refill(&self.client, &self.proxy, &self.identity, || self.frames()) => result,
             };
-            match made {
+            match result {
                 Ok(()) => failed = 0,
                 Err(PrepareError::Call(CallError::Closed)) => return,
-                Err(PrepareError::Proxy(OpenError::UsedUp)) => {
-                    tracing::info!(browser.pid = self.pid(), "a browser has used every socket of its jail");
-                    self.replace_for(Why::Grabs);
-                    return self.used_up.cancel();
+                Err(PrepareError::Proxy(OpenError::Exhausted)) => {
+                    tracing::info!(browser.pid = self.pid(), "a browser has used all sockets of its jail");
+                    self.request_replacement(RestartReason::Grabs);
+                    return self.sockets_exhausted.cancel();
                 }
-                // Nothing is left of it, and the next one may live.
-                Err(error @ PrepareError::Gone) => {
-                    tracing::warn!(%error, "a tab could not be made");
+                // The crashed tab left nothing behind, and the next one may work.
+                Err(error @ PrepareError::Crashed) => {
+                    tracing::warn!(%error, "cannot create a tab");
                     failed += 1;
-                    if failed == FAILED_TABS {
-                        return self.give_up();
+                    if failed == MAX_FAILED_TABS {
+                        return self.mark_hung();
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a tab could not be made");
+                    tracing::warn!(%error, "cannot create a tab");
                     failed += 1;
-                    // A tab that failed half way may have left its context behind.
-                    self.replace_for(Why::Stuck);
-                    if failed == FAILED_TABS || !self.answers().await {
-                        return self.give_up();
+                    // A failed tab may have left its context behind.
+                    self.request_replacement(RestartReason::Stuck);
+                    if failed == MAX_FAILED_TABS || !self.is_responsive().await {
+                        return self.mark_hung();
                     }
                 }
             }

@@ -1,5 +1,5 @@
-//! Can a browser still draw? One process of it draws for all pages, and one page can keep that process busy for minutes,
-//! with a filter that takes long to compute, say. The browser itself goes on answering then.
+//! Checks whether a browser still draws. One GPU process draws for all pages, and one page can keep it busy for
+//! minutes, for example with an expensive filter, while the browser process still answers.
 
 use std::time::Duration;
 
@@ -8,27 +8,29 @@ use chromiumoxide::cdp::browser_protocol::target::{AttachToTargetParams, CloseTa
 
 use crate::cdp::{CallError, Client};
 
-/// A pixel takes some thirty milliseconds; machines with far more to do than they can take a second.
+/// Drawing a pixel takes about 30 ms, and up to a second on an overloaded machine.
 const LIMIT: Duration = Duration::from_secs(8);
 
-/// Draws a pixel of a blank page of its own: false when there is no answer in time. A refusal is an answer too, and says
-/// more about the blank page, whose process may be the one that the machine's memory did not suffice for.
-pub(super) async fn succeeds(client: &Client) -> bool {
+/// Draws a pixel of a blank page. Returns false on a timeout only. A refusal counts as success: it concerns the blank
+/// page, whose process may lack memory.
+pub(super) async fn can_draw(client: &Client) -> bool {
     match client.closed().run_until_cancelled(tokio::time::timeout(LIMIT, draw(client))).await {
         None | Some(Ok(Ok(()) | Err(CallError::Closed))) => true,
         Some(Ok(Err(CallError::Timeout(_))) | Err(_)) => {
-            tracing::warn!("a browser does not draw in time");
+            tracing::warn!("a browser did not draw in time");
             false
         }
-        Some(Ok(Err(error @ (CallError::Refused { .. } | CallError::Unreadable(_))))) => {
-            tracing::debug!(%error, "a browser refuses to draw");
+        Some(Ok(Err(
+            error @ (CallError::Refused { .. } | CallError::InvalidResponse(_) | CallError::TooLarge { .. }),
+        ))) => {
+            tracing::debug!(%error, "a browser refused to draw");
             true
         }
     }
 }
 
 async fn draw(client: &Client) -> Result<(), CallError> {
-    // Outside all contexts, behind the proxy that refuses everything.
+    // In the default context, whose proxy refuses everything.
     let target = client.call(None, CreateTargetParams::new("about:blank")).await?.target_id;
     let attach = AttachToTargetParams { flatten: Some(true), ..AttachToTargetParams::new(target.clone()) };
     let attached = client.call(None, attach).await;

@@ -1,15 +1,16 @@
-//! Keeps a browser running with contexts ready, replaces it before it wears out and when it dies, and lends tabs.
+//! Runs browsers with prepared tabs, replaces browsers that are worn out or dead, and leases tabs.
 
 mod browser;
 mod drawing;
-mod entrance;
-mod first;
-mod keeper;
+mod first_browser;
+mod lanes;
 mod lease;
-mod lookout;
+mod network_setup;
 mod pool;
 mod shared;
 mod start;
+mod supervise;
+mod watchdog;
 
 pub use shared::Health;
 pub(crate) use shared::Shared;

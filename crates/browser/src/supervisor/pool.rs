@@ -1,7 +1,7 @@
-//! Tabs made ready ahead of the grabs that use them.
+//! Tabs that are prepared before grabs need them.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chromiumoxide::cdp::browser_protocol::browser::{SetDownloadBehaviorBehavior, SetDownloadBehaviorParams};
 use chromiumoxide::cdp::browser_protocol::target::{
@@ -9,84 +9,89 @@ use chromiumoxide::cdp::browser_protocol::target::{
     SetAutoAttachParams,
 };
 use chromiumoxide::cdp::browser_protocol::{network, page as cdp_page};
-use grabd_domain::capture::Viewport;
-use grabd_domain::limits;
+use grabd_domain::capture::{Device, Viewport};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::cdp::{CallError, Client};
-use crate::page::{self, Tab, Watch};
+use crate::page::{self, Frames, Identity, Tab, Watch};
 use crate::proxy::{OpenError, Proxy};
 
-/// Tabs that are ready, and how many more are wanted.
+/// Prepared tabs, and the number of tabs to prepare.
 pub(super) struct Pool {
     ready: Mutex<VecDeque<Tab>>,
     arrived: Notify,
     wanted: Semaphore,
 }
 
-/// A tab out of the pool.
-pub(super) struct Taken {
+/// A tab taken from the pool.
+pub(super) struct PooledTab {
     pub(super) tab: Tab,
-    /// Is a successor still to be ordered, with [`Pool::order`]?
-    pub(super) owes_order: bool,
+    /// True if the taker must request a replacement with [`Pool::request_tab`].
+    pub(super) order_on_return: bool,
 }
 
-/// Why a tab could not be made.
+/// Why a tab could not be prepared.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PrepareError {
-    /// By the browser.
+    /// The browser refused or did not answer.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// By the proxy.
+    /// The proxy could not open a listener.
     #[error(transparent)]
     Proxy(#[from] OpenError),
-    /// Its page died, and was thrown away.
-    #[error("its page died")]
-    Gone,
+    /// The page crashed and was discarded.
+    #[error("the page crashed")]
+    Crashed,
 }
 
 impl Pool {
-    /// A pool that wants `size` tabs.
+    /// Creates a pool that requests `size` tabs.
     pub(super) fn new(size: usize) -> Self {
         Self { ready: Mutex::default(), arrived: Notify::new(), wanted: Semaphore::new(size.max(1)) }
     }
 
-    /// Tabs that are ready.
+    /// The number of prepared tabs.
     pub(super) fn len(&self) -> usize {
         self.ready().len()
     }
 
-    /// Waits for a tab. The order for its successor waits until the grab is over, so as not to compete with it, unless
-    /// this was the last one and the next grab would have to wait. Cancel-safe.
-    pub(super) async fn take(&self) -> Taken {
+    /// Waits for a tab. Its replacement is requested when the grab has ended, so that preparing it does not compete
+    /// with the grab, unless this was the last tab and the next grab would have to wait. Cancel-safe.
+    pub(super) async fn take(&self) -> PooledTab {
         loop {
             let mut arrived = std::pin::pin!(self.arrived.notified());
             arrived.as_mut().enable();
-            let (tab, owes_order) = {
+            let (tab, order_on_return) = {
                 let mut ready = self.ready();
                 (ready.pop_front(), !ready.is_empty())
             };
             match tab {
                 Some(tab) => {
-                    if !owes_order {
-                        self.order();
+                    if !order_on_return {
+                        self.request_tab();
                     }
-                    return Taken { tab, owes_order };
+                    return PooledTab { tab, order_on_return };
                 }
                 None => arrived.await,
             }
         }
     }
 
-    /// Orders one more tab.
-    pub(super) fn order(&self) {
+    /// Requests one more tab.
+    pub(super) fn request_tab(&self) {
         self.wanted.add_permits(1);
     }
 
-    /// Makes one tab as soon as one is wanted.
-    pub(super) async fn refill(&self, client: &Client, proxy: &Proxy) -> Result<(), PrepareError> {
+    /// Prepares one tab as soon as one is requested.
+    pub(super) async fn refill(
+        &self,
+        client: &Client,
+        proxy: &Proxy,
+        identity: &Arc<Identity>,
+        frames: impl FnOnce() -> Frames,
+    ) -> Result<(), PrepareError> {
         let Ok(order) = self.wanted.acquire().await else { return Ok(()) };
-        let tab = prepare(client, proxy).await?;
+        let tab = prepare(client, proxy, identity, frames()).await?;
         order.forget();
         self.ready().push_back(tab);
         self.arrived.notify_one();
@@ -98,10 +103,15 @@ impl Pool {
     }
 }
 
-/// Makes a blank page in a context of its own, whose only way out is a listener of its own.
-async fn prepare(client: &Client, proxy: &Proxy) -> Result<Tab, PrepareError> {
+/// Creates a blank page in its own browser context, whose only route to the network is its own proxy listener.
+async fn prepare(
+    client: &Client,
+    proxy: &Proxy,
+    identity: &Arc<Identity>,
+    frames: Frames,
+) -> Result<Tab, PrepareError> {
     let listener = proxy.open().await?;
-    // Both halves are needed: without the bypass list a context goes to loopback and link-local addresses directly.
+    // The bypass list is required: without it a context connects to loopback and link-local addresses directly.
     let context = CreateBrowserContextParams::builder()
         .proxy_server(format!("http://127.99.0.1:{}", listener.port()))
         .proxy_bypass_list("<-loopback>")
@@ -112,45 +122,49 @@ async fn prepare(client: &Client, proxy: &Proxy) -> Result<Tab, PrepareError> {
         browser_context_id: Some(context.clone()),
         ..SetDownloadBehaviorParams::new(SetDownloadBehaviorBehavior::Deny)
     };
-    let target =
-        CreateTargetParams { browser_context_id: Some(context.clone()), ..CreateTargetParams::new("about:blank") };
+    let target = CreateTargetParams {
+        browser_context_id: Some(context.clone()),
+        enable_begin_frame_control: matches!(frames, Frames::OnDemand(_)).then_some(true),
+        ..CreateTargetParams::new("about:blank")
+    };
     let (denied, target) = tokio::join!(client.call(None, downloads), client.call(None, target));
     denied?;
     let target = target?.target_id;
     let attach = AttachToTargetParams { flatten: Some(true), ..AttachToTargetParams::new(target.clone()) };
     let session: String = client.call(None, attach).await?.session_id.into();
-    // A page's target and its main frame have the same id.
+    // The ids of a page's target and its main frame are equal.
     let watch = Watch::new(target.as_ref());
     client.route(&session, watch.sink());
-    let viewport = Viewport::new(limits::DEFAULT_WIDTH.into(), limits::DEFAULT_HEIGHT.into())
-        .expect("the default viewport is inside its own bounds");
+    let viewport = Viewport::DEFAULT;
     let on = Some(session.as_str());
-    // Nobody asks for bodies, so none are kept.
+    // Response bodies are never requested, so none are buffered.
     let network = network::EnableParams {
         max_total_buffer_size: Some(1),
         max_resource_buffer_size: Some(1),
         ..Default::default()
     };
-    // Only so that workers are told of: nobody speaks with them.
+    // Reports workers. No command is ever sent to them.
     let workers = SetAutoAttachParams { flatten: Some(true), ..SetAutoAttachParams::new(true, false) };
     let set_up = async {
-        let (pages, requests, sized, attached) = tokio::join!(
+        let (pages, requests, sized, attached, named) = tokio::join!(
             client.call(on, cdp_page::EnableParams::default()),
             client.call(on, network),
             client.call(on, page::metrics(viewport)),
             client.call(on, workers),
+            client.call(on, identity.on(Device::Desktop)),
         );
-        pages.and(requests).and(sized).and(attached).map(drop)
+        pages.and(requests).and(sized).and(attached).and(named).map(drop)
     };
     tokio::select! {
         biased;
-        // A dead page answers nothing.
+        // A crashed page does not answer.
         () = watch.gone() => {
             client.unroute(&session);
             client.tell(None, &DisposeBrowserContextParams::new(context));
-            return Err(PrepareError::Gone);
+            return Err(PrepareError::Crashed);
         }
         done = set_up => done?,
     }
-    Ok(Tab { client: client.clone(), context, session, watch, listener, viewport })
+    let identity = identity.clone();
+    Ok(Tab { client: client.clone(), context, session, watch, listener, viewport, frames, identity })
 }

@@ -1,4 +1,4 @@
-//! What a grab asks of the supervisor: a tab, and an honest word about how it ended.
+//! The interface of the supervisor: renders grabs in leased tabs and classifies failures.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Failure, FailureReason};
 use grabd_domain::render::{RenderError, RenderTask};
 use tokio::sync::{Semaphore, watch};
@@ -14,70 +15,87 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::browser::{Browser, Wear, Why};
-use super::first;
+use super::browser::{Browser, RecyclePolicy, RestartReason};
+use super::first_browser;
+use super::lanes::Lanes;
 use super::lease::Lease;
 use super::start::StartError;
 use crate::Options;
 use crate::jail::{Jail, Launcher};
-use crate::page::{self, Ended, Limits, Picture};
+use crate::options::FrameMode;
+use crate::page::{self, CaptureError, Limits, Picture, TimeMode};
 use crate::process::{
     self, Cgroup, Cgroups, Owner, RunDir, RunDirError, can_enter, find_executable, remove_leftovers, short_name,
 };
 use crate::proxy::{self, Proxy};
 
-/// Grabs for each slot that a worn browser may still make until its successor has started.
-const GRABS_BEYOND: usize = 8;
+/// Grabs per slot that a worn browser may still take until its successor has started.
+const EXTRA_GRABS_PER_SLOT: usize = 8;
 
-/// The share of our descriptors that the sockets of one browser's jail may take: two browsers live at a time, for a
-/// moment, and most of the rest are callers' connections.
-const SHARE_OF_DESCRIPTORS: u64 = 8;
+/// The divisor of the file descriptor limit for the sockets of one browser's jail. Two browsers may run at a time for a
+/// moment, and most other descriptors are callers' connections.
+const DESCRIPTOR_DIVISOR: u64 = 8;
 
-/// No jail has more sockets than this: they are made while a browser starts, and a grab may wait for that.
-const MOST_SOCKETS: u64 = 4096;
+/// The maximum number of sockets of a jail. They are created while the browser starts, and a grab may wait for that.
+const MAX_JAIL_SOCKETS: u64 = 4096;
 
-/// How long a grab whose time is over waits for word whether its browser hangs.
-const LAST_QUESTION: Duration = Duration::from_secs(2);
+/// The least maximum size of a browser's response, in bytes. Results of scripts are smaller.
+const MIN_RESPONSE_BYTES: u64 = 16 << 20;
 
-/// How the browsers are.
+/// How long a timed-out grab waits to learn whether its browser hangs.
+const RESPONSE_CHECK_LIMIT: Duration = Duration::from_secs(2);
+
+/// A page is captured again in real time only if this much time is left.
+const MIN_RETRY_TIME: Duration = Duration::from_secs(3);
+
+const UNRESPONSIVE: &str = "The page did not respond.";
+
+/// The state of the browsers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Process ids of the running browsers: one, more while one replaces another or a grab has one of its own.
+    /// Process ids of the running browsers: one for each slot in use, or one for all slots, and more while one replaces
+    /// another or a grab has its own browser.
     pub pids: Vec<u32>,
-    /// Contexts that wait for a grab.
+    /// Prepared contexts.
     pub ready_contexts: usize,
-    /// Slots that wait for a grab.
+    /// Free slots.
     pub free_slots: usize,
-    /// Name and version of the browser that takes new grabs; none while it is replaced.
+    /// Name and version of the browser that takes new grabs. `None` while it is replaced.
     pub version: Option<String>,
-    /// Processes of the running browsers, when they were last counted, which is once a second.
+    /// Processes of the running browsers at the last measurement, which is made once a second.
     pub processes: usize,
-    /// Memory that would come free with their end, in bytes, when it was last looked at.
+    /// Memory that ending them would free, in bytes, at the last measurement.
     pub memory_bytes: u64,
-    /// How often a browser was replaced, by reason: `died`, `hung`, `stuck`, `grabs`, `age`, `memory`.
+    /// The number of browser replacements by reason: `died`, `hung`, `stuck`, `grabs`, `age`, `memory`.
     pub restarts: BTreeMap<&'static str, u64>,
 }
 
 impl Health {
-    /// Browsers that are running.
+    /// The number of running browsers.
     pub fn browsers(&self) -> usize {
         self.pids.len()
     }
 }
 
-/// What every start of a browser needs.
+/// What is needed to start a browser.
 pub(super) struct Setup {
     pub(super) executable: PathBuf,
     pub(super) owner: Owner,
+    /// When browsers draw.
+    pub(super) frames: FrameMode,
     pub(super) proxy: Proxy,
     pub(super) tracker: TaskTracker,
-    pub(super) wear: Wear,
-    /// Jails browsers; none when they run without.
+    pub(super) recycle: RecyclePolicy,
+    /// What is appended to the User-Agent.
+    pub(super) user_agent_token: String,
+    /// Jails browsers. `None` if they run without a jail.
     pub(super) launcher: Option<Launcher>,
-    /// Grabs that a browser makes at most, from its start until its successor's.
-    pub(super) grabs_of_a_life: usize,
-    /// Sockets that are made for one jail at most.
+    /// The maximum number of grabs of a browser until its successor has started.
+    pub(super) max_grabs: usize,
+    /// The maximum number of sockets of one jail.
     pub(super) max_sockets: usize,
+    /// The maximum size of a browser's response, in bytes.
+    pub(super) max_response_bytes: usize,
     run_dir: RunDir,
     cgroups: Option<Cgroups>,
     limits: process::Limits,
@@ -89,19 +107,19 @@ pub(crate) struct Shared {
     pub(super) setup: Setup,
     pub(super) spare_contexts: usize,
     pub(crate) shutdown: CancellationToken,
-    /// The browser that takes new grabs; none while it is replaced.
-    pub(super) current: watch::Sender<Option<Arc<Browser>>>,
+    /// The browsers that take new grabs.
+    pub(super) lanes: Lanes,
     pub(super) failed: watch::Sender<Option<StartError>>,
-    /// Are they jailed?
+    /// Whether browsers are jailed.
     pub(crate) jail: Jail,
     slots: Semaphore,
     limits: Limits,
-    restarts: Mutex<BTreeMap<Why, u64>>,
+    restarts: Mutex<BTreeMap<RestartReason, u64>>,
     running: Mutex<Vec<Arc<Browser>>>,
 }
 
 impl Setup {
-    /// Checks and clears the ground: program, user, directory, and nothing left of an earlier run.
+    /// Finds the executable and the user, locks the run directory and removes what an earlier run left behind.
     async fn new(
         options: &Options,
         guard: grabd_egress::Guard,
@@ -110,32 +128,35 @@ impl Setup {
         let executable = find_executable(options.executable.as_deref(), "").ok_or(StartError::NoExecutable)?;
         let owner = Owner::find(options.user.as_ref())?;
         for former in &options.former_run_dirs {
-            clear_former(former).await;
+            remove_former_run(former).await;
         }
         let failed = |reason: String| StartError::RunDir { path: options.run_dir.clone(), reason };
-        let run_dir = RunDir::take(&options.run_dir).map_err(|error| failed(error.to_string()))?;
+        let run_dir = RunDir::lock(&options.run_dir).map_err(|error| failed(error.to_string()))?;
         can_enter(owner, run_dir.path()).map_err(StartError::Barred)?;
         remove_leftovers(run_dir.path()).await.map_err(|error| failed(error.to_string()))?;
         let cgroups = set_up_cgroups(run_dir.path()).await;
         let limits = process::Limits { memory_bytes: options.memory_limit_bytes, tasks: options.process_limit };
         let tracker = TaskTracker::new();
         let proxy = Proxy::new(guard, proxy::Options::default(), tracker.clone(), shutdown.clone());
-        let wear = Wear {
+        let recycle = RecyclePolicy {
             grabs: options.recycle_after.max(1),
             age: options.recycle_age,
             rss_bytes: options.recycle_rss_bytes,
             memory_limit_bytes: options.memory_limit_bytes,
         };
-        let grabs = usize::try_from(wear.grabs).unwrap_or(usize::MAX);
+        let grabs = usize::try_from(recycle.grabs).unwrap_or(usize::MAX);
         Ok(Self {
             executable,
             owner,
+            frames: options.frames,
             proxy,
             tracker,
-            wear,
+            recycle,
+            user_agent_token: options.user_agent_token.clone(),
             launcher: None,
-            grabs_of_a_life: grabs.saturating_add(GRABS_BEYOND * options.slots),
+            max_grabs: grabs.saturating_add(EXTRA_GRABS_PER_SLOT * options.slots),
             max_sockets: max_sockets(options),
+            max_response_bytes: max_response_bytes(options),
             run_dir,
             cgroups,
             limits,
@@ -143,23 +164,23 @@ impl Setup {
         })
     }
 
-    /// A directory that no browser had yet.
+    /// Returns a new directory for a browser.
     pub(super) fn next_directory(&self) -> PathBuf {
         self.run_dir.path().join(format!("browser-{}", self.started.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Puts a new browser's process into a control group of its own, where there are any. One that does not get its group
-    /// after all is watched as where there are none.
+    /// Puts a new browser's process into its own control group if there are any. If that fails, the browser's memory is
+    /// watched as if there were none.
     pub(super) async fn put_into_cgroup(&self, name: &OsStr, pid: u32) -> Option<Cgroup> {
         let cgroup = match self.cgroups.as_ref()?.make(name, self.limits) {
             Ok(cgroup) => cgroup,
             Err(why) => {
-                tracing::warn!(%why, browser.pid = pid, "a browser gets no control group");
+                tracing::warn!(%why, browser.pid = pid, "cannot create a control group for a browser");
                 return None;
             }
         };
-        if let Err(why) = cgroup.adopt(pid) {
-            tracing::warn!(%why, browser.pid = pid, "a browser cannot be put into its control group");
+        if let Err(why) = cgroup.add(pid) {
+            tracing::warn!(%why, browser.pid = pid, "cannot move a browser into its control group");
             cgroup.end().await;
             return None;
         }
@@ -168,93 +189,163 @@ impl Setup {
 }
 
 impl Shared {
-    /// Prepares everything and starts the first browser.
+    /// Prepares the setup and starts the first browser.
     pub(crate) async fn start(options: Options, guard: grabd_egress::Guard) -> Result<Arc<Self>, StartError> {
         let shutdown = CancellationToken::new();
         let mut setup = Setup::new(&options, guard, &shutdown).await?;
-        let (browser, jail) = first::start(&mut setup, &options).await?;
+        let (browser, jail) = first_browser::start(&mut setup, &options).await?;
         let shared = Arc::new(Self {
             setup,
             jail,
             spare_contexts: options.spare_contexts,
             shutdown,
-            current: watch::Sender::new(None),
+            lanes: Lanes::new(options.frames, options.slots),
             failed: watch::Sender::new(None),
             slots: Semaphore::new(options.slots.max(1)),
-            limits: Limits { settle_budget: options.settle_budget, full_page_max_height: options.full_page_max_height },
+            limits: Limits {
+                settle_budget: options.settle_budget,
+                full_page_max_height: options.full_page_max_height,
+                image_max_bytes: options.image_max_bytes,
+                memory: options.memory,
+                lists: options.lists,
+            },
             restarts: Mutex::default(),
             running: Mutex::default(),
         });
         shared.running().push(browser.clone());
-        shared.current.send_replace(Some(browser.clone()));
-        shared.setup.tracker.spawn(shared.clone().keep(browser));
+        shared.lanes.lane(0).current.send_replace(Some(browser.clone()));
+        shared.setup.tracker.spawn(shared.clone().supervise(0, browser));
+        let idle = shared.clone();
+        shared.setup.tracker.spawn(async move {
+            idle.shutdown.run_until_cancelled(idle.lanes.stop_idle()).await;
+        });
         Ok(shared)
     }
 
-    /// One attempt at a grab.
+    /// Makes one attempt at a grab.
     pub(crate) async fn render(self: &Arc<Self>, task: &RenderTask, deadline: Instant) -> Result<Picture, RenderError> {
-        let late = |what: &str| RenderError::Lost(format!("no {what} in time"));
-        let slot = timeout_at(deadline, self.slots.acquire()).await.map_err(|_| late("slot came free"))?;
-        let _slot = slot.map_err(|_| late("slot was left"))?;
+        let timed_out = |what: &str| RenderError::Lost(format!("no {what} in time"));
+        let slot = timeout_at(deadline, self.slots.acquire()).await.map_err(|_| timed_out("free slot"))?;
+        let _slot = slot.map_err(|_| timed_out("open slot"))?;
         match task.alone {
-            true => self.render_alone(task, deadline).await,
+            true => self.render_in_dedicated_browser(task, deadline).await,
             false => {
-                let lease = timeout_at(deadline, self.lease()).await.map_err(|_| late("browser was ready"))??;
-                self.render_in(&lease, task, deadline).await
+                let guard = timeout_at(deadline, self.lanes.take(self)).await.ok().flatten();
+                let guard = guard.ok_or_else(|| timed_out("free browser"))?;
+                let lease = || async {
+                    timeout_at(deadline, self.lease(guard.lane())).await.map_err(|_| timed_out("ready browser"))?
+                };
+                self.render_with(lease, task, deadline).await
             }
         }
     }
 
-    /// In a browser of its own, whose death is then the page's own doing.
-    async fn render_alone(self: &Arc<Self>, task: &RenderTask, deadline: Instant) -> Result<Picture, RenderError> {
+    /// Renders in a dedicated browser. If that browser dies, the page is the cause.
+    async fn render_in_dedicated_browser(
+        self: &Arc<Self>,
+        task: &RenderTask,
+        deadline: Instant,
+    ) -> Result<Picture, RenderError> {
         let starting = timeout_at(deadline, self.start_browser(1, 1)).await;
         let browser = match starting {
-            Ok(Ok(browser)) => Lonely { browser, shared: self.clone() },
+            Ok(Ok(browser)) => DedicatedBrowser { browser, shared: self.clone() },
             Ok(Err(error)) => return Err(RenderError::Lost(error.to_string())),
             Err(_) => return Err(RenderError::Lost("no browser started in time".into())),
         };
         let lost = || RenderError::Lost("a fresh browser was not ready in time".into());
-        let lease = timeout_at(deadline, browser.browser.lease()).await.ok().flatten().ok_or_else(lost)?;
-        match self.render_in(&lease, task, deadline).await {
-            Err(RenderError::Lost(why)) => {
-                tracing::warn!(why, "a grab in a browser of its own was lost");
-                let message = match browser.browser.client.closed().is_cancelled() || lease.tab().has_crashed() {
-                    true => "The page crashed the browser.",
-                    false => "The page could not be captured.",
-                };
-                let failure = Failure::new(FailureReason::RenderFailed, message);
-                Err(RenderError::Page { facts: page::facts_of_failure(lease.tab(), &failure), failure })
+        let mut lease = timeout_at(deadline, browser.browser.lease()).await.ok().flatten().ok_or_else(lost)?;
+        let mut rendered = self.render_in(&lease, task, TimeMode::Virtual, deadline).await;
+        if matches!(rendered, Err(CaptureError::NeedsRealTime)) && Instant::now() + MIN_RETRY_TIME < deadline {
+            lease = timeout_at(deadline, browser.browser.lease()).await.ok().flatten().ok_or_else(lost)?;
+            rendered = self.render_in(&lease, task, TimeMode::Real, deadline).await;
+        }
+        let failure = match rendered {
+            Ok(image) => return Ok(image),
+            Err(CaptureError::Page(failure)) => failure,
+            Err(CaptureError::NeedsRealTime) => Failure::new(FailureReason::RenderFailed, UNRESPONSIVE),
+            Err(CaptureError::Lost(why)) => {
+                tracing::warn!(why, "a grab in a dedicated browser was lost");
+                match browser.browser.client.closed().is_cancelled() || lease.tab().has_crashed() {
+                    true => Failure::new(FailureReason::RenderFailed, "The page crashed the browser."),
+                    false => Failure::new(FailureReason::RenderFailed, "The page could not be captured.")
+                        .caused_by(ErrorCause::Service),
+                }
             }
-            ended => ended,
+        };
+        Err(RenderError::Page { metadata: Box::new(page::failure_metadata(lease.tab(), &failure)), failure })
+    }
+
+    /// Renders in a tab from `lease`. A page that does not work in virtual time gets a second tab, in real time.
+    async fn render_with<L>(
+        &self,
+        lease: impl Fn() -> L,
+        task: &RenderTask,
+        deadline: Instant,
+    ) -> Result<Picture, RenderError>
+    where
+        L: Future<Output = Result<Lease, RenderError>>,
+    {
+        let mut leased = lease().await?;
+        let mut rendered = self.render_in(&leased, task, TimeMode::Virtual, deadline).await;
+        if matches!(rendered, Err(CaptureError::NeedsRealTime)) && Instant::now() + MIN_RETRY_TIME < deadline {
+            tracing::info!(grab.id = %task.id, "a page does not work in virtual time; capturing it again in real time");
+            leased = lease().await?;
+            rendered = self.render_in(&leased, task, TimeMode::Real, deadline).await;
+        }
+        let failure = match rendered {
+            Ok(image) => return Ok(image),
+            Err(CaptureError::Lost(why)) => return Err(RenderError::Lost(why)),
+            Err(CaptureError::Page(failure)) => failure,
+            Err(CaptureError::NeedsRealTime) => Failure::new(FailureReason::RenderFailed, UNRESPONSIVE),
+        };
+        Err(RenderError::Page { metadata: Box::new(page::failure_metadata(leased.tab(), &failure)), failure })
+    }
+
+    async fn render_in(
+        &self,
+        lease: &Lease,
+        task: &RenderTask,
+        time: TimeMode,
+        deadline: Instant,
+    ) -> Result<Picture, CaptureError> {
+        let browser = lease.browser();
+        let capture = page::capture(lease.tab(), &task.spec, self.limits.clone(), time, deadline);
+        let ended = timeout_at(deadline, capture).await;
+        let has_image = matches!(ended, Ok(Ok(_)));
+        let is_stuck = !has_image && lease.tab().frames.are_stuck().await;
+        let result = match ended {
+            Ok(ended) => ended,
+            Err(_) => self.timed_out(browser, task, is_stuck).await,
+        };
+        if is_stuck {
+            // Replace the browser, so that the next grab gets one that draws.
+            browser.mark_hung();
+        }
+        result
+    }
+
+    /// The result of a grab that did not end in time. A frame that is stuck waits for the page.
+    async fn timed_out(&self, browser: &Browser, task: &RenderTask, is_stuck: bool) -> Result<Picture, CaptureError> {
+        // A busy page does not mean that the browser hangs, so ask the browser.
+        match timeout(RESPONSE_CHECK_LIMIT, browser.is_responsive()).await {
+            Ok(true) if is_stuck || browser.can_draw().await => {
+                let message = format!("The page did not finish within {} s.", task.time_limit().as_secs_f32().round());
+                // A grab that waited for long has a short budget, for which its page is not to blame.
+                let cause = Failure::timeout_cause(task.budget, task.spec.render_budget());
+                Err(CaptureError::Page(Failure::new(FailureReason::RenderFailed, message).caused_by(cause)))
+            }
+            Ok(_) => {
+                browser.mark_hung();
+                Err(CaptureError::Lost("the browser does not answer".into()))
+            }
+            // It is unknown whether the browser hangs, and the page is not to blame.
+            Err(_) => Err(CaptureError::Lost("the browser does not answer in time".into())),
         }
     }
 
-    async fn render_in(&self, lease: &Lease, task: &RenderTask, deadline: Instant) -> Result<Picture, RenderError> {
-        let tab = lease.tab();
-        let failure = match timeout_at(deadline, page::capture(tab, &task.spec, self.limits, deadline)).await {
-            Ok(Ok(picture)) => return Ok(picture),
-            Ok(Err(Ended::Lost(why))) => return Err(RenderError::Lost(why)),
-            Ok(Err(Ended::Page(failure))) => failure,
-            // A page that keeps itself busy is not a browser that hangs, but only the browser can say so.
-            Err(_) => match timeout(LAST_QUESTION, lease.browser().answers()).await {
-                Ok(true) if lease.browser().draws().await => Failure::new(
-                    FailureReason::RenderFailed,
-                    format!("The page did not finish within {} s.", task.budget.as_secs_f32().round()),
-                ),
-                Ok(_) => {
-                    lease.browser().give_up();
-                    return Err(RenderError::Lost("the browser does not answer".into()));
-                }
-                // Not hung as far as anybody knows, and not the page's fault either.
-                Err(_) => return Err(RenderError::Lost("the browser does not answer in time".into())),
-            },
-        };
-        Err(RenderError::Page { facts: page::facts_of_failure(tab, &failure), failure })
-    }
-
-    /// A tab of the current browser. A browser that dies before it lent one is no loss.
-    pub(crate) async fn lease(&self) -> Result<Lease, RenderError> {
-        let mut current = self.current.subscribe();
+    /// Leases a tab of a lane's current browser. If that browser dies first, waits for the next one.
+    pub(crate) async fn lease(&self, lane: usize) -> Result<Lease, RenderError> {
+        let mut current = self.lanes.lane(lane).current.subscribe();
         loop {
             let browser = match current.wait_for(Option::is_some).await {
                 Ok(browser) => browser.clone(),
@@ -264,7 +355,7 @@ impl Shared {
             if let Some(lease) = browser.lease().await {
                 return Ok(lease);
             }
-            // The keeper takes a dead browser away; until then the same one would be found again.
+            // Until the supervisor removes the dead browser, the same one would be returned again.
             let gone = |now: &Option<Arc<Browser>>| now.as_ref().is_none_or(|now| !Arc::ptr_eq(now, &browser));
             if current.wait_for(gone).await.is_err() {
                 return Err(RenderError::Lost("there is no browser".into()));
@@ -279,40 +370,40 @@ impl Shared {
         Ok(browser)
     }
 
-    /// Closes a browser in the background, once the tabs it lent are back when it can still work.
-    pub(super) fn retire(self: &Arc<Self>, browser: Arc<Browser>, why: Why) {
+    /// Closes a browser in the background, after its leased tabs are returned if it still works.
+    pub(super) fn retire(self: &Arc<Self>, browser: Arc<Browser>, why: RestartReason) {
         let shared = self.clone();
         self.setup.tracker.spawn(async move { shared.end(&browser, why.may_finish()).await });
     }
 
-    /// Closes a browser, after the tabs it lent are back when `may_finish`.
+    /// Closes a browser, after its leased tabs are returned if `may_finish`.
     pub(super) async fn end(&self, browser: &Browser, may_finish: bool) {
-        browser.lent.close();
+        browser.leased.close();
         if may_finish {
-            // Every grab has its own deadline, and the service's end is everybody's.
-            self.shutdown.run_until_cancelled(browser.lent.wait()).await;
+            // Grabs end at their deadline or at the shutdown.
+            self.shutdown.run_until_cancelled(browser.leased.wait()).await;
         }
         browser.close().await;
         self.running().retain(|running| running.pid() != browser.pid());
     }
 
-    pub(super) fn count_restart(&self, why: Why) {
+    pub(super) fn count_restart(&self, why: RestartReason) {
         *self.restarts.lock().unwrap_or_else(PoisonError::into_inner).entry(why).or_default() += 1;
     }
 
-    /// How the browsers are.
+    /// The state of the browsers.
     pub(crate) fn health(&self) -> Health {
         let restarts = self.restarts.lock().unwrap_or_else(PoisonError::into_inner);
-        let current = self.current.borrow();
+        let current: Vec<_> = self.lanes.all().iter().filter_map(|lane| lane.current.borrow().clone()).collect();
         let running = self.running();
         let usage = running.iter().map(|browser| browser.usage());
         Health {
             pids: running.iter().map(|browser| browser.pid()).collect(),
             processes: usage.clone().map(|usage| usage.processes).sum(),
             memory_bytes: usage.map(|usage| usage.memory_bytes).sum(),
-            ready_contexts: current.as_ref().map_or(0, |browser| browser.pool.len()),
+            ready_contexts: current.iter().map(|browser| browser.pool.len()).sum(),
             free_slots: self.slots.available_permits(),
-            version: current.as_ref().map(|browser| browser.product.clone()),
+            version: current.first().map(|browser| browser.product.clone()),
             restarts: restarts.iter().map(|(why, count)| (why.as_str(), *count)).collect(),
         }
     }
@@ -326,12 +417,12 @@ impl Shared {
         }
     }
 
-    /// Ends everything and waits for it.
+    /// Ends all browsers and tasks and waits for them.
     pub(crate) async fn shut_down(&self) {
         self.shutdown.cancel();
         self.setup.tracker.close();
         self.setup.tracker.wait().await;
-        // Empty by now; one that is not is cleared by the next start.
+        // Empty by now. If it is not, the next start clears it.
         drop(tokio::fs::remove_dir(self.setup.run_dir.path()).await);
         if let Some(cgroups) = &self.setup.cgroups {
             cgroups.remove();
@@ -343,44 +434,50 @@ impl Shared {
     }
 }
 
-/// A browser for one grab: closed in the background, also when the grab is dropped.
-struct Lonely {
+/// A browser for one grab, closed in the background when dropped.
+struct DedicatedBrowser {
     browser: Arc<Browser>,
     shared: Arc<Shared>,
 }
 
-impl Drop for Lonely {
+impl Drop for DedicatedBrowser {
     fn drop(&mut self) {
-        self.shared.retire(self.browser.clone(), Why::Grabs);
+        self.shared.retire(self.browser.clone(), RestartReason::Grabs);
     }
 }
 
-/// At least enough for a tab at every slot, whatever the system grants.
+/// The largest image in base64 and 64 KB around it.
+fn max_response_bytes(options: &Options) -> usize {
+    let image = options.image_max_bytes.div_ceil(3).saturating_mul(4).saturating_add(64 << 10);
+    usize::try_from(image.max(MIN_RESPONSE_BYTES)).unwrap_or(usize::MAX)
+}
+
+/// Allows at least one tab for every slot, whatever the descriptor limit is.
 fn max_sockets(options: &Options) -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
-    let share = usize::try_from((limit / SHARE_OF_DESCRIPTORS).min(MOST_SOCKETS)).unwrap_or(usize::MAX);
+    let share = usize::try_from((limit / DESCRIPTOR_DIVISOR).min(MAX_JAIL_SOCKETS)).unwrap_or(usize::MAX);
     share.max(2 * (options.slots + options.spare_contexts) + 1)
 }
 
-/// Ends what is left of an earlier run elsewhere. None of it stands in the way of this one.
-async fn clear_former(path: &Path) {
-    let cleared = match RunDir::take_existing(path) {
+/// Removes what an earlier run left in another directory. Errors do not prevent this run.
+async fn remove_former_run(path: &Path) {
+    let cleared = match RunDir::lock_existing(path) {
         Ok(held) => match remove_leftovers(held.path()).await {
             Ok(()) => tokio::fs::remove_dir(held.path()).await,
             failed => failed,
         },
-        // Nobody can live in a directory that is gone, or that somebody else made in its place.
+        // A directory that is missing, in use or owned by someone else has no leftovers of ours.
         Err(RunDirError::Io(_) | RunDirError::Held | RunDirError::Foreign(_)) => return,
     };
     match cleared {
-        Ok(()) => tracing::info!(path = %path.display(), "removed what was left of an earlier run"),
+        Ok(()) => tracing::info!(path = %path.display(), "removed the files of an earlier run"),
         Err(error) => {
-            tracing::warn!(%error, path = %path.display(), "what is left of an earlier run cannot be removed");
+            tracing::warn!(%error, path = %path.display(), "cannot remove the files of an earlier run");
         }
     }
 }
 
-/// Says once at start when the kernel does not keep the browsers' limits, and why.
+/// Sets up control groups. Logs at start if the kernel does not enforce the browsers' limits.
 async fn set_up_cgroups(run_dir: &Path) -> Option<Cgroups> {
     match Cgroups::set_up(&short_name(run_dir)).await {
         Ok(cgroups) => Some(cgroups),

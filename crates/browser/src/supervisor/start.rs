@@ -1,4 +1,4 @@
-//! Starting a browser, and why there is none.
+//! Errors and retries of browser starts.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,45 +6,45 @@ use std::time::Duration;
 use crate::jail::Jail;
 use crate::process::OwnerError;
 
-/// Starts that fail in a row before it is said that browsers cannot be started here.
-const ATTEMPTS: u32 = 3;
+/// Consecutive failed starts after which starting a browser counts as impossible.
+const MAX_ATTEMPTS: u32 = 3;
 
-/// Between two attempts: a moment's lack of memory or processes may pass.
-const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
+/// The pause between two attempts. A lack of memory or processes may be temporary.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Why browsers cannot be started here. The texts are for operators.
+/// Why browsers cannot be started. The texts are for operators.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
-    /// No program.
+    /// No executable was found.
     #[error("chromium-headless-shell is not installed, or cannot be executed; install it or name its path")]
     NoExecutable,
-    /// Nobody to run it as.
+    /// No user to run it as was found.
     #[error("no user to run the browser as: {0}")]
     NoUser(String),
-    /// The directory for browsers cannot be used.
+    /// The run directory cannot be used.
     #[error("the directory {path} cannot be used: {reason}")]
     RunDir {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The browser's user cannot reach its directory.
+    /// The browser's user cannot enter this directory.
     #[error("the browser's user cannot enter {0}: let others pass (chmod o+x), or choose another directory")]
     Barred(PathBuf),
-    /// The proxy in front of the browser cannot listen.
+    /// The egress proxy cannot listen.
     #[error("the egress proxy cannot listen: {0}")]
     Proxy(String),
-    /// It does not get the jail that it must have. What stands in the way.
+    /// The network jail is required and unavailable for this reason.
     #[error("the browser gets no network jail, which is required: {0}. {remedy}", remedy = Jail::REMEDY)]
     Jail(String),
-    /// The program does not start, or not speak.
-    #[error("the browser does not start: {reason}{}", wrote(.last_words))]
+    /// The browser does not start or does not answer.
+    #[error("the browser does not start: {reason}{}", stderr_suffix(.stderr_tail))]
     Browser {
-        /// What happened.
+        /// The reason.
         reason: String,
-        /// The end of what it wrote.
-        last_words: String,
+        /// The end of its standard error output.
+        stderr_tail: String,
     },
 }
 
@@ -54,26 +54,27 @@ impl From<OwnerError> for StartError {
     }
 }
 
-/// Counts starts that failed in a row.
+/// Counts consecutive failed starts.
 #[derive(Default)]
-pub(super) struct Attempts(u32);
+pub(super) struct StartAttempts(u32);
 
-impl Attempts {
-    /// Notes a failed start, and waits until it is time for another; false when there have been enough. Nobody tells when a
-    /// machine's lack is over, so it is tried. A signal ends the wait: the keeper drops it at shutdown, and before the first
-    /// browser runs there is no shutdown but the end of the process.
-    pub(super) async fn go_on_after(&mut self, error: &StartError) -> bool {
+impl StartAttempts {
+    /// Records a failed start and waits before the next attempt. Returns false after the last attempt. There is no
+    /// notification when resources become available, so it polls. The supervisor drops this future at shutdown; before
+    /// the first browser runs, a signal ends the process.
+    pub(super) async fn retry_after(&mut self, error: &StartError) -> bool {
         self.0 += 1;
-        tracing::warn!(%error, attempt = self.0, "a browser does not start");
-        if self.0 == ATTEMPTS {
+        tracing::warn!(%error, attempt = self.0, "cannot start a browser");
+        if self.0 == MAX_ATTEMPTS {
             return false;
         }
-        tokio::time::sleep(BETWEEN_ATTEMPTS).await;
+        // Backoff before the next start.
+        tokio::time::sleep(RETRY_DELAY).await;
         true
     }
 }
 
-fn wrote(text: &str) -> String {
+fn stderr_suffix(text: &str) -> String {
     match text {
         "" => String::new(),
         text if text.contains("No usable sandbox") => {

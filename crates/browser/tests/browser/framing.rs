@@ -1,4 +1,4 @@
-//! The part of the page that was asked for: an element, or all of it.
+//! The captured part of the page: one element, or the full page.
 
 use grabd_domain::capture::CaptureRequest;
 use grabd_domain::grabs::FailureReason::RenderFailed;
@@ -19,7 +19,7 @@ const ELEMENTS: &str = "<!doctype html><body style='margin:0;background:white'>
       document.body.append(late) }, 700)</script>";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_element_is_cut_out_wherever_it_is() {
+async fn element_is_captured_at_any_position() {
     let site = Site::start(2, [("/", html(ELEMENTS))]).await;
     let rig = Rig::start().await;
     let asked = |selector: &str| CaptureRequest { selector: Some(selector.into()), ..request(&site.url("/")) };
@@ -31,18 +31,18 @@ async fn an_element_is_cut_out_wherever_it_is() {
         ("#late", (50, 50), "black"),
         ("div", (200, 100), "red"),
     ] {
-        let picture = rig.picture(asked(selector)).await;
-        assert_eq!(picture.size(), size, "{selector}");
-        assert!(!picture.facts.truncated);
+        let image = rig.capture(asked(selector)).await;
+        assert_eq!(image.size(), size, "{selector}");
+        assert!(!image.metadata.truncated);
         for (x, y) in [(1, 1), (size.0 - 2, size.1 - 2), (size.0 / 2, size.1 / 2)] {
-            assert_eq!(picture.colour(x, y), colour, "{selector} at {x},{y}");
+            assert_eq!(image.colour(x, y), colour, "{selector} at {x},{y}");
         }
     }
     rig.chromium.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_element_that_cannot_be_captured_is_told_by_its_selector() {
+async fn element_failure_names_the_selector() {
     let site = Site::start(2, [("/", html(ELEMENTS))]).await;
     let rig = Rig::with(&[2], |options| options.settle_budget = std::time::Duration::from_secs(1)).await;
     let asked = |selector: &str| CaptureRequest { selector: Some(selector.into()), ..request(&site.url("/")) };
@@ -61,7 +61,7 @@ async fn an_element_that_cannot_be_captured_is_told_by_its_selector() {
     rig.chromium.shutdown().await;
 }
 
-/// 5000 px: a hero of one window, a fixed bar on top, a lazy image far down, an image that a script loads when seen.
+/// 5000 px: a hero of viewport height, a fixed bar, a lazy image far down, an image that a script loads when visible.
 const TALL: &str = "<!doctype html><body style='margin:0;background:white;height:5000px;position:relative'>
     <div style='position:fixed;top:0;left:0;width:100%;height:40px;background:blue'></div>
     <div style='position:absolute;top:0;left:0;width:60px;height:100vh;background:yellow'></div>
@@ -72,43 +72,43 @@ const TALL: &str = "<!doctype html><body style='margin:0;background:white;height
     addEventListener('resize', black); new ResizeObserver(black).observe(document.querySelector('div + div'));
     matchMedia('(min-height: 721px)').addEventListener('change', black)</script>";
 
-/// The document does not scroll, an element does.
+/// A page in which an element scrolls, and the document does not.
 const INNER: &str = "<!doctype html><html style='height:100%'><body style='margin:0;height:100%;display:flex;flex-direction:column;overflow:hidden'>
     <div style='height:50px;background:blue'></div>
     <main style='flex:1;overflow-y:auto;min-height:0'><div style='height:2900px;background:lime'></div>
     <div style='height:50px;background:red'></div></main>";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_page_is_all_of_it_as_a_reader_sees_it() {
+async fn full_page_capture_matches_what_a_reader_sees() {
     let pages =
         [("/", html(TALL)), ("/inner", html(INNER)), ("/lime.svg", svg("lime").after(300)), ("/red.svg", svg("red"))];
     let site = Site::start(2, pages).await;
     let rig = Rig::start().await;
     let asked = |path: &str| CaptureRequest { full_page: Some(true), ..request(&site.url(path)) };
 
-    let tall = rig.picture(asked("/")).await;
+    let tall = rig.capture(asked("/")).await;
     assert_eq!(tall.size(), (1280, 5000));
-    assert!(!tall.facts.truncated);
+    assert!(!tall.metadata.truncated);
     assert_eq!(tall.colour(250, 4050), "lime", "a lazy image");
-    assert_eq!(tall.colour(450, 4550), "red", "an image that loads when it is seen");
+    assert_eq!(tall.colour(450, 4550), "red", "an image that loads when it is visible");
     assert_eq!(tall.colour(600, 20), "blue", "the bar");
     let bars = (0..5000).filter(|y| tall.colour(1000, *y) == "blue").count();
-    assert_eq!(bars, 40, "the bar is there once");
-    assert_eq!(tall.colour(30, 700), "yellow", "the hero is as high as the window");
-    assert_eq!(tall.colour(30, 740), "white", "and not higher");
-    assert_eq!(tall.colour(1000, 3000), "white", "the window kept its size");
+    assert_eq!(bars, 40, "the bar appears once");
+    assert_eq!(tall.colour(30, 700), "yellow", "the hero has the height of the viewport");
+    assert_eq!(tall.colour(30, 740), "white", "the hero is not higher");
+    assert_eq!(tall.colour(1000, 3000), "white", "the viewport kept its size");
 
-    let inner = rig.picture(asked("/inner")).await;
+    let inner = rig.capture(asked("/inner")).await;
     assert_eq!(inner.size(), (1280, 3000));
     assert_eq!([inner.colour(9, 20), inner.colour(9, 2000), inner.colour(9, 2980)], ["blue", "lime", "red"]);
 
-    let short = rig.picture(CaptureRequest { full_page: Some(true), ..request(&site.url("/lime.svg")) }).await;
+    let short = rig.capture(CaptureRequest { full_page: Some(true), ..request(&site.url("/lime.svg")) }).await;
     assert_eq!(short.size(), (1280, 720));
     rig.chromium.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_without_end_is_cut_and_says_so() {
+async fn endless_page_is_truncated_and_reported() {
     let endless = "<body style='margin:0'><div style='height:20000px;background:lime'></div>
         <script>addEventListener('scroll', () => document.body.append(document.createElement('hr')))</script>";
     let site = Site::start(2, [("/", html(endless))]).await;
@@ -120,9 +120,9 @@ async fn a_page_without_end_is_cut_and_says_so() {
             format: Some(format.into()),
             ..request(&site.url("/"))
         };
-        let picture = rig.picture(asked).await;
-        assert_eq!((picture.size(), picture.facts.truncated), ((320, height), true), "{format}");
-        assert_eq!(picture.colour(100, height - 1), "lime");
+        let image = rig.capture(asked).await;
+        assert_eq!((image.size(), image.metadata.truncated), ((320, height), true), "{format}");
+        assert_eq!(image.colour(100, height - 1), "lime");
     }
     rig.chromium.shutdown().await;
 }

@@ -1,4 +1,4 @@
-//! The jail holds without any help: not of a flag, not of the proxy of a context, not of the guard.
+//! The jail isolates a browser without other protections: flags, a context's proxy, or the guard.
 
 use std::fs;
 use std::io::{BufRead, BufReader, IoSliceMut, Read, Write};
@@ -12,23 +12,23 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use grabd_browser::{Chromium, Held, Jail, NetworkJail, Options, StartError, find_executable};
+use grabd_browser::{Chromium, Jail, NetworkJail, Options, SelfTestReport, StartError, find_executable};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
 use crate::rig::{Rig, guard, jailed, open_directory};
-use crate::selftest::careless;
+use crate::selftest::browser_without_flag;
 use crate::site::{Site, html};
 
 const LAUNCHER: &str = env!("CARGO_BIN_EXE_grabd-browser-launcher");
 
-/// How long a bare browser may take for anything.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Upper limit of every wait for an unprotected browser.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Nobody, whom a browser of a test that is root runs as.
+/// The user `nobody`, as which browsers run if the test runs as root.
 const NOBODY: u32 = 65_534;
 
-/// Asks for the canaries in every way at once, and reports when each has ended.
+/// Requests the canaries through every channel concurrently, and reports when all have ended.
 const PAGE: &str = "<!doctype html><script type=module>
     const late = () => new Promise((ended) => setTimeout(() => ended('late'), 3000));
     const outcome = (start) => Promise.race([late(), new Promise(start)]);
@@ -46,14 +46,14 @@ const PAGE: &str = "<!doctype html><script type=module>
     await fetch(`/report?${fetched},${socket},${candidates}`);
 </script>";
 
-/// Two canaries on the host's loopback, which keep what arrives.
+/// Two canaries on the host's loopback, which record what arrives.
 struct Canaries {
     tcp: TcpListener,
     udp: UdpSocket,
 }
 
-/// A browser with no flag that has to do with the network, ended when it is dropped.
-struct Bare {
+/// A browser without network-related flags. Killed on drop.
+struct UnprotectedBrowser {
     child: Child,
     _directory: tempfile::TempDir,
 }
@@ -66,19 +66,19 @@ impl Canaries {
         Self { tcp, udp }
     }
 
-    /// Whether TCP and UDP arrived.
-    fn hit(&self) -> (bool, bool) {
+    /// Whether TCP and UDP packets arrived.
+    fn received(&self) -> (bool, bool) {
         (self.tcp.accept().is_ok(), self.udp.recv(&mut [0; 1]).is_ok())
     }
 
-    /// Serves the page on `listener` until the page reports; what it says.
+    /// Serves the page on `listener` until the page reports, and returns the report.
     fn report(&self, listener: &TcpListener) -> String {
         let (tcp, udp) = (self.tcp.local_addr().unwrap().port(), self.udp.local_addr().unwrap().port());
         let page = PAGE.replace("{tcp}", &tcp.to_string()).replace("{udp}", &udp.to_string());
         loop {
             wait_for(listener);
             let (mut stream, _) = listener.accept().unwrap();
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.set_read_timeout(Some(TIMEOUT)).unwrap();
             let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
             let first = lines.next().unwrap_or_default();
             let _ = lines.take_while(|line| !line.is_empty()).count();
@@ -86,7 +86,7 @@ impl Canaries {
                 "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{page}",
                 page.len()
             );
-            // A browser that has hung up needs none.
+            // The browser may have disconnected.
             let _ = stream.write_all(answer.as_bytes());
             if let Some((_, report)) = first.split_once("/report?") {
                 return report.split(' ').next().unwrap().to_owned();
@@ -95,8 +95,8 @@ impl Canaries {
     }
 }
 
-impl Bare {
-    /// Started by `program`, which the browser and its arguments follow.
+impl UnprotectedBrowser {
+    /// Starts `program` with `arguments`, followed by the browser's.
     fn start(program: &str, arguments: &[&str], input: Stdio, port: u16) -> Self {
         let directory = open_directory();
         let profile = directory.path().join("profile");
@@ -121,7 +121,7 @@ impl Bare {
     }
 }
 
-impl Drop for Bare {
+impl Drop for UnprotectedBrowser {
     fn drop(&mut self) {
         let group = rustix::process::Pid::from_child(&self.child);
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
@@ -129,10 +129,10 @@ impl Drop for Bare {
     }
 }
 
-/// Waits until there is something to read or accept.
+/// Waits until the socket is readable.
 fn wait_for(socket: &impl AsFd) {
-    let ready = poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&PATIENCE.try_into().unwrap())).unwrap();
-    assert_eq!(ready, 1, "nobody came");
+    let ready = poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&TIMEOUT.try_into().unwrap())).unwrap();
+    assert_eq!(ready, 1, "no connection arrived");
 }
 
 /// The first socket that a launcher sends.
@@ -155,14 +155,14 @@ fn browser() -> PathBuf {
     find_executable(None, "").unwrap()
 }
 
-/// What the kernel says of a process; empty when it has gone.
+/// A field of a process's status. Empty if the process has exited.
 fn status(pid: u32, field: &str) -> String {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     line.unwrap_or_default().trim().to_owned()
 }
 
-/// Processes that descend from `pid`, with their command lines.
+/// Descendants of `pid`, with their command lines.
 fn descendants(pid: u32) -> Vec<(u32, String)> {
     let mut found = vec![(pid, String::new())];
     let mut next = 0;
@@ -181,44 +181,44 @@ fn descendants(pid: u32) -> Vec<(u32, String)> {
 }
 
 #[test]
-fn without_a_jail_a_bare_browser_reaches_this_machine() {
+fn unprotected_browser_without_jail_reaches_the_host() {
     let canaries = Canaries::new();
     let listener = TcpListener::bind("127.99.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let _browser = Bare::start(browser().to_str().unwrap(), &[], Stdio::null(), port);
+    let _browser = UnprotectedBrowser::start(browser().to_str().unwrap(), &[], Stdio::null(), port);
     let report = canaries.report(&listener);
-    assert_eq!(canaries.hit(), (true, true), "{report}");
+    assert_eq!(canaries.received(), (true, true), "{report}");
 }
 
 #[test]
-fn in_a_jail_a_bare_browser_reaches_nothing() {
+fn unprotected_browser_in_jail_reaches_nothing() {
     let canaries = Canaries::new();
     let (ours, theirs) = UnixStream::pair().unwrap();
     let browser = browser();
     let arguments = ["jailed-browser", "2", browser.to_str().unwrap()];
-    let bare = Bare::start(LAUNCHER, &arguments, OwnedFd::from(theirs).into(), 3128);
+    let bare = UnprotectedBrowser::start(LAUNCHER, &arguments, OwnedFd::from(theirs).into(), 3128);
     let listener = TcpListener::from(first_socket(&ours));
     assert_eq!(canaries.report(&listener), "failed,closed,0");
-    assert_eq!(canaries.hit(), (false, false));
+    assert_eq!(canaries.received(), (false, false));
     let interfaces = fs::read_to_string(format!("/proc/{}/net/dev", bare.child.id())).unwrap();
     let interfaces: Vec<&str> = interfaces.lines().skip(2).filter_map(|line| line.split(':').next()).collect();
     assert_eq!(interfaces.iter().map(|name| name.trim()).collect::<Vec<_>>(), ["lo"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_jailed_browser_needs_no_flag_to_hold() {
+async fn jailed_browser_passes_the_self_test_without_flags() {
     let directory = open_directory();
     let forgets = "--*webrtc-ip-handling-policy=*|--host-resolver-rules=*|--proxy-server=*|--proxy-bypass-list=*";
-    let program = careless(&directory, forgets);
+    let program = browser_without_flag(&directory, forgets);
     let rig = Rig::with(&[2], |options| options.executable = Some(program)).await;
     assert_eq!(rig.chromium.jail(), &Jail::Jailed);
-    let held = rig.chromium.self_test(guard(&[2]).policy()).await;
-    assert_eq!(held, Ok(Held { canary: Some([127, 0, 0, 1].into()) }));
+    let report = rig.chromium.self_test(guard(&[2]).policy()).await;
+    assert_eq!(report, Ok(SelfTestReport { canary: Some([127, 0, 0, 1].into()) }));
     rig.chromium.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_jailed_browser_has_its_sandbox_and_nothing_of_ours() {
+async fn jailed_browser_has_its_sandbox_and_no_inherited_resources() {
     let site = Site::start(2, [("/", html("<body style='background:lime'>"))]).await;
     let rig = Rig::start().await;
     assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "lime");
@@ -231,7 +231,7 @@ async fn a_jailed_browser_has_its_sandbox_and_nothing_of_ours() {
     assert_eq!(fs::read_link(format!("/proc/{pid}/fd/0")).unwrap().to_str(), Some("/dev/null"));
     let processes = descendants(pid);
     let renderers = processes.iter().filter(|(_, line)| line.contains("--type=renderer"));
-    // One that ended meanwhile says nothing.
+    // Empty if the process has exited.
     let filters: Vec<String> =
         renderers.map(|(pid, _)| status(*pid, "Seccomp")).filter(|filter| !filter.is_empty()).collect();
     assert!(!filters.is_empty() && filters.iter().all(|filter| filter == "2"), "{filters:?} {processes:?}");
@@ -239,7 +239,7 @@ async fn a_jailed_browser_has_its_sandbox_and_nothing_of_ours() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_it_cannot_be_had_it_is_told_or_the_start_fails() {
+async fn unavailable_jail_is_reported_or_fails_the_start() {
     let directory = open_directory();
     let broken = |network_jail| Options {
         network_jail,
@@ -248,20 +248,20 @@ async fn where_it_cannot_be_had_it_is_told_or_the_start_fails() {
     };
     let required = Chromium::start(broken(NetworkJail::Required), guard(&[2])).await.err();
     assert!(matches!(required, Some(StartError::Jail(_))), "{required:?}");
-    let told = required.unwrap().to_string();
-    assert!(told.contains("required") && told.contains("namespaces"), "{told}");
+    let message = required.unwrap().to_string();
+    assert!(message.contains("required") && message.contains("namespaces"), "{message}");
 
     for (network_jail, expected) in [(NetworkJail::Auto, "not here"), (NetworkJail::Off, "off by configuration")] {
         let chromium = Chromium::start(broken(network_jail), guard(&[2])).await.unwrap();
-        let told = chromium.jail().to_string();
-        assert!(told.starts_with(expected), "{told}");
+        let message = chromium.jail().to_string();
+        assert!(message.starts_with(expected), "{message}");
         chromium.shutdown().await;
     }
 }
 
-/// A launcher may lie where the browser's user cannot go.
+/// The launcher's path need not be accessible to the browser's user.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_launcher_may_lie_behind_a_closed_door() {
+async fn launcher_in_an_inaccessible_directory_works() {
     let closed = tempfile::tempdir().unwrap();
     fs::set_permissions(closed.path(), PermissionsExt::from_mode(0o700)).unwrap();
     let launcher = closed.path().join("launcher");
@@ -271,10 +271,10 @@ async fn the_launcher_may_lie_behind_a_closed_door() {
     rig.chromium.shutdown().await;
 }
 
-/// A browser that has used every socket of its jail while its successor is slow lends nothing any more, and the grabs
-/// that wait are the successor's.
+/// A browser that has used all sockets of its jail while its successor is slow to start leases no more tabs. Waiting
+/// grabs are assigned to the successor.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_grab_is_lost_with_the_last_socket() {
+async fn no_grab_is_lost_when_the_sockets_are_exhausted() {
     let site = Site::start(2, [("/", html("<body style='background:lime'>"))]).await;
     let url = site.url("/");
     let directory = open_directory();
@@ -292,19 +292,19 @@ async fn no_grab_is_lost_with_the_last_socket() {
     let mode = rustix::fs::Mode::from_raw_mode(0o644);
     rustix::fs::mknodat(rustix::fs::CWD, &gate, rustix::fs::FileType::Fifo, mode, 0).unwrap();
 
-    // One grab of a life, eight until the successor is there, one spare, and eight for tabs that fail.
+    // One grab until recycling, eight until the successor is ready, one spare, and eight for failed tabs.
     for _ in 0..18 {
         assert_eq!(rig.grab(&url).await.colour(600, 400), "lime");
     }
     assert_eq!(rig.chromium.health().pids, first);
     let let_it_start = tokio::task::spawn_blocking(move || {
-        // Opens when the successor reads.
+        // Blocks until the successor reads.
         let mut open = fs::File::options().write(true).open(&gate).unwrap();
         fs::remove_file(&gate).unwrap();
         open.write_all(b"\n").unwrap();
     });
-    let (picture, opened) = tokio::join!(rig.grab(&url), let_it_start);
+    let (image, opened) = tokio::join!(rig.grab(&url), let_it_start);
     opened.unwrap();
-    assert_eq!(picture.colour(600, 400), "lime");
+    assert_eq!(image.colour(600, 400), "lime");
     rig.chromium.shutdown().await;
 }

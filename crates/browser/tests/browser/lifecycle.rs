@@ -1,9 +1,9 @@
-//! Browsers come and go without a grab noticing, unless it was in one that died.
+//! Browsers are replaced without losing a grab, except one in a browser that crashed.
 
 use std::path::Path;
 use std::time::Duration;
 
-use grabd_browser::{BrowserUser, Chromium, Options, StartError, probe};
+use grabd_browser::{BrowserUser, Chromium, FrameMode, Options, StartError, probe};
 use grabd_domain::grabs::FailureReason;
 use grabd_domain::render::{RenderError, RenderTask, Renderer};
 
@@ -14,12 +14,12 @@ fn green() -> Reply {
     html("<body style='background:lime'>")
 }
 
-/// Kills a browser that a rig of this test started.
+/// Kills a browser that this test's rig started.
 fn kill(pid: u32) {
     signal(pid, rustix::process::Signal::KILL);
 }
 
-/// Processes with something of `run_dir` on their command line.
+/// Number of processes with `run_dir` on their command line.
 fn processes_of(run_dir: &Path) -> usize {
     let needle = run_dir.to_string_lossy().into_owned();
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
@@ -28,13 +28,14 @@ fn processes_of(run_dir: &Path) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_grab_in_a_browser_that_dies_is_lost_and_the_next_is_not() {
+async fn grab_in_a_crashed_browser_is_lost_and_the_next_succeeds() {
     let site = Site::start(2, [("/", green()), ("/silent", Reply::Silence)]).await;
-    let rig = Rig::start().await;
+    // With one slot only one browser runs, so the ended one is that with the page.
+    let rig = Rig::with(&[2], |options| options.slots = 1).await;
     for round in 1..=2 {
         let pid = rig.chromium.health().pids[0];
         let asked = async {
-            site.asked_for("/silent").await;
+            site.wait_for_request("/silent").await;
             kill(pid);
         };
         let (lost, ()) = tokio::join!(rig.render(request(&site.url("/silent"))), asked);
@@ -47,7 +48,7 @@ async fn a_grab_in_a_browser_that_dies_is_lost_and_the_next_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worn_browser_is_replaced_without_losing_a_grab() {
+async fn recycled_browser_is_replaced_without_losing_a_grab() {
     let site = Site::start(2, [("/", green().after(30))]).await;
     let rig = Rig::with(&[2], |options| (options.recycle_after, options.slots) = (5, 3)).await;
     let url = site.url("/");
@@ -63,7 +64,7 @@ async fn a_worn_browser_is_replaced_without_losing_a_grab() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn age_and_memory_wear_a_browser_out() {
+async fn browser_is_recycled_by_age_and_memory() {
     for (why, change) in [
         ("age", (|options: &mut Options| options.recycle_age = Duration::from_millis(300)) as fn(&mut Options)),
         ("memory", |options| options.recycle_rss_bytes = 1_000_000),
@@ -82,34 +83,34 @@ async fn age_and_memory_wear_a_browser_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_grab_of_its_own_gets_a_browser_of_its_own() {
+async fn isolated_grab_gets_its_own_browser() {
     let site = Site::start(2, [("/", green()), ("/silent", Reply::Silence)]).await;
     let rig = Rig::start().await;
     let alone = |path: &str| RenderTask { alone: true, ..task(request(&site.url(path))) };
     rig.chromium.render(alone("/")).await.unwrap();
     let usual = rig.chromium.health().pids[0];
     let kill_it = async {
-        site.asked_for("/silent").await;
+        site.wait_for_request("/silent").await;
         let pids = rig.chromium.health().pids;
         kill(*pids.iter().find(|pid| **pid != usual && Path::new(&format!("/proc/{pid}")).exists()).unwrap());
     };
     let (ended, ()) = tokio::join!(rig.chromium.render(alone("/silent")), kill_it);
     let Err(RenderError::Page { failure, .. }) = ended else { panic!("{ended:?}") };
     assert_eq!((failure.reason, &*failure.message), (FailureReason::RenderFailed, "The page crashed the browser."));
-    assert!(rig.chromium.health().restarts.is_empty(), "the usual browser had no part in it");
+    assert!(rig.chromium.health().restarts.is_empty(), "the shared browser is not affected");
     rig.chromium.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dropped_grab_gives_everything_back() {
+async fn dropped_grab_releases_its_resources() {
     let site = Site::start(2, [("/", green()), ("/silent", Reply::Silence)]).await;
     let rig = Rig::with(&[2], |options| (options.slots, options.spare_contexts) = (1, 1)).await;
     for _ in 0..4 {
         let url = site.url("/silent");
         let grab = rig.render(request(&url));
         tokio::select! {
-            ended = grab => panic!("{:?}", ended.map(|capture| capture.facts)),
-            () = site.asked_for("/silent") => {}
+            ended = grab => panic!("{:?}", ended.map(|capture| capture.metadata)),
+            () = site.wait_for_request("/silent") => {}
         }
         assert_eq!(rig.chromium.health().free_slots, 1);
     }
@@ -123,7 +124,7 @@ async fn shutdown_leaves_no_process_and_no_directory() {
     let rig = Rig::start().await;
     assert!(processes_of(&rig.run_dir) > 0);
     let end = async {
-        site.asked_for("/silent").await;
+        site.wait_for_request("/silent").await;
         rig.chromium.shutdown().await;
     };
     let (lost, ()) = tokio::join!(rig.render(request(&site.url("/silent"))), end);
@@ -134,7 +135,7 @@ async fn shutdown_leaves_no_process_and_no_directory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn browsers_that_cannot_start_are_told_with_the_reason() {
+async fn failed_browser_start_reports_the_reason() {
     let site = Site::start(2, [("/", green())]).await;
     let directory = open_directory();
     let options = || Options::new(directory.path().join("browsers"));
@@ -151,7 +152,7 @@ async fn browsers_that_cannot_start_are_told_with_the_reason() {
         assert!(matches!(start(Options::new(closed.path().join("x"))).await, Some(StartError::Barred(_))));
     }
 
-    // A program that is taken away while the service runs.
+    // The program is removed while the service runs.
     let program = directory.path().join("program");
     std::os::unix::fs::symlink(grabd_browser::find_executable(None, "").unwrap(), &program).unwrap();
     let chromium =
@@ -165,7 +166,7 @@ async fn browsers_that_cannot_start_are_told_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_probe_finds_a_working_browser_and_leaves_nothing() {
+async fn probe_reports_a_working_browser_and_cleans_up() {
     let directory = open_directory();
     let findings = probe(&Options::new(directory.path()), guard(&[])).await;
     let of = |name: &str| findings.iter().find(|finding| finding.name == name).unwrap();
@@ -176,4 +177,23 @@ async fn the_probe_finds_a_working_browser_and_leaves_nothing() {
     let findings = probe(&missing, guard(&[])).await;
     assert!(findings.iter().any(|finding| finding.name == "program" && !finding.ok));
     assert!(findings.iter().any(|finding| finding.name == "browser" && !finding.ok));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_busy_slot_has_its_own_browser_with_frames_on_demand() {
+    let pages = [("/slow", html("<body style='background:lime'><img src=/never.svg>")), ("/never.svg", Reply::Silence)];
+    let site = Site::start(2, pages).await;
+    for (frames, browsers) in [(FrameMode::OnDemand, 2), (FrameMode::Timer, 1)] {
+        let rig = Rig::with(&[2], |options| {
+            options.slots = 2;
+            options.frames = frames;
+        })
+        .await;
+        assert_eq!(rig.chromium.health().browsers(), 1, "the others start when they are needed");
+        let url = site.url("/slow");
+        let (one, other) = tokio::join!(rig.grab(&url), rig.grab(&url));
+        assert_eq!((one.colour(600, 400), other.colour(600, 400)), ("lime", "lime"));
+        assert_eq!(rig.chromium.health().browsers(), browsers, "{frames:?}");
+        rig.chromium.shutdown().await;
+    }
 }

@@ -1,19 +1,30 @@
-//! Chromium for real, against pages that are as the web is.
+//! Tests with a real Chromium, against pages like those on the web.
 
+#[cfg(test)]
+mod behaviour;
 #[cfg(test)]
 mod blocked;
 #[cfg(test)]
+mod blocking;
+#[cfg(test)]
+mod consent;
+#[cfg(test)]
 mod failing;
+#[cfg(test)]
+mod files;
 #[cfg(test)]
 mod framing;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod images;
+#[cfg(test)]
 mod jail;
 #[cfg(test)]
 mod lifecycle;
 #[cfg(test)]
-mod pictures;
+mod network;
+mod options;
 #[cfg(test)]
 mod readiness;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! When the picture is taken: not before the page is ready, and not long after.
+//! When the image is taken: not before the page has settled, and not long after.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ fn fetches_at(load: &str) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_page_still_brings_in_is_on_the_picture() {
+async fn late_content_is_in_the_image() {
     let font = std::fs::read("/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf").unwrap();
     let pages = [
         ("/slow", html(format!("<img src=/slow.svg style='{IMAGE}'>"))),
@@ -31,7 +31,7 @@ async fn what_the_page_still_brings_in_is_on_the_picture() {
         ("/chain", fetches_at("await null;").clone()),
         ("/background", html(format!("<div id=d style='{IMAGE}'></div><script>onload = () => setTimeout(() => {{
             d.style.background = 'url(/slow.svg)' }}, 50)</script>"))),
-        // Changed while the picture that might do is being taken: by a script, in a shadow tree, on a canvas.
+        // Changed during the first screenshot: by a script, in a shadow tree, on a canvas.
         ("/changed", html(format!("<div id=d style='{IMAGE};background:red'></div><script>onload = () => setTimeout(() => {{
             d.style.background = 'lime' }}, 60)</script>"))),
         ("/shadow", html(format!("<div id=d></div><script>const r = d.attachShadow({{ mode: 'open' }});
@@ -42,7 +42,7 @@ async fn what_the_page_still_brings_in_is_on_the_picture() {
         ("/slow.svg", svg("lime").after(400)),
         ("/slow.css", answer("200 OK", "Content-Type: text/css", "body{background:lime}").after(400)),
         ("/data", answer("200 OK", "Content-Type: text/plain", "/slow.svg").after(300)),
-        // The box is as wide as its text: with the web font the ruler at 400 px is inside it.
+        // The box is as wide as its text. With the web font the ruler at 400 px is inside it.
         ("/font", html("<style>@font-face{font-family:w;src:url(/font.ttf)}
             span{font:100px w,monospace;background:lime;color:lime}</style><body style='margin:0'><span>iiiiiiiiii</span>")),
         ("/plain", html("<style>span{font:100px monospace;background:lime;color:lime}</style>
@@ -63,9 +63,9 @@ async fn what_the_page_still_brings_in_is_on_the_picture() {
     for path in
         ["/slow", "/styled", "/lazy", "/late", "/fetch", "/chain", "/background", "/changed", "/shadow", "/canvas"]
     {
-        let picture = rig.grab(&site.url(path)).await;
-        assert_eq!(picture.colour(150, 150), "lime", "{path}");
-        assert_eq!(picture.facts.settled_by, Some(SettledBy::Quiet), "{path}");
+        let image = rig.grab(&site.url(path)).await;
+        assert_eq!(image.colour(150, 150), "lime", "{path}");
+        assert_eq!(image.metadata.settled_by, Some(SettledBy::Quiet), "{path}");
     }
     let (font, plain) = (rig.grab(&site.url("/font")).await, rig.grab(&site.url("/plain")).await);
     assert_eq!((font.colour(500, 60), plain.colour(500, 60)), ("white", "lime"), "the web font is narrower");
@@ -74,7 +74,7 @@ async fn what_the_page_still_brings_in_is_on_the_picture() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_still_page_waits_for_nothing_and_a_restless_one_not_for_ever() {
+async fn settled_page_is_captured_at_once_and_busy_page_at_the_deadline() {
     let pages = [
         ("/still", html("<body style='background:lime'><h1>x</h1>")),
         ("/endless", html("<body style='background:lime'><img src=/never.svg>")),
@@ -94,32 +94,32 @@ async fn a_still_page_waits_for_nothing_and_a_restless_one_not_for_ever() {
     rig.grab(&site.url("/still")).await;
     for (path, by, least, most) in [
         ("/still", SettledBy::Quiet, 0, 2_000),
-        ("/socket", SettledBy::Quiet, 0, 2_000),
-        ("/polling", SettledBy::Quiet, 800, 4_000),
+        ("/socket", SettledBy::Quiet, 0, 3_000),
+        ("/polling", SettledBy::Deadline, 800, 4_000),
         ("/restless", SettledBy::Deadline, 1_900, 6_000),
     ] {
         let started = Instant::now();
-        let picture = rig.grab(&site.url(path)).await;
+        let image = rig.grab(&site.url(path)).await;
         let took = started.elapsed().as_millis();
         assert!((least..most).contains(&took), "{path}: {took} ms");
-        assert_eq!((picture.facts.settled_by, picture.colour(900, 600)), (Some(by), "lime"), "{path}");
+        assert_eq!((image.metadata.settled_by, image.colour(900, 600)), (Some(by), "lime"), "{path}");
     }
-    // The load event never comes: half of the budget is for it.
+    // The load event never fires. Half of the budget is reserved for it.
     let mut endless = task(request(&site.url("/endless")));
     endless.budget = Duration::from_secs(4);
     let capture = rig.chromium.render(endless).await.unwrap();
-    assert_eq!(capture.facts.settled_by, Some(SettledBy::Deadline));
-    assert_eq!(crate::rig::Picture::from(capture).colour(900, 600), "lime");
+    assert_eq!(capture.metadata.settled_by, Some(SettledBy::Deadline));
+    assert_eq!(crate::rig::DecodedImage::from(capture).colour(900, 600), "lime");
     rig.chromium.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_delay_is_waited_for_and_a_page_that_moves_on_meanwhile_is_followed() {
+async fn delay_is_waited_for_and_navigation_during_it_is_followed() {
     let pages = [
-        ("/", html("<body><script>setTimeout(() => document.body.style.background = 'lime', 600)</script>")),
+        ("/", html("<body><script>setTimeout(() => document.body.style.background = 'lime', 4000)</script>")),
         (
             "/moves",
-            html("<body style='background:red'><script>setTimeout(() => location.replace('/end'), 500)</script>"),
+            html("<body style='background:red'><script>setTimeout(() => location.replace('/end'), 4000)</script>"),
         ),
         ("/end", html("<body style='background:lime'>")),
     ];
@@ -127,8 +127,42 @@ async fn a_delay_is_waited_for_and_a_page_that_moves_on_meanwhile_is_followed() 
     let rig = Rig::start().await;
     assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "white");
     for path in ["/", "/moves"] {
-        let delayed = CaptureRequest { delay_ms: Some(1_000), ..request(&site.url(path)) };
-        assert_eq!(rig.picture(delayed).await.colour(600, 400), "lime", "{path}");
+        let delayed = CaptureRequest { delay_ms: Some(4_500), ..request(&site.url(path)) };
+        assert_eq!(rig.capture(delayed).await.colour(600, 400), "lime", "{path}");
     }
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn delayed_changes_are_captured_even_if_the_page_polls_its_clock() {
+    let pages = [
+        (
+            "/later",
+            html(
+                "<body><script>
+                const began = performance.now();
+                const step = (at) => at - began < 700 ? requestAnimationFrame(step) : document.body.style.background = 'lime';
+                setTimeout(() => requestAnimationFrame(step), 200)</script>",
+            ),
+        ),
+        (
+            "/waits",
+            html(
+                "<body><script>setTimeout(() => {
+                const end = Date.now() + 300;
+                while (Date.now() < end);
+                document.body.style.background = 'lime' }, 300)</script><img src=/late.svg>",
+            ),
+        ),
+        ("/late.svg", answer("200 OK", "Content-Type: image/svg+xml", "<svg xmlns='http://www.w3.org/2000/svg'/>")),
+    ];
+    let site = Site::start(2, pages).await;
+    let rig = Rig::start().await;
+    assert_eq!(rig.grab(&site.url("/later")).await.colour(600, 400), "lime");
+    assert_eq!(site.hits("/later"), 1);
+    // Its virtual time advances only while its process is idle. It is captured a second time, in real time.
+    let delayed = CaptureRequest { delay_ms: Some(1_000), ..request(&site.url("/waits")) };
+    assert_eq!(rig.capture(delayed).await.colour(600, 400), "lime");
+    assert_eq!(site.hits("/waits"), 2);
     rig.chromium.shutdown().await;
 }

@@ -1,4 +1,4 @@
-//! A browser with its guard, and what tests ask of pictures.
+//! Test helpers: a browser with its guard, and decoded images.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -7,41 +7,41 @@ use std::time::Duration;
 use grabd_browser::{Chromium, NetworkJail, Options};
 use grabd_domain::address::Policy;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
-use grabd_domain::grabs::{Facts, Failure, FailureReason};
+use grabd_domain::grabs::{Failure, FailureReason, RenderMetadata};
 use grabd_domain::ids::GrabId;
 use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer};
 use grabd_domain::target::TargetUrl;
 use grabd_egress::Guard;
 use uuid::Uuid;
 
-/// A running browser that may reach 127.0.0.2 and nothing else on this machine.
+/// A running browser whose guard allows only 127.0.0.2 on this machine.
 pub(crate) struct Rig {
     pub(crate) chromium: Chromium,
     pub(crate) run_dir: PathBuf,
     _directory: tempfile::TempDir,
 }
 
-/// Allows loopback addresses by their last byte.
+/// A guard that allows loopback addresses by their last byte.
 pub(crate) fn guard(allowed: &[u8]) -> Guard {
     let allow = allowed.iter().map(|last| format!("127.0.0.{last}/32").parse().unwrap()).collect();
     let policy = Policy { allow, ..Policy::default() };
     Guard::new(grabd_egress::Options { policy, ..grabd_egress::Options::default() }).unwrap()
 }
 
-/// Sends a signal to a process that a rig of this test started.
+/// Sends a signal to a process that this test's rig started.
 pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
-/// A directory that another user may pass through.
+/// A directory that other users may traverse.
 pub(crate) fn open_directory() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o711)).unwrap();
     directory
 }
 
-/// Browsers as they are where the system lets them be jailed, which is where these tests run.
+/// Options with a required jail, which these tests need.
 pub(crate) fn jailed(run_dir: impl Into<PathBuf>) -> Options {
     let launcher = env!("CARGO_BIN_EXE_grabd-browser-launcher");
     Options { network_jail: NetworkJail::Required, launcher: Some(launcher.into()), ..Options::new(run_dir) }
@@ -53,7 +53,7 @@ impl Rig {
     }
 
     pub(crate) async fn with(allowed: &[u8], change: impl FnOnce(&mut Options)) -> Self {
-        // Twice in one process is once too often, which is no reason to fail.
+        // Fails on the second call in a process, which is harmless.
         let _ = tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_test_writer().try_init();
         let directory = open_directory();
         let run_dir = directory.path().join("browsers");
@@ -67,34 +67,34 @@ impl Rig {
         self.chromium.render(task(request)).await
     }
 
-    /// A picture of an address with everything else as usual.
-    pub(crate) async fn grab(&self, url: &str) -> Picture {
-        self.picture(request(url)).await
+    /// Captures a URL with default options.
+    pub(crate) async fn grab(&self, url: &str) -> DecodedImage {
+        self.capture(request(url)).await
     }
 
-    pub(crate) async fn picture(&self, request: CaptureRequest) -> Picture {
+    pub(crate) async fn capture(&self, request: CaptureRequest) -> DecodedImage {
         let url = request.url.clone();
         match self.render(request).await {
-            Ok(capture) => Picture::from(capture),
+            Ok(capture) => DecodedImage::from(capture),
             Err(error) => panic!("{url:?}: {error:?}"),
         }
     }
 
-    /// The failure of an address that must have one.
-    pub(crate) async fn fails(&self, request: CaptureRequest) -> (Failure, Facts) {
+    /// Captures a page that must fail.
+    pub(crate) async fn fails(&self, request: CaptureRequest) -> (Failure, RenderMetadata) {
         let url = request.url.clone();
         match self.render(request).await {
-            Err(RenderError::Page { failure, facts }) => (failure, facts),
-            other => panic!("{url:?}: {:?}", other.map(|capture| capture.facts)),
+            Err(RenderError::Page { failure, metadata }) => (failure, *metadata),
+            other => panic!("{url:?}: {:?}", other.map(|capture| capture.metadata)),
         }
     }
 
-    /// A failure of this reason whose message contains `part`.
-    pub(crate) async fn fails_with(&self, url: &str, reason: FailureReason, part: &str) -> Facts {
-        let (failure, facts) = self.fails(request(url)).await;
+    /// Captures a page that must fail with this reason and a message that contains `part`.
+    pub(crate) async fn fails_with(&self, url: &str, reason: FailureReason, part: &str) -> RenderMetadata {
+        let (failure, metadata) = self.fails(request(url)).await;
         assert_eq!(failure.reason, reason, "{url}: {failure:?}");
         assert!(failure.message.contains(part), "{url}: {failure:?}");
-        facts
+        metadata
     }
 }
 
@@ -105,39 +105,39 @@ pub(crate) fn request(url: &str) -> CaptureRequest {
 /// A task with the budget of a synchronous grab.
 pub(crate) fn task(request: CaptureRequest) -> RenderTask {
     let url = TargetUrl::restore(request.url.as_deref().unwrap()).unwrap();
-    // The guard judges addresses in these tests, not the request.
-    let anywhere = CaptureRequest { url: Some("https://example.com/".into()), ..request };
-    let spec = CaptureSpec { url, ..CaptureSpec::parse(&anywhere).unwrap() };
+    // These tests check the guard, so the URL skips validation.
+    let validated = CaptureRequest { url: Some("https://example.com/".into()), ..request };
+    let spec = CaptureSpec { url, ..CaptureSpec::parse(&validated).unwrap() };
     RenderTask { id: GrabId(Uuid::nil()), spec, budget: Duration::from_secs(25), alone: false }
 }
 
-/// A decoded picture.
-pub(crate) struct Picture {
+/// A decoded image.
+pub(crate) struct DecodedImage {
     pub(crate) capture: Capture,
-    pub(crate) facts: Facts,
+    pub(crate) metadata: RenderMetadata,
     pixels: image::RgbImage,
 }
 
-impl From<Capture> for Picture {
+impl From<Capture> for DecodedImage {
     fn from(capture: Capture) -> Self {
         let pixels = image::load_from_memory(&capture.image).unwrap().into_rgb8();
         assert_eq!(
-            (capture.facts.image_width, capture.facts.image_height),
+            (capture.metadata.image_width, capture.metadata.image_height),
             (Some(pixels.width()), Some(pixels.height()))
         );
-        Self { facts: capture.facts.clone(), capture, pixels }
+        Self { metadata: capture.metadata.clone(), capture, pixels }
     }
 }
 
-impl Picture {
+impl DecodedImage {
     pub(crate) fn size(&self) -> (u32, u32) {
         self.pixels.dimensions()
     }
 
-    /// The colour at a place: a word when it is a plain one, within what lossy formats make of it.
+    /// The colour of a pixel by name, with tolerance for lossy formats.
     pub(crate) fn colour(&self, x: u32, y: u32) -> &'static str {
-        let seen = self.pixels.get_pixel(x, y).0;
-        let near = |rgb: [u8; 3]| seen.iter().zip(rgb).all(|(a, b)| a.abs_diff(b) <= 12);
+        let pixel = self.pixels.get_pixel(x, y).0;
+        let near = |rgb: [u8; 3]| pixel.iter().zip(rgb).all(|(a, b)| a.abs_diff(b) <= 12);
         [
             ("red", [255, 0, 0]),
             ("lime", [0, 255, 0]),

@@ -1,4 +1,4 @@
-//! A small web server on a loopback address of its own, and the pages on it.
+//! A small web server on its own loopback address.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -9,23 +9,25 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// A server that counts what it is asked for.
+/// A server that counts requests.
 #[derive(Clone)]
 pub(crate) struct Site {
     address: SocketAddr,
     pages: Arc<HashMap<String, Reply>>,
     hits: Arc<Mutex<HashMap<String, usize>>>,
+    awaited: Arc<Mutex<HashMap<String, usize>>>,
+    heads: Arc<Mutex<Vec<String>>>,
     arrived: Arc<Notify>,
 }
 
-/// What a path is answered with.
+/// The response for a path.
 #[derive(Clone)]
 pub(crate) enum Reply {
-    /// An answer, after a while.
+    /// A response, after a delay.
     Answer { after: Duration, head: String, body: Vec<u8> },
-    /// The connection is closed.
+    /// Closes the connection.
     Close,
-    /// Nothing, for ever.
+    /// Never responds.
     Silence,
 }
 
@@ -34,13 +36,13 @@ pub(crate) fn html(body: impl Into<String>) -> Reply {
     answer("200 OK", "Content-Type: text/html; charset=utf-8", body.into())
 }
 
-/// Any answer: status line's end, header lines, body.
+/// A response with any status, header lines, and body.
 pub(crate) fn answer(status: &str, headers: &str, body: impl Into<Vec<u8>>) -> Reply {
     let headers = if headers.is_empty() { String::new() } else { format!("{headers}\r\n") };
     Reply::Answer { after: Duration::ZERO, head: format!("HTTP/1.1 {status}\r\n{headers}"), body: body.into() }
 }
 
-/// A picture of one colour.
+/// An SVG image of one colour.
 pub(crate) fn svg(colour: &str) -> Reply {
     let body = format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" width="100" height="100"><rect width="100" height="100" fill="{colour}"/></svg>"#
@@ -49,7 +51,7 @@ pub(crate) fn svg(colour: &str) -> Reply {
 }
 
 impl Reply {
-    /// The same answer, later.
+    /// The same response after a delay.
     pub(crate) fn after(self, delay_ms: u64) -> Self {
         match self {
             Self::Answer { head, body, .. } => Self::Answer { after: Duration::from_millis(delay_ms), head, body },
@@ -59,13 +61,15 @@ impl Reply {
 }
 
 impl Site {
-    /// Serves `pages` on `127.0.0.{last}`; `{site}` in texts becomes its own origin. `/to?<address>` redirects there.
+    /// Serves `pages` on `127.0.0.{last}`. Texts may contain `{site}` for its origin. `/to?<url>` redirects to `<url>`.
     pub(crate) async fn start(last: u8, pages: impl IntoIterator<Item = (&'static str, Reply)>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::new(127, 0, 0, last), 0)).await.unwrap();
         let site = Self {
             address: listener.local_addr().unwrap(),
             pages: Arc::new(pages.into_iter().map(|(path, reply)| (path.to_owned(), reply)).collect()),
             hits: Arc::default(),
+            awaited: Arc::default(),
+            heads: Arc::default(),
             arrived: Arc::default(),
         };
         let server = site.clone();
@@ -80,33 +84,50 @@ impl Site {
         site
     }
 
-    /// The address of a path.
+    /// The URL of a path.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// How often a path was asked for.
+    /// Number of requests for a path.
     pub(crate) fn hits(&self, path: &str) -> usize {
         self.hits.lock().unwrap().get(path).copied().unwrap_or_default()
     }
 
-    /// Requests in all.
+    /// Number of requests for all paths.
     pub(crate) fn all_hits(&self) -> usize {
         self.hits.lock().unwrap().values().sum()
     }
 
-    /// Waits until a path was asked for.
-    pub(crate) async fn asked_for(&self, path: &str) {
+    /// Heads of the requests for a path, in lower case.
+    pub(crate) fn heads(&self, path: &str) -> Vec<String> {
+        let of_path = |head: &&String| head.split([' ', '?']).nth(1) == Some(path);
+        self.heads.lock().unwrap().iter().filter(of_path).cloned().collect()
+    }
+
+    /// Heads of all requests, in lower case.
+    pub(crate) fn all_heads(&self) -> String {
+        self.heads.lock().unwrap().concat()
+    }
+
+    /// Waits for a request for a path, other than those that earlier calls waited for.
+    pub(crate) async fn wait_for_request(&self, path: &str) {
         let wait = async {
+            let expected = {
+                let mut awaited = self.awaited.lock().unwrap();
+                let expected = awaited.entry(path.to_owned()).or_default();
+                *expected += 1;
+                *expected
+            };
             loop {
                 let arrived = self.arrived.notified();
-                if self.hits(path) > 0 {
+                if self.hits(path) >= expected {
                     return;
                 }
                 arrived.await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), wait).await.expect("nobody asked");
+        tokio::time::timeout(Duration::from_secs(20), wait).await.expect("no request arrived");
     }
 
     async fn serve(&self, mut stream: TcpStream) -> Option<()> {
@@ -116,7 +137,7 @@ impl Site {
                 if let Some(end) = buffer.windows(4).position(|w| w == b"\r\n\r\n") {
                     break end + 4;
                 }
-                // A hello of TLS is hung up on.
+                // A TLS client hello closes the connection.
                 if stream.read_buf(&mut buffer).await.ok()? == 0 || buffer[0] == 0x16 {
                     return None;
                 }
@@ -125,6 +146,7 @@ impl Site {
             buffer.drain(..end);
             let target = head.split(' ').nth(1)?.to_owned();
             let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+            self.heads.lock().unwrap().push(head.to_ascii_lowercase());
             *self.hits.lock().unwrap().entry(path.to_owned()).or_default() += 1;
             self.arrived.notify_waiters();
             let found = match path {
@@ -137,7 +159,7 @@ impl Site {
             };
             match found {
                 Reply::Answer { after, head, body } => {
-                    // To be slow is what such a page is for. It ends with the test's runtime.
+                    // The delay is the purpose of such a page. It ends with the test's runtime.
                     tokio::time::sleep(after).await;
                     let origin = self.url("");
                     let body = match String::from_utf8(body) {

@@ -1,4 +1,4 @@
-//! What goes wrong with a browser is noticed at once, and costs those who had no part in it a second attempt at most.
+//! Browser failures are detected quickly, and cost unaffected grabs at most a second attempt.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,8 +13,8 @@ use rustix::process::Signal;
 use crate::rig::{Rig, request, signal, task};
 use crate::site::{Reply, Site, html};
 
-/// What the service promises, with a busy machine's delay in between.
-const NOTICED: Duration = Duration::from_millis(2500);
+/// The documented detection time, plus the delay of a busy machine.
+const DETECTION_LIMIT: Duration = Duration::from_millis(2500);
 
 /// Tabs that a rig's browser keeps ready.
 const SPARE: usize = 2;
@@ -23,8 +23,8 @@ fn green() -> Reply {
     html("<body style='background:lime'>")
 }
 
-/// A page that takes memory, and keeps all of it in use for as long as it is not at rest.
-fn hog(megabytes: u32) -> Reply {
+/// A page that allocates memory and keeps it in use until it has settled.
+fn memory_hog(megabytes: u32) -> Reply {
     html(format!(
         "<body style='background:lime'><script>
         window.kept = [];
@@ -33,7 +33,7 @@ fn hog(megabytes: u32) -> Reply {
     ))
 }
 
-/// Processes of the browser that `pid` leads whose command line has `word`.
+/// Processes in the group of `pid` whose command line contains `word`.
 fn processes(pid: u32, word: &str) -> Vec<u32> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -43,116 +43,118 @@ fn processes(pid: u32, word: &str) -> Vec<u32> {
     pids.filter(|of| group(*of) == Some(pid) && String::from_utf8_lossy(&line(*of)).contains(word)).collect()
 }
 
-/// Captures one page after another until `is_so`.
-async fn grab_until(rig: &Rig, url: &str, is_so: impl Fn(&Health) -> bool) {
+/// Captures a page repeatedly until `condition` holds.
+async fn grab_until(rig: &Rig, url: &str, condition: impl Fn(&Health) -> bool) {
     let limit = Instant::now() + Duration::from_secs(30);
-    while !is_so(&rig.chromium.health()) {
+    while !condition(&rig.chromium.health()) {
         assert!(Instant::now() < limit, "{:?}", rig.chromium.health());
         rig.grab(url).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_that_hangs_is_noticed_within_two_seconds() {
+async fn hung_browser_is_detected_within_two_seconds() {
     let site = Site::start(2, [("/", green()), ("/silent", Reply::Silence)]).await;
     let rig = Rig::start().await;
     let pid = rig.chromium.health().pids[0];
     let hang = async {
-        site.asked_for("/silent").await;
+        site.wait_for_request("/silent").await;
         signal(pid, Signal::STOP);
         Instant::now()
     };
     let (lost, hung) = tokio::join!(rig.render(request(&site.url("/silent"))), hang);
     assert!(matches!(lost, Err(RenderError::Lost(_))), "{lost:?}");
     println!("a hang was noticed after {:?}", hung.elapsed());
-    assert!(hung.elapsed() < NOTICED, "{:?}", hung.elapsed());
+    assert!(hung.elapsed() < DETECTION_LIMIT, "{:?}", hung.elapsed());
     assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "lime");
     assert_eq!(rig.chromium.health().restarts, [("hung", 1)].into());
     rig.chromium.shutdown().await;
 }
 
 async fn all_tabs_ready(rig: &Rig) {
-    let mut looks = tokio::time::interval(Duration::from_millis(10));
+    let mut interval = tokio::time::interval(Duration::from_millis(10));
     while rig.chromium.health().ready_contexts < SPARE {
-        looks.tick().await;
+        interval.tick().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_whose_process_dies_is_tried_alone_and_then_blamed() {
+async fn crashed_page_is_retried_isolated_and_then_fails() {
     let pages = [("/late", green().after(1000)), ("/silent", Reply::Silence), ("/mute", Reply::Silence)];
     let site = Site::start(2, pages).await;
     let rig = Rig::start().await;
-    let usual = rig.chromium.health().pids[0];
-    let alone = |path: &str| RenderTask { alone: true, ..task(request(&site.url(path))) };
+    let shared = rig.chromium.health().pids[0];
+    let isolated = |path: &str| RenderTask { alone: true, ..task(request(&site.url(path))) };
     let kill_pages = async |browser: u32| {
-        site.asked_for("/silent").await;
-        // A tab that dies while it is being made is another matter: it makes the browser look stuck.
+        site.wait_for_request("/silent").await;
+        // Killing a tab while it is being created would make the browser look stuck.
         tokio::time::timeout(Duration::from_secs(30), all_tabs_ready(&rig)).await.unwrap();
         processes(browser, "--type=renderer").into_iter().for_each(|pid| signal(pid, Signal::KILL));
         Instant::now()
     };
-    let (lost, killed) = tokio::join!(rig.render(request(&site.url("/silent"))), kill_pages(usual));
+    let (lost, killed) = tokio::join!(rig.render(request(&site.url("/silent"))), kill_pages(shared));
     assert!(matches!(lost, Err(RenderError::Lost(_))), "{lost:?}");
     println!("a dead page was noticed after {:?}", killed.elapsed());
-    assert!(killed.elapsed() < NOTICED, "{:?}", killed.elapsed());
+    assert!(killed.elapsed() < DETECTION_LIMIT, "{:?}", killed.elapsed());
 
-    // The tabs that were ready died as well, and no grab gets one of them. A quick page would be captured before anybody
-    // had looked at that: its navigation revives the tab.
+    // The spare tabs died as well, and no grab gets one of them. A quick page would be captured before that is noticed,
+    // since a navigation revives the tab.
     assert_eq!(rig.grab(&site.url("/late")).await.colour(600, 400), "lime");
     assert!(rig.chromium.health().restarts.is_empty(), "the browser itself is well: {:?}", rig.chromium.health());
 
     let kill_alone = async {
-        site.asked_for("/mute").await;
-        let own = rig.chromium.health().pids.into_iter().find(|pid| *pid != usual).unwrap();
+        site.wait_for_request("/mute").await;
+        let own = rig.chromium.health().pids.into_iter().find(|pid| *pid != shared).unwrap();
         processes(own, "--type=renderer").into_iter().for_each(|pid| signal(pid, Signal::KILL));
     };
-    let (ended, ()) = tokio::join!(rig.chromium.render(alone("/mute")), kill_alone);
+    let (ended, ()) = tokio::join!(rig.chromium.render(isolated("/mute")), kill_alone);
     let Err(RenderError::Page { failure, .. }) = ended else { panic!("{ended:?}") };
     assert_eq!((failure.reason, &*failure.message), (FailureReason::RenderFailed, "The page crashed the browser."));
     rig.chromium.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_takes_too_much_memory_ends_and_its_neighbour_does_not() {
+async fn page_over_the_memory_limit_ends_without_affecting_others() {
     let pages = [
         ("/", green()),
         ("/silent", Reply::Silence),
         ("/slow", html("<body style='background:lime'><img src=/silent>")),
-        ("/hog", hog(2048)),
+        ("/hog", memory_hog(2048)),
     ];
     let site = Site::start(2, pages).await;
     let rig = Rig::with(&[2], |options| options.memory_limit_bytes = 900 << 20).await;
-    let usual = rig.chromium.health().pids[0];
-    let (hog, neighbour) =
+    let shared = rig.chromium.health().pids[0];
+    let (memory_hog, neighbour) =
         tokio::join!(rig.render(request(&site.url("/hog"))), rig.render(request(&site.url("/slow"))));
-    assert!(matches!(hog, Err(RenderError::Lost(_))), "{hog:?}");
+    assert!(matches!(memory_hog, Err(RenderError::Lost(_))), "{memory_hog:?}");
     assert!(neighbour.is_ok(), "{neighbour:?}");
-    assert_eq!(rig.chromium.health().pids[0], usual, "the browser lives on");
+    assert_eq!(rig.chromium.health().pids[0], shared, "the browser survives");
 
-    let alone = RenderTask { alone: true, ..task(request(&site.url("/hog"))) };
-    let Err(RenderError::Page { failure, .. }) = rig.chromium.render(alone).await else { panic!("a picture of a hog") };
+    let isolated = RenderTask { alone: true, ..task(request(&site.url("/hog"))) };
+    let Err(RenderError::Page { failure, .. }) = rig.chromium.render(isolated).await else {
+        panic!("the page was captured")
+    };
     assert_eq!(failure.message, "The page crashed the browser.");
     assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "lime");
     rig.chromium.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_that_grew_large_is_replaced_and_its_memory_comes_back() {
-    let site = Site::start(2, [("/", green()), ("/silent", Reply::Silence), ("/hog", hog(1536))]).await;
+async fn large_browser_is_replaced_and_its_memory_released() {
+    let site = Site::start(2, [("/", green()), ("/silent", Reply::Silence), ("/hog", memory_hog(1536))]).await;
     let rig = Rig::with(&[2], |options| options.memory_limit_bytes = 4 << 30).await;
-    let worn = rig.chromium.health().pids[0];
+    let recycled = rig.chromium.health().pids[0];
     grab_until(&rig, &site.url("/"), |health| health.memory_bytes > 20 << 20 && health.processes > 3).await;
     assert_eq!(rig.grab(&site.url("/hog")).await.colour(600, 400), "lime");
-    grab_until(&rig, &site.url("/"), |health| !health.pids.contains(&worn)).await;
+    grab_until(&rig, &site.url("/"), |health| !health.pids.contains(&recycled)).await;
     assert_eq!(rig.chromium.health().restarts, [("memory", 1)].into());
-    grab_until(&rig, &site.url("/"), |_| processes(worn, "").is_empty()).await;
-    // A browser of everyday size, next to the one that had more than this.
+    grab_until(&rig, &site.url("/"), |_| processes(recycled, "").is_empty()).await;
+    // Normal memory use, after a browser that used more.
     grab_until(&rig, &site.url("/"), |health| health.browsers() == 1 && health.memory_bytes < 800 << 20).await;
     rig.chromium.shutdown().await;
 }
 
-/// A program that does something first and is then the browser, and the path that is `$gate` to it.
+/// A script that runs `first` and then executes the browser, and the path that the script knows as `$gate`.
 fn program(directory: &Path, first: &str) -> (PathBuf, PathBuf) {
     let (program, gate) = (directory.join("program"), directory.join("gate"));
     let browser = find_executable(None, "").unwrap();
@@ -162,13 +164,13 @@ fn program(directory: &Path, first: &str) -> (PathBuf, PathBuf) {
     (program, gate)
 }
 
-/// A rig whose first browser answers its first question, and then does `this` instead of answering.
-async fn deaf(directory: &Path, this: &str) -> Rig {
+/// A rig whose first browser answers its first command, and then runs `command` instead of answering.
+async fn unresponsive_browser(directory: &Path, command: &str) -> Rig {
     let version =
         r#"{"id":1,"result":{"protocolVersion":"1","product":"Deaf","revision":"1","userAgent":"","jsVersion":""}}"#;
     let (program, gate) = program(
         directory,
-        &format!("[ -e $gate ] || {{ head -c 1 <&3 >/dev/null; printf '{version}\\0' >&4; {this}; }}"),
+        &format!("[ -e $gate ] || {{ head -c 1 <&3 >/dev/null; printf '{version}\\0' >&4; {command}; }}"),
     );
     let rig = Rig::with(&[2], |options| options.executable = Some(program)).await;
     assert_eq!(rig.chromium.health().version.as_deref(), Some("Deaf"));
@@ -177,18 +179,18 @@ async fn deaf(directory: &Path, this: &str) -> Rig {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_that_waits_for_ever_is_noticed_within_two_seconds() {
+async fn blocked_browser_is_detected_within_two_seconds() {
     let site = Site::start(2, [("/", green())]).await;
     let directory = crate::rig::open_directory();
-    let rig = deaf(directory.path(), "exec sleep 60").await;
+    let rig = unresponsive_browser(directory.path(), "exec sleep 60").await;
     let hung = Instant::now();
     let noticed = async {
-        let mut looks = tokio::time::interval(Duration::from_millis(10));
+        let mut interval = tokio::time::interval(Duration::from_millis(10));
         while rig.chromium.health().restarts.is_empty() {
-            looks.tick().await;
+            interval.tick().await;
         }
     };
-    tokio::time::timeout(NOTICED, noticed).await.unwrap();
+    tokio::time::timeout(DETECTION_LIMIT, noticed).await.unwrap();
     println!("a hang was noticed after {:?}", hung.elapsed());
     assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "lime");
     assert_eq!(rig.chromium.health().restarts, [("hung", 1)].into());
@@ -196,24 +198,24 @@ async fn a_browser_that_waits_for_ever_is_noticed_within_two_seconds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_that_is_busy_is_given_time_but_not_for_ever() {
+async fn busy_browser_is_replaced_after_a_grace_period() {
     let site = Site::start(2, [("/", green())]).await;
     let directory = crate::rig::open_directory();
-    let rig = deaf(directory.path(), "while :; do :; done").await;
+    let rig = unresponsive_browser(directory.path(), "while :; do :; done").await;
     let busy = rig.chromium.health().pids;
     let started = Instant::now();
-    // It answers nothing, and no tab is ready.
+    // The browser does not respond, and no tab is ready.
     let url = site.url("/");
     let mut grab = std::pin::pin!(rig.grab(&url));
     let early = tokio::time::timeout(Duration::from_secs(5), &mut grab).await;
     assert!(early.is_err() && rig.chromium.health().pids == busy, "{:?}", rig.chromium.health());
     assert_eq!(grab.await.colour(600, 400), "lime");
-    println!("a picture after {:?}", started.elapsed());
+    println!("captured after {:?}", started.elapsed());
     rig.chromium.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_grab_waits_for_the_successor_of_a_worn_browser() {
+async fn no_grab_waits_for_the_successor_of_a_recycled_browser() {
     let site = Site::start(2, [("/", green())]).await;
     let directory = crate::rig::open_directory();
     let (program, gate) = program(directory.path(), "[ -p $gate ] && read line < $gate");
@@ -221,19 +223,19 @@ async fn no_grab_waits_for_the_successor_of_a_worn_browser() {
         (options.recycle_after, options.executable) = (2, Some(program));
     })
     .await;
-    let worn = rig.chromium.health().pids[0];
+    let recycled = rig.chromium.health().pids[0];
     rustix::fs::mknodat(rustix::fs::CWD, &gate, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o644), 0)
         .unwrap();
-    // From the second one on, its successor is starting, and cannot get any further.
+    // From the second grab on, its successor is starting, and is blocked.
     for _ in 0..6 {
         assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "lime");
     }
     assert_eq!(rig.chromium.health().restarts, [("grabs", 1)].into());
-    assert_eq!(rig.chromium.health().pids, [worn]);
-    // Opening waits until the successor reads.
+    assert_eq!(rig.chromium.health().pids, [recycled]);
+    // Opening blocks until the successor reads.
     let opened = gate.clone();
     tokio::task::spawn_blocking(move || fs::write(opened, "go\n").unwrap()).await.unwrap();
     fs::remove_file(&gate).unwrap();
-    grab_until(&rig, &site.url("/"), |health| !health.pids.contains(&worn)).await;
+    grab_until(&rig, &site.url("/"), |health| !health.pids.contains(&recycled)).await;
     rig.chromium.shutdown().await;
 }

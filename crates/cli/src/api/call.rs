@@ -1,4 +1,4 @@
-//! One request and its answer, tried again where that is safe and useful.
+//! One API request, retried when that is safe and useful.
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
@@ -8,12 +8,12 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::Api;
-use super::retry::{self, Again};
-use crate::failure::{Failure, Refusal};
+use super::retry::{self, Retry};
+use crate::failure::{ApiError, Failure};
 
 const REQUEST_ID: &str = "x-request-id";
 
-/// A request that is being put together.
+/// A request builder.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     api: &'a Api,
@@ -23,21 +23,21 @@ pub(crate) struct Call<'a> {
     body: Option<Value>,
 }
 
-/// An answer that is no refusal.
+/// A successful response.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    /// Its body; null where there is none.
+pub(crate) struct ApiResponse {
+    /// The body; null if it is empty.
     pub(crate) body: Value,
 }
 
-/// The contract's envelope of errors.
+/// The API's error body.
 #[derive(Deserialize)]
-struct Envelope {
-    error: Told,
+struct ErrorEnvelope {
+    error: ErrorBody,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct ErrorBody {
     code: String,
     message: String,
 }
@@ -47,7 +47,7 @@ impl<'a> Call<'a> {
         Self { api, method, url, headers: HeaderMap::new(), body: None }
     }
 
-    /// Adds a parameter to the address.
+    /// Adds a query parameter.
     pub(crate) fn query(mut self, name: &str, value: &str) -> Self {
         self.url.query_pairs_mut().append_pair(name, value);
         self
@@ -56,7 +56,9 @@ impl<'a> Call<'a> {
     /// Adds a header field.
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Result<Self, Failure> {
         let value = HeaderValue::from_str(value).map_err(|_| {
-            Failure::Usage(format!("{value:?} cannot be sent as {name}: it has characters no header has"))
+            Failure::Usage(format!(
+                "{value:?} cannot be sent as {name}: it has characters that are not allowed in a header"
+            ))
         })?;
         self.headers.insert(HeaderName::from_static(name), value);
         Ok(self)
@@ -68,52 +70,53 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Sends it, and reads the whole answer.
-    pub(crate) async fn send(self) -> Result<Answer, Failure> {
+    /// Sends the request and reads the whole response.
+    pub(crate) async fn send(self) -> Result<ApiResponse, Failure> {
         let response = self.stream().await?;
         let (url, status) = (response.url().clone(), response.status());
         let bytes = response.bytes().await.map_err(Failure::unreachable(&self.api.base))?;
         if bytes.is_empty() {
-            return Ok(Answer { body: Value::Null });
+            return Ok(ApiResponse { body: Value::Null });
         }
-        let body = serde_json::from_slice(&bytes).map_err(|_| Failure::Foreign { url, status })?;
-        Ok(Answer { body })
+        let body = serde_json::from_slice(&bytes).map_err(|_| Failure::UnexpectedResponse { url, status })?;
+        Ok(ApiResponse { body })
     }
 
-    /// Sends it, and leaves the body to be read. What may be repeated is, as the service asks for it.
+    /// Sends the request, with retries, and returns the response with an unread body.
     pub(crate) async fn stream(&self) -> Result<Response, Failure> {
-        let (began, mut tries, mut is_renewed) = (Instant::now(), 0, false);
+        let (started, mut retries, mut is_renewed) = (Instant::now(), 0, false);
         loop {
-            self.api.pace.wait().await;
-            let (failure, headers) = match self.once().await {
+            self.api.rate_limit.wait().await;
+            let (failure, headers) = match self.send_once().await {
                 Ok(response) => return Ok(response),
-                Err(refused) => refused,
+                Err(error) => error,
             };
-            // A sign-in outlives its tokens: once, a new one is fetched.
+            // A sign-in outlives its access tokens: refresh once.
             if failure.code() == Some("unauthorized") && !is_renewed {
                 is_renewed = true;
                 if self.api.credential.renew(&self.api.http).await? {
                     continue;
                 }
             }
-            match retry::again(&self.method, &self.headers, &failure, &headers, tries) {
-                // Of many who wait for the rate limit one is let in at a time: that is no failure of the others.
-                Again::After(wait) if retry::is_turn_taking(&failure) && self.api.retries > 0 => {
-                    if began.elapsed() + wait > retry::PATIENCE {
+            match retry::classify(&self.method, &self.headers, &failure, &headers, retries) {
+                // Concurrent requests that wait for the rate limit are admitted one at a time, so these waits do not
+                // count as retries.
+                Retry::After(wait) if retry::is_rate_limited(&failure) && self.api.retries > 0 => {
+                    if started.elapsed() + wait > retry::RATE_LIMIT_WAIT {
                         return Err(failure);
                     }
-                    self.api.pace.hold(wait, &failure).await;
+                    self.api.rate_limit.pause(wait, &failure).await;
                 }
-                Again::After(wait) if tries < self.api.retries => {
-                    tries += 1;
-                    self.api.pace.hold(wait, &failure).await;
+                Retry::After(wait) if retries < self.api.retries => {
+                    retries += 1;
+                    self.api.rate_limit.pause(wait, &failure).await;
                 }
-                Again::After(_) | Again::Never => return Err(failure),
+                Retry::After(_) | Retry::Never => return Err(failure),
             }
         }
     }
 
-    async fn once(&self) -> Result<Response, (Failure, HeaderMap)> {
+    async fn send_once(&self) -> Result<Response, (Failure, HeaderMap)> {
         let no_headers = |failure| (failure, HeaderMap::new());
         let request = self.request().await.map_err(no_headers)?;
         let response =
@@ -121,7 +124,7 @@ impl<'a> Call<'a> {
         if response.status().is_success() {
             return Ok(response);
         }
-        Err(refused(response).await)
+        Err(read_error(response).await)
     }
 
     async fn request(&self) -> Result<RequestBuilder, Failure> {
@@ -136,16 +139,16 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The failure behind an answer, with the fields that say when to ask again.
-async fn refused(response: Response) -> (Failure, HeaderMap) {
+/// The failure for an error response, with the response headers, which may have a `Retry-After`.
+async fn read_error(response: Response) -> (Failure, HeaderMap) {
     let (status, url, headers) = (response.status(), response.url().clone(), response.headers().clone());
     let body = response.bytes().await.unwrap_or_default();
-    let failure = match serde_json::from_slice::<Envelope>(&body) {
-        Ok(Envelope { error: Told { code, message } }) => {
+    let failure = match serde_json::from_slice::<ErrorEnvelope>(&body) {
+        Ok(ErrorEnvelope { error: ErrorBody { code, message } }) => {
             let request_id = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
-            Failure::Refused(Refusal { code, message, request_id })
+            Failure::Api(ApiError { code, message, request_id })
         }
-        Err(_) => Failure::Foreign { url, status },
+        Err(_) => Failure::UnexpectedResponse { url, status },
     };
     (failure, headers)
 }

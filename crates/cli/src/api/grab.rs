@@ -1,24 +1,24 @@
-//! A capture, as the API tells it.
+//! A capture as the API returns it.
 
 use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use super::{Answer, Api};
+use super::{Api, ApiResponse};
 use crate::failure::Failure;
 
-/// A capture. What the API tells beyond this is kept as it came.
+/// A capture.
 #[derive(Clone, Debug)]
 pub(crate) struct Grab {
-    /// What is read here.
-    pub(crate) read: Read,
-    /// All of it.
-    pub(crate) whole: Value,
+    /// The members that this program uses.
+    pub(crate) fields: GrabFields,
+    /// The complete object, as received.
+    pub(crate) json: Value,
 }
 
-/// The members that this program reads.
+/// The members of a capture that this program uses.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Read {
+pub(crate) struct GrabFields {
     pub(crate) id: String,
     pub(crate) status: String,
     pub(crate) created_at: String,
@@ -33,28 +33,52 @@ pub(crate) struct Read {
     pub(crate) image_width: Option<u32>,
     pub(crate) image_height: Option<u32>,
     pub(crate) truncated: Option<bool>,
+    pub(crate) warnings: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) files: Vec<FileFields>,
+    pub(crate) challenge: Option<String>,
+    pub(crate) consent: Option<Consent>,
+}
+
+/// The members of a file beside the image that this program uses.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct FileFields {
+    pub(crate) kind: String,
+    pub(crate) url: String,
+}
+
+/// A consent dialog that was found on the page.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Consent {
+    pub(crate) cmp: String,
+    pub(crate) result: String,
 }
 
 impl Grab {
-    /// The capture in an answer.
-    pub(crate) fn of(api: &Api, answer: Answer) -> Result<Self, Failure> {
-        Self::parse(answer.body)
-            .ok_or_else(|| Failure::Foreign { url: api.base().clone(), status: reqwest::StatusCode::OK })
+    /// Reads the capture from a response.
+    pub(crate) fn from_response(api: &Api, response: ApiResponse) -> Result<Self, Failure> {
+        Self::parse(response.body)
+            .ok_or_else(|| Failure::UnexpectedResponse { url: api.base().clone(), status: reqwest::StatusCode::OK })
     }
 
-    /// The capture that a value is.
-    pub(crate) fn parse(whole: Value) -> Option<Self> {
-        let read = Read::deserialize(&whole).ok()?;
-        Some(Self { read, whole })
+    /// Reads a capture from JSON.
+    pub(crate) fn parse(json: Value) -> Option<Self> {
+        let fields = GrabFields::deserialize(&json).ok()?;
+        Some(Self { fields, json })
     }
 
-    /// Will nothing change any more?
+    /// Whether the status is final.
     pub(crate) fn has_ended(&self) -> bool {
-        matches!(self.read.status.as_str(), "done" | "failed")
+        matches!(self.fields.status.as_str(), "done" | "failed")
     }
 
-    /// Where the picture is. Pictures of test keys are told without their origin.
+    /// The URL of a file beside the image.
+    pub(crate) fn file(api: &Api, file: &FileFields) -> Option<Url> {
+        api.base().join(&file.url).ok()
+    }
+
+    /// The URL of the image. The API returns placeholder URLs without an origin, so the base URL is applied.
     pub(crate) fn image(&self, api: &Api) -> Option<Url> {
-        api.base().join(self.read.image_url.as_deref()?).ok()
+        api.base().join(self.fields.image_url.as_deref()?).ok()
     }
 }

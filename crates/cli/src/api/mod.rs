@@ -1,4 +1,4 @@
-//! The REST API, as a client meets it. The public contract is all this knows.
+//! A client of the public REST API.
 
 mod call;
 mod grab;
@@ -9,69 +9,70 @@ use std::time::Duration;
 use reqwest::{Client, Method, RequestBuilder};
 use url::Url;
 
-pub(crate) use call::{Answer, Call};
+pub(crate) use call::{ApiResponse, Call};
 pub(crate) use grab::Grab;
-pub(crate) use retry::Pace;
+pub(crate) use retry::RateLimit;
 
 use crate::failure::Failure;
 use crate::login::Credential;
 use crate::settings::Settings;
 
-/// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long nothing may come, on any answer. A synchronous capture may be silent for its 25 s and what comes around it;
-/// streams are never silent for more than 15 s.
-const SILENCE: Duration = Duration::from_secs(60);
+/// Timeout for establishing a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout between reads of a response. A synchronous capture may take 25 s plus overhead before its response begins;
+/// event streams send at least a comment every 15 s.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A service and who calls it.
+/// An API client with its credential.
 #[derive(Debug)]
 pub(crate) struct Api {
     http: Client,
     base: Url,
     credential: Credential,
     retries: u32,
-    pace: Pace,
+    rate_limit: RateLimit,
 }
 
 impl Api {
-    /// The service that the settings name. Nothing is asked of it yet.
+    /// Creates the client. Sends no request.
     pub(crate) fn new(settings: &Settings) -> Result<Self, Failure> {
         let http = client().map_err(Failure::unreachable(&settings.base))?;
         let credential = Credential::find(settings)?;
-        Ok(Self { http, base: settings.base.clone(), credential, retries: settings.retries, pace: Pace::default() })
+        let (base, rate_limit) = (settings.base.clone(), RateLimit::default());
+        Ok(Self { http, base, credential, retries: settings.retries, rate_limit })
     }
 
-    /// Where the API is.
+    /// The base URL of the API.
     pub(crate) const fn base(&self) -> &Url {
         &self.base
     }
 
-    /// When the service next wants to be asked.
-    pub(crate) const fn pace(&self) -> &Pace {
-        &self.pace
+    /// The rate limit that all requests share.
+    pub(crate) const fn rate_limit(&self) -> &RateLimit {
+        &self.rate_limit
     }
 
-    /// A request to a path below the API's address, such as `grabs`.
+    /// A request to a path relative to the base URL, such as `grabs`.
     pub(crate) fn call(&self, method: Method, path: &str) -> Call<'_> {
-        let url = self.base.join(path).expect("paths are relative, and the base has one");
+        let url = self.base.join(path).expect("relative paths can be joined to an http base URL");
         Call::new(self, method, url)
     }
 
-    /// A request for a file of the service, without a credential: pictures are public.
+    /// A request for an image. Images are public, so no credential is sent.
     pub(crate) fn file(&self, url: &Url) -> RequestBuilder {
         self.http.get(url.clone())
     }
 }
 
-/// What every request goes out by.
+/// The HTTP client for all requests.
 pub(crate) fn client() -> Result<Client, reqwest::Error> {
-    // The only failure is that one is set already, which is as good.
+    // Fails only if a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .user_agent(concat!("grab/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
-        .read_timeout(SILENCE)
-        // A credential goes where it was meant to go.
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT)
+        // A redirect must not send the credential to another server.
         .redirect(reqwest::redirect::Policy::none())
         .build()
 }

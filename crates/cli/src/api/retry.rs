@@ -1,4 +1,4 @@
-//! When to ask again, and when not before.
+//! Which requests to retry, and when.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,89 +9,99 @@ use tokio::time::Instant;
 
 use crate::failure::Failure;
 
-/// The first wait where the service names none; each further one is twice as long.
-const FIRST: Duration = Duration::from_millis(500);
-/// The longest wait, also of those that the service names: whoever has to wait longer should know rather than sit there.
-const LONGEST: Duration = Duration::from_secs(120);
+/// The first backoff if the service sends no `Retry-After`; each further one is twice as long.
+const FIRST_BACKOFF: Duration = Duration::from_millis(500);
+/// The longest wait. If `Retry-After` is longer, the request fails instead, so that the user learns of it.
+const MAX_WAIT: Duration = Duration::from_secs(120);
 
-/// How long a request waits for the rate limit in all. With the most jobs there are, each second's place comes round in a
-/// minute; ten times that is a limit that somebody else uses up.
-pub(super) const PATIENCE: Duration = Duration::from_secs(600);
+/// How long one request waits for the rate limit in total. With the maximum of 64 jobs and one admission per second,
+/// each job is admitted about once a minute; ten times that means that other clients use up the limit.
+pub(super) const RATE_LIMIT_WAIT: Duration = Duration::from_secs(600);
 
-/// What is done about a failure.
+/// What to do after a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Again {
-    /// It is told.
+pub(super) enum Retry {
+    /// Return the failure.
     Never,
-    /// It is tried again, this much later.
+    /// Retry after this wait.
     After(Duration),
 }
 
-/// Is it worth trying again, and is it safe? What changes something is only repeated when nothing was done yet or when
-/// an Idempotency-Key sees to it that it is done once.
-pub(super) fn again(method: &Method, sent: &HeaderMap, failure: &Failure, headers: &HeaderMap, tries: u32) -> Again {
+/// Decides whether a failed request is retried. A request that changes something is retried only if the service
+/// rejected it before doing anything, or if an Idempotency-Key prevents that it is done twice.
+pub(super) fn classify(
+    method: &Method,
+    sent: &HeaderMap,
+    failure: &Failure,
+    headers: &HeaderMap,
+    retries: u32,
+) -> Retry {
     let is_safe = method.is_idempotent() || sent.contains_key("idempotency-key");
-    let pause = || {
-        // Half of it by chance, so that many who failed together do not come back together.
-        let pause = FIRST.saturating_mul(1 << tries.min(8)).min(LONGEST);
-        pause.mul_f64(0.5 + rand::random::<f64>() / 2.0)
+    let backoff = || {
+        // Half of the backoff is jitter, so that requests that failed together are not retried together.
+        let backoff = FIRST_BACKOFF.saturating_mul(1 << retries.min(8)).min(MAX_WAIT);
+        backoff.mul_f64(0.5 + rand::random::<f64>() / 2.0)
     };
-    let named = || match headers.get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok()) {
+    let retry_after = || match headers.get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok()) {
         Some(seconds) => Duration::from_secs(seconds),
-        None => pause(),
+        None => backoff(),
     };
     let wait = match failure {
-        Failure::Unreachable { source, .. } if is_safe || source.is_connect() => pause(),
-        Failure::Refused(refusal) => match refusal.code.as_str() {
-            // Nothing was done: these are decided before anything is.
-            "rate_limit_exceeded" | "queue_limit_exceeded" => named(),
-            // The first one with this key is still under way; its answer comes with the next try.
-            "idempotency_conflict" => named(),
-            "internal_error" if is_safe => named(),
-            _ => return Again::Never,
+        Failure::Unreachable { source, .. } if is_safe || source.is_connect() => backoff(),
+        Failure::Api(error) => match error.code.as_str() {
+            // The service checks these limits before it does anything.
+            "rate_limit_exceeded" | "queue_limit_exceeded" => retry_after(),
+            // An earlier request with this key is still in progress; a retry returns its result.
+            "idempotency_conflict" => retry_after(),
+            "internal_error" if is_safe => retry_after(),
+            _ => return Retry::Never,
         },
-        // A proxy in front of a service that is being restarted.
-        Failure::Foreign { status, .. } if is_safe && matches!(status.as_u16(), 502..=504) => named(),
+        // A proxy responds like this while the service restarts.
+        Failure::UnexpectedResponse { status, .. } if is_safe && matches!(status.as_u16(), 502..=504) => retry_after(),
         Failure::Unreachable { .. }
-        | Failure::Foreign { .. }
+        | Failure::UnexpectedResponse { .. }
         | Failure::Usage(_)
-        | Failure::NotYet { .. }
-        | Failure::NotCaptured { .. }
+        | Failure::WaitTimedOut { .. }
+        | Failure::CaptureFailed { .. }
+        | Failure::NoImage(_)
+        | Failure::NotSaved { .. }
         | Failure::File { .. }
-        | Failure::SignedOut
-        | Failure::Login(_) => return Again::Never,
+        | Failure::NotSignedIn
+        | Failure::Login(_) => return Retry::Never,
     };
-    if wait > LONGEST { Again::Never } else { Again::After(wait) }
+    if wait > MAX_WAIT { Retry::Never } else { Retry::After(wait) }
 }
 
-/// Is it only that others were first?
-pub(super) fn is_turn_taking(failure: &Failure) -> bool {
+/// Whether the request was rejected by the rate limit.
+pub(super) fn is_rate_limited(failure: &Failure) -> bool {
     failure.code() == Some("rate_limit_exceeded")
 }
 
-/// When the service next wants to be asked: one answer about the rate limit holds for all requests.
+/// The end of the current rate limit wait. One rate limit response applies to all requests.
 #[derive(Debug, Default)]
-pub(crate) struct Pace(Mutex<Option<Instant>>);
+pub(crate) struct RateLimit(Mutex<Option<Instant>>);
 
-impl Pace {
-    /// Returns when the service may be asked.
+impl RateLimit {
+    /// Waits until requests are allowed again.
     pub(super) async fn wait(&self) {
         while let Some(until) = self.until() {
+            // Waits out `Retry-After`; another request may have extended it meanwhile.
             tokio::time::sleep_until(until).await;
         }
     }
 
-    /// Waits so long. The rate limit holds for everything that would be asked, anything else for the one request.
-    pub(super) async fn hold(&self, wait: Duration, failure: &Failure) {
-        if !is_turn_taking(failure) {
+    /// Delays the next request. A rate limit delays all requests, any other failure only the failed one.
+    pub(super) async fn pause(&self, wait: Duration, failure: &Failure) {
+        if !is_rate_limited(failure) {
+            // Backoff before this request is retried.
             return tokio::time::sleep(wait).await;
         }
         let until = Instant::now() + wait;
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *held = (*held).max(Some(until));
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = (*current).max(Some(until));
     }
 
-    /// How long the rate limit holds still, if it does.
+    /// The remaining wait for the rate limit, if there is any.
     pub(crate) fn remaining(&self) -> Option<Duration> {
         self.until().map(|until| until.duration_since(Instant::now()))
     }
@@ -107,15 +117,15 @@ mod tests {
     use reqwest::header::HeaderValue;
 
     use super::*;
-    use crate::failure::Refusal;
+    use crate::failure::ApiError;
 
-    fn refused(code: &str) -> Failure {
+    fn api_error(code: &str) -> Failure {
         let (code, message) = (code.to_owned(), String::new());
-        Failure::Refused(Refusal { code, message, request_id: None })
+        Failure::Api(ApiError { code, message, request_id: None })
     }
 
     #[test]
-    fn only_what_is_safe_is_tried_again() {
+    fn only_safe_requests_are_retried() {
         let (bare, mut keyed) = (HeaderMap::new(), HeaderMap::new());
         keyed.insert("idempotency-key", HeaderValue::from_static("k"));
         for (code, sent, expected) in [
@@ -131,24 +141,24 @@ mod tests {
             ("bad_request", &keyed, false),
             ("something_new", &keyed, false),
         ] {
-            let again = again(&Method::POST, sent, &refused(code), &bare, 0);
-            assert_eq!(matches!(again, Again::After(_)), expected, "{code}");
+            let retry = classify(&Method::POST, sent, &api_error(code), &bare, 0);
+            assert_eq!(matches!(retry, Retry::After(_)), expected, "{code}");
         }
-        assert!(matches!(again(&Method::GET, &bare, &refused("internal_error"), &bare, 0), Again::After(_)));
+        assert!(matches!(classify(&Method::GET, &bare, &api_error("internal_error"), &bare, 0), Retry::After(_)));
     }
 
     #[test]
-    fn the_service_says_how_long_and_chance_where_it_does_not() {
+    fn retry_after_sets_the_wait_and_jittered_backoff_is_the_default() {
         let headers = |after| HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(after))]);
-        let wait = |headers: &HeaderMap, tries| {
-            again(&Method::GET, &HeaderMap::new(), &refused("rate_limit_exceeded"), headers, tries)
+        let wait = |headers: &HeaderMap, retries| {
+            classify(&Method::GET, &HeaderMap::new(), &api_error("rate_limit_exceeded"), headers, retries)
         };
-        assert_eq!(wait(&headers("7"), 0), Again::After(Duration::from_secs(7)));
-        assert_eq!(wait(&headers("7200"), 0), Again::Never, "nobody sits there for hours");
-        for tries in 0..20 {
-            let Again::After(wait) = wait(&HeaderMap::new(), tries) else { panic!("{tries}") };
-            let most = FIRST.saturating_mul(1 << tries.min(8)).min(LONGEST);
-            assert!((most / 2..=most).contains(&wait), "{tries}: {wait:?}");
+        assert_eq!(wait(&headers("7"), 0), Retry::After(Duration::from_secs(7)));
+        assert_eq!(wait(&headers("7200"), 0), Retry::Never, "waits above the maximum are not retried");
+        for retries in 0..20 {
+            let Retry::After(wait) = wait(&HeaderMap::new(), retries) else { panic!("{retries}") };
+            let max = FIRST_BACKOFF.saturating_mul(1 << retries.min(8)).min(MAX_WAIT);
+            assert!((max / 2..=max).contains(&wait), "{retries}: {wait:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Fetches pictures: whole or not at all.
+//! Downloads images and the files beside them. Files are written atomically.
 
 use std::fs::Permissions;
 use std::io::Write;
@@ -12,44 +12,79 @@ use url::Url;
 use crate::api::{Api, Grab};
 use crate::failure::Failure;
 
-/// Fetches the picture into a file, which takes its place when it is whole.
+/// Downloads the image to a temporary file, then moves it to `path`.
 pub(crate) async fn to_file(api: &Api, grab: &Grab, path: &Path) -> Result<(), Failure> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut new = tempfile::Builder::new()
-        .prefix(".grab-")
-        // As any file that this user makes: the umask takes its share.
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(directory)
-        .map_err(Failure::file(directory))?;
-    copy(api, grab, |bytes| new.write_all(bytes).map_err(Failure::file(path))).await?;
-    new.persist(path).map_err(|error| Failure::file(path)(error.error))?;
-    Ok(())
+    save(api, &image_url(api, grab)?, path).await
 }
 
-/// Fetches the picture to stdout.
-pub(crate) async fn to_stdout(api: &Api, grab: &Grab) -> Result<(), Failure> {
-    let mut stdout = std::io::stdout().lock();
-    copy(api, grab, |bytes| stdout.write_all(bytes).map_err(Failure::file("stdout"))).await?;
-    stdout.flush().map_err(Failure::file("stdout"))
-}
-
-async fn copy(api: &Api, grab: &Grab, mut write: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
-    let url = grab.image(api).ok_or_else(|| Failure::NotCaptured {
-        message: "The capture has no picture any more; it was deleted.".to_owned(),
-    })?;
-    let response = api.file(&url).send().await.map_err(Failure::unreachable(&url))?;
-    let whole = check(&url, response)?;
-    let mut chunks = whole.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        write(&chunk.map_err(Failure::unreachable(&url))?)?;
+/// Downloads the files beside the image, named as the image with other extensions.
+pub(crate) async fn files_beside(api: &Api, grab: &Grab, image: &Path) -> Result<(), Failure> {
+    for file in &grab.fields.files {
+        let extension = match file.kind.as_str() {
+            "html" => "html",
+            "text" => "txt",
+            "markdown" => "md",
+            "links" => "links.json",
+            "elements" => "elements.json",
+            "pdf" => "pdf",
+            "report" => "report.json",
+            // Of a later version of the service. Its URL is in the output of --json.
+            _ => continue,
+        };
+        if let Some(url) = Grab::file(api, file) {
+            save(api, &url, &image.with_extension(extension)).await?;
+        }
     }
     Ok(())
 }
 
-/// An answer that is a picture. One that ends early is an error of its own: its length was announced.
+async fn save(api: &Api, url: &Url, path: &Path) -> Result<(), Failure> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut new = tempfile::Builder::new()
+        .prefix(".grab-")
+        // The permissions of an ordinary new file, reduced by the umask.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory)
+        .map_err(Failure::file(directory))?;
+    copy(api, url, |bytes| new.write_all(bytes).map_err(Failure::file(path))).await?;
+    new.persist(path).map_err(|error| Failure::file(path)(error.error))?;
+    Ok(())
+}
+
+/// Downloads the image to stdout.
+pub(crate) async fn to_stdout(api: &Api, grab: &Grab) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    copy(api, &image_url(api, grab)?, |bytes| stdout.write_all(bytes).map_err(Failure::file("stdout"))).await?;
+    stdout.flush().map_err(Failure::file("stdout"))
+}
+
+fn image_url(api: &Api, grab: &Grab) -> Result<Url, Failure> {
+    grab.image(api).ok_or_else(|| no_image(grab))
+}
+
+async fn copy(api: &Api, url: &Url, mut write: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
+    let response = api.file(url).send().await.map_err(Failure::unreachable(url))?;
+    let response = check(url, response)?;
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        write(&chunk.map_err(Failure::unreachable(url))?)?;
+    }
+    Ok(())
+}
+
+/// The error for a capture without an image.
+pub(crate) fn no_image(grab: &Grab) -> Failure {
+    let id = &grab.fields.id;
+    Failure::NoImage(match grab.fields.status.as_str() {
+        "done" => format!("the image of capture {id} was deleted"),
+        status => format!("capture {id} is {status} and has no image"),
+    })
+}
+
+/// Rejects error responses. A body shorter than its `Content-Length` fails while it is read.
 fn check(url: &Url, response: Response) -> Result<Response, Failure> {
     match response.status().is_success() {
         true => Ok(response),
-        false => Err(Failure::Foreign { url: url.clone(), status: response.status() }),
+        false => Err(Failure::UnexpectedResponse { url: url.clone(), status: response.status() }),
     }
 }

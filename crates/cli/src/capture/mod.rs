@@ -1,4 +1,4 @@
-//! Captures pages: one or many, at once or queued, into files.
+//! Captures pages, one or many, synchronously or queued, and saves the images.
 
 pub(crate) mod download;
 mod names;
@@ -14,37 +14,37 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::api::{Api, Grab};
-use crate::args::{Capture, Connection};
+use crate::args::{CaptureArgs, ConnectionArgs};
 use crate::failure::{Exit, Failure};
 use crate::output;
 use progress::Progress;
 use targets::{Destination, Target};
 
-/// The longest that the service lets somebody wait for a change, in seconds.
+/// The longest long poll that the service allows, in seconds.
 const LONG_POLL_S: u64 = 25;
 
-/// What came of one page.
+/// The result of one page.
 #[derive(Debug)]
 struct Outcome {
     url: String,
-    /// The capture, where there is one.
+    /// The capture, if one was created.
     grab: Option<Grab>,
-    /// Where its picture went.
+    /// Where the image was saved.
     file: Option<PathBuf>,
     failure: Option<Failure>,
-    took: Duration,
+    duration: Duration,
 }
 
-/// Captures everything that was asked for, and says what came of it.
-pub(crate) async fn run(api: &Api, connection: &Connection, asked: &Capture) -> Result<Exit, Failure> {
-    let targets = targets::of(asked)?;
-    if asked.idempotency_key.is_some() && targets.all.len() > 1 {
-        return Err(Failure::Usage("--idempotency-key belongs to one capture; there are several".to_owned()));
+/// Captures all pages and prints the results.
+pub(crate) async fn run(api: &Api, connection: &ConnectionArgs, args: &CaptureArgs) -> Result<Exit, Failure> {
+    let targets = targets::resolve(args)?;
+    if args.idempotency_key.is_some() && targets.all.len() > 1 {
+        return Err(Failure::Usage("--idempotency-key can only be used with a single page".to_owned()));
     }
-    let progress = Progress::start(targets.all.len() + targets.passed_over, targets.passed_over, connection.quiet, api);
+    let progress = Progress::start(targets.all.len() + targets.skipped, targets.skipped, connection.quiet, api);
     let mut outcomes = futures::stream::iter(targets.all)
-        .map(|target| one(api, asked, target))
-        .buffer_unordered(usize::from(asked.jobs));
+        .map(|target| capture_one(api, args, target))
+        .buffer_unordered(usize::from(args.jobs));
     let interrupted = tokio::signal::ctrl_c();
     tokio::pin!(interrupted);
     let mut exit = Exit::Done;
@@ -57,91 +57,93 @@ pub(crate) async fn run(api: &Api, connection: &Connection, asked: &Capture) -> 
             }
         };
         let Some(outcome) = outcome else { break };
-        progress.tell(&outcome);
-        tell(connection, &outcome)?;
+        progress.record(&outcome);
+        print(connection, &outcome)?;
         let Some(failure) = &outcome.failure else { continue };
         if exit == Exit::Done {
             exit = failure.exit();
         }
-        // What holds for everything is told once, and the rest is not tried.
-        if failure.is_final() {
+        // All other pages would fail in the same way, so they are not tried.
+        if failure.is_fatal() {
             exit = failure.exit();
             break;
         }
     }
-    progress.end(exit);
+    progress.finish(exit);
     Ok(exit)
 }
 
-/// One page, from the request to the file.
-async fn one(api: &Api, asked: &Capture, target: Target) -> Outcome {
-    let began = Instant::now();
+/// Captures one page and saves its image.
+async fn capture_one(api: &Api, args: &CaptureArgs, target: Target) -> Outcome {
+    let started = Instant::now();
     let (mut grab, mut file) = (None, None);
-    let failure = captured(api, asked, &target, &mut grab, &mut file).await.err();
-    Outcome { url: target.url, grab, file, failure, took: began.elapsed() }
+    let failure = try_capture(api, args, &target, &mut grab, &mut file).await.err();
+    Outcome { url: target.url, grab, file, failure, duration: started.elapsed() }
 }
 
-async fn captured(
+async fn try_capture(
     api: &Api,
-    asked: &Capture,
+    args: &CaptureArgs,
     target: &Target,
     grab: &mut Option<Grab>,
     file: &mut Option<PathBuf>,
 ) -> Result<(), Failure> {
-    let is_queued = asked.queued || asked.wait.is_some();
-    let made = create(api, asked, target, is_queued).await?;
-    let made = match asked.wait {
-        Some(seconds) if !made.has_ended() => wait(api, made, seconds).await?,
-        Some(_) | None => made,
+    let is_queued = args.queued || args.wait.is_some();
+    let created = create(api, args, target, is_queued).await?;
+    let created = match args.wait {
+        Some(seconds) if !created.has_ended() => wait(api, created, seconds).await?,
+        Some(_) | None => created,
     };
-    let made = grab.insert(made);
-    match made.read.status.as_str() {
+    let grab = grab.insert(created);
+    match grab.fields.status.as_str() {
         "done" => {}
         "failed" => {
-            let message = made.read.error_message.clone().unwrap_or_else(|| "The capture failed.".to_owned());
-            return Err(Failure::NotCaptured { message });
+            let message = grab.fields.error_message.clone().unwrap_or_else(|| "The capture failed.".to_owned());
+            return Err(Failure::CaptureFailed { message });
         }
-        // Queued, and nobody wants to wait.
+        // Queued without `--wait`.
         _ => return Ok(()),
     }
-    *file = match &target.destination {
-        Destination::Nowhere => None,
-        Destination::Stdout => {
-            download::to_stdout(api, made).await?;
-            None
-        }
-        Destination::File(path) => {
-            download::to_file(api, made, path).await?;
-            Some(path.clone())
-        }
+    let saved = match &target.destination {
+        Destination::Nowhere => Ok(()),
+        Destination::Stdout => download::to_stdout(api, grab).await,
+        Destination::File(path) => match download::to_file(api, grab, path).await {
+            Ok(()) => download::files_beside(api, grab, path).await,
+            failed => failed,
+        },
     };
+    saved.map_err(|cause| Failure::NotSaved { id: grab.fields.id.clone(), cause: Box::new(cause) })?;
+    if let Destination::File(path) = &target.destination {
+        *file = Some(path.clone());
+    }
     Ok(())
 }
 
-/// Asks for the capture. One key for all tries: however often it is asked, it is made and charged once.
-async fn create(api: &Api, asked: &Capture, target: &Target, is_queued: bool) -> Result<Grab, Failure> {
-    let key = asked.idempotency_key.clone().unwrap_or_else(fresh_key);
+/// Creates the capture. All retries use the same Idempotency-Key, so that it is created and charged once.
+async fn create(api: &Api, args: &CaptureArgs, target: &Target, is_queued: bool) -> Result<Grab, Failure> {
+    let key = args.idempotency_key.clone().unwrap_or_else(new_idempotency_key);
     let call = api.call(Method::POST, "grabs").header("idempotency-key", &key)?;
     let call = if is_queued { call.header("prefer", "respond-async")? } else { call };
-    Grab::of(api, call.body(request(asked, target)).send().await?)
+    Grab::from_response(api, call.body(request(args, target)).send().await?)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the command line is its own root: nobody above it makes ids")]
-fn fresh_key() -> String {
+#[expect(clippy::disallowed_methods, reason = "the command line has no caller that could pass in ids")]
+fn new_idempotency_key() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// The body of the request: only what was asked, so that the service's own defaults hold.
-fn request(asked: &Capture, target: &Target) -> Value {
+/// The request body. Options that are not set are left out, so that the service's defaults apply.
+fn request(args: &CaptureArgs, target: &Target) -> Value {
     let mut body = Map::new();
-    body.insert("url".to_owned(), json!(target.url));
-    let numbers = [("width", asked.width), ("height", asked.height), ("delay_ms", asked.delay_ms)];
-    for (name, value) in numbers {
-        body.extend(value.map(|value| (name.to_owned(), json!(value))));
+    match &target.html {
+        Some(html) => {
+            body.insert("html".to_owned(), json!(html));
+            body.extend(args.html_url.iter().map(|url| ("base_url".to_owned(), json!(url))));
+        }
+        None => _ = body.insert("url".to_owned(), json!(target.url)),
     }
     body.extend(target.format.map(|format| ("format".to_owned(), json!(format.as_str()))));
-    body.extend(asked.full_page.then(|| ("full_page".to_owned(), json!(true))));
-    body.extend(asked.selector.as_ref().map(|selector| ("selector".to_owned(), json!(selector))));
+    body.extend(args.options.0.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
     Value::Object(body)
 }
 
@@ -152,38 +154,38 @@ async fn wait(api: &Api, grab: Grab, seconds: u64) -> Result<Grab, Failure> {
     while !grab.has_ended() {
         let left = until.duration_since(Instant::now()).as_secs();
         if left == 0 {
-            return Err(Failure::NotYet { id: grab.read.id, status: grab.read.status, seconds });
+            return Err(Failure::WaitTimedOut { id: grab.fields.id, status: grab.fields.status, seconds });
         }
-        let call = api.call(Method::GET, &format!("grabs/{}", grab.read.id));
+        let call = api.call(Method::GET, &format!("grabs/{}", grab.fields.id));
         let call = call.header("prefer", &format!("wait={}", left.min(LONG_POLL_S)))?;
-        grab = Grab::of(api, call.send().await?)?;
+        grab = Grab::from_response(api, call.send().await?)?;
     }
     Ok(grab)
 }
 
-/// What programs read: an object for each page with `--json`, else the file's name, or the id of what is queued.
-fn tell(connection: &Connection, outcome: &Outcome) -> Result<(), Failure> {
+/// Prints the result to stdout: with `--json` an object, otherwise the file name, or the id of a queued capture.
+fn print(connection: &ConnectionArgs, outcome: &Outcome) -> Result<(), Failure> {
     if connection.json {
-        return output::line(&described(outcome).to_string());
+        return output::line(&to_json(outcome).to_string());
     }
     match (&outcome.failure, &outcome.file, &outcome.grab) {
         (None, Some(file), _) => output::line(&file.display().to_string()),
-        (None, None, Some(grab)) if !grab.has_ended() => output::line(&grab.read.id),
+        (None, None, Some(grab)) if !grab.has_ended() => output::line(&grab.fields.id),
         (Some(_), ..) | (None, None, _) => Ok(()),
     }
 }
 
-/// The capture as the API tells it, with the file, or with why there is none.
-fn described(outcome: &Outcome) -> Value {
+/// The capture as the API returns it, with the file name or the error added.
+fn to_json(outcome: &Outcome) -> Value {
     let mut object = match &outcome.grab {
-        Some(Grab { whole: Value::Object(whole), .. }) => whole.clone(),
+        Some(Grab { json: Value::Object(members), .. }) => members.clone(),
         Some(_) | None => Map::from_iter([("target_url".to_owned(), json!(outcome.url))]),
     };
     if let Some(file) = &outcome.file {
         object.insert("file".to_owned(), json!(file.display().to_string()));
     }
     if let Some(failure) = &outcome.failure {
-        let error = json!({ "code": failure.code(), "message": failure.told() });
+        let error = json!({ "code": failure.code(), "message": failure.message() });
         object.insert("error".to_owned(), error);
     }
     Value::Object(object)

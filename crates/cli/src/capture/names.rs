@@ -1,4 +1,4 @@
-//! What a picture is called whose name nobody gave.
+//! Default file names of images.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -7,27 +7,27 @@ use url::Url;
 
 use crate::args::Format;
 
-/// The longest name without its ending, in bytes: file systems take 255 with everything.
+/// The longest name without its extension, in bytes. File systems limit a complete name to 255 bytes.
 const MAX_NAME_BYTES: usize = 120;
 
-/// A path in `directory` for the picture of a page: its host and path, and a number where that is taken in this run.
-pub(super) fn unused(directory: &Path, url: &str, format: Format, taken: &mut HashSet<PathBuf>) -> PathBuf {
+/// A path in `directory`, named after the page's host and path. A number is appended if this run already uses the name.
+pub(super) fn unique_path(directory: &Path, url: &str, format: Format, taken: &mut HashSet<PathBuf>) -> PathBuf {
     let name = name(url);
-    let ending = match format {
+    let extension = match format {
         Format::Png => "png",
         Format::Jpeg => "jpg",
         Format::Webp => "webp",
     };
-    let mut path = directory.join(format!("{name}.{ending}"));
+    let mut path = directory.join(format!("{name}.{extension}"));
     let mut number = 2;
     while !taken.insert(path.clone()) {
-        path = directory.join(format!("{name}-{number}.{ending}"));
+        path = directory.join(format!("{name}-{number}.{extension}"));
         number += 1;
     }
     path
 }
 
-/// Host, path and query, in characters that every file system and every shell takes.
+/// Host, path and query, reduced to characters that are safe in file systems and shells.
 fn name(url: &str) -> String {
     let text = match Url::parse(url) {
         Ok(url) => {
@@ -39,7 +39,7 @@ fn name(url: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     let mut name: String = text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
     name.truncate(MAX_NAME_BYTES);
-    // A name that begins with a dot would be hidden, one with a dash taken for an option.
+    // A leading dot would hide the file, and a leading dash would make the name look like an option.
     let name = name.trim_start_matches(['.', '-', '_']);
     if name.is_empty() { "page".to_owned() } else { name.to_owned() }
 }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_from_the_page_and_are_harmless() {
+    fn names_derive_from_the_url_and_are_safe() {
         for (url, expected) in [
             ("https://example.com", "example.com"),
             ("https://example.com/", "example.com"),

@@ -1,4 +1,4 @@
-//! What somebody at the terminal sees while captures go on, and the summary at their end.
+//! Progress messages on stderr, and the summary at the end.
 
 use std::cell::RefCell;
 use std::io::IsTerminal;
@@ -12,15 +12,15 @@ use crate::api::Api;
 use crate::failure::Exit;
 use crate::output;
 
-/// How often the bar is drawn anew while nothing happens.
+/// How often the bar is redrawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The bar and what it counts.
+/// The progress bar and its counters.
 pub(super) struct Progress<'a> {
     api: &'a Api,
     bar: ProgressBar,
     is_quiet: bool,
-    began: Instant,
+    started: Instant,
     counts: RefCell<Counts>,
 }
 
@@ -29,54 +29,66 @@ struct Counts {
     all: usize,
     captured: usize,
     queued: usize,
-    passed_over: usize,
-    failed: Vec<(String, String)>,
+    skipped: usize,
+    failed: usize,
     hint: Option<String>,
 }
 
 impl<'a> Progress<'a> {
-    /// Begins to count. There is a bar where somebody sits at a terminal, and a line for each page where not.
-    pub(super) fn start(all: usize, passed_over: usize, is_quiet: bool, api: &'a Api) -> Self {
-        let shows = !is_quiet && std::io::stderr().is_terminal();
-        let bar = if shows { ProgressBar::new(all as u64) } else { ProgressBar::hidden() };
+    /// Starts the progress display: a bar if stderr is a terminal. Each page also prints a line.
+    pub(super) fn start(all: usize, skipped: usize, is_quiet: bool, api: &'a Api) -> Self {
+        let is_visible = !is_quiet && std::io::stderr().is_terminal();
+        let bar = if is_visible { ProgressBar::new(all as u64) } else { ProgressBar::hidden() };
         let template = if all == 1 { "{spinner} {msg} {elapsed}" } else { "{bar:30} {pos}/{len} {elapsed} {msg}" };
-        bar.set_style(ProgressStyle::with_template(template).expect("the template is ours"));
-        bar.set_position(passed_over as u64);
+        bar.set_style(ProgressStyle::with_template(template).expect("the template is valid"));
+        bar.set_position(skipped as u64);
         bar.set_message("capturing");
         bar.enable_steady_tick(TICK);
-        let counts = RefCell::new(Counts { all, passed_over, ..Counts::default() });
-        Self { api, bar, is_quiet, began: Instant::now(), counts }
+        let counts = RefCell::new(Counts { all, skipped, ..Counts::default() });
+        Self { api, bar, is_quiet, started: Instant::now(), counts }
     }
 
-    /// Tells what came of one page.
-    pub(super) fn tell(&self, outcome: &Outcome) {
+    /// Records and prints the result of one page.
+    pub(super) fn record(&self, outcome: &Outcome) {
         let mut counts = self.counts.borrow_mut();
-        let seconds = outcome.took.as_secs_f64();
+        let seconds = outcome.duration.as_secs_f64();
         let line = match (&outcome.failure, &outcome.grab) {
             (Some(failure), _) => {
-                counts.failed.push((outcome.url.clone(), failure.told()));
+                counts.failed += 1;
                 counts.hint = failure.hint();
-                format!("failed    {}: {}", outcome.url, failure.told())
+                format!("failed    {}: {}", outcome.url, failure.message())
             }
             (None, Some(grab)) if !grab.has_ended() => {
                 counts.queued += 1;
-                format!("queued    {} as {}", outcome.url, grab.read.id)
+                format!("queued    {} as {}", outcome.url, grab.fields.id)
             }
             (None, grab) => {
                 counts.captured += 1;
-                let size = grab.as_ref().and_then(|grab| grab.read.bytes).map(output::size).unwrap_or_default();
-                let cut = grab.as_ref().and_then(|grab| grab.read.truncated).unwrap_or(false);
-                let cut = if cut { ", cut at the longest that a picture may be" } else { "" };
-                let status = grab.as_ref().and_then(|grab| grab.read.http_status);
+                let size = grab.as_ref().and_then(|grab| grab.fields.bytes).map(output::size).unwrap_or_default();
+                let truncated = grab.as_ref().and_then(|grab| grab.fields.truncated).unwrap_or(false);
+                let truncated = if truncated { ", truncated at the maximum image size" } else { "" };
+                let status = grab.as_ref().and_then(|grab| grab.fields.http_status);
                 let status = status.filter(|status| *status >= 400);
-                let status = status.map(|status| format!(", the page itself said HTTP {status}")).unwrap_or_default();
+                let status = status.map(|status| format!(", the page returned HTTP {status}")).unwrap_or_default();
+                let warnings = grab.as_ref().and_then(|grab| grab.fields.warnings.as_deref()).unwrap_or_default();
+                let warnings =
+                    if warnings.is_empty() { String::new() } else { format!(", warnings: {}", warnings.join(" ")) };
+                let fields = grab.as_ref().map(|grab| &grab.fields);
+                let challenge = fields.and_then(|fields| fields.challenge.as_deref());
+                let challenge = challenge.map(|of| format!(", a bot challenge of {of}")).unwrap_or_default();
+                let consent = fields.and_then(|fields| fields.consent.as_ref());
+                let consent = consent.map(|of| format!(", cookie banner {} ({})", of.result, of.cmp));
+                let consent = consent.unwrap_or_default();
                 let file = outcome.file.as_ref().map(|file| format!(" -> {}", file.display())).unwrap_or_default();
-                format!("captured  {}{file} ({size} in {seconds:.1} s{cut}{status})", outcome.url)
+                format!(
+                    "captured  {}{file} ({size} in {seconds:.1} s{truncated}{status}{challenge}{consent}{warnings})",
+                    outcome.url
+                )
             }
         };
         self.bar.inc(1);
-        let waits = self.api.pace().remaining();
-        let message = waits.map(|left| format!("waiting {} s for the rate limit", left.as_secs() + 1));
+        let wait = self.api.rate_limit().remaining();
+        let message = wait.map(|left| format!("waiting {} s for the rate limit", left.as_secs() + 1));
         self.bar.set_message(message.unwrap_or_else(|| "capturing".to_owned()));
         let is_failure = outcome.failure.is_some();
         if !self.is_quiet || is_failure {
@@ -84,8 +96,8 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Takes the bar away and sums up.
-    pub(super) fn end(&self, exit: Exit) {
+    /// Removes the bar and prints the summary.
+    pub(super) fn finish(&self, exit: Exit) {
         self.bar.finish_and_clear();
         let counts = self.counts.borrow();
         if let Some(hint) = &counts.hint {
@@ -94,22 +106,19 @@ impl<'a> Progress<'a> {
         if self.is_quiet || counts.all == 1 {
             return;
         }
-        let tried = counts.captured + counts.queued + counts.failed.len();
+        let tried = counts.captured + counts.queued + counts.failed;
         let parts = [
             (counts.captured, "captured"),
             (counts.queued, "queued"),
-            (counts.failed.len(), "failed"),
-            (counts.passed_over, "there already"),
-            (counts.all - counts.passed_over - tried, "not tried"),
+            (counts.failed, "failed"),
+            (counts.skipped, "skipped"),
+            (counts.all - counts.skipped - tried, "not tried"),
         ];
-        let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
-        let took = HumanDuration(self.began.elapsed());
-        eprintln!("\n{} of {} pages in {took}", parts.collect::<Vec<_>>().join(", "), counts.all);
-        for (url, why) in &counts.failed {
-            eprintln!("  {url}: {why}");
-        }
+        let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, label)| format!("{count} {label}"));
+        let duration = HumanDuration(self.started.elapsed());
+        eprintln!("\n{} of {} pages in {duration}", parts.collect::<Vec<_>>().join(", "), counts.all);
         if exit == Exit::Interrupted {
-            eprintln!("Interrupted. What the service has begun it finishes: `grab list` shows it.");
+            eprintln!("Interrupted. The service finishes captures that have started: `grab list` shows them.");
         }
     }
 }

@@ -1,26 +1,40 @@
-//! What is to be captured and where each picture goes.
+//! The pages to capture and the destination of each image.
 
 use std::collections::HashSet;
 use std::fs;
 use std::io::Read;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use clap::CommandFactory;
+
 use super::names;
-use crate::args::{Capture, Format};
+use crate::args::{Args, CaptureArgs, Format};
 use crate::failure::Failure;
 
-/// The longest list that is read, in bytes.
+/// The maximum size of a `--from` list, in bytes.
 const MAX_LIST_BYTES: u64 = 64 << 20;
+
+/// The maximum size of a `--html` document, in bytes.
+const MAX_HTML_BYTES: u64 = 1 << 20;
+
+/// The URL of a document that has none, as in the API.
+const DEFAULT_HTML_URL: &str = "https://html.example/";
+
+/// The similarity, from 0 to 1, from which a word is taken for a mistyped command.
+const SIMILAR: f64 = 0.8;
 
 /// One page to capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) url: String,
+    /// The document to capture instead of one at the URL.
+    pub(super) html: Option<String>,
     pub(super) format: Option<Format>,
     pub(super) destination: Destination,
 }
 
-/// Where a picture goes.
+/// The destination of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Destination {
     Nowhere,
@@ -28,38 +42,75 @@ pub(super) enum Destination {
     File(PathBuf),
 }
 
-/// Everything that is to be captured.
+/// All pages to capture.
 #[derive(Debug)]
 pub(super) struct Targets {
     pub(super) all: Vec<Target>,
-    /// How many have their file already.
-    pub(super) passed_over: usize,
+    /// The number of pages skipped because their file exists.
+    pub(super) skipped: usize,
 }
 
-/// What was asked for, page by page.
-pub(super) fn of(asked: &Capture) -> Result<Targets, Failure> {
-    let mut urls = asked.urls.clone();
-    if let Some(path) = &asked.from {
-        urls.extend(listed(&read(path)?));
+/// Determines the pages and their destinations.
+pub(super) fn resolve(args: &CaptureArgs) -> Result<Targets, Failure> {
+    let mut urls = args.urls.clone();
+    if let Some(path) = &args.from {
+        urls.extend(parse_list(&read_list(path)?));
+    }
+    if let Some(path) = &args.html {
+        let html = read_html(path)?;
+        let url = args.html_url.clone().unwrap_or_else(|| DEFAULT_HTML_URL.to_owned());
+        let output = Output::resolve(args, 1)?;
+        output.check_writable()?;
+        let target = Target { html: Some(html), ..output.target(args, url, &mut HashSet::new()) };
+        let exists = matches!(&target.destination, Destination::File(path) if args.skip_existing && path.exists());
+        return Ok(match exists {
+            true => Targets { all: Vec::new(), skipped: 1 },
+            false => Targets { all: vec![target], skipped: 0 },
+        });
     }
     if urls.is_empty() {
-        return Err(Failure::Usage(
-            "name a page to capture, as in `grab https://example.com`; `grab --help` says more".to_owned(),
-        ));
+        return Err(Failure::Usage("no page to capture; try `grab https://example.com`, or `grab --help`".to_owned()));
     }
-    let output = Output::of(asked, urls.len())?;
-    let (mut all, mut passed_over, mut taken) = (Vec::new(), 0, HashSet::new());
+    let urls = urls.into_iter().map(complete_url).collect::<Result<Vec<_>, _>>()?;
+    let output = Output::resolve(args, urls.len())?;
+    output.check_writable()?;
+    let (mut all, mut skipped, mut taken) = (Vec::new(), 0, HashSet::new());
     for url in urls {
-        let target = output.target(asked, url, &mut taken);
+        let target = output.target(args, url, &mut taken);
         match &target.destination {
-            Destination::File(path) if asked.skip_existing && path.exists() => passed_over += 1,
+            Destination::File(path) if args.skip_existing && path.exists() => skipped += 1,
             Destination::File(_) | Destination::Stdout | Destination::Nowhere => all.push(target),
         }
     }
-    Ok(Targets { all, passed_over })
+    Ok(Targets { all, skipped })
 }
 
-/// What `--output` means.
+/// Adds the scheme to a URL without one, as browsers do. A single word is rejected, because it is more often a mistyped
+/// command than the name of a host.
+fn complete_url(text: String) -> Result<String, Failure> {
+    let host = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_local = host.split(':').next().is_some_and(|name| name == "localhost" || name.parse::<IpAddr>().is_ok());
+    let is_word = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    match () {
+        () if text.contains("://") || text.contains(char::is_whitespace) => Ok(text),
+        () if is_local => Ok(format!("http://{text}")),
+        () if is_word => {
+            let commands = Args::command();
+            let names =
+                commands.get_subcommands().map(|command| (strsim::jaro_winkler(command.get_name(), &text), command));
+            let nearest = names.filter(|(similarity, _)| *similarity >= SIMILAR).max_by(|a, b| a.0.total_cmp(&b.0));
+            let advice = match nearest {
+                Some((_, command)) => format!("did you mean `grab {}`?", command.get_name()),
+                None => "it looks like https://example.com".to_owned(),
+            };
+            Err(Failure::Usage(format!("{text:?} is neither a command nor a URL; {advice}")))
+        }
+        () if host.contains('.') => Ok(format!("https://{text}")),
+        () => Ok(text),
+    }
+}
+
+/// The meaning of `--output`.
 #[derive(Debug)]
 enum Output {
     Nowhere,
@@ -69,61 +120,87 @@ enum Output {
 }
 
 impl Output {
-    fn of(asked: &Capture, pages: usize) -> Result<Self, Failure> {
-        let only_queued = asked.queued && asked.wait.is_none();
-        let Some(path) = &asked.output else {
-            let nowhere = asked.no_download || only_queued;
+    fn resolve(args: &CaptureArgs, pages: usize) -> Result<Self, Failure> {
+        let only_queued = args.queued && args.wait.is_none();
+        let Some(path) = &args.output else {
+            let nowhere = args.no_download || only_queued;
             return Ok(if nowhere { Self::Nowhere } else { Self::Directory(PathBuf::new()) });
         };
-        let fails = |why: &str| Err(Failure::Usage(format!("--output {} {why}", path.display())));
+        let fails = |reason: &str| Err(Failure::Usage(format!("--output {} {reason}", path.display())));
         if only_queued {
-            return fails("wants the picture, and --async does not wait for it; add --wait SECONDS");
+            return fails("needs the image, but --async does not wait for it; add --wait SECONDS");
         }
         let is_directory = path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/");
         match (path.as_os_str() == "-", is_directory, pages) {
             (true, _, 1) => Ok(Self::Stdout),
-            (true, ..) => fails("takes one picture, and there are several pages"),
+            (true, ..) => fails("can only be used with a single page"),
             (false, true, _) => {
                 fs::create_dir_all(path).map_err(Failure::file(path))?;
                 Ok(Self::Directory(path.clone()))
             }
-            (false, false, 1) => Ok(Self::File(path.clone())),
-            (false, false, _) => fails("is one file, and there are several pages; end it in / to name a directory"),
+            (false, false, 1) => {
+                if let Some(directory) = path.parent() {
+                    fs::create_dir_all(directory).map_err(Failure::file(directory))?;
+                }
+                Ok(Self::File(path.clone()))
+            }
+            (false, false, _) => fails("is a file, but there are several pages; append / to name a directory"),
         }
     }
 
-    fn target(&self, asked: &Capture, url: String, taken: &mut HashSet<PathBuf>) -> Target {
+    /// Checks that images can be saved, before any is captured and charged.
+    fn check_writable(&self) -> Result<(), Failure> {
+        let directory = match self {
+            Self::Nowhere | Self::Stdout => return Ok(()),
+            Self::File(path) => path.parent().unwrap_or(Path::new("")),
+            Self::Directory(directory) => directory,
+        };
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        tempfile::tempfile_in(directory).map_err(Failure::file(directory)).map(drop)
+    }
+
+    fn target(&self, args: &CaptureArgs, url: String, taken: &mut HashSet<PathBuf>) -> Target {
         let (format, destination) = match self {
-            Self::Nowhere => (asked.format, Destination::Nowhere),
-            Self::Stdout => (asked.format, Destination::Stdout),
-            Self::File(path) => (asked.format.or_else(|| meant(path)), Destination::File(path.clone())),
+            Self::Nowhere => (args.format, Destination::Nowhere),
+            Self::Stdout => (args.format, Destination::Stdout),
+            Self::File(path) => (args.format.or_else(|| format_of(path)), Destination::File(path.clone())),
             Self::Directory(directory) => {
-                let format = asked.format.unwrap_or(Format::Png);
-                let path = names::unused(directory, &url, format, taken);
-                (asked.format, Destination::File(path))
+                let format = args.format.unwrap_or(Format::Png);
+                let path = names::unique_path(directory, &url, format, taken);
+                (args.format, Destination::File(path))
             }
         };
-        Target { url, format, destination }
+        Target { url, html: None, format, destination }
     }
 }
 
-/// The format that a file's name means.
-fn meant(path: &Path) -> Option<Format> {
-    Format::of_ending(path.extension()?.to_str()?)
+/// The format for a file's extension.
+fn format_of(path: &Path) -> Option<Format> {
+    Format::from_extension(path.extension()?.to_str()?)
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+fn read_list(path: &Path) -> Result<String, Failure> {
+    read_text(path, MAX_LIST_BYTES)
+}
+
+/// Reads one byte more than the service takes, so that it reports a document that is too long.
+fn read_html(path: &Path) -> Result<String, Failure> {
+    read_text(path, MAX_HTML_BYTES + 1)
+}
+
+/// Reads a file, or stdin for `-`, up to a size.
+fn read_text(path: &Path, most: u64) -> Result<String, Failure> {
     let mut text = String::new();
     let source: Box<dyn Read> = match path.as_os_str() == "-" {
         true => Box::new(std::io::stdin().lock()),
         false => Box::new(fs::File::open(path).map_err(Failure::file(path))?),
     };
-    source.take(MAX_LIST_BYTES).read_to_string(&mut text).map_err(Failure::file(path))?;
+    source.take(most).read_to_string(&mut text).map_err(Failure::file(path))?;
     Ok(text)
 }
 
-/// The addresses in a list.
-fn listed(text: &str) -> impl Iterator<Item = String> {
+/// The URLs in a list.
+fn parse_list(text: &str) -> impl Iterator<Item = String> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned)
 }
 
@@ -134,12 +211,12 @@ mod tests {
     use super::*;
     use crate::args::Args;
 
-    fn asked(args: &[&str]) -> Capture {
+    fn parse(args: &[&str]) -> CaptureArgs {
         Args::try_parse_from([&["grab"], args].concat()).unwrap().capture
     }
 
     fn files(args: &[&str]) -> Vec<String> {
-        let targets = of(&asked(args)).unwrap();
+        let targets = resolve(&parse(args)).unwrap();
         let file = |target: Target| match target.destination {
             Destination::File(path) => path.display().to_string(),
             Destination::Stdout => "stdout".to_owned(),
@@ -149,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_go_where_output_says() {
+    fn output_option_sets_the_destination() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().to_str().unwrap();
         assert_eq!(files(&["https://a.example/x"]), ["a.example_x.png"]);
@@ -163,38 +240,86 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_file_means_its_format() {
-        let format = |args: &[&str]| of(&asked(args)).unwrap().all[0].format;
+    fn output_extension_sets_the_format() {
+        let format = |args: &[&str]| resolve(&parse(args)).unwrap().all[0].format;
         assert_eq!(format(&["https://a.example", "-o", "p.JPG"]), Some(Format::Jpeg));
         assert_eq!(format(&["https://a.example", "-o", "p.jpg", "--format", "webp"]), Some(Format::Webp));
         assert_eq!(format(&["https://a.example", "-o", "p"]), None);
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_arguments_are_rejected() {
         for args in [
             &[] as &[&str],
             &["https://a.example", "https://b.example", "-o", "p.png"],
             &["https://a.example", "https://b.example", "-o", "-"],
             &["https://a.example", "--async", "-o", "p.png"],
+            &["https://a.example", "-o", "/proc/none/p.png"],
             &["--from", "/nonexistent/list"],
+            &["lst"],
         ] {
-            assert!(of(&asked(args)).is_err(), "{args:?}");
+            assert!(resolve(&parse(args)).is_err(), "{args:?}");
         }
     }
 
     #[test]
-    fn lists_have_one_address_a_line() {
-        let text = "# pages\nhttps://a.example\n\n  https://b.example  \r\n#https://c.example\n";
-        assert_eq!(listed(text).collect::<Vec<_>>(), ["https://a.example", "https://b.example"]);
+    fn url_without_a_scheme_is_completed() {
+        for (text, expected) in [
+            ("example.com", "https://example.com"),
+            ("example.com:8443/a?b#c", "https://example.com:8443/a?b#c"),
+            ("localhost:3000/", "http://localhost:3000/"),
+            ("127.0.0.1", "http://127.0.0.1"),
+            ("http://example.com", "http://example.com"),
+            ("not an address", "not an address"),
+        ] {
+            assert_eq!(complete_url(text.to_owned()).unwrap(), expected);
+        }
+        for (text, advice) in [("lst", "`grab list`"), ("delte", "`grab delete`"), ("example", "https://example.com")] {
+            let message = complete_url(text.to_owned()).unwrap_err().message();
+            assert!(message.contains(advice), "{message}");
+        }
     }
 
     #[test]
-    fn what_is_there_is_passed_over() {
+    fn missing_directory_of_the_output_file_is_created() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("new/p.png");
+        assert!(resolve(&parse(&["https://a.example", "-o", path.to_str().unwrap()])).is_ok());
+        assert!(path.parent().unwrap().is_dir());
+    }
+
+    #[test]
+    fn lists_have_one_url_per_line() {
+        let text = "# pages\nhttps://a.example\n\n  https://b.example  \r\n#https://c.example\n";
+        assert_eq!(parse_list(text).collect::<Vec<_>>(), ["https://a.example", "https://b.example"]);
+    }
+
+    #[test]
+    fn html_is_read_from_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("invoice.html");
+        fs::write(&path, "<h1>Invoice</h1>").unwrap();
+        let path = path.to_str().unwrap();
+        let of = |args: &[&str]| resolve(&parse(args)).unwrap().all.remove(0);
+        let target = of(&["--html", path]);
+        assert_eq!((target.html.as_deref(), target.url.as_str()), (Some("<h1>Invoice</h1>"), "https://html.example/"));
+        let file = Destination::File("a.example_x.png".into());
+        assert_eq!(of(&["--html", path, "--html-url", "https://a.example/x"]).destination, file);
+        for args in
+            [&["--html", path, "https://a.example"][..], &["https://a.example", "--html-url", "https://b.example"]]
+        {
+            assert!(Args::try_parse_from([&["grab"], args].concat()).is_err(), "{args:?}");
+        }
+        assert!(resolve(&parse(&["--html", "/nonexistent/page"])).is_err());
+    }
+
+    #[test]
+    fn skip_existing_skips_pages_with_a_file() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a.example.png"), "x").unwrap();
         let path = dir.path().to_str().unwrap();
-        let targets = of(&asked(&["https://a.example", "https://b.example", "--skip-existing", "-o", path])).unwrap();
-        assert_eq!((targets.all.len(), targets.passed_over), (1, 1));
+        let targets =
+            resolve(&parse(&["https://a.example", "https://b.example", "--skip-existing", "-o", path])).unwrap();
+        assert_eq!((targets.all.len(), targets.skipped), (1, 1));
     }
 }

@@ -1,4 +1,4 @@
-//! The way through the browser: authorization code with PKCE (RFC 7636), answered to a loopback address (RFC 8252).
+//! Sign-in in the browser: authorization code flow with PKCE (RFC 7636) and a loopback redirect (RFC 8252).
 
 use std::time::Duration;
 
@@ -16,30 +16,31 @@ use super::discovery::Service;
 use super::tokens::{self, Tokens};
 use crate::failure::Failure;
 
-/// How long somebody may take to sign in.
-const PATIENCE: Duration = Duration::from_secs(600);
-/// How long the browser may take to say what it wants.
-const REQUEST: Duration = Duration::from_secs(5);
-/// The longest first line of a request that is read.
+/// How long the user may take to sign in.
+const SIGN_IN_LIMIT: Duration = Duration::from_secs(600);
+/// How long one request to the loopback address may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum length of a request line.
 const MAX_LINE_BYTES: u64 = 16 << 10;
 
-/// Sends somebody to the service's pages and waits for the answer.
-pub(super) async fn sign_in(http: &Client, service: &Service, opens: bool) -> Result<Tokens, Failure> {
-    let io = |error: std::io::Error| Failure::Login(format!("no loopback address can be listened on: {error}"));
+/// Opens the authorization page, waits for the redirect and exchanges the code for tokens.
+pub(super) async fn sign_in(http: &Client, service: &Service, open_browser: bool) -> Result<Tokens, Failure> {
+    let io = |error: std::io::Error| Failure::Login(format!("cannot listen on a loopback address: {error}"));
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(io)?;
     let redirect = format!("http://127.0.0.1:{}/callback", listener.local_addr().map_err(io)?.port());
     let client_id = service.register(http, &redirect).await?;
     let (state, verifier) = (secret()?, secret()?);
-    let url = authorize(service, &client_id, &redirect, &state, &verifier);
-    if opens && open::that_detached(url.as_str()).is_ok() {
-        eprintln!("Your browser has the page to sign in. If it has not, open this:\n\n  {url}\n");
+    let url = authorization_url(service, &client_id, &redirect, &state, &verifier);
+    if open_browser && open::that_detached(url.as_str()).is_ok() {
+        eprintln!("The sign-in page was opened in your browser. If it does not appear, open this URL:\n\n  {url}\n");
     } else {
-        eprintln!("Open this in a browser on this machine to sign in:\n\n  {url}\n");
+        eprintln!("To sign in, open this URL in a browser on this machine:\n\n  {url}\n");
     }
     let code = tokio::select! {
-        code = answer(&listener, service, &state) => code?,
-        () = tokio::time::sleep(PATIENCE) => {
-            return Err(Failure::Login("nobody signed in within ten minutes".to_owned()));
+        code = wait_for_code(&listener, service, &state) => code?,
+        // The deadline of the sign-in.
+        () = tokio::time::sleep(SIGN_IN_LIMIT) => {
+            return Err(Failure::Login("no sign-in within ten minutes".to_owned()));
         }
     };
     let form = [
@@ -50,13 +51,13 @@ pub(super) async fn sign_in(http: &Client, service: &Service, opens: bool) -> Re
         ("code_verifier", &verifier),
         ("resource", &service.resource),
     ];
-    let granted = tokens::ask(http, &service.server.token_endpoint, &form).await?;
-    let expires_at = granted.expires_at();
-    let Some(refresh) = granted.refresh_token else {
-        return Err(Failure::Login("the service gave no refresh token".to_owned()));
+    let response = tokens::request(http, &service.server.token_endpoint, &form).await?;
+    let expires_at = response.expires_at();
+    let Some(refresh) = response.refresh_token else {
+        return Err(Failure::Login("the service sent no refresh token".to_owned()));
     };
     Ok(Tokens {
-        access: granted.access_token,
+        access: response.access_token,
         refresh,
         expires_at,
         client_id,
@@ -65,7 +66,7 @@ pub(super) async fn sign_in(http: &Client, service: &Service, opens: bool) -> Re
     })
 }
 
-fn authorize(service: &Service, client_id: &str, redirect: &str, state: &str, verifier: &str) -> Url {
+fn authorization_url(service: &Service, client_id: &str, redirect: &str, state: &str, verifier: &str) -> Url {
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
     let mut url = service.server.authorization_endpoint.clone();
     url.query_pairs_mut()
@@ -80,35 +81,37 @@ fn authorize(service: &Service, client_id: &str, redirect: &str, state: &str, ve
     url
 }
 
-/// 256 bits as text.
+/// 256 random bits, base64url-encoded.
 fn secret() -> Result<String, Failure> {
     let mut bytes = [0; 32];
     SysRng
         .try_fill_bytes(&mut bytes)
-        .map_err(|error| Failure::Login(format!("this machine has no random bits to give: {error}")))?;
+        .map_err(|error| Failure::Login(format!("the system's random number generator failed: {error}")))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// The code that the browser brings back. Whatever else comes to the address is answered and passed over.
-async fn answer(listener: &TcpListener, service: &Service, state: &str) -> Result<String, Failure> {
+/// Waits for the redirect with the code. Other requests get a response and are otherwise ignored.
+async fn wait_for_code(listener: &TcpListener, service: &Service, state: &str) -> Result<String, Failure> {
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
-        let Ok(Some(outcome)) = tokio::time::timeout(REQUEST, serve(stream, service, state)).await else { continue };
+        let Ok(Some(outcome)) = tokio::time::timeout(REQUEST_TIMEOUT, serve(stream, service, state)).await else {
+            continue;
+        };
         return outcome;
     }
 }
 
-/// Answers one request; none when it was not the one that is waited for.
+/// Serves one request. `None` if it is not the expected redirect.
 async fn serve(stream: TcpStream, service: &Service, state: &str) -> Option<Result<String, Failure>> {
     use tokio::io::AsyncReadExt;
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     (&mut stream).take(MAX_LINE_BYTES).read_line(&mut line).await.ok()?;
-    let outcome = line.split(' ').nth(1).and_then(|target| read(target, &service.server.issuer, state));
+    let outcome = line.split(' ').nth(1).and_then(|target| parse_callback(target, &service.server.issuer, state));
     let (status, text) = match &outcome {
-        Some(Ok(_)) => ("200 OK", "You are signed in. You can close this page and go back to the terminal."),
-        Some(Err(_)) => ("200 OK", "Nobody was signed in. The terminal says why. You can close this page."),
-        None => ("404 Not Found", "There is nothing here."),
+        Some(Ok(_)) => ("200 OK", "You are signed in. You can close this page and return to the terminal."),
+        Some(Err(_)) => ("200 OK", "The sign-in failed. The terminal shows the reason. You can close this page."),
+        None => ("404 Not Found", "Page not found."),
     };
     let page = format!(
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
@@ -120,30 +123,28 @@ async fn serve(stream: TcpStream, service: &Service, state: &str) -> Option<Resu
          referrer-policy: no-referrer\r\nconnection: close\r\n\r\n",
         page.len()
     );
-    // The browser may be gone; what it brought counts all the same.
+    // Write errors are ignored: the code is valid even if the browser closed the connection.
     let _ = stream.write_all(head.as_bytes()).await;
     let _ = stream.write_all(page.as_bytes()).await;
     let _ = stream.shutdown().await;
     outcome
 }
 
-/// The code in a request's target; none when the request is not an answer to ours.
-fn read(target: &str, issuer: &str, state: &str) -> Option<Result<String, Failure>> {
+/// The code or error in a redirect. `None` if the request is not the redirect for this sign-in.
+fn parse_callback(target: &str, issuer: &str, state: &str) -> Option<Result<String, Failure>> {
     let url = Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;
     if url.path() != "/callback" {
         return None;
     }
-    let of = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
-    // An answer to a question that we did not ask, or of somebody whom we did not ask (RFC 9207).
-    if of("state").as_deref() != Some(state) || of("iss").is_some_and(|iss| iss != issuer) {
+    let parameter = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    // Another `state` belongs to another request; another `iss` is a mix-up attack (RFC 9207).
+    if parameter("state").as_deref() != Some(state) || parameter("iss").is_some_and(|iss| iss != issuer) {
         return None;
     }
-    match (of("code"), of("error")) {
+    match (parameter("code"), parameter("error")) {
         (Some(code), None) => Some(Ok(code)),
-        (_, Some(error)) if error == "access_denied" => {
-            Some(Err(Failure::Login("access was denied on the page".to_owned())))
-        }
-        (_, Some(error)) => Some(Err(Failure::Login(of("error_description").unwrap_or(error)))),
+        (_, Some(error)) if error == "access_denied" => Some(Err(Failure::Login("access was denied".to_owned()))),
+        (_, Some(error)) => Some(Err(Failure::Login(parameter("error_description").unwrap_or(error)))),
         (None, None) => None,
     }
 }
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_answer_to_our_question_counts() {
+    fn callback_with_another_state_or_issuer_is_ignored() {
         let issuer = "https://auth.example";
         for (target, expected) in [
             ("/callback?code=c&state=s", Some(Some("c"))),
@@ -167,7 +168,7 @@ mod tests {
             ("/callback?error=access_denied&state=s", Some(None)),
             ("/callback?error=access_denied&code=c&state=s", Some(None)),
         ] {
-            let code = read(target, issuer, "s").map(Result::ok);
+            let code = parse_callback(target, issuer, "s").map(Result::ok);
             assert_eq!(code, expected.map(|code| code.map(str::to_owned)), "{target}");
         }
     }

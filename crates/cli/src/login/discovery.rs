@@ -1,4 +1,4 @@
-//! Where a service lets people sign in: RFC 9728 for the API, RFC 8414 for whoever signs people in.
+//! OAuth discovery: protected resource metadata (RFC 9728) and authorization server metadata (RFC 8414).
 
 use reqwest::Client;
 use serde::Deserialize;
@@ -7,18 +7,18 @@ use url::Url;
 
 use crate::failure::Failure;
 
-/// Where people sign in, and for what.
+/// The API as an OAuth resource, and its authorization server.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
-    /// What tokens are asked for: the API.
+    /// The resource identifier of the API, for token requests.
     pub(super) resource: String,
-    /// Who signs people in.
-    pub(super) server: Server,
+    /// The authorization server.
+    pub(super) server: ServerMetadata,
 }
 
-/// What an authorization server tells about itself.
+/// Authorization server metadata (RFC 8414 section 2).
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Server {
+pub(super) struct ServerMetadata {
     pub(super) issuer: String,
     pub(super) authorization_endpoint: Url,
     pub(super) token_endpoint: Url,
@@ -27,27 +27,27 @@ pub(super) struct Server {
 }
 
 #[derive(Deserialize)]
-struct Resource {
+struct ResourceMetadata {
     resource: String,
     authorization_servers: Vec<Url>,
 }
 
 #[derive(Deserialize)]
-struct Registered {
+struct RegistrationResponse {
     client_id: String,
 }
 
 impl Service {
-    /// Asks the API who signs people in, and that one where.
+    /// Reads the metadata of the API and of its authorization server.
     pub(super) async fn discover(http: &Client, base: &Url) -> Result<Self, Failure> {
-        let resource: Resource = fetch(http, &well_known(base, "oauth-protected-resource")).await?;
+        let resource: ResourceMetadata = fetch(http, &well_known(base, "oauth-protected-resource")).await?;
         let Some(issuer) = resource.authorization_servers.first() else {
-            return Err(Failure::Login(format!("{base} names nobody who signs people in; use an API key")));
+            return Err(Failure::Login(format!("{base} names no authorization server; use an API key")));
         };
-        let server: Server = fetch(http, &well_known(issuer, "oauth-authorization-server")).await?;
-        // Whoever says to be somebody else is not to be trusted with a sign-in (RFC 8414 section 3.3).
+        let server: ServerMetadata = fetch(http, &well_known(issuer, "oauth-authorization-server")).await?;
+        // The issuer must match the URL that the metadata was read from (RFC 8414 section 3.3).
         if server.issuer.trim_end_matches('/') != issuer.as_str().trim_end_matches('/') {
-            return Err(Failure::Login(format!("{issuer} says to be {}", server.issuer)));
+            return Err(Failure::Login(format!("{issuer} identifies itself as {}", server.issuer)));
         }
         for endpoint in [&server.authorization_endpoint, &server.token_endpoint] {
             check_transport(endpoint)?;
@@ -55,25 +55,25 @@ impl Service {
         Ok(Self { resource: resource.resource, server })
     }
 
-    /// Registers this program (RFC 7591) for answers to a loopback address, and returns its client id.
+    /// Registers this program as a client (RFC 7591) with a loopback redirect URI, and returns the client id.
     pub(super) async fn register(&self, http: &Client, redirect: &str) -> Result<String, Failure> {
         let Some(url) = &self.server.registration_endpoint else {
-            return Err(Failure::Login("the service registers no programs; use an API key".to_owned()));
+            return Err(Failure::Login("the service does not support client registration; use an API key".to_owned()));
         };
-        let asked = json!({
+        let metadata = json!({
             "client_name": "grab command line",
             "redirect_uris": [redirect],
             "grant_types": ["authorization_code", "refresh_token"],
             "response_types": ["code"],
             "token_endpoint_auth_method": "none",
         });
-        let response = http.post(url.clone()).json(&asked).send().await.map_err(Failure::unreachable(url))?;
-        let registered: Registered = read(url, response).await?;
-        Ok(registered.client_id)
+        let response = http.post(url.clone()).json(&metadata).send().await.map_err(Failure::unreachable(url))?;
+        let registration: RegistrationResponse = read(url, response).await?;
+        Ok(registration.client_id)
     }
 }
 
-/// The well-known address of what lies at `url` (RFC 8414 section 3.1): the suffix goes before the path.
+/// The well-known URL for `url`. The suffix goes between host and path (RFC 8414 section 3.1).
 fn well_known(url: &Url, suffix: &str) -> Url {
     let mut address = url.clone();
     let path = url.path().trim_end_matches('/');
@@ -81,7 +81,7 @@ fn well_known(url: &Url, suffix: &str) -> Url {
     address
 }
 
-/// Tokens travel in the open only on this machine.
+/// Requires TLS, except on loopback.
 fn check_transport(url: &Url) -> Result<(), Failure> {
     let is_loopback = match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost",
@@ -103,11 +103,11 @@ async fn fetch<T: for<'de> Deserialize<'de>>(http: &Client, url: &Url) -> Result
 async fn read<T: for<'de> Deserialize<'de>>(url: &Url, response: reqwest::Response) -> Result<T, Failure> {
     let status = response.status();
     let body = response.bytes().await.map_err(Failure::unreachable(url))?;
-    let foreign = || Failure::Foreign { url: url.clone(), status };
+    let unexpected = || Failure::UnexpectedResponse { url: url.clone(), status };
     if !status.is_success() {
-        return Err(foreign());
+        return Err(unexpected());
     }
-    serde_json::from_slice(&body).map_err(|_| foreign())
+    serde_json::from_slice(&body).map_err(|_| unexpected())
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_well_known_suffix_goes_before_the_path() {
+    fn well_known_suffix_goes_before_the_path() {
         for (url, expected) in [
             ("https://grabd.example/v1/", "https://grabd.example/.well-known/oauth-protected-resource/v1"),
             ("https://auth.grabd.example", "https://auth.grabd.example/.well-known/oauth-protected-resource"),
@@ -126,8 +126,8 @@ mod tests {
     }
 
     #[test]
-    fn tokens_travel_in_the_open_only_on_this_machine() {
-        for (url, is_fine) in [
+    fn plain_http_is_allowed_only_on_loopback() {
+        for (url, is_allowed) in [
             ("https://grabd.example/t", true),
             ("http://127.0.0.1:8080/t", true),
             ("http://[::1]:8080/t", true),
@@ -136,7 +136,7 @@ mod tests {
             ("http://localhost.example/t", false),
             ("http://10.0.0.1/t", false),
         ] {
-            assert_eq!(check_transport(&Url::parse(url).unwrap()).is_ok(), is_fine, "{url}");
+            assert_eq!(check_transport(&Url::parse(url).unwrap()).is_ok(), is_allowed, "{url}");
         }
     }
 }

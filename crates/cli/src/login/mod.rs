@@ -1,4 +1,4 @@
-//! Signing in: OAuth 2.1 with a browser and a loopback address (RFC 8252), and the tokens that come of it.
+//! Sign-in with OAuth 2.1 through the browser and a loopback redirect (RFC 8252), and the stored tokens.
 
 mod browser;
 mod discovery;
@@ -17,18 +17,18 @@ use crate::settings::Settings;
 use discovery::Service;
 use tokens::{File, Tokens};
 
-/// As whom requests are made.
+/// The credential of requests.
 #[derive(Debug)]
 pub(crate) enum Credential {
-    /// Nobody: the price list is public.
+    /// No credential. The price list is public.
     None,
-    /// A key that somebody gave.
+    /// An API key.
     Key(String),
-    /// A sign-in. The lock is held while new tokens are fetched, so that parallel requests fetch them once.
+    /// A sign-in. The lock is held during a refresh, so that concurrent requests refresh once.
     SignIn(Box<Mutex<SignIn>>),
 }
 
-/// A sign-in and where it is kept.
+/// A sign-in and the file that stores it.
 #[derive(Debug)]
 pub(crate) struct SignIn {
     file: PathBuf,
@@ -37,26 +37,26 @@ pub(crate) struct SignIn {
 }
 
 impl Credential {
-    /// The key, if there is one, else the sign-in at this service.
+    /// The API key if one is set, otherwise the stored sign-in for this service.
     pub(crate) fn find(settings: &Settings) -> Result<Self, Failure> {
         if let Some(key) = &settings.api_key {
             return Ok(Self::Key(key.clone()));
         }
-        let Some(tokens) = File::read(&settings.credentials)?.of(&settings.base).cloned() else {
+        let Some(tokens) = File::read(&settings.credentials)?.get(&settings.base).cloned() else {
             return Ok(Self::None);
         };
         let (file, base) = (settings.credentials.clone(), settings.base.clone());
         Ok(Self::SignIn(Box::new(Mutex::new(SignIn { file, base, tokens }))))
     }
 
-    /// What goes into the Authorization field.
+    /// The bearer token, refreshed if it is about to expire.
     pub(crate) async fn token(&self, http: &Client) -> Result<Option<String>, Failure> {
         match self {
             Self::None => Ok(None),
             Self::Key(key) => Ok(Some(key.clone())),
             Self::SignIn(sign_in) => {
                 let mut sign_in = sign_in.lock().await;
-                if sign_in.tokens.are_stale() {
+                if sign_in.tokens.need_refresh() {
                     sign_in.renew(http).await?;
                 }
                 Ok(Some(sign_in.tokens.access.clone()))
@@ -64,10 +64,10 @@ impl Credential {
         }
     }
 
-    /// Fetches a new token because the old one was refused; false where there is no other.
+    /// Refreshes the token after the service rejected it. `false` if the credential cannot be refreshed.
     pub(crate) async fn renew(&self, http: &Client) -> Result<bool, Failure> {
         match self {
-            Self::None => Err(Failure::SignedOut),
+            Self::None => Err(Failure::NotSignedIn),
             Self::Key(_) => Ok(false),
             Self::SignIn(sign_in) => sign_in.lock().await.renew(http).await.map(|()| true),
         }
@@ -75,14 +75,14 @@ impl Credential {
 }
 
 impl SignIn {
-    /// Fetches new tokens, unless another process of this program has done so meanwhile.
+    /// Refreshes the tokens, unless another process has already done so.
     async fn renew(&mut self, http: &Client) -> Result<(), Failure> {
         let lock = File::lock(&self.file)?;
-        match File::read(&self.file)?.of(&self.base) {
+        match File::read(&self.file)?.get(&self.base) {
             Some(tokens) if *tokens != self.tokens => self.tokens = tokens.clone(),
             Some(_) | None => {
-                self.tokens = self.tokens.renewed(http).await?;
-                File::change(&self.file, |file| file.put(&self.base, self.tokens.clone()))?;
+                self.tokens = self.tokens.refreshed(http).await?;
+                File::update(&self.file, |file| file.insert(&self.base, self.tokens.clone()))?;
             }
         }
         drop(lock);
@@ -90,40 +90,40 @@ impl SignIn {
     }
 }
 
-/// Signs in through the browser and keeps the tokens.
-pub(crate) async fn login(settings: &Settings, opens: bool) -> Result<Exit, Failure> {
+/// Signs in through the browser and stores the tokens.
+pub(crate) async fn login(settings: &Settings, open_browser: bool) -> Result<Exit, Failure> {
     let http = client().map_err(Failure::unreachable(&settings.base))?;
     let service = Service::discover(&http, &settings.base).await?;
-    let tokens = browser::sign_in(&http, &service, opens).await?;
+    let tokens = browser::sign_in(&http, &service, open_browser).await?;
     let lock = File::lock(&settings.credentials)?;
-    File::change(&settings.credentials, |file| file.put(&settings.base, tokens))?;
+    File::update(&settings.credentials, |file| file.insert(&settings.base, tokens))?;
     drop(lock);
-    eprintln!("Signed in at {}. `grab logout` ends it.", settings.base);
+    eprintln!("Signed in at {}. Sign out with `grab logout`.", settings.base);
     if settings.api_key.is_some() {
-        eprintln!("Mind that an API key is set as well, and that it is the one that is used.");
+        eprintln!("Note: an API key is also set and takes precedence over this sign-in.");
     }
     Ok(Exit::Done)
 }
 
-/// Revokes the tokens and forgets them.
+/// Revokes and removes the tokens.
 pub(crate) async fn logout(settings: &Settings) -> Result<Exit, Failure> {
     let http = client().map_err(Failure::unreachable(&settings.base))?;
     let lock = File::lock(&settings.credentials)?;
-    let Some(tokens) = File::read(&settings.credentials)?.of(&settings.base).cloned() else {
-        eprintln!("Nobody was signed in at {}.", settings.base);
+    let Some(tokens) = File::read(&settings.credentials)?.get(&settings.base).cloned() else {
+        eprintln!("You are not signed in at {}.", settings.base);
         return Ok(Exit::Done);
     };
     let revoked = tokens.revoke(&http).await;
-    File::change(&settings.credentials, |file| file.remove(&settings.base))?;
+    File::update(&settings.credentials, |file| file.remove(&settings.base))?;
     drop(lock);
-    // Forgotten here in any case; whoever wants to know that the service did as well is told.
+    // The tokens are removed locally in any case; a failed revocation is still reported.
     revoked?;
     eprintln!("Signed out at {}.", settings.base);
     Ok(Exit::Done)
 }
 
-/// Makes the directory that a file lies in, for this user alone.
-fn make_directory(file: &std::path::Path) -> Result<(), Failure> {
+/// Creates the directory of a file, accessible only to this user.
+fn create_directory(file: &std::path::Path) -> Result<(), Failure> {
     use std::os::unix::fs::DirBuilderExt;
     let directory = file.parent().unwrap_or(std::path::Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(Failure::file(directory))

@@ -1,4 +1,4 @@
-//! Tokens, where they are kept, and how they are renewed and given back.
+//! Tokens: storage, refresh and revocation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,100 +11,102 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use url::Url;
 
-use super::make_directory;
+use super::create_directory;
 use crate::failure::Failure;
 
-/// Tokens are renewed so many seconds before they end, so that none ends on its way.
-const MARGIN_S: i64 = 60;
+/// Access tokens are refreshed this many seconds before they expire, so that none expires in flight.
+const REFRESH_MARGIN_S: i64 = 60;
 
-/// What a sign-in is made of.
+/// The tokens of a sign-in.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Tokens {
-    /// Goes with every request.
+    /// The access token.
     pub(super) access: String,
-    /// Fetches the next ones.
+    /// The refresh token.
     pub(super) refresh: String,
-    /// When the access token ends, in seconds since the epoch.
+    /// When the access token expires, in seconds since the Unix epoch.
     pub(super) expires_at: i64,
-    /// As whom this program was registered.
+    /// The client id of this program.
     pub(super) client_id: String,
-    /// Where tokens are renewed.
+    /// Refreshes tokens.
     pub(super) token_endpoint: Url,
-    /// Where they are given back.
+    /// Revokes tokens (RFC 7009).
     pub(super) revocation_endpoint: Option<Url>,
 }
 
-/// What a token endpoint answers (RFC 6749 section 5.1).
+/// A token response (RFC 6749 section 5.1).
 #[derive(Deserialize)]
-pub(super) struct Granted {
+pub(super) struct TokenResponse {
     pub(super) access_token: String,
     pub(super) refresh_token: Option<String>,
     pub(super) expires_in: Option<i64>,
 }
 
+/// An error response (RFC 6749 section 5.2).
 #[derive(Deserialize)]
-struct Denied {
+struct TokenError {
     error: String,
     error_description: Option<String>,
 }
 
 impl Tokens {
-    /// Are they about to end?
-    pub(super) fn are_stale(&self) -> bool {
-        now() + MARGIN_S >= self.expires_at
+    /// Whether the access token is about to expire.
+    pub(super) fn need_refresh(&self) -> bool {
+        now() + REFRESH_MARGIN_S >= self.expires_at
     }
 
-    /// New tokens for these.
-    pub(super) async fn renewed(&self, http: &Client) -> Result<Self, Failure> {
+    /// Exchanges the refresh token for new tokens.
+    pub(super) async fn refreshed(&self, http: &Client) -> Result<Self, Failure> {
         let form = [("grant_type", "refresh_token"), ("refresh_token", &self.refresh), ("client_id", &self.client_id)];
-        let granted = ask(http, &self.token_endpoint, &form).await?;
-        let refresh = granted.refresh_token.clone().unwrap_or_else(|| self.refresh.clone());
-        let expires_at = granted.expires_at();
-        Ok(Self { access: granted.access_token, refresh, expires_at, ..self.clone() })
+        let response = request(http, &self.token_endpoint, &form).await?;
+        let refresh = response.refresh_token.clone().unwrap_or_else(|| self.refresh.clone());
+        let expires_at = response.expires_at();
+        Ok(Self { access: response.access_token, refresh, expires_at, ..self.clone() })
     }
 
-    /// Gives them back, which ends the sign-in at the service too.
+    /// Revokes the tokens, which ends the sign-in at the service.
     pub(super) async fn revoke(&self, http: &Client) -> Result<(), Failure> {
         let Some(url) = &self.revocation_endpoint else { return Ok(()) };
         let form = [("token", &self.refresh), ("client_id", &self.client_id)];
         let response = http.post(url.clone()).form(&form).send().await.map_err(Failure::unreachable(url))?;
         match response.status().is_success() {
             true => Ok(()),
-            false => Err(Failure::Foreign { url: url.clone(), status: response.status() }),
+            false => Err(Failure::UnexpectedResponse { url: url.clone(), status: response.status() }),
         }
     }
 }
 
-impl Granted {
-    /// When the access token ends. Where the service does not say, it is asked for a new one each time.
+impl TokenResponse {
+    /// When the access token expires. Without `expires_in` it counts as expired, so that each request refreshes it.
     pub(super) fn expires_at(&self) -> i64 {
         now() + self.expires_in.unwrap_or(0)
     }
 }
 
-/// Asks a token endpoint.
-pub(super) async fn ask(http: &Client, endpoint: &Url, form: &[(&str, &str)]) -> Result<Granted, Failure> {
+/// Sends a token request.
+pub(super) async fn request(http: &Client, endpoint: &Url, form: &[(&str, &str)]) -> Result<TokenResponse, Failure> {
     let response = http.post(endpoint.clone()).form(form).send().await.map_err(Failure::unreachable(endpoint))?;
     let status = response.status();
     let body = response.bytes().await.map_err(Failure::unreachable(endpoint))?;
     if status.is_success() {
-        return serde_json::from_slice(&body).map_err(|_| Failure::Foreign { url: endpoint.clone(), status });
+        return serde_json::from_slice(&body)
+            .map_err(|_| Failure::UnexpectedResponse { url: endpoint.clone(), status });
     }
-    match serde_json::from_slice::<Denied>(&body) {
-        Ok(Denied { error, .. }) if error == "invalid_grant" => {
-            Err(Failure::Login("the sign-in has ended; `grab login` makes a new one".to_owned()))
+    match serde_json::from_slice::<TokenError>(&body) {
+        Ok(TokenError { error, .. }) if error == "invalid_grant" => {
+            Err(Failure::Login("the sign-in has expired or was revoked; run `grab login` again".to_owned()))
         }
-        Ok(Denied { error, error_description }) => Err(Failure::Login(error_description.unwrap_or(error))),
-        Err(_) => Err(Failure::Foreign { url: endpoint.clone(), status }),
+        Ok(TokenError { error, error_description }) => Err(Failure::Login(error_description.unwrap_or(error))),
+        Err(_) => Err(Failure::UnexpectedResponse { url: endpoint.clone(), status }),
     }
 }
 
-/// Sign-ins by the address of their service, in a file that only its owner may read.
+/// The stored sign-ins, keyed by base URL, in a file that only its owner can read.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(super) struct File(BTreeMap<String, Tokens>);
 
 impl File {
-    /// What is kept; nothing where there is no file.
+    /// Reads the file. A missing file is empty.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let text = match fs::read(path) {
             Ok(text) => text,
@@ -112,13 +114,13 @@ impl File {
             Err(error) => return Err(Failure::file(path)(error)),
         };
         serde_json::from_slice(&text).map_err(|error| {
-            Failure::Usage(format!("{} is damaged ({error}); remove it and sign in again", path.display()))
+            Failure::Usage(format!("{} is invalid ({error}); remove it and sign in again", path.display()))
         })
     }
 
-    /// Held while tokens are renewed: two processes that renew the same ones would look like a thief.
+    /// Locks the file during a refresh. Two processes using the same refresh token would look like token theft.
     pub(super) fn lock(path: &Path) -> Result<fs::File, Failure> {
-        make_directory(path)?;
+        create_directory(path)?;
         let path = path.with_extension("lock");
         let mut options = fs::OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
@@ -127,24 +129,24 @@ impl File {
         Ok(file)
     }
 
-    /// Changes what is kept: the new file is whole before it takes the place of the old one.
-    pub(super) fn change(path: &Path, change: impl FnOnce(&mut Self)) -> Result<(), Failure> {
+    /// Updates the file atomically.
+    pub(super) fn update(path: &Path, change: impl FnOnce(&mut Self)) -> Result<(), Failure> {
         let mut file = Self::read(path)?;
         change(&mut file);
         let directory = path.parent().unwrap_or(Path::new("."));
-        // Made for its owner alone, as everything that tempfile makes.
+        // tempfile creates files that only their owner can access.
         let mut new = tempfile::NamedTempFile::new_in(directory).map_err(Failure::file(directory))?;
-        let text = serde_json::to_vec_pretty(&file).expect("maps of text are JSON");
+        let text = serde_json::to_vec_pretty(&file).expect("a map with string keys serializes");
         new.write_all(&text).map_err(Failure::file(path))?;
         new.persist(path).map_err(|error| Failure::file(path)(error.error))?;
         Ok(())
     }
 
-    pub(super) fn of(&self, base: &Url) -> Option<&Tokens> {
+    pub(super) fn get(&self, base: &Url) -> Option<&Tokens> {
         self.0.get(base.as_str())
     }
 
-    pub(super) fn put(&mut self, base: &Url, tokens: Tokens) {
+    pub(super) fn insert(&mut self, base: &Url, tokens: Tokens) {
         self.0.insert(base.to_string(), tokens);
     }
 
@@ -153,7 +155,7 @@ impl File {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the command line is its own root: nobody above it holds a clock")]
+#[expect(clippy::disallowed_methods, reason = "the command line has no caller that could pass in a clock")]
 fn now() -> i64 {
     OffsetDateTime::now_utc().unix_timestamp()
 }
@@ -176,26 +178,26 @@ mod tests {
     }
 
     #[test]
-    fn sign_ins_are_kept_for_their_owner_alone_and_by_service() {
+    fn sign_ins_are_stored_per_service_and_readable_only_by_their_owner() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("grab/credentials.json");
         let (a, b) = (Url::parse("https://a.example/v1/").unwrap(), Url::parse("https://b.example/v1/").unwrap());
         drop(File::lock(&path).unwrap());
-        File::change(&path, |file| file.put(&a, tokens("one"))).unwrap();
-        File::change(&path, |file| file.put(&b, tokens("two"))).unwrap();
-        File::change(&path, |file| file.remove(&a)).unwrap();
-        let kept = File::read(&path).unwrap();
-        assert!(kept.of(&a).is_none());
-        assert_eq!(kept.of(&b).unwrap().access, "two");
+        File::update(&path, |file| file.insert(&a, tokens("one"))).unwrap();
+        File::update(&path, |file| file.insert(&b, tokens("two"))).unwrap();
+        File::update(&path, |file| file.remove(&a)).unwrap();
+        let stored = File::read(&path).unwrap();
+        assert!(stored.get(&a).is_none());
+        assert_eq!(stored.get(&b).unwrap().access, "two");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
     }
 
     #[test]
-    fn tokens_are_renewed_before_they_end() {
+    fn tokens_need_refresh_before_they_expire() {
         let mut tokens = tokens("one");
-        assert!(!tokens.are_stale());
-        tokens.expires_at = now() + MARGIN_S - 1;
-        assert!(tokens.are_stale());
+        assert!(!tokens.need_refresh());
+        tokens.expires_at = now() + REFRESH_MARGIN_S - 1;
+        assert!(tokens.need_refresh());
     }
 }

@@ -1,5 +1,5 @@
-//! The program as its users run it: beside a real service with a real browser, on the public contract alone.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it stands")]
+//! End-to-end tests: run the `grab` binary against a real service with a real browser.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod limits;
 mod login;

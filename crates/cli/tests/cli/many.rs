@@ -1,46 +1,46 @@
-//! Many pages at a time.
+//! Captures of many pages.
 
 use grabd_tests::harness::REFUSED;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::rig::{PATIENCE, Rig};
+use crate::rig::{Rig, TIMEOUT};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_pages_one_fails_and_the_others_are_there() {
+async fn one_failed_page_does_not_affect_the_others() {
     let rig = Rig::start(20, &[]).await;
     let site = &rig.harness.site;
     let mut list: Vec<String> = (0..9).map(|number| site.url(&format!("/tiny?page={number}"))).collect();
     list.insert(4, format!("http://{REFUSED}/"));
     std::fs::write(rig.file("urls.txt"), format!("# pages\n\n{}\n", list.join("\n"))).unwrap();
-    let said = rig.live(&["--from", "urls.txt", "-o", "shots/", "--jobs", "3"]).await.ends(1);
-    assert_eq!(said.text().lines().count(), 9);
-    assert!(said.text().lines().all(|file| rig.file(file).is_file()));
-    assert!(said.stderr.contains("9 captured, 1 failed of 10 pages"), "{}", said.stderr);
-    assert!(said.stderr.contains("ssrf_detected"), "{}", said.stderr);
-    let left = rig.live(&["usage", "--json"]).await.ends(0).json().remove(0);
-    assert_eq!(left["credits"]["total"], 11, "what failed was not charged");
+    let output = rig.live(&["--from", "urls.txt", "-o", "shots/", "--jobs", "3"]).await.expect_exit(1);
+    assert_eq!(output.text().lines().count(), 9);
+    assert!(output.text().lines().all(|file| rig.file(file).is_file()));
+    assert!(output.stderr.contains("9 captured, 1 failed of 10 pages"), "{}", output.stderr);
+    assert!(output.stderr.contains("ssrf_detected"), "{}", output.stderr);
+    let usage = rig.live(&["usage", "--json"]).await.expect_exit(0).json().remove(0);
+    assert_eq!(usage["credits"]["total"], 11, "failed captures are not charged");
 
-    // Begun anew, only what is missing is asked for.
-    let again = rig.live(&["--from", "urls.txt", "-o", "shots/", "--skip-existing", "--json"]).await.ends(1);
-    let lines = again.json();
+    // A second run captures only the missing page.
+    let second = rig.live(&["--from", "urls.txt", "-o", "shots/", "--skip-existing", "--json"]).await.expect_exit(1);
+    let lines = second.json();
     assert_eq!(lines.len(), 1);
     assert_eq!(lines[0]["error"]["code"], "ssrf_detected");
     rig.harness.finish().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_credits_the_rest_is_not_tried() {
+async fn exhausted_credits_stop_the_run() {
     let rig = Rig::start(2, &[]).await;
     let urls: Vec<String> = (0..6).map(|number| rig.harness.site.url(&format!("/tiny?page={number}"))).collect();
     let args: Vec<&str> = urls.iter().map(String::as_str).chain(["--jobs", "1"]).collect();
-    let said = rig.live(&args).await.ends(4);
-    assert!(said.stderr.contains("2 captured, 1 failed, 3 not tried of 6 pages"), "{}", said.stderr);
+    let output = rig.live(&args).await.expect_exit(4);
+    assert!(output.stderr.contains("2 captured, 1 failed, 3 not tried of 6 pages"), "{}", output.stderr);
     rig.harness.finish().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn interrupted_it_sums_up_and_leaves_no_half_file() {
+async fn interrupt_prints_the_summary_and_leaves_no_partial_file() {
     let rig = Rig::start(5, &[]).await;
     let urls = [rig.harness.site.url("/tiny"), rig.harness.site.url("/hang")];
     let mut command = rig.command();
@@ -50,7 +50,7 @@ async fn interrupted_it_sums_up_and_leaves_no_half_file() {
     let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
     rig.harness.site.wait_for_hits("/hang", 1).await;
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let file = tokio::time::timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap().unwrap();
+    let file = tokio::time::timeout(TIMEOUT, lines.next_line()).await.unwrap().unwrap().unwrap();
     kill_process(pid, Signal::INT).unwrap();
     let output = child.wait_with_output().await.unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();

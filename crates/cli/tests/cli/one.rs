@@ -1,4 +1,4 @@
-//! One page, and what can be done with its capture.
+//! Captures of one page, and commands on a capture.
 
 use grabd_tests::harness::REFUSED;
 
@@ -8,53 +8,55 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 const JPEG: &[u8] = b"\xff\xd8\xff";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_becomes_a_file_that_is_named_after_it() {
+async fn capture_writes_a_file_named_after_the_page() {
     let rig = Rig::start(5, &[]).await;
     let url = rig.harness.site.url("/tiny");
-    let said = rig.live(&[&url]).await.ends(0);
-    let file = said.text().trim_end().to_owned();
+    let output = rig.live(&[&url]).await.expect_exit(0);
+    let file = output.text().trim_end().to_owned();
     assert!(file.starts_with("127.0.0.2_tiny") && file.ends_with(".png"), "{file}");
     assert!(std::fs::read(rig.file(&file)).unwrap().starts_with(PNG));
-    assert!(said.stderr.contains("captured"), "{}", said.stderr);
+    assert!(output.stderr.contains("captured"), "{}", output.stderr);
 
-    let piped = rig.live(&[&url, "-o", "-", "--format", "jpeg", "--width", "640", "--quiet"]).await.ends(0);
+    let piped = rig.live(&[&url, "-o", "-", "--format", "jpeg", "--width", "640", "--quiet"]).await.expect_exit(0);
     assert!(piped.stdout.starts_with(JPEG));
     assert_eq!(piped.stderr, "");
 
-    rig.live(&[&url, "-o", "named.webp", "--full-page"]).await.ends(0);
+    rig.live(&[&url, "-o", "named.webp", "--full-page"]).await.expect_exit(0);
     assert_eq!(&std::fs::read(rig.file("named.webp")).unwrap()[8..12], b"WEBP");
-    let left = rig.live(&["usage", "--json"]).await.ends(0).json().remove(0);
-    assert_eq!(left["credits"]["total"], 2);
+    let usage = rig.live(&["usage", "--json"]).await.expect_exit(0).json().remove(0);
+    assert_eq!(usage["credits"]["total"], 2);
     rig.harness.finish().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_capture_is_queued_followed_listed_shown_and_deleted() {
+async fn queued_capture_can_be_watched_listed_shown_and_deleted() {
     let rig = Rig::start(5, &[]).await;
     let url = rig.harness.site.url("/tiny");
-    let id = rig.live(&[&url, "--async"]).await.ends(0).text().trim_end().to_owned();
-    let watched = rig.live(&["watch", &id]).await.ends(0).text();
-    assert!(watched.contains("done") && watched.contains("picture"), "{watched}");
+    let id = rig.live(&[&url, "--async"]).await.expect_exit(0).text().trim_end().to_owned();
+    let watched = rig.live(&["watch", &id]).await.expect_exit(0).text();
+    assert!(watched.contains("done") && watched.contains("image"), "{watched}");
 
-    let waited = rig.live(&[&url, "--wait", "30", "--json", "-o", "waited.png"]).await.ends(0).json().remove(0);
+    let waited = rig.live(&[&url, "--wait", "30", "--json", "-o", "waited.png"]).await.expect_exit(0).json().remove(0);
     assert_eq!((&waited["status"], &waited["file"]), (&"done".into(), &"waited.png".into()));
 
-    let listed = rig.live(&["list", "--status", "done", "--limit", "1"]).await.ends(0).text();
+    let listed = rig.live(&["list", "--status", "done", "--limit", "1"]).await.expect_exit(0).text();
     assert_eq!(listed.lines().count(), 2, "{listed}");
-    assert!(listed.contains(waited["id"].as_str().unwrap()), "the newest comes first: {listed}");
-    let all = rig.live(&["list", "--json"]).await.ends(0).json();
+    assert!(listed.contains(waited["id"].as_str().unwrap()), "the newest capture is not first: {listed}");
+    let all = rig.live(&["list", "--json"]).await.expect_exit(0).json();
     assert_eq!(all.len(), 2);
 
-    let shown = rig.live(&["show", &id, "-o", "shown.png"]).await.ends(0).text();
+    let shown = rig.live(&["show", &id, "-o", "shown.png"]).await.expect_exit(0).text();
     assert!(shown.contains("1280 x 720 pixels"), "{shown}");
     assert!(std::fs::read(rig.file("shown.png")).unwrap().starts_with(PNG));
-    rig.live(&["delete", &id]).await.ends(0);
-    rig.live(&["show", &id, "-o", "shown.png"]).await.ends(1);
+    rig.live(&["delete", &id]).await.expect_exit(0);
+    let deleted = rig.live(&["show", &id, "-o", "shown.png"]).await.expect_exit(1);
+    assert!(deleted.stderr.contains("was deleted") && !deleted.stderr.contains("charged"), "{}", deleted.stderr);
+    assert!(rig.live(&["show", &id]).await.expect_exit(0).text().contains("image        deleted"));
     rig.harness.finish().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_end_has_its_code_and_says_what_to_do() {
+async fn errors_set_the_exit_code_and_print_a_hint() {
     let rig = Rig::start(1, &[]).await;
     let refused = format!("http://{REFUSED}/");
     for (args, code, words) in [
@@ -62,9 +64,11 @@ async fn every_end_has_its_code_and_says_what_to_do() {
         (&["https://blocked.test"], 1, "Nothing was charged"),
         (&[refused.as_str()], 1, "public addresses"),
         (&["show", "01990a1b-2c3d-7e4f-8a5b-6c7d8e9f0a1b"], 1, "grab list"),
-        (&["show", "../usage"], 2, "is no id"),
+        (&["show", "../usage"], 2, "is not a valid id"),
         (&["https://example.com", "--width", "9"], 2, "width"),
         (&["not an address"], 2, "url"),
+        (&["lst"], 2, "`grab list`"),
+        (&["https://example.com", "-o", "/proc/none/page.png"], 7, "/proc/none"),
         (&["--frobnicate"], 2, "--frobnicate"),
         (&["list", "https://example.com"], 2, "unexpected"),
         (&["https://example.com", "--base-url", "nonsense"], 2, "https://grabd.example/v1"),
@@ -73,29 +77,29 @@ async fn every_end_has_its_code_and_says_what_to_do() {
         (&["https://example.com", "--base-url", "http://127.0.0.1:9", "--retries", "1"], 6, "GRAB_BASE_URL"),
         (&["usage", "--base-url", &rig.harness.site.origin()], 7, "grabd"),
     ] {
-        let said = rig.test(args).await.ends(code);
-        assert!(said.stderr.contains(words), "{args:?}: {}", said.stderr);
-        assert_eq!(said.text(), "", "{args:?}");
+        let output = rig.test(args).await.expect_exit(code);
+        assert!(output.stderr.contains(words), "{args:?}: {}", output.stderr);
+        assert_eq!(output.text(), "", "{args:?}");
     }
     for (key, words) in [(None, "grab login"), (Some("sk_live_nonsense"), "grab login")] {
-        let said = rig.run(key, &["usage"]).await.ends(3);
-        assert!(said.stderr.contains(words), "{}", said.stderr);
+        let output = rig.run(key, &["usage"]).await.expect_exit(3);
+        assert!(output.stderr.contains(words), "{}", output.stderr);
     }
     // The price list is public.
-    assert!(rig.run(None, &["pricing"]).await.ends(0).text().contains("0.002 USD"));
+    assert!(rig.run(None, &["pricing"]).await.expect_exit(0).text().contains("0.002 USD"));
     rig.harness.finish().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_configuration_file_holds_where_nothing_else_is_said() {
+async fn configuration_file_supplies_the_defaults() {
     let rig = Rig::start(0, &[]).await;
     let directory = rig.file("config/grab");
     std::fs::create_dir_all(&directory).unwrap();
     let text = format!("base_url = {:?}\napi_key = {:?}\n", rig.harness.base(), rig.harness.test());
     std::fs::write(directory.join("config.toml"), text).unwrap();
     let mut command = rig.command();
-    let said = crate::rig::run(command.env_remove("GRAB_BASE_URL").args(["usage"])).await.ends(0);
-    assert!(said.text().contains("test"), "{}", said.text());
+    let output = crate::rig::run(command.env_remove("GRAB_BASE_URL").args(["usage"])).await.expect_exit(0);
+    assert!(output.text().contains("test"), "{}", output.text());
     rig.harness.finish().await.unwrap();
 }
 
@@ -109,7 +113,7 @@ async fn completions_and_the_manual_page_are_printed() {
         (&["--help"], "Exit codes"),
     ] {
         let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_grab"));
-        let text = crate::rig::run(command.args(args)).await.ends(0).text();
+        let text = crate::rig::run(command.args(args)).await.expect_exit(0).text();
         assert!(text.contains(words), "{args:?}: {text}");
     }
 }

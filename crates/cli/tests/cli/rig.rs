@@ -1,25 +1,25 @@
-//! A service and a way to run the program against it.
+//! Runs the program against a test service.
 
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::TestApp;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-/// How long the program may take before the test gives up.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the program may run.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A service, and a directory in which the program runs.
+/// A service and the working directory of the program.
 pub(crate) struct Rig {
-    pub(crate) harness: Harness,
+    pub(crate) harness: TestApp,
     dir: TempDir,
 }
 
-/// What the program said.
-pub(crate) struct Said {
+/// The output of the program.
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
@@ -27,7 +27,7 @@ pub(crate) struct Said {
 
 impl Rig {
     pub(crate) async fn start(credits: u32, overlay: &[(&'static str, &str)]) -> Self {
-        Self { harness: Harness::start(credits, overlay).await.unwrap(), dir: tempfile::tempdir().unwrap() }
+        Self { harness: TestApp::start(credits, overlay).await.unwrap(), dir: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
@@ -35,17 +35,17 @@ impl Rig {
     }
 
     /// Runs the program with the live key.
-    pub(crate) async fn live(&self, args: &[&str]) -> Said {
+    pub(crate) async fn live(&self, args: &[&str]) -> CommandOutput {
         self.run(Some(self.harness.live()), args).await
     }
 
     /// Runs the program with the test key.
-    pub(crate) async fn test(&self, args: &[&str]) -> Said {
+    pub(crate) async fn test(&self, args: &[&str]) -> CommandOutput {
         self.run(Some(self.harness.test()), args).await
     }
 
-    /// Runs the program with this key or none.
-    pub(crate) async fn run(&self, key: Option<&str>, args: &[&str]) -> Said {
+    /// Runs the program with the given key, if any.
+    pub(crate) async fn run(&self, key: Option<&str>, args: &[&str]) -> CommandOutput {
         let mut command = self.command();
         if let Some(key) = key {
             command.env("GRAB_API_KEY", key);
@@ -53,7 +53,7 @@ impl Rig {
         run(command.args(args)).await
     }
 
-    /// The program with the service's address and nothing of the machine's own configuration.
+    /// The program with the service's address and without this machine's configuration.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_grab"));
         command
@@ -67,20 +67,21 @@ impl Rig {
     }
 }
 
-/// Runs a command to its end.
-pub(crate) async fn run(command: &mut Command) -> Said {
-    let output = tokio::time::timeout(PATIENCE, command.output()).await.expect("the program ends").unwrap();
-    Said {
+/// Runs a command until it exits.
+pub(crate) async fn run(command: &mut Command) -> CommandOutput {
+    let output =
+        tokio::time::timeout(TIMEOUT, command.output()).await.expect("the program did not exit in time").unwrap();
+    CommandOutput {
         code: output.status.code().unwrap(),
         stdout: output.stdout,
         stderr: String::from_utf8(output.stderr).unwrap(),
     }
 }
 
-impl Said {
-    /// Fails the test unless the program ended so.
+impl CommandOutput {
+    /// Fails the test unless the program exited with this code.
     #[track_caller]
-    pub(crate) fn ends(self, code: i32) -> Self {
+    pub(crate) fn expect_exit(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{}\n{}", self.text(), self.stderr);
         self
     }

@@ -1,4 +1,4 @@
-//! Secrets that the service draws: a prefix that says what for, and 256 random bits.
+//! Generated secrets: a prefix for the purpose and 256 random bits.
 
 use std::fmt;
 
@@ -11,28 +11,28 @@ macro_rules! token {
         pub struct $name(String);
 
         impl $name {
-            /// What it begins with.
+            /// The prefix of this kind of token.
             pub const PREFIX: &'static str = $prefix;
 
-            /// A new one around 32 random bytes already written as 43 base64url characters.
+            /// Creates a token from 32 random bytes encoded as 43 base64url characters.
             ///
-            /// Returns `None` when `secret` is not of that shape.
+            /// Returns `None` if `secret` is malformed.
             pub fn new(secret: &str) -> Option<Self> {
                 Self::parse(&format!("{}{secret}", Self::PREFIX))
             }
 
-            /// The one in `text`, when it has the shape of one.
+            /// Parses a token. Returns `None` if it is malformed.
             pub fn parse(text: &str) -> Option<Self> {
                 text.strip_prefix(Self::PREFIX).is_some_and(is_secret).then(|| Self(text.to_owned()))
             }
 
-            /// The secret text: for hashing and for handing it out once, never for a log.
+            /// The secret text, for hashing and for handing it out once. Must not be logged.
             pub fn expose(&self) -> &str {
                 &self.0
             }
         }
 
-        /// Prefix and last four characters, by which people tell them apart.
+        /// Shows only the prefix and the last four characters.
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{}…{}", Self::PREFIX, &self.0[self.0.len() - 4..])
@@ -42,36 +42,48 @@ macro_rules! token {
 }
 
 token! {
-    /// Opens the API for an app, for a short time.
+    /// Short-lived OAuth access token for the API.
     AccessToken, "gat_"
 }
 token! {
-    /// Gets an app its next pair of tokens, once.
+    /// OAuth refresh token. It is exchanged once for the next pair of tokens.
     RefreshToken, "grt_"
 }
 token! {
-    /// Carries a person's consent to the app, which exchanges it once.
-    Code, "gac_"
+    /// Signs links of an API key.
+    LinkSecret, "gls_"
 }
 token! {
-    /// Proves that an app is the one that was registered.
+    /// OAuth authorization code. The app exchanges it once for tokens.
+    AuthorizationCode, "gac_"
+}
+token! {
+    /// Authenticates a registered OAuth client.
     ClientSecret, "gcs_"
 }
 token! {
-    /// Says who sits in front of the browser.
+    /// Identifies a web session.
     SessionToken, "gss_"
 }
 token! {
-    /// Stands in a consent form for the request that was shown.
-    Ticket, "gct_"
+    /// Identifies the displayed authorization request in a consent form.
+    ConsentToken, "gct_"
 }
 token! {
-    /// Lets whoever was invited into a team come in, once.
+    /// Accepts an invitation to a team, once.
     InviteToken, "giv_"
 }
 token! {
-    /// Lets whoever forgot their password choose another one, once.
+    /// Allows resetting a forgotten password, once.
     ResetToken, "gpr_"
+}
+token! {
+    /// Proves that a person reads the mail of an address, once.
+    VerificationToken, "gev_"
+}
+token! {
+    /// Identifies a browser that somebody has signed in with. It does not sign in by itself.
+    DeviceToken, "gdv_"
 }
 
 #[cfg(test)]
@@ -81,7 +93,7 @@ mod tests {
     const SECRET: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ0123-_9";
 
     #[test]
-    fn a_token_is_its_prefix_and_43_base64url_characters() {
+    fn token_parse_requires_prefix_and_43_base64url_characters() {
         let text = format!("gat_{SECRET}");
         assert_eq!(AccessToken::parse(&text).unwrap().expose(), text);
         assert_eq!(AccessToken::new(SECRET), AccessToken::parse(&text));
@@ -98,16 +110,18 @@ mod tests {
         ] {
             assert_eq!(AccessToken::parse(text), None, "{text}");
         }
-        for (prefix, is_one) in [
+        for (prefix, parses) in [
             ("grt_", RefreshToken::new(SECRET).is_some()),
-            ("gac_", Code::parse(&format!("gac_{SECRET}")).is_some()),
+            ("gac_", AuthorizationCode::parse(&format!("gac_{SECRET}")).is_some()),
             ("gcs_", ClientSecret::parse(&format!("gcs_{SECRET}")).is_some()),
             ("gss_", SessionToken::parse(&format!("gss_{SECRET}")).is_some()),
-            ("gct_", Ticket::parse(&format!("gct_{SECRET}")).is_some()),
+            ("gct_", ConsentToken::parse(&format!("gct_{SECRET}")).is_some()),
             ("giv_", InviteToken::parse(&format!("giv_{SECRET}")).is_some()),
             ("gpr_", ResetToken::parse(&format!("gpr_{SECRET}")).is_some()),
+            ("gev_", VerificationToken::parse(&format!("gev_{SECRET}")).is_some()),
+            ("gdv_", DeviceToken::parse(&format!("gdv_{SECRET}")).is_some()),
         ] {
-            assert!(is_one, "{prefix}");
+            assert!(parses, "{prefix}");
         }
     }
 

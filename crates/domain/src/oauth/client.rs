@@ -1,4 +1,4 @@
-//! Apps: how they are named, and what they say of themselves when they register or by a document of theirs.
+//! OAuth clients: client ids and client metadata, from registration or a metadata document.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -8,37 +8,37 @@ use super::RedirectUri;
 use crate::credentials;
 use crate::target::TargetUrl;
 
-/// Most addresses of one app.
+/// Maximum number of redirect URIs per client.
 const MAX_REDIRECTS: usize = 10;
-/// Most characters of an app's name.
+/// Maximum length of a client name, in characters.
 const NAME_CHARS: usize = 100;
-/// What an app is called that does not say.
-const NAMELESS: &str = "An app without a name";
-/// Most bytes of a metadata document.
+/// Name of a client that does not provide one.
+const DEFAULT_NAME: &str = "An app without a name";
+/// Maximum size of a metadata document in bytes.
 pub const DOCUMENT_BYTES: usize = 5 << 10;
-/// How long a metadata document may take.
-pub const DOCUMENT_LIMIT: Duration = Duration::from_secs(3);
-/// How long a metadata document is remembered, within what its server says.
+/// Time limit for fetching a metadata document.
+pub const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Bounds for the cache lifetime of a metadata document, whatever its server specifies.
 pub const DOCUMENT_LIFE: RangeInclusive<Duration> = Duration::from_secs(5 * 60)..=Duration::from_secs(24 * 60 * 60);
 
-/// Which app. Not a secret.
+/// A client id. Not a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ClientId {
-    /// One that has registered here.
+    /// The id of a registered client.
     Registered(String),
-    /// One that describes itself at an address of its own.
+    /// The URL of a client metadata document.
     Document(DocumentUrl),
 }
 
 impl ClientId {
     const PREFIX: &'static str = "gcl_";
 
-    /// The id of a new registration, around 43 random base64url characters.
+    /// Creates the id of a new registration from 43 random base64url characters.
     pub fn new(random: &str) -> Option<Self> {
         Self::parse(&format!("{}{random}", Self::PREFIX))
     }
 
-    /// The id in `text`, when it has the shape of one.
+    /// Parses a client id. Returns `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         match text.strip_prefix(Self::PREFIX) {
             Some(random) => credentials::is_secret(random).then(|| Self::Registered(text.to_owned())),
@@ -61,12 +61,12 @@ impl fmt::Display for ClientId {
     }
 }
 
-/// The address of a metadata document, exactly as it was written: it is the app's name, so it has one form only.
+/// The URL of a client metadata document. It identifies the client, so only the normalized form is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DocumentUrl(String);
 
 impl DocumentUrl {
-    /// The address in `text`: https with a path, without anything that could make two of one.
+    /// Parses the URL: normalized https with a path, without query, fragment and user info.
     pub fn parse(text: &str) -> Option<Self> {
         let url = TargetUrl::parse(text).ok().filter(TargetUrl::is_https)?;
         let path = text.strip_prefix("https://").and_then(|rest| rest.split_once('/')).map(|(_, path)| path)?;
@@ -79,33 +79,33 @@ impl DocumentUrl {
         &self.0
     }
 
-    /// As what the guard lets one visit.
+    /// The URL as a target for the egress guard.
     pub fn target(&self) -> TargetUrl {
-        TargetUrl::restore(&self.0).expect("it was parsed before")
+        TargetUrl::restore(&self.0).expect("validated by parse")
     }
 
-    /// The host, which is all that is known for sure about who the app is.
+    /// The host: the only verified information about the client.
     pub fn host(&self) -> String {
         self.target().host().to_string()
     }
 }
 
-/// How an app proves at the token endpoint that it is who it says.
+/// How a client authenticates at the token endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AuthMethod {
-    /// Not at all: it runs where it cannot keep a secret.
+    /// No authentication: a public client.
     None,
-    /// With its secret in the `Authorization` field.
+    /// Client secret in the `Authorization` field.
     Basic,
-    /// With its secret in the form.
+    /// Client secret in the form.
     Post,
 }
 
 impl AuthMethod {
-    /// Every method.
+    /// All methods.
     pub const ALL: [Self; 3] = [Self::None, Self::Basic, Self::Post];
 
-    /// The wire word.
+    /// The name in RFC 7591.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -114,13 +114,13 @@ impl AuthMethod {
         }
     }
 
-    /// The method behind a wire word.
+    /// Parses the name in RFC 7591.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.as_str() == word)
     }
 }
 
-/// What an app says of itself, not judged yet.
+/// Unvalidated client metadata.
 #[derive(Clone, Debug, Default)]
 #[expect(missing_docs, reason = "the names are those of RFC 7591")]
 pub struct RawMetadata {
@@ -131,38 +131,38 @@ pub struct RawMetadata {
     pub token_endpoint_auth_method: Option<String>,
 }
 
-/// What an app says of itself and may say.
+/// Valid client metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientMetadata {
-    /// What it is called. Its own words: to be shown as text and never believed.
+    /// The client's name. Unverified: display as text, do not trust.
     pub name: String,
-    /// Where answers may be sent.
+    /// Allowed redirect URIs.
     pub redirect_uris: Vec<RedirectUri>,
-    /// How it proves who it is.
+    /// Authentication method.
     pub auth_method: AuthMethod,
 }
 
-/// Why an app cannot be let in, with the sentence that says so.
+/// Invalid client metadata, with a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MetadataError {
-    /// Of one of its addresses.
+    /// Invalid redirect URIs.
     #[error("{0}")]
     RedirectUri(String),
-    /// Of anything else.
+    /// Any other invalid member.
     #[error("{0}")]
     Other(String),
 }
 
 impl ClientMetadata {
-    /// Judges what an app says (RFC 7591 section 2).
+    /// Validates client metadata (RFC 7591 section 2).
     ///
     /// # Errors
-    /// The first thing that cannot be.
+    /// The first invalid member.
     pub fn parse(raw: &RawMetadata) -> Result<Self, MetadataError> {
         let other = |text: String| Err(MetadataError::Other(text));
         let redirect_uris = redirect_uris(&raw.redirect_uris)?;
-        let name = raw.client_name.as_deref().map_or(NAMELESS, str::trim);
-        if name.is_empty() || name.chars().count() > NAME_CHARS || name.chars().any(is_unshowable) {
+        let name = raw.client_name.as_deref().map_or(DEFAULT_NAME, str::trim);
+        if name.is_empty() || name.chars().count() > NAME_CHARS || name.chars().any(is_deceptive) {
             return other(format!("`client_name` must have 1 to {NAME_CHARS} visible characters."));
         }
         let lacks = |words: &Option<Vec<String>>, word: &str| {
@@ -197,8 +197,8 @@ fn redirect_uris(texts: &[String]) -> Result<Vec<RedirectUri>, MetadataError> {
     texts.iter().map(parse).collect()
 }
 
-/// Characters that are not seen, or that change how those around them are.
-fn is_unshowable(c: char) -> bool {
+/// Returns whether the character is invisible or changes how adjacent characters are displayed.
+fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }

@@ -5,7 +5,7 @@ fn raw() -> RawMetadata {
 }
 
 #[test]
-fn an_id_is_of_a_registration_or_an_address() {
+fn client_id_parses_registered_ids() {
     let random = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ0123-_9";
     let registered = format!("gcl_{random}");
     assert_eq!(ClientId::new(random), Some(ClientId::Registered(registered.clone())));
@@ -16,7 +16,7 @@ fn an_id_is_of_a_registration_or_an_address() {
 }
 
 #[test]
-fn an_address_that_is_an_id_has_one_form_only() {
+fn client_id_accepts_only_normalized_document_urls() {
     for text in [
         "https://app.example/client.json",
         "https://app.example/oauth/client-metadata",
@@ -55,20 +55,20 @@ fn an_address_that_is_an_id_has_one_form_only() {
 }
 
 #[test]
-fn what_is_left_out_has_a_default() {
+fn metadata_defaults_apply_to_missing_members() {
     let parsed = ClientMetadata::parse(&raw()).unwrap();
-    assert_eq!((parsed.name.as_str(), parsed.auth_method), (NAMELESS, AuthMethod::Basic));
+    assert_eq!((parsed.name.as_str(), parsed.auth_method), (DEFAULT_NAME, AuthMethod::Basic));
     assert_eq!(parsed.redirect_uris[0].as_str(), "https://a.example/cb");
 }
 
 #[test]
-fn every_field_is_judged() {
+fn metadata_validates_every_member() {
     let words = |words: &[&str]| Some(words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
     let name = |name: &str| RawMetadata { client_name: Some(name.to_owned()), ..raw() };
     let redirects = |redirect_uris: Vec<String>| RawMetadata { redirect_uris, ..raw() };
     let method = |method: &str| RawMetadata { token_endpoint_auth_method: Some(method.to_owned()), ..raw() };
     let many = |count: usize| redirects((0..count).map(|n| format!("https://a.example/{n}")).collect());
-    for (raw, complaint) in [
+    for (raw, invalid_member) in [
         (name(&"é".repeat(100)), None),
         (name("<script>alert(1)</script>"), None),
         (name(" Claude "), None),
@@ -92,7 +92,7 @@ fn every_field_is_judged() {
         (RawMetadata { response_types: words(&["code"]), ..raw() }, None),
         (RawMetadata { response_types: words(&["token"]), ..raw() }, Some("response_types")),
     ] {
-        match (ClientMetadata::parse(&raw), complaint) {
+        match (ClientMetadata::parse(&raw), invalid_member) {
             (Ok(_), None) => {}
             (Err(error), Some(field)) => {
                 assert!(error.to_string().contains(field), "{error}");

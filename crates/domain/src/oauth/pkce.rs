@@ -1,19 +1,19 @@
-//! Proof that whoever exchanges a code is who asked for it (RFC 7636, method S256 alone).
+//! PKCE: proves that a code is exchanged by the client that requested it (RFC 7636, only method S256).
 
 use std::fmt;
 
-/// What an app shows when it asks: the SHA-256 of its verifier as 43 base64url characters.
+/// The code challenge: the SHA-256 of the verifier as 43 base64url characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge(String);
 
 impl Challenge {
-    /// The challenge of a request, whose method must be named and be S256.
+    /// Parses the challenge of an authorization request. The method is required and must be S256.
     ///
-    /// Returns `None` when there is none that could ever be met.
+    /// Returns `None` if the challenge is malformed or the method is not S256.
     pub fn parse(challenge: &str, method: Option<&str>) -> Option<Self> {
-        let shaped =
+        let well_formed =
             challenge.len() == 43 && challenge.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-        (shaped && method == Some("S256")).then(|| Self(challenge.to_owned()))
+        (well_formed && method == Some("S256")).then(|| Self(challenge.to_owned()))
     }
 
     /// The text.
@@ -22,18 +22,18 @@ impl Challenge {
     }
 }
 
-/// What the app shows when it exchanges the code: 43 to 128 unreserved characters.
+/// The code verifier: 43 to 128 unreserved characters.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Verifier(String);
 
 impl Verifier {
-    /// The verifier in `text`, when it has the shape of one.
+    /// Parses a verifier. Returns `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let unreserved = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
         ((43..=128).contains(&text.len()) && text.bytes().all(unreserved)).then(|| Self(text.to_owned()))
     }
 
-    /// The text: for hashing, never for a log.
+    /// The text, for hashing. Must not be logged.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -54,7 +54,7 @@ mod tests {
     const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
     #[test]
-    fn only_s256_and_only_what_can_be_met() {
+    fn challenge_parse_requires_s256_and_a_valid_digest() {
         for (challenge, method, good) in [
             (CHALLENGE, Some("S256"), true),
             (CHALLENGE, None, false),
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verifier_is_long_and_plain() {
+    fn verifier_parse_checks_length_and_characters() {
         for (text, good) in [
             (VERIFIER, true),
             (&"~".repeat(128), true),

@@ -1,19 +1,19 @@
-//! Where an app wants its answers, which is where a thief would want them too.
+//! Validation of redirect URIs, which prevents theft of authorization codes.
 
 use std::fmt;
 
 use url::Url;
 
-/// Most bytes of an address; the longest that are in use have a few hundred.
+/// Maximum length in bytes. The longest redirect URIs in use have a few hundred.
 const MAX_BYTES: usize = 2048;
 
-/// Schemes of well-known apps that have no dot, which every other private-use scheme must have (RFC 8252 section 7.1).
+/// Schemes of well-known apps without a dot. All other private-use schemes must have one (RFC 8252 section 7.1).
 const KNOWN_SCHEMES: [&str; 4] = ["cursor", "vscode", "vscode-insiders", "windsurf"];
 
-/// Hosts that are this machine. They are three different ones: what a name leads to is not for us to say.
+/// Loopback hosts. They are not interchangeable: `localhost` may resolve to another address.
 const LOOPBACK_HOSTS: [&str; 3] = ["127.0.0.1", "[::1]", "localhost"];
 
-/// An address that answers may be sent to, exactly as the app wrote it.
+/// A valid redirect URI, exactly as the client wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RedirectUri {
     text: String,
@@ -24,15 +24,15 @@ pub struct RedirectUri {
 enum Kind {
     /// A web site.
     Https,
-    /// A program on the person's own machine, which listens at a port that it is given when it starts.
+    /// A program on the user's machine that listens on an ephemeral port.
     Loopback,
-    /// An app that the operating system knows by the scheme.
+    /// An app that is registered for a private-use scheme.
     Private,
 }
 
-/// Why answers cannot be sent to an address, as the end of a sentence.
+/// Why a redirect URI is invalid, as the end of a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say it")]
+#[expect(missing_docs, reason = "described by the messages")]
 pub enum RedirectError {
     #[error("must be an absolute URI of visible ASCII characters, at most {MAX_BYTES} bytes long")]
     Text,
@@ -53,12 +53,12 @@ pub enum RedirectError {
 }
 
 impl RedirectUri {
-    /// The address in `text`, if an app may register it.
+    /// Parses and validates a redirect URI.
     ///
     /// # Errors
-    /// Why not.
+    /// The violated rule.
     pub fn parse(text: &str) -> Result<Self, RedirectError> {
-        // Parsers, and people, disagree about everything else.
+        // URL parsers treat other characters differently, and some look alike.
         let visible = text.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'\\' | b'"' | b'<' | b'>' | b'`'));
         if text.len() > MAX_BYTES || !visible {
             return Err(RedirectError::Text);
@@ -86,7 +86,7 @@ impl RedirectUri {
             Kind::Private => {}
             Kind::Https | Kind::Loopback => {
                 let (host, port) = host_and_port(authority.unwrap_or_default());
-                // What the browser will go to is what stands there: no 0x7f.1, no %6c, no empty port.
+                // The host must be in the form that the browser uses: no 0x7f.1, no %6c, no empty port.
                 let normal = url.host_str().is_some_and(|normal| normal == host);
                 if !normal || !port.is_none_or(is_port) {
                     return Err(RedirectError::Host);
@@ -99,25 +99,25 @@ impl RedirectUri {
         Ok(Self { text: text.to_owned(), kind })
     }
 
-    /// May an answer go to `asked`, when this one was registered? They must be the same, character by character, but for
-    /// the port of a program on the person's own machine (RFC 8252 section 7.3).
-    pub fn matches(&self, asked: &Self) -> bool {
-        let is_loopback = self.kind == Kind::Loopback && asked.kind == Kind::Loopback;
-        self.text == asked.text || is_loopback && self.without_port() == asked.without_port()
+    /// Returns whether the requested URI matches this registered one. They must be identical, except for the port of
+    /// loopback URIs (RFC 8252 section 7.3).
+    pub fn matches(&self, requested: &Self) -> bool {
+        let is_loopback = self.kind == Kind::Loopback && requested.kind == Kind::Loopback;
+        self.text == requested.text || is_loopback && self.without_port() == requested.without_port()
     }
 
-    /// The address as it was written.
+    /// The URI as the client wrote it.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Is it a program on the person's own machine? Any other program there could listen as well.
+    /// Returns whether it is a loopback URI. Any program on that machine could listen on it.
     pub fn is_loopback(&self) -> bool {
         self.kind == Kind::Loopback
     }
 
-    /// Where a person would say that it leads: the host, or the scheme of an app.
-    pub fn place(&self) -> &str {
+    /// The target as shown to people: host and port, or the scheme of an app.
+    pub fn display_location(&self) -> &str {
         let (scheme, rest) = self.parts();
         match self.kind {
             Kind::Https | Kind::Loopback => authority(rest).unwrap_or_default(),
@@ -125,11 +125,11 @@ impl RedirectUri {
         }
     }
 
-    /// The source of a `form-action` policy that lets a form lead there.
+    /// The CSP source for `form-action` that allows redirects to this URI.
     pub fn origin_or_scheme(&self) -> String {
         let (scheme, rest) = self.parts();
         match (self.kind, authority(rest)) {
-            // The grammar of policies has no IPv6 addresses.
+            // The CSP grammar does not allow IPv6 addresses.
             (Kind::Https | Kind::Loopback, Some(authority)) if !authority.starts_with('[') => {
                 format!("{scheme}://{authority}")
             }
@@ -137,17 +137,17 @@ impl RedirectUri {
         }
     }
 
-    /// The address with these fields behind whatever query it has.
-    pub fn with(&self, fields: &[(&str, &str)]) -> String {
+    /// The URI with the fields appended to its query.
+    pub fn with_query(&self, fields: &[(&str, &str)]) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(fields);
         let text = &self.text;
-        let joint = match text.split_once('?') {
+        let separator = match text.split_once('?') {
             None => "?",
             Some((_, before)) if before.is_empty() || before.ends_with('&') => "",
             Some(_) => "&",
         };
-        format!("{text}{joint}{}", query.finish())
+        format!("{text}{separator}{}", query.finish())
     }
 
     fn parts(&self) -> (&str, &str) {
@@ -167,7 +167,7 @@ impl fmt::Display for RedirectUri {
     }
 }
 
-/// Has a scheme the shape of those that apps make up, which contain the name of a domain of theirs?
+/// Returns whether the scheme is an allowed private-use scheme: a reversed domain name or a well-known scheme.
 fn is_private_use(scheme: &str) -> bool {
     let is_name =
         |label: &str| !label.is_empty() && label.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'+'));
@@ -177,7 +177,7 @@ fn is_private_use(scheme: &str) -> bool {
             && scheme.split('.').all(is_name)
 }
 
-/// What stands between `//` and the path.
+/// The authority: the text between `//` and the path or query.
 fn authority(rest: &str) -> Option<&str> {
     let rest = rest.strip_prefix("//")?;
     Some(&rest[..rest.find(['/', '?']).unwrap_or(rest.len())])

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_may_be_registered() {
+fn parse_accepts_valid_redirect_uris() {
     for text in [
         "https://claude.ai/api/mcp/auth_callback",
         "https://example.com",
@@ -26,7 +26,7 @@ fn what_may_be_registered() {
 }
 
 #[test]
-fn what_may_not() {
+fn parse_rejects_invalid_redirect_uris() {
     use RedirectError::{Fragment, Host, Insecure, Scheme, Text, UserInfo, Wildcard};
     let long = format!("https://example.com/{}", "a".repeat(MAX_BYTES));
     for (text, why) in [
@@ -42,7 +42,7 @@ fn what_may_not() {
         ("https://bücher.example/", Text),
         // A Cyrillic letter that looks like a Latin one.
         ("https://ex\u{430}mple.com/cb", Text),
-        // A full stop that some parsers take for a dot.
+        // An ideographic full stop, which some parsers treat as a dot.
         ("https://example\u{3002}com/cb", Text),
         ("https://example.com/\u{202e}", Text),
         ("https://example.com/\"><script>", Text),
@@ -105,9 +105,9 @@ fn what_may_not() {
 }
 
 #[test]
-fn an_answer_goes_exactly_where_was_registered() {
+fn matches_requires_identical_uris_except_loopback_ports() {
     let uri = |text| RedirectUri::parse(text).unwrap();
-    for (registered, asked, matches) in [
+    for (registered, requested, matches) in [
         ("https://a.example/cb", "https://a.example/cb", true),
         ("https://a.example/cb", "https://a.example/cb/", false),
         ("https://a.example", "https://a.example/", false),
@@ -140,12 +140,12 @@ fn an_answer_goes_exactly_where_was_registered() {
         ("com.example.app://host:1/cb", "com.example.app://host:2/cb", false),
         ("cursor://x/cb", "vscode://x/cb", false),
     ] {
-        assert_eq!(uri(registered).matches(&uri(asked)), matches, "{registered} {asked}");
+        assert_eq!(uri(registered).matches(&uri(requested)), matches, "{registered} {requested}");
     }
 }
 
 #[test]
-fn fields_come_behind_what_is_there() {
+fn with_query_appends_to_an_existing_query() {
     for (text, expected) in [
         ("https://a.example/cb", "https://a.example/cb?code=c&state=a%26b+%C3%A9"),
         ("https://a.example/cb?x=1", "https://a.example/cb?x=1&code=c&state=a%26b+%C3%A9"),
@@ -153,13 +153,13 @@ fn fields_come_behind_what_is_there() {
         ("https://a.example", "https://a.example?code=c&state=a%26b+%C3%A9"),
         ("com.example.app:/cb", "com.example.app:/cb?code=c&state=a%26b+%C3%A9"),
     ] {
-        assert_eq!(RedirectUri::parse(text).unwrap().with(&[("code", "c"), ("state", "a&b é")]), expected);
+        assert_eq!(RedirectUri::parse(text).unwrap().with_query(&[("code", "c"), ("state", "a&b é")]), expected);
     }
 }
 
 #[test]
-fn people_and_policies_are_told_where_it_leads() {
-    for (text, place, source, is_loopback) in [
+fn display_location_and_csp_source_depend_on_the_kind() {
+    for (text, location, source, is_loopback) in [
         ("https://a.example:8443/cb", "a.example:8443", "https://a.example:8443", false),
         ("http://127.0.0.1:1234/cb", "127.0.0.1:1234", "http://127.0.0.1:1234", true),
         ("http://[::1]:1234/cb", "[::1]:1234", "http:", true),
@@ -167,6 +167,9 @@ fn people_and_policies_are_told_where_it_leads() {
         ("cursor://x/cb", "cursor", "cursor:", false),
     ] {
         let uri = RedirectUri::parse(text).unwrap();
-        assert_eq!((uri.place(), uri.origin_or_scheme().as_str(), uri.is_loopback()), (place, source, is_loopback));
+        assert_eq!(
+            (uri.display_location(), uri.origin_or_scheme().as_str(), uri.is_loopback()),
+            (location, source, is_loopback)
+        );
     }
 }

@@ -1,43 +1,43 @@
-//! What a refresh token means that was used before: an answer that got lost, or a theft.
+//! Reuse of refresh tokens: a retry after a lost response, or theft.
 
 use std::time::Duration;
 
 use crate::Timestamp;
 
-/// How often one refresh token may be used again. A client that loses answers, or runs as several processes, needs a few;
-/// each leaves another pair of tokens behind.
-pub const MAX_SIBLINGS: u32 = 3;
+/// How often a used refresh token can be exchanged again. Clients that lose responses or run as several processes need
+/// a few retries. Each issues another pair of tokens.
+pub const MAX_REFRESH_RETRIES: u32 = 3;
 
-/// What is known of a refresh token that was exchanged before.
+/// Previous use of a refresh token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retired {
-    /// When it was.
+pub struct PreviousUse {
+    /// Time of the first exchange.
     pub at: Timestamp,
-    /// How often it was used again since.
-    pub siblings: u32,
-    /// Has one of those that came of it been exchanged itself? Then its owner has got that answer, and has moved on.
+    /// Number of retries since then.
+    pub retries: u32,
+    /// Whether a token issued from it was exchanged. Then the client received that response and does not need a retry.
     pub succeeded: bool,
 }
 
-/// What is to be done about a refresh token that was presented.
+/// Classification of a presented refresh token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Presented {
-    /// It is exchanged, and retires.
+pub enum RefreshUse {
+    /// First use: exchange it.
     First,
-    /// It was exchanged a moment ago, and gets another pair.
-    Sibling,
-    /// Two parties have it: everything that came of the consent ends.
+    /// Retry within the grace period: issue another pair of tokens.
+    Retry,
+    /// Reuse, so two parties have the token: revoke the grant.
     Reuse,
 }
 
-/// Judges a refresh token. With a grace of zero, every second use is a reuse. Within the grace a thief who is quick gets
-/// tokens too, and is noticed only when both parties go on with the same one.
-pub fn judge(retired: Option<Retired>, now: Timestamp, grace: Duration) -> Presented {
-    match retired {
-        None => Presented::First,
-        Some(Retired { at, siblings, succeeded }) => {
+/// Classifies the use of a refresh token. With a grace period of zero, every second use is reuse. A thief who uses a
+/// token within the grace period gets tokens too, and is detected only when both parties later use the same token.
+pub fn classify_refresh(previous: Option<PreviousUse>, now: Timestamp, grace: Duration) -> RefreshUse {
+    match previous {
+        None => RefreshUse::First,
+        Some(PreviousUse { at, retries, succeeded }) => {
             let in_time = now.since(at) < grace;
-            if in_time && !succeeded && siblings < MAX_SIBLINGS { Presented::Sibling } else { Presented::Reuse }
+            if in_time && !succeeded && retries < MAX_REFRESH_RETRIES { RefreshUse::Retry } else { RefreshUse::Reuse }
         }
     }
 }
@@ -47,24 +47,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_use_is_forgiven_soon_after_and_not_too_often() {
+    fn reuse_is_a_retry_within_grace_and_retry_limit() {
         const AT: Timestamp = Timestamp::from_ms(1_000_000);
         let grace = Duration::from_secs(30);
-        let retired = |siblings, succeeded| Some(Retired { at: AT, siblings, succeeded });
-        for (retired, after_ms, grace, expected) in [
-            (None, 0, grace, Presented::First),
-            (None, 0, Duration::ZERO, Presented::First),
-            (retired(0, false), 0, grace, Presented::Sibling),
-            (retired(0, false), 29_999, grace, Presented::Sibling),
-            (retired(0, false), 30_000, grace, Presented::Reuse),
-            (retired(2, false), 1, grace, Presented::Sibling),
-            (retired(3, false), 1, grace, Presented::Reuse),
-            (retired(0, true), 1, grace, Presented::Reuse),
-            (retired(0, false), 0, Duration::ZERO, Presented::Reuse),
-            (retired(0, false), 1, Duration::ZERO, Presented::Reuse),
+        let used = |retries, succeeded| Some(PreviousUse { at: AT, retries, succeeded });
+        for (previous, after_ms, grace, expected) in [
+            (None, 0, grace, RefreshUse::First),
+            (None, 0, Duration::ZERO, RefreshUse::First),
+            (used(0, false), 0, grace, RefreshUse::Retry),
+            (used(0, false), 29_999, grace, RefreshUse::Retry),
+            (used(0, false), 30_000, grace, RefreshUse::Reuse),
+            (used(2, false), 1, grace, RefreshUse::Retry),
+            (used(3, false), 1, grace, RefreshUse::Reuse),
+            (used(0, true), 1, grace, RefreshUse::Reuse),
+            (used(0, false), 0, Duration::ZERO, RefreshUse::Reuse),
+            (used(0, false), 1, Duration::ZERO, RefreshUse::Reuse),
         ] {
             let now = AT + Duration::from_millis(after_ms);
-            assert_eq!(judge(retired, now, grace), expected, "{retired:?} {after_ms} {grace:?}");
+            assert_eq!(classify_refresh(previous, now, grace), expected, "{previous:?} {after_ms} {grace:?}");
         }
     }
 }

@@ -1,56 +1,55 @@
-//! What a token is for (RFC 8707). There is one resource server, which has several names.
+//! Resource indicators (RFC 8707). There is one resource server with several identifiers.
 
-/// The names of the resource server that an app knows, each without a trailing slash. None: it named none, and all are
-/// meant.
+/// Requested resource identifiers, without trailing slashes. Empty if the client named none, which means all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resources(Vec<String>);
 
-/// A resource that is not here.
+/// An unknown resource, or one that the grant does not include.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("There is no such resource here, or it is not one that was allowed.")]
 pub struct ResourceError;
 
 impl Resources {
-    /// The resources that a request names, out of those there are.
+    /// Parses the resources of a request. `known` are the server's identifiers.
     ///
     /// # Errors
-    /// When one of them is none of ours.
-    pub fn parse<'a>(asked: impl IntoIterator<Item = &'a str>, ours: &[&str]) -> Result<Self, ResourceError> {
+    /// If one of them is unknown.
+    pub fn parse<'a>(requested: impl IntoIterator<Item = &'a str>, known: &[&str]) -> Result<Self, ResourceError> {
         let mut resources = Vec::new();
-        for asked in asked {
-            let named = bare(asked);
-            if !ours.iter().any(|ours| bare(ours) == named) {
+        for requested in requested {
+            let named = without_slash(requested);
+            if !known.iter().any(|known| without_slash(known) == named) {
                 return Err(ResourceError);
             }
-            if !resources.iter().any(|known| known == named) {
+            if !resources.iter().any(|resource| resource == named) {
                 resources.push(named.to_owned());
             }
         }
         Ok(Self(resources))
     }
 
-    /// May a token for `asked` be had of a grant for these?
+    /// Checks that a grant for these resources allows a token for `requested`.
     ///
     /// # Errors
-    /// When it was not allowed.
-    pub fn check(&self, asked: &Self) -> Result<(), ResourceError> {
-        let allowed = self.0.is_empty() || asked.0.iter().all(|asked| self.0.contains(asked));
+    /// If it does not.
+    pub fn check(&self, requested: &Self) -> Result<(), ResourceError> {
+        let allowed = self.0.is_empty() || requested.0.iter().all(|requested| self.0.contains(requested));
         if allowed { Ok(()) } else { Err(ResourceError) }
     }
 
-    /// As one text, for keeping.
+    /// The stored form: identifiers separated by spaces.
     pub fn to_text(&self) -> String {
         self.0.join(" ")
     }
 
-    /// From such a text.
+    /// Parses the stored form.
     pub fn from_text(text: &str) -> Self {
         Self(text.split(' ').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 }
 
-/// Without one trailing slash: clients add and drop it as they like.
-fn bare(name: &str) -> &str {
+/// Removes one trailing slash. Clients add and omit it.
+fn without_slash(name: &str) -> &str {
     name.strip_suffix('/').unwrap_or(name)
 }
 
@@ -58,12 +57,12 @@ fn bare(name: &str) -> &str {
 mod tests {
     use super::*;
 
-    const OURS: [&str; 3] =
+    const KNOWN: [&str; 3] =
         ["https://mcp.grabd.example/mcp", "https://api.grabd.example/v1", "https://grabd.example/v1"];
 
     #[test]
-    fn only_our_own_names_with_or_without_one_slash() {
-        for (asked, kept) in [
+    fn parse_accepts_known_identifiers_with_or_without_a_slash() {
+        for (requested, stored) in [
             (&[][..], Some("")),
             (&["https://mcp.grabd.example/mcp"], Some("https://mcp.grabd.example/mcp")),
             (&["https://mcp.grabd.example/mcp/"], Some("https://mcp.grabd.example/mcp")),
@@ -81,15 +80,15 @@ mod tests {
             (&[""], None),
             (&["/"], None),
         ] {
-            let parsed = Resources::parse(asked.iter().copied(), &OURS).ok();
-            assert_eq!(parsed.as_ref().map(Resources::to_text).as_deref(), kept, "{asked:?}");
+            let parsed = Resources::parse(requested.iter().copied(), &KNOWN).ok();
+            assert_eq!(parsed.as_ref().map(Resources::to_text).as_deref(), stored, "{requested:?}");
             assert_eq!(parsed.as_ref().map(|some| Resources::from_text(&some.to_text())), parsed);
         }
     }
 
     #[test]
-    fn a_token_is_for_what_was_allowed() {
-        for (allowed, asked, good) in [
+    fn check_allows_only_granted_resources() {
+        for (granted, requested, allowed) in [
             ("", "", true),
             ("", "https://grabd.example/v1", true),
             ("https://grabd.example/v1", "", true),
@@ -97,8 +96,8 @@ mod tests {
             ("https://grabd.example/v1", "https://mcp.grabd.example/mcp", false),
             ("https://grabd.example/v1", "https://grabd.example/v1 https://mcp.grabd.example/mcp", false),
         ] {
-            let (allowed, asked) = (Resources::from_text(allowed), Resources::from_text(asked));
-            assert_eq!(allowed.check(&asked).is_ok(), good, "{allowed:?} {asked:?}");
+            let (granted, requested) = (Resources::from_text(granted), Resources::from_text(requested));
+            assert_eq!(granted.check(&requested).is_ok(), allowed, "{granted:?} {requested:?}");
         }
     }
 }

@@ -1,23 +1,35 @@
-//! The one scope there is.
+//! The OAuth scope.
 
-/// Create, list and read screenshots, and read the team's credit balance.
+/// The only scope: create, list and read grabs, and read the team's credit balance.
 pub const SCOPE: &str = "grabs";
 
-/// Nothing that was asked for exists.
+/// No requested scope is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("The only scope there is, is {SCOPE}.")]
 pub struct ScopeError;
 
-/// Does this `scope` field ask for something there is? Without one, everything is asked for. What nobody here knows is
-/// left out of the answer, because clients like to ask for everything that some other service might have.
+/// Checks a `scope` field. A missing field requests all scopes. Unknown scopes are ignored, because clients often
+/// request scopes of other services.
 ///
 /// # Errors
-/// When nothing is left.
-pub fn check_scope(asked: Option<&str>) -> Result<(), ScopeError> {
-    match asked {
+/// If no requested scope is known.
+pub fn check_scope(requested: Option<&str>) -> Result<(), ScopeError> {
+    match requested {
         None => Ok(()),
-        Some(asked) if asked.split(' ').any(|scope| scope == SCOPE) => Ok(()),
+        Some(requested) if requested.split(' ').any(|scope| scope == SCOPE) => Ok(()),
         Some(_) => Err(ScopeError),
+    }
+}
+
+/// Checks the `scope` field of a refresh, which must not ask for more than was granted (RFC 6749 section 6). A missing
+/// field requests what was granted.
+///
+/// # Errors
+/// If a requested scope is unknown, or there is none.
+pub fn check_refresh_scope(requested: Option<&str>) -> Result<(), ScopeError> {
+    match requested {
+        Some(requested) if requested.split(' ').any(|scope| scope != SCOPE) => Err(ScopeError),
+        None | Some(_) => Ok(()),
     }
 }
 
@@ -26,8 +38,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn something_must_be_left() {
-        for (asked, good) in [
+    fn check_scope_requires_one_known_scope() {
+        for (requested, good) in [
             (None, true),
             (Some("grabs"), true),
             (Some("grabs offline_access"), true),
@@ -40,7 +52,23 @@ mod tests {
             (Some("grabs,openid"), false),
             (Some("grabs\topenid"), false),
         ] {
-            assert_eq!(check_scope(asked).is_ok(), good, "{asked:?}");
+            assert_eq!(check_scope(requested).is_ok(), good, "{requested:?}");
+        }
+    }
+
+    #[test]
+    fn check_refresh_scope_refuses_unknown_scopes() {
+        for (requested, good) in [
+            (None, true),
+            (Some("grabs"), true),
+            (Some("grabs grabs"), true),
+            (Some("grabs offline_access"), false),
+            (Some("openid"), false),
+            (Some(""), false),
+            (Some("grabs "), false),
+            (Some("Grabs"), false),
+        ] {
+            assert_eq!(check_refresh_scope(requested).is_ok(), good, "{requested:?}");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! What is left of the packet when a caller asks for one competitor, or for less detail.
+//! Filters the packet by competitor and level of detail.
 
 use super::{AgentSurfaces, Comparison, DecisionPage, Detail, Packet, ProviderId, Source};
 
-/// What a summary tells about itself.
+/// The `detail_hint` of a summary.
 const SUMMARY_HINT: &str = "Sources, agent surfaces and the particulars of decision pages are left out; \
                             ask with detail=full for everything.";
 
 impl Packet {
-    /// The part that was asked for. A provider leaves that competitor and the service itself; the prices and links
-    /// are always whole.
+    /// Returns the requested part. A provider limits the comparison to that competitor and the service itself. Prices
+    /// and links are always complete.
     #[must_use]
     pub fn filtered(&self, provider: Option<ProviderId>, detail: Detail) -> Self {
         let mut packet = self.clone();
@@ -18,7 +18,7 @@ impl Packet {
         packet.comparison.detail = Some(detail);
         match detail {
             Detail::Full => packet.comparison.detail_hint = None,
-            Detail::Summary => shorten(&mut packet.comparison),
+            Detail::Summary => summarize(&mut packet.comparison),
         }
         packet
     }
@@ -35,8 +35,8 @@ fn keep_only(provider: ProviderId, comparison: &mut Comparison) {
     }
 }
 
-/// Members the contract requires stay, emptied; the others go.
-fn shorten(comparison: &mut Comparison) {
+/// Removes details. Members that the contract requires are emptied, others are removed.
+fn summarize(comparison: &mut Comparison) {
     comparison.detail_hint = Some(SUMMARY_HINT.to_owned());
     comparison.sources = None;
     for page in &mut comparison.decision_pages {
@@ -55,7 +55,7 @@ fn shorten(comparison: &mut Comparison) {
 }
 
 impl Source {
-    /// The part of the claim group that names a provider, when it names one.
+    /// The part of the claim group before the colon: a provider's name or another word.
     fn subject(&self) -> &str {
         self.claim_group.split_once(':').map_or(self.claim_group.as_str(), |(subject, _)| subject)
     }

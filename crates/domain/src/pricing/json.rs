@@ -1,4 +1,4 @@
-//! Any JSON value, so that members nobody named survive a reading and a writing.
+//! Any JSON value, so that unknown members are preserved.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Any JSON value. Integers beyond 64 bits become the nearest floating-point number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-#[expect(missing_docs, reason = "JSON's own words")]
+#[expect(missing_docs, reason = "the types of JSON")]
 pub enum Json {
     Null,
     Bool(bool),

@@ -64,7 +64,7 @@ fn packet() -> Packet {
     serde_json::from_value(document()).unwrap()
 }
 
-/// Every object of the document, as JSON pointers.
+/// Collects all objects of the document as JSON pointers.
 fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -79,25 +79,25 @@ fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn a_packet_comes_back_as_it_was_with_all_its_members() {
+fn packet_round_trips_with_all_members() {
     assert_eq!(serde_json::to_value(packet()).unwrap(), document());
     assert_eq!(packet().validate(), Ok(()));
 }
 
 #[test]
-fn every_member_of_the_contract_is_required_and_every_other_is_not() {
+fn only_members_of_the_contract_are_required() {
     let optional = ["kept", "sources"];
-    let mut places = Vec::new();
-    objects(&document(), "", &mut places);
-    let inside_extra = |place: &str| place.contains("/kept") || place == "/links";
+    let mut pointers = Vec::new();
+    objects(&document(), "", &mut pointers);
+    let inside_extra = |pointer: &str| pointer.contains("/kept") || pointer == "/links";
     let mut required = 0;
-    for place in places.iter().filter(|place| !inside_extra(place)) {
-        let names: Vec<String> = document().pointer(place).unwrap().as_object().unwrap().keys().cloned().collect();
+    for pointer in pointers.iter().filter(|pointer| !inside_extra(pointer)) {
+        let names: Vec<String> = document().pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect();
         for name in names {
             let mut less = document();
-            less.pointer_mut(place).unwrap().as_object_mut().unwrap().remove(&name);
+            less.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(&name);
             let reading = serde_json::from_value::<Packet>(less);
-            assert_eq!(reading.is_ok(), optional.contains(&name.as_str()), "without {place}/{name}");
+            assert_eq!(reading.is_ok(), optional.contains(&name.as_str()), "without {pointer}/{name}");
             required += usize::from(reading.is_err());
         }
     }
@@ -105,7 +105,7 @@ fn every_member_of_the_contract_is_required_and_every_other_is_not() {
 }
 
 #[test]
-fn what_may_not_be_published_is_told_by_its_place() {
+fn validate_reports_the_path_of_each_problem() {
     let rows: [(&str, Value, &str); 31] = [
         ("/pricing/per_grab_usd", json!(0.0021), "pricing.per_grab_usd"),
         ("/pricing/currency", json!("EUR"), "pricing.currency"),
@@ -147,22 +147,22 @@ fn what_may_not_be_published_is_told_by_its_place() {
         ("/comparison/sources/3/verified_on", json!("today"), "comparison.sources[3].verified_on"),
         ("/links/docs", json!("docs"), "links.docs"),
     ];
-    for (place, value, path) in rows {
+    for (pointer, value, path) in rows {
         let mut document = document();
-        *document.pointer_mut(place).unwrap() = value.clone();
+        *document.pointer_mut(pointer).unwrap() = value.clone();
         let problems = serde_json::from_value::<Packet>(document).unwrap().validate().unwrap_err();
-        assert!(problems.iter().any(|problem| problem.path == path), "{place} = {value}: {problems:?}");
+        assert!(problems.iter().any(|problem| problem.path == path), "{pointer} = {value}: {problems:?}");
     }
 }
 
 #[test]
-fn a_problem_says_which_what_and_what_else() {
+fn problem_display_names_path_constraint_and_value() {
     let mut packet = packet();
     packet.pricing.free_tier = true;
     packet.links.insert("home".into(), "home".into());
-    let told: Vec<String> = packet.validate().unwrap_err().iter().map(Problem::to_string).collect();
+    let messages: Vec<String> = packet.validate().unwrap_err().iter().map(Problem::to_string).collect();
     assert_eq!(
-        told,
+        messages,
         [
             "`pricing.free_tier` must be false; it is true",
             "`links.home` must be an absolute http(s) URL; it is \"home\""
@@ -171,7 +171,7 @@ fn a_problem_says_which_what_and_what_else() {
 }
 
 #[test]
-fn a_provider_leaves_that_competitor_and_the_service() {
+fn filter_by_provider_keeps_that_competitor_and_the_service() {
     type Names = &'static [&'static str];
     let rows: [(Option<ProviderId>, Names, Names, Names, Names); 4] = [
         (
@@ -197,25 +197,25 @@ fn a_provider_leaves_that_competitor_and_the_service() {
         ),
         (Some(ProviderId::C), &["us", "provider_c"], &["provider_c"], &["us"], &["us", "method"]),
     ];
-    for (asked, providers, pages, surfaces, sources) in rows {
-        let Packet { pricing, comparison, links, .. } = packet().filtered(asked, Detail::Full);
+    for (selected, providers, pages, surfaces, sources) in rows {
+        let Packet { pricing, comparison, links, .. } = packet().filtered(selected, Detail::Full);
         assert_eq!((&pricing, &links), (&packet().pricing, &packet().links));
-        assert!(comparison.providers.iter().map(|entry| &entry.name).eq(providers), "{asked:?}");
-        assert!(comparison.decision_pages.iter().map(|page| &page.competitor).eq(pages), "{asked:?}");
-        assert!(comparison.agent_surfaces.iter().map(|entry| &entry.provider).eq(surfaces), "{asked:?}");
-        assert!(comparison.sources.unwrap().iter().map(|source| &source.claim_group).eq(sources), "{asked:?}");
+        assert!(comparison.providers.iter().map(|entry| &entry.name).eq(providers), "{selected:?}");
+        assert!(comparison.decision_pages.iter().map(|page| &page.competitor).eq(pages), "{selected:?}");
+        assert!(comparison.agent_surfaces.iter().map(|entry| &entry.provider).eq(surfaces), "{selected:?}");
+        assert!(comparison.sources.unwrap().iter().map(|source| &source.claim_group).eq(sources), "{selected:?}");
     }
 }
 
 #[test]
-fn full_detail_changes_nothing_but_says_so() {
+fn full_detail_only_sets_the_detail_member() {
     let mut expected = document();
     expected["comparison"]["detail"] = json!("full");
     assert_eq!(serde_json::to_value(packet().filtered(None, Detail::Full)).unwrap(), expected);
 }
 
 #[test]
-fn a_summary_keeps_the_contracts_members_and_drops_the_rest() {
+fn summary_keeps_required_members_and_drops_the_rest() {
     let summary = packet().filtered(None, Detail::Summary);
     assert!(summary.comparison.detail_hint.as_ref().is_some_and(|hint| hint.contains("detail=full")));
     let mut expected = document();
@@ -237,7 +237,7 @@ fn a_summary_keeps_the_contracts_members_and_drops_the_rest() {
 }
 
 #[test]
-fn wire_words_are_the_contracts() {
+fn names_round_trip_and_unknown_names_are_bad_requests() {
     for id in ProviderId::ALL {
         assert_eq!(ProviderId::parse(id.as_str()), Ok(id));
     }

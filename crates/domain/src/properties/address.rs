@@ -3,9 +3,9 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
-use crate::address::{Policy, Refused, check_addr, is_nat64};
+use crate::address::{AddressError, Policy, check_addr, is_nat64};
 
-/// Special IPv4 space as numbers (IANA's registry of 2026, and one cloud's platform address).
+/// Special-purpose IPv4 ranges as numbers (IANA registry of 2026, and the address of one cloud platform).
 const SPECIAL_V4: [RangeInclusive<u32>; 15] = [
     0x0000_0000..=0x00ff_ffff,
     0x0a00_0000..=0x0aff_ffff,
@@ -24,7 +24,7 @@ const SPECIAL_V4: [RangeInclusive<u32>; 15] = [
     0xe000_0000..=0xffff_ffff,
 ];
 
-/// Public IPv6 space by its first 32 bits: no row of the registry that cuts it is longer.
+/// Public IPv6 ranges by their first 32 bits. No longer prefix of the registry divides them.
 const PUBLIC_V6: [RangeInclusive<u32>; 5] = [
     0x2000_0000..=0x2000_ffff,
     0x2001_0200..=0x2001_0db7,
@@ -33,7 +33,7 @@ const PUBLIC_V6: [RangeInclusive<u32>; 5] = [
     0x3fff_1000..=0x3fff_ffff,
 ];
 
-/// Is it an address of the public internet?
+/// Returns whether the address is public.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|span| span.contains(&address.to_bits())),
@@ -44,10 +44,10 @@ pub(super) fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The table and the operator's lists say what the numbers say, in the order allow, deny, own, table.
+/// `check_addr` agrees with the ranges above and the operator's lists, in the order allow, deny, own, table.
 ///
-/// The input is an address and then prefixes: a byte whose lowest bit tells IPv6 and whose next two bits name the list,
-/// a byte for the length, and sixteen for the number.
+/// The input is an address followed by prefixes. Each record has one byte with the family in the lowest bit and the
+/// list in the next two bits, one byte for the prefix length, and sixteen bytes for the address.
 pub fn address(data: &[u8]) {
     let mut records = data.chunks_exact(18).map(|record| {
         let number: [u8; 16] = record[2..].try_into().expect("a record has 18 bytes");
@@ -61,7 +61,7 @@ pub fn address(data: &[u8]) {
     let none = Policy::default();
     assert_eq!(check_addr(address, &none).is_ok(), is_public(address), "{address}");
     match address {
-        IpAddr::V4(inner) => embedded_stays_out(inner, &none),
+        IpAddr::V4(inner) => assert_embedded_is_refused(inner, &none),
         IpAddr::V6(outer) => {
             let embeds = outer.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0];
             assert_eq!(is_nat64(outer), embeds, "{outer}");
@@ -72,26 +72,26 @@ pub fn address(data: &[u8]) {
     for (list, length, prefix) in records {
         let most = if prefix.is_ipv4() { 32 } else { 128 };
         let length = length % (most + 1);
-        let net = IpNet::new(prefix, length).expect("the length is one of this family");
+        let net = IpNet::new(prefix, length).expect("the length is valid for the family");
         match list {
             0 => policy.allow.push(net),
             1 => policy.deny.push(net),
             _ => policy.own.push(prefix),
         }
         let list = usize::from(list).min(2);
-        listed[list] |= if list == 2 { prefix == address } else { share(prefix, address, length) };
+        listed[list] |= if list == 2 { prefix == address } else { share_prefix(prefix, address, length) };
     }
     let seen = check_addr(address, &policy);
     match listed {
         [true, _, _] => assert_eq!(seen, Ok(()), "{address} {policy:?}"),
-        [false, true, _] => assert_eq!(seen, Err(Refused::Denied), "{address} {policy:?}"),
-        [false, false, true] => assert_eq!(seen, Err(Refused::Own), "{address} {policy:?}"),
+        [false, true, _] => assert_eq!(seen, Err(AddressError::Denied), "{address} {policy:?}"),
+        [false, false, true] => assert_eq!(seen, Err(AddressError::Own), "{address} {policy:?}"),
         [false, false, false] => assert_eq!(seen.is_ok(), is_public(address), "{address} {policy:?}"),
     }
 }
 
-/// Are they of one family, with the same first bits?
-fn share(one: IpAddr, other: IpAddr, bits: u8) -> bool {
+/// Returns whether both addresses have the same family and the same first `bits` bits.
+fn share_prefix(one: IpAddr, other: IpAddr, bits: u8) -> bool {
     let differ = match (one, other) {
         (IpAddr::V4(one), IpAddr::V4(other)) => u128::from(one.to_bits() ^ other.to_bits()) << 96,
         (IpAddr::V6(one), IpAddr::V6(other)) => one.to_bits() ^ other.to_bits(),
@@ -100,8 +100,8 @@ fn share(one: IpAddr, other: IpAddr, bits: u8) -> bool {
     differ.leading_zeros() >= u32::from(bits)
 }
 
-/// No IPv6 address that carries an IPv4 one is let through, not even for a public one.
-fn embedded_stays_out(inner: Ipv4Addr, none: &Policy) {
+/// IPv6 addresses that embed an IPv4 address are refused, even if the IPv4 address is public.
+fn assert_embedded_is_refused(inner: Ipv4Addr, none: &Policy) {
     let number = u128::from(inner.to_bits());
     let carriers = [
         number,
@@ -113,6 +113,6 @@ fn embedded_stays_out(inner: Ipv4Addr, none: &Policy) {
         0x2001 << 112 | !number & 0xffff_ffff,
     ];
     for carrier in carriers.map(Ipv6Addr::from_bits) {
-        assert!(check_addr(carrier.into(), none).is_err(), "{carrier} carries {inner}");
+        assert!(check_addr(carrier.into(), none).is_err(), "{carrier} embeds {inner}");
     }
 }

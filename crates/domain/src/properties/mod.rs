@@ -1,7 +1,7 @@
-//! What holds of every input, whoever sent it. The fuzzer looks for one that breaks a property, and the tests replay what
-//! it kept in `fuzz/corpus`.
+//! Parser properties that hold for every input. The fuzzer searches for counterexamples; the tests replay
+//! `fuzz/corpus`.
 //!
-//! Every property is formulated without the code that it is about. It panics when it is broken.
+//! Properties are written independently of the code under test. They panic on a violation.
 
 mod address;
 mod capture;
@@ -15,9 +15,9 @@ pub use url::url;
 
 use crate::Fault;
 
-/// The field that a refusal names, which must be fit to be shown.
-fn named(fault: &Fault) -> &'static str {
-    let field = fault.field().expect("a refusal names a field");
+/// Returns the name of the invalid field, after checking that the field can be displayed.
+fn invalid_field(fault: &Fault) -> &'static str {
+    let field = fault.field().expect("the fault has a field");
     assert!(field.seen.chars().count() <= 121 && !field.seen.chars().any(char::is_control), "{field:?}");
     assert!(!field.allowed.is_empty(), "{field:?}");
     field.name
@@ -32,7 +32,7 @@ mod tests {
     use super::replay::replay;
 
     #[test]
-    fn the_corpus_keeps_them() {
+    fn corpus_satisfies_the_properties() {
         replay("address", super::address);
         replay("authorization", super::api_key);
         replay("create_body", super::capture);

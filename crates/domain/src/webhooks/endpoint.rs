@@ -1,4 +1,4 @@
-//! An endpoint and what was sent to it.
+//! Endpoints and deliveries.
 
 use std::time::Duration;
 
@@ -8,43 +8,43 @@ use crate::target::TargetUrl;
 use crate::timestamp::Timestamp;
 use crate::webhooks::{Event, Events};
 
-/// Where a team wants its messages. Its secrets are no part of it.
+/// A webhook endpoint, without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Its id.
+    /// The id.
     pub id: EndpointId,
-    /// Whose it is.
+    /// The owning team.
     pub team: TeamId,
-    /// Grabs of which environment it hears of.
+    /// The environment of the grabs it gets messages about.
     pub environment: Environment,
-    /// Where messages go.
+    /// Target URL.
     pub url: TargetUrl,
-    /// What it hears of.
+    /// Subscribed events.
     pub events: Events,
-    /// For people.
+    /// Free text.
     pub description: String,
-    /// Why it gets no messages, when it gets none.
-    pub disabled: Option<Disabled>,
-    /// When it was registered.
+    /// Why it is disabled. `None` if it is enabled.
+    pub disabled: Option<DisabledReason>,
+    /// Registration time.
     pub created_at: Timestamp,
 }
 
-/// Why an endpoint gets no messages.
+/// Why an endpoint is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disabled {
-    /// Its owner asked for it.
+pub enum DisabledReason {
+    /// Disabled by its owner.
     Requested,
-    /// It answered 410.
+    /// It responded with 410.
     Gone,
     /// It failed for too long.
     Failing,
 }
 
-impl Disabled {
-    /// Every reason.
+impl DisabledReason {
+    /// All reasons.
     pub const ALL: [Self; 3] = [Self::Requested, Self::Gone, Self::Failing];
 
-    /// The wire word.
+    /// The name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Requested => "requested",
@@ -57,34 +57,34 @@ impl Disabled {
 /// One message to one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its id.
+    /// The id.
     pub id: DeliveryId,
-    /// What it is about.
+    /// The event.
     pub event: Event,
-    /// Attempts begun.
+    /// Number of attempts started.
     pub attempt: u32,
-    /// How it stands.
+    /// The status.
     pub status: DeliveryStatus,
-    /// The HTTP status of the last attempt that ended; absent when there was no answer.
+    /// The HTTP status of the last finished attempt. `None` if there was no response.
     pub status_code: Option<u16>,
-    /// Why the last attempt that ended had no answer, when it had none.
-    pub no_answer: Option<NoAnswer>,
-    /// How long the last attempt that ended took.
+    /// Why the last finished attempt got no response.
+    pub error: Option<DeliveryError>,
+    /// Duration of the last finished attempt.
     pub took: Option<Duration>,
-    /// When the last attempt that ended was made.
+    /// Start time of the last finished attempt.
     pub attempted_at: Option<Timestamp>,
-    /// When the next one is due, if another follows.
+    /// When the next attempt is due. `None` if none follows.
     pub next_attempt_at: Option<Timestamp>,
-    /// Since when it is owed.
+    /// Creation time.
     pub created_at: Timestamp,
 }
 
-/// How a delivery stands.
+/// Status of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryStatus {
     /// An attempt is due or under way, and none has failed since it became so.
     Pending,
-    /// The endpoint answered 2xx.
+    /// The endpoint responded with 2xx.
     Delivered,
     /// The last attempt failed and another will follow.
     Failed,
@@ -93,34 +93,35 @@ pub enum DeliveryStatus {
 }
 
 impl DeliveryStatus {
-    /// Every one.
+    /// All statuses.
     pub const ALL: [Self; 4] = [Self::Pending, Self::Delivered, Self::Failed, Self::Exhausted];
 }
 
-/// Why an attempt had no answer.
+/// Why a delivery attempt got no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoAnswer {
+pub enum DeliveryError {
     /// The host has an address that is not public.
     Refused,
     /// The host has no address.
     Unresolved,
-    /// Nobody takes connections there.
+    /// The connection failed.
     Unreachable,
-    /// The other side is not who it should be.
+    /// TLS failed.
     Tls,
-    /// The other side does not speak HTTP, or stopped to.
+    /// The HTTP exchange failed.
     Http,
-    /// It took too long.
+    /// The attempt timed out.
     TimedOut,
 }
 
-impl NoAnswer {
-    /// Every reason.
+impl DeliveryError {
+    /// All errors.
     pub const ALL: [Self; 6] =
         [Self::Refused, Self::Unresolved, Self::Unreachable, Self::Tls, Self::Http, Self::TimedOut];
 }
 
-/// The message's id, the same at every attempt. A message has one receiver, so it is the delivery's id in other words.
+/// Returns the message id, the same for every attempt. It is derived from the delivery id: each message has one
+/// receiver.
 pub fn message_id(delivery: DeliveryId) -> String {
     format!("msg_{}", delivery.0.simple())
 }

@@ -1,76 +1,76 @@
-//! What may be registered: the rules of a request to register or to change an endpoint.
+//! Validation of requests to register or update an endpoint.
 
 use crate::address::Policy;
 use crate::faults::{Fault, Field};
 use crate::target::{TargetUrl, check_url};
 use crate::webhooks::{DESCRIPTION_CHARS, Event, Events};
 
-/// A request to register or change an endpoint as it came over a wire: only what is there is meant.
+/// An unvalidated request to register or update an endpoint. Absent fields are not changed.
 #[derive(Clone, Debug, Default)]
-#[expect(missing_docs, reason = "the wire's own names")]
-pub struct Request {
+#[expect(missing_docs, reason = "the names of the API")]
+pub struct EndpointRequest {
     pub url: Option<String>,
     pub events: Option<Vec<String>>,
     pub description: Option<String>,
     pub status: Option<String>,
-    /// Fields whose value had the wrong type on the wire it came by, with what was seen there.
+    /// Fields with a value of the wrong type, and the received value.
     pub unparsed: Vec<(String, String)>,
 }
 
-/// What the operator decides about endpoints.
+/// The operator's rules for endpoints.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules<'a> {
-    /// Which addresses may be reached.
+pub struct EndpointRules<'a> {
+    /// The address policy.
     pub policy: &'a Policy,
-    /// May messages go over plain http? For development.
+    /// Whether plain http is allowed. For development.
     pub allow_http: bool,
 }
 
-/// An endpoint to register.
+/// A valid registration of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the endpoint's own names")]
+#[expect(missing_docs, reason = "the fields of the endpoint")]
 pub struct Registration {
     pub url: TargetUrl,
     pub events: Events,
     pub description: String,
 }
 
-/// What to change of an endpoint; what is `None` stays.
+/// A valid update of an endpoint. `None` fields are not changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the endpoint's own names")]
-pub struct Change {
+#[expect(missing_docs, reason = "the fields of the endpoint")]
+pub struct EndpointUpdate {
     pub url: Option<TargetUrl>,
     pub events: Option<Events>,
     pub description: Option<String>,
-    /// Does it get messages?
+    /// Whether messages are sent.
     pub enabled: Option<bool>,
 }
 
 const URL: &str = "an https URL of a public address";
 
 impl Registration {
-    /// Judges a request to register, in the order body, url, events, description. A status is ignored: an endpoint
-    /// begins enabled.
+    /// Validates a registration in the order body, url, events, description. A status is ignored: new endpoints are
+    /// enabled.
     ///
     /// # Errors
-    /// [`Fault::BadRequest`] and [`Fault::SsrfDetected`], with the first field that cannot be accepted.
-    pub fn parse(request: &Request, rules: Rules<'_>) -> Result<Self, Fault> {
-        let Change { url, events, description, enabled: _ } = parts(request, rules)?;
+    /// [`Fault::BadRequest`] or [`Fault::SsrfDetected`], with the first invalid field.
+    pub fn parse(request: &EndpointRequest, rules: EndpointRules<'_>) -> Result<Self, Fault> {
+        let EndpointUpdate { url, events, description, enabled: _ } = parse_common(request, rules)?;
         let url = url.ok_or_else(|| Fault::BadRequest(Field::new("url", "", URL)))?;
         Ok(Self { url, events: events.unwrap_or_default(), description: description.unwrap_or_default() })
     }
 }
 
-impl Change {
-    /// Judges a request to change, in the order mask, body, url, events, description, status.
+impl EndpointUpdate {
+    /// Validates an update in the order mask, body, url, events, description, status.
     ///
     /// # Errors
     /// As [`Registration::parse`].
-    pub fn parse(request: &Request, rules: Rules<'_>) -> Result<Self, Fault> {
-        unparsed(request, "update_mask", "made of `url`, `events`, `description` and `status`")?;
-        let change = parts(request, rules)?;
+    pub fn parse(request: &EndpointRequest, rules: EndpointRules<'_>) -> Result<Self, Fault> {
+        reject_unparsed(request, "update_mask", "made of `url`, `events`, `description` and `status`")?;
+        let change = parse_common(request, rules)?;
         let allowed = "\"enabled\" or \"disabled\"";
-        unparsed(request, "status", allowed)?;
+        reject_unparsed(request, "status", allowed)?;
         let enabled = match request.status.as_deref() {
             None => None,
             Some("enabled") => Some(true),
@@ -81,19 +81,19 @@ impl Change {
     }
 }
 
-fn parts(request: &Request, rules: Rules<'_>) -> Result<Change, Fault> {
-    unparsed(request, "body", "a JSON object")?;
-    unparsed(request, "url", URL)?;
-    let url = request.url.as_deref().map(|url| check(url, rules)).transpose()?;
+fn parse_common(request: &EndpointRequest, rules: EndpointRules<'_>) -> Result<EndpointUpdate, Fault> {
+    reject_unparsed(request, "body", "a JSON object")?;
+    reject_unparsed(request, "url", URL)?;
+    let url = request.url.as_deref().map(|url| parse_url(url, rules)).transpose()?;
 
     let known = Event::SUBSCRIBABLE.map(|event| format!("\"{}\"", event.as_str())).join(", ");
     let allowed = format!("a list of {known}, or [\"*\"]");
-    unparsed(request, "events", &allowed)?;
+    reject_unparsed(request, "events", &allowed)?;
     let events = request.events.as_deref().map(Events::parse).transpose();
     let events = events.map_err(|word| Fault::BadRequest(Field::new("events", &format!("\"{word}\""), allowed)))?;
 
     let allowed = format!("a text of at most {DESCRIPTION_CHARS} characters, without NUL");
-    unparsed(request, "description", &allowed)?;
+    reject_unparsed(request, "description", &allowed)?;
     let description = request.description.clone();
     if let Some(text) = &description {
         let length = text.chars().count();
@@ -105,10 +105,10 @@ fn parts(request: &Request, rules: Rules<'_>) -> Result<Change, Fault> {
             return Err(Fault::BadRequest(Field::new("description", &seen, allowed)));
         }
     }
-    Ok(Change { url, events, description, enabled: None })
+    Ok(EndpointUpdate { url, events, description, enabled: None })
 }
 
-fn check(text: &str, rules: Rules<'_>) -> Result<TargetUrl, Fault> {
+fn parse_url(text: &str, rules: EndpointRules<'_>) -> Result<TargetUrl, Fault> {
     let url = check_url(text, rules.policy)?;
     match url.is_https() || rules.allow_http {
         true => Ok(url),
@@ -116,7 +116,7 @@ fn check(text: &str, rules: Rules<'_>) -> Result<TargetUrl, Fault> {
     }
 }
 
-fn unparsed(request: &Request, name: &'static str, allowed: &str) -> Result<(), Fault> {
+fn reject_unparsed(request: &EndpointRequest, name: &'static str, allowed: &str) -> Result<(), Fault> {
     match request.unparsed.iter().find(|(field, _)| field == name) {
         Some((_, seen)) => Err(Fault::BadRequest(Field::new(name, seen, allowed))),
         None => Ok(()),
@@ -128,15 +128,15 @@ mod tests {
     use super::*;
     use crate::Code;
 
-    fn judged(request: &Request, allow_http: bool) -> Option<(Code, &'static str)> {
+    fn validation_error(request: &EndpointRequest, allow_http: bool) -> Option<(Code, &'static str)> {
         let policy = Policy::default();
-        let rules = Rules { policy: &policy, allow_http };
-        let fault = Change::parse(request, rules).err()?;
+        let rules = EndpointRules { policy: &policy, allow_http };
+        let fault = EndpointUpdate::parse(request, rules).err()?;
         Some((fault.code(), fault.field()?.name))
     }
 
     #[test]
-    fn only_public_https_addresses_without_credentials() {
+    fn url_must_be_public_https_without_credentials() {
         for (url, allow_http, expected) in [
             ("https://example.com/hooks?x=1", false, None),
             ("https://example.com:8443/", false, None),
@@ -152,14 +152,14 @@ mod tests {
             ("https://hooks.internal/", false, Some(Code::SsrfDetected)),
             ("http://127.0.0.1/", true, Some(Code::SsrfDetected)),
         ] {
-            let request = Request { url: Some(url.into()), ..Request::default() };
-            assert_eq!(judged(&request, allow_http), expected.map(|code| (code, "url")), "{url}");
+            let request = EndpointRequest { url: Some(url.into()), ..EndpointRequest::default() };
+            assert_eq!(validation_error(&request, allow_http), expected.map(|code| (code, "url")), "{url}");
         }
     }
 
     #[test]
-    fn fields_are_judged_in_their_order() {
-        let mut request = Request {
+    fn validation_reports_the_first_invalid_field_in_order() {
+        let mut request = EndpointRequest {
             url: Some("nothing".into()),
             events: Some(vec!["grab.lost".into()]),
             description: Some("é".repeat(201)),
@@ -167,32 +167,32 @@ mod tests {
             unparsed: vec![("body".into(), "[]".into())],
         };
         let bad = |name| Some((Code::BadRequest, name));
-        assert_eq!(judged(&request, false), bad("body"));
+        assert_eq!(validation_error(&request, false), bad("body"));
         request.unparsed.clear();
-        assert_eq!(judged(&request, false), bad("url"));
+        assert_eq!(validation_error(&request, false), bad("url"));
         request.url = None;
-        assert_eq!(judged(&request, false), bad("events"));
+        assert_eq!(validation_error(&request, false), bad("events"));
         request.events = None;
-        assert_eq!(judged(&request, false), bad("description"));
+        assert_eq!(validation_error(&request, false), bad("description"));
         request.description = Some("a\0".to_owned());
-        assert_eq!(judged(&request, false), bad("description"));
+        assert_eq!(validation_error(&request, false), bad("description"));
         request.description = Some("é".repeat(200));
-        assert_eq!(judged(&request, false), bad("status"));
+        assert_eq!(validation_error(&request, false), bad("status"));
         request.status = Some("disabled".into());
-        assert_eq!(judged(&request, false), None);
+        assert_eq!(validation_error(&request, false), None);
         for name in ["update_mask", "body", "url", "events", "description", "status"] {
-            let request = Request { unparsed: vec![(name.into(), "5".into())], ..Request::default() };
-            assert_eq!(judged(&request, false), bad(name));
+            let request = EndpointRequest { unparsed: vec![(name.into(), "5".into())], ..EndpointRequest::default() };
+            assert_eq!(validation_error(&request, false), bad(name));
         }
     }
 
     #[test]
-    fn a_registration_needs_a_url_and_nothing_else() {
+    fn registration_requires_only_a_url() {
         let policy = Policy::default();
-        let rules = Rules { policy: &policy, allow_http: false };
-        let missing = Registration::parse(&Request::default(), rules).unwrap_err();
+        let rules = EndpointRules { policy: &policy, allow_http: false };
+        let missing = Registration::parse(&EndpointRequest::default(), rules).unwrap_err();
         assert_eq!(missing.field().map(|field| field.name), Some("url"));
-        let request = Request { url: Some("https://Example.com".into()), ..Request::default() };
+        let request = EndpointRequest { url: Some("https://Example.com".into()), ..EndpointRequest::default() };
         let registration = Registration::parse(&request, rules).unwrap();
         assert_eq!(registration.url.as_str(), "https://example.com/");
         assert_eq!((registration.events, registration.description), (Events::all(), String::new()));

@@ -1,4 +1,4 @@
-//! Runs a tool, and sees to it that its result reaches the caller in the way of its era, or nobody.
+//! Runs a tool and responds in the format of the client's era.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,122 +13,132 @@ use tokio::sync::oneshot;
 use tracing::Instrument;
 
 use super::era::{self, Era};
-use super::message::{Id, Message, object, shortened};
+use super::message::{Id, RpcRequest, object, shorten};
 use super::progress::{self, Progress};
-use super::tools::{self, Asked, Desk, Outcome, Tools};
-use super::{Mcp, answer};
-use crate::rest::error::{Failure, INTERNAL};
+use super::tools::{self, ToolArgs, ToolContext, ToolResult, Tools};
+use super::{Mcp, json_rpc};
+use crate::rest::error::{ApiError, INTERNAL_MESSAGE};
 use crate::rest::json::{self, Members};
 use crate::rest::limits;
 
-/// A tool at work.
-pub(super) type Work = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+/// A running tool.
+pub(super) type ToolFuture = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
 
-/// A tool's call that can be carried out, or refused in the tool's own way.
+/// A parsed `tools/call` request. Invalid arguments are reported as a tool error when it runs.
 pub(super) struct Call {
-    asked: Asked,
-    /// Given by those who want to hear how it goes on.
+    args: ToolArgs,
+    /// Sent by clients that want progress notifications.
     progress_token: Option<Id>,
 }
 
 impl Call {
-    /// The call that a message asks for.
+    /// Parses a request.
     ///
     /// # Errors
-    /// For a tool that there is not.
-    pub(super) fn read(tools: &Tools, message: &Message<'_>) -> Result<Self, ErrorData> {
+    /// For an unknown tool.
+    pub(super) fn read(tools: &Tools, message: &RpcRequest<'_>) -> Result<Self, ErrorData> {
         let params = &message.params;
         let name = params.get("name").and_then(|name| json::string(name));
         let name = name.ok_or_else(|| ErrorData::invalid_params("`name` must be the name of a tool.", None))?;
         let unknown = || {
-            let message = format!("Unknown tool {:?}; tools/list names those that there are.", shortened(&name));
+            let message = format!("Unknown tool {:?}; tools/list has the available tools.", shorten(&name));
             ErrorData::invalid_params(message, None)
         };
         let tool = tools.find(&name).ok_or_else(unknown)?;
-        let asked = match params.get("arguments").map(|arguments| (arguments, object(arguments))) {
-            None => tool.ask(Members::new()),
-            Some((_, Some(arguments))) => tool.ask(arguments),
+        let args = match params.get("arguments").map(|arguments| (arguments, object(arguments))) {
+            None => tool.parse_args(Members::new()),
+            Some((_, Some(arguments))) => tool.parse_args(arguments),
             Some((seen, None)) => {
-                Asked::Unacceptable(format!("`arguments` must be an object; got {}.", shortened(seen.get())))
+                ToolArgs::Invalid(format!("`arguments` must be an object; got {}.", shorten(seen.get())))
             }
         };
         let meta = params.get("_meta").and_then(|meta| object(meta));
         let progress_token = meta.and_then(|meta| Id::of(meta.get("progressToken")?));
-        Ok(Self { asked, progress_token })
+        Ok(Self { args, progress_token })
     }
 }
 
-/// Carries a call out.
+/// Runs a call.
 ///
-/// A modern client that goes away takes its call back: the work is part of the answer, and ends with it. A legacy one has
-/// to say so: until then the work goes on without it.
-pub(super) async fn run(mcp: Arc<Mcp>, parts: &Parts, era: Era, message: &Message<'_>, call: Call) -> Response {
-    let Call { asked, progress_token } = call;
+/// When a modern client disconnects, its call is cancelled: the tool runs inside the response future and is dropped
+/// with it. A legacy client must send `notifications/cancelled`; until then the tool runs in its own task.
+pub(super) async fn run(mcp: Arc<Mcp>, parts: &Parts, era: Era, message: &RpcRequest<'_>, call: Call) -> Response {
+    let Call { args, progress_token } = call;
     let token = progress_token.filter(|_| era::accepts(&parts.headers, "text/event-stream"));
-    let (progress, reports) = Progress::to(token.as_ref());
+    let (progress, reports) = Progress::new(token.as_ref());
     let headers = parts.headers.clone();
-    let desk = Desk { mcp: Arc::clone(&mcp), headers: headers.clone() };
-    let work = tools::run(desk, asked, progress);
-    let work: Work = match era {
+    let context = ToolContext { mcp: Arc::clone(&mcp), headers: headers.clone() };
+    let work = tools::run(context, args, progress);
+    let work: ToolFuture = match era {
         Era::Modern => Box::pin(work),
-        Era::Legacy => detached(&mcp, &headers, &message.id, work),
+        Era::Legacy => spawn_detached(&mcp, &headers, &message.id, work),
     };
-    let finish = Finish { mcp, era, id: message.id.clone(), headers };
+    let responder = CallResponder { mcp, era, id: message.id.clone(), headers };
     match token {
-        None => finish.whole(work.await),
-        Some(token) => progress::answer(token, reports, work, finish).await,
+        None => responder.response(work.await),
+        Some(token) => progress::respond(token, reports, work, responder).await,
     }
 }
 
-/// Work that goes on when nobody waits for it any more, until it is taken back.
-fn detached(mcp: &Mcp, headers: &HeaderMap, id: &Id, work: impl Future<Output = Outcome> + Send + 'static) -> Work {
-    let open = mcp.calls.open(headers, id);
-    let (tell, told) = oneshot::channel();
+/// Runs a tool in its own task, which continues after a disconnect until the call is cancelled.
+fn spawn_detached(
+    mcp: &Mcp,
+    headers: &HeaderMap,
+    id: &Id,
+    work: impl Future<Output = ToolResult> + Send + 'static,
+) -> ToolFuture {
+    let call = mcp.open_calls.register(headers, id);
+    let (sender, receiver) = oneshot::channel();
     let work = async move {
         let outcome = tokio::select! {
             biased;
             outcome = work => outcome,
-            () = open.taken_back.cancelled() => {
-                Err(Failure::new(Code::RenderFailed, "The request was cancelled by its caller; nothing was charged."))
+            () = call.cancelled.cancelled() => {
+                Err(ApiError::new(Code::RenderFailed, "The request was cancelled by its caller; nothing was charged."))
             }
         };
-        let _ = tell.send(outcome);
+        let _ = sender.send(outcome);
     };
     mcp.tasks.spawn(work.in_current_span());
-    Box::pin(async move { told.await.unwrap_or_else(|_| Err(Failure::new(Code::InternalError, INTERNAL))) })
+    Box::pin(
+        async move { receiver.await.unwrap_or_else(|_| Err(ApiError::new(Code::InternalError, INTERNAL_MESSAGE))) },
+    )
 }
 
-/// What the answer to a finished call depends on.
-pub(super) struct Finish {
+/// Builds the response to a finished call.
+pub(super) struct CallResponder {
     mcp: Arc<Mcp>,
     era: Era,
     id: Id,
     headers: HeaderMap,
 }
 
-impl Finish {
-    /// The answer as a whole.
-    pub(super) fn whole(&self, outcome: Outcome) -> Response {
+impl CallResponder {
+    /// The complete response.
+    pub(super) fn response(&self, outcome: ToolResult) -> Response {
         match outcome {
-            // Clients read the status of this one, to get another token.
-            Err(failure) if failure.code == Code::Unauthorized => self.mcp.failed(&self.headers, failure),
+            // Clients need the HTTP status to request a new token.
+            Err(failure) if matches!(failure.code, Code::Unauthorized | Code::Forbidden) => {
+                self.mcp.http_error(&self.headers, failure)
+            }
             Err(failure) => {
-                let mut response = answer::result(&self.id, tools::failed(self.era, &failure), &failure.headers);
+                let mut response =
+                    json_rpc::result(&self.id, tools::error_result(self.era, &failure), &failure.headers);
                 copy(&failure.headers, RETRY_AFTER, response.headers_mut());
                 response
             }
             Ok(success) => {
                 let metadata = success.metadata.clone();
-                answer::result(&self.id, tools::succeeded(self.era, success), &metadata)
+                json_rpc::result(&self.id, tools::success_result(self.era, success), &metadata)
             }
         }
     }
 
-    /// The answer as the last message of several.
-    pub(super) fn last(&self, outcome: Outcome) -> Vec<u8> {
+    /// The last message of an event stream.
+    pub(super) fn last_message(&self, outcome: ToolResult) -> Vec<u8> {
         match outcome {
-            Err(failure) => answer::text_of(&self.id, tools::failed(self.era, &failure)),
-            Ok(success) => answer::text_of(&self.id, tools::succeeded(self.era, success)),
+            Err(failure) => json_rpc::result_body(&self.id, tools::error_result(self.era, &failure)),
+            Ok(success) => json_rpc::result_body(&self.id, tools::success_result(self.era, success)),
         }
     }
 }

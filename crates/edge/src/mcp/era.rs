@@ -1,5 +1,6 @@
-//! The protocol's two eras. The modern one, from 2026-07-28 on, has no handshake: every request says in `_meta` and in
-//! headers how it wants to be understood. The one before begins with `initialize` and repeats its version in a header.
+//! The two eras of the protocol. In the modern one, from 2026-07-28 on, there is no handshake: every request has its
+//! protocol metadata in `_meta` and in headers. The legacy one begins with `initialize` and has the version in a
+//! header.
 
 use std::borrow::Cow;
 
@@ -10,11 +11,11 @@ use http::{HeaderMap, HeaderName};
 use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion, RequestMetaObject};
 use serde_json::json;
 
-use super::message::{Message, object, shortened};
+use super::message::{RpcRequest, object, shorten};
 use crate::rest::json::{self, Members};
 
-/// Every revision that is spoken here, the newest first.
-pub(super) const SPOKEN: [ProtocolVersion; 4] = [
+/// Supported protocol versions, newest first.
+pub(super) const SUPPORTED_VERSIONS: [ProtocolVersion; 4] = [
     ProtocolVersion::V_2026_07_28,
     ProtocolVersion::V_2025_11_25,
     ProtocolVersion::V_2025_06_18,
@@ -26,7 +27,7 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const META_VERSION: &str = RequestMetaObject::DRAFT_REQUIRED_KEYS[0];
 
-/// How a request is to be understood and answered.
+/// Protocol era of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Era {
     Modern,
@@ -34,42 +35,42 @@ pub(super) enum Era {
 }
 
 impl Era {
-    /// As far as the headers tell.
+    /// The era according to the headers.
     pub(super) fn of_headers(headers: &HeaderMap) -> Self {
-        // Revisions are dates, so that later ones are greater.
-        match value(headers, &VERSION) {
+        // Versions are dates, so later ones compare as greater.
+        match header_value(headers, &VERSION) {
             Ok(Some(version)) if *version < *ProtocolVersion::NO_INITIALIZE.as_str() => Self::Legacy,
             Ok(Some(_)) => Self::Modern,
             Ok(None) | Err(_) => Self::Legacy,
         }
     }
 
-    /// Of a request: its header or its metadata may be modern.
-    pub(super) fn of(headers: &HeaderMap, message: &Message<'_>) -> Self {
+    /// The era of a request. It is modern if the header or `_meta` is.
+    pub(super) fn of(headers: &HeaderMap, message: &RpcRequest<'_>) -> Self {
         match meta(message).is_some_and(|meta| meta.contains_key(META_VERSION)) {
             true => Self::Modern,
             false => Self::of_headers(headers),
         }
     }
 
-    /// Is the request as its era wants it?
+    /// Checks the protocol metadata of a request.
     ///
     /// # Errors
-    /// The first thing that is not.
-    pub(super) fn check(self, headers: &HeaderMap, message: &Message<'_>) -> Result<(), ErrorData> {
+    /// With the first violation.
+    pub(super) fn check(self, headers: &HeaderMap, message: &RpcRequest<'_>) -> Result<(), ErrorData> {
         match self {
-            Self::Modern => modern(headers, message),
-            // The handshake comes before there is a version to name.
+            Self::Modern => check_modern(headers, message),
+            // The version is negotiated by this request.
             Self::Legacy if message.method == "initialize" => Ok(()),
-            Self::Legacy => match value(headers, &VERSION).map_err(mismatch)? {
-                Some(version) => spoken(&version),
+            Self::Legacy => match header_value(headers, &VERSION).map_err(mismatch)? {
+                Some(version) => check_version(&version),
                 None => Ok(()),
             },
         }
     }
 }
 
-fn modern(headers: &HeaderMap, message: &Message<'_>) -> Result<(), ErrorData> {
+fn check_modern(headers: &HeaderMap, message: &RpcRequest<'_>) -> Result<(), ErrorData> {
     let known = meta(message).and_then(|meta| {
         let members = meta.iter().map(|(name, value)| Some((name.clone(), serde_json::from_str(value.get()).ok()?)));
         members.collect::<Option<serde_json::Map<_, _>>>()
@@ -81,33 +82,33 @@ fn modern(headers: &HeaderMap, message: &Message<'_>) -> Result<(), ErrorData> {
         return Err(ErrorData::invalid_params(message, None));
     }
     let version = known.protocol_version().map(|version| version.to_string()).unwrap_or_default();
-    agrees(headers, &VERSION, &version)?;
-    agrees(headers, &METHOD, &message.method)?;
+    check_header(headers, &VERSION, &version)?;
+    check_header(headers, &METHOD, &message.method)?;
     if message.method == "tools/call"
         && let Some(name) = message.params.get("name").and_then(|name| json::string(name))
     {
-        agrees(headers, &NAME, &name)?;
+        check_header(headers, &NAME, &name)?;
     }
-    spoken(&version)
+    check_version(&version)
 }
 
-fn spoken(version: &str) -> Result<(), ErrorData> {
-    if SPOKEN.iter().any(|spoken| spoken.as_str() == version) {
+fn check_version(version: &str) -> Result<(), ErrorData> {
+    if SUPPORTED_VERSIONS.iter().any(|supported| supported.as_str() == version) {
         return Ok(());
     }
-    let data = json!({ "requested": shortened(version), "supported": SPOKEN });
+    let data = json!({ "requested": shorten(version), "supported": SUPPORTED_VERSIONS });
     Err(ErrorData::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version.", Some(data)))
 }
 
-/// Proxies read the header and we the body, so the two must say the same.
-fn agrees(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), ErrorData> {
-    match value(headers, name).map_err(mismatch)? {
+/// Header and body must agree, because proxies read the header and this server reads the body.
+fn check_header(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), ErrorData> {
+    match header_value(headers, name).map_err(mismatch)? {
         Some(value) if value == body => Ok(()),
         Some(value) => {
-            let (value, body) = (shortened(&value), shortened(body));
-            Err(mismatch(format!("Header {name} says {value:?} where the body says {body:?}.")))
+            let (value, body) = (shorten(&value), shorten(body));
+            Err(mismatch(format!("Header {name} is {value:?}, but the body has {body:?}.")))
         }
-        None => Err(mismatch(format!("Header {name} is missing; the body says {:?}.", shortened(body)))),
+        None => Err(mismatch(format!("Header {name} is missing; the body has {:?}.", shorten(body)))),
     }
 }
 
@@ -115,24 +116,24 @@ fn mismatch(message: String) -> ErrorData {
     ErrorData::header_mismatch(message, None)
 }
 
-/// The one value of a header, without the space around it and out of its Base64.
-fn value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<Cow<'a, str>>, String> {
+/// The value of a header that may occur once, trimmed and decoded from Base64 if encoded.
+fn header_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<Cow<'a, str>>, String> {
     let mut lines = headers.get_all(name).iter();
-    let (line, None) = (lines.next(), lines.next()) else { return Err(format!("Header {name} is there twice.")) };
+    let (line, None) = (lines.next(), lines.next()) else { return Err(format!("Header {name} is repeated.")) };
     let Some(line) = line else { return Ok(None) };
-    let text = line.to_str().map_err(|_| format!("Header {name} is no visible ASCII."))?.trim_matches([' ', '\t']);
+    let text = line.to_str().map_err(|_| format!("Header {name} is not visible ASCII."))?.trim_matches([' ', '\t']);
     let Some(encoded) = text.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
         return Ok(Some(Cow::Borrowed(text)));
     };
     let decoded = BASE64_STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    decoded.map(|text| Some(Cow::Owned(text))).ok_or_else(|| format!("Header {name} is no Base64 of text."))
+    decoded.map(|text| Some(Cow::Owned(text))).ok_or_else(|| format!("Header {name} is not Base64 of UTF-8 text."))
 }
 
-fn meta<'a>(message: &Message<'a>) -> Option<Members<'a>> {
+fn meta<'a>(message: &RpcRequest<'a>) -> Option<Members<'a>> {
     object(message.params.get("_meta")?)
 }
 
-/// Does the client take this media type? One that names none takes all.
+/// Whether the client accepts a media type. Without an `Accept` header it accepts all.
 pub(super) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     let (kind, _) = media_type.split_once('/').unwrap_or((media_type, ""));
     let lines: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok()).collect();
@@ -140,12 +141,12 @@ pub(super) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
         || lines.iter().flat_map(|line| line.split(',')).any(|range| {
             let mut parts = range.split(';').map(str::trim);
             let named = parts.next().unwrap_or_default().to_ascii_lowercase();
-            let takes = named == media_type || named == "*/*" || named.strip_suffix("/*") == Some(kind);
-            let refused = parts.any(|part| {
+            let matches = named == media_type || named == "*/*" || named.strip_suffix("/*") == Some(kind);
+            let excluded = parts.any(|part| {
                 let (name, weight) = part.split_once('=').unwrap_or((part, ""));
                 name.trim().eq_ignore_ascii_case("q") && weight.trim().parse::<f32>().is_ok_and(|weight| weight <= 0.0)
             });
-            takes && !refused
+            matches && !excluded
         })
 }
 
@@ -167,17 +168,17 @@ mod tests {
         headers
     }
 
-    /// The era and the code of what is wrong.
-    fn judged(lines: &[(&str, &str)], method: &str, params: &str) -> (Era, i32) {
+    /// The era and the error code, 0 for none.
+    fn check(lines: &[(&str, &str)], method: &str, params: &str) -> (Era, i32) {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
-        let Ok(Incoming::Request(message)) = read(body.as_bytes()) else { panic!("a request: {body}") };
+        let Ok(Incoming::Request(message)) = read(body.as_bytes()) else { panic!("not a request: {body}") };
         let headers = headers(lines);
         let era = Era::of(&headers, &message);
         (era, era.check(&headers, &message).err().map_or(0, |error| error.code.0))
     }
 
     #[test]
-    fn a_modern_request_says_the_same_in_header_and_body() {
+    fn modern_requests_must_agree_in_header_and_body() {
         let list = format!("{{\"_meta\":{META}}}");
         let call = format!("{{\"name\":\"get_usage\",\"_meta\":{META}}}");
         let version = ("MCP-Protocol-Version", "2026-07-28");
@@ -209,7 +210,7 @@ mod tests {
             (vec![version, ("Mcp-Method", "tools/list")], "tools/list", r#"{"_meta":7}"#, -32602),
         ];
         for (lines, method, params, code) in cases {
-            assert_eq!(judged(&lines, method, params), (Era::Modern, code), "{lines:?} {params}");
+            assert_eq!(check(&lines, method, params), (Era::Modern, code), "{lines:?} {params}");
         }
         for missing in [
             r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
@@ -217,13 +218,13 @@ mod tests {
             r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":1,"io.modelcontextprotocol/clientCapabilities":{}}}"#,
             r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":null}}"#,
         ] {
-            let seen = judged(&[version, ("Mcp-Method", "tools/list")], "tools/list", missing);
-            assert_eq!(seen, (Era::Modern, -32602), "{missing}");
+            let result = check(&[version, ("Mcp-Method", "tools/list")], "tools/list", missing);
+            assert_eq!(result, (Era::Modern, -32602), "{missing}");
         }
     }
 
     #[test]
-    fn everything_else_is_legacy() {
+    fn requests_without_modern_metadata_are_legacy() {
         for (lines, code) in [
             (vec![], 0),
             (vec![("MCP-Protocol-Version", "2025-03-26")], 0),
@@ -232,13 +233,13 @@ mod tests {
             (vec![("MCP-Protocol-Version", "2024-11-05")], -32022),
             (vec![("MCP-Protocol-Version", "2025-11-25"), ("MCP-Protocol-Version", "2025-11-25")], -32020),
         ] {
-            assert_eq!(judged(&lines, "tools/list", "{}"), (Era::Legacy, code), "{lines:?}");
+            assert_eq!(check(&lines, "tools/list", "{}"), (Era::Legacy, code), "{lines:?}");
         }
-        assert_eq!(judged(&[("MCP-Protocol-Version", "2024-11-05")], "initialize", "{}"), (Era::Legacy, 0));
+        assert_eq!(check(&[("MCP-Protocol-Version", "2024-11-05")], "initialize", "{}"), (Era::Legacy, 0));
     }
 
     #[test]
-    fn what_a_client_takes() {
+    fn accept_header_is_matched_with_wildcards_and_weights() {
         for (accept, json, stream) in [
             ("application/json, text/event-stream", true, true),
             ("Application/JSON;q=0.5", true, false),

@@ -1,4 +1,4 @@
-//! One JSON-RPC 2.0 message out of a body. Ids and tokens are kept as they were written, so that they come back as they are.
+//! Parsing of JSON-RPC 2.0 messages. Ids and tokens keep their source text, so that they are returned unchanged.
 
 use rmcp::model::{ErrorCode, ErrorData};
 use serde::{Serialize, Serializer};
@@ -6,36 +6,36 @@ use serde_json::value::RawValue;
 
 use crate::rest::json::{self, Members};
 
-/// Most of a stranger's text that an error repeats, in characters.
+/// Maximum number of characters of client input that an error message repeats.
 const SEEN_CHARS: usize = 80;
 
-/// What a body holds.
+/// A parsed message.
 #[derive(Debug)]
 pub(super) enum Incoming<'a> {
-    Request(Message<'a>),
+    Request(RpcRequest<'a>),
     Notification {
         method: String,
         params: Members<'a>,
     },
-    /// An answer to something that nobody asked.
+    /// A response. This server sends no requests, so it is unsolicited.
     Response,
 }
 
 /// A request.
 #[derive(Debug)]
-pub(super) struct Message<'a> {
+pub(super) struct RpcRequest<'a> {
     pub(super) id: Id,
     pub(super) method: String,
-    /// Empty when there were none.
+    /// Empty if absent.
     pub(super) params: Members<'a>,
 }
 
-/// A string or an integer of whatever size, as it was written.
+/// A string or an integer of any size, as source text.
 #[derive(Clone, Debug)]
 pub(super) struct Id(Box<RawValue>);
 
 impl Id {
-    /// The id, unless it is none.
+    /// Parses an id.
     pub(super) fn of(value: &RawValue) -> Option<Self> {
         let text = value.get();
         let digits = text.strip_prefix('-').unwrap_or(text);
@@ -43,7 +43,7 @@ impl Id {
         (is_integer || json::string(value).is_some()).then(|| Self(value.to_owned()))
     }
 
-    /// As it was written.
+    /// The source text.
     pub(super) fn as_str(&self) -> &str {
         self.0.get()
     }
@@ -55,27 +55,27 @@ impl Serialize for Id {
     }
 }
 
-/// A body that is no message.
+/// A body that is not a valid message.
 #[derive(Debug)]
-pub(super) struct Malformed {
-    /// Whose answer the error is, where that could be read.
+pub(super) struct MalformedMessage {
+    /// The id of the request, if it could be read.
     pub(super) id: Option<Id>,
     pub(super) error: ErrorData,
 }
 
-/// The one message of a body.
+/// Parses a body with one message.
 ///
 /// # Errors
-/// A parse error for what is no JSON, an invalid request for what is no message; batches are none.
-pub(super) fn read(body: &[u8]) -> Result<Incoming<'_>, Malformed> {
-    let malformed = |id: Option<Id>, code, message| Malformed { id, error: ErrorData::new(code, message, None) };
+/// A parse error for malformed JSON, an invalid request for anything else that is not a message, including batches.
+pub(super) fn read(body: &[u8]) -> Result<Incoming<'_>, MalformedMessage> {
+    let malformed = |id: Option<Id>, code, message| MalformedMessage { id, error: ErrorData::new(code, message, None) };
     let invalid = |message: String| malformed(None, ErrorCode::INVALID_REQUEST, message);
     let mut members = json::object(body).map_err(|seen| match serde_json::from_slice::<&RawValue>(body) {
-        Err(_) => malformed(None, ErrorCode::PARSE_ERROR, format!("The body is no JSON: {}.", shortened(&seen))),
+        Err(_) => malformed(None, ErrorCode::PARSE_ERROR, format!("The body is not JSON: {}.", shorten(&seen))),
         Ok(value) if value.get().starts_with('[') => {
             invalid("Batches are not part of the protocol: send one message.".to_owned())
         }
-        Ok(_) => invalid(format!("The body must be one JSON-RPC message; got {}.", shortened(&seen))),
+        Ok(_) => invalid(format!("The body must be one JSON-RPC message; got {}.", shorten(&seen))),
     })?;
     let id = members.get("id").and_then(|id| Id::of(id));
     let invalid = |message: &str| malformed(id.clone(), ErrorCode::INVALID_REQUEST, message.to_owned());
@@ -96,18 +96,18 @@ pub(super) fn read(body: &[u8]) -> Result<Incoming<'_>, Malformed> {
         None => Ok(Incoming::Notification { method, params }),
         Some(_) => {
             let id = id.clone().ok_or_else(|| invalid("`id` must be a string or an integer."))?;
-            Ok(Incoming::Request(Message { id, method, params }))
+            Ok(Incoming::Request(RpcRequest { id, method, params }))
         }
     }
 }
 
-/// The members of an object that is known to be well-formed all through.
+/// The members of an object inside a parsed body.
 pub(super) fn object(value: &RawValue) -> Option<Members<'_>> {
     json::object(value.get().as_bytes()).ok()
 }
 
-/// A stranger's text, short enough to be repeated.
-pub(super) fn shortened(text: &str) -> &str {
+/// Truncates client input that is repeated in an error message.
+pub(super) fn shorten(text: &str) -> &str {
     text.char_indices().nth(SEEN_CHARS).map_or(text, |(end, _)| &text[..end])
 }
 
@@ -116,14 +116,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_told_apart_and_nothing_else_is_one() {
+    fn read_classifies_messages_and_rejects_everything_else() {
         let kind = |body: &[u8]| match read(body) {
             Ok(Incoming::Request(message)) => {
                 format!("{} {} {}", message.id.as_str(), message.method, message.params.len())
             }
             Ok(Incoming::Notification { method, params }) => format!("{method} {}", params.len()),
             Ok(Incoming::Response) => "response".to_owned(),
-            Err(Malformed { id, error }) => match id {
+            Err(MalformedMessage { id, error }) => match id {
                 Some(id) => format!("{} to {}", error.code.0, id.as_str()),
                 None => error.code.0.to_string(),
             },
@@ -164,12 +164,12 @@ mod tests {
             (endless.as_bytes(), "-32700"),
         ];
         for (body, expected) in cases {
-            assert_eq!(kind(body), expected, "{}", shortened(&String::from_utf8_lossy(body)));
+            assert_eq!(kind(body), expected, "{}", shorten(&String::from_utf8_lossy(body)));
         }
     }
 
     #[test]
-    fn errors_repeat_little() {
+    fn errors_truncate_client_input() {
         let error = read(format!("\"{}\"", "é".repeat(10_000)).as_bytes()).unwrap_err().error;
         assert!(error.message.chars().count() < 160, "{}", error.message);
     }

@@ -1,4 +1,4 @@
-//! Telling on the way how a call goes on: Server-Sent Events with `notifications/progress`, and the answer as the last.
+//! Progress of calls: Server-Sent Events with `notifications/progress`. The last event is the response.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -12,31 +12,31 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::PRIVATE;
-use super::call::{Finish, Work};
+use super::PRIVATE_NO_STORE;
+use super::call::{CallResponder, ToolFuture};
 use super::message::Id;
 use crate::rest::{headers, limits};
 
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// Comments in between keep proxies from closing a quiet connection.
+/// Interval of comments that keep proxies from closing an idle connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Reports that wait to be sent. A reader who is slower misses some and no more.
+/// Capacity of the report queue. Further reports are dropped when the reader is slow.
 const REPORTS: usize = 16;
-/// What no call takes, in seconds: the scale that the progress is told on.
+/// The `total` of progress notifications in seconds. No call takes longer.
 const TOTAL_S: f64 = 30.0;
-/// Least step from one report to the next.
+/// Minimum difference between reports in seconds.
 const STEP: f64 = 0.001;
 
-/// How a call goes on.
+/// A progress report.
 pub(super) struct Report {
-    /// Seconds since it began, greater with every report.
+    /// Seconds since the call began; strictly increasing.
     seconds: f64,
     message: &'static str,
-    /// What the core told with its first words.
+    /// Metadata of the core's response.
     metadata: Option<HeaderMap>,
 }
 
-/// Where a tool reports to, if anybody wants to hear it.
+/// Sends progress reports, if the client has asked for them.
 pub(super) struct Progress {
     reports: Option<mpsc::Sender<Report>>,
     began: Instant,
@@ -44,14 +44,14 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Reports for the holder of a token, or none.
-    pub(super) fn to(token: Option<&Id>) -> (Self, mpsc::Receiver<Report>) {
+    /// Without a token no reports are sent.
+    pub(super) fn new(token: Option<&Id>) -> (Self, mpsc::Receiver<Report>) {
         let (reports, receiver) = mpsc::channel(REPORTS);
         let reports = token.is_some().then_some(reports);
         (Self { reports, began: Instant::now(), last: 0.0 }, receiver)
     }
 
-    /// Tells that it goes on.
+    /// Sends a report.
     pub(super) fn report(&mut self, message: &'static str, metadata: Option<&HeaderMap>) {
         let Some(reports) = &self.reports else { return };
         let seconds = (self.began.elapsed().as_secs_f64() / STEP).round() * STEP;
@@ -76,50 +76,56 @@ struct Params<'a> {
     message: &'static str,
 }
 
-/// The answer to a call: as a whole when there is nothing to tell on the way, else as events. Before the first report, the
-/// core has accepted the caller and made the grab, so that nothing which has a status of its own comes after it.
-pub(super) async fn answer(token: Id, mut reports: mpsc::Receiver<Report>, mut work: Work, finish: Finish) -> Response {
+/// Responds to a call: with a single message if it ends before the first report, else with events. The first report is
+/// only sent after the core has authenticated the caller and created the grab, so that no later error needs its own
+/// HTTP status.
+pub(super) async fn respond(
+    token: Id,
+    mut reports: mpsc::Receiver<Report>,
+    mut work: ToolFuture,
+    responder: CallResponder,
+) -> Response {
     let first = tokio::select! {
         biased;
         Some(report) = reports.recv() => report,
-        outcome = &mut work => return finish.whole(outcome),
+        outcome = &mut work => return responder.response(outcome),
     };
     let metadata = first.metadata.clone().unwrap_or_default();
-    let told = told(Telling { token, first: Some(first), reports, work: Some(work), finish });
-    let mut response = Sse::new(told).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
+    let events = event_stream(EventState { token, first: Some(first), reports, work: Some(work), responder });
+    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
     let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(PRIVATE));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(PRIVATE_NO_STORE));
     headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
     limits::copy(&metadata, headers);
     response
 }
 
-struct Telling {
+struct EventState {
     token: Id,
     first: Option<Report>,
     reports: mpsc::Receiver<Report>,
-    /// None once it is done.
-    work: Option<Work>,
-    finish: Finish,
+    /// `None` when it has finished.
+    work: Option<ToolFuture>,
+    responder: CallResponder,
 }
 
-/// The work is driven by whoever reads the events, and dropped with them.
-fn told(telling: Telling) -> impl Stream<Item = Result<Event, Infallible>> {
-    stream::unfold(telling, async |mut telling| {
-        if let Some(first) = telling.first.take() {
-            let event = event(&telling.token, &first);
-            return Some((Ok(event), telling));
+/// The events. The stream polls the tool, and dropping it drops the tool.
+fn event_stream(state: EventState) -> impl Stream<Item = Result<Event, Infallible>> {
+    stream::unfold(state, async |mut state| {
+        if let Some(first) = state.first.take() {
+            let event = event(&state.token, &first);
+            return Some((Ok(event), state));
         }
-        let work = telling.work.as_mut()?;
+        let work = state.work.as_mut()?;
         let event = tokio::select! {
             biased;
-            Some(report) = telling.reports.recv() => event(&telling.token, &report),
+            Some(report) = state.reports.recv() => event(&state.token, &report),
             outcome = work => {
-                telling.work = None;
-                message(telling.finish.last(outcome))
+                state.work = None;
+                message(state.responder.last_message(outcome))
             }
         };
-        Some((Ok(event), telling))
+        Some((Ok(event), state))
     })
 }
 
@@ -140,9 +146,9 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn progress_grows_with_every_report_and_a_slow_reader_misses_some() {
+    async fn progress_increases_strictly_and_drops_reports_for_slow_readers() {
         let token = Id::of(serde_json::from_str::<&RawValue>("\"t\"").unwrap()).unwrap();
-        let (mut progress, mut reports) = Progress::to(Some(&token));
+        let (mut progress, mut reports) = Progress::new(Some(&token));
         for _ in 0..3 {
             progress.report("x", None);
         }
@@ -158,8 +164,8 @@ mod tests {
         assert_eq!(seen.len(), REPORTS);
         assert!(seen.is_sorted_by(|a, b| a < b) && seen[0] > 0.0 && seen[3] >= 5.0, "{seen:?}");
 
-        let (mut nobody, mut reports) = Progress::to(None);
-        nobody.report("x", None);
+        let (mut disabled, mut reports) = Progress::new(None);
+        disabled.report("x", None);
         assert!(reports.recv().await.is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Whose request it is when no team is recognised: the address of the client, seen through the proxies we trust.
+//! The client address, resolved through trusted proxies. Requests without a recognised team are rate limited by it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -8,37 +8,37 @@ use ipnet::IpNet;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The address to count a request under. A request without a peer address is counted with all others of its kind.
-pub fn of_client(request: &Request, trusted: &[IpNet]) -> IpAddr {
+/// The address to count a request under. All requests without a peer address share one.
+pub fn client_address(request: &Request, trusted: &[IpNet]) -> IpAddr {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip().to_canonical());
-    subscriber(forwarded(peer, request.headers(), trusted))
+    rate_limit_address(forwarded(peer, request.headers(), trusted))
 }
 
-/// The right-most address that no trusted proxy vouches away; what stands left of it is the client's own invention.
+/// The right-most address that is not a trusted proxy. Addresses left of it can be forged by the client.
 fn forwarded(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
     let mut client = peer;
     let lines = headers.get_all(FORWARDED_FOR).iter().rev();
-    let mut claims = lines.flat_map(|line| line.to_str().unwrap_or_default().rsplit(','));
+    let mut hops = lines.flat_map(|line| line.to_str().unwrap_or_default().rsplit(','));
     while is_trusted(client) {
-        match claims.next().and_then(parse) {
-            Some(claimed) => client = claimed,
+        match hops.next().and_then(parse) {
+            Some(hop) => client = hop,
             None => break,
         }
     }
     client
 }
 
-/// An address as proxies write it: bare, or with a port.
+/// Parses an address with or without a port, as proxies write it.
 fn parse(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare = text.parse::<IpAddr>().or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip()));
     bare.ok().map(|address| address.to_canonical())
 }
 
-/// What is counted for an address: one subscriber holds a whole /64 of IPv6 addresses.
-pub fn subscriber(address: IpAddr) -> IpAddr {
+/// The address to use as a rate limit key: the /64 network for IPv6, because one subscriber usually has a whole /64.
+pub fn rate_limit_address(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rightmost_untrusted_address_counts() {
+    fn forwarded_returns_the_rightmost_untrusted_address() {
         let trusted: Vec<IpNet> = ["10.0.0.0/8", "fd00::/8"].iter().map(|net| net.parse().unwrap()).collect();
         let cases: [(&str, &[&str], &str); 12] = [
             ("192.0.2.1", &[], "192.0.2.1"),
@@ -79,14 +79,14 @@ mod tests {
     }
 
     #[test]
-    fn ipv6_is_counted_by_network() {
+    fn ipv6_addresses_are_counted_by_their_64_bit_network() {
         for (address, expected) in [
             ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
             ("2001:db8:1:2:ffff::", "2001:db8:1:2::"),
             ("2001:db8:1:3::", "2001:db8:1:3::"),
             ("192.0.2.1", "192.0.2.1"),
         ] {
-            assert_eq!(subscriber(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap());
+            assert_eq!(rate_limit_address(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap());
         }
     }
 }

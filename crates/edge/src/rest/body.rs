@@ -1,68 +1,133 @@
-//! The body of a create: how much of it is read, and what it must claim to be.
+//! Reading of request bodies: size limit, timeout and content type.
 
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Largest body of REST in bytes. The longest acceptable url and selector are a tenth of that.
-pub(crate) const LIMIT_BYTES: usize = 64 * 1024;
-/// How long a body may take to arrive.
-const DEADLINE: Duration = Duration::from_secs(10);
+/// Largest REST body in bytes, and size up to which bodies are not large.
+pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024;
+/// Largest body with an HTML document, in bytes. The document has at most 1 MiB, of which JSON may make three times as
+/// much by escaping all that is not ASCII.
+pub(crate) const MAX_LARGE_BODY_BYTES: usize = 4 << 20;
+/// Large bodies that are received at the same time. They are received before the credential is checked.
+const MAX_LARGE_BODIES: usize = 8;
+/// Time limit for receiving a body.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A body that will not be parsed.
+/// Why a body cannot be parsed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
-    /// What came instead of a JSON object.
+pub(crate) struct BodyError {
+    /// Description of what was received instead of a JSON object.
     pub(crate) seen: String,
-    /// More of it may be under way, so that the connection is of no further use.
+    /// Part of the body may still arrive, so the connection cannot be reused.
     pub(crate) unread: bool,
-    /// For those who tell more kinds of refusals apart than REST does.
-    pub(crate) why: Why,
+    /// Not used by REST; MCP has a status for each.
+    pub(crate) kind: BodyErrorKind,
 }
 
-/// Why a body is not parsed.
+/// Kind of [`BodyError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    /// It is larger than it may be.
+pub(crate) enum BodyErrorKind {
+    /// Larger than the limit.
     TooLarge,
-    /// It is announced as something else than JSON.
+    /// The content type is not JSON in UTF-8.
     NotJson,
-    /// There is none, or it did not arrive.
+    /// Empty, or not received completely.
     Missing,
 }
 
-/// The whole body of at most `limit_bytes`, if it may be JSON.
-///
-/// # Errors
-/// When it is too large, which is known before anything of it is kept; of another type; too slow; or broken off.
-pub(crate) async fn read(headers: &HeaderMap, body: Body, limit_bytes: usize) -> Result<Bytes, Refused> {
-    let refused = |seen: String, unread: bool, why: Why| Err(Refused { seen, unread, why });
-    let announced = body.size_hint().lower();
-    if announced > limit_bytes as u64 {
-        return refused(format!("{announced} bytes where {limit_bytes} are the most"), true, Why::TooLarge);
-    }
-    if body.is_end_stream() {
-        return refused("an empty body".to_owned(), false, Why::Missing);
-    }
-    if let Err(seen) = is_json(headers) {
-        return refused(seen, false, Why::NotJson);
-    }
-    match timeout(DEADLINE, Limited::new(body, limit_bytes).collect()).await {
-        Ok(Ok(whole)) => Ok(whole.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            refused(format!("more bytes than the most, {limit_bytes}"), true, Why::TooLarge)
-        }
-        Ok(Err(_)) => refused("a body that broke off".to_owned(), true, Why::Missing),
-        Err(_) => refused(format!("a body that took more than {} s", DEADLINE.as_secs()), true, Why::Missing),
+/// Limits how many large bodies are received at the same time.
+pub(crate) struct LargeBodies(Semaphore);
+
+impl Default for LargeBodies {
+    fn default() -> Self {
+        Self(Semaphore::new(MAX_LARGE_BODIES))
     }
 }
 
-/// Is it announced as JSON in UTF-8? If not, as what.
+impl LargeBodies {
+    /// As [`read`], for bodies of up to [`MAX_LARGE_BODY_BYTES`]. Those of more than [`MAX_BODY_BYTES`] wait until few
+    /// others are received, within the time limit.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub(crate) async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Bytes, BodyError> {
+        let announced = body.size_hint().lower();
+        if announced > MAX_LARGE_BODY_BYTES as u64 || body.is_end_stream() || is_json(headers).is_err() {
+            return read(headers, body, MAX_LARGE_BODY_BYTES).await;
+        }
+        match timeout(TIMEOUT, self.collect(body, announced)).await {
+            Ok(read) => read,
+            Err(_) => Err(too_slow()),
+        }
+    }
+
+    async fn collect(&self, mut body: Body, announced: u64) -> Result<Bytes, BodyError> {
+        let failed = |seen: String, kind| BodyError { seen, unread: true, kind };
+        let mut permit = None;
+        let mut whole = BytesMut::new();
+        loop {
+            let is_large = announced > MAX_BODY_BYTES as u64 || whole.len() > MAX_BODY_BYTES;
+            if is_large && permit.is_none() {
+                // Never closed.
+                permit = self.0.acquire().await.ok();
+            }
+            let Some(frame) = body.frame().await else { return Ok(whole.freeze()) };
+            let broken = |_| failed("a body that broke off".to_owned(), BodyErrorKind::Missing);
+            if let Ok(part) = frame.map_err(broken)?.into_data() {
+                if whole.len().saturating_add(part.len()) > MAX_LARGE_BODY_BYTES {
+                    let seen = format!("more bytes than the most, {MAX_LARGE_BODY_BYTES}");
+                    return Err(failed(seen, BodyErrorKind::TooLarge));
+                }
+                whole.extend_from_slice(&part);
+            }
+        }
+    }
+}
+
+fn too_slow() -> BodyError {
+    let seen = format!("a body that took more than {} s", TIMEOUT.as_secs());
+    BodyError { seen, unread: true, kind: BodyErrorKind::Missing }
+}
+
+/// Reads a whole body of at most `limit_bytes` whose content type is JSON.
+///
+/// # Errors
+/// When the body is too large (detected before buffering if the length is announced), empty, of another type, too slow
+/// or cut off.
+pub(crate) async fn read(headers: &HeaderMap, body: Body, limit_bytes: usize) -> Result<Bytes, BodyError> {
+    let body_error = |seen: String, unread: bool, kind: BodyErrorKind| Err(BodyError { seen, unread, kind });
+    let announced = body.size_hint().lower();
+    if announced > limit_bytes as u64 {
+        return body_error(
+            format!("{announced} bytes where {limit_bytes} are the most"),
+            true,
+            BodyErrorKind::TooLarge,
+        );
+    }
+    if body.is_end_stream() {
+        return body_error("an empty body".to_owned(), false, BodyErrorKind::Missing);
+    }
+    if let Err(seen) = is_json(headers) {
+        return body_error(seen, false, BodyErrorKind::NotJson);
+    }
+    match timeout(TIMEOUT, Limited::new(body, limit_bytes).collect()).await {
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            body_error(format!("more bytes than the most, {limit_bytes}"), true, BodyErrorKind::TooLarge)
+        }
+        Ok(Err(_)) => body_error("a body that broke off".to_owned(), true, BodyErrorKind::Missing),
+        Err(_) => Err(too_slow()),
+    }
+}
+
+/// Checks that the content type is JSON in UTF-8. The error describes what it is instead.
 fn is_json(headers: &HeaderMap) -> Result<(), String> {
     let mut lines = headers.get_all(CONTENT_TYPE).iter();
     let line = lines.next().ok_or_else(|| "no Content-Type".to_owned())?;
@@ -87,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    fn typed(lines: &[&str]) -> HeaderMap {
+    fn content_type(lines: &[&str]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for line in lines {
             headers.append(CONTENT_TYPE, HeaderValue::from_str(line).unwrap());
@@ -104,7 +169,7 @@ mod tests {
             "application/json;charset=UTF-8",
             "application/json; Charset=\"utf-8\"",
         ] {
-            assert_eq!(is_json(&typed(&[good])), Ok(()), "{good}");
+            assert_eq!(is_json(&content_type(&[good])), Ok(()), "{good}");
         }
         for bad in [
             "text/plain",
@@ -116,39 +181,70 @@ mod tests {
             "application/json, text/plain",
             "",
         ] {
-            assert_eq!(is_json(&typed(&[bad])), Err(bad.to_owned()), "{bad}");
+            assert_eq!(is_json(&content_type(&[bad])), Err(bad.to_owned()), "{bad}");
         }
-        assert_eq!(is_json(&typed(&[])), Err("no Content-Type".to_owned()));
-        let twice = typed(&["application/json", "application/json"]);
-        assert_eq!(is_json(&twice), Err("more than one Content-Type".to_owned()));
+        assert_eq!(is_json(&content_type(&[])), Err("no Content-Type".to_owned()));
+        let two = content_type(&["application/json", "application/json"]);
+        assert_eq!(is_json(&two), Err("more than one Content-Type".to_owned()));
     }
 
-    /// A body of unknown length that must not be polled beyond `chunks`.
+    /// A body of unknown length.
     fn chunked(chunks: Vec<&'static [u8]>) -> Body {
         Body::from_stream(stream::iter(chunks.into_iter().map(|chunk| Ok::<_, std::io::Error>(Bytes::from(chunk)))))
     }
 
     #[tokio::test(start_paused = true)]
     async fn bodies_are_read_up_to_the_limit() {
-        static FULL: [u8; LIMIT_BYTES] = [b' '; LIMIT_BYTES];
-        let json = typed(&["application/json"]);
-        let refused = |seen: &str, unread, why| Err(Refused { seen: seen.to_owned(), unread, why });
-        let read = async |headers: &HeaderMap, body| read(headers, body, LIMIT_BYTES).await;
+        static FULL: [u8; MAX_BODY_BYTES] = [b' '; MAX_BODY_BYTES];
+        let json = content_type(&["application/json"]);
+        let body_error = |seen: &str, unread, kind| Err(BodyError { seen: seen.to_owned(), unread, kind });
+        let read = async |headers: &HeaderMap, body| read(headers, body, MAX_BODY_BYTES).await;
 
-        assert_eq!(read(&json, Body::from(&FULL[..])).await.map(|whole| whole.len()), Ok(LIMIT_BYTES));
+        assert_eq!(read(&json, Body::from(&FULL[..])).await.map(|whole| whole.len()), Ok(MAX_BODY_BYTES));
         assert_eq!(read(&json, chunked(vec![b"{", b"}"])).await, Ok(Bytes::from("{}")));
         assert_eq!(
             read(&json, Body::from(vec![b' '; 70_000])).await,
-            refused("70000 bytes where 65536 are the most", true, Why::TooLarge)
+            body_error("70000 bytes where 65536 are the most", true, BodyErrorKind::TooLarge)
         );
         let endless = Body::from_stream(stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&FULL))));
-        assert_eq!(read(&json, endless).await, refused("more bytes than the most, 65536", true, Why::TooLarge));
-        assert_eq!(read(&json, Body::empty()).await, refused("an empty body", false, Why::Missing));
-        assert_eq!(read(&typed(&[]), Body::empty()).await, refused("an empty body", false, Why::Missing));
-        assert_eq!(read(&typed(&["text/plain"]), Body::from("{}")).await, refused("text/plain", false, Why::NotJson));
+        assert_eq!(
+            read(&json, endless).await,
+            body_error("more bytes than the most, 65536", true, BodyErrorKind::TooLarge)
+        );
+        assert_eq!(read(&json, Body::empty()).await, body_error("an empty body", false, BodyErrorKind::Missing));
+        assert_eq!(
+            read(&content_type(&[]), Body::empty()).await,
+            body_error("an empty body", false, BodyErrorKind::Missing)
+        );
+        let text = content_type(&["text/plain"]);
+        assert_eq!(read(&text, Body::from("{}")).await, body_error("text/plain", false, BodyErrorKind::NotJson));
         let broken = Body::from_stream(stream::iter([Err::<Bytes, _>(std::io::Error::other("reset"))]));
-        assert_eq!(read(&json, broken).await, refused("a body that broke off", true, Why::Missing));
+        assert_eq!(read(&json, broken).await, body_error("a body that broke off", true, BodyErrorKind::Missing));
         let stuck = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
-        assert_eq!(read(&json, stuck).await, refused("a body that took more than 10 s", true, Why::Missing));
+        assert_eq!(
+            read(&json, stuck).await,
+            body_error("a body that took more than 10 s", true, BodyErrorKind::Missing)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_bodies_wait_for_each_other_and_small_ones_do_not() {
+        static PART: [u8; MAX_BODY_BYTES] = [b' '; MAX_BODY_BYTES];
+        let (bodies, json) = (LargeBodies::default(), content_type(&["application/json"]));
+        let parts = |count: usize| chunked(vec![&PART[..]; count]);
+        let read = async |body| bodies.read(&json, body).await;
+        let whole = read(parts(64)).await.unwrap();
+        assert_eq!(whole.len(), MAX_LARGE_BODY_BYTES);
+        let error = read(parts(65)).await.unwrap_err();
+        assert_eq!((error.kind, error.unread), (BodyErrorKind::TooLarge, true));
+        let announced = Body::from(vec![b' '; MAX_LARGE_BODY_BYTES + 1]);
+        assert_eq!(read(announced).await.unwrap_err().kind, BodyErrorKind::TooLarge);
+        let held = bodies.0.acquire_many(8).await.unwrap();
+        assert_eq!(read(parts(1)).await.map(|whole| whole.len()), Ok(MAX_BODY_BYTES));
+        assert_eq!(read(parts(2)).await, Err(too_slow()));
+        drop(held);
+        assert_eq!(read(parts(2)).await.map(|whole| whole.len()), Ok(2 * MAX_BODY_BYTES));
+        let text = content_type(&["text/plain"]);
+        assert_eq!(bodies.read(&text, parts(1)).await.unwrap_err().kind, BodyErrorKind::NotJson);
     }
 }

@@ -1,4 +1,4 @@
-//! The way of one request to the core: which headers go along, how long it may take, what comes back.
+//! Calls to the core: forwarded headers, deadlines and responses.
 
 use std::time::Duration;
 
@@ -10,30 +10,30 @@ use tokio::time::timeout;
 use tonic::metadata::MetadataMap;
 use tonic::{Extensions, Request, Response, Status};
 
-use super::error::Failure;
+use super::error::ApiError;
 use super::headers::REQUEST_ID;
 
-/// For calls that wait for nothing but the database.
-pub(crate) const PROMPT: Duration = Duration::from_secs(5);
-/// For creates: the core answers within 25 seconds, and two more are for the way.
-pub(crate) const CREATE: Duration = Duration::from_secs(27);
+/// Deadline of calls that only wait for the database.
+pub(crate) const QUERY_DEADLINE: Duration = Duration::from_secs(5);
+/// Deadline of creates: the core responds within 25 seconds; two more are for transfer.
+pub(crate) const CREATE_DEADLINE: Duration = Duration::from_secs(27);
 
 const TRACEPARENT: HeaderName = HeaderName::from_static(grabd_proto::reason::TRACEPARENT);
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// Most characters of a caller's own text that are sent on as "seen". The core shortens it further for the message.
-const SEEN_CHARS: usize = 200;
+/// Maximum number of characters of an invalid value that are forwarded as `seen`. The core shortens it further for the
+/// message.
+const MAX_SEEN_CHARS: usize = 200;
 
-/// What the core answered.
-pub(crate) struct Answer<T> {
-    /// The message.
+/// A response of the core.
+pub(crate) struct CoreResponse<T> {
     pub(crate) message: T,
-    /// What came with it; the state of the caller's limits among others.
+    /// Response metadata, which includes the state of the caller's limits.
     pub(crate) metadata: HeaderMap,
 }
 
-/// A message with the credential, the request id and the trace of the request it comes from. The core stops working at
-/// it after `deadline`.
+/// A gRPC request with the credential, request id and trace headers of the HTTP request. The core stops working on it
+/// after `deadline`.
 pub(crate) fn request<T>(headers: &HeaderMap, message: T, deadline: Duration) -> Request<T> {
     let mut metadata = HeaderMap::with_capacity(8);
     if credential::bearer(headers).is_some()
@@ -51,30 +51,30 @@ pub(crate) fn request<T>(headers: &HeaderMap, message: T, deadline: Duration) ->
     request
 }
 
-/// Awaits one answer. A core in this process is not held to the deadline by any connection, so it is held here.
-pub(crate) async fn answer<T>(
+/// Awaits a response. The deadline is enforced here because no connection enforces it for a core in this process.
+pub(crate) async fn send<T>(
     headers: &HeaderMap,
     deadline: Duration,
     call: impl Future<Output = Result<Response<T>, Status>>,
-) -> Result<Answer<T>, Failure> {
+) -> Result<CoreResponse<T>, ApiError> {
     match timeout(deadline, call).await {
         Ok(Ok(response)) => {
             let (metadata, message, _) = response.into_parts();
-            Ok(Answer { message, metadata: metadata.into_headers() })
+            Ok(CoreResponse { message, metadata: metadata.into_headers() })
         }
-        Ok(Err(status)) => Err(Failure::of_status(&status, headers)),
-        Err(_) => Err(Failure::internal(format_args!("no answer within {deadline:?}"), request_id(headers))),
+        Ok(Err(status)) => Err(ApiError::from_status(&status, headers)),
+        Err(_) => Err(ApiError::internal(format_args!("no response within {deadline:?}"), request_id(headers))),
     }
 }
 
-/// The id under which a request runs.
+/// The request id. `common_headers` inserts it into every request.
 pub(crate) fn request_id(headers: &HeaderMap) -> &HeaderValue {
-    headers.get(REQUEST_ID).expect("the manners around all routes give every request an id")
+    headers.get(REQUEST_ID).expect("common_headers gives every request an id")
 }
 
-/// Tells the core of a field that has the wrong type here. It judges it in its turn, after the credential and the limit.
+/// A field of the wrong type, to be reported by the core, which checks the credential and the limits first.
 pub(crate) fn unparsed(field: &str, seen: &str) -> Unparsed {
-    let end = seen.char_indices().nth(SEEN_CHARS).map_or(seen.len(), |(end, _)| end);
+    let end = seen.char_indices().nth(MAX_SEEN_CHARS).map_or(seen.len(), |(end, _)| end);
     Unparsed { field: field.to_owned(), seen: seen[..end].to_owned() }
 }
 
@@ -83,8 +83,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_seen_is_cut_between_characters() {
-        assert_eq!(unparsed("url", &"é".repeat(500)).seen, "é".repeat(SEEN_CHARS));
+    fn unparsed_truncates_the_value_at_a_character_boundary() {
+        assert_eq!(unparsed("url", &"é".repeat(500)).seen, "é".repeat(MAX_SEEN_CHARS));
         assert_eq!(unparsed("url", "5").seen, "5");
     }
 }

@@ -1,4 +1,4 @@
-//! What pages of other origins may read: what anybody may read without a credential, and nothing that a key opens.
+//! CORS headers. Only responses that need no credential can be read by pages of other origins.
 
 use axum::extract::Request;
 use axum::middleware::Next;
@@ -11,19 +11,19 @@ use http::{HeaderMap, HeaderValue, Method};
 
 use super::{docs, pricing};
 
-/// The paths of this face that are open.
-pub(super) const OPEN: [&str; 2] = [pricing::PATH, docs::DOCUMENT];
+/// REST paths that pages of any origin may read.
+pub(super) const PUBLIC_PATHS: [&str; 2] = [pricing::PATH, docs::OPENAPI_PATH];
 
-/// A layer for routes that are open as a whole.
-pub async fn open_to_browsers(request: Request, next: Next) -> Response {
+/// Middleware for routers that pages of any origin may read.
+pub async fn allow_any_origin(request: Request, next: Next) -> Response {
     let method = request.method().clone();
     let mut response = next.run(request).await;
-    open(&method, response.headers_mut());
+    insert_headers(&method, response.headers_mut());
     response
 }
 
-/// Lets pages of any origin read the answer, errors included, without credentials.
-pub(super) fn open(method: &Method, headers: &mut HeaderMap) {
+/// Lets pages of any origin read the response, errors included, without credentials.
+pub(super) fn insert_headers(method: &Method, headers: &mut HeaderMap) {
     let any = HeaderValue::from_static("*");
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, any.clone());
     if method == Method::OPTIONS {

@@ -4,47 +4,52 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use grabd_proto::credential;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use grabd_proto::v1::{CreateGrabRequest, CreateGrabResponse, CreateMode, Grab, GrabStatus};
 use http::header::{CONNECTION, LOCATION, RETRY_AFTER, VARY};
 use http::{HeaderMap, HeaderValue, StatusCode, Version};
-use serde_json::value::RawValue;
 
-use super::body::{self, Refused};
-use super::call::{self, Answer, unparsed};
-use super::error::Failure;
+use super::body::{self, BodyError};
+use super::call::{self, CoreResponse, unparsed};
+use super::error::ApiError;
 use super::fields::Fields;
 use super::prefer::Prefer;
 use super::query::Query;
-use super::{Edge, headers, idempotency_key, json, limits, wire};
+use super::{Edge, headers, idempotency_key, limits, options, wire};
 
 const RESPOND_ASYNC: &str = "respond-async";
-/// When to look again after a grab that was queued, in seconds.
-const LOOK_AGAIN_S: u64 = 2;
+/// Poll interval in seconds that is suggested for a queued grab.
+const RETRY_AFTER_S: u64 = 2;
 
-/// Captures a page. Nothing malformed is refused here: it goes on as "unparsed", so that a bad credential and an empty
-/// limit are told before a bad body. A caller that goes away cancels nothing, because the core owns the work.
+/// Captures a page. Malformed input is forwarded as `unparsed` instead of being rejected here, so that an invalid
+/// credential and an exceeded limit are reported first. A disconnect cancels nothing, because the core owns the work.
 pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let (mut message, unread) = match body::read(&parts.headers, body, body::LIMIT_BYTES).await {
-        Ok(bytes) => (message_of(&bytes), false),
-        Err(Refused { seen, unread, why: _ }) => (unusable(&seen), unread),
+    // Only an HTML document makes a body large.
+    let read = match credential::bearer(&parts.headers) {
+        Some(_) => edge.large_bodies.read(&parts.headers, body).await,
+        None => body::read(&parts.headers, body, body::MAX_BODY_BYTES).await,
     };
-    let prefer = Prefer::of(&parts.headers);
-    let asked = Query::of(&parts.uri).parsed("async", &mut message.unparsed, boolean);
-    let mode = match prefer.respond_async || asked == Some(true) {
+    let (mut message, unread) = match read {
+        Ok(bytes) => (parse_body(&bytes), false),
+        Err(BodyError { seen, unread, kind: _ }) => (unparsed_body(&seen), unread),
+    };
+    let prefer = Prefer::from_headers(&parts.headers);
+    let async_param = Query::from_uri(&parts.uri).parse("async", &mut message.unparsed, boolean);
+    let mode = match prefer.respond_async || async_param == Some(true) {
         true => CreateMode::Async,
         false => CreateMode::Sync,
     };
     message.set_mode(mode);
-    message.idempotency_key = idempotency_key::of(&parts.headers, &mut message.unparsed);
+    message.idempotency_key = idempotency_key::from_headers(&parts.headers, &mut message.unparsed);
 
     let mut core = GrabServiceClient::new(edge.transport.clone());
-    let sent = call::request(&parts.headers, message, call::CREATE);
-    let outcome = call::answer(&parts.headers, call::CREATE, core.create_grab(sent)).await;
-    // Grabs of test keys never queue, whatever was asked.
-    let queued = mode == CreateMode::Async && outcome.as_ref().ok().and_then(live).unwrap_or(true);
-    let mut response = outcome.and_then(|answer| respond(answer, &prefer, &parts.headers)).into_response();
+    let sent = call::request(&parts.headers, message, call::CREATE_DEADLINE);
+    let outcome = call::send(&parts.headers, call::CREATE_DEADLINE, core.create_grab(sent)).await;
+    // Grabs of test keys are never queued.
+    let queued = mode == CreateMode::Async && outcome.as_ref().ok().and_then(is_live).unwrap_or(true);
+    let mut response = outcome.and_then(|reply| respond(reply, &prefer, &parts.headers)).into_response();
     if queued {
         limits::add_async_queue(response.headers_mut(), edge.async_queue_limit);
     }
@@ -54,24 +59,29 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
     response
 }
 
-/// The grab as it stands: ended well, failed, or not ended yet.
-fn respond(answer: Answer<CreateGrabResponse>, prefer: &Prefer, request: &HeaderMap) -> Result<Response, Failure> {
-    let Answer { message: CreateGrabResponse { grab, replayed }, metadata } = answer;
-    let incomplete = || Failure::internal("the core created an incomplete grab", call::request_id(request));
+/// The response: 200 for a done grab, 202 for an open one, or the error of a failed one.
+fn respond(
+    reply: CoreResponse<CreateGrabResponse>,
+    prefer: &Prefer,
+    request: &HeaderMap,
+) -> Result<Response, ApiError> {
+    let CoreResponse { message: CreateGrabResponse { grab, replayed }, metadata } = reply;
+    let incomplete = || ApiError::internal("the core returned an incomplete grab", call::request_id(request));
     let grab = grab.ok_or_else(incomplete)?;
     let location = HeaderValue::from_str(&format!("/v1/grabs/{}", grab.id)).map_err(|_| incomplete())?;
     let mut response = match grab.status() {
         GrabStatus::Unspecified => return Err(incomplete()),
-        GrabStatus::Done => shown(StatusCode::OK, &grab, &metadata, location).ok_or_else(incomplete)?,
+        GrabStatus::Done => grab_response(StatusCode::OK, &grab, &metadata, location).ok_or_else(incomplete)?,
         GrabStatus::Failed => {
-            let mut failure = Failure::of_grab(grab, location);
+            let mut failure = ApiError::from_grab(grab, location);
             limits::copy(&metadata, &mut failure.headers);
             failure.into_response()
         }
         GrabStatus::Pending | GrabStatus::Processing => {
-            let mut response = shown(StatusCode::ACCEPTED, &grab, &metadata, location).ok_or_else(incomplete)?;
+            let mut response =
+                grab_response(StatusCode::ACCEPTED, &grab, &metadata, location).ok_or_else(incomplete)?;
             let headers = response.headers_mut();
-            headers.insert(RETRY_AFTER, LOOK_AGAIN_S.into());
+            headers.insert(RETRY_AFTER, RETRY_AFTER_S.into());
             headers.insert(VARY, HeaderValue::from_static("Prefer"));
             if prefer.respond_async {
                 headers.insert(headers::PREFERENCE_APPLIED, HeaderValue::from_static(RESPOND_ASYNC));
@@ -85,46 +95,29 @@ fn respond(answer: Answer<CreateGrabResponse>, prefer: &Prefer, request: &Header
     Ok(response)
 }
 
-fn shown(status: StatusCode, grab: &Grab, metadata: &HeaderMap, location: HeaderValue) -> Option<Response> {
-    let mut response = headers::json(status, headers::PRIVATE, &wire::grab(grab)?, metadata);
+fn grab_response(status: StatusCode, grab: &Grab, metadata: &HeaderMap, location: HeaderValue) -> Option<Response> {
+    let mut response = headers::json_response(status, headers::PRIVATE_NO_STORE, &wire::grab(grab)?, metadata);
     response.headers_mut().insert(LOCATION, location);
     Some(response)
 }
 
-fn live(answer: &Answer<CreateGrabResponse>) -> Option<bool> {
-    answer.message.grab.as_ref().map(|grab| grab.live)
+fn is_live(reply: &CoreResponse<CreateGrabResponse>) -> Option<bool> {
+    reply.message.grab.as_ref().map(|grab| grab.live)
 }
 
-/// A body that holds no JSON object.
-fn unusable(seen: &str) -> CreateGrabRequest {
+/// The request for a body that is not a JSON object.
+fn unparsed_body(seen: &str) -> CreateGrabRequest {
     CreateGrabRequest { unparsed: vec![unparsed("body", seen)], ..CreateGrabRequest::default() }
 }
 
-/// The create that a body asks for. Members that are not the contract's are ignored.
-pub(super) fn message_of(body: &[u8]) -> CreateGrabRequest {
-    let mut fields = match Fields::of(body) {
+/// Parses a body. Unknown members are ignored.
+pub(super) fn parse_body(body: &[u8]) -> CreateGrabRequest {
+    let mut fields = match Fields::parse(body) {
         Ok(fields) => fields,
-        Err(seen) => return unusable(&seen),
+        Err(seen) => return unparsed_body(&seen),
     };
-    let message = captured(&mut fields);
-    CreateGrabRequest { unparsed: fields.unparsed, ..message }
-}
-
-/// What to capture: each member as its type. What was seen instead stays with the fields.
-pub(crate) fn captured(fields: &mut Fields<'_>) -> CreateGrabRequest {
-    let format = |value: &RawValue| wire::parse_format(&json::string(value)?);
-    CreateGrabRequest {
-        url: fields.read("url", json::string),
-        width: fields.read("width", json::integer),
-        height: fields.read("height", json::integer),
-        format: fields.read("format", format).unwrap_or_default().into(),
-        full_page: fields.read("full_page", json::boolean),
-        delay_ms: fields.read("delay_ms", json::integer),
-        selector: fields.read("selector", json::nullable_string).flatten(),
-        mode: CreateMode::Unspecified.into(),
-        idempotency_key: None,
-        unparsed: Vec::new(),
-    }
+    let options = options::read(&mut fields);
+    CreateGrabRequest { options: Some(options), unparsed: fields.unparsed, ..CreateGrabRequest::default() }
 }
 
 fn boolean(text: &str) -> Option<bool> {

@@ -11,20 +11,21 @@ use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
-use super::error::Failure;
+use super::error::ApiError;
 use super::{Edge, call, headers};
 
-/// Deletes a grab's image. A body is not read, because nothing in it could matter.
+/// Deletes a grab's image. The request body is ignored.
 pub(super) async fn delete(
     State(edge): State<Arc<Edge>>,
     path: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let headers = request.headers();
     let mut core = GrabServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, DeleteGrabRequest { id: super::id(path) }, call::PROMPT);
-    let answer = call::answer(headers, call::PROMPT, core.delete_grab(sent)).await?;
-    let mut response = headers::answer(StatusCode::NO_CONTENT, headers::PRIVATE, Body::empty(), &answer.metadata);
+    let sent = call::request(headers, DeleteGrabRequest { id: super::id(path) }, call::QUERY_DEADLINE);
+    let reply = call::send(headers, call::QUERY_DEADLINE, core.delete_grab(sent)).await?;
+    let mut response =
+        headers::response(StatusCode::NO_CONTENT, headers::PRIVATE_NO_STORE, Body::empty(), &reply.metadata);
     response.headers_mut().remove(CONTENT_TYPE);
     Ok(response)
 }

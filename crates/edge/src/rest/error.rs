@@ -1,11 +1,11 @@
-//! The error envelope: what of a failure its caller sees, and which HTTP status each code has.
+//! The error envelope and the HTTP status of each error code.
 
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
-use grabd_proto::v1::{ErrorCode, Grab};
+use grabd_proto::v1::{ErrorCause, ErrorCode, Grab};
 use grabd_proto::{credential, reason};
 use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -13,85 +13,102 @@ use serde::Serialize;
 use tonic::Status;
 use tonic_types::StatusExt;
 
-use super::manners::Code;
+use super::common_headers::ErrorAnchor;
 use super::{call, headers, limits};
 
-/// Said instead of a cause, which is in the log under the request id.
-pub(crate) const INTERNAL: &str = "Something went wrong on our side. Retry, and quote the X-Request-Id if it persists.";
+/// Message of internal errors. The cause is only logged, with the request id.
+pub(crate) const INTERNAL_MESSAGE: &str =
+    "Something went wrong on our side. Retry, and quote the X-Request-Id if it persists.";
 
-/// An error on its way to the caller.
+/// Challenge of a request whose token is invalid.
+pub(super) const INVALID_TOKEN: &str = "Bearer error=\"invalid_token\"";
+/// Challenge of a request without a token.
+pub(super) const MISSING_TOKEN: &str = "Bearer";
+
+/// An error response.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    /// Which row of the contract's table it is.
+pub(crate) struct ApiError {
     pub(crate) code: ErrorCode,
-    /// What its caller reads.
     pub(crate) message: Cow<'static, str>,
-    /// Further headers of its answer. Boxed because results that carry a failure are moved around a lot.
+    /// Whose fault it is.
+    pub(crate) cause: ErrorCause,
+    /// Additional response headers. Boxed to keep results that contain this error small.
     pub(crate) headers: Box<HeaderMap>,
 }
 
-impl Failure {
-    /// With the sentence that its caller reads.
+impl ApiError {
     pub(crate) fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into(), headers: Box::default() }
+        Self { code, message: message.into(), cause: reason::usual_cause(code), headers: Box::default() }
     }
 
-    /// Our own fault. Logs the cause, which has no other way out.
+    /// The same error with another cause, if one is known.
+    pub(crate) fn caused_by(self, cause: ErrorCause) -> Self {
+        match cause {
+            ErrorCause::Unspecified => self,
+            ErrorCause::Request | ErrorCause::Target | ErrorCause::Service => Self { cause, ..self },
+        }
+    }
+
+    /// An internal error. Logs the cause, which is not sent to the caller.
     pub(crate) fn internal(cause: impl Display, request_id: &HeaderValue) -> Self {
         let request_id = request_id.to_str().unwrap_or_default();
         tracing::error!(request.id = request_id, "A request failed: {cause}.");
-        Self::new(ErrorCode::InternalError, INTERNAL)
+        Self::new(ErrorCode::InternalError, INTERNAL_MESSAGE)
     }
 
-    /// What the core answered to the request with these headers.
-    pub(crate) fn of_status(status: &Status, request: &HeaderMap) -> Self {
+    /// The error for a gRPC status. `request` has the headers of the HTTP request.
+    pub(crate) fn from_status(status: &Status, request: &HeaderMap) -> Self {
         let code = reason::code(status);
         let mut failure = if code == ErrorCode::InternalError {
-            let cause = format_args!("the core answered {:?}: {}", status.code(), status.message());
+            let cause = format_args!("the core returned {:?}: {}", status.code(), status.message());
             Self::internal(cause, call::request_id(request))
         } else {
-            Self::new(code, status.message().to_owned())
+            Self::new(code, status.message().to_owned()).caused_by(reason::cause(status))
         };
         let metadata = status.metadata().as_ref();
         limits::copy(metadata, &mut failure.headers);
-        if let Some(seconds) = retry_after_s(status, row(code).0, metadata) {
+        if let Some(seconds) = retry_after_s(status, status_and_code(code).0, metadata) {
             failure.headers.insert(RETRY_AFTER, seconds.into());
         }
         if code == ErrorCode::Unauthorized {
             let challenge = match credential::bearer(request) {
-                Some(_) => "Bearer error=\"invalid_token\"",
-                None => "Bearer",
+                Some(_) => INVALID_TOKEN,
+                None => MISSING_TOKEN,
             };
             failure.headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        if code == ErrorCode::Forbidden {
+            let challenge = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
+            failure.headers.insert(WWW_AUTHENTICATE, challenge);
         }
         failure
     }
 
-    /// A capture that failed, and where to find it. Its message is part of the grab and therefore the same on a replay.
-    pub(crate) fn of_grab(grab: Grab, location: HeaderValue) -> Self {
-        let code = grab.failure_reason();
-        let message = grab.error_message.map_or(Cow::Borrowed(INTERNAL), Cow::Owned);
-        let mut failure = Self::new(code, message);
+    /// The error for a failed capture. The message is stored with the grab and therefore the same on a replay.
+    pub(crate) fn from_grab(grab: Grab, location: HeaderValue) -> Self {
+        let (code, cause) = (grab.failure_reason(), grab.error_cause());
+        let message = grab.error_message.map_or(Cow::Borrowed(INTERNAL_MESSAGE), Cow::Owned);
+        let mut failure = Self::new(code, message).caused_by(cause);
         failure.headers.insert(LOCATION, location);
         failure
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let Self { code, message, headers } = self;
-        let (status, code) = row(code);
-        let envelope = Envelope { error: Body { code, message: &message } };
-        let mut response = headers::json(status, "no-store", &envelope, &HeaderMap::new());
+        let Self { code, message, cause, headers } = self;
+        let (status, code) = status_and_code(code);
+        let envelope = Envelope { error: Body { code, message: &message, cause: reason::cause_name(cause) } };
+        let mut response = headers::json_response(status, "no-store", &envelope, &HeaderMap::new());
         response.headers_mut().extend(*headers);
-        response.extensions_mut().insert(Code(code));
+        response.extensions_mut().insert(ErrorAnchor(code));
         response
     }
 }
 
-/// An answer of that code, for routes beside this face.
-pub fn refuse(code: ErrorCode, message: &'static str) -> Response {
-    Failure::new(code, message).into_response()
+/// An error response, for routes outside of REST.
+pub fn error_response(code: ErrorCode, message: &'static str) -> Response {
+    ApiError::new(code, message).into_response()
 }
 
 #[derive(Serialize)]
@@ -103,10 +120,12 @@ struct Envelope<'a> {
 struct Body<'a> {
     code: &'static str,
     message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'static str>,
 }
 
-/// The contract's table of errors.
-pub(crate) fn row(code: ErrorCode) -> (StatusCode, &'static str) {
+/// HTTP status and name of each error code.
+pub(crate) fn status_and_code(code: ErrorCode) -> (StatusCode, &'static str) {
     match code {
         ErrorCode::Unauthorized => (StatusCode::UNAUTHORIZED, "unauthorized"),
         ErrorCode::BadRequest => (StatusCode::BAD_REQUEST, "bad_request"),
@@ -114,6 +133,7 @@ pub(crate) fn row(code: ErrorCode) -> (StatusCode, &'static str) {
         ErrorCode::SsrfDetected => (StatusCode::BAD_REQUEST, "ssrf_detected"),
         ErrorCode::IdempotencyMismatch => (StatusCode::BAD_REQUEST, "idempotency_mismatch"),
         ErrorCode::CreditsExhausted => (StatusCode::PAYMENT_REQUIRED, "credits_exhausted"),
+        ErrorCode::Forbidden => (StatusCode::FORBIDDEN, "forbidden"),
         ErrorCode::NotFound => (StatusCode::NOT_FOUND, "not_found"),
         ErrorCode::IdempotencyConflict => (StatusCode::CONFLICT, "idempotency_conflict"),
         ErrorCode::RenderBlocked => (StatusCode::UNPROCESSABLE_ENTITY, "render_blocked"),
@@ -124,14 +144,15 @@ pub(crate) fn row(code: ErrorCode) -> (StatusCode, &'static str) {
     }
 }
 
-/// When to come back: what the core says, and after a 429 never before the limit admits one more.
+/// Value of `Retry-After`: the delay that the core gives; for a 429, at least the time until the limit admits a
+/// request.
 fn retry_after_s(status: &Status, http: StatusCode, metadata: &HeaderMap) -> Option<u64> {
-    let told = status.get_details_retry_info().and_then(|info| info.retry_delay).map(limits::whole_seconds);
+    let delay_s = status.get_details_retry_info().and_then(|info| info.retry_delay).map(limits::whole_seconds);
     if http != StatusCode::TOO_MANY_REQUESTS {
-        return told;
+        return delay_s;
     }
     let reset_s = limits::Window::read(metadata).map(|window| window.reset_s);
-    Some(told.max(reset_s).unwrap_or_else(|| limits::whole_seconds(Duration::ZERO)))
+    Some(delay_s.max(reset_s).unwrap_or_else(|| limits::whole_seconds(Duration::ZERO)))
 }
 
 #[cfg(test)]
@@ -139,11 +160,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_the_reason_in_lower_case() {
-        for number in 1..=13 {
-            let code = ErrorCode::try_from(number).unwrap();
-            assert_eq!(row(code).1, reason::of(code).to_ascii_lowercase());
+    fn every_error_code_has_a_cause() {
+        for number in 0..=14 {
+            let error = ApiError::new(ErrorCode::try_from(number).unwrap(), "x");
+            assert!(reason::cause_name(error.cause).is_some(), "{number}");
         }
-        assert!(ErrorCode::try_from(14).is_err(), "a code was added: the contract's table in tests/rest wants it too");
+    }
+
+    #[test]
+    fn error_code_names_are_the_grpc_reasons_in_lower_case() {
+        for number in 1..=14 {
+            let code = ErrorCode::try_from(number).unwrap();
+            assert_eq!(status_and_code(code).1, reason::of(code).to_ascii_lowercase());
+        }
+        assert!(ErrorCode::try_from(15).is_err(), "a new code must also be added to the table in tests/rest/errors.rs");
     }
 }

@@ -14,47 +14,49 @@ use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::time::Instant;
 
-use super::error::Failure;
+use super::error::ApiError;
 use super::watch::{self, Next, Watch};
 use super::{Edge, headers, limits, wire};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// Comments in between keep proxies from closing a quiet connection.
+/// Interval of comments that keep proxies from closing an idle connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How long the answer's head waits for the first revision. A fresh reader gets it at once; one that resumes may not.
-const FIRST: Duration = Duration::from_secs(1);
-/// Longest life of a stream; the core ends it after 30 minutes, and readers resume.
-const LASTING: Duration = Duration::from_secs(31 * 60);
+/// How long the response head waits for the first revision, so that errors get their HTTP status. New readers get it at
+/// once; resuming readers may have to wait.
+const FIRST_EVENT_WAIT: Duration = Duration::from_secs(1);
+/// Longest duration of a stream. The core ends it after 30 minutes, and readers resume.
+const MAX_DURATION: Duration = Duration::from_secs(31 * 60);
 
-/// Follows a grab to its end. A reader that resumes after the end is told with 204 that there is nothing to come back for.
+/// Streams the revisions of a grab until it ends. A reader that has seen the last revision gets 204, which tells
+/// browsers not to reconnect.
 pub(super) async fn events(
     State(edge): State<Arc<Edge>>,
     path: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let headers = request.headers();
-    let mut watch = watch::open(&edge, headers, super::id(path), last_event_id(headers), LASTING).await?;
-    let first = match watch.next(FIRST).await {
+    let mut watch = watch::open(&edge, headers, super::id(path), last_event_id(headers), MAX_DURATION).await?;
+    let first = match watch.next(FIRST_EVENT_WAIT).await {
         Ok(Next::Grab(grab)) => Some(grab),
         Ok(Next::Nothing) => None,
         Ok(Next::End) => {
             let mut response = StatusCode::NO_CONTENT.into_response();
-            decorate(response.headers_mut(), &watch.metadata);
+            insert_headers(response.headers_mut(), &watch.metadata);
             return Ok(response);
         }
-        Err(status) => return Err(Failure::of_status(&status, headers)),
+        Err(status) => return Err(ApiError::from_status(&status, headers)),
     };
     let metadata = std::mem::take(&mut watch.metadata);
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
-    let mut response = Sse::new(told(watch, first)).keep_alive(keep_alive).into_response();
-    decorate(response.headers_mut(), &metadata);
+    let mut response = Sse::new(event_stream(watch, first)).keep_alive(keep_alive).into_response();
+    insert_headers(response.headers_mut(), &metadata);
     Ok(response)
 }
 
-/// Every revision as it comes. A stream that breaks just ends: readers resume by themselves.
-fn told(watch: Watch, first: Option<Box<Grab>>) -> impl Stream<Item = Result<Event, Infallible>> {
-    let deadline = Instant::now() + LASTING;
+/// The events, one for each revision. When the core's stream fails, this one ends: readers resume.
+fn event_stream(watch: Watch, first: Option<Box<Grab>>) -> impl Stream<Item = Result<Event, Infallible>> {
+    let deadline = Instant::now() + MAX_DURATION;
     stream::unfold(Some((watch, first)), move |state| async move {
         let (mut watch, first): (Watch, _) = state?;
         let grab = match first {
@@ -63,7 +65,7 @@ fn told(watch: Watch, first: Option<Box<Grab>>) -> impl Stream<Item = Result<Eve
                 Ok(Next::Grab(grab)) => grab,
                 Ok(Next::End | Next::Nothing) => return None,
                 Err(status) => {
-                    tracing::debug!("A watched grab's stream ended early: {}.", status.message());
+                    tracing::debug!("the watch stream of a grab failed: {}", status.message());
                     return None;
                 }
             },
@@ -75,13 +77,13 @@ fn told(watch: Watch, first: Option<Box<Grab>>) -> impl Stream<Item = Result<Eve
     })
 }
 
-fn decorate(headers: &mut HeaderMap, metadata: &HeaderMap) {
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(headers::PRIVATE));
+fn insert_headers(headers: &mut HeaderMap, metadata: &HeaderMap) {
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(headers::PRIVATE_NO_STORE));
     headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
     limits::copy(metadata, headers);
 }
 
-/// The revision after which a reader resumes. What is no revision resumes nothing.
+/// The revision after which a reader resumes. An invalid value is ignored.
 fn last_event_id(headers: &HeaderMap) -> i64 {
     let id = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()?.parse().ok());
     id.unwrap_or(0)

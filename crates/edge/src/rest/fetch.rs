@@ -1,4 +1,4 @@
-//! `GET /v1/grabs/{id}`, at once or, with `Prefer: wait=N`, when there is something to tell.
+//! `GET /v1/grabs/{id}`, with long polling for `Prefer: wait=N`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,68 +13,68 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::time::Instant;
 use tonic::Code;
 
-use super::error::Failure;
+use super::error::ApiError;
 use super::prefer::Prefer;
 use super::watch::{self, Next};
 use super::{Edge, call, etag, headers, wire};
 
-const CACHING: &str = "private, no-cache";
-/// Longest wait for a change, in seconds; less than what proxies in between commonly allow.
+const CACHE_POLICY: &str = "private, no-cache";
+/// Longest wait for a change in seconds, below the common timeouts of proxies.
 const WAIT_MAX_S: u64 = 25;
 
-/// One grab.
+/// Returns one grab.
 pub(super) async fn fetch(
     State(edge): State<Arc<Edge>>,
     path: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     let id = super::id(path);
     let headers = request.headers();
-    match Prefer::of(headers).wait_s {
-        None | Some(0) => at_once(&edge, headers, id).await,
-        Some(seconds) => when_changed(&edge, headers, id, seconds.min(WAIT_MAX_S)).await,
+    match Prefer::from_headers(headers).wait_s {
+        None | Some(0) => fetch_now(&edge, headers, id).await,
+        Some(seconds) => wait_for_change(&edge, headers, id, seconds.min(WAIT_MAX_S)).await,
     }
 }
 
-async fn at_once(edge: &Edge, headers: &HeaderMap, id: String) -> Result<Response, Failure> {
+async fn fetch_now(edge: &Edge, headers: &HeaderMap, id: String) -> Result<Response, ApiError> {
     let mut core = GrabServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, GetGrabRequest { id }, call::PROMPT);
-    let answer = call::answer(headers, call::PROMPT, core.get_grab(sent)).await?;
-    let grab = answer.message.grab.ok_or_else(|| incomplete(headers))?;
-    shown(&grab, &answer.metadata, headers)
+    let sent = call::request(headers, GetGrabRequest { id }, call::QUERY_DEADLINE);
+    let reply = call::send(headers, call::QUERY_DEADLINE, core.get_grab(sent)).await?;
+    let grab = reply.message.grab.ok_or_else(|| incomplete_grab(headers))?;
+    grab_response(&grab, &reply.metadata, headers)
 }
 
-/// Waits for a revision later than the one the caller has, as its `If-None-Match` says, or else for the end of the grab.
-/// When the time is over, the answer is the state as it is then.
-async fn when_changed(edge: &Edge, headers: &HeaderMap, id: String, seconds: u64) -> Result<Response, Failure> {
+/// Waits for a revision later than the one in `If-None-Match`, or without one for the end of the grab. After the
+/// timeout the current state is returned.
+async fn wait_for_change(edge: &Edge, headers: &HeaderMap, id: String, seconds: u64) -> Result<Response, ApiError> {
     let deadline = Instant::now() + Duration::from_secs(seconds);
     let seen = etag::known_revision(headers);
-    let lasting = Duration::from_secs(seconds) + call::PROMPT;
-    let mut watch = watch::open(edge, headers, id, seen.unwrap_or(0), lasting).await?;
+    let max_duration = Duration::from_secs(seconds) + call::QUERY_DEADLINE;
+    let mut watch = watch::open(edge, headers, id, seen.unwrap_or(0), max_duration).await?;
     let mut latest: Option<Box<Grab>> = None;
     loop {
         match watch.next(deadline.duration_since(Instant::now())).await {
             Ok(Next::Grab(grab)) => {
-                let enough = seen.is_some() || watch::has_ended(&grab);
+                let stop = seen.is_some() || watch::has_ended(&grab);
                 latest = Some(grab);
-                if enough {
+                if stop {
                     break;
                 }
             }
             Ok(Next::End | Next::Nothing) => break,
-            // A core that drains cuts its streams; what was told so far, or that nothing was, is an answer.
+            // A draining core ends its streams. The latest revision, or a 304, is still a valid response.
             Err(status) if status.code() == Code::Unavailable && (latest.is_some() || seen.is_some()) => break,
-            Err(status) => return Err(Failure::of_status(&status, headers)),
+            Err(status) => return Err(ApiError::from_status(&status, headers)),
         }
     }
     let mut response = match (latest, seen) {
-        (Some(grab), _) => shown(&grab, &watch.metadata, headers)?,
+        (Some(grab), _) => grab_response(&grab, &watch.metadata, headers)?,
         (None, Some(revision)) => {
-            let unchanged = headers::answer(StatusCode::OK, CACHING, Body::empty(), &watch.metadata);
-            etag::tagged(unchanged, etag::of_revision(revision), headers)
+            let unchanged = headers::response(StatusCode::OK, CACHE_POLICY, Body::empty(), &watch.metadata);
+            etag::with_etag(unchanged, etag::of_revision(revision), headers)
         }
         (None, None) => {
-            return Err(Failure::internal("a watched grab was not told in time", call::request_id(headers)));
+            return Err(ApiError::internal("the watch stream sent no grab in time", call::request_id(headers)));
         }
     };
     let applied = HeaderValue::from_str(&format!("wait={seconds}")).expect("digits are visible ASCII");
@@ -82,12 +82,12 @@ async fn when_changed(edge: &Edge, headers: &HeaderMap, id: String, seconds: u64
     Ok(response)
 }
 
-fn shown(grab: &Grab, metadata: &HeaderMap, request: &HeaderMap) -> Result<Response, Failure> {
-    let shown = wire::grab(grab).ok_or_else(|| incomplete(request))?;
-    let response = headers::json(StatusCode::OK, CACHING, &shown, metadata);
-    Ok(etag::tagged(response, etag::of_revision(grab.revision), request))
+fn grab_response(grab: &Grab, metadata: &HeaderMap, request: &HeaderMap) -> Result<Response, ApiError> {
+    let body = wire::grab(grab).ok_or_else(|| incomplete_grab(request))?;
+    let response = headers::json_response(StatusCode::OK, CACHE_POLICY, &body, metadata);
+    Ok(etag::with_etag(response, etag::of_revision(grab.revision), request))
 }
 
-fn incomplete(request: &HeaderMap) -> Failure {
-    Failure::internal("the core told an incomplete grab", call::request_id(request))
+fn incomplete_grab(request: &HeaderMap) -> ApiError {
+    ApiError::internal("the core returned an incomplete grab", call::request_id(request))
 }

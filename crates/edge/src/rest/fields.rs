@@ -1,4 +1,4 @@
-//! The members of a JSON body, each as its type or as what was seen instead. Members that nobody asks for are ignored.
+//! Typed access to the members of a JSON body. Members that are not read are ignored.
 
 use grabd_proto::v1::Unparsed;
 use serde_json::value::RawValue;
@@ -6,9 +6,10 @@ use serde_json::value::RawValue;
 use super::call::unparsed;
 use super::json;
 
-/// The members, and those of the wrong type, which the core judges in its own order.
+/// The members of an object, and those that had the wrong type when they were read.
 pub(crate) struct Fields<'a> {
     members: json::Members<'a>,
+    /// Members of the wrong type. The core reports them in the order of its validation.
     pub(crate) unparsed: Vec<Unparsed>,
 }
 
@@ -19,20 +20,20 @@ impl<'a> From<json::Members<'a>> for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Of the one object that a body holds.
+    /// Parses a body that must be one object.
     ///
     /// # Errors
-    /// With what was seen instead.
-    pub(crate) fn of(body: &'a [u8]) -> Result<Self, String> {
+    /// With a description of what was received instead.
+    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, String> {
         json::object(body).map(Self::from)
     }
 
-    /// A member that is none of these, if there is one; of several always the same.
-    pub(crate) fn other_than(&self, known: &[&str]) -> Option<&str> {
+    /// The alphabetically first member that is not in `known`.
+    pub(crate) fn unknown_member(&self, known: &[&str]) -> Option<&str> {
         self.members.keys().map(String::as_str).filter(|name| !known.contains(name)).min()
     }
 
-    /// A member, if it is there and `parse` takes it.
+    /// Parses a member. If `parse` fails, the member is added to `unparsed`.
     pub(crate) fn read<T>(&mut self, name: &str, parse: impl FnOnce(&RawValue) -> Option<T>) -> Option<T> {
         let value = self.members.get(name)?;
         let parsed = parse(value);

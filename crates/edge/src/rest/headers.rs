@@ -1,8 +1,8 @@
-//! Headers that every answer has, and how an answer is put together.
+//! Header names and construction of responses.
 
 use axum::body::Body;
 use axum::response::Response;
-use grabd_proto::origin;
+use grabd_proto::correlation;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Serialize;
@@ -10,45 +10,45 @@ use uuid::Uuid;
 
 use super::limits;
 
-/// Names the request in our log and to its caller.
+/// Identifies the request in the log and in the response.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static(grabd_proto::reason::REQUEST_ID);
-/// What is left of the caller's limits.
+/// Remaining quota of the caller.
 pub(crate) const RATE_LIMIT: HeaderName = HeaderName::from_static(grabd_proto::reason::RATE_LIMIT);
-/// The limits themselves.
+/// Rate limits of the caller.
 pub(crate) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static(grabd_proto::reason::RATE_LIMIT_POLICY);
-/// Which of the caller's preferences were honoured.
+/// Preferences of the request that were applied (RFC 7240).
 pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
-/// This answer was given before, to an earlier request with the same key.
+/// Marks a response that repeats the one to an earlier request with the same key.
 pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// For answers about one team that change at any time.
-pub(crate) const PRIVATE: &str = "private, no-store";
+/// `Cache-Control` of responses that belong to one team and may change at any time.
+pub(crate) const PRIVATE_NO_STORE: &str = "private, no-store";
 
-/// The caller's request id when it has an acceptable one, else a fresh one.
+/// The caller's request id if it is valid, else a new one.
 pub(crate) fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let echoed = headers.get(REQUEST_ID).filter(|id| id.to_str().ok().and_then(origin::request_id).is_some());
-    echoed.cloned().unwrap_or_else(fresh_request_id)
+    let echoed = headers.get(REQUEST_ID).filter(|id| id.to_str().ok().and_then(correlation::request_id).is_some());
+    echoed.cloned().unwrap_or_else(new_request_id)
 }
 
-#[expect(clippy::disallowed_methods, reason = "a face names the requests that come in; nothing is decided by this id")]
-fn fresh_request_id() -> HeaderValue {
+#[expect(clippy::disallowed_methods, reason = "request ids are created where requests arrive; no decision uses them")]
+fn new_request_id() -> HeaderValue {
     let mut text = Uuid::encode_buffer();
     let id = Uuid::now_v7().as_hyphenated().encode_lower(&mut text);
     HeaderValue::from_str(id).expect("a UUID is visible ASCII")
 }
 
-/// A JSON answer with the limits that the core told in its metadata.
-pub(crate) fn json<T: Serialize>(
+/// A JSON response with the rate limit headers of the core's metadata.
+pub(crate) fn json_response<T: Serialize>(
     status: StatusCode,
     caching: &'static str,
     body: &T,
     metadata: &HeaderMap,
 ) -> Response {
-    answer(status, caching, Body::from(to_json(body)), metadata)
+    response(status, caching, Body::from(to_json(body)), metadata)
 }
 
-/// The same with JSON that is already written.
-pub(crate) fn answer(status: StatusCode, caching: &'static str, body: Body, metadata: &HeaderMap) -> Response {
+/// Like [`json_response`], with a body that is already serialized.
+pub(crate) fn response(status: StatusCode, caching: &'static str, body: Body, metadata: &HeaderMap) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -58,9 +58,9 @@ pub(crate) fn answer(status: StatusCode, caching: &'static str, body: Body, meta
     response
 }
 
-/// The bytes of a wire struct.
+/// Serializes a wire struct.
 pub(crate) fn to_json<T: Serialize>(body: &T) -> Vec<u8> {
-    serde_json::to_vec(body).expect("keys of wire structs are strings and their parts always serialise")
+    serde_json::to_vec(body).expect("wire structs have string keys and serialize without errors")
 }
 
 #[cfg(test)]
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn acceptable_request_ids_are_echoed_and_others_replaced() {
+    fn valid_request_ids_are_echoed_and_others_replaced() {
         let long = "a".repeat(129);
         for (sent, echoed) in [
             (Some("a"), true),

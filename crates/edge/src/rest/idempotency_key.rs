@@ -1,4 +1,4 @@
-//! The `Idempotency-Key` header as it was meant. Its syntax is for the core.
+//! The `Idempotency-Key` header. The core validates the syntax of the key.
 
 use grabd_proto::v1::Unparsed;
 use http::{HeaderMap, HeaderName};
@@ -7,9 +7,9 @@ use super::call::unparsed;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The key of a request. The quotes of a structured field's string are not part of it; two lines are told to the core as
-/// a value it cannot accept.
-pub(super) fn of(headers: &HeaderMap, refused: &mut Vec<Unparsed>) -> Option<String> {
+/// The key of a request, without the quotes of a structured field string. Several header lines, or bytes that are not
+/// visible ASCII, are reported to the core as an invalid value.
+pub(super) fn from_headers(headers: &HeaderMap, rejected: &mut Vec<Unparsed>) -> Option<String> {
     let mut lines = headers.get_all(IDEMPOTENCY_KEY).iter();
     let key = lines.next()?;
     let more = lines.count();
@@ -19,11 +19,11 @@ pub(super) fn of(headers: &HeaderMap, refused: &mut Vec<Unparsed>) -> Option<Str
             Some(bare.to_owned())
         }
         Ok(_) => {
-            refused.push(unparsed("Idempotency-Key", &format!("{} header lines", more + 1)));
+            rejected.push(unparsed("Idempotency-Key", &format!("{} header lines", more + 1)));
             None
         }
         Err(_) => {
-            refused.push(unparsed("Idempotency-Key", &String::from_utf8_lossy(key.as_bytes())));
+            rejected.push(unparsed("Idempotency-Key", &String::from_utf8_lossy(key.as_bytes())));
             None
         }
     }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_without_its_quotes() {
+    fn key_is_read_from_one_header_line_without_its_quotes() {
         let long = "k".repeat(60_000);
         type Case<'a> = (&'a [&'a [u8]], Option<&'a str>, Option<&'a str>);
         let cases: [Case<'_>; 17] = [
@@ -63,9 +63,9 @@ mod tests {
             for line in lines {
                 headers.append(IDEMPOTENCY_KEY, HeaderValue::from_bytes(line).unwrap());
             }
-            let mut refused = Vec::new();
-            assert_eq!(of(&headers, &mut refused).as_deref(), key, "{lines:?}");
-            assert_eq!(refused, Vec::from_iter(seen.map(|seen| unparsed("Idempotency-Key", seen))), "{lines:?}");
+            let mut rejected = Vec::new();
+            assert_eq!(from_headers(&headers, &mut rejected).as_deref(), key, "{lines:?}");
+            assert_eq!(rejected, Vec::from_iter(seen.map(|seen| unparsed("Idempotency-Key", seen))), "{lines:?}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Strict JSON: one object, no member twice, not too deep, and every member's own text for those that are of no use.
+//! Strict JSON parsing: one object, no duplicate members, limited nesting. Members keep their source text for error
+//! messages.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,16 +11,16 @@ use serde_json::value::RawValue;
 /// Deepest nesting of objects and arrays.
 const MAX_DEPTH: usize = 32;
 
-/// Integers beyond this are not exact as floating-point numbers, which is how `1280.0` is read.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+/// 2^53. Larger integers are not exact as `f64`, which is how `1280.0` is read.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The members of an object as they were written.
+/// The members of an object with their source text.
 pub(crate) type Members<'a> = HashMap<String, &'a RawValue>;
 
-/// The one object that a body holds.
+/// Parses a body that must be one object.
 ///
 /// # Errors
-/// With what was seen instead, as the end of "must be a JSON object; got …".
+/// With a description of what was received, to follow "must be a JSON object; got …".
 pub(crate) fn object(body: &[u8]) -> Result<Members<'_>, String> {
     let text =
         std::str::from_utf8(body).map_err(|error| format!("bytes that are not UTF-8 at {}", error.valid_up_to()))?;
@@ -27,8 +28,8 @@ pub(crate) fn object(body: &[u8]) -> Result<Members<'_>, String> {
     if !value.get().starts_with('{') {
         return Err(value.get().to_owned());
     }
-    let object: Object<'_> = parse(value)?;
-    inspect(value, 1)?;
+    let object: Object<'_> = parse_object(value)?;
+    check_nested(value, 1)?;
     Ok(object.members)
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn string(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// A JSON string, or `null` for none.
+/// A JSON string or `null`.
 pub(crate) fn nullable_string(value: &RawValue) -> Option<Option<String>> {
     serde_json::from_str(value.get()).ok()
 }
@@ -47,25 +48,46 @@ pub(crate) fn strings(value: &RawValue) -> Option<Vec<String>> {
     serde_json::from_str(value.get()).ok()
 }
 
+/// A JSON object whose members are no `null`.
+pub(crate) fn members(value: &RawValue) -> Option<grabd_options::Object> {
+    serde_json::from_str(value.get()).ok()
+}
+
+/// An array of such objects.
+pub(crate) fn objects(value: &RawValue) -> Option<Vec<grabd_options::Object>> {
+    serde_json::from_str(value.get()).ok()
+}
+
+/// An array of JSON strings and integers, which become strings.
+pub(crate) fn strings_and_integers(value: &RawValue) -> Option<Vec<String>> {
+    let members: Vec<&RawValue> = serde_json::from_str(value.get()).ok()?;
+    members.into_iter().map(|member| string(member).or_else(|| Some(integer(member)?.to_string()))).collect()
+}
+
 /// `true` or `false`.
 pub(crate) fn boolean(value: &RawValue) -> Option<bool> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// A JSON number without a fraction, in whatever notation.
+/// A JSON number without a fraction, in any notation.
 pub(crate) fn integer(value: &RawValue) -> Option<i64> {
     let text = value.get();
     if let Ok(integer) = text.parse() {
         return Some(integer);
     }
     let number: f64 = serde_json::from_str(text).ok()?;
-    (number.fract() == 0.0 && number.abs() < EXACT).then_some(number as i64)
+    (number.fract() == 0.0 && number.abs() < MAX_EXACT).then_some(number as i64)
 }
 
-/// An object with the name of a member that it has twice, if there is one.
+/// An object and the name of its first duplicate member.
+/// A finite JSON number.
+pub(crate) fn number(value: &RawValue) -> Option<f64> {
+    serde_json::from_str(value.get()).ok()
+}
+
 struct Object<'a> {
     members: Members<'a>,
-    twice: Option<String>,
+    duplicate: Option<String>,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
@@ -84,35 +106,35 @@ impl<'de> Visitor<'de> for ObjectVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut object = Object { members: Members::new(), twice: None };
+        let mut object = Object { members: Members::new(), duplicate: None };
         while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
             match object.members.entry(name) {
                 Entry::Vacant(free) => _ = free.insert(value),
-                Entry::Occupied(taken) => _ = object.twice.get_or_insert_with(|| taken.key().clone()),
+                Entry::Occupied(taken) => _ = object.duplicate.get_or_insert_with(|| taken.key().clone()),
             }
         }
         Ok(object)
     }
 }
 
-fn parse(value: &RawValue) -> Result<Object<'_>, String> {
+fn parse_object(value: &RawValue) -> Result<Object<'_>, String> {
     let object: Object<'_> = serde_json::from_str(value.get()).map_err(|error| malformed(&error))?;
-    match object.twice {
+    match object.duplicate {
         Some(name) => Err(format!("the member {name:?} twice")),
         None => Ok(object),
     }
 }
 
-/// Looks into a value that is well-formed for what a tolerant reader would let pass.
-fn inspect(value: &RawValue, depth: usize) -> Result<(), String> {
+/// Checks a well-formed value for duplicate members and excessive nesting.
+fn check_nested(value: &RawValue, depth: usize) -> Result<(), String> {
     let text = value.get();
     let nested: Vec<&RawValue> = match text.as_bytes().first() {
         Some(b'{' | b'[') if depth > MAX_DEPTH => return Err(format!("JSON nested deeper than {MAX_DEPTH} levels")),
-        Some(b'{') => parse(value)?.members.into_values().collect(),
+        Some(b'{') => parse_object(value)?.members.into_values().collect(),
         Some(b'[') => serde_json::from_str(text).map_err(|error| malformed(&error))?,
         _ => return Ok(()),
     };
-    nested.into_iter().try_for_each(|value| inspect(value, depth + 1))
+    nested.into_iter().try_for_each(|value| check_nested(value, depth + 1))
 }
 
 fn malformed(error: &serde_json::Error) -> String {
@@ -128,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_read_and_everything_else_is_told() {
+    fn object_accepts_one_object_and_describes_everything_else() {
         let nested = |levels: usize| format!("{{\"a\":{}1{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
         let deep = nested(33);
         let very_deep = format!("{{\"a\":{}", "[".repeat(60_000));
@@ -166,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_body_of_nesting_costs_little() {
+    fn deep_and_wide_bodies_are_parsed_in_bounded_time() {
         let levels = 30_000;
         let body = format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
         assert_eq!(object(body.as_bytes()).err().as_deref(), Some("JSON nested deeper than 32 levels"));
@@ -201,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn other_types_are_taken_at_their_word() {
+    fn strings_and_booleans_are_not_coerced() {
         assert_eq!(string(raw(r#""a\u00e9\n""#)), Some("aé\n".to_owned()));
         assert_eq!(nullable_string(raw("null")), Some(None));
         assert_eq!(nullable_string(raw("\"#a\"")), Some(Some("#a".to_owned())));

@@ -1,4 +1,4 @@
-//! How much a caller may still ask: the headers that tell it, and the limit per address for requests without a team.
+//! Rate limit headers, and the limit by address for requests without a recognised team.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -12,17 +12,17 @@ use grabd_proto::v1::ErrorCode;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::error::Failure;
+use super::error::ApiError;
 use super::headers::{RATE_LIMIT, RATE_LIMIT_POLICY};
 
 const LEGACY_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const LEGACY_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const LEGACY_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// How often addresses that have all their requests back are forgotten.
-const SWEEP_EVERY: Duration = Duration::from_secs(60);
+/// How often addresses with a full quota are removed.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A limit of requests per minute, as headers tell it.
+/// State of a limit of requests per minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     /// Requests per minute.
@@ -34,7 +34,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The limit named "default" in the two lists that the core tells.
+    /// Reads the limit named "default" from `RateLimit-Policy` and `RateLimit`.
     pub(crate) fn read(metadata: &HeaderMap) -> Option<Self> {
         let policy = metadata.get(RATE_LIMIT_POLICY)?.to_str().ok()?;
         let state = metadata.get(RATE_LIMIT)?.to_str().ok()?;
@@ -45,11 +45,11 @@ impl Window {
         })
     }
 
-    /// Tells it in the current and in the legacy headers.
+    /// Writes the current and the legacy headers.
     pub(crate) fn write(&self, headers: &mut HeaderMap) {
         let Self { limit, remaining, reset_s } = *self;
-        headers.insert(RATE_LIMIT_POLICY, text(&format!("\"default\";q={limit};w=60")));
-        headers.insert(RATE_LIMIT, text(&format!("\"default\";r={remaining};t={reset_s}")));
+        headers.insert(RATE_LIMIT_POLICY, header_value(&format!("\"default\";q={limit};w=60")));
+        headers.insert(RATE_LIMIT, header_value(&format!("\"default\";r={remaining};t={reset_s}")));
         self.write_legacy(headers);
     }
 
@@ -61,7 +61,7 @@ impl Window {
     }
 }
 
-/// Passes on what the core told, if it told anything.
+/// Copies the rate limit headers from the core's metadata, if present, and adds the legacy headers.
 pub(crate) fn copy(metadata: &HeaderMap, headers: &mut HeaderMap) {
     for name in [RATE_LIMIT_POLICY, RATE_LIMIT] {
         if let Some(value) = metadata.get(&name) {
@@ -73,27 +73,27 @@ pub(crate) fn copy(metadata: &HeaderMap, headers: &mut HeaderMap) {
     }
 }
 
-/// Adds the limit of open asynchronous grabs to both lists, unless the core told it itself. Answers in which no team was
-/// recognised have no such limit.
+/// Adds the limit of open asynchronous grabs to both headers, unless the core has added it. Responses without a
+/// recognised team have no rate limit headers at this point and are left unchanged.
 pub(crate) fn add_async_queue(headers: &mut HeaderMap, limit: u32) {
     for name in [RATE_LIMIT_POLICY, RATE_LIMIT] {
-        let told = headers.get(&name).and_then(|list| list.to_str().ok());
-        if let Some(list) = told.filter(|list| !list.contains("\"async-queue\"")) {
-            let list = text(&format!("{list}, \"async-queue\";q={limit};qu=\"concurrent-requests\""));
+        let list = headers.get(&name).and_then(|list| list.to_str().ok());
+        if let Some(list) = list.filter(|list| !list.contains("\"async-queue\"")) {
+            let list = header_value(&format!("{list}, \"async-queue\";q={limit};qu=\"concurrent-requests\""));
             headers.insert(name, list);
         }
     }
 }
 
-/// The limit of each address.
-pub(crate) struct Addresses {
+/// Rate limiter by client address.
+pub(crate) struct AddressLimiter {
     limiter: DefaultKeyedRateLimiter<IpAddr, StateInformationMiddleware>,
     per_minute: NonZeroU32,
     swept_at: Mutex<Instant>,
 }
 
-impl Addresses {
-    /// With a full window for everybody.
+impl AddressLimiter {
+    /// All addresses start with a full quota.
     pub(crate) fn new(per_minute: u32) -> Self {
         let per_minute = NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN);
         Self {
@@ -103,10 +103,10 @@ impl Addresses {
         }
     }
 
-    /// Takes one request from an address.
+    /// Takes one request from the quota of an address.
     ///
     /// # Errors
-    /// With the window as it stands when nothing is left; nothing was taken then.
+    /// With the current window when the quota is used up. Nothing is taken then.
     pub(crate) fn take(&self, address: IpAddr) -> Result<Window, Window> {
         self.sweep(Instant::now());
         let limit = self.per_minute.get();
@@ -122,10 +122,10 @@ impl Addresses {
         }
     }
 
-    /// Forgets, once a minute, who has everything back. Whoever finds another one sweeping goes on.
+    /// Removes addresses with a full quota, once a minute. Returns at once if another call holds the lock.
     fn sweep(&self, now: Instant) {
         if let Ok(mut swept_at) = self.swept_at.try_lock()
-            && now.duration_since(*swept_at) >= SWEEP_EVERY
+            && now.duration_since(*swept_at) >= SWEEP_INTERVAL
         {
             *swept_at = now;
             self.limiter.retain_recent();
@@ -134,33 +134,33 @@ impl Addresses {
     }
 }
 
-/// The answer to an address that has nothing left.
-pub(crate) fn refusal(window: &Window) -> Failure {
+/// The error for an address whose quota is used up.
+pub(crate) fn rate_limit_error(window: &Window) -> ApiError {
     let Window { limit, remaining: _, reset_s } = *window;
     let message = format!("Request rate limit exceeded: {limit} requests per minute. Retry in {reset_s} s.");
-    let mut failure = Failure::new(ErrorCode::RateLimitExceeded, message);
+    let mut failure = ApiError::new(ErrorCode::RateLimitExceeded, message);
     window.write(&mut failure.headers);
     failure.headers.insert(RETRY_AFTER, reset_s.into());
     failure
 }
 
-/// At least one second, and never less than the wait.
+/// Rounds up to whole seconds, at least one.
 pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 
-/// A parameter of the member "default" of a structured list.
+/// A parameter of the member "default" of a structured field list.
 fn parameter(list: &str, name: &str) -> Option<u32> {
     let member = list.split(',').map(str::trim).find(|member| member.starts_with("\"default\""))?;
     let value = member.split(';').filter_map(|part| part.trim().split_once('=')).find(|(key, _)| *key == name)?.1;
     value.parse().ok()
 }
 
-fn text(value: &str) -> HeaderValue {
-    HeaderValue::from_str(value).expect("lists of limits are visible ASCII")
+fn header_value(value: &str) -> HeaderValue {
+    HeaderValue::from_str(value).expect("rate limit headers are visible ASCII")
 }
 
-#[expect(clippy::disallowed_methods, reason = "the legacy header wants a Unix time; nothing is decided by it")]
+#[expect(clippy::disallowed_methods, reason = "the legacy header contains a Unix time; no decision uses it")]
 fn now_s() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
@@ -170,11 +170,11 @@ mod tests {
     use super::*;
 
     fn headers(policy: &str, state: &str) -> HeaderMap {
-        HeaderMap::from_iter([(RATE_LIMIT_POLICY, text(policy)), (RATE_LIMIT, text(state))])
+        HeaderMap::from_iter([(RATE_LIMIT_POLICY, header_value(policy)), (RATE_LIMIT, header_value(state))])
     }
 
     #[test]
-    fn the_default_window_is_read_among_others() {
+    fn read_finds_the_default_window_among_others() {
         let window = Window { limit: 60, remaining: 59, reset_s: 12 };
         for (policy, state, expected) in [
             ("\"default\";q=60;w=60", "\"default\";r=59;t=12", Some(window)),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_limit_is_added_to_a_teams_limits_once() {
+    fn async_queue_limit_is_added_to_team_limits_once() {
         let mut none = HeaderMap::new();
         add_async_queue(&mut none, 50);
         assert!(none.is_empty());
@@ -203,8 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_its_requests_and_no_more() {
-        let addresses = Addresses::new(3);
+    fn take_fails_when_the_quota_of_an_address_is_used_up() {
+        let addresses = AddressLimiter::new(3);
         let [a, b] = ["192.0.2.1", "192.0.2.2"].map(|text| text.parse::<IpAddr>().unwrap());
         for remaining in [2, 1, 0] {
             assert_eq!(addresses.take(a), Ok(Window { limit: 3, remaining, reset_s: 20 }));
@@ -212,30 +212,30 @@ mod tests {
         for _ in 0..5 {
             let Err(window) = addresses.take(a) else { panic!("a fourth request was admitted") };
             assert_eq!((window.limit, window.remaining), (3, 0));
-            assert!((19..=20).contains(&window.reset_s), "refusals must not push the next request away: {window:?}");
+            assert!((19..=20).contains(&window.reset_s), "a rejected request must not extend the wait: {window:?}");
         }
         assert!(addresses.take(b).is_ok());
     }
 
     #[test]
-    fn addresses_that_have_everything_back_are_forgotten() {
-        let addresses = Addresses::new(60_000_000);
+    fn sweep_removes_addresses_with_a_full_quota() {
+        let addresses = AddressLimiter::new(60_000_000);
         for last in 0..100 {
             addresses.take(IpAddr::from([192, 0, 2, last])).unwrap();
         }
         let start = *addresses.swept_at.lock().unwrap();
-        addresses.sweep(start + SWEEP_EVERY - Duration::from_millis(1));
+        addresses.sweep(start + SWEEP_INTERVAL - Duration::from_millis(1));
         assert_eq!(addresses.limiter.len(), 100);
-        // Everybody has everything back after a microsecond, which the first sweep may not have seen pass.
+        // Quotas are full again after a microsecond, which may not have passed at the first sweep.
         let emptied = (1..1000).any(|minute| {
-            addresses.sweep(start + SWEEP_EVERY * minute);
+            addresses.sweep(start + SWEEP_INTERVAL * minute);
             addresses.limiter.is_empty()
         });
         assert!(emptied);
     }
 
     #[test]
-    fn waits_are_rounded_up() {
+    fn whole_seconds_rounds_up() {
         for (millis, seconds) in [(0, 1), (1, 1), (1000, 1), (1001, 2), (20_000, 20)] {
             assert_eq!(whole_seconds(Duration::from_millis(millis)), seconds);
         }

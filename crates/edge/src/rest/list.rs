@@ -10,34 +10,33 @@ use http::header::LINK;
 use http::{HeaderValue, StatusCode};
 use url::form_urlencoded;
 
-use super::error::Failure;
+use super::error::ApiError;
 use super::query::Query;
 use super::{Edge, call, headers, wire};
 
-/// The caller's grabs, newest first.
-pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Result<Response, Failure> {
+/// Lists the caller's grabs, newest first.
+pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Result<Response, ApiError> {
     let (parts, _) = request.into_parts();
-    let query = Query::of(&parts.uri);
+    let query = Query::from_uri(&parts.uri);
     let mut unparsed = Vec::new();
-    let limit = query.parsed("limit", &mut unparsed, |text| text.parse().ok());
-    let status = query.parsed("status", &mut unparsed, wire::parse_status);
-    let starting_after = query.once("starting_after", &mut unparsed).map(str::to_owned);
-    let ending_before = query.once("ending_before", &mut unparsed).map(str::to_owned);
+    let limit = query.parse("limit", &mut unparsed, |text| text.parse().ok());
+    let status = query.parse("status", &mut unparsed, wire::parse_status);
+    let starting_after = query.single("starting_after", &mut unparsed).map(str::to_owned);
+    let ending_before = query.single("ending_before", &mut unparsed).map(str::to_owned);
     let backwards = ending_before.is_some();
     let message =
         ListGrabsRequest { limit, status: status.unwrap_or_default().into(), starting_after, ending_before, unparsed };
 
     let mut core = GrabServiceClient::new(edge.transport.clone());
-    let sent = call::request(&parts.headers, message, call::PROMPT);
-    let answer = call::answer(&parts.headers, call::PROMPT, core.list_grabs(sent)).await?;
-    let grabs = &answer.message.grabs;
-    let data = grabs
-        .iter()
-        .map(wire::grab)
-        .collect::<Option<Vec<_>>>()
-        .ok_or_else(|| Failure::internal("the core listed an incomplete grab", call::request_id(&parts.headers)))?;
-    let page = wire::GrabList { data, has_more: answer.message.has_more };
-    let mut response = headers::json(StatusCode::OK, headers::PRIVATE, &page, &answer.metadata);
+    let sent = call::request(&parts.headers, message, call::QUERY_DEADLINE);
+    let reply = call::send(&parts.headers, call::QUERY_DEADLINE, core.list_grabs(sent)).await?;
+    let grabs = &reply.message.grabs;
+    let data =
+        grabs.iter().map(wire::grab).collect::<Option<Vec<_>>>().ok_or_else(|| {
+            ApiError::internal("the core returned an incomplete grab", call::request_id(&parts.headers))
+        })?;
+    let page = wire::GrabList { data, has_more: reply.message.has_more };
+    let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &page, &reply.metadata);
     if page.has_more {
         let link = match backwards {
             false => grabs.last().map(|oldest| link(&edge.origin, limit, status, "starting_after", &oldest.id, "next")),
@@ -50,10 +49,10 @@ pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Res
     Ok(response)
 }
 
-/// The page that follows in the direction that was asked for, with the parameters that were asked for.
+/// The `Link` to the following page in the requested direction, with the same parameters.
 fn link(
     origin: &str,
-    limit: Option<i64>,
+    limit: Option<i32>,
     status: Option<GrabStatus>,
     cursor: &str,
     id: &str,
@@ -63,7 +62,7 @@ fn link(
     if let Some(limit) = limit {
         query.append_pair("limit", &limit.to_string());
     }
-    if let Some(status) = status.and_then(wire::status_word) {
+    if let Some(status) = status.and_then(wire::status_name) {
         query.append_pair("status", status);
     }
     query.append_pair(cursor, id);

@@ -1,26 +1,25 @@
-//! The `Prefer` header (RFC 7240): a list of preferences over several lines. What is malformed or unknown is ignored, and
-//! the first instance of a preference is the one that counts.
+//! The `Prefer` header (RFC 7240): a list of preferences over several lines. Malformed and unknown preferences are
+//! ignored. The first instance of a preference counts.
 
 use http::{HeaderMap, HeaderName};
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
-/// The preferences we know.
+/// The supported preferences.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Prefer {
-    /// Answer at once and work later.
+    /// `respond-async`: respond before the work is done.
     pub(super) respond_async: bool,
-    /// Answer later, when there is something to tell, within so many seconds.
+    /// `wait=N`: wait up to N seconds for a change.
     pub(super) wait_s: Option<u64>,
 }
 
 impl Prefer {
-    /// What a request prefers.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         let (mut respond_async, mut wait) = (None, None);
         for line in headers.get_all(PREFER) {
             for preference in split(line.to_str().unwrap_or_default(), ',') {
-                let Some((name, value)) = preference_of(preference) else { continue };
+                let Some((name, value)) = parse_preference(preference) else { continue };
                 match name.to_ascii_lowercase().as_str() {
                     "respond-async" => _ = respond_async.get_or_insert(value),
                     "wait" => _ = wait.get_or_insert(value),
@@ -36,18 +35,18 @@ impl Prefer {
     }
 }
 
-/// Name and value of a preference without its parameters, none of which we know.
-fn preference_of(text: &str) -> Option<(&str, String)> {
+/// Name and value of a preference. Parameters are ignored; none are defined for the supported preferences.
+fn parse_preference(text: &str) -> Option<(&str, String)> {
     let preference = split(text, ';').next()?;
     let (name, value) = match preference.split_once('=') {
-        Some((name, value)) => (name.trim(), word(value.trim())?),
+        Some((name, value)) => (name.trim(), parse_value(value.trim())?),
         None => (preference.trim(), String::new()),
     };
     is_token(name).then_some((name, value))
 }
 
 /// A token, or the content of a quoted string.
-fn word(text: &str) -> Option<String> {
+fn parse_value(text: &str) -> Option<String> {
     let Some(quoted) = text.strip_prefix('"') else {
         return is_token(text).then(|| text.to_owned());
     };
@@ -66,7 +65,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Splits at a separator that stands outside of quoted strings.
+/// Splits at separators outside of quoted strings.
 fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(move |character| {
@@ -87,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn preferences_are_read_as_the_standard_says() {
+    fn preferences_are_parsed_as_rfc_7240_requires() {
         let many = "x, ".repeat(20_000) + "respond-async, wait=3";
         let deep = format!("wait=\"{}7\"", "\\".repeat(20_000));
         let cases: [(&[&str], bool, Option<u64>); 41] = [
@@ -138,9 +137,9 @@ mod tests {
             for line in lines {
                 headers.append(PREFER, HeaderValue::from_str(line).unwrap());
             }
-            assert_eq!(Prefer::of(&headers), Prefer { respond_async, wait_s }, "{lines:?}");
+            assert_eq!(Prefer::from_headers(&headers), Prefer { respond_async, wait_s }, "{lines:?}");
         }
         let opaque = HeaderMap::from_iter([(PREFER, HeaderValue::from_bytes(b"respond-async\xff").unwrap())]);
-        assert_eq!(Prefer::of(&opaque), Prefer::default());
+        assert_eq!(Prefer::from_headers(&opaque), Prefer::default());
     }
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/pricing`, the one endpoint that needs no credential and that pages of other origins may read.
+//! `GET /v1/pricing`. It needs no credential, and pages of any origin may read it.
 
 use std::sync::Arc;
 
@@ -9,30 +9,29 @@ use grabd_proto::v1::GetPricingRequest;
 use grabd_proto::v1::pricing_service_client::PricingServiceClient;
 use http::StatusCode;
 
-use super::error::Failure;
+use super::error::ApiError;
 use super::query::Query;
 use super::{Edge, call, etag, headers, wire};
 
-/// Where it is served.
 pub(super) const PATH: &str = "/v1/pricing";
 
-/// The packet, as much of it as the query asks for.
-pub(super) async fn pricing(State(edge): State<Arc<Edge>>, request: Request) -> Result<Response, Failure> {
+/// Returns the pricing packet, filtered by the query.
+pub(super) async fn pricing(State(edge): State<Arc<Edge>>, request: Request) -> Result<Response, ApiError> {
     let (parts, _) = request.into_parts();
-    let query = Query::of(&parts.uri);
+    let query = Query::from_uri(&parts.uri);
     let message = GetPricingRequest {
         provider: query.last("provider").map(str::to_owned),
         detail: query.last("detail").map(str::to_owned),
     };
     let mut core = PricingServiceClient::new(edge.transport.clone());
-    let sent = call::request(&parts.headers, message, call::PROMPT);
-    let answer = call::answer(&parts.headers, call::PROMPT, core.get_pricing(sent)).await?;
-    let packet = answer
+    let sent = call::request(&parts.headers, message, call::QUERY_DEADLINE);
+    let reply = call::send(&parts.headers, call::QUERY_DEADLINE, core.get_pricing(sent)).await?;
+    let packet = reply
         .message
         .packet
-        .ok_or_else(|| Failure::internal("the core told no pricing", call::request_id(&parts.headers)))?;
-    let body = headers::to_json(&wire::Packet(&packet));
+        .ok_or_else(|| ApiError::internal("the core returned no pricing", call::request_id(&parts.headers)))?;
+    let body = headers::to_json(&wire::PricingPacket(&packet));
     let tag = etag::of_bytes(&body);
-    let response = headers::answer(StatusCode::OK, "public, max-age=300", Body::from(body), &answer.metadata);
-    Ok(etag::tagged(response, tag, &parts.headers))
+    let response = headers::response(StatusCode::OK, "public, max-age=300", Body::from(body), &reply.metadata);
+    Ok(etag::with_etag(response, tag, &parts.headers))
 }

@@ -1,26 +1,24 @@
-//! What holds of every input, whoever sent it. The fuzzer looks for one that breaks a property, and the tests replay what
-//! it kept in `fuzz/corpus`.
+//! Properties of the parsers that must hold for every input. The fuzzer searches for counterexamples, and the tests
+//! replay the inputs in `fuzz/corpus`.
 //!
-//! Every property is formulated without the code that it is about. It panics when it is broken.
+//! Properties do not use the code under test as their own reference. They panic when violated.
 
 use std::fmt::Debug;
 
-use grabd_proto::v1::{CreateGrabRequest, ImageFormat};
+use grabd_options::TABLE;
+use grabd_proto::v1::{CaptureOptions, CreateGrabRequest};
 use http::{HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
 
-use super::create::message_of;
+use super::create::parse_body;
 use super::idempotency_key;
 use super::prefer::Prefer;
 
-/// The members of a create that are read.
-const MEMBERS: [&str; 7] = ["url", "width", "height", "format", "full_page", "delay_ms", "selector"];
-
-/// A body becomes what a tolerant reader of JSON finds in it, and each member of another type is named, once. A body that
-/// is refused whole was no object, or has something in it that such a reader would let pass.
+/// Compares the parsed body with what `serde_json` reads. Each member of the wrong type must be reported exactly once.
+/// A body that is rejected as a whole is not an object, has duplicate members, or is nested too deeply.
 pub fn create_body(body: &[u8]) {
-    let message = message_of(body);
-    // A name that means something of its own to the reader that is compared with.
+    let message = parse_body(body);
+    // `serde_json` gives this name a special meaning.
     if body.windows(8).any(|name| name == b"RawValue") {
         return;
     }
@@ -36,48 +34,47 @@ pub fn create_body(body: &[u8]) {
         assert_eq!(message, nothing);
         return;
     }
-    let twice = named.iter().enumerate().find(|(at, name)| named[..*at].contains(name));
-    assert!(named.iter().all(|name| MEMBERS.contains(name)) && twice.is_none(), "{named:?}");
+    let duplicate = named.iter().enumerate().find(|(at, name)| named[..*at].contains(name));
+    assert!(
+        named.iter().all(|name| TABLE.iter().any(|option| option.name == *name)) && duplicate.is_none(),
+        "{named:?}"
+    );
     match tolerant {
-        Ok(Value::Object(members)) => is_what_was_sent(&message, &members),
-        Ok(other) => panic!("{other} is no object"),
-        // Members that nobody reads may hold a number or half a character that fits no type of ours.
+        Ok(Value::Object(members)) => check_members(&message, &members),
+        Ok(other) => panic!("{other} is not an object"),
+        // Ignored members may contain numbers or lone surrogates that `serde_json::Value` cannot represent.
         Err(error) => {
             let error = error.to_string();
-            let fits_no_type = ["number out of range", "surrogate", "hex escape"].iter().any(|why| error.contains(why));
-            assert!(fits_no_type, "{error}");
+            let is_expected =
+                ["number out of range", "surrogate", "hex escape"].iter().any(|text| error.contains(text));
+            assert!(is_expected, "{error}");
         }
     }
 }
 
-fn is_what_was_sent(message: &CreateGrabRequest, members: &Map<String, Value>) {
-    let CreateGrabRequest { url, width, height, format: _, full_page, delay_ms, selector, .. } = message;
+fn check_members(message: &CreateGrabRequest, members: &Map<String, Value>) {
+    let options = message.options.clone().expect("an object has options");
+    let CaptureOptions { url, width, height, format, full_page, delay_ms, selector, .. } = options;
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    holds(message, members, "url", url.as_ref(), text);
-    holds(message, members, "width", width.as_ref(), whole);
-    holds(message, members, "height", height.as_ref(), whole);
-    holds(message, members, "delay_ms", delay_ms.as_ref(), whole);
-    holds(message, members, "full_page", full_page.as_ref(), Value::as_bool);
-    let format = Some(message.format()).filter(|format| *format != ImageFormat::Unspecified);
-    holds(message, members, "format", format.as_ref(), |value| match value.as_str()? {
-        "png" => Some(ImageFormat::Png),
-        "jpeg" => Some(ImageFormat::Jpeg),
-        "webp" => Some(ImageFormat::Webp),
-        _ => None,
-    });
+    check_member(message, members, "url", url.as_ref(), text);
+    check_member(message, members, "width", width.as_ref(), integer);
+    check_member(message, members, "height", height.as_ref(), integer);
+    check_member(message, members, "delay_ms", delay_ms.as_ref(), integer);
+    check_member(message, members, "full_page", full_page.as_ref(), Value::as_bool);
+    check_member(message, members, "format", format.as_ref(), text);
     if members.get("selector").is_some_and(Value::is_null) {
-        assert!(selector.is_none() && !is_named(message, "selector"), "{message:?}");
+        assert!(selector.is_none() && !is_unparsed(message, "selector"), "{message:?}");
     } else {
-        holds(message, members, "selector", selector.as_ref(), text);
+        check_member(message, members, "selector", selector.as_ref(), text);
     }
     if message.unparsed.is_empty() {
         let again = serde_json::to_vec(members).expect("JSON can be written");
-        assert_eq!(message_of(&again), *message);
+        assert_eq!(parse_body(&again), *message);
     }
 }
 
-/// A member is as it was sent, or named as one of another type, or was not sent.
-fn holds<T: Debug + PartialEq>(
+/// Checks that a member has the value that was sent, is reported as unparsed, or was not sent.
+fn check_member<T: Debug + PartialEq>(
     message: &CreateGrabRequest,
     members: &Map<String, Value>,
     name: &str,
@@ -86,79 +83,80 @@ fn holds<T: Debug + PartialEq>(
 ) {
     let sent = members.get(name);
     let expected = sent.and_then(as_sent);
-    assert_eq!(is_named(message, name), sent.is_some() && expected.is_none(), "{name} of {message:?}");
+    assert_eq!(is_unparsed(message, name), sent.is_some() && expected.is_none(), "{name} of {message:?}");
     assert_eq!(read, expected.as_ref(), "{name}");
 }
 
-fn is_named(message: &CreateGrabRequest, name: &str) -> bool {
+fn is_unparsed(message: &CreateGrabRequest, name: &str) -> bool {
     message.unparsed.iter().any(|unparsed| unparsed.field == name)
 }
 
-/// A number without a fraction, as exact as a double is.
-fn whole(value: &Value) -> Option<i64> {
+/// A number without a fraction that is exact as an `f64` and fits into 32 bits.
+fn integer(value: &Value) -> Option<i32> {
     let exact = |number: &f64| number.fract() == 0.0 && number.abs() < (1_i64 << 53) as f64;
-    value.as_i64().or_else(|| value.as_f64().filter(exact).map(|number| number as i64))
+    let integer = value.as_i64().or_else(|| value.as_f64().filter(exact).map(|number| number as i64));
+    i32::try_from(integer?).ok()
 }
 
-/// Preferences do not depend on case, on what is unknown behind them, or on how often they are said; without quotes, a
-/// much simpler reader finds the same. The input is the lines.
+/// Preferences must not depend on case, on unknown preferences after them, or on repetition. For input without quotes,
+/// a simple reference parser must give the same result. The input is the header lines.
 pub fn prefer(data: &[u8]) {
     let Some(lines) = lines("prefer", data) else { return };
-    let preferences = Prefer::of(&lines);
+    let preferences = Prefer::from_headers(&lines);
 
-    let Some(louder) = self::lines("prefer", &data.to_ascii_uppercase()) else { return };
-    assert_eq!(Prefer::of(&louder), preferences, "{lines:?} in upper case");
+    let Some(upper_case) = self::lines("prefer", &data.to_ascii_uppercase()) else { return };
+    assert_eq!(Prefer::from_headers(&upper_case), preferences, "{lines:?} in upper case");
     let mut more = lines.clone();
     more.append("prefer", HeaderValue::from_static("unknown; respond-async=\", wait=9\", wait"));
     more.extend(lines.clone());
-    assert_eq!(Prefer::of(&more), preferences, "{lines:?} twice");
+    assert_eq!(Prefer::from_headers(&more), preferences, "{lines:?} twice");
 
     if let Ok(text) = str::from_utf8(data)
         && text.bytes().all(|byte| byte.is_ascii_graphic() || b" \t\n".contains(&byte))
         && !text.contains(['"', '\\'])
     {
-        assert_eq!(preferences, without_quotes(text), "{text:?}");
+        assert_eq!(preferences, parse_unquoted(text), "{text:?}");
     }
 }
 
-fn without_quotes(text: &str) -> Prefer {
+fn parse_unquoted(text: &str) -> Prefer {
     let token = |text: &str| {
         !text.is_empty() && !text.contains([' ', '\t', '(', ')', '/', ':', '<', '=', '>', '?', '@', '[', ']', '{', '}'])
     };
-    let of = |wanted: &str| {
-        let said = text.split([',', '\n']).filter_map(|one| {
+    let first = |wanted: &str| {
+        let values = text.split([',', '\n']).filter_map(|one| {
             let plain = one.split(';').next().unwrap_or_default();
             let (name, value) = plain.split_once('=').map_or((plain, None), |(name, value)| (name, Some(value.trim())));
             (name.trim().eq_ignore_ascii_case(wanted) && value.is_none_or(token)).then_some(value)
         });
-        said.into_iter().next()
+        values.into_iter().next()
     };
-    let wait = of("wait").flatten().filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
+    let wait = first("wait").flatten().filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
     Prefer {
-        respond_async: of("respond-async") == Some(None),
+        respond_async: first("respond-async") == Some(None),
         wait_s: wait.map(|value| value.parse().unwrap_or(u64::MAX)),
     }
 }
 
-/// A key is the one line, with or without its quotes; any other number of lines, or other bytes, are named. The input is
-/// the lines.
+/// The key must be the content of the only line, without quotes. Several lines or other bytes must be reported as
+/// unparsed. The input is the header lines.
 pub fn idempotency_key(data: &[u8]) {
     let Some(lines) = lines("idempotency-key", data) else { return };
-    let mut refused = Vec::new();
-    let key = idempotency_key::of(&lines, &mut refused);
+    let mut rejected = Vec::new();
+    let key = idempotency_key::from_headers(&lines, &mut rejected);
     let is_text = |byte: &u8| (0x20..0x7f).contains(byte) || *byte == b'\t';
     if lines.len() == 1 && data.iter().all(is_text) {
-        let key = key.expect("one line of text is a key");
+        let key = key.expect("a single line of text is a key");
         let quoted = data.len() > 1 && data.starts_with(b"\"") && data.ends_with(b"\"");
         assert_eq!(key.as_bytes(), if quoted { &data[1..data.len() - 1] } else { data });
-        assert_eq!(refused, []);
+        assert_eq!(rejected, []);
     } else {
         assert_eq!(key, None);
-        assert_eq!(refused.iter().map(|unparsed| unparsed.field.as_str()).collect::<Vec<_>>(), ["Idempotency-Key"]);
+        assert_eq!(rejected.iter().map(|unparsed| unparsed.field.as_str()).collect::<Vec<_>>(), ["Idempotency-Key"]);
     }
 }
 
-/// The lines of one header field, if they can be some.
+/// The lines of one header field, or `None` if they are not valid in HTTP.
 fn lines(name: &'static str, data: &[u8]) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
     for line in data.split(|byte| *byte == b'\n') {
@@ -176,7 +174,7 @@ mod tests {
     use super::replay::replay;
 
     #[test]
-    fn the_corpus_keeps_them() {
+    fn fuzz_corpus_satisfies_the_properties() {
         replay("create_body", super::create_body);
         replay("idempotency_key", super::idempotency_key);
         replay("prefer", super::prefer);

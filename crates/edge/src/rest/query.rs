@@ -1,4 +1,4 @@
-//! The query of a request. Parameters that an endpoint does not know are ignored, however often they come.
+//! Query parameters. Unknown parameters are ignored, however often they occur.
 
 use std::borrow::Cow;
 
@@ -8,46 +8,45 @@ use url::form_urlencoded;
 
 use super::call::unparsed;
 
-/// Names and values in the order they came.
+/// Names and values in their original order.
 pub(super) struct Query<'a> {
     pairs: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
 impl<'a> Query<'a> {
-    /// The query of an address.
-    pub(super) fn of(uri: &'a Uri) -> Self {
+    pub(super) fn from_uri(uri: &'a Uri) -> Self {
         Self { pairs: form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).collect() }
     }
 
-    /// The value of a parameter that may come once. Two of them are told to the core as a value it cannot accept.
-    pub(super) fn once(&self, name: &str, refused: &mut Vec<Unparsed>) -> Option<&str> {
+    /// The value of a parameter that may occur once. Repeated parameters are reported to the core as an invalid value.
+    pub(super) fn single(&self, name: &str, rejected: &mut Vec<Unparsed>) -> Option<&str> {
         let mut values = self.values(name);
         let first = values.next()?;
         match values.count() {
             0 => Some(first),
             more => {
-                refused.push(unparsed(name, &format!("{} values", more + 1)));
+                rejected.push(unparsed(name, &format!("{} values", more + 1)));
                 None
             }
         }
     }
 
-    /// Its value, read by `parse`. What `parse` does not take is told to the core.
-    pub(super) fn parsed<T>(
+    /// Like [`Query::single`], with a parsed value. If `parse` fails, the value is reported to the core as invalid.
+    pub(super) fn parse<T>(
         &self,
         name: &str,
-        refused: &mut Vec<Unparsed>,
+        rejected: &mut Vec<Unparsed>,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
-        let text = self.once(name, refused)?;
+        let text = self.single(name, rejected)?;
         let value = parse(text);
         if value.is_none() {
-            refused.push(unparsed(name, &format!("\"{text}\"")));
+            rejected.push(unparsed(name, &format!("\"{text}\"")));
         }
         value
     }
 
-    /// The value that a parameter was given last.
+    /// The last value of a parameter.
     pub(super) fn last(&self, name: &str) -> Option<&str> {
         self.values(name).last()
     }

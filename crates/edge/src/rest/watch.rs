@@ -1,4 +1,4 @@
-//! Following a grab: the core's stream of its revisions, for the two endpoints that wait.
+//! The core's stream of a grab's revisions, for the two endpoints that wait for changes.
 
 use std::time::Duration;
 
@@ -9,58 +9,59 @@ use tokio::time::timeout;
 use tonic::{Status, Streaming};
 
 use super::Edge;
-use super::call::{self, Answer};
-use super::error::Failure;
+use super::call::{self, CoreResponse};
+use super::error::ApiError;
 
-/// The later revisions of a grab, beginning with the one it is at.
+/// The current and later revisions of a grab.
 pub(super) struct Watch {
-    /// What came with the opening of the stream.
+    /// Metadata of the response that opened the stream.
     pub(super) metadata: HeaderMap,
     stream: Streaming<WatchGrabResponse>,
 }
 
-/// Begins to follow a grab, for `lasting` at most. Revisions up to `after_revision` are not told again.
+/// Opens the stream, for at most `max_duration`. Revisions up to `after_revision` are skipped.
 pub(super) async fn open(
     edge: &Edge,
     headers: &HeaderMap,
     id: String,
     after_revision: i64,
-    lasting: Duration,
-) -> Result<Watch, Failure> {
+    max_duration: Duration,
+) -> Result<Watch, ApiError> {
     let mut core = GrabServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, WatchGrabRequest { id, after_revision }, lasting);
-    let Answer { message: stream, metadata } = call::answer(headers, call::PROMPT, core.watch_grab(sent)).await?;
+    let sent = call::request(headers, WatchGrabRequest { id, after_revision }, max_duration);
+    let CoreResponse { message: stream, metadata } =
+        call::send(headers, call::QUERY_DEADLINE, core.watch_grab(sent)).await?;
     Ok(Watch { metadata, stream })
 }
 
-/// What following a grab came to within some time.
+/// Result of waiting for the next revision.
 pub(super) enum Next {
     /// A later revision.
     Grab(Box<Grab>),
-    /// It has ended and there is nothing later.
+    /// The grab has ended; there is no later revision.
     End,
-    /// Nothing yet.
+    /// No revision arrived in time.
     Nothing,
 }
 
 impl Watch {
-    /// The next revision, awaited for `wait` at most. Nothing is lost when it is dropped while waiting.
+    /// Waits for the next revision, for at most `wait`. Cancel safe.
     ///
     /// # Errors
-    /// As the core has them, which may be before the first revision: that is how an unknown id is told.
+    /// With the status of the core. An unknown id may be reported here, instead of the first revision.
     pub(super) async fn next(&mut self, wait: Duration) -> Result<Next, Status> {
         match timeout(wait, self.stream.message()).await {
             Err(_) => Ok(Next::Nothing),
             Ok(Err(status)) => Err(status),
             Ok(Ok(None)) => Ok(Next::End),
             Ok(Ok(Some(WatchGrabResponse { grab }))) => {
-                grab.map(|grab| Next::Grab(Box::new(grab))).ok_or_else(|| Status::internal("a watched grab is missing"))
+                grab.map(|grab| Next::Grab(Box::new(grab))).ok_or_else(|| Status::internal("a watch event has no grab"))
             }
         }
     }
 }
 
-/// Does nothing follow this state?
+/// Whether the grab is in a final state.
 pub(super) fn has_ended(grab: &Grab) -> bool {
     match grab.status() {
         GrabStatus::Done | GrabStatus::Failed => true,

@@ -1,16 +1,20 @@
-//! What answers look like in JSON: the contract's members in the contract's order, then our own.
+//! JSON representation of responses: first the members of the public contract in its order, then additional ones.
 
+mod packet;
+
+use std::collections::BTreeMap;
 use std::fmt;
 
-use grabd_proto::v1;
-use prost_types::value::Kind;
-use prost_types::{Struct, Timestamp, Value};
+use grabd_proto::{reason, v1};
+use prost_types::Timestamp;
 use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::Serializer;
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::SchemaType;
 use utoipa::openapi::{Object, ObjectBuilder, Type};
+
+pub(crate) use self::packet::PricingPacket;
 
 /// One capture of a web page. Further members may appear.
 #[derive(Debug, Serialize, ToSchema)]
@@ -18,17 +22,17 @@ pub(crate) struct Grab<'a> {
     /// Id of the grab. Ids sort by creation time.
     #[schema(format = "uuid")]
     id: &'a str,
-    /// Where the grab stands. Only `done` grabs have an `image_url`; `done` and `failed` are final.
-    #[schema(schema_with = statuses)]
+    /// State of the grab. Only `done` grabs have an `image_url`; `done` and `failed` are final.
+    #[schema(schema_with = status_schema)]
     status: &'static str,
-    /// When it was created.
+    /// Time of creation.
     #[schema(value_type = String, format = DateTime)]
-    created_at: Moment,
-    /// The address that was asked for.
+    created_at: Rfc3339,
+    /// The requested URL.
     #[schema(format = "uri")]
     target_url: &'a str,
-    /// Address of the image once the grab is `done`: public and unguessable. For test keys it is a path relative to the
-    /// API's origin. Null before that, after a failure, and after the image was deleted.
+    /// Public, unguessable URL of the image of a `done` grab; for test keys a path relative to the API's origin. Null
+    /// before the grab is done, after a failure, and after the image was deleted.
     image_url: Option<&'a str>,
     /// Width of the viewport in pixels.
     #[schema(minimum = 0)]
@@ -37,7 +41,7 @@ pub(crate) struct Grab<'a> {
     #[schema(minimum = 0)]
     height: i32,
     /// Format of the image.
-    #[schema(schema_with = formats)]
+    #[schema(schema_with = nullable_format_schema)]
     format: Option<&'static str>,
     /// Size of the image in bytes.
     #[schema(minimum = 0)]
@@ -45,26 +49,159 @@ pub(crate) struct Grab<'a> {
     /// How long the render took, in milliseconds.
     #[schema(minimum = 0)]
     execution_ms: Option<i32>,
-    /// Why a failed grab failed, for people to read.
+    /// Human-readable reason of a failure.
     error_message: Option<&'a str>,
-    /// Address of the page after redirects.
+    /// URL of the page after redirects.
     final_url: Option<&'a str>,
     /// HTTP status of the page.
     http_status: Option<i32>,
-    /// What the picture was taken on: the page had come to rest (`quiet`), or its time for that was over (`deadline`).
-    #[schema(schema_with = settlings)]
+    /// Why the image was captured at that moment: the page had settled (`quiet`), or its time was up (`deadline`).
+    #[schema(schema_with = settled_by_schema)]
     settled_by: Option<&'static str>,
-    /// Requests of the page to addresses that are not public, which were refused.
+    /// Number of requests of the page that were refused because their address is not public.
     #[schema(minimum = 0)]
     blocked_requests: Option<i32>,
-    /// True width of the image in pixels.
+    /// Actual width of the image in pixels.
     #[schema(minimum = 0)]
     image_width: Option<i32>,
-    /// True height of the image in pixels.
+    /// Actual height of the image in pixels.
     #[schema(minimum = 0)]
     image_height: Option<i32>,
-    /// Was the page longer than an image may be?
+    /// Whether the page was longer than the maximum height of an image.
     truncated: Option<bool>,
+    /// What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
+    /// `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
+    /// `virtual_list`, `frame_unfinished`. Null before the grab has ended; later versions may add values.
+    warnings: Option<&'a [String]>,
+    /// Whose fault a failure is: that of the request (`request`), of the target site (`target`), or of the service
+    /// (`service`). Only present if the grab has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = cause_schema)]
+    error_cause: Option<&'static str>,
+    /// Title of the page. This and the following texts come from the page: do not trust them.
+    #[schema(max_length = 300)]
+    title: Option<&'a str>,
+    /// Description of the page.
+    #[schema(max_length = 1000)]
+    description: Option<&'a str>,
+    /// Language tag of the page.
+    #[schema(max_length = 64)]
+    lang: Option<&'a str>,
+    /// The http(s) URL that the page calls its own.
+    #[schema(max_length = 2048)]
+    canonical_url: Option<&'a str>,
+    /// The http(s) URL of the page's icon.
+    #[schema(max_length = 2048)]
+    icon_url: Option<&'a str>,
+    /// Width of the page in CSS pixels.
+    #[schema(minimum = 0)]
+    page_width: Option<i32>,
+    /// Height of the page in CSS pixels.
+    #[schema(minimum = 0)]
+    page_height: Option<i32>,
+    /// Number of redirects that were followed, by HTTP or by the page.
+    #[schema(minimum = 0)]
+    redirects: Option<i32>,
+    /// How long the steps took. Null unless a page was captured.
+    #[schema(inline)]
+    timings: Option<Timings>,
+    /// Whether an earlier grab answers the request, because of `max_age`. Only present if so, and only in responses to
+    /// creates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cached: Option<bool>,
+    /// The texts that were stored with the grab. Only present if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BTreeMap<String, String>>)]
+    metadata: Option<BTreeMap<&'a str, &'a str>>,
+    /// SHA-256 of the image file, in lower-case hexadecimal digits. Null before the grab is done, and for grabs of earlier
+    /// versions.
+    #[schema(min_length = 64, max_length = 64, pattern = "^[0-9a-f]{64}$")]
+    image_sha256: Option<&'a str>,
+    /// The files beside the image that `also` asked for. Left out where there are none, and after the image was deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline, max_items = 7)]
+    files: Option<Vec<GrabFile<'a>>>,
+    /// The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
+    /// `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Absent if it is none; later versions may add names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    challenge: Option<&'a str>,
+    /// The consent dialog that was found. Absent unless `block` has `cookie_banners`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline, nullable = false)]
+    consent: Option<Consent<'a>>,
+    /// Numbers of requests that were not sent. Absent unless the request blocks something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline, nullable = false)]
+    blocked: Option<BlockedRequests>,
+    /// Whether the page shows nothing but a background. Absent unless a page was captured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    blank: Option<bool>,
+}
+
+/// A file beside the image of a grab.
+#[derive(Debug, Serialize, ToSchema)]
+struct GrabFile<'a> {
+    /// What it is.
+    #[schema(schema_with = file_kind_schema)]
+    kind: &'a str,
+    /// Its public, unguessable URL; for test keys a path relative to the API's origin.
+    #[schema(format = "uri-reference")]
+    url: &'a str,
+    /// Its media type.
+    media_type: &'a str,
+    /// Its size in bytes.
+    #[schema(minimum = 0)]
+    bytes: i64,
+}
+
+/// A consent dialog, and what became of it.
+#[derive(Debug, Serialize, ToSchema)]
+struct Consent<'a> {
+    /// The vendor of the dialog, such as `onetrust`, or `unknown`.
+    #[schema(max_length = 64)]
+    cmp: &'a str,
+    /// `rejected`: all consent that can be refused was refused. `hidden`: the dialog is not visible, and nothing was
+    /// chosen. `failed`: it is still visible.
+    result: &'a str,
+}
+
+/// Numbers of requests that were not sent, by reason.
+#[derive(Debug, Serialize, ToSchema)]
+struct BlockedRequests {
+    /// Their address is not public. Same as `blocked_requests`.
+    #[schema(minimum = 0)]
+    guard: i32,
+    /// They are on the list of ads.
+    #[schema(minimum = 0)]
+    ads: i32,
+    /// They are on the list of trackers.
+    #[schema(minimum = 0)]
+    trackers: i32,
+    /// `block_types` or `block_urls` applies to them.
+    #[schema(minimum = 0)]
+    asked: i32,
+}
+
+/// How long the steps of a grab took, in milliseconds.
+#[derive(Debug, Serialize, ToSchema)]
+struct Timings {
+    /// From the creation to the end, without the time in the browser: mostly the wait for a free browser.
+    #[schema(minimum = 0)]
+    queued_ms: Option<i32>,
+    /// From the start to the document, with its redirects.
+    #[schema(minimum = 0)]
+    navigate_ms: i32,
+    /// From the document to its load event. Null if that did not come.
+    #[schema(minimum = 0)]
+    load_ms: Option<i32>,
+    /// From then until the page had settled and was laid out for the image.
+    #[schema(minimum = 0)]
+    settle_ms: i32,
+    /// Taking the image.
+    #[schema(minimum = 0)]
+    shot_ms: i32,
 }
 
 /// A page of grabs, newest first.
@@ -72,26 +209,26 @@ pub(crate) struct Grab<'a> {
 pub(crate) struct GrabList<'a> {
     /// The grabs.
     pub(crate) data: Vec<Grab<'a>>,
-    /// Are there more in the direction that was asked for?
+    /// Whether there are more in the requested direction.
     pub(crate) has_more: bool,
 }
 
-/// What is left to spend and what was spent.
+/// Balance and usage of a team.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Usage<'a> {
-    /// What is left.
+    /// Remaining credits.
     #[schema(inline)]
     credits: Credits,
-    /// The plan that the team is on.
+    /// Plan of the team.
     #[schema(inline)]
     plan: Plan<'a>,
     /// Grabs of the last 30 days.
     #[schema(inline)]
     usage: Counts,
-    /// Environment of the key that asked.
-    #[schema(schema_with = environments)]
+    /// Environment of the key.
+    #[schema(schema_with = environment_schema)]
     environment: &'static str,
-    /// Where to buy more credits.
+    /// URL at which to buy credits.
     top_up: &'a str,
 }
 
@@ -103,7 +240,7 @@ struct Credits {
     prepaid: i64,
     /// All remaining credits.
     total: i64,
-    /// Credits set aside for live grabs under way; no longer part of the others.
+    /// Credits held for open live grabs; not included in the other numbers.
     held: i64,
 }
 
@@ -111,11 +248,11 @@ struct Credits {
 struct Plan<'a> {
     /// Name of the plan.
     name: &'a str,
-    /// How the plan stands.
+    /// Status of the plan.
     status: &'a str,
-    /// When the term ends.
+    /// End of the term.
     #[schema(value_type = Option<String>, format = DateTime)]
-    expires_at: Option<Moment>,
+    expires_at: Option<Rfc3339>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -126,7 +263,7 @@ struct Counts {
     live_grabs_last_30d: i64,
 }
 
-/// A grab as the contract shows it; none when the core left out what the contract requires.
+/// Converts a grab. `None` if a required field is missing.
 pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
     let v1::Grab {
         id,
@@ -140,7 +277,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         bytes,
         execution_ms,
         error_message,
-        // Told as the code of the envelope when the create answers with it.
+        // Returned as the code of the error envelope of a create.
         failure_reason: _,
         final_url,
         http_status,
@@ -149,59 +286,115 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         image_width,
         image_height,
         truncated,
-        // Told as the entity tag.
+        warnings,
+        title,
+        description,
+        lang,
+        canonical_url,
+        icon_url,
+        page_width,
+        page_height,
+        redirects,
+        timings,
+        files,
+        image_sha256,
+        // Returned as the entity tag.
         revision: _,
-        // The caller's own key says so.
+        // Known from the caller's key.
         live: _,
+        error_cause: _,
+        cached,
+        metadata,
+        challenge,
+        consent,
+        blocked,
+        blank,
     } = grab;
     Some(Grab {
         id,
-        status: status_word(grab.status())?,
-        created_at: Moment::of(created_at.as_ref()?)?,
+        status: status_name(grab.status())?,
+        created_at: Rfc3339::from_proto(created_at.as_ref()?)?,
         target_url,
         image_url: image_url.as_deref(),
         width: *width,
         height: *height,
-        format: format_word(grab.format()),
+        format: format_name(grab.format()),
         bytes: *bytes,
         execution_ms: *execution_ms,
         error_message: error_message.as_deref(),
         final_url: final_url.as_deref(),
         http_status: *http_status,
-        settled_by: settled_by_word(grab.settled_by()),
+        settled_by: settled_by_name(grab.settled_by()),
         blocked_requests: *blocked_requests,
         image_width: *image_width,
         image_height: *image_height,
         truncated: *truncated,
+        warnings: truncated.is_some().then_some(warnings.as_slice()),
+        error_cause: reason::cause_name(grab.error_cause()),
+        title: title.as_deref(),
+        description: description.as_deref(),
+        lang: lang.as_deref(),
+        canonical_url: canonical_url.as_deref(),
+        icon_url: icon_url.as_deref(),
+        page_width: *page_width,
+        page_height: *page_height,
+        redirects: *redirects,
+        timings: timings.as_ref().map(|timings| {
+            let v1::Timings { queued_ms, navigate_ms, load_ms, settle_ms, shot_ms } = *timings;
+            Timings { queued_ms, navigate_ms, load_ms, settle_ms, shot_ms }
+        }),
+        image_sha256: image_sha256.as_deref(),
+        files: (!files.is_empty()).then(|| files.iter().map(grab_file).collect()),
+        cached: *cached,
+        metadata: (!metadata.is_empty())
+            .then(|| metadata.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect()),
+        challenge: challenge.as_deref(),
+        consent: consent.as_ref().map(|v1::Consent { cmp, result }| Consent { cmp, result }),
+        blocked: blocked.map(|v1::BlockedRequests { guard, ads, trackers, asked }| BlockedRequests {
+            guard,
+            ads,
+            trackers,
+            asked,
+        }),
+        blank: *blank,
     })
 }
 
-/// Balance and usage as the contract shows them; none when the core left out what the contract requires.
+fn grab_file(file: &v1::GrabFile) -> GrabFile<'_> {
+    let v1::GrabFile { kind, url, media_type, bytes } = file;
+    GrabFile { kind, url, media_type, bytes: *bytes }
+}
+
+/// OpenAPI schema of a kind of file: a word that the option takes.
+fn file_kind_schema() -> Object {
+    let words = match grabd_options::find("also").map(|option| option.kind) {
+        Some(grabd_options::Kind::Words(words)) => words,
+        Some(_) | None => &[],
+    };
+    string_enum(words.iter().copied(), Type::String.into())
+}
+
+/// Converts balance and usage. `None` if a required field is missing.
 pub(crate) fn usage(usage: &v1::GetUsageResponse) -> Option<Usage<'_>> {
     let v1::GetUsageResponse { credits, plan, grabs_last_30d, live_grabs_last_30d, live, top_up } = usage;
     let v1::Credits { subscription, prepaid, total, held } = *credits.as_ref()?;
     let v1::Plan { name, status, expires_at } = plan.as_ref()?;
     Some(Usage {
         credits: Credits { subscription, prepaid, total, held },
-        plan: Plan { name, status, expires_at: expires_at.as_ref().and_then(Moment::of) },
+        plan: Plan { name, status, expires_at: expires_at.as_ref().and_then(Rfc3339::from_proto) },
         usage: Counts { grabs_last_30d: *grabs_last_30d, live_grabs_last_30d: *live_grabs_last_30d },
-        environment: environment_word(*live),
+        environment: environment_name(*live),
         top_up,
     })
 }
 
-/// The status behind one of the contract's words.
+/// Parses the name of a status.
 pub(crate) fn parse_status(word: &str) -> Option<v1::GrabStatus> {
-    STATUSES.into_iter().find(|status| status_word(*status) == Some(word))
+    STATUSES.into_iter().find(|status| status_name(*status) == Some(word))
 }
 
-/// The format behind one of the contract's words.
-pub(crate) fn parse_format(word: &str) -> Option<v1::ImageFormat> {
-    FORMATS.into_iter().find(|format| format_word(*format) == Some(word))
-}
-
-/// The contract's word for a status.
-pub(crate) fn status_word(status: v1::GrabStatus) -> Option<&'static str> {
+/// The name of a status in JSON.
+pub(crate) fn status_name(status: v1::GrabStatus) -> Option<&'static str> {
     match status {
         v1::GrabStatus::Unspecified => None,
         v1::GrabStatus::Pending => Some("pending"),
@@ -211,7 +404,7 @@ pub(crate) fn status_word(status: v1::GrabStatus) -> Option<&'static str> {
     }
 }
 
-fn format_word(format: v1::ImageFormat) -> Option<&'static str> {
+fn format_name(format: v1::ImageFormat) -> Option<&'static str> {
     match format {
         v1::ImageFormat::Unspecified => None,
         v1::ImageFormat::Png => Some("png"),
@@ -220,7 +413,7 @@ fn format_word(format: v1::ImageFormat) -> Option<&'static str> {
     }
 }
 
-fn settled_by_word(settled_by: v1::SettledBy) -> Option<&'static str> {
+fn settled_by_name(settled_by: v1::SettledBy) -> Option<&'static str> {
     match settled_by {
         v1::SettledBy::Unspecified => None,
         v1::SettledBy::Quiet => Some("quiet"),
@@ -232,58 +425,59 @@ const STATUSES: [v1::GrabStatus; 4] =
     [v1::GrabStatus::Pending, v1::GrabStatus::Processing, v1::GrabStatus::Done, v1::GrabStatus::Failed];
 const FORMATS: [v1::ImageFormat; 3] = [v1::ImageFormat::Png, v1::ImageFormat::Jpeg, v1::ImageFormat::Webp];
 
-/// The words for a status, as the description has them.
-pub(crate) fn statuses() -> Object {
-    words(STATUSES.into_iter().filter_map(status_word), Type::String.into())
+/// OpenAPI schema of a status.
+pub(crate) fn status_schema() -> Object {
+    string_enum(STATUSES.into_iter().filter_map(status_name), Type::String.into())
 }
 
-/// The words for a format that may be unknown.
-fn formats() -> Object {
+/// OpenAPI schema of a format or null.
+fn nullable_format_schema() -> Object {
     let mut words =
-        words(FORMATS.into_iter().filter_map(format_word), SchemaType::from_iter([Type::String, Type::Null]));
+        string_enum(FORMATS.into_iter().filter_map(format_name), SchemaType::from_iter([Type::String, Type::Null]));
     words.enum_values.iter_mut().for_each(|values| values.push(serde_json::Value::Null));
     words
 }
 
-/// The words for a format that is asked for.
-pub(crate) fn known_formats() -> Object {
-    words(FORMATS.into_iter().filter_map(format_word), Type::String.into())
-}
-
-fn settlings() -> Object {
+fn settled_by_schema() -> Object {
     let known = [v1::SettledBy::Quiet, v1::SettledBy::Deadline];
     let mut words =
-        words(known.into_iter().filter_map(settled_by_word), SchemaType::from_iter([Type::String, Type::Null]));
+        string_enum(known.into_iter().filter_map(settled_by_name), SchemaType::from_iter([Type::String, Type::Null]));
     words.enum_values.iter_mut().for_each(|values| values.push(serde_json::Value::Null));
     words
 }
 
-fn environments() -> Object {
-    words([true, false].into_iter().map(environment_word), Type::String.into())
+/// OpenAPI schema of a cause.
+pub(super) fn cause_schema() -> Object {
+    let known = [v1::ErrorCause::Request, v1::ErrorCause::Target, v1::ErrorCause::Service];
+    string_enum(known.into_iter().filter_map(reason::cause_name), Type::String.into())
 }
 
-fn words(words: impl Iterator<Item = &'static str>, schema_type: SchemaType) -> Object {
+fn environment_schema() -> Object {
+    string_enum([true, false].into_iter().map(environment_name), Type::String.into())
+}
+
+fn string_enum(words: impl Iterator<Item = &'static str>, schema_type: SchemaType) -> Object {
     ObjectBuilder::new().schema_type(schema_type).enum_values(Some(words)).build()
 }
 
-const fn environment_word(live: bool) -> &'static str {
+const fn environment_name(live: bool) -> &'static str {
     if live { "live" } else { "test" }
 }
 
-/// RFC 3339 in UTC with three fractional digits.
+/// A time that is formatted as RFC 3339 in UTC with three fractional digits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment(OffsetDateTime);
+pub(crate) struct Rfc3339(OffsetDateTime);
 
-impl Moment {
-    /// None for what is no time.
-    pub(crate) fn of(timestamp: &Timestamp) -> Option<Self> {
+impl Rfc3339 {
+    /// `None` if the timestamp is out of range.
+    pub(crate) fn from_proto(timestamp: &Timestamp) -> Option<Self> {
         let nanosecond = u32::try_from(timestamp.nanos).ok()?;
         let at = OffsetDateTime::from_unix_timestamp(timestamp.seconds).ok()?;
         at.replace_nanosecond(nanosecond).ok().map(Self)
     }
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for Rfc3339 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (year, month, day) = self.0.to_calendar_date();
         let (hour, minute, second, milli) = self.0.time().as_hms_milli();
@@ -292,68 +486,18 @@ impl fmt::Display for Moment {
     }
 }
 
-impl Serialize for Moment {
+impl Serialize for Rfc3339 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
-}
-
-/// The pricing packet: the contract's three members first, every other object sorted by name.
-#[derive(Debug)]
-pub(crate) struct Packet<'a>(pub(crate) &'a Struct);
-
-const PACKET_ORDER: [&str; 3] = ["pricing", "comparison", "links"];
-
-impl Serialize for Packet<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let fields = &self.0.fields;
-        let first = PACKET_ORDER.iter().filter_map(|name| fields.get_key_value(*name));
-        let others = fields.iter().filter(|(name, _)| !PACKET_ORDER.contains(&name.as_str()));
-        serializer.collect_map(first.chain(others).map(|(name, value)| (name, Json(value))))
-    }
-}
-
-struct Json<'a>(&'a Value);
-
-impl Serialize for Json<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.0.kind {
-            None | Some(Kind::NullValue(_)) => serializer.serialize_unit(),
-            Some(Kind::BoolValue(value)) => serializer.serialize_bool(*value),
-            Some(Kind::NumberValue(value)) => number(*value, serializer),
-            Some(Kind::StringValue(value)) => serializer.serialize_str(value),
-            Some(Kind::ListValue(list)) => serializer.collect_seq(list.values.iter().map(Json)),
-            Some(Kind::StructValue(object)) => {
-                let mut map = serializer.serialize_map(Some(object.fields.len()))?;
-                for (name, value) in &object.fields {
-                    map.serialize_entry(name, &Json(value))?;
-                }
-                map.end()
-            }
-        }
-    }
-}
-
-/// `google.protobuf.Struct` knows only floating-point numbers; whole ones are written as the integers they were.
-fn number<S: Serializer>(value: f64, serializer: S) -> Result<S::Ok, S::Error> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() < EXACT {
-        return serializer.serialize_i64(value as i64);
-    }
-    serializer.serialize_f64(value)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn struct_of(fields: &[(&str, Kind)]) -> Struct {
-        let fields = fields.iter().map(|(name, kind)| ((*name).to_owned(), Value { kind: Some(kind.clone()) }));
-        Struct { fields: fields.collect() }
-    }
-
     #[test]
-    fn moments_have_three_digits() {
+    fn times_are_formatted_with_milliseconds() {
         for (seconds, nanos, expected) in [
             (1_795_206_774, 120_000_000, Some("2026-11-20T20:32:54.120Z")),
             (1_795_206_774, 0, Some("2026-11-20T20:32:54.000Z")),
@@ -361,13 +505,13 @@ mod tests {
             (0, -1, None),
             (i64::MAX, 0, None),
         ] {
-            let moment = Moment::of(&Timestamp { seconds, nanos });
+            let moment = Rfc3339::from_proto(&Timestamp { seconds, nanos });
             assert_eq!(moment.map(|moment| moment.to_string()).as_deref(), expected);
         }
     }
 
     #[test]
-    fn a_grab_without_what_the_contract_requires_is_none() {
+    fn conversion_returns_none_when_a_required_field_is_missing() {
         let whole = v1::Grab {
             status: v1::GrabStatus::Done.into(),
             created_at: Some(Timestamp::default()),
@@ -380,34 +524,12 @@ mod tests {
     }
 
     #[test]
-    fn words_are_one_to_one() {
+    fn status_names_round_trip() {
         for word in ["pending", "processing", "done", "failed"] {
-            assert_eq!(status_word(parse_status(word).unwrap()), Some(word));
-        }
-        for word in ["png", "jpeg", "webp"] {
-            assert_eq!(format_word(parse_format(word).unwrap()), Some(word));
+            assert_eq!(status_name(parse_status(word).unwrap()), Some(word));
         }
         for word in ["", "Done", "queued", "gif", "PNG"] {
-            assert_eq!((parse_status(word), parse_format(word)), (None, None), "{word}");
+            assert_eq!(parse_status(word), None, "{word}");
         }
-    }
-
-    #[test]
-    fn packets_are_ordered_and_their_whole_numbers_are_integers() {
-        let list = prost_types::ListValue {
-            values: [2.0, 0.002, -3.0, 1e300].map(|number| Value { kind: Some(Kind::NumberValue(number)) }).to_vec(),
-        };
-        let inner = struct_of(&[("b", Kind::BoolValue(true)), ("a", Kind::NullValue(0)), ("c", Kind::ListValue(list))]);
-        let packet = struct_of(&[
-            ("links", Kind::StringValue("l".to_owned())),
-            ("zone", Kind::NumberValue(25_000.0)),
-            ("comparison", Kind::NumberValue(f64::NAN)),
-            ("a", Kind::BoolValue(false)),
-            ("pricing", Kind::StructValue(inner)),
-        ]);
-        assert_eq!(
-            serde_json::to_string(&Packet(&packet)).unwrap(),
-            r#"{"pricing":{"a":null,"b":true,"c":[2,0.002,-3,1e+300]},"comparison":null,"links":"l","a":false,"zone":25000}"#
-        );
     }
 }

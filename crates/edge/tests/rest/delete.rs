@@ -3,20 +3,20 @@
 use grabd_proto::v1::{DeleteGrabRequest, DeleteGrabResponse, ErrorCode};
 use http::Method;
 
-use crate::support::{House, STATE, bare, fault, get, limited};
+use crate::support::{STATE, TestApp, error_status, get, with_limit_headers, without_body};
 
 #[tokio::test]
-async fn a_deletion_is_answered_with_nothing() {
-    for house in House::both().await {
-        house.core.delete.answers(|| limited(DeleteGrabResponse {}));
-        let reply = house.send(bare(get("/v1/grabs/x").method(Method::DELETE))).await;
-        assert_eq!((reply.status.as_u16(), reply.body.len()), (204, 0));
-        assert_eq!((reply.header("cache-control"), reply.header("ratelimit")), ("private, no-store", STATE));
-        assert_eq!(reply.header("content-type"), "");
-        assert_eq!(house.core.delete.asked_once().1, DeleteGrabRequest { id: "x".to_owned() });
+async fn delete_returns_204_without_a_body() {
+    for app in TestApp::both().await {
+        app.core.delete.respond_with(|| with_limit_headers(DeleteGrabResponse {}));
+        let response = app.send(without_body(get("/v1/grabs/x").method(Method::DELETE))).await;
+        assert_eq!((response.status.as_u16(), response.body.len()), (204, 0));
+        assert_eq!((response.header("cache-control"), response.header("ratelimit")), ("private, no-store", STATE));
+        assert_eq!(response.header("content-type"), "");
+        assert_eq!(app.core.delete.take_request().1, DeleteGrabRequest { id: "x".to_owned() });
 
-        house.core.delete.answers(|| Err(fault(ErrorCode::NotFound, "No grab with that id.", None)));
-        let reply = house.send(bare(get("/v1/grabs/x").method(Method::DELETE))).await;
-        assert_eq!(reply.refused(404, "not_found"), "No grab with that id.");
+        app.core.delete.respond_with(|| Err(error_status(ErrorCode::NotFound, "No grab with that id.", None)));
+        let response = app.send(without_body(get("/v1/grabs/x").method(Method::DELETE))).await;
+        assert_eq!(response.assert_error(404, "not_found"), "No grab with that id.");
     }
 }

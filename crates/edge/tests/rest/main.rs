@@ -1,11 +1,12 @@
-//! The REST face over a scripted core: a real tonic service that says what a test tells it and keeps what it was asked.
+//! Tests of the REST API with a mock core: a real tonic service that returns scripted responses and records its
+//! requests.
 
+mod common;
 mod create;
 mod delete;
 mod errors;
 mod events;
 mod fetch;
-mod frame;
 mod limits;
 mod list;
 mod public;

@@ -8,17 +8,17 @@ use prost_types::value::Kind;
 use prost_types::{Struct, Timestamp, Value};
 use tonic::Response;
 
-use crate::support::{House, STATE, bare, fault, limited};
+use crate::support::{STATE, TestApp, error_status, with_limit_headers, without_body};
 
 #[tokio::test]
-async fn usage_is_shown_as_the_contract_says() {
-    for house in House::both().await {
+async fn usage_has_the_members_of_the_contract_in_order() {
+    for app in TestApp::both().await {
         for (live, environment, expires_at, shown) in [
             (true, "live", Some(Timestamp { seconds: 1_795_206_774, nanos: 0 }), "\"2026-11-20T20:32:54.000Z\""),
             (false, "test", None, "null"),
         ] {
-            house.core.usage.answers(move || {
-                limited(GetUsageResponse {
+            app.core.usage.respond_with(move || {
+                with_limit_headers(GetUsageResponse {
                     credits: Some(Credits { subscription: 7, prepaid: 5, total: 12, held: 1 }),
                     plan: Some(Plan { name: "annual".to_owned(), status: "active".to_owned(), expires_at }),
                     grabs_last_30d: 9,
@@ -27,8 +27,8 @@ async fn usage_is_shown_as_the_contract_says() {
                     top_up: "https://grabd.example/credits".to_owned(),
                 })
             });
-            let reply = house.get("/v1/usage").await;
-            assert_eq!(reply.status, 200);
+            let response = app.get("/v1/usage").await;
+            assert_eq!(response.status, 200);
             let expected = format!(
                 concat!(
                     r#"{{"credits":{{"subscription":7,"prepaid":5,"total":12,"held":1}},"#,
@@ -38,8 +38,8 @@ async fn usage_is_shown_as_the_contract_says() {
                 ),
                 shown, environment
             );
-            assert_eq!(reply.text(), expected);
-            assert_eq!((reply.header("cache-control"), reply.header("ratelimit")), ("private, no-store", STATE));
+            assert_eq!(response.text(), expected);
+            assert_eq!((response.header("cache-control"), response.header("ratelimit")), ("private, no-store", STATE));
         }
     }
 }
@@ -53,47 +53,47 @@ fn packet(price: f64) -> GetPricingResponse {
 }
 
 #[tokio::test]
-async fn pricing_is_public_and_cached_by_its_bytes() {
-    for house in House::both().await {
-        house.core.pricing.answers(|| Ok(Response::new(packet(0.002))));
-        let reply = house.send(bare(Request::get("/v1/pricing"))).await;
-        assert_eq!(reply.status, 200);
+async fn pricing_is_public_and_has_a_content_etag() {
+    for app in TestApp::both().await {
+        app.core.pricing.respond_with(|| Ok(Response::new(packet(0.002))));
+        let response = app.send(without_body(Request::get("/v1/pricing"))).await;
+        assert_eq!(response.status, 200);
         assert_eq!(
-            reply.text(),
+            response.text(),
             r#"{"pricing":{"per_grab_usd":0.002},"comparison":{"per_grab_usd":0.002},"links":{"per_grab_usd":0.002}}"#
         );
-        assert_eq!(reply.header("cache-control"), "public, max-age=300");
-        assert_eq!(reply.header("access-control-allow-origin"), "*");
-        assert_eq!(reply.header("access-control-allow-credentials"), "");
-        let tag = reply.header("etag");
+        assert_eq!(response.header("cache-control"), "public, max-age=300");
+        assert_eq!(response.header("access-control-allow-origin"), "*");
+        assert_eq!(response.header("access-control-allow-credentials"), "");
+        let tag = response.header("etag");
         assert!(tag.len() == 66 && tag.starts_with('"') && tag.ends_with('"'), "{tag}");
 
-        let again = house.send(bare(Request::get("/v1/pricing").header("if-none-match", tag))).await;
+        let again = app.send(without_body(Request::get("/v1/pricing").header("if-none-match", tag))).await;
         assert_eq!((again.status.as_u16(), again.body.len(), again.header("etag")), (304, 0, tag));
         assert_eq!(again.header("cache-control"), "public, max-age=300");
         assert_eq!(again.header("access-control-allow-origin"), "*");
 
-        house.core.pricing.answers(|| Ok(Response::new(packet(0.003))));
-        let changed = house.send(bare(Request::get("/v1/pricing").header("if-none-match", tag))).await;
+        app.core.pricing.respond_with(|| Ok(Response::new(packet(0.003))));
+        let changed = app.send(without_body(Request::get("/v1/pricing").header("if-none-match", tag))).await;
         assert_eq!(changed.status, 200);
         assert_ne!(changed.header("etag"), tag);
     }
 }
 
 #[tokio::test]
-async fn pricing_parameters_are_for_the_core_to_judge() {
-    let house = House::new();
-    house.core.pricing.answers(|| Err(fault(ErrorCode::BadRequest, "`detail` must be known.", None)));
+async fn pricing_parameters_are_forwarded_to_the_core() {
+    let app = TestApp::new();
+    app.core.pricing.respond_with(|| Err(error_status(ErrorCode::BadRequest, "`detail` must be known.", None)));
     for (query, provider, detail) in [
         ("", None, None),
         ("?provider=provider_a&detail=summary", Some("provider_a"), Some("summary")),
         ("?provider=&detail=x&other=1", Some(""), Some("x")),
         ("?detail=full&detail=summary", None, Some("summary")),
     ] {
-        let reply = house.send(bare(Request::get(format!("/v1/pricing{query}")))).await;
-        assert_eq!(reply.refused(400, "bad_request"), "`detail` must be known.");
-        assert_eq!(reply.header("access-control-allow-origin"), "*");
+        let response = app.send(without_body(Request::get(format!("/v1/pricing{query}")))).await;
+        assert_eq!(response.assert_error(400, "bad_request"), "`detail` must be known.");
+        assert_eq!(response.header("access-control-allow-origin"), "*");
         let expected = GetPricingRequest { provider: provider.map(str::to_owned), detail: detail.map(str::to_owned) };
-        assert_eq!(house.core.pricing.asked_once().1, expected, "{query}");
+        assert_eq!(app.core.pricing.take_request().1, expected, "{query}");
     }
 }

@@ -1,4 +1,4 @@
-//! A real DNS server on a loopback port, answering from a function.
+//! A DNS server on a loopback port that answers from a function.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use hickory_resolver::proto::rr::{Name, RData, Record, RecordType, rdata};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
-pub(super) enum Answer {
+pub(super) enum DnsResponse {
     Records(Vec<RData>),
     NoSuchName,
-    Broken,
-    Silence,
+    ServerFailure,
+    NoResponse,
 }
 
-pub(super) struct Dns {
+pub(super) struct TestDns {
     pub(super) address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    queries: Arc<Mutex<Vec<String>>>,
     _server: JoinSet<()>,
 }
 
-impl Dns {
-    pub(super) async fn start(zone: impl Fn(&str, RecordType) -> Answer + Send + 'static) -> Self {
+impl TestDns {
+    pub(super) async fn start(zone: impl Fn(&str, RecordType) -> DnsResponse + Send + 'static) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&asked);
+        let queries = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&queries);
         let mut server = JoinSet::new();
         server.spawn(async move {
             let mut packet = [0; 2048];
@@ -41,47 +41,47 @@ impl Dns {
                 }
             }
         });
-        Self { address, asked, _server: server }
+        Self { address, queries, _server: server }
     }
 
-    /// The names asked for so far, each as often as it was.
-    pub(super) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    /// The names queried so far, in order, with repetitions.
+    pub(super) fn queried_names(&self) -> Vec<String> {
+        self.queries.lock().unwrap().clone()
     }
 }
 
-fn reply(question: &Message, answer: Answer) -> Option<Message> {
+fn reply(question: &Message, response: DnsResponse) -> Option<Message> {
     let query = &question.queries()[0];
     let mut reply = Message::new();
     reply.set_id(question.id()).set_message_type(MessageType::Response).set_recursion_available(true);
     reply.add_query(query.clone());
-    match answer {
-        Answer::Records(records) => {
+    match response {
+        DnsResponse::Records(records) => {
             for data in records {
-                // Nothing is to be remembered: the second question of a rebinding test must arrive here.
+                // A TTL of zero disables caching: the second query of the rebinding test must reach this server.
                 reply.add_answer(Record::from_rdata(query.name().clone(), 0, data));
             }
         }
-        Answer::NoSuchName => {
+        DnsResponse::NoSuchName => {
             reply.set_response_code(ResponseCode::NXDomain);
         }
-        Answer::Broken => {
+        DnsResponse::ServerFailure => {
             reply.set_response_code(ResponseCode::ServFail);
         }
-        Answer::Silence => return None,
+        DnsResponse::NoResponse => return None,
     }
     Some(reply)
 }
 
-/// Addresses of the asked family, as a server would answer with them.
-pub(super) fn addresses(kind: RecordType, texts: &[&str]) -> Answer {
+/// The addresses of the queried family.
+pub(super) fn addresses(kind: RecordType, texts: &[&str]) -> DnsResponse {
     let records = texts.iter().map(|text| match text.parse().unwrap() {
         std::net::IpAddr::V4(address) => RData::A(rdata::A(address)),
         std::net::IpAddr::V6(address) => RData::AAAA(rdata::AAAA(address)),
     });
-    Answer::Records(records.filter(|data| data.record_type() == kind).collect())
+    DnsResponse::Records(records.filter(|data| data.record_type() == kind).collect())
 }
 
-pub(super) fn alias(target: &str) -> Answer {
-    Answer::Records(vec![RData::CNAME(rdata::CNAME(Name::from_ascii(target).unwrap()))])
+pub(super) fn alias(target: &str) -> DnsResponse {
+    DnsResponse::Records(vec![RData::CNAME(rdata::CNAME(Name::from_ascii(target).unwrap()))])
 }

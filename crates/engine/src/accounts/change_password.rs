@@ -1,7 +1,7 @@
-//! Another password: for whoever knows the current one, and for whoever forgot it and gets the mail of their address.
+//! Password changes: with the current password, or with a reset link that is sent by e-mail.
 //!
-//! Both end the sessions that the former password may have opened. Neither ends what apps may do: those were allowed on a
-//! page of their own, are listed there, and ending them is one click away for whoever suspects more.
+//! Both end the sessions that the former password may have opened. Neither revokes app grants: they were given on a
+//! separate consent page, and are listed and revoked there.
 
 use grabd_domain::Fault;
 use grabd_domain::accounts::{Email, PasswordError, RESET_LIFE, check_password};
@@ -9,56 +9,85 @@ use grabd_domain::credentials::{ResetToken, SessionToken};
 use grabd_store::PasswordChange;
 
 use super::passwords::Busy;
-use super::people::{BUSY_RETRY_S, Person};
-use crate::chance;
+use super::people::{BUSY_RETRY_S, Person, open_session};
+use super::tries::Source;
 use crate::core::{Core, inside};
 use crate::digest;
-use crate::mail::{Letter, letters};
+use crate::mail::{MailMessage, templates};
+use crate::random;
 
-/// Why a password stays as it is.
+/// Why a password was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangePasswordError {
-    /// The current one is another.
+    /// The current password does not match.
     #[error("the current password is wrong")]
-    Wrong,
-    /// The new one will not do.
+    WrongPassword,
+    /// The new password breaks a rule.
     #[error(transparent)]
-    New(#[from] PasswordError),
-    /// Too many tries at this account, or too many at once.
+    InvalidNewPassword(#[from] PasswordError),
+    /// Too many tries for this account, or too many concurrent requests.
     #[error("too many tries; retry in {retry_after_s} s")]
     TooMany {
-        /// When to come back.
+        /// Seconds until the next try can succeed.
         retry_after_s: u64,
     },
-    /// Our own failure.
+    /// An internal error.
     #[error(transparent)]
-    Inside(#[from] Fault),
+    Internal(#[from] Fault),
+}
+
+/// Why the password of a signed-in person was not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PasswordConfirmationError {
+    /// The password is wrong.
+    #[error("the password is wrong")]
+    Wrong,
+    /// Too many tries for this account, or too many concurrent requests.
+    #[error("too many tries; retry in {retry_after_s} s")]
+    TooMany {
+        /// Seconds until the next try can succeed.
+        retry_after_s: u64,
+    },
+    /// An internal error.
+    #[error(transparent)]
+    Internal(#[from] Fault),
+}
+
+impl From<PasswordConfirmationError> for ChangePasswordError {
+    fn from(error: PasswordConfirmationError) -> Self {
+        match error {
+            PasswordConfirmationError::Wrong => Self::WrongPassword,
+            PasswordConfirmationError::TooMany { retry_after_s } => Self::TooMany { retry_after_s },
+            PasswordConfirmationError::Internal(fault) => Self::Internal(fault),
+        }
+    }
 }
 
 /// Why a password was not reset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResetError {
-    /// The link was used before, is too old, or never counted.
-    #[error("no such link")]
-    Unknown,
-    /// The new one will not do.
+    /// The link is unknown, expired or already used.
+    #[error("the reset link is not valid")]
+    InvalidLink,
+    /// The new password breaks a rule.
     #[error(transparent)]
-    New(#[from] PasswordError),
-    /// Too many at once.
-    #[error("too many at once; retry in {retry_after_s} s")]
+    InvalidPassword(#[from] PasswordError),
+    /// Too many concurrent requests.
+    #[error("too many concurrent requests; retry in {retry_after_s} s")]
     TooMany {
-        /// When to come back.
+        /// Seconds until the next try can succeed.
         retry_after_s: u64,
     },
-    /// Our own failure.
+    /// An internal error.
     #[error(transparent)]
-    Inside(#[from] Fault),
+    Internal(#[from] Fault),
 }
 
-/// Changes a password and ends every other session. Wrong ones are counted with those at the sign-in.
+/// Changes a password and ends every other session. Wrong passwords are limited for each session, so that somebody who
+/// found an open browser cannot guess, and nobody else can use up the tries.
 ///
 /// # Errors
-/// What keeps it from being changed.
+/// See [`ChangePasswordError`].
 pub async fn change_password(
     core: &Core,
     person: &Person,
@@ -68,111 +97,127 @@ pub async fn change_password(
 ) -> Result<(), ChangePasswordError> {
     let step = "accounts.change_password";
     check_password(new)?;
-    if let Err(wait) = core.passwords.take_try(&person.email, core.clock.now()) {
-        return Err(ChangePasswordError::TooMany { retry_after_s: wait.as_secs().max(1) });
-    }
-    let login = core.store.find_login(&person.email).await.map_err(inside(step))?;
-    let kept = login.filter(|login| login.user == person.id).map(|login| login.password_hash);
-    let checked = core.passwords.verify(&core.tasks, current, kept.clone()).await;
-    if !matches!(checked, Ok(false)) {
-        core.passwords.give_back(&person.email);
-    }
+    let former_hash = confirm_password(core, person, this, current).await?;
     let busy = |Busy| ChangePasswordError::TooMany { retry_after_s: BUSY_RETRY_S };
-    let Some(former_hash) = kept.filter(|_| matches!(checked, Ok(true))) else {
-        return Err(match checked {
-            Ok(_) => ChangePasswordError::Wrong,
-            Err(error) => busy(error),
-        });
-    };
     let password_hash = core.passwords.hash(&core.tasks, new).await.map_err(busy)?;
     let keep = digest::of(this.expose());
     let change = PasswordChange { user: person.id, former_hash, password_hash, keep };
-    // Whoever else knew it has been quicker.
+    // `false`: the password was changed concurrently.
     if !core.store.change_password(change).await.map_err(inside(step))? {
-        return Err(ChangePasswordError::Wrong);
+        return Err(ChangePasswordError::WrongPassword);
     }
-    tracing::info!(user.id = %person.id, "a password was changed");
-    notify(core, letters::password_changed(person.email.clone(), &core.host()));
+    tracing::info!(user.id = %person.id, "password changed");
+    notify(core, templates::password_changed(person.email.clone(), &core.host()));
     Ok(())
 }
 
-/// Sends whoever has this address a link to choose another password, or leaves it in the log for the operator where no
-/// letters are sent. Nobody learns whether there is such a person: all that depends on it happens after this has returned.
-pub fn ask_for_reset(core: &Core, email: &str) {
+/// Checks the password of a signed-in person, and returns its stored hash. Wrong passwords are limited for each session.
+///
+/// # Errors
+/// See [`PasswordConfirmationError`].
+pub(super) async fn confirm_password(
+    core: &Core,
+    person: &Person,
+    this: &SessionToken,
+    password: &str,
+) -> Result<String, PasswordConfirmationError> {
+    let source = Source::Session(digest::of(this.expose()));
+    if let Err(wait) = core.passwords.tries.take(&person.email, source, core.clock.now()) {
+        return Err(PasswordConfirmationError::TooMany { retry_after_s: wait.as_secs().max(1) });
+    }
+    let login = core.store.find_login(&person.email).await.map_err(inside("accounts.confirm_password"))?;
+    let stored_hash = login.filter(|login| login.user == person.id).map(|login| login.password_hash);
+    let checked = core.passwords.verify(&core.tasks, password, stored_hash.clone()).await;
+    if !matches!(checked, Ok(false)) {
+        core.passwords.tries.give_back(&person.email, source);
+    }
+    match (checked, stored_hash) {
+        (Ok(true), Some(hash)) => Ok(hash),
+        (Ok(_), _) => Err(PasswordConfirmationError::Wrong),
+        (Err(Busy), _) => Err(PasswordConfirmationError::TooMany { retry_after_s: BUSY_RETRY_S }),
+    }
+}
+
+/// Sends a password reset link to this address, or logs it for the operator when mail is not configured. Callers cannot
+/// learn whether the account exists: everything that depends on it runs in a task after this function has returned.
+pub fn request_password_reset(core: &Core, email: &str) {
     let Ok(email) = Email::parse(email) else { return };
-    if !core.quotas.may_write_to(&email) {
-        tracing::warn!("a password was asked for too often; nothing was sent");
+    if !core.quotas.may_mail(&email) {
+        tracing::warn!("too many password resets requested for one address; nothing was sent");
         return;
     }
-    let Ok(place) = core.resets.clone().try_acquire_owned() else {
-        tracing::warn!("too many passwords are asked for at once; nothing was sent");
+    let Ok(permit) = core.resets.clone().try_acquire_owned() else {
+        tracing::warn!("too many concurrent password resets; nothing was sent");
         return;
     };
     let core = core.clone();
     core.clone().spawn(async move {
-        let _place = place;
-        // Logged where it went wrong.
+        let _permit = permit;
+        // Errors are already logged.
         let _ = send_reset(&core, email).await;
     });
 }
 
 async fn send_reset(core: &Core, email: Email) -> Result<(), Fault> {
-    let step = "accounts.ask_for_reset";
+    let step = "accounts.request_password_reset";
     let Some(person) = core.store.find_person(&email).await.map_err(inside(step))? else { return Ok(()) };
-    let token = ResetToken::new(&chance::secret_text()).expect("32 bytes are 43 base64url characters");
+    let token = ResetToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let expires_at = core.clock.now() + RESET_LIFE;
-    core.store.keep_reset(digest::of(token.expose()), person.id, expires_at).await.map_err(inside(step))?;
+    core.store.create_password_reset(digest::of(token.expose()), person.id, expires_at).await.map_err(inside(step))?;
     let link = format!("{}/new-password?token={}", core.settings.oauth.issuer, token.expose());
-    match &core.letterbox {
-        // Logged there when it is full.
-        Some(letterbox) => {
-            let _ = letterbox.post(letters::reset(email, &core.host(), &link));
+    match &core.mailer {
+        // The mailer logs a full queue.
+        Some(mailer) => {
+            let _ = mailer.enqueue(templates::reset(email, &core.host(), &link));
         }
         None => tracing::info!(
             user.id = %person.id, link,
-            "a password was forgotten, and no mail is sent: if you know who asks, pass them this link within half an hour"
+            "a password was forgotten and mail is not configured: pass the link on within 30 minutes if you know \
+             who asks"
         ),
     }
     Ok(())
 }
 
-/// Does this link still count?
+/// Whether a reset token is still valid.
 ///
 /// # Errors
-/// Only our own.
-pub async fn may_reset(core: &Core, token: &str) -> Result<bool, Fault> {
+/// [`Fault::InternalError`] when the database fails.
+pub async fn is_reset_valid(core: &Core, token: &str) -> Result<bool, Fault> {
     let Some(token) = ResetToken::parse(token) else { return Ok(false) };
     let found = core.store.find_reset(&digest::of(token.expose()), core.clock.now()).await;
-    Ok(found.map_err(inside("accounts.may_reset"))?.is_some())
+    Ok(found.map_err(inside("accounts.is_reset_valid"))?.is_some())
 }
 
-/// Sets the password of whoever has this link, once, and ends all their sessions.
+/// Sets a new password with a reset token, which can be used once, ends all sessions of the person and opens one. The
+/// token proves that the person reads the mail of the address, so it is verified: see `verification.rs`. Wrong
+/// passwords do not count, so that nobody can keep the owner out.
 ///
 /// # Errors
-/// What keeps it from being set.
-pub async fn reset_password(core: &Core, token: &str, new: &str) -> Result<(), ResetError> {
+/// See [`ResetError`].
+pub async fn reset_password(core: &Core, token: &str, new: &str) -> Result<SessionToken, ResetError> {
     let step = "accounts.reset_password";
     check_password(new)?;
-    let token = ResetToken::parse(token).ok_or(ResetError::Unknown)?;
+    let token = ResetToken::parse(token).ok_or(ResetError::InvalidLink)?;
     let hash = digest::of(token.expose());
-    // Asked first, so that no guess costs a hash.
+    // Checked first, so that a guessed token does not cost a password hash.
     if core.store.find_reset(&hash, core.clock.now()).await.map_err(inside(step))?.is_none() {
-        return Err(ResetError::Unknown);
+        return Err(ResetError::InvalidLink);
     }
     let busy = |Busy| ResetError::TooMany { retry_after_s: BUSY_RETRY_S };
     let password_hash = core.passwords.hash(&core.tasks, new).await.map_err(busy)?;
     let reset = core.store.reset_password(hash, password_hash, core.clock.now()).await.map_err(inside(step))?;
-    let user = reset.ok_or(ResetError::Unknown)?;
-    tracing::info!(user.id = %user, "a password was reset");
-    if let Some(person) = core.store.person(user).await.map_err(inside(step))? {
-        notify(core, letters::password_changed(person.email, &core.host()));
+    let user = reset.ok_or(ResetError::InvalidLink)?;
+    tracing::info!(user.id = %user, "password reset");
+    if let Some(person) = core.store.find_person_by_id(user).await.map_err(inside(step))? {
+        notify(core, templates::password_changed(person.email, &core.host()));
     }
-    Ok(())
+    Ok(open_session(core, user).await?)
 }
 
-/// Where no letters are sent, or too many wait, people go without.
-fn notify(core: &Core, letter: Letter) {
-    if let Some(letterbox) = &core.letterbox {
-        let _ = letterbox.post(letter);
+/// Best effort: nothing is sent when mail is not configured or the queue is full.
+fn notify(core: &Core, message: MailMessage) {
+    if let Some(mailer) = &core.mailer {
+        let _ = mailer.enqueue(message);
     }
 }

@@ -1,107 +1,122 @@
-//! Owners invite people by e-mail. Coming in takes the link and the invited address: an account under another one does not
-//! do, so a link that is passed on by mistake lets no stranger in under their own name.
+//! Invitations by e-mail. Accepting one takes the link and an account with the invited address, so a link that is
+//! forwarded by mistake does not let another account join.
 
 use grabd_domain::accounts::{Email, EmailError, PasswordError, Role, check_password};
 use grabd_domain::credentials::{InviteToken, SessionToken};
 use grabd_domain::ids::{InvitationId, TeamId, UserId};
-use grabd_domain::teams::INVITATION_LIFE;
+use grabd_domain::teams::{INVITATION_LIFE, TeamName};
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{Arrival, Arrived, NewInvitation};
+use grabd_store::{InvitedSignUp, NewInvitation, SignUpOutcome};
 
-use super::membership::told;
+use super::membership::{require_verified, team_result};
 use super::passwords::Busy;
 use super::people::{BUSY_RETRY_S, Person, open_session};
 use super::{TeamError, find_team};
-use crate::chance;
 use crate::core::{Core, inside};
 use crate::digest;
-use crate::mail::letters;
+use crate::mail::{QueueFull, templates};
+use crate::random;
 
-/// An invitation that counts.
+/// A valid invitation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invitation {
-    /// Its id.
+    /// Invitation id.
     pub id: InvitationId,
-    /// Into which team.
+    /// The team to join.
     pub team: TeamId,
-    /// What people call it.
+    /// Name of the team.
     pub team_name: String,
-    /// For whom.
+    /// Invited address.
     pub email: Email,
-    /// As what.
+    /// Role in the team.
     pub role: Role,
-    /// Who gave it.
+    /// Address of the owner who invited.
     pub invited_by: Email,
-    /// Until when it counts.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
-/// How the link gets to whoever is invited.
+/// How the link reaches the invited person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sent {
-    /// By mail.
+pub enum InviteOutcome {
+    /// It was queued as an e-mail.
     Mailed,
-    /// By whoever invited them: this is the link, and it is in no other place.
-    ByHand(String),
+    /// The inviting owner passes this link on. It is not stored anywhere else.
+    Link(String),
 }
 
-/// Why nobody was invited.
+/// Why an invitation was not created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InviteError {
-    /// The address is none.
+    /// The address is malformed.
     #[error(transparent)]
     Email(#[from] EmailError),
-    /// They, or this team, have had many letters in the last hour.
-    #[error("too many letters")]
+    /// The limit of letters to the address, or of invitations by the person or the team, is used up.
+    #[error("too many e-mails")]
     TooMany,
-    /// As with every change of a team.
+    /// Too many messages are waiting: the mail server does not take them.
+    #[error("the mail server takes no messages")]
+    MailUnavailable,
+    /// As for every change of a team.
     #[error(transparent)]
     Team(#[from] TeamError),
 }
 
-/// Why nobody came in.
+/// Why an invitation was not accepted with a new account.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ArriveError {
-    /// The invitation counts no more, or never did.
+pub enum InvitationSignUpError {
+    /// The invitation is unknown, expired or already used.
     #[error("no such invitation")]
-    Unknown,
-    /// The team has as many people as it may have.
+    InvalidLink,
+    /// The team has the maximum number of members.
     #[error("the team is full")]
-    Full,
-    /// The password will not do.
+    TeamFull,
+    /// The password breaks a rule.
     #[error(transparent)]
     Password(#[from] PasswordError),
-    /// There is an account already, which they have to sign in to.
+    /// The address has an account, which has to sign in and accept.
     #[error("somebody has that e-mail address")]
     EmailTaken,
-    /// Too many at once.
-    #[error("too many at once; retry in {retry_after_s} s")]
+    /// Too many concurrent requests.
+    #[error("too many concurrent requests; retry in {retry_after_s} s")]
     TooMany {
-        /// When to come back.
+        /// Seconds until the next try can succeed.
         retry_after_s: u64,
     },
-    /// Our own failure.
+    /// An internal error.
     #[error(transparent)]
-    Inside(#[from] Fault),
+    Internal(#[from] Fault),
 }
 
-/// Invites somebody into a team and, where letters are sent, writes to them.
+/// Invites an address to a team and, if mail is configured, sends the link. The link is then shown to nobody else, so
+/// that its use verifies the address.
 ///
 /// # Errors
-/// For a bad address, for whoever is no owner, and for those who write too many letters.
-pub async fn invite(core: &Core, by: &Person, team: TeamId, email: &str, role: Role) -> Result<Sent, InviteError> {
+/// For a malformed address, when `by` is not an owner or not verified, and beyond the mail limits.
+pub async fn invite(
+    core: &Core,
+    by: &Person,
+    team: TeamId,
+    email: &str,
+    role: Role,
+) -> Result<InviteOutcome, InviteError> {
     let email = Email::parse(email)?;
     let team_name = match find_team(core, by.id, team).await? {
-        mine if mine.role == Role::Owner => mine.name,
+        team if team.role == Role::Owner => team.name,
         _ => return Err(TeamError::NotOwner.into()),
     };
-    if core.sends_mail() && !(core.quotas.may_invite(team) && core.quotas.may_write_to(&email)) {
-        return Err(InviteError::TooMany);
-    }
-    let token = InviteToken::new(&chance::secret_text()).expect("32 bytes are 43 base64url characters");
+    require_verified(core, by.id).await?;
+    let place = match &core.mailer {
+        Some(_) if !(core.quotas.may_invite(by.id, team) && core.quotas.may_mail(&email)) => {
+            return Err(InviteError::TooMany);
+        }
+        Some(mailer) => Some(mailer.reserve().map_err(|QueueFull| InviteError::MailUnavailable)?),
+        None => None,
+    };
+    let token = InviteToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let now = core.clock.now();
     let new = NewInvitation {
-        id: chance::invitation_id(now),
+        id: random::invitation_id(now),
         hash: digest::of(token.expose()),
         team,
         email: email.clone(),
@@ -109,89 +124,112 @@ pub async fn invite(core: &Core, by: &Person, team: TeamId, email: &str, role: R
         by: by.id,
         now,
         expires_at: now + INVITATION_LIFE,
+        mailed: place.is_some(),
     };
-    told("accounts.invite", core.store.invite(new).await)?;
-    tracing::info!(team.id = %team, user.id = %by.id, role = role.as_str(), "somebody was invited");
+    team_result("accounts.invite", core.store_as(by.id).invite(new).await)?;
+    tracing::info!(team.id = %team, user.id = %by.id, role = role.as_str(), "invitation created");
     let link = format!("{}/invitation?token={}", core.settings.oauth.issuer, token.expose());
-    let letter = letters::invitation(email, &by.email, &team_name, &core.host(), &link);
-    match core.letterbox.as_ref().map(|letterbox| letterbox.post(letter)) {
-        Some(Ok(())) => Ok(Sent::Mailed),
-        Some(Err(_)) | None => Ok(Sent::ByHand(link)),
+    match place {
+        Some(place) => {
+            // Names from before this rule may be unfit for letters.
+            let team_name = TeamName::parse(&team_name).ok();
+            place.send(templates::invitation(email, &by.email, team_name.as_ref(), &core.host(), &link));
+            Ok(InviteOutcome::Mailed)
+        }
+        None => Ok(InviteOutcome::Link(link)),
     }
 }
 
-/// The invitations into a team that count, for whoever is in it; the newest first.
+/// The valid invitations to a team, newest first. Visible to members.
 ///
 /// # Errors
-/// [`TeamError::NotIn`] for everybody else.
+/// [`TeamError::NotMember`] when `user` is not in the team.
 pub async fn list_invitations(core: &Core, user: UserId, team: TeamId) -> Result<Vec<Invitation>, TeamError> {
     find_team(core, user, team).await?;
     let listed = core.store.list_invitations(team, core.clock.now()).await;
     Ok(listed.map_err(inside("accounts.list_invitations"))?.into_iter().map(Invitation::from).collect())
 }
 
-/// Takes an invitation back: its link opens nothing any more.
+/// Withdraws an invitation, which invalidates its link.
 ///
 /// # Errors
-/// For whoever is no owner, and when the team has no such invitation.
-pub async fn withdraw(core: &Core, by: UserId, team: TeamId, invitation: InvitationId) -> Result<(), TeamError> {
-    told("accounts.withdraw", core.store.withdraw(team, invitation, by).await)
+/// When `by` is not an owner, and when the team has no such invitation.
+pub async fn withdraw_invitation(
+    core: &Core,
+    by: UserId,
+    team: TeamId,
+    invitation: InvitationId,
+) -> Result<(), TeamError> {
+    team_result("accounts.withdraw_invitation", core.store_as(by).withdraw_invitation(team, invitation, by).await)
 }
 
-/// What a link is about; `None` when it counts no more, or never did.
+/// The invitation behind a link; `None` when it is unknown, expired or already used.
 ///
 /// # Errors
-/// Only our own.
+/// [`Fault::InternalError`] when the database fails.
 pub async fn find_invitation(core: &Core, token: &str) -> Result<Option<Invitation>, Fault> {
     let Some(token) = InviteToken::parse(token) else { return Ok(None) };
     let found = core.store.find_invitation(&digest::of(token.expose()), core.clock.now()).await;
     Ok(found.map_err(inside("accounts.find_invitation"))?.map(Invitation::from))
 }
 
-/// Lets somebody with an account come in; into which team.
+/// Adds a person with an account to the team of an invitation. Returns the team.
 ///
 /// # Errors
-/// [`TeamError::Unknown`] when the link counts no more, or is for another address.
-pub async fn accept(core: &Core, person: &Person, token: &str) -> Result<TeamId, TeamError> {
-    let token = InviteToken::parse(token).ok_or(TeamError::Unknown)?;
-    let accepted = core.store.accept(digest::of(token.expose()), person.id, person.email.clone(), core.clock.now());
-    let team = told("accounts.accept", accepted.await)?;
-    tracing::info!(team.id = %team, user.id = %person.id, "an invitation was accepted");
+/// [`TeamError::NotFound`] when the link is not valid or is for another address.
+pub async fn accept_invitation(core: &Core, person: &Person, token: &str) -> Result<TeamId, TeamError> {
+    let token = InviteToken::parse(token).ok_or(TeamError::NotFound)?;
+    let store = core.store_as(person.id);
+    let accepted =
+        store.accept_invitation(digest::of(token.expose()), person.id, person.email.clone(), core.clock.now());
+    let team = team_result("accounts.accept_invitation", accepted.await)?;
+    tracing::info!(team.id = %team, user.id = %person.id, "invitation accepted");
     Ok(team)
 }
 
-/// Creates an account for whoever has none, lets them come in, and signs them in; into which team. An invitation is enough
-/// for that where nobody may sign up by themselves.
+/// Creates an account for the invited address, adds it to the team and opens a session. Works even when open sign-up is
+/// disabled.
 ///
 /// # Errors
-/// What keeps them from it.
-pub async fn arrive(core: &Core, token: &str, password: &str) -> Result<(SessionToken, TeamId), ArriveError> {
+/// See [`InvitationSignUpError`].
+pub async fn sign_up_with_invitation(
+    core: &Core,
+    token: &str,
+    password: &str,
+) -> Result<(SessionToken, TeamId), InvitationSignUpError> {
     check_password(password)?;
-    let token = InviteToken::parse(token).ok_or(ArriveError::Unknown)?;
+    let token = InviteToken::parse(token).ok_or(InvitationSignUpError::InvalidLink)?;
     let hash = digest::of(token.expose());
-    let found = core.store.find_invitation(&hash, core.clock.now()).await.map_err(inside("accounts.arrive"))?;
+    // Checked first, so that a guessed token does not cost a password hash.
+    let found = core
+        .store
+        .find_invitation(&hash, core.clock.now())
+        .await
+        .map_err(inside("accounts.sign_up_with_invitation"))?;
     if found.is_none() {
-        return Err(ArriveError::Unknown);
+        return Err(InvitationSignUpError::InvalidLink);
     }
-    let busy = |Busy| ArriveError::TooMany { retry_after_s: BUSY_RETRY_S };
+    let busy = |Busy| InvitationSignUpError::TooMany { retry_after_s: BUSY_RETRY_S };
     let password_hash = core.passwords.hash(&core.tasks, password).await.map_err(busy)?;
     let now = core.clock.now();
-    let user = chance::user_id(now);
-    let arrived = core.store.arrive(Arrival { hash, user, password_hash, now }).await;
-    match arrived.map_err(inside("accounts.arrive"))? {
-        Arrived::Yes(team) => {
-            tracing::info!(team.id = %team, user.id = %user, "an invitation was accepted with a new account");
+    let user = random::user_id(now);
+    let sign_up = InvitedSignUp { hash, user, password_hash, verified: !core.sends_mail(), now };
+    let arrived = core.store_as(user).sign_up_invited(sign_up).await;
+    match arrived.map_err(inside("accounts.sign_up_with_invitation"))? {
+        SignUpOutcome::Joined { team, user } => {
+            tracing::info!(team.id = %team, user.id = %user, "invitation accepted with a new account");
             Ok((open_session(core, user).await?, team))
         }
-        Arrived::EmailTaken => Err(ArriveError::EmailTaken),
-        Arrived::Refused(grabd_store::Refusal::Full) => Err(ArriveError::Full),
-        Arrived::Refused(_) => Err(ArriveError::Unknown),
+        SignUpOutcome::EmailTaken => Err(InvitationSignUpError::EmailTaken),
+        SignUpOutcome::Refused(grabd_store::TeamRuleError::LimitReached) => Err(InvitationSignUpError::TeamFull),
+        SignUpOutcome::Refused(_) => Err(InvitationSignUpError::InvalidLink),
     }
 }
 
 impl From<grabd_store::Invitation> for Invitation {
     fn from(invitation: grabd_store::Invitation) -> Self {
-        let grabd_store::Invitation { id, team, team_name, email, role, invited_by, expires_at } = invitation;
+        let grabd_store::Invitation { id, team, team_name, email, role, invited_by, expires_at, mailed: _ } =
+            invitation;
         Self { id, team, team_name, email, role, invited_by, expires_at }
     }
 }

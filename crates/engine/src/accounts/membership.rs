@@ -1,136 +1,149 @@
-//! The teams of people, as they see and change them themselves.
+//! Teams and members, as members view and change them.
 
 use grabd_domain::accounts::{Email, Role};
 use grabd_domain::ids::{TeamId, UserId};
-use grabd_domain::teams::{Name, NameError};
+use grabd_domain::teams::{NameError, TeamName, TeamNameError};
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::Refusal;
+use grabd_store::TeamRuleError;
 
-use crate::chance;
+use super::verification::is_verified;
 use crate::core::{Core, inside};
+use crate::random;
 
-/// A team as one of its people sees it.
+/// A team with the role of the requesting person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MyTeam {
-    /// Which one.
+pub struct UserTeam {
+    /// Team id.
     pub team: TeamId,
-    /// What people call it.
+    /// Name of the team.
     pub name: String,
-    /// What they are in it.
+    /// The person's role.
     pub role: Role,
 }
 
-/// Somebody in a team.
+/// A member of a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Who.
+    /// Person id.
     pub user: UserId,
-    /// How they sign in.
+    /// Sign-in address.
     pub email: Email,
-    /// As what.
+    /// Role in the team.
     pub role: Role,
-    /// Since when.
+    /// When they joined.
     pub since: Timestamp,
 }
 
-/// Why a team stays as it is.
+/// Why a team could not be read or changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
-    /// Whoever asks is not in it; nobody else is told that there is one.
+    /// The caller is not a member. A missing team gives the same error, so team ids cannot be probed.
     #[error("no such team")]
-    NotIn,
-    /// Only its owners may.
+    NotMember,
+    /// The person's e-mail address is not verified.
+    #[error("the e-mail address is not verified")]
+    Unverified,
+    /// Only owners may do this.
     #[error("only owners may do this")]
     NotOwner,
-    /// The team has no such key, member or invitation, or no longer.
-    #[error("no such thing in this team")]
-    Unknown,
-    /// It would be left without an owner.
+    /// The team has no such key, member or invitation.
+    #[error("not found in this team")]
+    NotFound,
+    /// The team would have no owner.
     #[error("a team needs an owner")]
     LastOwner,
-    /// They are in it already.
+    /// The person is already a member.
     #[error("already in the team")]
-    AlreadyIn,
-    /// There are as many as there may be.
-    #[error("as many as there may be")]
+    AlreadyMember,
+    /// The limit of teams, members, invitations or keys is reached.
+    #[error("the limit is reached")]
     Full,
-    /// The name is none.
+    /// The name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// Our own failure.
+    /// The name of the team is invalid.
     #[error(transparent)]
-    Inside(#[from] Fault),
+    TeamName(#[from] TeamNameError),
+    /// An internal error.
+    #[error(transparent)]
+    Internal(#[from] Fault),
 }
 
-impl From<Refusal> for TeamError {
-    fn from(refusal: Refusal) -> Self {
+impl From<TeamRuleError> for TeamError {
+    fn from(refusal: TeamRuleError) -> Self {
         match refusal {
-            Refusal::NotIn => Self::NotIn,
-            Refusal::NotOwner => Self::NotOwner,
-            Refusal::Unknown => Self::Unknown,
-            Refusal::LastOwner => Self::LastOwner,
-            Refusal::AlreadyIn => Self::AlreadyIn,
-            Refusal::Full => Self::Full,
+            TeamRuleError::NotMember => Self::NotMember,
+            TeamRuleError::NotOwner => Self::NotOwner,
+            TeamRuleError::NotFound => Self::NotFound,
+            TeamRuleError::LastOwner => Self::LastOwner,
+            TeamRuleError::AlreadyMember => Self::AlreadyMember,
+            TeamRuleError::LimitReached => Self::Full,
         }
     }
 }
 
-/// Turns what the store answered into what people are told.
-pub(super) fn told<T>(
+/// Refuses people whose address is not verified.
+pub(super) async fn require_verified(core: &Core, user: UserId) -> Result<(), TeamError> {
+    if is_verified(core, user).await? { Ok(()) } else { Err(TeamError::Unverified) }
+}
+
+/// Converts the nested result of the store.
+pub(super) fn team_result<T>(
     step: &'static str,
-    answered: grabd_store::Result<grabd_store::Answered<T>>,
+    result: grabd_store::Result<grabd_store::TeamResult<T>>,
 ) -> Result<T, TeamError> {
-    Ok(answered.map_err(inside(step))??)
+    Ok(result.map_err(inside(step))??)
 }
 
-/// The active teams of a person, the one they joined first at the front.
+/// The active teams of a person, in the order they joined them.
 ///
 /// # Errors
-/// Only our own.
-pub async fn list_teams(core: &Core, user: UserId) -> Result<Vec<MyTeam>, Fault> {
+/// [`Fault::InternalError`] when the database fails.
+pub async fn list_teams(core: &Core, user: UserId) -> Result<Vec<UserTeam>, Fault> {
     let listed = core.store.list_memberships(user).await.map_err(inside("accounts.list_teams"))?;
-    Ok(listed.into_iter().map(|(team, name, role)| MyTeam { team, name, role }).collect())
+    Ok(listed.into_iter().map(|(team, name, role)| UserTeam { team, name, role }).collect())
 }
 
-/// A team, for whoever is in it.
+/// A team and the role of `user` in it.
 ///
 /// # Errors
-/// [`TeamError::NotIn`] for everybody else.
-pub async fn find_team(core: &Core, user: UserId, team: TeamId) -> Result<MyTeam, TeamError> {
+/// [`TeamError::NotMember`] when `user` is not in the team.
+pub async fn find_team(core: &Core, user: UserId, team: TeamId) -> Result<UserTeam, TeamError> {
     let found = core.store.find_membership(team, user).await.map_err(inside("accounts.find_team"))?;
-    found.map(|(name, role)| MyTeam { team, name, role }).ok_or(TeamError::NotIn)
+    found.map(|(name, role)| UserTeam { team, name, role }).ok_or(TeamError::NotMember)
 }
 
-/// Creates a team that this person owns, without keys and credits.
+/// Creates a team owned by this person, without keys and credits.
 ///
 /// # Errors
-/// For a bad name, and beyond as many teams as somebody may be in.
-pub async fn found_team(core: &Core, user: UserId, name: &str) -> Result<TeamId, TeamError> {
-    let name = Name::parse(name)?;
+/// For an invalid name, for an unverified person, and when the person is in the maximum number of teams.
+pub async fn create_own_team(core: &Core, user: UserId, name: &str) -> Result<TeamId, TeamError> {
+    let name = TeamName::parse(name)?;
+    require_verified(core, user).await?;
     let now = core.clock.now();
-    let team = chance::team_id(now);
-    told("accounts.found_team", core.store.found_team(team, name, user, now).await)?;
-    tracing::info!(team.id = %team, "a team was founded");
+    let team = random::team_id(now);
+    team_result("accounts.create_own_team", core.store_as(user).create_owned_team(team, name, user, now).await)?;
+    tracing::info!(team.id = %team, "team created");
     Ok(team)
 }
 
-/// Calls a team something else.
+/// Renames a team.
 ///
 /// # Errors
-/// For a bad name, and for whoever is no owner.
+/// For an invalid name, and when `user` is not an owner.
 pub async fn rename_team(core: &Core, user: UserId, team: TeamId, name: &str) -> Result<(), TeamError> {
-    let name = Name::parse(name)?;
-    told("accounts.rename_team", core.store.rename_team(team, name, user).await)
+    let name = TeamName::parse(name)?;
+    team_result("accounts.rename_team", core.store_as(user).rename_team(team, name, user).await)
 }
 
-/// Everybody in a team, for whoever is in it too; who came first at the front.
+/// The members of a team, in the order they joined. Visible to members.
 ///
 /// # Errors
-/// [`TeamError::NotIn`] for everybody else.
+/// [`TeamError::NotMember`] when `user` is not in the team.
 pub async fn list_members(core: &Core, user: UserId, team: TeamId) -> Result<Vec<Member>, TeamError> {
     let members = core.store.list_members(team).await.map_err(inside("accounts.list_members"))?;
     if !members.iter().any(|member| member.user == user) {
-        return Err(TeamError::NotIn);
+        return Err(TeamError::NotMember);
     }
     Ok(members.into_iter().map(Member::from).collect())
 }
@@ -142,32 +155,32 @@ impl From<grabd_store::Member> for Member {
     }
 }
 
-/// Makes a member an owner, or an owner a member.
+/// Sets the role of a member.
 ///
 /// # Errors
-/// For whoever is no owner, and when nobody would be one.
-pub async fn appoint(core: &Core, by: UserId, team: TeamId, user: UserId, role: Role) -> Result<(), TeamError> {
-    told("accounts.appoint", core.store.appoint(team, user, role, by).await)?;
-    tracing::info!(team.id = %team, user.id = %user, by.id = %by, role = role.as_str(), "a member's role was changed");
+/// When `by` is not an owner, and when the team would have no owner.
+pub async fn set_role(core: &Core, by: UserId, team: TeamId, user: UserId, role: Role) -> Result<(), TeamError> {
+    team_result("accounts.set_role", core.store_as(by).set_role(team, user, role, by).await)?;
+    tracing::info!(team.id = %team, user.id = %user, by.id = %by, role = role.as_str(), "member role changed");
     Ok(())
 }
 
-/// Removes somebody from a team. What their apps may do there ends at once; keys belong to the team and stay.
+/// Removes a member from a team. Their app grants for the team end at once; keys belong to the team and stay valid.
 ///
 /// # Errors
-/// For whoever is no owner, and when nobody would be one.
-pub async fn dismiss(core: &Core, by: UserId, team: TeamId, user: UserId) -> Result<(), TeamError> {
-    told("accounts.dismiss", core.store.dismiss(team, user, by).await)?;
-    tracing::info!(team.id = %team, user.id = %user, by.id = %by, "a member was removed");
+/// When `by` is not an owner, and when the team would have no owner.
+pub async fn remove_member(core: &Core, by: UserId, team: TeamId, user: UserId) -> Result<(), TeamError> {
+    team_result("accounts.remove_member", core.store_as(by).remove_team_member(team, user, by).await)?;
+    tracing::info!(team.id = %team, user.id = %user, by.id = %by, "member removed");
     Ok(())
 }
 
-/// Has somebody leave a team, as [`dismiss`].
+/// Removes the person from a team, with the effects of [`remove_member`].
 ///
 /// # Errors
-/// When nobody would own it.
+/// When the team would have no owner.
 pub async fn leave(core: &Core, user: UserId, team: TeamId) -> Result<(), TeamError> {
-    told("accounts.leave", core.store.leave_team(team, user).await)?;
-    tracing::info!(team.id = %team, user.id = %user, "a member left");
+    team_result("accounts.leave", core.store_as(user).leave_team(team, user).await)?;
+    tracing::info!(team.id = %team, user.id = %user, "member left");
     Ok(())
 }

@@ -1,30 +1,49 @@
-//! Teams and their keys, people and their sessions.
+//! Teams, members, keys, people, passwords and sessions.
 
 mod change_password;
-mod insiders;
+mod deletion;
+mod devices;
 mod invitations;
 mod keys;
 mod membership;
 mod passwords;
 mod people;
 mod sessions;
+mod suspension;
 mod team_keys;
+mod team_members;
 mod teams;
+mod tries;
+mod verification;
 
-pub use change_password::{ChangePasswordError, ResetError, ask_for_reset, change_password, may_reset, reset_password};
-pub use insiders::{Insider, find_insider};
-pub use invitations::{
-    ArriveError, Invitation, InviteError, Sent, accept, arrive, find_invitation, invite, list_invitations, withdraw,
+pub use change_password::{
+    ChangePasswordError, PasswordConfirmationError, ResetError, change_password, is_reset_valid,
+    request_password_reset, reset_password,
 };
-pub use keys::issue_key;
+pub(crate) use deletion::TEAM_DELETED;
+pub use deletion::{DeletionError, delete_account, delete_person_as_operator, delete_team, delete_team_as_operator};
+pub use devices::{SignInSource, is_known_device, remember_device};
+pub use invitations::{
+    Invitation, InvitationSignUpError, InviteError, InviteOutcome, accept_invitation, find_invitation, invite,
+    list_invitations, sign_up_with_invitation, withdraw_invitation,
+};
+pub use keys::{KeyLimits, issue_key, issue_restricted_key};
 pub use membership::{
-    Member, MyTeam, TeamError, appoint, dismiss, find_team, found_team, leave, list_members, list_teams, rename_team,
+    Member, TeamError, UserTeam, create_own_team, find_team, leave, list_members, list_teams, remove_member,
+    rename_team, set_role,
 };
 pub(crate) use passwords::Passwords;
 pub use people::{
-    CreatePersonError, Membership, Person, Session, SignInError, SignUpError, create_person, find_session,
-    list_memberships, own_team, sign_in, sign_out, sign_up,
+    CreatePersonError, Membership, Person, Session, SignInError, SignUpError, SignedUp, create_person, find_session,
+    list_memberships, personal_team, sign_in, sign_out, sign_up,
 };
-pub use sessions::{MySession, end_other_sessions, end_session, list_sessions, note_agent};
-pub use team_keys::{TeamKey, list_keys, make_key, revoke_key};
+pub use sessions::{SessionInfo, end_other_sessions, end_session, list_sessions, record_user_agent};
+pub(crate) use suspension::end_open_grabs;
+pub use suspension::{SUSPENSION_REASON_CHARS, list_suspended_teams, suspend_team, suspension_reason};
+pub use team_keys::{KEY_USAGE_PERIOD, TeamKey, create_key, list_keys, revoke_key};
+pub use team_members::{TeamMember, find_team_member};
 pub use teams::{NewTeamKeys, create_team, grant_prepaid, start_subscription};
+pub use verification::{
+    Verification, VerificationError, VerificationRequest, find_verification, is_verified, request_verification,
+    take_over_account, verify_email,
+};

@@ -1,44 +1,36 @@
-//! Passwords: kept as argon2id, a few hashed at a time, and tried a few times only.
+//! Password hashing with argon2id, with a limit on concurrent hashes.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use argon2::password_hash::PasswordHasher;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Algorithm, Argon2, Params, PasswordVerifier, Version};
-use grabd_domain::Timestamp;
-use grabd_domain::accounts::{Email, PASSWORD_CHARS};
-use sha2::{Digest, Sha256};
+use grabd_domain::accounts::PASSWORD_CHARS;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use crate::chance;
+use super::tries::TryLimits;
+use crate::random;
 
-/// What OWASP's Password Storage Cheat Sheet asks of argon2id: 19 MiB, two passes, one lane.
+/// The argon2id parameters of OWASP's Password Storage Cheat Sheet: 19 MiB, two passes, one lane.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
-/// Hashes computed at a time, so that a flood of sign-ins takes no more than 80 MB and some of the processors.
-const AT_ONCE: usize = 4;
-/// Who may wait for a place. At some twenty a second on one processor, the last of them waits a few seconds.
-const WAITING: usize = 64;
-/// How long anybody waits for a place.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Wrong passwords for one account at once, and how long it takes until one more may be tried: NIST SP 800-63B section
-/// 3.2.2 wants no more than 100 in a row; at this rate a guesser has a thousand a day, and a person who mistypes has enough.
-const TRIES: u32 = 10;
-const TRY_EVERY: Duration = Duration::from_secs(90);
-/// Accounts whose wrong passwords are counted. Whoever wants to push another account out of the memory has to try wrong
-/// passwords for as many others.
-const COUNTED: usize = 10_000;
+/// Hashes computed concurrently. Bounds a flood of sign-ins to 80 MB and leaves processors for other work.
+const MAX_CONCURRENT: usize = 4;
+/// Requests in progress or waiting for a permit. One processor computes about twenty hashes per second, so the last one
+/// waits a few seconds.
+const MAX_WAITING: usize = 64;
+/// How long a request waits for a permit.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A hash of no password: what is computed for an address that nobody has must take the same time.
-const NOBODY: &str =
+/// A hash that no password matches. It is verified for unknown addresses, so that they take the same time.
+const DUMMY_HASH: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5IGlzIHNhbHRlZA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Too many want the same; come back later.
+/// Too many passwords are being hashed; retry later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Busy;
 
@@ -46,55 +38,49 @@ pub(crate) struct Busy;
 pub(crate) struct Passwords {
     running: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
-    tries: Mutex<Tries>,
+    /// Tries of each account.
+    pub(super) tries: TryLimits,
 }
 
 impl Default for Passwords {
     fn default() -> Self {
         Self {
-            running: Arc::new(Semaphore::new(AT_ONCE)),
-            waiting: Arc::new(Semaphore::new(WAITING)),
-            tries: Mutex::default(),
+            running: Arc::new(Semaphore::new(MAX_CONCURRENT)),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
+            tries: TryLimits::default(),
         }
     }
 }
 
 impl Passwords {
-    /// What is kept of a password.
+    /// Hashes a password for storage.
     ///
     /// # Errors
-    /// When too many are being hashed.
+    /// [`Busy`] when too many are being hashed.
     pub(crate) async fn hash(&self, tasks: &TaskTracker, password: &str) -> Result<String, Busy> {
         let password = password.to_owned();
         self.run(tasks, move || hash(&password)).await
     }
 
-    /// Is this the password? For an address that nobody has, the answer is no and takes as long.
+    /// Verifies a password against the stored hash. Without a hash (unknown address) the result is `false` and takes as
+    /// long.
     ///
     /// # Errors
-    /// When too many are being hashed.
-    pub(crate) async fn verify(&self, tasks: &TaskTracker, password: &str, kept: Option<String>) -> Result<bool, Busy> {
-        // No account has such a password, and hashing it would be work for nothing.
+    /// [`Busy`] when too many are being hashed.
+    pub(crate) async fn verify(
+        &self,
+        tasks: &TaskTracker,
+        password: &str,
+        stored_hash: Option<String>,
+    ) -> Result<bool, Busy> {
+        // Longer than any allowed password, so it cannot match.
         if password.chars().nth(*PASSWORD_CHARS.end()).is_some() {
             return Ok(false);
         }
         let password = password.to_owned();
-        let is_somebody = kept.is_some();
-        let kept = kept.unwrap_or_else(|| NOBODY.to_owned());
-        Ok(self.run(tasks, move || verify(&password, &kept)).await? && is_somebody)
-    }
-
-    /// Takes one try at an account's password.
-    ///
-    /// # Errors
-    /// When there is none left; how long until there is one.
-    pub(crate) fn take_try(&self, email: &Email, now: Timestamp) -> Result<(), Duration> {
-        self.tries.lock().unwrap_or_else(PoisonError::into_inner).take(key(email), now)
-    }
-
-    /// Gives a try back, since the password was right.
-    pub(crate) fn give_back(&self, email: &Email) {
-        self.tries.lock().unwrap_or_else(PoisonError::into_inner).give_back(key(email));
+        let is_known = stored_hash.is_some();
+        let stored_hash = stored_hash.unwrap_or_else(|| DUMMY_HASH.to_owned());
+        Ok(self.run(tasks, move || verify(&password, &stored_hash)).await? && is_known)
     }
 
     async fn run<T: Send + 'static>(
@@ -104,78 +90,38 @@ impl Passwords {
     ) -> Result<T, Busy> {
         let waiting = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Busy)?;
         let running = Arc::clone(&self.running).acquire_owned();
-        let running = timeout(PATIENCE, running).await.map_err(|_| Busy)?.map_err(|_| Busy)?;
-        // The places go with the work, which goes on when whoever wants it has gone.
-        let held = move || {
-            let _places = (waiting, running);
+        let running = timeout(QUEUE_TIMEOUT, running).await.map_err(|_| Busy)?.map_err(|_| Busy)?;
+        // The permits move into the blocking task, which continues when the request is dropped.
+        let task = move || {
+            let _permits = (waiting, running);
             work()
         };
-        tasks.spawn_blocking(held).await.map_err(|_| Busy)
+        tasks.spawn_blocking(task).await.map_err(|_| Busy)
     }
 }
 
-/// What is kept of a password. Takes a while: not for a task that others wait for.
+/// Hashes a password. Blocking and slow: do not call it on an async worker thread.
 pub(super) fn hash(password: &str) -> String {
-    let salt = chance::secret();
+    let salt = random::secret();
     let hash: PasswordHash = argon2()
         .hash_password_with_salt(password.as_bytes(), &salt[..16])
-        .expect("the length of salt and password are in argon2's bounds");
+        .expect("salt and password lengths are within argon2's bounds");
     hash.to_string()
 }
 
-fn verify(password: &str, kept: &str) -> bool {
-    match PasswordHash::new(kept) {
-        Ok(kept) => argon2().verify_password(password.as_bytes(), &kept).is_ok(),
+fn verify(password: &str, stored_hash: &str) -> bool {
+    match PasswordHash::new(stored_hash) {
+        Ok(hash) => argon2().verify_password(password.as_bytes(), &hash).is_ok(),
         Err(error) => {
-            tracing::error!(%error, "what is kept of a password cannot be read");
+            tracing::error!(%error, "a stored password hash is malformed");
             false
         }
     }
 }
 
 fn argon2() -> Argon2<'static> {
-    let params = Params::new(MEMORY_KIB, PASSES, LANES, None).expect("the numbers are in argon2's bounds");
+    let params = Params::new(MEMORY_KIB, PASSES, LANES, None).expect("the constants are within argon2's bounds");
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-}
-
-/// Not the address itself: who tries to sign in is nobody's business.
-fn key(email: &Email) -> [u8; 32] {
-    Sha256::digest(email.as_str().as_bytes()).into()
-}
-
-/// For each account, when all its tries will be back. Those that have theirs need not be remembered.
-#[derive(Default)]
-struct Tries(HashMap<[u8; 32], Timestamp>);
-
-impl Tries {
-    fn take(&mut self, key: [u8; 32], now: Timestamp) -> Result<(), Duration> {
-        let full_at = self.0.get(&key).copied().unwrap_or(now).max(now) + TRY_EVERY;
-        let limit = now + TRY_EVERY * TRIES;
-        if full_at > limit {
-            return Err(full_at.since(limit));
-        }
-        if self.0.len() >= COUNTED && !self.0.contains_key(&key) {
-            self.make_room(now);
-        }
-        self.0.insert(key, full_at);
-        Ok(())
-    }
-
-    fn give_back(&mut self, key: [u8; 32]) {
-        if let Some(full_at) = self.0.get_mut(&key) {
-            *full_at = *full_at - TRY_EVERY;
-        }
-    }
-
-    /// Forgets those that have all their tries, or else the one that is closest to it.
-    fn make_room(&mut self, now: Timestamp) {
-        self.0.retain(|_, full_at| *full_at > now);
-        if self.0.len() >= COUNTED
-            && let Some(first) = self.0.iter().min_by_key(|(_, full_at)| **full_at).map(|(key, _)| *key)
-        {
-            self.0.remove(&first);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,148 +1,168 @@
-//! People: created by an operator or by themselves, signing in and out.
+//! People: creation by an operator or by sign-up, sign-in and sign-out.
 
 use grabd_domain::accounts::{
-    Email, EmailError, PasswordError, Role, SESSION_IDLE, SESSION_LIFE, SESSION_STEP, check_password,
+    Email, EmailError, PasswordError, Role, SESSION_IDLE, SESSION_LIFE, SESSION_TOUCH_INTERVAL, check_password,
 };
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::credits::Balance;
 use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::teams::TeamName;
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{NewPerson, NewSession, Place, Store, Welcomed};
+use grabd_store::{CreatePersonOutcome, InitialTeam, NewPerson, NewSession, Store};
 
+use super::devices::{self, SignInSource};
 use super::passwords::{self, Busy};
-use crate::chance;
+use super::verification::{VerificationRequest, request_verification};
 use crate::core::{Core, inside};
 use crate::digest;
+use crate::random;
 
-/// Somebody who signs in.
+/// A person with an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
-    /// Their id.
+    /// Person id.
     pub id: UserId,
-    /// How they sign in.
+    /// Sign-in address.
     pub email: Email,
-    /// Do they see how the whole service is?
+    /// Whether they are an operator of the service.
     pub operator: bool,
+    /// Whether their address is verified. Always true without a mail server.
+    pub verified: bool,
 }
 
-/// A browser in front of which somebody has signed in.
+/// A signed-in browser session.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Session {
-    /// Who.
+    /// The signed-in person.
     pub person: Person,
-    /// What a form must carry to come from one of our own pages in this session.
+    /// CSRF token that every form of this session must carry.
     pub csrf: String,
 }
 
-/// A team that somebody is in.
+/// A team of a person, with its spendable credits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Membership {
-    /// Which one.
+    /// Team id.
     pub team: TeamId,
-    /// What people call it.
+    /// Name of the team.
     pub team_name: String,
-    /// What they are in it.
+    /// The person's role.
     pub role: Role,
-    /// Live grabs it could make now.
+    /// Spendable credits.
     pub live_credits: u32,
 }
 
-/// Why nobody was created.
+/// Why a person was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreatePersonError {
-    /// The password will not do.
+    /// The password breaks a rule.
     #[error("the password {0}")]
     Password(#[from] PasswordError),
-    /// There is an account already.
+    /// The address has an account.
     #[error("somebody has that e-mail address")]
     EmailTaken,
-    /// Nobody can work there.
+    /// The team does not exist or is inactive.
     #[error("there is no such team, or it is inactive")]
     TeamInactive,
-    /// The database.
+    /// A database error.
     #[error(transparent)]
     Store(#[from] grabd_store::Error),
 }
 
-/// Why somebody could not sign up.
+/// Why a sign-up failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignUpError {
-    /// Only the operator makes accounts here.
-    #[error("signing up is closed")]
+    /// Open sign-up is disabled; only an operator creates accounts.
+    #[error("sign-up is disabled")]
     Closed,
-    /// The address is none.
+    /// The address is malformed.
     #[error(transparent)]
     Email(#[from] EmailError),
-    /// The password will not do.
+    /// The password breaks a rule.
     #[error(transparent)]
     Password(#[from] PasswordError),
-    /// There is an account already.
+    /// The address has an account.
     #[error("somebody has that e-mail address")]
     EmailTaken,
-    /// Too many at once.
-    #[error("too many sign up; retry in {retry_after_s} s")]
+    /// Too many concurrent requests.
+    #[error("too many concurrent requests; retry in {retry_after_s} s")]
     TooMany {
-        /// When to come back.
+        /// Seconds until the next try can succeed.
         retry_after_s: u64,
     },
-    /// Our own failure.
+    /// An internal error.
     #[error(transparent)]
-    Inside(#[from] Fault),
+    Internal(#[from] Fault),
 }
 
-/// Why somebody could not sign in.
+/// A successful sign-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SignedUp {
+    /// The account was created, and this is its first session.
+    SignedIn(SessionToken),
+    /// An account exists whose address was never verified. A link was sent there, with which it can be taken over.
+    LinkSent,
+}
+
+/// Why a sign-in failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignInError {
-    /// The address or the password is wrong; which one is not told.
+    /// The address or the password is wrong. The two are not distinguished, so accounts cannot be enumerated.
     #[error("wrong e-mail address or password")]
-    Wrong,
-    /// Too many tries at this account, or too many at once.
+    InvalidCredentials,
+    /// The password is right, but the account is suspended.
+    #[error("the account is suspended")]
+    Suspended,
+    /// Too many tries for this account from this source, or too many concurrent requests.
     #[error("too many tries; retry in {retry_after_s} s")]
     TooMany {
-        /// When to come back.
+        /// Seconds until the next try can succeed.
         retry_after_s: u64,
     },
-    /// Our own failure.
+    /// An internal error.
     #[error(transparent)]
-    Inside(#[from] Fault),
+    Internal(#[from] Fault),
 }
 
-/// When to come back if everybody comes at once.
+/// Retry delay in seconds when too many passwords are being hashed.
 pub(super) const BUSY_RETRY_S: u64 = 5;
 
-/// Creates a person as an operator does; into which team they came, and as what.
+/// Creates a person on behalf of an operator, who vouches for the address. Returns the person, their team and their
+/// role.
 ///
 /// # Errors
-/// What keeps them from being created.
+/// See [`CreatePersonError`].
 pub async fn create_person(
     store: &Store,
     email: &Email,
     password: &str,
-    place: Place,
+    place: InitialTeam,
     now: Timestamp,
 ) -> Result<(UserId, TeamId, Role), CreatePersonError> {
     check_password(password)?;
-    let id = chance::user_id(now);
+    let id = random::user_id(now);
     let password = password.to_owned();
     let password_hash =
         tokio::task::spawn_blocking(move || passwords::hash(&password)).await.expect("hashing does not panic");
-    match store.create_person(NewPerson { id, email: email.clone(), password_hash, place, now }).await? {
-        Welcomed::Yes { team, role } => Ok((id, team, role)),
-        Welcomed::EmailTaken => Err(CreatePersonError::EmailTaken),
-        Welcomed::TeamInactive => Err(CreatePersonError::TeamInactive),
+    let person = NewPerson { id, email: email.clone(), password_hash, initial_team: place, verified: true, now };
+    match store.create_person(person).await? {
+        CreatePersonOutcome::Created { team, role } => Ok((id, team, role)),
+        CreatePersonOutcome::EmailTaken => Err(CreatePersonError::EmailTaken),
+        CreatePersonOutcome::TeamInactive => Err(CreatePersonError::TeamInactive),
     }
 }
 
-/// A team of somebody's own, to be made with them.
-pub fn own_team(email: &Email, now: Timestamp) -> (TeamId, String) {
-    (chance::team_id(now), email.local_part().to_owned())
+/// Id and name of the personal team that is created with a new person.
+pub fn personal_team(email: &Email, now: Timestamp) -> (TeamId, String) {
+    (random::team_id(now), TeamName::from_local_part(email.local_part()).to_string())
 }
 
-/// Creates a person with a team of their own, which has neither keys nor credits, and signs them in.
+/// Creates a person with a personal team, which has neither keys nor credits, and opens a session. If mail is
+/// configured, a link to verify the address is sent.
 ///
 /// # Errors
-/// What keeps them from it.
-pub async fn sign_up(core: &Core, email: &str, password: &str) -> Result<SessionToken, SignUpError> {
+/// See [`SignUpError`].
+pub async fn sign_up(core: &Core, email: &str, password: &str) -> Result<SignedUp, SignUpError> {
     if !core.settings.sign_up {
         return Err(SignUpError::Closed);
     }
@@ -151,88 +171,127 @@ pub async fn sign_up(core: &Core, email: &str, password: &str) -> Result<Session
     let busy = |Busy| SignUpError::TooMany { retry_after_s: BUSY_RETRY_S };
     let password_hash = core.passwords.hash(&core.tasks, password).await.map_err(busy)?;
     let now = core.clock.now();
-    let id = chance::user_id(now);
-    let (team, name) = own_team(&email, now);
-    let person = NewPerson { id, email, password_hash, place: Place::New(team, name), now };
+    let id = random::user_id(now);
+    let (team, name) = personal_team(&email, now);
+    let (initial_team, verified) = (InitialTeam::New(team, name), !core.sends_mail());
+    let person = NewPerson { id, email: email.clone(), password_hash, initial_team, verified, now };
     match core.store.create_person(person).await.map_err(inside("accounts.sign_up"))? {
-        Welcomed::Yes { .. } => Ok(open_session(core, id).await?),
-        Welcomed::EmailTaken => Err(SignUpError::EmailTaken),
-        Welcomed::TeamInactive => Err(inside("accounts.sign_up")("a new team is inactive").into()),
+        CreatePersonOutcome::Created { .. } => {
+            // If nothing was sent, the person can request a link later.
+            request_verification(core, id).await?;
+            Ok(SignedUp::SignedIn(open_session(core, id).await?))
+        }
+        CreatePersonOutcome::EmailTaken => invite_take_over(core, &email).await,
+        CreatePersonOutcome::TeamInactive => Err(inside("accounts.sign_up")("a new team is inactive").into()),
     }
 }
 
-/// Opens a session for whoever knows the password. An address that nobody has takes as long as a wrong password, and
-/// after a few wrong ones the account has to wait.
+/// Sends a link to take over the account with this address, if it was never verified. The chosen password is not stored
+/// with the link, since whoever chose it may be somebody else than the reader of the mail.
+async fn invite_take_over(core: &Core, email: &Email) -> Result<SignedUp, SignUpError> {
+    let person = core.store.find_person(email).await.map_err(inside("accounts.sign_up"))?;
+    let Some(person) = person else { return Err(SignUpError::EmailTaken) };
+    match request_verification(core, person.id).await? {
+        VerificationRequest::Sent | VerificationRequest::TooMany => Ok(SignedUp::LinkSent),
+        VerificationRequest::NotNeeded => Err(SignUpError::EmailTaken),
+    }
+}
+
+/// Opens a session with address and password. An unknown address takes as long as a wrong password. After several wrong
+/// passwords further ones are refused for a while: see `tries.rs`.
 ///
 /// # Errors
-/// What keeps them from it.
-pub async fn sign_in(core: &Core, email: &str, password: &str) -> Result<SessionToken, SignInError> {
-    let email = Email::parse(email).map_err(|EmailError| SignInError::Wrong)?;
-    // Taken before it is known to be wrong, so that many at once get no more.
-    if let Err(wait) = core.passwords.take_try(&email, core.clock.now()) {
+/// See [`SignInError`].
+pub async fn sign_in(
+    core: &Core,
+    email: &str,
+    password: &str,
+    source: &SignInSource,
+) -> Result<SessionToken, SignInError> {
+    let email = Email::parse(email).map_err(|EmailError| SignInError::InvalidCredentials)?;
+    let login = core.store.find_login(&email).await.map_err(inside("accounts.sign_in"))?;
+    let source = devices::classify(core, login.as_ref().map(|login| login.user), source).await?;
+    // Taken before the check, so that concurrent requests cannot exceed the limit.
+    if let Err(wait) = core.passwords.tries.take(&email, source, core.clock.now()) {
         return Err(SignInError::TooMany { retry_after_s: wait.as_secs().max(1) });
     }
-    let login = core.store.find_login(&email).await.map_err(inside("accounts.sign_in"))?;
-    let (user, kept) = login.map(|login| (login.user, login.password_hash)).unzip();
-    let checked_against = kept.clone();
-    let checked = core.passwords.verify(&core.tasks, password, kept).await;
+    let (user, stored_hash) = login.map(|login| (login.user, login.password_hash)).unzip();
+    let checked_against = stored_hash.clone();
+    let checked = core.passwords.verify(&core.tasks, password, stored_hash).await;
     if !matches!(checked, Ok(false)) {
-        core.passwords.give_back(&email);
+        core.passwords.tries.give_back(&email, source);
     }
     match (checked, user) {
         (Ok(true), Some(user)) => {
-            let token = open_session(core, user).await?;
-            // Whoever changed the password meanwhile has ended all sessions, and did not know of this one.
-            let now = core.store.find_login(&email).await.map_err(inside("accounts.sign_in"))?;
-            if now.map(|login| login.password_hash) != checked_against {
-                sign_out(core, &token).await?;
-                return Err(SignInError::Wrong);
+            let person = core.store.find_person_by_id(user).await.map_err(inside("accounts.sign_in"))?;
+            if person.is_some_and(|person| person.suspension.is_some()) {
+                return Err(SignInError::Suspended);
             }
+            let token = open_session(core, user).await?;
+            // A concurrent password change ends all sessions, but not one opened after it: check the hash again.
+            let current = core.store.find_login(&email).await.map_err(inside("accounts.sign_in"))?;
+            if current.map(|login| login.password_hash) != checked_against {
+                sign_out(core, &token).await?;
+                return Err(SignInError::InvalidCredentials);
+            }
+            record_operator(core, user, &email).await?;
             Ok(token)
         }
-        (Ok(true | false), _) => Err(SignInError::Wrong),
+        (Ok(true | false), _) => Err(SignInError::InvalidCredentials),
         (Err(Busy), _) => Err(SignInError::TooMany { retry_after_s: BUSY_RETRY_S }),
     }
 }
 
+/// Records the sign-in of an operator in the audit trail.
+async fn record_operator(core: &Core, user: UserId, email: &Email) -> Result<(), Fault> {
+    let step = "accounts.record_operator";
+    let person = core.store.find_person_by_id(user).await.map_err(inside(step))?;
+    match person {
+        Some(person) if person.operator => {
+            core.store_as(user).record_operator_sign_in(email.as_str()).await.map_err(inside(step))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 pub(super) async fn open_session(core: &Core, user: UserId) -> Result<SessionToken, Fault> {
-    let token = SessionToken::new(&chance::secret_text()).expect("32 bytes are 43 base64url characters");
+    let token = SessionToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let now = core.clock.now();
     let session = NewSession { hash: digest::of(token.expose()), user, now, expires_at: now + SESSION_IDLE };
     core.store.open_session(session).await.map_err(inside("accounts.open_session"))?;
     Ok(token)
 }
 
-/// The session behind a token, if it is not over: two weeks after its last use, three months after its beginning.
+/// The session of a token, unless it has expired: two weeks after its last use, or three months after it was opened.
 ///
 /// # Errors
-/// Only our own.
+/// [`Fault::InternalError`] when the database fails.
 pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Session>, Fault> {
     let now = core.clock.now();
     let hash = digest::of(token.expose());
     let found = core.store.find_session(&hash, now).await.map_err(inside("accounts.find_session"))?;
     let Some(session) = found else { return Ok(None) };
-    if now.since(session.seen_at) >= SESSION_STEP {
+    if now.since(session.seen_at) >= SESSION_TOUCH_INTERVAL {
         let expires_at = (now + SESSION_IDLE).min(session.created_at + SESSION_LIFE);
         core.store.extend_session(hash, now, expires_at).await.map_err(inside("accounts.find_session"))?;
     }
-    let grabd_store::Person { id, email, created_at: _, operator } = session.person;
-    let person = Person { id, email, operator };
-    Ok(Some(Session { person, csrf: digest::labelled("csrf", token.expose()) }))
+    let grabd_store::Person { id, email, created_at: _, operator, verified_at, suspension: _ } = session.person;
+    let person = Person { id, email, operator, verified: verified_at.is_some() || !core.sends_mail() };
+    Ok(Some(Session { person, csrf: digest::derive("csrf", token.expose()) }))
 }
 
-/// Ends a session at once. One that is over already is none the worse for it.
+/// Ends a session at once. Idempotent.
 ///
 /// # Errors
-/// Only our own.
+/// [`Fault::InternalError`] when the database fails.
 pub async fn sign_out(core: &Core, token: &SessionToken) -> Result<(), Fault> {
     core.store.close_session(digest::of(token.expose())).await.map_err(inside("accounts.sign_out"))
 }
 
-/// The active teams of a person.
+/// The active teams of a person, with their spendable credits.
 ///
 /// # Errors
-/// Only our own.
+/// [`Fault::InternalError`] when the database fails.
 pub async fn list_memberships(core: &Core, user: UserId) -> Result<Vec<Membership>, Fault> {
     let step = "accounts.list_memberships";
     let now = core.clock.now();

@@ -1,69 +1,101 @@
-//! The keys of a team, in the hands of its people. Members may make and revoke them like owners: a key is what they work
-//! with, and it opens nothing that they could not use themselves.
+//! Key management for members. Members may create and revoke keys like owners: a key grants nothing that the member
+//! cannot use directly.
+
+use std::time::Duration;
 
 use grabd_domain::Timestamp;
-use grabd_domain::credentials::{ApiKey, Environment};
+use grabd_domain::accounts::Email;
+use grabd_domain::credentials::{ApiKey, Environment, Scopes};
 use grabd_domain::ids::{KeyId, TeamId, UserId};
 use grabd_domain::teams::Name;
-use grabd_store::NewKey;
+use grabd_store::{Key, KeyUsage, NewKey};
 
 use super::TeamError;
-use super::keys::generate;
-use super::membership::{find_team, told};
-use crate::chance;
+use super::keys::{KeyLimits, generate};
+use super::membership::{find_team, require_verified, team_result};
 use crate::core::{Core, inside};
 use crate::digest;
+use crate::random;
 
 /// A key, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamKey {
-    /// Its id.
+    /// Key id.
     pub id: KeyId,
-    /// Which world it opens.
+    /// Environment of the key.
     pub environment: Environment,
-    /// What people call it.
+    /// Name of the key.
     pub name: String,
     /// Its last four characters.
     pub last4: String,
-    /// Since when there is one.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it was last used, to within a few seconds.
+    /// When it was last used, accurate to an hour.
     pub last_used_at: Option<Timestamp>,
-    /// Since when it opens nothing.
+    /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
+    /// What it may be used for.
+    pub scopes: Scopes,
+    /// When it stops working; `None`: never.
+    pub expires_at: Option<Timestamp>,
+    /// The person who created it, if they are still a member.
+    pub created_by: Option<Email>,
+    /// What it was used for in the last 30 days.
+    pub usage: KeyUsage,
 }
 
-impl From<grabd_store::Key> for TeamKey {
-    fn from(key: grabd_store::Key) -> Self {
-        let grabd_store::Key { id, environment, name, last4, created_at, last_used_at, revoked_at } = key;
-        Self { id, environment, name, last4, created_at, last_used_at, revoked_at }
-    }
-}
+/// How long the usage of keys looks back.
+pub const KEY_USAGE_PERIOD: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// The keys of a team, revoked ones too, the newest first.
+/// The keys of a team, newest first, including revoked ones.
 ///
 /// # Errors
-/// [`TeamError::NotIn`] for whoever is not in it.
+/// [`TeamError::NotMember`] when `user` is not in the team.
 pub async fn list_keys(core: &Core, user: UserId, team: TeamId) -> Result<Vec<TeamKey>, TeamError> {
     find_team(core, user, team).await?;
-    let keys = core.store.list_keys(team).await.map_err(inside("accounts.list_keys"))?;
-    Ok(keys.into_iter().rev().map(TeamKey::from).collect())
+    let step = "accounts.list_keys";
+    let keys = core.store.list_keys(team).await.map_err(inside(step))?;
+    let members = core.store.list_members(team).await.map_err(inside(step))?;
+    let usage = core.store.key_usage(team, core.clock.now() - KEY_USAGE_PERIOD).await.map_err(inside(step))?;
+    let read = |key: Key| {
+        let Key { id, environment, name, last4, created_at, last_used_at, revoked_at, scopes, expires_at, created_by } =
+            key;
+        let creator = members.iter().find(|member| Some(member.user) == created_by);
+        TeamKey {
+            id,
+            environment,
+            name,
+            last4,
+            created_at,
+            last_used_at,
+            revoked_at,
+            scopes,
+            expires_at,
+            created_by: creator.map(|member| member.email.clone()),
+            usage: usage.get(&id).copied().unwrap_or_default(),
+        }
+    };
+    Ok(keys.into_iter().rev().map(read).collect())
 }
 
-/// Makes a key. Its text is in the answer and nowhere else.
+/// Creates a key. Its text is only in the return value.
 ///
 /// # Errors
-/// For a bad name, and beyond as many keys as a team may have.
-pub async fn make_key(
+/// For an invalid name, for a live key of an unverified person, and when the team has the maximum number of keys.
+pub async fn create_key(
     core: &Core,
     user: UserId,
     team: TeamId,
     environment: Environment,
     name: &str,
+    limits: KeyLimits,
 ) -> Result<ApiKey, TeamError> {
     let name = Name::parse(name)?;
+    if environment == Environment::Live {
+        require_verified(core, user).await?;
+    }
     let (key, now) = (generate(environment), core.clock.now());
-    let id = chance::key_id(now);
+    let id = random::key_id(now);
     let new = NewKey {
         id,
         team,
@@ -71,19 +103,22 @@ pub async fn make_key(
         name: name.to_string(),
         hash: digest::of(key.expose()),
         last4: key.last4().to_owned(),
+        scopes: limits.scopes,
+        expires_at: limits.life.map(|life| now + life),
+        created_by: Some(user),
         now,
     };
-    told("accounts.make_key", core.store.make_key(new, user).await)?;
-    tracing::info!(team.id = %team, key.id = %id, user.id = %user, environment = environment.as_str(), "a key was made");
+    team_result("accounts.create_key", core.store_as(user).create_team_key(new, user).await)?;
+    tracing::info!(team.id = %team, key.id = %id, user.id = %user, environment = environment.as_str(), "key created");
     Ok(key)
 }
 
-/// Revokes a key for good: it opens nothing from the next request on.
+/// Revokes a key permanently, effective from the next request.
 ///
 /// # Errors
-/// [`TeamError::Unknown`] when the team has no such key, or it is revoked already.
+/// [`TeamError::NotFound`] when the team has no such key, or it is already revoked.
 pub async fn revoke_key(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<(), TeamError> {
-    told("accounts.revoke_key", core.store.revoke_team_key(team, key, user, core.clock.now()).await)?;
-    tracing::info!(team.id = %team, key.id = %key, user.id = %user, "a key was revoked");
+    team_result("accounts.revoke_key", core.store_as(user).revoke_team_key(team, key, user, core.clock.now()).await)?;
+    tracing::info!(team.id = %team, key.id = %key, user.id = %user, "key revoked");
     Ok(())
 }

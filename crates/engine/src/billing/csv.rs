@@ -1,12 +1,12 @@
-//! The ledger as CSV (RFC 4180): commas, CRLF, quotes where they are needed. What a spreadsheet would take for a formula
-//! is made plain text.
+//! The ledger as CSV (RFC 4180): commas, CRLF, and quotes where needed. Text that a spreadsheet would evaluate as a
+//! formula is escaped.
 
 use bytes::Bytes;
 use grabd_store::Entry;
 
 const HEAD: &str = "entry,at,kind,credits,lot,grab_id,reference\r\n";
 
-/// The line with the names of the columns.
+/// The header line.
 pub(super) fn head() -> Bytes {
     Bytes::from_static(HEAD.as_bytes())
 }
@@ -15,7 +15,7 @@ pub(super) fn head() -> Bytes {
 pub(super) fn rows(entries: &[Entry]) -> Bytes {
     let mut lines = String::new();
     for Entry { id, lot, kind, amount, grab, reference, at } in entries {
-        // Numbers, ids and our own words are no formulas; a negative amount has to stay a number.
+        // Numbers, ids and kinds are trusted and need no escaping; a negative amount has to stay a number.
         let (kind, lot) = (kind.as_str(), lot.0);
         let grab = grab.map(|grab| grab.to_string()).unwrap_or_default();
         let reference = cell(reference.as_deref().unwrap_or_default());
@@ -24,16 +24,16 @@ pub(super) fn rows(entries: &[Entry]) -> Bytes {
     lines.into()
 }
 
-/// Text that somebody chose. Spreadsheets take what begins with one of these for a formula; an apostrophe before it
-/// says that it is none.
+/// A cell with untrusted text. Spreadsheets evaluate text that begins with one of these characters as a formula; a
+/// leading apostrophe prevents that.
 fn cell(text: &str) -> String {
-    let harmless = match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+    let escaped = match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         true => format!("'{text}"),
         false => text.to_owned(),
     };
-    match harmless.contains([',', '"', '\r', '\n']) {
-        true => format!("\"{}\"", harmless.replace('"', "\"\"")),
-        false => harmless,
+    match escaped.contains([',', '"', '\r', '\n']) {
+        true => format!("\"{}\"", escaped.replace('"', "\"\"")),
+        false => escaped,
     }
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_quoted_where_they_must_be_and_never_formulas() {
+    fn cells_are_quoted_when_needed_and_formulas_are_escaped() {
         for (text, expected) in [
             ("", ""),
             ("ref:invoice 4711", "ref:invoice 4711"),
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_a_cell_for_each_column() {
+    fn rows_have_a_cell_for_each_column() {
         let grab: GrabId = "01993e1c-7b1a-7000-8000-0123456789ab".parse().unwrap();
         let at = Timestamp::from_ms(1_795_206_774_120);
         let spend =

@@ -1,4 +1,4 @@
-//! The balance, as a whole and lot by lot.
+//! The balance of a team, in total and by lot.
 
 use grabd_domain::credits::Balance;
 use grabd_domain::ids::TeamId;
@@ -8,10 +8,10 @@ pub use grabd_store::Holding;
 use super::stripe;
 use crate::core::{Core, inside};
 
-/// Lots that are shown at most. A team has one for each purchase that is not used up.
+/// Maximum number of lots returned. A team has one lot for each purchase that is not used up.
 pub const MAX_HOLDINGS: u32 = 200;
 
-/// What a team can spend now.
+/// The credits that a team can spend now.
 ///
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
@@ -20,9 +20,9 @@ pub async fn balance(core: &Core, team: TeamId) -> Result<Balance, Fault> {
     Ok(Balance::of(&lots, core.clock.now()))
 }
 
-/// What a team has left in each of its lots, in the order they are spent, with where each came from.
+/// The remaining credits of each lot of a team with their source, in spending order.
 ///
-/// A lot whose `expires_at` has come is no longer spent, and is here until its rest has lapsed in the ledger.
+/// An expired lot is no longer spent, but is listed until the ledger has an entry for its expiry.
 ///
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
@@ -30,7 +30,7 @@ pub async fn holdings(core: &Core, team: TeamId) -> Result<Vec<Holding>, Fault> 
     core.store.holdings(team, MAX_HOLDINGS).await.map_err(inside("billing.holdings"))
 }
 
-/// What a team has left of the lots that were bought, and granted at `since` or later.
+/// The lots that a team bought and that were granted at `since` or later, with their remaining credits.
 ///
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.

@@ -1,4 +1,4 @@
-//! The ledger, page by page and as a file.
+//! The ledger, in pages and as a CSV file.
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
@@ -10,22 +10,22 @@ use grabd_store::Store;
 use super::csv;
 use crate::core::{Core, inside};
 
-/// Entries on a page at most.
+/// Maximum number of entries on a page.
 pub const MAX_ENTRIES: u32 = 100;
-/// Entries that a file holds in memory at a time: some 60 KB.
+/// Entries of a CSV file held in memory at a time: about 60 KB.
 const CHUNK: u32 = 500;
 
-/// One page.
+/// A page of ledger entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerPage {
-    /// The newest first.
+    /// Newest first.
     pub entries: Vec<Entry>,
-    /// What to call for the next, older page with; `None` on the last one.
+    /// Cursor of the next, older page; `None` on the last page.
     pub before: Option<i64>,
 }
 
-/// A page of a team's ledger: `limit` entries, at least one and at most [`MAX_ENTRIES`], before the entry `before` or
-/// from the newest on. What an entry is for says its grab or its reference.
+/// A page of a team's ledger: up to `limit` entries (1 to [`MAX_ENTRIES`]) before the entry `before`, or from the
+/// newest.
 ///
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
@@ -34,10 +34,10 @@ pub async fn ledger(core: &Core, team: TeamId, before: Option<i64>, limit: u32) 
     page(&core.store, team, before, limit).await
 }
 
-/// A team's whole ledger as CSV (RFC 4180), the newest entry first, read as it is taken: a slow reader holds one chunk
-/// in memory and no connection to the database. Entries that come meanwhile are not in it.
+/// A team's whole ledger as CSV (RFC 4180), newest entry first. It is read in chunks on demand: a slow reader holds one
+/// chunk in memory and no database connection. Entries added meanwhile are not included.
 ///
-/// The stream ends with [`Fault::InternalError`] when the database cannot be read on; a file must not look whole then.
+/// The stream ends with [`Fault::InternalError`] when the database fails; the file must not look complete then.
 pub fn ledger_csv(core: &Core, team: TeamId) -> impl Stream<Item = Result<Bytes, Fault>> + Send + use<> {
     chunks(core.store.clone(), team, CHUNK)
 }
@@ -55,11 +55,11 @@ fn chunks(store: Store, team: TeamId, chunk: u32) -> impl Stream<Item = Result<B
 }
 
 async fn page(store: &Store, team: TeamId, before: Option<i64>, limit: u32) -> Result<LedgerPage, Fault> {
-    // One more than asked for tells whether there are more.
+    // One more entry shows whether there is another page.
     let mut entries = store.ledger(team, before, limit + 1).await.map_err(inside("billing.ledger"))?;
-    let asked = usize::try_from(limit).unwrap_or(usize::MAX);
-    let has_more = entries.len() > asked;
-    entries.truncate(asked);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let has_more = entries.len() > limit;
+    entries.truncate(limit);
     let before = entries.last().map(|last| last.id).filter(|_| has_more);
     Ok(LedgerPage { entries, before })
 }
@@ -75,7 +75,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_ms(1_795_206_774_120);
 
-    /// A team with this many lots, of 1, 2, 3 … credits.
+    /// Creates a team with this many lots, of 1, 2, 3, ... credits.
     async fn team(store: &Store, lots: u32) -> TeamId {
         let id = accounts::create_team(store, "a team", 0, NOW).await.unwrap().team;
         for credits in 1..=lots {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pages_follow_each_other_without_a_gap() {
+    async fn pages_cover_all_entries_without_gaps() {
         let store = store().await;
         let (team, other) = (team(&store, 5).await, team(&store, 3).await);
         let mut amounts = Vec::new();
@@ -119,9 +119,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_file_is_whole_whatever_the_chunks() {
+    async fn csv_is_identical_for_every_chunk_size_and_fails_when_the_database_fails() {
         let store = store().await;
-        let (team, nobody) = (team(&store, 5).await, team(&store, 0).await);
+        let (team, empty_team) = (team(&store, 5).await, team(&store, 0).await);
         let mut files = Vec::new();
         for chunk in [1, 2, 5, 500] {
             let chunks: Vec<Bytes> = chunks(store.clone(), team, chunk).try_collect().await.unwrap();
@@ -132,9 +132,9 @@ mod tests {
         let lines: Vec<&str> = files[0].split_terminator("\r\n").collect();
         assert_eq!(lines.len(), 6);
         assert!(lines[1].contains(",grant,5,") && lines[1].contains(",'=order "), "{lines:?}");
-        let empty: Vec<Bytes> = super::chunks(store.clone(), nobody, 2).try_collect().await.unwrap();
+        let empty: Vec<Bytes> = super::chunks(store.clone(), empty_team, 2).try_collect().await.unwrap();
         assert_eq!(empty, [csv::head()]);
-        // A file that breaks off ends with a fault.
+        // A truncated file ends with an error.
         let mut broken = Box::pin(super::chunks(store.clone(), team, 2));
         broken.try_next().await.unwrap();
         broken.try_next().await.unwrap();

@@ -1,7 +1,7 @@
-//! What a team can spend, has used, and may buy. Whoever calls names the team, and has made sure that it is theirs.
+//! Balance, usage, ledger and purchases of a team. Callers must have checked that the caller may act for the team.
 
-mod captures;
 mod csv;
+mod daily_grabs;
 mod holdings;
 mod ledger;
 mod packages;
@@ -9,10 +9,11 @@ mod source;
 pub mod stripe;
 mod usage;
 
-pub use captures::{DAYS, DayOfCaptures, Ended, captures_by_day};
+pub use daily_grabs::{DAYS, DailyGrabs, EndedGrabs, grabs_by_day};
 pub use holdings::{Holding, MAX_HOLDINGS, balance, holdings, purchases_since};
 pub use ledger::{Entry, LedgerPage, MAX_ENTRIES, ledger, ledger_csv};
 pub use packages::{Package, can_buy, packages};
+pub(crate) use source::FREE_REFERENCES;
 pub use source::source;
 pub use stripe::checkout::start_checkout;
 pub(crate) use usage::{Usage, get};

@@ -1,17 +1,18 @@
-//! Where credits came from, as far as it tells people something.
+//! The source of credits, as shown to people.
 
-/// Begins what was made up for a grant that nobody gave a reference: the operator's, and a new team's.
-const MADE_UP: [&str; 2] = ["hand:", "team:"];
-/// Begins what the operator wrote.
-const WRITTEN: &str = "ref:";
+/// Prefixes of generated references: grants by an operator without a reference, and the first grant of a new team.
+/// Nobody paid for such credits.
+pub(crate) const FREE_REFERENCES: [&str; 2] = ["hand:", "team:"];
+/// Prefix of a reference that an operator wrote.
+const OPERATOR_PREFIX: &str = "ref:";
 
-/// What the reference of a lot or an entry says: a payment, or the operator's own words. `None` when it was only made up to
-/// grant once.
+/// The displayable part of the reference of a lot or an entry: a payment id, or the operator's text. `None` for a
+/// generated reference, which only makes the grant idempotent.
 pub fn source(reference: &str) -> Option<&str> {
-    if MADE_UP.iter().any(|prefix| reference.starts_with(prefix)) {
+    if FREE_REFERENCES.iter().any(|prefix| reference.starts_with(prefix)) {
         return None;
     }
-    Some(reference.strip_prefix(WRITTEN).unwrap_or(reference))
+    Some(reference.strip_prefix(OPERATOR_PREFIX).unwrap_or(reference))
 }
 
 #[cfg(test)]
@@ -19,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_says_nothing_is_left_out() {
+    fn generated_references_have_no_source() {
         for (reference, expected) in [
             ("ref:invoice-4711", Some("invoice-4711")),
             ("ref:ref:x", Some("ref:x")),

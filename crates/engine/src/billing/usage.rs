@@ -1,4 +1,4 @@
-//! The usage answer.
+//! Usage of a team.
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
@@ -15,7 +15,7 @@ pub(crate) struct Usage {
     pub(crate) counts: GrabCounts,
 }
 
-/// Reads the usage of the caller's team, which is the same for both of its environments.
+/// Reads the usage of the caller's team. It covers both environments.
 pub(crate) async fn get(core: &Core, caller: Caller) -> Result<Usage, Fault> {
     let now = core.clock.now();
     let lots = core.store.lots(caller.team).await.map_err(inside("usage.lots"))?;

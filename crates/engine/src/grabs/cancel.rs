@@ -1,42 +1,49 @@
-//! Takes an open grab back on behalf of its caller.
+//! Cancels an open grab for its caller.
 
 use std::time::Duration;
 
-use grabd_domain::grabs::{Facts, Failure, FailureReason};
+use grabd_domain::faults::ErrorCause;
+use grabd_domain::grabs::{Failure, FailureReason, RenderMetadata};
 use grabd_domain::ids::GrabId;
-use grabd_store::{By, Ended, Failing};
+use grabd_store::{EndedGrab, FailGrab, FailureSource};
 
+use crate::admission::{self, SlotUse};
 use crate::core::Core;
 
-/// How often the database is asked. When it cannot be reached for longer, the grab goes on to its end.
-const TRIES: u32 = 5;
-/// Pause after a try that failed, for each one so far.
-const PAUSE: Duration = Duration::from_millis(300);
+/// Maximum number of tries. If the database is unavailable for longer, the grab continues to its end.
+const MAX_TRIES: u32 = 5;
+/// Backoff after a failed try, multiplied by the number of tries.
+const BACKOFF: Duration = Duration::from_millis(300);
 
-/// Ends the grab uncharged, lets go of its idempotency key and has the render broken off, unless it has ended already:
-/// whoever deletes the job decides. Only for those who know that the grab is the caller's.
+/// Ends the grab without charging for it, releases its idempotency key, and cancels the render. Does nothing when the
+/// grab has ended already: deleting the job decides. The caller must have checked that the grab belongs to its team.
 pub(super) async fn cancel(core: &Core, id: GrabId) {
-    for tries in 1..=TRIES {
-        let failing = Failing {
+    for tries in 1..=MAX_TRIES {
+        let failing = FailGrab {
             grab: id,
-            by: By::Cancel,
+            source: FailureSource::Cancel,
             failure: Failure::new(
                 FailureReason::RenderFailed,
                 "The request was cancelled by its caller; nothing was charged.",
-            ),
-            facts: Facts::default(),
+            )
+            .caused_by(ErrorCause::Request),
+            metadata: RenderMetadata::default(),
             now: core.clock.now(),
         };
         match core.store.fail(failing).await {
-            Ok(Some(Ended { grab })) => {
-                core.dispatcher.cancel(id);
-                super::ended(core, grab);
+            Ok(Some(EndedGrab { grab })) => {
+                let lease = core.dispatcher.cancel(id);
+                if let Some(lease) = lease {
+                    admission::slot_used(core, lease, SlotUse::Failed).await;
+                }
+                super::record_end(core, grab);
                 return;
             }
             Ok(None) => return,
             Err(error) => {
                 tracing::warn!(%error, grab.id = %id, tries, "a grab could not be cancelled");
-                tokio::time::sleep(PAUSE * tries).await;
+                // Backoff: the database may be available again.
+                tokio::time::sleep(BACKOFF * tries).await;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Creates a grab that lives as long as its caller stays.
+//! Creates a grab that is cancelled when its caller disconnects.
 
 use std::sync::Arc;
 
@@ -9,91 +9,96 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::cancel::cancel;
-use super::create::{self, Answer, Begun, CreateRequest, Judged, Made, Work};
+use super::create::{self, CreateRequest, CreateResult, OpenGrab, Submitted, ValidCreate, Validated};
 use super::test_create;
 use crate::core::{Core, inside};
 
-/// More than one grab has: three attempts make two states each, and there is an end.
-const STATES: usize = 16;
+/// More states than one grab can have: two for each of three attempts, and the end.
+const MAX_STATES: usize = 16;
 
-/// A grab under way. Dropping it before the end takes the request back.
-pub(crate) struct Capture {
-    /// The grab as it was created, or as it was answered before.
-    pub(crate) first: Answer,
-    /// Every later state; the last one is the end.
-    pub(crate) rest: mpsc::Receiver<Result<Answer, Fault>>,
+/// The states of a grab. Dropping it before the end cancels the grab.
+pub(crate) struct CaptureStream {
+    /// The created grab, or the replayed one.
+    pub(crate) first: CreateResult,
+    /// All later states. The last one is terminal.
+    pub(crate) rest: mpsc::Receiver<Result<CreateResult, Fault>>,
 }
 
-type Told = mpsc::Sender<Result<Answer, Fault>>;
+type StateSender = mpsc::Sender<Result<CreateResult, Fault>>;
 
-/// Creates a grab as a synchronous create does, and tells its states.
+/// Creates a grab like a synchronous create, and streams its states.
 ///
-/// The work is a task of the core's own, which notices that nobody listens any more: also while the grab is created.
+/// A task of the core does the work. It notices when the receiver is dropped, even while the grab is being created.
 ///
 /// # Errors
-/// Whatever keeps the grab from being created.
-pub(crate) async fn capture(core: &Core, caller: Caller, request: &CreateRequest) -> Result<Capture, Fault> {
-    let began = Instant::now();
-    let judged = create::judge(core, caller, request, Class::Sync).await?;
-    let (tell, mut rest) = mpsc::channel(STATES);
-    match judged {
-        Judged::Repeated(first) => return Ok(Capture { first, rest }),
-        Judged::Fresh(work) => {
+/// When the grab cannot be created.
+pub(crate) async fn capture(core: &Core, caller: Caller, request: &CreateRequest) -> Result<CaptureStream, Fault> {
+    let started = Instant::now();
+    let validated = create::validate(core, caller, request, Class::Sync).await?;
+    let (states, mut rest) = mpsc::channel(MAX_STATES);
+    match validated {
+        Validated::Repeated(first) => return Ok(CaptureStream { first: *first, rest }),
+        Validated::Fresh(create) => {
             let core = core.clone();
             core.clone().spawn(async move {
-                if let Err(fault) = follow(&core, caller, work, began, &tell).await {
-                    say(&tell, Err(fault));
+                if let Err(fault) = run(&core, caller, *create, started, &states).await {
+                    send(&states, Err(fault));
                 }
             });
         }
     }
     match rest.recv().await {
-        Some(first) => Ok(Capture { first: first?, rest }),
-        None => Err(inside("grabs.capture")("its task ended without a word")),
+        Some(first) => Ok(CaptureStream { first: first?, rest }),
+        None => Err(inside("grabs.capture")("the task ended without a result")),
     }
 }
 
-async fn follow(core: &Core, caller: Caller, work: Work, began: Instant, tell: &Told) -> Result<(), Fault> {
-    let begun = match caller.environment {
-        // A placeholder is there at once; nothing can be taken back.
-        Environment::Test => {
-            Begun::Repeated(Box::new(test_create::create(core, caller, work.spec, work.record).await?))
-        }
-        Environment::Live => create::begin(core, caller, work, began).await?,
+async fn run(
+    core: &Core,
+    caller: Caller,
+    create: ValidCreate,
+    started: Instant,
+    sender: &StateSender,
+) -> Result<(), Fault> {
+    let submitted = match caller.environment {
+        // Placeholders are complete when they are created, so there is nothing to cancel.
+        Environment::Test => Submitted::Repeated(Box::new(test_create::create(core, caller, create).await?)),
+        Environment::Live => create::submit(core, caller, create, started).await?,
     };
-    let Made { grab, mut states, deadline, deadline_at } = match begun {
-        Begun::Made(made) => *made,
-        Begun::Repeated(answer) => {
-            say(tell, Ok(*answer));
+    let OpenGrab { grab, account, mut states, deadline, deadline_at } = match submitted {
+        Submitted::Open(open) => *open,
+        Submitted::Repeated(result) => {
+            send(sender, Ok(*result));
             return Ok(());
         }
     };
     let id = grab.id;
     let mut seen = grab.revision();
-    say(tell, Ok(Answer::first(grab)));
+    send(sender, Ok(CreateResult::first(grab)));
     loop {
         let grab = tokio::select! {
-            // What has ended cannot be taken back.
+            // Prefer the end over the cancellation: a grab that has ended cannot be cancelled.
             biased;
-            grab = states.after(seen) => grab,
-            () = tell.closed() => {
+            grab = states.next_after(seen) => grab,
+            () = sender.closed() => {
                 cancel(core, id).await;
                 return Ok(());
             }
+            // The deadline of a synchronous grab.
             () = tokio::time::sleep_until(deadline) => {
-                Arc::new(create::time_out(core, caller, id, deadline_at).await?)
+                Arc::new(create::time_out(core, caller, account, id, deadline_at).await?)
             }
         };
         seen = grab.revision();
-        let over = grab.status().is_terminal();
-        say(tell, Ok(Answer::first(Arc::unwrap_or_clone(grab))));
-        if over {
+        let is_last = grab.status().is_terminal();
+        send(sender, Ok(CreateResult::first(Arc::unwrap_or_clone(grab))));
+        if is_last {
             return Ok(());
         }
     }
 }
 
-/// There is room for every state, so only a listener who left misses one.
-fn say(tell: &Told, state: Result<Answer, Fault>) {
-    let _ = tell.try_send(state);
+/// The channel has capacity for all states, so sending fails only when the receiver was dropped.
+fn send(states: &StateSender, state: Result<CreateResult, Fault>) {
+    let _ = states.try_send(state);
 }

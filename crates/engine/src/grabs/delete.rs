@@ -1,4 +1,4 @@
-//! Deletes the image of one grab. The grab stays: it was asked for, and perhaps paid for.
+//! Deletes the image of a grab. The grab itself is kept, since it may have been charged.
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
@@ -8,41 +8,41 @@ use grabd_domain::ids::GrabId;
 use super::get;
 use crate::core::{Core, inside};
 
-/// Makes the image unreachable and removes its file. Repeating it is harmless.
+/// Makes the image unreachable and deletes its file. Idempotent.
 ///
 /// # Errors
-/// [`Fault::NotFound`] for an id that is unknown or somebody else's: the two cannot be told apart.
+/// [`Fault::NotFound`] when the grab does not exist or belongs to another team; callers cannot tell which.
 pub async fn delete(core: &Core, caller: Caller, id: GrabId) -> Result<(), Fault> {
-    let shown = match get(core, caller, id).await?.state {
+    let image = match get(core, caller, id).await?.state {
         State::Done { image, .. } => image,
         State::Pending | State::Processing | State::Failed { .. } => None,
     };
-    let is_there = core
+    let exists = core
         .store
         .delete_grab(caller.team, caller.environment, id, core.clock.now())
         .await
         .map_err(inside("grabs.delete"))?;
-    if !is_there {
+    if !exists {
         return Err(Fault::NotFound { what: "grab" });
     }
     tracing::info!(grab.id = %id, team.id = %caller.team, "a grab's image was deleted on request");
-    if let Some(key) = shown {
-        core.thumbnails.forget(&key);
+    if let Some(key) = image {
+        core.thumbnails.remove(&key);
         remove(core, &key).await;
     }
     core.watchers.publish(get(core, caller, id).await?);
     Ok(())
 }
 
-/// The transaction has put the image on the list of those to be removed, so what fails here, and the image of a grab that
-/// ended in between, is left to the sweep.
+/// Deletes the image file. The transaction has listed the image for deletion, so the sweep handles failures here and
+/// the image of a grab that ended in between.
 async fn remove(core: &Core, key: &ImageKey) {
     match core.images.delete(key).await {
         Ok(()) => {
-            if let Err(error) = core.store.forget_image(key).await {
-                tracing::warn!(%error, "a deleted image is still on the list; the sweep takes it off");
+            if let Err(error) = core.store.unschedule_deletion(key).await {
+                tracing::warn!(%error, "a deleted image is still listed for deletion; the sweep will remove it");
             }
         }
-        Err(error) => tracing::warn!(%error, "an image could not be deleted; the sweep tries again"),
+        Err(error) => tracing::warn!(%error, "an image could not be deleted; the sweep will try again"),
     }
 }

@@ -1,64 +1,182 @@
-//! Ends one attempt as its renderer reports it. The lease decides: it is held once and ends once.
+//! Records the result of an attempt, as reported by the renderer. Only the holder of the lease can, and only once.
 
 use bytes::Bytes;
-use grabd_domain::grabs::{Facts, Failure};
+use grabd_domain::capture::FileKind;
+use grabd_domain::grabs::{Failure, FileKey, GrabFile, ImageKey, RenderMetadata};
 use grabd_domain::ids::{GrabId, LeaseToken};
-use grabd_store::{By, Completion, Ended, Failing};
+use grabd_store::{Completion, EndedGrab, FailGrab, FailureSource, Upload};
+use sha2::{Digest, Sha256};
 
+use crate::admission::{self, SlotUse};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
 use crate::queue::sweep;
+use crate::random;
 
-/// How an attempt ended.
-pub(crate) enum Result {
-    /// There is a picture.
-    Picture { image: Bytes, execution_ms: u32, facts: Facts },
-    /// The page's fault, which is final.
-    Failure { failure: Failure, facts: Facts },
-    /// The renderer's fault: render it again.
+/// The result of an attempt.
+pub(crate) enum AttemptResult {
+    /// The page was rendered. The files are those that were asked for.
+    Image { image: ReceivedImage, files: Vec<ReceivedFile>, execution_ms: u32, metadata: RenderMetadata },
+    /// The page caused the failure. Final.
+    Failure { failure: Failure, metadata: RenderMetadata },
+    /// The renderer caused the failure. The job is released and rendered again.
     Released { cause: String },
 }
 
-/// The database could not be asked; the renderer repeats.
+/// The image of an attempt.
+pub(crate) enum ReceivedImage {
+    /// In memory.
+    Whole(Bytes),
+    /// Received in parts, which are on disk already.
+    Parts(Upload, ImageDigest),
+}
+
+/// The SHA-256 of an image, as it is received.
+#[derive(Default)]
+pub(crate) struct ImageDigest(Sha256);
+
+/// A file beside the image of an attempt, which is on disk already.
+pub(crate) struct ReceivedFile {
+    pub(crate) kind: FileKind,
+    pub(crate) upload: Upload,
+}
+
+impl ImageDigest {
+    /// Adds the next bytes.
+    pub(crate) fn update(&mut self, part: &[u8]) {
+        self.0.update(part);
+    }
+
+    /// The digest in lower-case hexadecimal digits.
+    pub(crate) fn into_hex(self) -> String {
+        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The digest of a whole image.
+    pub(crate) fn of(image: &[u8]) -> String {
+        let mut digest = Self::default();
+        digest.update(image);
+        digest.into_hex()
+    }
+}
+
+impl ReceivedImage {
+    fn size_bytes(&self) -> u64 {
+        match self {
+            Self::Whole(image) => u64::try_from(image.len()).unwrap_or(0),
+            Self::Parts(upload, _) => upload.bytes(),
+        }
+    }
+
+    /// Stores the image, and returns its digest.
+    async fn store(self, core: &Core, key: &ImageKey) -> Result<String, grabd_store::images::Error> {
+        match self {
+            Self::Whole(image) => {
+                let sha256 = ImageDigest::of(&image);
+                core.images.put(key, image).await?;
+                Ok(sha256)
+            }
+            Self::Parts(upload, digest) => {
+                upload.finish().await?;
+                Ok(digest.into_hex())
+            }
+        }
+    }
+}
+
+/// Stores the image and the files beside it, and adds them to the metadata. Files that are left behind by an error are
+/// deleted with the image, whose key is then scheduled for deletion.
+async fn store_files(
+    core: &Core,
+    key: &ImageKey,
+    image: ReceivedImage,
+    files: Vec<ReceivedFile>,
+    metadata: &mut RenderMetadata,
+) -> Result<(), grabd_store::images::Error> {
+    metadata.files.clear();
+    metadata.image_sha256 = Some(image.store(core, key).await?);
+    for ReceivedFile { kind, upload } in files {
+        let bytes = upload.bytes();
+        upload.finish().await?;
+        metadata.files.push(GrabFile { kind, key: FileKey::new(random::random()), bytes });
+    }
+    Ok(())
+}
+
+/// The database is unavailable and the outcome unknown. The renderer should retry.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub(crate) struct Unknown(#[from] grabd_store::Error);
+pub(crate) struct OutcomeUnknown(#[from] grabd_store::Error);
 
-/// Ends the attempt, unless the lease is no longer held: then `false`, and nothing has changed.
+/// Ends the attempt. Returns `false` and changes nothing when the lease is no longer held.
 ///
 /// # Errors
-/// [`Unknown`] when the outcome is not known; repeating is safe.
+/// [`OutcomeUnknown`] when the database fails. Retrying is safe.
 pub(crate) async fn finish(
     core: &Core,
     grab: GrabId,
     token: LeaseToken,
-    result: Result,
-) -> std::result::Result<bool, Unknown> {
+    result: AttemptResult,
+) -> Result<bool, OutcomeUnknown> {
     let lease = Some((grab, token));
     failpoints::reach(core, Step::Rendered, lease).await?;
+    let mut used = SlotUse::Fine;
+    let result = match result {
+        AttemptResult::Image { metadata, image, files, execution_ms } => {
+            match core.domains.check_document(metadata.final_url.as_deref()) {
+                Ok(()) => AttemptResult::Image { image, files, execution_ms, metadata },
+                Err(failure) => AttemptResult::Failure { failure, metadata },
+            }
+        }
+        result @ (AttemptResult::Failure { .. } | AttemptResult::Released { .. }) => result,
+    };
     let ended = match result {
-        Result::Picture { image, execution_ms, facts } => {
+        AttemptResult::Image { image, files, execution_ms, mut metadata } => {
             let Some(key) = core.dispatcher.upload_key(token) else { return Ok(false) };
-            let size_bytes = u64::try_from(image.len()).unwrap_or(0);
-            if let Err(error) = core.images.put(&key, image).await {
-                tracing::error!(%error, grab.id = %grab, "a picture could not be stored");
-                return Ok(sweep::release(core, grab, token, "its picture could not be stored").await);
+            let size_bytes = image.size_bytes();
+            if let Err(error) = store_files(core, &key, image, files, &mut metadata).await {
+                return Ok(not_stored(core, grab, token, &error).await);
             }
             failpoints::reach(core, Step::Stored, lease).await?;
             let now = core.clock.now();
             let upload_key = key;
-            let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, facts, now };
+            let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, metadata, now };
             core.store.complete(completion).await?
         }
-        Result::Failure { failure, facts } => {
+        AttemptResult::Failure { failure, metadata } => {
             let now = core.clock.now();
-            core.store.fail(Failing { grab, by: By::Lease(token), failure, facts, now }).await?
+            // Also when a page had little time because its grab had waited: the page used the slot.
+            used = SlotUse::Failed;
+            core.store.fail(FailGrab { grab, source: FailureSource::Lease(token), failure, metadata, now }).await?
         }
-        Result::Released { cause } => return Ok(sweep::release(core, grab, token, &cause).await),
+        AttemptResult::Released { cause } => {
+            let lost = core.dispatcher.forget(token);
+            let accepted = sweep::release(core, grab, token, &cause).await;
+            // All attempts but the first have a browser of their own. A page that loses that is probably the cause.
+            if let Some(lost) = lost.filter(|lost| accepted && lost.attempt > 1) {
+                admission::slot_used(core, lost, SlotUse::Failed).await;
+            }
+            return Ok(accepted);
+        }
     };
     failpoints::reach(core, Step::Completed, lease).await?;
-    core.dispatcher.forget(token);
-    let Some(Ended { grab }) = ended else { return Ok(false) };
-    super::ended(core, grab);
+    let lease = core.dispatcher.forget(token);
+    let Some(EndedGrab { grab }) = ended else { return Ok(false) };
+    // Before the caller is told, whose next create is to find the budget as it is now.
+    if let Some(lease) = lease {
+        admission::slot_used(core, lease, used).await;
+    }
+    super::record_end(core, grab);
     Ok(true)
+}
+
+/// Releases the lease of an attempt whose image could not be stored. Returns whether the lease was still held.
+pub(crate) async fn not_stored(
+    core: &Core,
+    grab: GrabId,
+    token: LeaseToken,
+    error: &grabd_store::images::Error,
+) -> bool {
+    tracing::error!(%error, grab.id = %grab, "an image could not be stored");
+    sweep::release(core, grab, token, "its image could not be stored").await
 }

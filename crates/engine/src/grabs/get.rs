@@ -7,10 +7,10 @@ use grabd_domain::ids::GrabId;
 
 use crate::core::{Core, inside};
 
-/// The grab, if it is the caller's.
+/// Returns a grab of the caller's team and environment.
 ///
 /// # Errors
-/// [`Fault::NotFound`] for an id that is unknown or somebody else's: the two cannot be told apart.
+/// [`Fault::NotFound`] when the grab does not exist or belongs to another team; callers cannot tell which.
 pub async fn get(core: &Core, caller: Caller, id: GrabId) -> Result<Grab, Fault> {
     core.store
         .find_grab(caller.team, caller.environment, id)

@@ -1,4 +1,4 @@
-//! The caller's key of a create: what it stands for, and what a repeated one is answered.
+//! Idempotency keys of creates: the stored record, and the result of a repeated request.
 
 use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
@@ -8,41 +8,54 @@ use grabd_domain::idempotency::{Fingerprint, IdempotencyKey, malformed};
 use grabd_store::{NewRecord, Repeat};
 use sha2::{Digest, Sha256};
 
-use super::create::{Answer, CreateRequest};
+use super::create::{CreateRequest, CreateResult};
+use super::{cached, secrets};
 use crate::core::inside;
+use crate::vault::Vault;
 
-/// The field's name on every wire.
+/// Name of the field in all APIs.
 const KEY: &str = "Idempotency-Key";
 
-/// The record that the request's key asks for, if it has a key.
+/// The record to store for the request's idempotency key. `None` without a key.
 ///
 /// # Errors
-/// [`Fault::IdempotencyMismatch`] for a key that cannot be one.
-pub(super) fn record(request: &CreateRequest, spec: &CaptureSpec, class: Class) -> Result<Option<NewRecord>, Fault> {
+/// [`Fault::IdempotencyMismatch`] when the key is malformed.
+pub(super) fn new_record(
+    vault: &Vault,
+    request: &CreateRequest,
+    spec: &CaptureSpec,
+    class: Class,
+) -> Result<Option<NewRecord>, Fault> {
     if let Some((_, seen)) = request.capture.unparsed.iter().find(|(name, _)| name == KEY) {
         return Err(malformed(seen));
     }
     let Some(key) = &request.idempotency_key else { return Ok(None) };
-    Ok(Some(NewRecord { key: IdempotencyKey::parse(key)?, fingerprint: fingerprint(spec, class)? }))
+    Ok(Some(NewRecord { key: IdempotencyKey::parse(key)?, fingerprint: fingerprint(vault, spec, class)? }))
 }
 
-/// Of what will be done, not of what was sent: an option that is left out and one that says the default are the same.
-fn fingerprint(spec: &CaptureSpec, class: Class) -> Result<Fingerprint, Fault> {
+/// Fingerprint of the effective options: an omitted option equals one set to its default. Of secret options it has a
+/// keyed digest, since their values could be guessed from another one.
+fn fingerprint(vault: &Vault, spec: &CaptureSpec, class: Class) -> Result<Fingerprint, Fault> {
     let mode = match class {
         Class::Sync => "sync",
         Class::Async => "async",
     };
-    let effective = serde_json::to_vec(&(spec, mode)).map_err(inside("grabs.fingerprint"))?;
+    let mut effective = serde_json::to_vec(&(spec, mode)).map_err(inside("grabs.fingerprint"))?;
+    if let Some(secrets) = secrets::to_json(spec)? {
+        effective.extend(vault.digest(&secrets));
+    }
     Ok(Sha256::digest(effective).into())
 }
 
-/// The answer to a repeated create.
+/// The result of a repeated create.
 ///
 /// # Errors
-/// [`Fault::IdempotencyConflict`] while the first one runs, [`Fault::IdempotencyMismatch`] for another request.
-pub(super) fn answer(repeat: Repeat) -> Result<Answer, Fault> {
+/// [`Fault::IdempotencyConflict`] while the first request is in flight, [`Fault::IdempotencyMismatch`] when the options
+/// differ.
+pub(super) fn replay(repeat: Repeat) -> Result<CreateResult, Fault> {
     match repeat {
-        Repeat::Replay(grab) => Ok(Answer { grab: *grab, replayed: true }),
+        Repeat::Replay(grab) => Ok(CreateResult { grab: *grab, replayed: true, cached: false }),
+        Repeat::Cached(grab) => Ok(cached::answer(*grab, true)),
         Repeat::InFlight => Err(Fault::IdempotencyConflict),
         Repeat::Mismatch => {
             let allowed = "a new one for each new request; this one belongs to a request with other options";
@@ -53,29 +66,51 @@ pub(super) fn answer(repeat: Repeat) -> Result<Answer, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use grabd_domain::capture::CaptureRequest;
+    use std::collections::BTreeMap;
+
+    use grabd_domain::capture::{CaptureRequest, OptionValue as Value, Secret};
     use grabd_domain::faults::Code;
 
     use super::*;
 
-    fn asks(change: impl FnOnce(&mut CaptureRequest)) -> CreateRequest {
+    fn request_with(change: impl FnOnce(&mut CaptureRequest)) -> CreateRequest {
         let mut capture = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
         change(&mut capture);
         CreateRequest { capture, class: Class::Sync, idempotency_key: Some("a key".replace(' ', "-")) }
     }
 
-    fn of(request: &CreateRequest) -> Result<Option<NewRecord>, Fault> {
-        let spec = CaptureSpec::parse(&request.capture).expect("a good request");
-        record(request, &spec, request.class)
+    fn vault() -> Vault {
+        Vault::new([7; 32])
     }
 
-    fn print(request: &CreateRequest) -> Fingerprint {
-        of(request).expect("a good key").expect("a key").fingerprint
+    fn record_of(request: &CreateRequest) -> Result<Option<NewRecord>, Fault> {
+        let spec = CaptureSpec::parse(&request.capture).expect("a valid request");
+        new_record(&vault(), request, &spec, request.class)
+    }
+
+    fn fingerprint_of(request: &CreateRequest) -> Fingerprint {
+        record_of(request).expect("a valid key").expect("a key").fingerprint
+    }
+
+    /// Rows and fingerprints as version 0.1 stored them. Lines are added for options of later versions; no line is ever
+    /// changed, because stored grabs must stay readable and repeated creates must still match.
+    #[test]
+    fn stored_specs_and_fingerprints_of_earlier_versions_are_unchanged() {
+        for line in include_str!("golden/0.1.jsonl").lines() {
+            let golden: BTreeMap<String, String> = serde_json::from_str(line).unwrap();
+            let spec: CaptureSpec = serde_json::from_str(&golden["spec"]).unwrap();
+            assert_eq!(serde_json::to_string(&spec).unwrap(), golden["spec"]);
+            for (name, class) in [("sync", Class::Sync), ("async", Class::Async)] {
+                let digest: String =
+                    fingerprint(&vault(), &spec, class).unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
+                assert_eq!(digest, golden[name], "{line}");
+            }
+        }
     }
 
     #[test]
-    fn what_is_done_decides_and_not_how_it_was_said() {
-        let plain = print(&asks(|_| ()));
+    fn fingerprint_depends_on_the_effective_options_only() {
+        let plain = fingerprint_of(&request_with(|_| ()));
         let same: [fn(&mut CaptureRequest); 4] = [
             |r| (r.width, r.height) = (Some(1280), Some(720)),
             |r| (r.format, r.full_page) = (Some("png".into()), Some(false)),
@@ -83,7 +118,7 @@ mod tests {
             |r| r.url = Some("HTTPS://EXAMPLE.com:443".into()),
         ];
         for same in same {
-            assert_eq!(print(&asks(same)), plain);
+            assert_eq!(fingerprint_of(&request_with(same)), plain);
         }
         let other: [fn(&mut CaptureRequest); 7] = [
             |r| r.width = Some(1281),
@@ -94,28 +129,41 @@ mod tests {
             |r| r.selector = Some("h1".into()),
             |r| r.url = Some("https://example.com/a".into()),
         ];
-        let mut seen = vec![plain, print(&CreateRequest { class: Class::Async, ..asks(|_| ()) })];
+        let mut seen = vec![plain, fingerprint_of(&CreateRequest { class: Class::Async, ..request_with(|_| ()) })];
         for other in other {
-            seen.push(print(&asks(other)));
+            seen.push(fingerprint_of(&request_with(other)));
         }
         for (at, one) in seen.iter().enumerate() {
-            assert!(!seen[..at].contains(one), "{at} is like an earlier one");
+            assert!(!seen[..at].contains(one), "{at} equals an earlier fingerprint");
         }
     }
 
     #[test]
-    fn keys_that_cannot_be_are_refused() {
-        let code = |request: &CreateRequest| of(request).err().map(|fault| fault.code());
-        let key = |key: &str| CreateRequest { idempotency_key: Some(key.into()), ..asks(|_| ()) };
+    fn fingerprint_depends_on_secret_values_and_on_the_key_of_the_vault() {
+        let with_header = |value: &str| {
+            let headers = [("X-Token".to_owned(), Value::Text(value.to_owned()))].into();
+            let request = request_with(|r| r.headers = Some(Secret(headers)));
+            CaptureSpec::parse(&request.capture).unwrap()
+        };
+        let of = |vault: [u8; 32], value| fingerprint(&Vault::new(vault), &with_header(value), Class::Sync).unwrap();
+        assert_eq!(of([7; 32], "a"), of([7; 32], "a"));
+        let all = [of([7; 32], "a"), of([7; 32], "b"), of([8; 32], "a"), fingerprint_of(&request_with(|_| ()))];
+        assert!((1..all.len()).all(|at| !all[..at].contains(&all[at])));
+    }
+
+    #[test]
+    fn malformed_keys_are_refused() {
+        let code = |request: &CreateRequest| record_of(request).err().map(|fault| fault.code());
+        let key = |key: &str| CreateRequest { idempotency_key: Some(key.into()), ..request_with(|_| ()) };
         assert_eq!(code(&key("0f3c")), None);
         for bad in ["", "a b", "a\u{7f}", "ü", &"k".repeat(256)] {
             assert_eq!(code(&key(bad)), Some(Code::IdempotencyMismatch), "{bad:?}");
         }
         let twice = CreateRequest {
             idempotency_key: None,
-            ..asks(|r| r.unparsed = vec![(KEY.into(), "2 header lines".into())])
+            ..request_with(|r| r.unparsed = vec![(KEY.into(), "2 header lines".into())])
         };
         assert_eq!(code(&twice), Some(Code::IdempotencyMismatch));
-        assert_eq!(of(&CreateRequest { idempotency_key: None, ..asks(|_| ()) }), Ok(None));
+        assert_eq!(record_of(&CreateRequest { idempotency_key: None, ..request_with(|_| ()) }), Ok(None));
     }
 }

@@ -1,4 +1,4 @@
-//! Pages through the caller's grabs, newest first.
+//! Lists the caller's grabs in pages, newest first.
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
@@ -6,30 +6,30 @@ use grabd_domain::faults::Field;
 use grabd_domain::grabs::Status;
 use grabd_domain::ids::GrabId;
 use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
-use grabd_store::{Cursor, Listed, Page};
+use grabd_store::{Cursor, GrabList, PageRequest};
 
 use crate::core::{Core, inside};
 
-/// A list request as it came over a wire.
+/// A list request, not validated yet.
 #[derive(Debug, Default)]
 pub struct ListRequest {
-    /// How many at most.
+    /// Maximum number of grabs.
     pub limit: Option<i64>,
-    /// Only those that stand so.
+    /// Only grabs with this status.
     pub status: Option<Status>,
-    /// Those that come after this grab in the list: older ones.
+    /// Only grabs after this one in the list, which are older.
     pub starting_after: Option<String>,
-    /// Those that come just before it: newer ones.
+    /// Only grabs directly before this one in the list, which are newer.
     pub ending_before: Option<String>,
-    /// Parameters whose value had the wrong type on the wire it came by, with what was seen there.
+    /// Parameters whose value had the wrong type, with the received value.
     pub unparsed: Vec<(String, String)>,
 }
 
-/// One page.
+/// Returns one page of the list.
 ///
 /// # Errors
-/// [`Fault::BadRequest`] naming the parameter that cannot be accepted.
-pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<Listed, Fault> {
+/// [`Fault::BadRequest`] with the invalid parameter.
+pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<GrabList, Fault> {
     let page = parse(request)?;
     let cursor = page.cursor;
     core.store.list_grabs(caller.team, caller.environment, page).await.map_err(inside("grabs.list"))?.ok_or_else(|| {
@@ -44,7 +44,7 @@ pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<
 
 const CURSOR: &str = "the id of one of this key's grabs";
 
-fn parse(request: &ListRequest) -> Result<Page, Fault> {
+fn parse(request: &ListRequest) -> Result<PageRequest, Fault> {
     let limits = format!("an integer from {} to {}", PAGE_SIZE.start(), PAGE_SIZE.end());
     let unparsed = |name: &'static str, allowed: &str| {
         let seen = request.unparsed.iter().find(|(n, _)| n == name);
@@ -70,34 +70,34 @@ fn parse(request: &ListRequest) -> Result<Page, Fault> {
         (None, Some(before)) => Some(Cursor::Before(id("ending_before", before)?)),
         (None, None) => None,
     };
-    Ok(Page { limit, status: request.status, cursor })
+    Ok(PageRequest { limit, status: request.status, cursor, ..PageRequest::default() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn refused(request: &ListRequest) -> Option<&'static str> {
+    fn invalid_field(request: &ListRequest) -> Option<&'static str> {
         parse(request).err().and_then(|fault| fault.field().map(|field| field.name))
     }
 
     #[test]
-    fn limits_cursors_and_what_could_not_be_parsed() {
+    fn parse_reports_the_invalid_parameter() {
         let id = "01993e1c-7b1a-7000-8000-0123456789ab".to_owned();
         assert_eq!(parse(&ListRequest::default()).unwrap().limit, 25);
-        for (limit, good) in [(1, true), (100, true), (0, false), (101, false), (-1, false), (i64::MAX, false)] {
+        for (limit, is_valid) in [(1, true), (100, true), (0, false), (101, false), (-1, false), (i64::MAX, false)] {
             let request = ListRequest { limit: Some(limit), ..ListRequest::default() };
-            assert_eq!(refused(&request), (!good).then_some("limit"), "{limit}");
+            assert_eq!(invalid_field(&request), (!is_valid).then_some("limit"), "{limit}");
         }
         let both =
             ListRequest { starting_after: Some(id.clone()), ending_before: Some(id.clone()), ..ListRequest::default() };
-        assert_eq!(refused(&both), Some("ending_before"));
-        assert!(refused(&ListRequest { starting_after: Some(id), ..ListRequest::default() }).is_none());
+        assert_eq!(invalid_field(&both), Some("ending_before"));
+        assert!(invalid_field(&ListRequest { starting_after: Some(id), ..ListRequest::default() }).is_none());
         let not_an_id = ListRequest { starting_after: Some("x".into()), ..ListRequest::default() };
-        assert_eq!(refused(&not_an_id), Some("starting_after"));
+        assert_eq!(invalid_field(&not_an_id), Some("starting_after"));
         for name in ["limit", "status"] {
             let request = ListRequest { unparsed: vec![(name.into(), "x".into())], ..ListRequest::default() };
-            assert_eq!(refused(&request), Some(name));
+            assert_eq!(invalid_field(&request), Some(name));
         }
     }
 }

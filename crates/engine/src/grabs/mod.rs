@@ -1,27 +1,32 @@
-//! The use-cases of a grab, one file per verb.
+//! The use-cases of grabs, one file per verb.
 
+mod cached;
 mod cancel;
 mod capture;
 pub(crate) mod create;
 mod delete;
-mod ended;
 pub(crate) mod finish;
 mod get;
 mod idempotency;
 mod list;
 mod preview;
+mod record_end;
+mod search;
+pub(crate) mod secrets;
 mod test_create;
 mod thumbnail;
 mod watch;
 
-pub(crate) use capture::{Capture, capture};
-pub use create::{Answer, CreateRequest, create};
+pub(crate) use cached::fingerprint_of;
+pub(crate) use capture::{CaptureStream, capture};
+pub use create::{CreateRequest, CreateResult, create};
 pub use delete::delete;
-pub(crate) use ended::ended;
 pub use get::get;
-pub use grabd_store::Listed;
+pub use grabd_store::GrabList;
 pub use list::{ListRequest, list};
 pub use preview::{Preview, preview};
+pub(crate) use record_end::record_end;
+pub use search::{SearchRequest, SearchResult, search};
 pub(crate) use thumbnail::Thumbnails;
 pub use thumbnail::{THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH, thumbnail};
-pub use watch::{Cut, watch};
+pub use watch::{WatchInterrupted, watch};

@@ -1,33 +1,33 @@
-//! What a test key would get, for somebody who has none: nothing is kept, and nobody pays.
+//! Previews the placeholder of a test key for visitors without an account. Nothing is stored or charged.
 
 use bytes::Bytes;
 use grabd_domain::Fault;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 
 use super::test_create;
-use crate::core::{Core, inside};
+use crate::core::{Core, not_drawn};
 
-/// A placeholder that belongs to nobody.
+/// A placeholder that is not stored.
 #[derive(Debug)]
 pub struct Preview {
-    /// What was asked for.
+    /// The capture spec.
     pub spec: CaptureSpec,
-    /// The picture's file.
+    /// The image file.
     pub image: Bytes,
 }
 
-/// Draws the placeholder of a request. Nothing is looked up and no page is visited; the reserved `.test` names fail as they
-/// do for test keys, but without a wait.
+/// Draws the placeholder of a request, without DNS lookups or page visits. Reserved `.test` names fail as they do for
+/// test keys, but without delay.
 ///
 /// # Errors
-/// What a create with a test key would be answered.
+/// The same as a create with a test key.
 pub async fn preview(core: &Core, request: &CaptureRequest) -> Result<Preview, Fault> {
     let spec = CaptureSpec::parse(request)?;
     core.guard.check_public(&spec.url)?;
-    let (failure, _) = test_create::asked_for(core, &spec)?;
+    let (failure, _) = test_create::requested_outcome(core, &spec)?;
     if let Some(failure) = failure {
         return Err(failure.to_fault());
     }
-    let image = core.placeholder.draw(&spec).await.map_err(inside("grabs.preview"))?;
+    let image = core.placeholder.draw(&spec).await.map_err(not_drawn("grabs.preview"))?;
     Ok(Preview { spec, image })
 }

@@ -1,54 +1,61 @@
-//! Creates with test keys: the same checks, a placeholder instead of a render, and nothing spent.
+//! Creates with test keys: the same validation, a placeholder instead of a render, and no credits.
 
 use std::time::Duration;
 
 use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
-use grabd_domain::grabs::{Class, Facts, Failure, FailureReason, Grab, ImageKey, State};
-use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer};
-use grabd_store::{NewPlaceholder, NewRecord};
+use grabd_domain::grabs::{Class, Failure, FailureReason, FileKey, Grab, GrabFile, ImageKey, RenderMetadata, State};
+use grabd_domain::render::{Capture, CapturedFile};
+use grabd_store::NewPlaceholder;
 
-use super::create::Answer;
+use super::create::{CreateResult, ValidCreate};
+use super::finish::ImageDigest;
 use super::idempotency;
-use crate::chance;
-use crate::core::{Core, inside};
-use crate::placeholder::{Switch, switch};
+use crate::core::{Core, inside, not_drawn};
+use crate::placeholder::{SimulatedOutcome, simulated_outcome};
+use crate::random;
 
-/// What `slow.test` takes.
-const SLOW: Duration = Duration::from_secs(3);
+/// Duration of grabs of `slow.test`.
+const SLOW_DURATION: Duration = Duration::from_secs(3);
 
-/// Answers a create with a placeholder, or with the failure that a reserved `.test` name asks for.
-pub(crate) async fn create(
-    core: &Core,
-    caller: Caller,
-    spec: CaptureSpec,
-    record: Option<NewRecord>,
-) -> Result<Answer, Fault> {
-    let (failure, takes) = asked_for(core, &spec)?;
+/// Creates a grab with a placeholder, or with the failure that a reserved `.test` name stands for.
+pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> Result<CreateResult, Fault> {
+    let ValidCreate { spec, record, fingerprint, .. } = create;
+    // A placeholder does not depend on secrets.
+    let spec = spec.without_secrets();
+    let (failure, duration) = requested_outcome(core, &spec)?;
     let now = core.clock.now();
-    let id = chance::grab_id(now);
+    let id = random::grab_id(now);
     let state = match failure {
-        Some(failure) => State::Failed { finished_at: now, failure, facts: Facts::default() },
+        Some(failure) => State::Failed { finished_at: now, failure, metadata: RenderMetadata::default() },
         None => {
-            let image = ImageKey::new(chance::random(), spec.format.as_str());
-            let task = RenderTask { id, spec: spec.clone(), budget: SLOW, alone: false };
-            let Capture { image: file, facts, execution_ms } =
-                core.placeholder.render(task).await.map_err(inside::<RenderError>("grabs.test_create"))?;
+            let image = ImageKey::new(random::random(), spec.format.as_str());
+            let Capture { image: file, mut metadata, execution_ms, files } =
+                core.placeholder.capture(&spec).await.map_err(not_drawn("grabs.test_create"))?;
+            metadata.image_sha256 = Some(ImageDigest::of(&file));
+            metadata.files = files.iter().map(grab_file).collect();
             let size_bytes = u64::try_from(file.len()).unwrap_or(0);
-            State::Done { finished_at: now + takes, image: Some(image), size_bytes, execution_ms, facts }
+            State::Done { finished_at: now + duration, image: Some(image), size_bytes, execution_ms, metadata }
         }
     };
-    let new =
-        NewPlaceholder { id, team: caller.team, spec: spec.clone(), now, outcome: state.clone(), idempotency: record };
+    let new = NewPlaceholder {
+        id,
+        team: caller.team,
+        key: caller.principal.key(),
+        spec: spec.clone(),
+        now,
+        outcome: state.clone(),
+        idempotency: record,
+        fingerprint,
+    };
     let repeat = core.store.create_placeholder(new).await.map_err(inside("grabs.test_create"))?;
     if let Some(repeat) = repeat {
-        return idempotency::answer(repeat);
+        return idempotency::replay(repeat);
     }
-    // To take three seconds is what `slow.test` is for; everything else is over by now. A caller who goes away ends the
-    // wait, and a drain lets it end, as it does with every open request. What is stored was stored before, so that the
-    // same key is in flight during it.
-    tokio::time::sleep((now + takes).since(core.clock.now())).await;
+    // The delay of `slow.test`; zero for everything else. It ends when the caller disconnects, and a drain waits for it
+    // as for every open request. The grab is stored before, so that its idempotency key is in flight during the delay.
+    tokio::time::sleep((now + duration).since(core.clock.now())).await;
     let grab = Grab {
         id,
         team: caller.team,
@@ -60,24 +67,31 @@ pub(crate) async fn create(
         attempts: 0,
         state,
     };
-    core.metrics.ended(&grab);
-    Ok(Answer::first(grab))
+    core.metrics.grab_ended(&grab);
+    Ok(CreateResult::first(grab))
 }
 
-/// What a reserved `.test` name asks for: a failure, or a wait.
+fn grab_file(CapturedFile { kind, content }: &CapturedFile) -> GrabFile {
+    let bytes = u64::try_from(content.len()).unwrap_or(0);
+    GrabFile { kind: *kind, key: FileKey::new(random::random()), bytes }
+}
+
+/// The outcome that a reserved `.test` name stands for: a failure, and a duration.
 ///
 /// # Errors
-/// The refusal that it asks for.
-pub(super) fn asked_for(core: &Core, spec: &CaptureSpec) -> Result<(Option<Failure>, Duration), Fault> {
+/// The error that the name stands for.
+pub(super) fn requested_outcome(core: &Core, spec: &CaptureSpec) -> Result<(Option<Failure>, Duration), Fault> {
     let failed = |reason, message| Ok((Some(Failure::new(reason, message)), Duration::ZERO));
-    match switch(&spec.url.host().to_string()) {
-        Some(Switch::Exhausted) => Err(Fault::CreditsExhausted),
-        Some(Switch::Busy) => Err(Fault::QueueLimitExceeded { limit: core.settings.async_queue }),
-        Some(Switch::Blocked) => {
+    match simulated_outcome(&spec.url.host().to_string()) {
+        Some(SimulatedOutcome::Exhausted) => Err(Fault::CreditsExhausted),
+        Some(SimulatedOutcome::Busy) => Err(Fault::QueueLimitExceeded { limit: core.settings.async_queue }),
+        Some(SimulatedOutcome::Blocked) => {
             failed(FailureReason::RenderBlocked, "The target site blocked the capture: HTTP 403 (a test).")
         }
-        Some(Switch::Broken) => failed(FailureReason::RenderFailed, "The page could not be rendered (a test)."),
-        Some(Switch::Slow) => Ok((None, SLOW)),
+        Some(SimulatedOutcome::Broken) => {
+            failed(FailureReason::RenderFailed, "The page could not be rendered (a test).")
+        }
+        Some(SimulatedOutcome::Slow) => Ok((None, SLOW_DURATION)),
         None => Ok((None, Duration::ZERO)),
     }
 }

@@ -1,7 +1,11 @@
-//! Small copies of pictures, for pages that show many: made when they are asked for, the latest ones kept.
+//! Thumbnails of images for list pages: made at the first request, and stored beside the image.
+//!
+//! Thumbnails are made one at a time, and a team has at most one in the queue for that. The images of one team, which
+//! may be slow to decode, therefore delay another team by one thumbnail at most.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Cursor, Seek};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,165 +13,231 @@ use grabd_domain::Fault;
 use grabd_domain::capture::Format;
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{ImageKey, State};
-use grabd_domain::ids::GrabId;
-use image::codecs::jpeg::JpegEncoder;
-use image::{ImageFormat, ImageReader, imageops};
-use tokio::sync::Semaphore;
+use grabd_domain::ids::{GrabId, TeamId};
+use grabd_memory::{MemoryError, Reservation};
+use image::ImageReader;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use self::shrink::shrink;
 use super::get;
 use crate::cache::Cache;
-use crate::core::{Core, Image, inside};
+use crate::core::{Core, IMAGES_BUSY, Image, ImageError, inside};
 
-/// Width of a thumbnail in pixels, unless the picture itself is narrower.
+mod shrink;
+
+/// Maximum width of a thumbnail in pixels.
 pub const THUMBNAIL_WIDTH: u32 = 480;
-/// Height of a thumbnail in pixels, unless the picture itself is lower. Of a longer one it shows the top.
+/// Maximum height of a thumbnail in pixels. Thumbnails of longer images show their top.
 pub const THUMBNAIL_HEIGHT: u32 = 270;
 
-/// Memory that thumbnails may take: a thousand and more.
+/// Cache size: more than a thousand thumbnails.
 const CACHE_BYTES: usize = 24 << 20;
-/// Pictures unpacked at a time. The largest one is 1920x16384 and takes 126 MB while it is.
-const AT_ONCE: usize = 1;
-/// What unpacking one may take. Beyond it, there is no thumbnail.
-const MOST_BYTES: u64 = 192 << 20;
-/// How long a thumbnail may wait for those before it.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Small pictures of text: below this, they become hard to tell apart.
-const JPEG_QUALITY: u8 = 82;
+/// Thumbnails made at the same time. They must not take the processors from captures.
+const MAX_CONCURRENT: usize = 1;
+/// How long a request may wait for its turn and for memory.
+const WAIT_LIMIT: Duration = Duration::from_secs(20);
 
-/// The latest thumbnails, and the desk where they are made.
+/// The cache of thumbnails, and the turns to make them.
 pub(crate) struct Thumbnails {
+    /// The latest ones. It also has those of placeholders, which have no file that they could be stored beside.
     cache: Cache<ImageKey, Bytes>,
-    desks: Arc<Semaphore>,
+    turns: Turns,
 }
 
 impl Default for Thumbnails {
     fn default() -> Self {
-        Self { cache: Cache::new(CACHE_BYTES), desks: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self { cache: Cache::new(CACHE_BYTES), turns: Turns::default() }
     }
 }
 
 impl Thumbnails {
-    /// A deleted picture leaves no small one behind.
-    pub(super) fn forget(&self, key: &ImageKey) {
+    /// Removes the thumbnail of a deleted image from memory. The storage deletes its file with the image.
+    pub(crate) fn remove(&self, key: &ImageKey) {
         self.cache.remove(key);
     }
+
+    /// A thumbnail that was made before.
+    async fn find(&self, core: &Core, key: &ImageKey) -> Result<Option<Bytes>, Error> {
+        if let Some(thumbnail) = self.cache.get(key) {
+            return Ok(Some(thumbnail));
+        }
+        let stored = core.images.thumbnail(key).await?;
+        if let Some(thumbnail) = &stored {
+            self.cache.put(key.clone(), thumbnail);
+        }
+        Ok(stored)
+    }
 }
 
-/// A JPEG file of the grab's picture, at most [`THUMBNAIL_WIDTH`] by [`THUMBNAIL_HEIGHT`].
+/// The queue for making thumbnails: in turn by team.
+struct Turns {
+    all: Arc<Semaphore>,
+    /// One permit for each team that has one or waits for one.
+    teams: Mutex<HashMap<TeamId, Weak<Semaphore>>>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { all: Arc::new(Semaphore::new(MAX_CONCURRENT)), teams: Mutex::default() }
+    }
+}
+
+/// The right to make a thumbnail.
+struct Turn {
+    _all: OwnedSemaphorePermit,
+    _team: OwnedSemaphorePermit,
+}
+
+impl Turns {
+    /// Waits for the team's turn. Returns `None` only if a semaphore is closed, which none is.
+    async fn take(&self, team: TeamId) -> Option<Turn> {
+        let team = self.of_team(team).acquire_owned().await.ok()?;
+        let all = Arc::clone(&self.all).acquire_owned().await.ok()?;
+        Some(Turn { _all: all, _team: team })
+    }
+
+    fn of_team(&self, team: TeamId) -> Arc<Semaphore> {
+        let mut teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        teams.retain(|_, waiting| waiting.strong_count() > 0);
+        if let Some(turns) = teams.get(&team).and_then(Weak::upgrade) {
+            return turns;
+        }
+        let turns = Arc::new(Semaphore::new(1));
+        teams.insert(team, Arc::downgrade(&turns));
+        turns
+    }
+}
+
+/// Why there is no thumbnail.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("the image was deleted")]
+    Deleted,
+    #[error("other images took the memory or the time")]
+    Busy,
+    #[error("the image is too large for a thumbnail")]
+    TooLarge,
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    #[error(transparent)]
+    Storage(#[from] grabd_store::images::Error),
+    #[error("the image cannot be decoded")]
+    Undecodable(#[from] image::ImageError),
+    #[error("the file cannot be read")]
+    File(#[from] std::io::Error),
+    #[error("the task ended early")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+impl From<MemoryError> for Error {
+    fn from(error: MemoryError) -> Self {
+        match error {
+            MemoryError::Busy => Self::Busy,
+            MemoryError::TooLarge => Self::TooLarge,
+        }
+    }
+}
+
+/// The grab's image as a JPEG thumbnail of at most [`THUMBNAIL_WIDTH`] by [`THUMBNAIL_HEIGHT`].
 ///
 /// # Errors
-/// [`Fault::NotFound`] when the caller has no such grab, or it has no picture.
+/// [`Fault::NotFound`] when the caller has no such grab, or it has no image. [`Fault::ImagesBusy`] when it was not this
+/// team's turn in time.
 pub async fn thumbnail(core: &Core, caller: Caller, id: GrabId) -> Result<Bytes, Fault> {
-    let step = "grabs.thumbnail";
-    let State::Done { image: Some(key), .. } = get(core, caller, id).await?.state else {
-        return Err(Fault::NotFound { what: "picture" });
-    };
-    let shop = &core.thumbnails;
-    if let Some(kept) = shop.cache.get(&key) {
-        return Ok(kept);
+    let none = Fault::NotFound { what: "picture" };
+    let State::Done { image: Some(key), .. } = get(core, caller, id).await?.state else { return Err(none) };
+    match find_or_make(core, caller.team, key).await {
+        Ok(thumbnail) => Ok(thumbnail),
+        Err(Error::Deleted | Error::TooLarge) => Err(none),
+        Err(Error::Busy) => Err(IMAGES_BUSY),
+        Err(Error::Image(error)) if error.is_busy() => Err(IMAGES_BUSY),
+        Err(error) => Err(inside("grabs.thumbnail")(error)),
     }
-    let desk = timeout(PATIENCE, Arc::clone(&shop.desks).acquire_owned()).await.map_err(inside(step))?;
-    let desk = desk.map_err(inside(step))?;
-    // Somebody else may have wanted the same one.
-    if let Some(kept) = shop.cache.get(&key) {
-        return Ok(kept);
+}
+
+async fn find_or_make(core: &Core, team: TeamId, key: ImageKey) -> Result<Bytes, Error> {
+    let thumbnails = &core.thumbnails;
+    if let Some(thumbnail) = thumbnails.find(core, &key).await? {
+        return Ok(thumbnail);
     }
-    let image = core.image(&key).await.map_err(inside(step))?.ok_or(Fault::NotFound { what: "picture" })?;
+    let turn = timeout(WAIT_LIMIT, thumbnails.turns.take(team)).await.ok().flatten().ok_or(Error::Busy)?;
+    // An image belongs to one team, so a concurrent request for the same image waited for this one.
+    if let Some(thumbnail) = thumbnails.find(core, &key).await? {
+        return Ok(thumbnail);
+    }
+    // A task that owns the turn, so that the work is not lost when the caller disconnects.
+    let task = core.clone();
+    core.spawn(async move { make(&task, key, turn).await }).await?
+}
+
+/// Makes and stores a thumbnail.
+async fn make(core: &Core, key: ImageKey, turn: Turn) -> Result<Bytes, Error> {
     let format = key.format();
-    // The desk goes with the work, which goes on when whoever wants it has gone.
-    let made = core.tasks.spawn_blocking(move || {
-        let _desk = desk;
+    let image = core.image(&key).await?.ok_or(Error::Deleted)?;
+    let is_stored = matches!(image, Image::File(_));
+    let (width, height, file_bytes) = match &image {
+        Image::File(path) => {
+            let path = path.clone();
+            core.tasks.spawn_blocking(move || size(&path, format)).await??
+        }
+        Image::Placeholder(bytes) => {
+            let (width, height) = dimensions(Cursor::new(bytes), format)?;
+            (width, height, 0)
+        }
+    };
+    let needed = shrink::memory_bytes(width, height, format, file_bytes);
+    let memory: Reservation = core.memory.reserve(needed, WAIT_LIMIT).await?;
+    let shrunk = core.tasks.spawn_blocking(move || {
+        let _memory = memory;
         match image {
-            Image::File(path) => shrink(BufReader::new(std::fs::File::open(path)?), format, MOST_BYTES),
-            Image::Drawn(bytes) => shrink(Cursor::new(bytes), format, MOST_BYTES),
+            Image::File(path) => Ok::<_, Error>(shrink(BufReader::new(std::fs::File::open(path)?), format)?),
+            Image::Placeholder(bytes) => Ok(shrink(Cursor::new(bytes), format)?),
         }
     });
-    let small = Bytes::from(made.await.map_err(inside(step))?.map_err(inside(step))?);
-    shop.cache.put(key, &small);
-    Ok(small)
-}
-
-/// The top of a picture, made small. One that is small already keeps its size.
-fn shrink(file: impl BufRead + Seek, format: Format, most_bytes: u64) -> Result<Vec<u8>, image::ImageError> {
-    let mut reader = ImageReader::with_format(file, media(format));
-    let mut limits = image::Limits::default();
-    limits.max_alloc = Some(most_bytes);
-    reader.limits(limits);
-    let picture = reader.decode()?;
-    let width = picture.width();
-    let shown = picture.height().min(in_proportion(width, THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH));
-    let top = picture.crop_imm(0, 0, width, shown).into_rgb8();
-    drop(picture);
-    let small = match width > THUMBNAIL_WIDTH {
-        true => imageops::thumbnail(&top, THUMBNAIL_WIDTH, in_proportion(shown, THUMBNAIL_WIDTH, width)),
-        false => top,
-    };
-    let mut bytes = Vec::new();
-    small.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY))?;
-    Ok(bytes)
-}
-
-/// `length * to / from`, and at least 1.
-fn in_proportion(length: u32, to: u32, from: u32) -> u32 {
-    let scaled = u64::from(length) * u64::from(to) / u64::from(from.max(1));
-    u32::try_from(scaled).unwrap_or(u32::MAX).max(1)
-}
-
-const fn media(format: Format) -> ImageFormat {
-    match format {
-        Format::Png => ImageFormat::Png,
-        Format::Jpeg => ImageFormat::Jpeg,
-        Format::Webp => ImageFormat::WebP,
+    let thumbnail = Bytes::from(shrunk.await??);
+    if is_stored && let Err(error) = core.images.put_thumbnail(&key, thumbnail.clone()).await {
+        // It is made again when it has left the cache.
+        tracing::warn!(%error, "a thumbnail could not be stored");
     }
+    core.thumbnails.cache.put(key, &thumbnail);
+    drop(turn);
+    Ok(thumbnail)
+}
+
+/// Width and height of a stored image in pixels, and the size of its file in bytes.
+fn size(path: &std::path::Path, format: Format) -> Result<(u32, u32, u64), Error> {
+    let file = std::fs::File::open(path)?;
+    let bytes = file.metadata()?.len();
+    let (width, height) = dimensions(BufReader::new(file), format)?;
+    Ok((width, height, bytes))
+}
+
+fn dimensions(file: impl BufRead + Seek, format: Format) -> Result<(u32, u32), image::ImageError> {
+    ImageReader::with_format(file, shrink::image_format(format)).into_dimensions()
 }
 
 #[cfg(test)]
 mod tests {
-    use image::{Rgb, RgbImage};
-
     use super::*;
 
-    /// Red above, and blue from this line on.
-    fn picture(width: u32, height: u32, blue_from: u32) -> RgbImage {
-        RgbImage::from_fn(width, height, |_, y| if y < blue_from { Rgb([200, 20, 20]) } else { Rgb([20, 20, 200]) })
-    }
-
-    fn small_of(picture: &RgbImage, format: Format) -> RgbImage {
-        let mut file = Cursor::new(Vec::new());
-        picture.write_to(&mut file, media(format)).unwrap();
-        let small = shrink(Cursor::new(file.into_inner()), format, MOST_BYTES).unwrap();
-        image::load_from_memory_with_format(&small, ImageFormat::Jpeg).unwrap().into_rgb8()
-    }
-
-    #[test]
-    fn a_thumbnail_shows_the_top_of_its_picture() {
-        for (width, height, expected) in [
-            (1280, 720, (480, 270)),
-            (1920, 1080, (480, 270)),
-            (1280, 3240, (480, 270)),
-            (320, 240, (320, 180)),
-            (1000, 80, (480, 38)),
-            (1, 1, (1, 1)),
-            (1920, 1, (480, 1)),
-        ] {
-            let small = small_of(&picture(width, height, height), Format::Png);
-            assert_eq!(small.dimensions(), expected, "{width}x{height}");
+    #[tokio::test]
+    async fn teams_take_turns() {
+        let turns = Turns::default();
+        let team = |number| TeamId(uuid::Uuid::from_u128(number));
+        let first = turns.take(team(1)).await.unwrap();
+        let (second, third, other) = (turns.take(team(1)), turns.take(team(1)), turns.take(team(2)));
+        let (mut second, mut third, mut other) = (Box::pin(second), Box::pin(third), Box::pin(other));
+        for waiting in [&mut second, &mut third] {
+            assert!(futures::poll!(waiting).is_pending());
         }
-        for format in [Format::Png, Format::Jpeg, Format::Webp] {
-            assert_eq!(small_of(&picture(640, 480, 0), format).dimensions(), (480, 270), "{format:?}");
-        }
-        let small = small_of(&picture(1280, 3240, 360), Format::Png);
-        assert!(small.get_pixel(240, 100)[0] > 150 && small.get_pixel(240, 170)[2] > 150);
-    }
-
-    #[test]
-    fn what_is_no_picture_or_takes_too_much_has_no_thumbnail() {
-        assert!(shrink(Cursor::new(b"<svg onload=alert(1)>".to_vec()), Format::Png, MOST_BYTES).is_err());
-        let mut file = Cursor::new(Vec::new());
-        picture(1000, 1000, 0).write_to(&mut file, ImageFormat::Png).unwrap();
-        let file = file.into_inner();
-        assert!(shrink(Cursor::new(&file), Format::Png, 3_100_000).is_ok());
-        assert!(shrink(Cursor::new(&file), Format::Png, 2_900_000).is_err(), "it takes 3 MB");
+        assert!(futures::poll!(&mut other).is_pending());
+        drop(first);
+        assert!(futures::poll!(&mut second).is_pending(), "the other team asked later, and is next");
+        let Some(turn) = other.await else { panic!("a turn") };
+        drop(turn);
+        drop(second.await);
+        drop(third.await);
+        assert!(turns.of_team(team(3)).available_permits() == 1 && turns.teams.lock().unwrap().len() == 1);
     }
 }

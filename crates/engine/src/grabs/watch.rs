@@ -14,12 +14,12 @@ use super::get;
 use crate::core::Core;
 use crate::queue::watchers::Subscription;
 
-/// How long one stream lasts; its reader resumes with another.
-const LONGEST: Duration = Duration::from_secs(30 * 60);
+/// Maximum duration of one stream; clients resume with another.
+const MAX_DURATION: Duration = Duration::from_secs(30 * 60);
 
-/// The stream was cut although the grab goes on: resume with the last revision.
+/// The stream ended although the grab has not. Resume with the last revision.
 #[derive(Debug)]
-pub struct Cut;
+pub struct WatchInterrupted;
 
 enum Step {
     First(Box<Watch>),
@@ -35,29 +35,29 @@ struct Watch {
     until: Instant,
 }
 
-/// The grab as it stands, then each later revision, until it has ended. Only revisions after `seen` are shown.
+/// Streams the current state of the grab and each later one until it has ended. Revisions up to `seen` are skipped.
 ///
 /// # Errors
-/// [`Fault::NotFound`] before anything is streamed.
+/// [`Fault::NotFound`] when the caller has no such grab.
 pub async fn watch(
     core: &Core,
     caller: Caller,
     id: GrabId,
     seen: u64,
-) -> Result<impl Stream<Item = Result<Arc<Grab>, Cut>> + Send + 'static, Fault> {
-    // Subscribe, then read, then stream: no change falls between.
+) -> Result<impl Stream<Item = Result<Arc<Grab>, WatchInterrupted>> + Send + 'static, Fault> {
+    // Subscribe before reading, so that no change is missed.
     let states = core.watchers.subscribe(id);
     let first = Arc::new(get(core, caller, id).await?);
-    let watch = Watch { core: core.clone(), states, first, seen, until: Instant::now() + LONGEST };
+    let watch = Watch { core: core.clone(), states, first, seen, until: Instant::now() + MAX_DURATION };
     Ok(futures::stream::unfold(Step::First(Box::new(watch)), step))
 }
 
-async fn step(step: Step) -> Option<(Result<Arc<Grab>, Cut>, Step)> {
+async fn step(step: Step) -> Option<(Result<Arc<Grab>, WatchInterrupted>, Step)> {
     let mut watch = match step {
         Step::First(watch) => {
             let grab = Arc::clone(&watch.first);
             if grab.revision() > watch.seen {
-                return Some(show(watch, grab));
+                return Some(emit(watch, grab));
             }
             if grab.status().is_terminal() {
                 return None;
@@ -68,15 +68,15 @@ async fn step(step: Step) -> Option<(Result<Arc<Grab>, Cut>, Step)> {
         Step::End => return None,
     };
     let grab = tokio::select! {
-        grab = watch.states.after(watch.seen) => grab,
-        () = watch.core.draining.cancelled() => return Some((Err(Cut), Step::End)),
-        // A reader that is gone without a word shows by nothing but the time.
-        () = tokio::time::sleep_until(watch.until) => return Some((Err(Cut), Step::End)),
+        grab = watch.states.next_after(watch.seen) => grab,
+        () = watch.core.draining.cancelled() => return Some((Err(WatchInterrupted), Step::End)),
+        // Time limit of the stream: a client that vanished cannot be detected otherwise.
+        () = tokio::time::sleep_until(watch.until) => return Some((Err(WatchInterrupted), Step::End)),
     };
-    Some(show(watch, grab))
+    Some(emit(watch, grab))
 }
 
-fn show(mut watch: Box<Watch>, grab: Arc<Grab>) -> (Result<Arc<Grab>, Cut>, Step) {
+fn emit(mut watch: Box<Watch>, grab: Arc<Grab>) -> (Result<Arc<Grab>, WatchInterrupted>, Step) {
     watch.seen = grab.revision();
     let next = if grab.status().is_terminal() { Step::End } else { Step::Next(watch) };
     (Ok(grab), next)

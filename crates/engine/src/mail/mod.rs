@@ -1,12 +1,12 @@
-//! Letters to people: queued, and handed to the operator's mail server, which is told to nobody else and asked directly,
-//! as the database is: its address is the operator's word and no caller's.
+//! Outgoing e-mail: queued, then sent through the operator's mail server. The connection does not pass the address
+//! guard, since the server's address comes from the configuration and never from a caller.
 //!
-//! `letters` is what they say, `smtp` how they are handed over. The queue lives in memory: a letter that is lost with the
-//! process is asked for again by whoever misses it.
+//! `templates` has the texts, `smtp` the transport. The queue is in memory: a message that is lost with the process has
+//! to be requested again.
 
-pub(crate) mod letters;
 mod quota;
 mod smtp;
+pub(crate) mod templates;
 
 use std::time::Duration;
 
@@ -15,116 +15,139 @@ use futures::stream::FuturesUnordered;
 use grabd_domain::accounts::Email;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 use crate::core::Core;
 
 pub(crate) use quota::Quotas;
 pub use smtp::{Error, Server, Smtp};
 
-/// Letters that may wait. Beyond that the mail server is down, and those who ask are told.
-const WAITING: usize = 200;
-/// Letters under way at the same time, those between two tries among them.
-const AT_ONCE: usize = 8;
-/// How long one try may take, from the connection to the server's last word.
-const LIMIT: Duration = Duration::from_secs(30);
-/// What is waited before each further try: servers that want to know whether one comes back want a minute at most, and
-/// whoever waits in front of a browser has looked away after that.
-const AGAIN: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(60)];
-/// How long the letters that are left at the end may take, together.
-const FAREWELL: Duration = Duration::from_secs(10);
+/// Queue capacity. A full queue means that the mail server is down, and new messages are refused.
+const QUEUE_CAPACITY: usize = 200;
+/// Messages in progress at the same time, including those that wait for a retry.
+const MAX_CONCURRENT: usize = 8;
+/// Time limit of one try, from the connection to the server's last reply.
+const TRY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Delays before each retry. Greylisting servers accept after a minute at most, and a person in front of a browser does
+/// not wait longer.
+const RETRY_DELAYS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(60)];
+/// Time limit for sending the remaining messages at shutdown.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A letter.
+/// An e-mail to one person.
 #[derive(Clone)]
-pub(crate) struct Letter {
+pub(crate) struct MailMessage {
     pub(crate) to: Email,
     pub(crate) subject: String,
     pub(crate) text: String,
 }
 
-/// The letter was not taken.
+/// The queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Full;
+pub(crate) struct QueueFull;
 
-/// Where letters are dropped.
+/// The sending half of the mail queue.
 #[derive(Clone)]
-pub(crate) struct Letterbox(mpsc::Sender<Letter>);
+pub(crate) struct Mailer(mpsc::Sender<MailMessage>);
 
-/// A letterbox, and what falls into it.
-pub(crate) fn letterbox() -> (Letterbox, mpsc::Receiver<Letter>) {
-    let (sender, receiver) = mpsc::channel(WAITING);
-    (Letterbox(sender), receiver)
+/// Creates the mail queue.
+pub(crate) fn mailer() -> (Mailer, mpsc::Receiver<MailMessage>) {
+    let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
+    (Mailer(sender), receiver)
 }
 
-impl Letterbox {
-    /// Leaves a letter to be sent soon.
+/// A place in the queue for one message.
+pub(crate) struct Place<'a>(mpsc::Permit<'a, MailMessage>);
+
+impl Place<'_> {
+    /// Queues the message.
+    pub(crate) fn send(self, message: MailMessage) {
+        self.0.send(message);
+    }
+}
+
+impl Mailer {
+    /// Reserves a place for a message whose link is stored first.
     ///
     /// # Errors
-    /// When too many are waiting.
-    pub(crate) fn post(&self, letter: Letter) -> Result<(), Full> {
-        self.0.try_send(letter).map_err(|_| {
-            tracing::error!("a letter was not taken: too many wait for the mail server");
-            Full
+    /// [`QueueFull`] when too many messages are waiting.
+    pub(crate) fn reserve(&self) -> Result<Place<'_>, QueueFull> {
+        self.0.try_reserve().map(Place).map_err(|_| {
+            tracing::error!("message refused: the mail queue is full");
+            QueueFull
+        })
+    }
+
+    /// Queues a message.
+    ///
+    /// # Errors
+    /// [`QueueFull`] when too many messages are waiting.
+    pub(crate) fn enqueue(&self, message: MailMessage) -> Result<(), QueueFull> {
+        self.0.try_send(message).map_err(|_| {
+            tracing::error!("message dropped: the mail queue is full");
+            QueueFull
         })
     }
 }
 
-/// Runs until the core stops, then until what was left has been tried once more.
-pub(crate) async fn run(core: Core, smtp: Smtp, mut letters: mpsc::Receiver<Letter>) {
-    let mut under_way = FuturesUnordered::new();
+/// Sends queued messages until the core stops, then tries the remaining ones once.
+pub(crate) async fn run(core: Core, smtp: Smtp, mut queue: mpsc::Receiver<MailMessage>) {
+    let mut sending = FuturesUnordered::new();
     loop {
         tokio::select! {
             () = core.stop.cancelled() => break,
-            Some(()) = under_way.next(), if !under_way.is_empty() => {}
-            Some(letter) = letters.recv(), if under_way.len() < AT_ONCE => {
-                under_way.push(deliver(&smtp, letter, &core.stop));
+            Some(()) = sending.next(), if !sending.is_empty() => {}
+            Some(message) = queue.recv(), if sending.len() < MAX_CONCURRENT => {
+                sending.push(send_with_retries(&core, &smtp, message));
             }
         }
     }
-    letters.close();
+    queue.close();
     let rest = async {
         loop {
-            while under_way.len() < AT_ONCE
-                && let Ok(letter) = letters.try_recv()
+            while sending.len() < MAX_CONCURRENT
+                && let Ok(message) = queue.try_recv()
             {
-                under_way.push(deliver(&smtp, letter, &core.stop));
+                sending.push(send_with_retries(&core, &smtp, message));
             }
-            if under_way.next().await.is_none() {
+            if sending.next().await.is_none() {
                 break;
             }
         }
     };
-    if timeout(FAREWELL, rest).await.is_err() {
-        tracing::warn!("letters were lost: the mail server did not take them before the end");
+    if timeout(DRAIN_TIMEOUT, rest).await.is_err() {
+        tracing::warn!("messages were lost: the mail server did not accept them before shutdown");
     }
 }
 
-/// Hands a letter over, in a few tries where the server may think better of it. What it says is in no log: it opens doors.
-async fn deliver(smtp: &Smtp, letter: Letter, stop: &CancellationToken) {
-    let subject = letter.subject.as_str();
-    let mut waits = AGAIN.iter();
+/// Sends a message, with retries after temporary errors. The text is never logged, since it contains secret links.
+async fn send_with_retries(core: &Core, smtp: &Smtp, message: MailMessage) {
+    let stop = &core.stop;
+    let subject = message.subject.as_str();
+    let mut delays = RETRY_DELAYS.iter();
     loop {
-        let error = match timeout(LIMIT, smtp.hand_over(&letter)).await {
+        let error = match timeout(TRY_TIMEOUT, smtp.send(&message)).await {
             Ok(Ok(())) => {
-                tracing::info!(subject, "a letter was handed to the mail server");
+                tracing::info!(subject, "message sent");
                 return;
             }
             Ok(Err(error)) if error.is_final() => {
-                tracing::error!(subject, %error, "the mail server refused a letter");
+                core.metrics.mail_failed();
+                tracing::error!(subject, %error, "the mail server refused a message");
                 return;
             }
             Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {} s", LIMIT.as_secs()),
+            Err(_) => format!("no answer within {} s", TRY_TIMEOUT.as_secs()),
         };
-        let Some(wait) = waits.next() else {
-            tracing::error!(subject, error, "a letter was given up");
+        let Some(delay) = delays.next() else {
+            core.metrics.mail_failed();
+            tracing::error!(subject, error, "message dropped after the last try");
             return;
         };
-        tracing::warn!(subject, error, again_in_s = wait.as_secs(), "a letter could not be handed over; trying again");
+        tracing::warn!(subject, error, again_in_s = delay.as_secs(), "message not sent; retrying");
         tokio::select! {
-            () = sleep(*wait) => {}
-            // The last try is made at once.
-            () = stop.cancelled(), if !stop.is_cancelled() => waits = AGAIN[..0].iter(),
+            () = sleep(*delay) => {}
+            // At shutdown, the last try is made at once.
+            () = stop.cancelled(), if !stop.is_cancelled() => delays = RETRY_DELAYS[..0].iter(),
         }
     }
 }

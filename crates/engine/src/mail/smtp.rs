@@ -1,4 +1,4 @@
-//! How letters are handed to the operator's mail server.
+//! The SMTP transport to the operator's mail server.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,66 +12,66 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use url::{Host, Url};
 
-use super::Letter;
+use super::MailMessage;
 
-/// How long one step of the conversation may take.
-const STEP: Duration = Duration::from_secs(15);
+/// Time limit of one SMTP command.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The operator's mail server, as they wrote it down.
+/// Configuration of the mail server.
 #[derive(Clone, Copy)]
 pub struct Server<'a> {
     /// `smtps://user:password@host`, `smtp://host?tls=required` for STARTTLS, or `smtp://host` without TLS.
     pub url: &'a str,
-    /// Whom the letters are from: `grabd <grabd@example.com>`.
+    /// The sender: `grabd <grabd@example.com>`.
     pub from: &'a str,
-    /// Certificate authorities, as PEM, beside the public ones; may be empty.
+    /// Additional certificate authorities as PEM; may be empty.
     pub extra_roots: &'a [u8],
-    /// What we call ourselves in front of it: a host name.
+    /// Host name for EHLO.
     pub own_host: &'a str,
 }
 
-/// Why no letters can be sent.
+/// An invalid configuration. The texts complete "must be ...".
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address is none that we know how to use.
+    /// The URL is not a supported SMTP URL.
     #[error("smtps://user:password@host, smtp://user:password@host?tls=required for STARTTLS, or smtp://host")]
     Url,
-    /// Everybody on the way could read the password.
+    /// The password would be sent without TLS to another machine.
     #[error("smtps:// or followed by ?tls=required, since it has a password")]
-    InTheClear,
-    /// The sender is none.
+    PlaintextPassword,
+    /// The sender is malformed.
     #[error("an address such as grabd <grabd@example.com>")]
     From,
-    /// The extra certificates are none.
+    /// The additional certificates cannot be read.
     #[error("certificates that cannot be read")]
     Roots,
-    /// This build of TLS cannot do what it must.
+    /// TLS could not be initialised.
     #[error("TLS cannot be set up")]
     Tls(#[source] lettre::transport::smtp::Error),
 }
 
-/// Why a letter was not taken.
+/// Why a message was not sent.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotTaken {
-    /// Nobody can be written to there, so there is nothing to try again.
-    #[error("it cannot be written: {0}")]
-    Unwritable(String),
-    /// The server, or the way to it.
+pub(crate) enum SendError {
+    /// The message cannot be built, for example for an unusable address. A retry would fail as well.
+    #[error("the message cannot be built: {0}")]
+    InvalidMessage(String),
+    /// The server refused the message or cannot be reached.
     #[error("{}", with_causes(.0))]
     Server(#[source] lettre::transport::smtp::Error),
 }
 
-impl NotTaken {
-    /// Would another try end the same?
+impl SendError {
+    /// Whether a retry would fail as well.
     pub(crate) fn is_final(&self) -> bool {
         match self {
-            Self::Unwritable(_) => true,
+            Self::InvalidMessage(_) => true,
             Self::Server(error) => error.is_permanent(),
         }
     }
 }
 
-/// Hands letters over, on a connection of its own for each: they are few.
+/// Sends messages, each on its own connection: they are rare.
 #[derive(Clone)]
 pub struct Smtp {
     transport: AsyncSmtpTransport<Tokio1Executor>,
@@ -79,37 +79,39 @@ pub struct Smtp {
 }
 
 impl Smtp {
-    /// Letters for this server. It is not asked yet whether it is there.
+    /// Creates the transport without connecting.
     ///
     /// # Errors
-    /// What is wrong with what was written down.
+    /// The first invalid setting.
     pub fn new(server: Server<'_>) -> Result<Self, Error> {
         let Server { url: text, from, extra_roots, own_host } = server;
         let url = Url::parse(text).map_err(|_| Error::Url)?;
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or(Error::Url)?;
         let tls = tls(&url, host, extra_roots)?;
-        if url.password().is_some() && matches!(tls, Tls::None) && !is_here(&url) {
-            return Err(Error::InTheClear);
+        if url.password().is_some() && matches!(tls, Tls::None) && !is_local(&url) {
+            return Err(Error::PlaintextPassword);
         }
         let builder = AsyncSmtpTransport::<Tokio1Executor>::from_url(text).map_err(|_| Error::Url)?;
-        let transport = builder.tls(tls).hello_name(ClientId::Domain(own_host.to_owned())).timeout(Some(STEP)).build();
+        let transport =
+            builder.tls(tls).hello_name(ClientId::Domain(own_host.to_owned())).timeout(Some(COMMAND_TIMEOUT)).build();
         Ok(Self { transport, from: from.parse().map_err(|_| Error::From)? })
     }
 
-    /// Has the server take a letter.
-    pub(super) async fn hand_over(&self, letter: &Letter) -> Result<(), NotTaken> {
-        let to: Address = letter.to.as_str().parse().map_err(|_| NotTaken::Unwritable("no such address".to_owned()))?;
+    /// Sends a message.
+    pub(super) async fn send(&self, message: &MailMessage) -> Result<(), SendError> {
+        let to: Address =
+            message.to.as_str().parse().map_err(|_| SendError::InvalidMessage("invalid address".to_owned()))?;
         let message = Message::builder()
             .from(self.from.clone())
             .to(Mailbox::new(None, to))
-            .subject(letter.subject.clone())
+            .subject(message.subject.clone())
             .message_id(None)
-            // Nobody is told that somebody is away by a letter that a program wrote.
+            // Suppresses automatic replies such as out-of-office notices.
             .header(AutoSubmitted)
             .header(ContentType::TEXT_PLAIN)
-            .body(letter.text.clone())
-            .map_err(|error| NotTaken::Unwritable(error.to_string()))?;
-        self.transport.send(message).await.map(drop).map_err(NotTaken::Server)
+            .body(message.text.clone())
+            .map_err(|error| SendError::InvalidMessage(error.to_string()))?;
+        self.transport.send(message).await.map(drop).map_err(SendError::Server)
     }
 }
 
@@ -119,7 +121,7 @@ impl fmt::Debug for Smtp {
     }
 }
 
-/// The header of RFC 3834.
+/// The `Auto-Submitted` header of RFC 3834.
 #[derive(Clone)]
 struct AutoSubmitted;
 
@@ -137,7 +139,7 @@ impl lettre::message::header::Header for AutoSubmitted {
     }
 }
 
-/// TLS that falls back to none is as good as none, so there is no such mode.
+/// Reads the TLS mode. Opportunistic TLS is not offered, since an attacker can strip it.
 fn tls(url: &Url, host: &str, extra_roots: &[u8]) -> Result<Tls, Error> {
     let pairs: Vec<_> = url.query_pairs().collect();
     let required = match pairs.as_slice() {
@@ -157,7 +159,7 @@ fn parameters(host: &str, extra_roots: &[u8]) -> Result<TlsParameters, Error> {
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let mut builder = TlsParameters::builder(host);
     if !extra_roots.is_empty() {
-        // lettre passes over a text without any.
+        // lettre accepts PEM text without certificates.
         if CertificateDer::pem_slice_iter(extra_roots).next().is_none() {
             return Err(Error::Roots);
         }
@@ -166,8 +168,9 @@ fn parameters(host: &str, extra_roots: &[u8]) -> Result<TlsParameters, Error> {
     builder.build_rustls().map_err(Error::Tls)
 }
 
-/// Does the way to it stay on this machine? The scheme is none that the web knows, so addresses come as names.
-fn is_here(url: &Url) -> bool {
+/// Whether the server is on this machine. `smtp` is not a special scheme of the URL standard, so IP addresses are
+/// parsed as domains.
+fn is_local(url: &Url) -> bool {
     let host = url.host().map(|host| match host {
         Host::Domain(name) => name.to_owned(),
         Host::Ipv4(address) => address.to_string(),
@@ -180,9 +183,9 @@ fn with_causes(error: &lettre::transport::smtp::Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
-        let said = inner.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text = format!("{text}: {inner_text}");
         }
         cause = inner.source();
     }
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn servers_are_written_as_addresses() {
+    async fn server_urls_and_senders_are_validated() {
         for url in [
             "smtp://mail.example.com",
             "smtp://127.0.0.1:2525",
@@ -221,7 +224,7 @@ mod tests {
         ] {
             assert!(matches!(new(url, "a@b.example"), Err(Error::Url)), "{url}");
         }
-        assert!(matches!(new("smtp://u:p@mail.example.com", "a@b.example"), Err(Error::InTheClear)));
+        assert!(matches!(new("smtp://u:p@mail.example.com", "a@b.example"), Err(Error::PlaintextPassword)));
         for from in ["", "grabd", "a@b.example, c@d.example", "grabd <a@b.example>\r\nBcc: c@d.example"] {
             assert!(matches!(new("smtp://127.0.0.1", from), Err(Error::From)), "{from:?}");
         }

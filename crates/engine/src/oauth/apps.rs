@@ -1,4 +1,4 @@
-//! What a person sees of the apps that they let act.
+//! The apps that a person has granted access to.
 
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{GrantId, UserId};
@@ -7,42 +7,42 @@ use grabd_store::Connection;
 
 use crate::core::{Core, inside};
 
-/// An app that may act.
+/// An app with a valid grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectedApp {
-    /// By which it is disconnected.
+    /// Identifies the grant when the app is disconnected.
     pub grant: GrantId,
-    /// What it calls itself: its own words, to be shown as text and never believed.
+    /// Name chosen by the app; untrusted text.
     pub client_name: String,
-    /// The host at which it describes itself, if it does.
+    /// Host of its metadata document, if it has one.
     pub client_host: Option<String>,
-    /// For which team it acts,
+    /// Name of the team it acts for.
     pub team_name: String,
-    /// in which environment.
+    /// Environment it acts in.
     pub environment: Environment,
-    /// When it was allowed.
+    /// When access was granted.
     pub created_at: Timestamp,
-    /// When it last called, to within a few seconds.
+    /// When it last sent a request, accurate to a few seconds.
     pub last_used_at: Option<Timestamp>,
 }
 
-/// The apps that a person lets act, the newest first.
+/// The apps with a grant from this person, newest first.
 ///
 /// # Errors
-/// Only our own.
+/// [`Fault::InternalError`] when the database fails.
 pub async fn list_apps(core: &Core, user: UserId) -> Result<Vec<ConnectedApp>, Fault> {
     let listed = core.store.list_connections(user, core.clock.now()).await.map_err(inside("oauth.list_apps"))?;
     Ok(listed.into_iter().map(ConnectedApp::from).collect())
 }
 
-/// Ends what an app may do, at once; `false` when it is none of this person's.
+/// Ends a grant at once. `false` when this person has no such grant.
 ///
 /// # Errors
-/// Only our own.
+/// [`Fault::InternalError`] when the database fails.
 pub async fn disconnect(core: &Core, user: UserId, grant: GrantId) -> Result<bool, Fault> {
     let ended = core.store.end_grant(user, grant).await.map_err(inside("oauth.disconnect"))?;
     if ended {
-        tracing::info!(grant.id = %grant, "an app was disconnected");
+        tracing::info!(grant.id = %grant, "app disconnected");
     }
     Ok(ended)
 }

@@ -1,84 +1,85 @@
-//! The way of a request to the consent page and back.
+//! Authorization requests: validation, the consent page, and the redirect back to the app.
 
 use grabd_domain::Fault;
-use grabd_domain::credentials::{Code, Environment, Ticket};
+use grabd_domain::credentials::{AuthorizationCode, ConsentToken, Environment};
 use grabd_domain::ids::{TeamId, UserId};
-use grabd_domain::oauth::{Challenge, ClientId, REQUEST_BYTES, RedirectUri, Resources, TICKET_LIFE, check_scope};
-use grabd_store::{Consented, NewConsent, NewTicket};
+use grabd_domain::oauth::{CONSENT_LIFE, Challenge, ClientId, REQUEST_BYTES, RedirectUri, Resources, check_scope};
+use grabd_store::{ConsentOutcome, NewConsent, NewConsentRequest};
 use serde::{Deserialize, Serialize};
 
-use super::clients::{self, Client, Unknown};
-use super::form::{Fields, Form, Repeated};
-use crate::chance;
+use super::clients::{self, Client, ClientError};
+use super::form::{Fields, Form, RepeatedField};
+use crate::accounts::is_verified;
 use crate::core::{Core, inside};
 use crate::digest;
+use crate::random;
 
-/// A request that may be shown to a person.
+/// A valid authorization request, which may be shown to a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Which app asks.
+pub struct AuthorizationRequest {
+    /// The app.
     pub client: ClientId,
-    /// What it calls itself: its own words, to be shown as text and never believed.
+    /// Name chosen by the app; untrusted text.
     pub client_name: String,
-    /// The host at which it describes itself, if it does.
+    /// Host of its metadata document, if it has one.
     pub client_host: Option<String>,
-    /// Where the answer goes.
+    /// Redirect URI of the response.
     pub redirect: RedirectUri,
-    /// Does it go to a program on the person's own machine? Any other program there could pretend to be this one.
+    /// Whether the redirect goes to a program on the person's machine. Other programs there could impersonate the app.
     pub is_loopback: bool,
     state: Option<String>,
     challenge: Challenge,
     resources: Resources,
 }
 
-/// Why a request gets no consent page.
+/// Why a request is not shown on the consent page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// To be told to the person: the browser must not be sent anywhere. One or two sentences.
+pub enum AuthorizationError {
+    /// Shown to the person, without a redirect. One or two sentences.
     Page(String),
-    /// To be told to the app: the whole `Location`, to be answered with 303.
+    /// Sent to the app: the `Location` of a 303 response.
     Redirect(String),
-    /// Our own failure.
-    Inside(Fault),
+    /// An internal error.
+    Internal(Fault),
 }
 
-/// What the app is told is wrong (RFC 6749 section 4.1.2.1).
-struct Complaint(&'static str, String);
+/// Error code and description for the app (RFC 6749 section 4.1.2.1).
+struct ErrorResponse(&'static str, String);
 
-impl From<Repeated> for Complaint {
-    fn from(repeated: Repeated) -> Self {
-        Self("invalid_request", repeated.sentence())
+impl From<RepeatedField> for ErrorResponse {
+    fn from(field: RepeatedField) -> Self {
+        Self("invalid_request", field.description())
     }
 }
 
-impl Asked {
-    /// What a policy's `form-action` must allow beside ourselves, or the browser stops the answer on its way.
+impl AuthorizationRequest {
+    /// The source that the consent page's `form-action` policy must allow; otherwise the browser blocks the redirect.
     pub fn redirect_origin_or_scheme(&self) -> String {
         self.redirect.origin_or_scheme()
     }
 }
 
-/// Judges a request. Without a known app and one of its own addresses, nobody is sent anywhere.
+/// Validates a request. Errors are redirected to the app only when the client and its redirect URI are valid.
 ///
 /// # Errors
-/// Why it gets no consent page.
-pub async fn check_request(core: &Core, fields: &Fields) -> Result<Asked, Refusal> {
+/// See [`AuthorizationError`].
+pub async fn check_request(core: &Core, fields: &Fields) -> Result<AuthorizationRequest, AuthorizationError> {
     let form = Form(fields);
-    let page = |text: &str| Refusal::Page(text.to_owned());
+    let page = |text: &str| AuthorizationError::Page(text.to_owned());
     if form.bytes() > REQUEST_BYTES {
         return Err(page("The app asked with a request that is too long."));
     }
     let id = match form.one("client_id") {
-        Ok(Some(text)) => ClientId::parse(text).ok_or_else(|| page(UNKNOWN))?,
+        Ok(Some(text)) => ClientId::parse(text).ok_or_else(|| page(UNKNOWN_CLIENT))?,
         Ok(None) => return Err(page("The app did not say which one it is: `client_id` is missing.")),
-        Err(Repeated(_)) => return Err(page("The app named itself twice: `client_id` is repeated.")),
+        Err(RepeatedField(_)) => return Err(page("The app named itself twice: `client_id` is repeated.")),
     };
-    let client = clients::find(core, id).await.map_err(unknown)?;
+    let client = clients::find(core, id).await.map_err(client_error)?;
     let redirect = redirect(form, &client).map_err(|text| page(&text))?;
-    let judged = judge(core, form);
+    let validated = validate(core, form);
     let state = form.one("state").ok().flatten().map(str::to_owned);
-    match judged {
-        Ok((challenge, resources)) => Ok(Asked {
+    match validated {
+        Ok((challenge, resources)) => Ok(AuthorizationRequest {
             client: client.id,
             client_name: client.name,
             client_host: client.host,
@@ -88,49 +89,50 @@ pub async fn check_request(core: &Core, fields: &Fields) -> Result<Asked, Refusa
             challenge,
             resources,
         }),
-        Err(Complaint(error, description)) => {
+        Err(ErrorResponse(error, description)) => {
             let fields = [("error", error), ("error_description", &description)];
-            Err(Refusal::Redirect(location(core, &redirect, state.as_deref(), &fields)))
+            Err(AuthorizationError::Redirect(location(core, &redirect, state.as_deref(), &fields)))
         }
     }
 }
 
-const UNKNOWN: &str = "The app is not known here. It may have registered long ago and never been used: remove it where \
-                       you use it, and add it again.";
+const UNKNOWN_CLIENT: &str = "The app is not known here. It may have registered long ago and never been used: remove \
+                              it where you use it, and add it again.";
 
-fn unknown(unknown: Unknown) -> Refusal {
-    match unknown {
-        Unknown::NotRegistered => Refusal::Page(UNKNOWN.to_owned()),
-        Unknown::Document(why) => {
+fn client_error(error: ClientError) -> AuthorizationError {
+    match error {
+        ClientError::NotRegistered => AuthorizationError::Page(UNKNOWN_CLIENT.to_owned()),
+        ClientError::Document(why) => {
             let cause = std::error::Error::source(&why).map(ToString::to_string);
-            tracing::info!(%why, cause, "an app's metadata document cannot be used");
-            Refusal::Page(format!("What the app says of itself at its address cannot be used: {why}."))
+            tracing::info!(%why, cause, "client metadata document refused");
+            let code = why.code().map_or_else(String::new, |code| format!(" ({code})"));
+            AuthorizationError::Page(format!("What the app says of itself at its address cannot be used: {why}{code}."))
         }
-        Unknown::Inside(fault) => Refusal::Inside(fault),
+        ClientError::Internal(fault) => AuthorizationError::Internal(fault),
     }
 }
 
-/// The address to answer to: the one that is asked for, or the only one there is.
+/// The redirect URI: the requested one, or the only registered one.
 fn redirect(form: Form<'_>, client: &Client) -> Result<RedirectUri, String> {
     let unknown = || "The app wants the answer at an address that it has not registered.".to_owned();
     match (form.one("redirect_uri"), client.redirect_uris.as_slice()) {
-        (Err(Repeated(_)), _) => Err("The app named two addresses: `redirect_uri` is repeated.".to_owned()),
-        (Ok(None), [only]) => Ok(only.clone()),
+        (Err(RepeatedField(_)), _) => Err("The app named two addresses: `redirect_uri` is repeated.".to_owned()),
+        (Ok(None), [single]) => Ok(single.clone()),
         (Ok(None), _) => Err("The app did not say where the answer goes: `redirect_uri` is missing.".to_owned()),
         (Ok(Some(text)), known) => {
-            let asked = RedirectUri::parse(text).map_err(|_| unknown())?;
-            known.iter().any(|known| known.matches(&asked)).then_some(asked).ok_or_else(unknown)
+            let requested = RedirectUri::parse(text).map_err(|_| unknown())?;
+            known.iter().any(|known| known.matches(&requested)).then_some(requested).ok_or_else(unknown)
         }
     }
 }
 
-fn judge(core: &Core, form: Form<'_>) -> Result<(Challenge, Resources), Complaint> {
-    let invalid = |text: &str| Complaint("invalid_request", text.to_owned());
+fn validate(core: &Core, form: Form<'_>) -> Result<(Challenge, Resources), ErrorResponse> {
+    let invalid = |text: &str| ErrorResponse("invalid_request", text.to_owned());
     form.one("state")?;
     match form.one("response_type")? {
         Some("code") => {}
         Some(_) => {
-            return Err(Complaint("unsupported_response_type", "`response_type` must be code.".to_owned()));
+            return Err(ErrorResponse("unsupported_response_type", "`response_type` must be code.".to_owned()));
         }
         None => return Err(invalid("`response_type` is missing; it must be code.")),
     }
@@ -144,23 +146,23 @@ fn judge(core: &Core, form: Form<'_>) -> Result<(Challenge, Resources), Complain
     let challenge = Challenge::parse(challenge, method).ok_or_else(|| {
         invalid("`code_challenge_method` must be S256, and `code_challenge` 43 base64url characters.")
     })?;
-    check_scope(form.one("scope")?).map_err(|error| Complaint("invalid_scope", error.to_string()))?;
+    check_scope(form.one("scope")?).map_err(|error| ErrorResponse("invalid_scope", error.to_string()))?;
     let resources = Resources::parse(form.all("resource"), &core.settings.oauth.resources())
-        .map_err(|error| Complaint("invalid_target", error.to_string()))?;
+        .map_err(|error| ErrorResponse("invalid_target", error.to_string()))?;
     Ok((challenge, resources))
 }
 
-/// Every answer says who answers, so that an app which talks to several cannot be fooled (RFC 9207).
+/// The redirect with response fields. `iss` protects apps that use several servers against mix-up attacks (RFC 9207).
 fn location(core: &Core, redirect: &RedirectUri, state: Option<&str>, fields: &[(&str, &str)]) -> String {
     let mut all = fields.to_vec();
     all.extend(state.map(|state| ("state", state)));
     all.push(("iss", &core.settings.oauth.issuer));
-    redirect.with(&all)
+    redirect.with_query(&all)
 }
 
-/// A request as it waits for its answer.
+/// A request as stored until the person decides.
 #[derive(Deserialize, Serialize)]
-struct Kept {
+struct StoredRequest {
     client: String,
     client_name: String,
     client_host: Option<String>,
@@ -170,14 +172,27 @@ struct Kept {
     resources: String,
 }
 
-/// Keeps what a person is asked. The ticket belongs into the form: only with it, only once, only in time and only for
-/// this person does an answer count, so nobody else can give it for them.
+/// Stores a request until the person decides. The returned secret is put into the consent form. It is valid once, for a
+/// limited time and for this person only, so nobody else can submit the decision.
 ///
 /// # Errors
-/// Only our own.
-pub async fn ask(core: &Core, user: UserId, asked: &Asked) -> Result<Ticket, Fault> {
-    let Asked { client, client_name, client_host, redirect, is_loopback: _, state, challenge, resources } = asked;
-    let kept = Kept {
+/// [`Fault::InternalError`] when the database fails.
+pub async fn create_consent_request(
+    core: &Core,
+    user: UserId,
+    request: &AuthorizationRequest,
+) -> Result<ConsentToken, Fault> {
+    let AuthorizationRequest {
+        client,
+        client_name,
+        client_host,
+        redirect,
+        is_loopback: _,
+        state,
+        challenge,
+        resources,
+    } = request;
+    let stored = StoredRequest {
         client: client.to_string(),
         client_name: client_name.clone(),
         client_host: client_host.clone(),
@@ -186,33 +201,38 @@ pub async fn ask(core: &Core, user: UserId, asked: &Asked) -> Result<Ticket, Fau
         challenge: challenge.as_str().to_owned(),
         resources: resources.to_text(),
     };
-    let ticket = Ticket::new(&chance::secret_text()).expect("32 bytes are 43 base64url characters");
-    let new = NewTicket {
+    let ticket = ConsentToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
+    let new = NewConsentRequest {
         hash: digest::of(ticket.expose()),
         user,
-        request: serde_json::to_string(&kept).expect("texts become JSON"),
-        expires_at: core.clock.now() + TICKET_LIFE,
+        request: serde_json::to_string(&stored).expect("strings serialize to JSON"),
+        expires_at: core.clock.now() + CONSENT_LIFE,
     };
-    core.store.keep_ticket(new).await.map_err(inside("oauth.ask"))?;
+    core.store.create_consent_request(new).await.map_err(inside("oauth.create_consent_request"))?;
     Ok(ticket)
 }
 
-/// What this person was asked; `None` when it was answered before, is somebody else's or too old.
+/// Takes the stored request of this person; `None` when it is already used, expired, or belongs to another person.
 ///
 /// # Errors
-/// Only our own.
-pub async fn redeem(core: &Core, user: UserId, ticket: &str) -> Result<Option<Asked>, Fault> {
-    let Some(ticket) = Ticket::parse(ticket) else { return Ok(None) };
-    let taken = core.store.take_ticket(digest::of(ticket.expose()), user, core.clock.now()).await;
-    let Some(request) = taken.map_err(inside("oauth.redeem"))? else { return Ok(None) };
-    let kept: Kept = serde_json::from_str(&request).map_err(inside("oauth.redeem"))?;
-    kept.read().map(Some).ok_or_else(|| inside("oauth.redeem")("a kept request that was never asked"))
+/// [`Fault::InternalError`] when the database fails.
+pub async fn take_consent_request(
+    core: &Core,
+    user: UserId,
+    ticket: &str,
+) -> Result<Option<AuthorizationRequest>, Fault> {
+    let Some(ticket) = ConsentToken::parse(ticket) else { return Ok(None) };
+    let taken = core.store.consume_consent_request(digest::of(ticket.expose()), user, core.clock.now()).await;
+    let step = "oauth.take_consent_request";
+    let Some(request) = taken.map_err(inside(step))? else { return Ok(None) };
+    let stored: StoredRequest = serde_json::from_str(&request).map_err(inside(step))?;
+    stored.into_request().map(Some).ok_or_else(|| inside(step)("a stored consent request is malformed"))
 }
 
-impl Kept {
-    fn read(self) -> Option<Asked> {
+impl StoredRequest {
+    fn into_request(self) -> Option<AuthorizationRequest> {
         let redirect = RedirectUri::parse(&self.redirect).ok()?;
-        Some(Asked {
+        Some(AuthorizationRequest {
             client: ClientId::parse(&self.client)?,
             client_name: self.client_name,
             client_host: self.client_host,
@@ -225,47 +245,55 @@ impl Kept {
     }
 }
 
-/// Lets the app act for one of the person's teams in one environment; where the browser is sent to, with a code.
+/// Grants the app access to one of the person's teams in one environment. Returns the redirect with the code.
 ///
 /// # Errors
-/// [`Refusal::Page`] for a team that is not the person's.
+/// [`AuthorizationError::Page`] when the person is not in the team, or is not verified and allows live access.
 pub async fn allow(
     core: &Core,
     user: UserId,
-    asked: Asked,
+    request: AuthorizationRequest,
     team: TeamId,
     environment: Environment,
-) -> Result<String, Refusal> {
-    let code = Code::new(&chance::secret_text()).expect("32 bytes are 43 base64url characters");
+) -> Result<String, AuthorizationError> {
+    if environment == Environment::Live && !is_verified(core, user).await.map_err(AuthorizationError::Internal)? {
+        let text = "Live access needs a verified e-mail address. Follow the link that was sent to you, or allow access \
+                    to the test environment.";
+        return Err(AuthorizationError::Page(text.to_owned()));
+    }
+    let code = AuthorizationCode::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let now = core.clock.now();
-    let grant = chance::grant_id(now);
-    let answer = location(core, &asked.redirect, asked.state.as_deref(), &[("code", code.expose())]);
+    let grant = random::grant_id(now);
+    let location = location(core, &request.redirect, request.state.as_deref(), &[("code", code.expose())]);
     let consent = NewConsent {
         grant,
         user,
         team,
         environment,
-        client: asked.client,
-        client_name: asked.client_name,
-        client_host: asked.client_host,
-        resources: asked.resources,
+        client: request.client,
+        client_name: request.client_name,
+        client_host: request.client_host,
+        resources: request.resources,
         code: digest::of(code.expose()),
-        redirect: asked.redirect,
-        challenge: asked.challenge,
+        redirect: request.redirect,
+        challenge: request.challenge,
         now,
     };
     match core.store.consent(consent).await {
-        Ok(Consented::Yes) => {
-            tracing::info!(grant.id = %grant, team.id = %team, environment = environment.as_str(), "an app was allowed");
-            Ok(answer)
+        Ok(ConsentOutcome::Granted) => {
+            let environment = environment.as_str();
+            tracing::info!(grant.id = %grant, team.id = %team, environment, "app access granted");
+            Ok(location)
         }
-        Ok(Consented::NotTheirs) => Err(Refusal::Page("You are not in that team, or it is inactive.".to_owned())),
-        Err(error) => Err(Refusal::Inside(inside("oauth.allow")(error))),
+        Ok(ConsentOutcome::NotMember) => {
+            Err(AuthorizationError::Page("You are not in that team, or it is inactive.".to_owned()))
+        }
+        Err(error) => Err(AuthorizationError::Internal(inside("oauth.allow")(error))),
     }
 }
 
-/// Where the browser is sent to when the person does not want it.
-pub fn deny(core: &Core, asked: &Asked) -> String {
+/// The redirect after the person denied the request.
+pub fn deny(core: &Core, request: &AuthorizationRequest) -> String {
     let fields = [("error", "access_denied"), ("error_description", "The person did not allow it.")];
-    location(core, &asked.redirect, asked.state.as_deref(), &fields)
+    location(core, &request.redirect, request.state.as_deref(), &fields)
 }

@@ -1,37 +1,39 @@
-//! Who an app is: what it registered here, or what its own document says.
+//! Looking up a client: registered here, or described by its own metadata document.
 
 use grabd_domain::Fault;
 use grabd_domain::oauth::{ClientId, RedirectUri};
 
-use super::documents::Unreadable;
+use super::documents::DocumentError;
 use crate::core::{Core, inside};
 
-/// An app that may ask.
+/// A client that may request authorization.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) id: ClientId,
     pub(super) name: String,
-    /// Of its document: all that is known for sure.
+    /// Host of its metadata document: the only verified fact about a client.
     pub(super) host: Option<String>,
     pub(super) redirect_uris: Vec<RedirectUri>,
 }
 
-/// Why an app may not ask.
+/// Why a client could not be looked up.
 #[derive(Debug)]
-pub(super) enum Unknown {
+pub(super) enum ClientError {
     NotRegistered,
-    Document(Unreadable),
-    Inside(Fault),
+    Document(DocumentError),
+    Internal(Fault),
 }
 
-pub(super) async fn find(core: &Core, id: ClientId) -> Result<Client, Unknown> {
+pub(super) async fn find(core: &Core, id: ClientId) -> Result<Client, ClientError> {
     let (metadata, host) = match &id {
         ClientId::Registered(text) => {
             let found = core.store.find_client(text).await;
-            let found = found.map_err(|error| Unknown::Inside(inside("oauth.find_client")(error)))?;
-            (found.ok_or(Unknown::NotRegistered)?.metadata, None)
+            let found = found.map_err(|error| ClientError::Internal(inside("oauth.find_client")(error)))?;
+            (found.ok_or(ClientError::NotRegistered)?.metadata, None)
         }
-        ClientId::Document(url) => (core.documents.get(core, url).await.map_err(Unknown::Document)?, Some(url.host())),
+        ClientId::Document(url) => {
+            (core.documents.get(core, url).await.map_err(ClientError::Document)?, Some(url.host()))
+        }
     };
     Ok(Client { id, name: metadata.name, host, redirect_uris: metadata.redirect_uris })
 }

@@ -1,5 +1,5 @@
-//! Apps that describe themselves at an address of their own (Client ID Metadata Documents). Whoever asks for consent with
-//! such an address makes this service fetch it, so it goes through the guard, is small, quick, and remembered.
+//! Client ID Metadata Documents: client metadata at a URL of the app. Anybody can make this service fetch such a URL,
+//! so fetches go through the address guard, are limited in size and time, and are cached.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use grabd_domain::Timestamp;
 use grabd_domain::oauth::{
-    ClientMetadata, DOCUMENT_BYTES, DOCUMENT_LIFE, DOCUMENT_LIMIT, DocumentUrl, MetadataError, RawMetadata,
+    ClientMetadata, DOCUMENT_BYTES, DOCUMENT_LIFE, DOCUMENT_TIMEOUT, DocumentUrl, MetadataError, RawMetadata,
 };
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, USER_AGENT};
 use http::{Request, StatusCode};
@@ -19,21 +19,23 @@ use serde::de::IgnoredAny;
 use tokio::sync::Semaphore;
 
 use crate::core::Core;
-use crate::outgoing::Unanswered;
+use crate::outgoing::RequestError;
 
-const AGENT: &str = "grabd-oauth/1.0";
-/// Documents that are remembered.
-const REMEMBERED: usize = 256;
-/// Documents that are fetched at a time. Each is over after a few seconds.
-const AT_ONCE: usize = 16;
+const USER_AGENT_VALUE: &str = "grabd-oauth/1.0";
+/// The start of all authentication methods with a secret (RFC 7591 section 2).
+const SECRET_METHODS: &str = "client_secret_";
+/// Documents in the cache.
+const MAX_CACHED: usize = 256;
+/// Concurrent fetches. Each takes a few seconds at most.
+const MAX_FETCHES: usize = 16;
 
-/// Why a document cannot be used.
+/// Why a document cannot be used. Errors about its content have the code `invalid_client_metadata` (RFC 7591).
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unreadable {
+pub(super) enum DocumentError {
     #[error("too many documents are being fetched")]
     Busy,
     #[error("it cannot be fetched")]
-    Unanswered(#[source] Unanswered),
+    Unanswered(#[source] RequestError),
     #[error("its server answered with status {0}; it must be 200")]
     Status(StatusCode),
     #[error("it is not of type application/json")]
@@ -46,68 +48,82 @@ pub(super) enum Unreadable {
     Foreign,
     #[error("it has a `client_secret`, which would not be one")]
     Secret,
+    #[error("its `token_endpoint_auth_method` needs a secret, which a public document cannot have; it must be none")]
+    AuthMethod,
     #[error("{0}")]
     Metadata(MetadataError),
 }
 
-/// What was fetched, and may be used for a while.
+impl DocumentError {
+    /// The code of RFC 7591 section 3.2.2 for an error about the content.
+    pub(super) const fn code(&self) -> Option<&'static str> {
+        match self {
+            Self::Json(_) | Self::Foreign | Self::Secret | Self::AuthMethod => Some("invalid_client_metadata"),
+            Self::Metadata(MetadataError::Other(_)) => Some("invalid_client_metadata"),
+            Self::Metadata(MetadataError::RedirectUri(_)) => Some("invalid_redirect_uri"),
+            Self::Busy | Self::Unanswered(_) | Self::Status(_) | Self::Type | Self::Body => None,
+        }
+    }
+}
+
+/// Cache of fetched documents.
 pub(crate) struct Documents {
-    known: Mutex<HashMap<DocumentUrl, (ClientMetadata, Timestamp)>>,
-    places: Semaphore,
+    cached: Mutex<HashMap<DocumentUrl, (ClientMetadata, Timestamp)>>,
+    permits: Semaphore,
 }
 
 impl Default for Documents {
     fn default() -> Self {
-        Self { known: Mutex::default(), places: Semaphore::new(AT_ONCE) }
+        Self { cached: Mutex::default(), permits: Semaphore::new(MAX_FETCHES) }
     }
 }
 
 impl Documents {
-    /// What the document at this address says. A failure is not remembered.
-    pub(super) async fn get(&self, core: &Core, url: &DocumentUrl) -> Result<ClientMetadata, Unreadable> {
-        if let Some(known) = self.find(url, core.clock.now()) {
-            return Ok(known);
+    /// The metadata in the document at this URL. Failures are not cached.
+    pub(super) async fn get(&self, core: &Core, url: &DocumentUrl) -> Result<ClientMetadata, DocumentError> {
+        if let Some(metadata) = self.find(url, core.clock.now()) {
+            return Ok(metadata);
         }
-        let _place = self.places.try_acquire().map_err(|_| Unreadable::Busy)?;
+        let _permit = self.permits.try_acquire().map_err(|_| DocumentError::Busy)?;
         let (head, body) = fetch(core, url).await?;
         let metadata = read(url, &body)?;
-        self.remember(url.clone(), metadata.clone(), core.clock.now(), life(&head));
+        self.insert(url.clone(), metadata.clone(), core.clock.now(), lifetime(&head));
         Ok(metadata)
     }
 
     fn find(&self, url: &DocumentUrl, now: Timestamp) -> Option<ClientMetadata> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(url).filter(|(_, until)| *until > now).map(|(metadata, _)| metadata.clone())
+        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.get(url).filter(|(_, until)| *until > now).map(|(metadata, _)| metadata.clone())
     }
 
-    fn remember(&self, url: DocumentUrl, metadata: ClientMetadata, now: Timestamp, life: Duration) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
-            known.retain(|_, (_, until)| *until > now);
+    fn insert(&self, url: DocumentUrl, metadata: ClientMetadata, now: Timestamp, lifetime: Duration) {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.len() >= MAX_CACHED {
+            cached.retain(|_, (_, until)| *until > now);
         }
-        if known.len() >= REMEMBERED
-            && let Some(first) = known.iter().min_by_key(|(_, (_, until))| *until).map(|(url, _)| url.clone())
+        if cached.len() >= MAX_CACHED
+            && let Some(first) = cached.iter().min_by_key(|(_, (_, until))| *until).map(|(url, _)| url.clone())
         {
-            known.remove(&first);
+            cached.remove(&first);
         }
-        known.insert(url, (metadata, now + life));
+        cached.insert(url, (metadata, now + lifetime));
     }
 }
 
-async fn fetch(core: &Core, url: &DocumentUrl) -> Result<(HeaderMap, Bytes), Unreadable> {
-    let request = Request::get("/").header(ACCEPT, "application/json").header(USER_AGENT, AGENT);
+async fn fetch(core: &Core, url: &DocumentUrl) -> Result<(HeaderMap, Bytes), DocumentError> {
+    let request = Request::get("/").header(ACCEPT, "application/json").header(USER_AGENT, USER_AGENT_VALUE);
     let read = |head: http::response::Parts, body: Incoming| async move {
         if head.status != StatusCode::OK {
-            return Err(Unreadable::Status(head.status));
+            return Err(DocumentError::Status(head.status));
         }
         if !is_json(&head.headers) {
-            return Err(Unreadable::Type);
+            return Err(DocumentError::Type);
         }
-        let body = Limited::new(body, DOCUMENT_BYTES).collect().await.map_err(|_| Unreadable::Body)?;
+        let body = Limited::new(body, DOCUMENT_BYTES).collect().await.map_err(|_| DocumentError::Body)?;
         Ok((head.headers, body.to_bytes()))
     };
-    let answer = core.outgoing.ask(&core.guard, &url.target(), request, Bytes::new(), DOCUMENT_LIMIT, read).await;
-    answer.map_err(Unreadable::Unanswered)?
+    let response = core.outgoing.send(&core.guard, &url.target(), request, Bytes::new(), DOCUMENT_TIMEOUT, read).await;
+    response.map_err(DocumentError::Unanswered)?
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -116,16 +132,16 @@ fn is_json(headers: &HeaderMap) -> bool {
     media == "application/json" || media.starts_with("application/") && media.ends_with("+json")
 }
 
-/// How long its server lets it be kept, within our own bounds.
-fn life(headers: &HeaderMap) -> Duration {
+/// The cache lifetime that the server allows, clamped to the bounds of this service.
+fn lifetime(headers: &HeaderMap) -> Duration {
     let directives = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
     let directives: Vec<String> =
         directives.flat_map(|line| line.split(',')).map(|directive| directive.trim().to_ascii_lowercase()).collect();
-    let is_kept = !directives.iter().any(|directive| directive == "no-store" || directive == "no-cache");
+    let is_cacheable = !directives.iter().any(|directive| directive == "no-store" || directive == "no-cache");
     let seconds =
         directives.iter().find_map(|directive| directive.strip_prefix("max-age=")?.trim_matches('"').parse().ok());
-    let asked = seconds.filter(|_| is_kept).map_or(*DOCUMENT_LIFE.start(), Duration::from_secs);
-    asked.clamp(*DOCUMENT_LIFE.start(), *DOCUMENT_LIFE.end())
+    let requested = seconds.filter(|_| is_cacheable).map_or(*DOCUMENT_LIFE.start(), Duration::from_secs);
+    requested.clamp(*DOCUMENT_LIFE.start(), *DOCUMENT_LIFE.end())
 }
 
 #[derive(Deserialize)]
@@ -137,26 +153,38 @@ struct Document {
     grant_types: Option<Vec<String>>,
     response_types: Option<Vec<String>>,
     client_secret: Option<IgnoredAny>,
+    token_endpoint_auth_method: Option<String>,
 }
 
-fn read(url: &DocumentUrl, body: &[u8]) -> Result<ClientMetadata, Unreadable> {
-    let document: Document = serde_json::from_slice(body).map_err(Unreadable::Json)?;
-    let Document { client_id, client_name, redirect_uris, grant_types, response_types, client_secret } = document;
+fn read(url: &DocumentUrl, body: &[u8]) -> Result<ClientMetadata, DocumentError> {
+    let document: Document = serde_json::from_slice(body).map_err(DocumentError::Json)?;
+    let Document {
+        client_id,
+        client_name,
+        redirect_uris,
+        grant_types,
+        response_types,
+        client_secret,
+        token_endpoint_auth_method,
+    } = document;
     if client_id != url.as_str() {
-        return Err(Unreadable::Foreign);
+        return Err(DocumentError::Foreign);
     }
     if client_secret.is_some() {
-        return Err(Unreadable::Secret);
+        return Err(DocumentError::Secret);
+    }
+    if token_endpoint_auth_method.is_some_and(|method| method.starts_with(SECRET_METHODS)) {
+        return Err(DocumentError::AuthMethod);
     }
     let raw = RawMetadata {
         client_name: Some(client_name.unwrap_or_else(|| url.host())),
         redirect_uris,
         grant_types,
         response_types,
-        // Everybody can read the document, so the app has no secret to prove itself with.
+        // The document is public, so the app cannot have a secret. Methods with a key are not used, and not needed.
         token_endpoint_auth_method: Some("none".to_owned()),
     };
-    ClientMetadata::parse(&raw).map_err(Unreadable::Metadata)
+    ClientMetadata::parse(&raw).map_err(DocumentError::Metadata)
 }
 
 #[cfg(test)]

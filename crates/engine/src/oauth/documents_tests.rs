@@ -3,7 +3,7 @@ use http::HeaderValue;
 use super::*;
 
 #[test]
-fn what_is_remembered_is_bounded() {
+fn cache_is_bounded_and_evicts_the_first_to_expire() {
     let documents = Documents::default();
     let url = |number: usize| DocumentUrl::parse(&format!("https://app.example/{number}")).unwrap();
     let metadata = || ClientMetadata {
@@ -12,18 +12,18 @@ fn what_is_remembered_is_bounded() {
         auth_method: grabd_domain::oauth::AuthMethod::None,
     };
     let now = Timestamp::from_ms(0);
-    for number in 0..REMEMBERED * 2 {
-        let life = Duration::from_secs(300 + u64::try_from(number).unwrap());
-        documents.remember(url(number), metadata(), now, life);
+    for number in 0..MAX_CACHED * 2 {
+        let lifetime = Duration::from_secs(300 + u64::try_from(number).unwrap());
+        documents.insert(url(number), metadata(), now, lifetime);
     }
-    assert_eq!(documents.known.lock().unwrap().len(), REMEMBERED);
-    assert!(documents.find(&url(0), now).is_none(), "the first to be over was forgotten");
-    assert!(documents.find(&url(REMEMBERED * 2 - 1), now).is_some());
+    assert_eq!(documents.cached.lock().unwrap().len(), MAX_CACHED);
+    assert!(documents.find(&url(0), now).is_none(), "the first to expire was evicted");
+    assert!(documents.find(&url(MAX_CACHED * 2 - 1), now).is_some());
 }
 
 #[test]
-fn only_json_is_read() {
-    for (value, is) in [
+fn only_json_content_types_are_accepted() {
+    for (value, expected) in [
         ("application/json", true),
         ("Application/JSON; charset=utf-8", true),
         ("application/cimd+json", true),
@@ -33,7 +33,7 @@ fn only_json_is_read() {
         ("", false),
     ] {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(value))]);
-        assert_eq!(is_json(&headers), is, "{value}");
+        assert_eq!(is_json(&headers), expected, "{value}");
     }
     assert!(!is_json(&HeaderMap::new()));
 }

@@ -1,20 +1,22 @@
-//! What programs read before they ask: who issues tokens (RFC 8414), and what the tokens are for (RFC 9728).
+//! Metadata of the authorization server (RFC 8414) and of the protected resources (RFC 9728).
 
 use grabd_domain::oauth::{AuthMethod, SCOPE};
 use serde_json::{Value, json};
 
 use crate::core::Core;
 
-/// A name of the resource server.
+/// A protected resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// Where MCP is served.
+    /// The MCP endpoint.
     Mcp,
-    /// Where REST is served.
+    /// The REST API.
     Api,
+    /// The whole service, for clients that know its origin only.
+    Service,
 }
 
-/// What the authorization server can do.
+/// Authorization server metadata (RFC 8414).
 pub fn metadata(core: &Core) -> Value {
     let oauth = &core.settings.oauth;
     let (issuer, web) = (&oauth.issuer, &oauth.web_base_url);
@@ -36,12 +38,13 @@ pub fn metadata(core: &Core) -> Value {
     })
 }
 
-/// What tokens for this name are good for, and who issues them.
+/// Protected resource metadata (RFC 9728).
 pub fn resource_metadata(core: &Core, resource: Resource) -> Value {
     let oauth = &core.settings.oauth;
     let name = match resource {
         Resource::Mcp => &oauth.mcp_url,
         Resource::Api => &oauth.base_url,
+        Resource::Service => &oauth.origin,
     };
     json!({
         "resource": name,

@@ -1,9 +1,9 @@
-//! OAuth 2.1: an app asks, a person allows it for one team and environment, the app gets tokens.
+//! OAuth 2.1: an app requests access, a person grants it for one team and environment, and the app gets tokens.
 //!
-//! `authorize` is the way of a request to the consent page and back, `token` the exchange of codes and refresh tokens,
-//! `register` and `documents` how apps become known, `clients` who they are, `apps` what a person sees of them later.
-//! What a request may say is in [`grabd_domain::oauth`]; what happens to codes and tokens, in one transaction each in the
-//! store.
+//! `authorize` handles authorization requests and consent, `token` exchanges codes and refresh tokens, `register` and
+//! `documents` are the two sources of client metadata, `clients` looks clients up, `apps` lists and ends grants. The
+//! rules for request parameters are in [`grabd_domain::oauth`]; each change of codes and tokens is one transaction in
+//! the store.
 
 mod apps;
 mod authorize;
@@ -16,33 +16,41 @@ mod revoke;
 mod token;
 
 pub use apps::{ConnectedApp, disconnect, list_apps};
-pub use authorize::{Asked, Refusal, allow, ask, check_request, deny, redeem};
+pub use authorize::{
+    AuthorizationError, AuthorizationRequest, allow, check_request, create_consent_request, deny, take_consent_request,
+};
 pub(crate) use documents::Documents;
 pub use form::Fields;
-pub use grabd_domain::credentials::Ticket;
+pub use grabd_domain::credentials::ConsentToken;
 pub use metadata::{Resource, metadata, resource_metadata};
 pub use register::{RegistrationError, register};
 pub use revoke::revoke;
 pub use token::{TokenError, Tokens, token};
 
-/// What an operator sets about OAuth. No address ends in a slash.
+/// OAuth configuration. URLs have no trailing slash.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who issues: the origin of the consent page.
+    /// Issuer: the origin of the consent page.
     pub issuer: String,
-    /// Where MCP is served.
+    /// Origin of the service.
+    pub origin: String,
+    /// URL of the MCP endpoint.
     pub mcp_url: String,
-    /// Where REST is served.
+    /// Base URL of the REST API.
     pub base_url: String,
-    /// Where the token endpoint and its neighbours are.
+    /// Base URL of the token, registration and revocation endpoints.
     pub web_base_url: String,
-    /// For how long a second use of a refresh token is forgiven.
+    /// Seconds during which the reuse of a refresh token is tolerated.
     pub refresh_reuse_grace_s: u64,
+    /// Client registrations per hour of one address, or of one /48 in IPv6. At least 1.
+    pub registrations_per_hour: u32,
+    /// Registered clients that may exist without a grant. At least 1.
+    pub unused_clients: u32,
 }
 
 impl Settings {
-    /// The names of the one resource server.
-    fn resources(&self) -> [&str; 3] {
-        [&self.mcp_url, &self.base_url, &self.web_base_url]
+    /// The accepted identifiers of the resource server.
+    fn resources(&self) -> [&str; 4] {
+        [&self.mcp_url, &self.base_url, &self.web_base_url, &self.origin]
     }
 }

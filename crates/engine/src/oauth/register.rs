@@ -1,5 +1,5 @@
-//! An app registers (RFC 7591). Anybody may: what it gets is a name to ask with, and what it says is shown to people as
-//! its own words.
+//! Dynamic client registration (RFC 7591). It is open to everybody: a client id grants nothing by itself, and the
+//! metadata is shown to people as untrusted text.
 
 use grabd_domain::credentials::ClientSecret;
 use grabd_domain::oauth::{AuthMethod, ClientId, ClientMetadata, MetadataError, RawMetadata, RedirectUri, SCOPE};
@@ -7,22 +7,22 @@ use grabd_store::NewClient;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::chance;
 use crate::core::{Core, inside};
 use crate::digest;
+use crate::random;
 
 /// Why an app was not registered (RFC 7591 section 3.2.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegistrationError {
-    /// 400 or 500.
+    /// 400, 429 or 500.
     pub status: u16,
-    /// The error's word.
+    /// The error code.
     pub error: &'static str,
-    /// A sentence for whoever writes the app.
+    /// A sentence for the developer of the app.
     pub description: String,
 }
 
-/// What an app may say. Whatever else it says is left out of the answer.
+/// Supported client metadata. Other members are ignored and not in the response.
 #[derive(Deserialize)]
 struct Body {
     client_name: Option<String>,
@@ -33,10 +33,10 @@ struct Body {
     token_endpoint_auth_method: Option<String>,
 }
 
-/// Registers an app; the body of the 201. A secret is in it once and never again.
+/// Registers a client and returns the body of the 201 response. A secret is returned only here.
 ///
 /// # Errors
-/// What the app is told.
+/// The error response.
 pub async fn register(core: &Core, body: &[u8]) -> Result<Value, RegistrationError> {
     let bad = |error, description| RegistrationError { status: 400, error, description };
     let body: Body = serde_json::from_slice(body).map_err(|error| {
@@ -48,26 +48,33 @@ pub async fn register(core: &Core, body: &[u8]) -> Result<Value, RegistrationErr
         MetadataError::RedirectUri(description) => bad("invalid_redirect_uri", description),
         MetadataError::Other(description) => bad("invalid_client_metadata", description),
     })?;
-    let id = ClientId::new(&chance::secret_text()).expect("32 bytes are 43 base64url characters");
+    let id = ClientId::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let secret = match metadata.auth_method {
         AuthMethod::None => None,
-        AuthMethod::Basic | AuthMethod::Post => ClientSecret::new(&chance::secret_text()),
+        AuthMethod::Basic | AuthMethod::Post => ClientSecret::new(&random::secret_text()),
     };
     let secret_hash = secret.as_ref().map(|secret| digest::of(secret.expose()));
     let now = core.clock.now();
-    let answer = answer(&id, secret.as_ref(), &metadata, now.as_ms() / 1000);
-    core.store.create_client(NewClient { id, secret_hash, metadata, now }).await.map_err(|error| {
+    let response = response(&id, secret.as_ref(), &metadata, now.as_ms() / 1000);
+    let max_unused = u64::from(core.settings.oauth.unused_clients);
+    let created = core.store.create_client(NewClient { id, secret_hash, metadata, now, max_unused }).await;
+    let created = created.map_err(|error| {
         let description = inside("oauth.register")(error).to_string();
         RegistrationError { status: 500, error: "server_error", description }
     })?;
-    Ok(answer)
+    if !created {
+        tracing::warn!(max_unused, "client registration refused: too many clients have no grant");
+        let description = "Too many apps are registered that nobody has authorized. Try again later.".to_owned();
+        return Err(RegistrationError { status: 429, error: "temporarily_unavailable", description });
+    }
+    Ok(response)
 }
 
-/// What was registered, which is not always what was asked for.
-fn answer(id: &ClientId, secret: Option<&ClientSecret>, metadata: &ClientMetadata, issued_at: i64) -> Value {
+/// The registered metadata, which may differ from the request.
+fn response(id: &ClientId, secret: Option<&ClientSecret>, metadata: &ClientMetadata, issued_at: i64) -> Value {
     let ClientMetadata { name, redirect_uris, auth_method } = metadata;
     let redirect_uris: Vec<&str> = redirect_uris.iter().map(RedirectUri::as_str).collect();
-    let mut answer = json!({
+    let mut response = json!({
         "client_id": id.as_str(),
         "client_id_issued_at": issued_at,
         "client_name": name,
@@ -78,9 +85,9 @@ fn answer(id: &ClientId, secret: Option<&ClientSecret>, metadata: &ClientMetadat
         "scope": SCOPE,
     });
     if let Some(secret) = secret {
-        answer["client_secret"] = secret.expose().into();
-        // It does not expire.
-        answer["client_secret_expires_at"] = 0.into();
+        response["client_secret"] = secret.expose().into();
+        // 0: it does not expire (RFC 7591 section 3.2.1).
+        response["client_secret_expires_at"] = 0.into();
     }
-    answer
+    response
 }

@@ -1,22 +1,22 @@
-//! An app gives back what it has (RFC 7009).
+//! Token revocation (RFC 7009).
 
 use grabd_domain::credentials::{AccessToken, RefreshToken};
-use grabd_store::Revoked;
+use grabd_store::RevokeOutcome;
 
 use super::form::{Fields, Form};
 use super::token::{TokenError, authenticate};
 use crate::core::Core;
 use crate::digest;
 
-/// Ends what a token stands for, at once: a refresh token the whole grant, an access token itself. What is no token of
-/// ours, or not any more, is as good as revoked.
+/// Revokes a token at once: a refresh token with its whole grant, an access token alone. Unknown and expired tokens
+/// count as revoked.
 ///
 /// # Errors
-/// What the app is told.
+/// The error response.
 pub async fn revoke(core: &Core, form: &Fields, authorization: Option<&str>) -> Result<(), TokenError> {
     let form = Form(form);
     let token = form.one("token")?;
-    // A hint at what kind it is would only save a look-up, and tokens say it themselves.
+    // The hint is not needed: the prefix of a token shows its type.
     form.one("token_type_hint")?;
     let client = authenticate(core, form, authorization).await?;
     let token = token.ok_or_else(|| TokenError::invalid_request("`token` is missing."))?;
@@ -25,11 +25,11 @@ pub async fn revoke(core: &Core, form: &Fields, authorization: Option<&str>) -> 
     }
     let revoked = core.store.revoke_token(digest::of(token), client).await;
     match revoked.map_err(TokenError::inside("oauth.revoke"))? {
-        Revoked::Grant(grant) => {
-            tracing::info!(grant.id = %grant, "an app ended its grant");
+        RevokeOutcome::Grant(grant) => {
+            tracing::info!(grant.id = %grant, "grant revoked by the app");
             Ok(())
         }
-        Revoked::Token | Revoked::Unknown => Ok(()),
-        Revoked::Foreign => Err(TokenError::invalid_grant("The token is not this client's.")),
+        RevokeOutcome::Token | RevokeOutcome::Unknown => Ok(()),
+        RevokeOutcome::Foreign => Err(TokenError::invalid_grant("The token is not this client's.")),
     }
 }

@@ -1,20 +1,20 @@
-//! Codes and refresh tokens are exchanged for tokens.
+//! The token endpoint: exchange of codes and refresh tokens.
 
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use grabd_domain::credentials::{AccessToken, ClientSecret, Code, RefreshToken};
-use grabd_domain::oauth::{AuthMethod, Challenge, ClientId, Resources, SCOPE, Verifier, check_scope};
-use grabd_store::{Exchange, Exchanged, NewPair, Refresh};
+use grabd_domain::credentials::{AccessToken, AuthorizationCode, ClientSecret, RefreshToken};
+use grabd_domain::oauth::{AuthMethod, Challenge, ClientId, Resources, SCOPE, Verifier, check_refresh_scope};
+use grabd_store::{Exchange, NewTokenPair, Refresh, TokenOutcome};
 use serde::Serialize;
 
-use super::form::{Fields, Form, Repeated};
-use crate::chance;
+use super::form::{Fields, Form, RepeatedField};
 use crate::core::{Core, inside};
 use crate::digest;
+use crate::random;
 
-/// What an app gets; serialises as the token endpoint answers it.
+/// A token response (RFC 6749 section 5.1).
 #[derive(Clone, Serialize)]
 pub struct Tokens {
     access_token: String,
@@ -24,14 +24,14 @@ pub struct Tokens {
     scope: &'static str,
 }
 
-/// What is wrong with a request to the token endpoint or its neighbours (RFC 6749 section 5.2).
+/// An error response of the token or revocation endpoint (RFC 6749 section 5.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenError {
-    /// 400, 401 with a challenge for Basic, or 500.
+    /// 400, 401 with a Basic challenge, or 500.
     pub status: u16,
-    /// The error's word.
+    /// The error code.
     pub error: &'static str,
-    /// A sentence for whoever writes the app.
+    /// A sentence for the developer of the app.
     pub description: String,
 }
 
@@ -52,7 +52,7 @@ impl TokenError {
         Self { status: 401, error: "invalid_client", description: description.into() }
     }
 
-    /// Logs the cause and hides it.
+    /// Logs the cause and hides it from the client.
     pub(super) fn inside(step: &'static str) -> impl FnOnce(grabd_store::Error) -> Self {
         move |error| {
             let description = inside(step)(error).to_string();
@@ -61,21 +61,21 @@ impl TokenError {
     }
 }
 
-impl From<Repeated> for TokenError {
-    fn from(repeated: Repeated) -> Self {
-        Self::invalid_request(repeated.sentence())
+impl From<RepeatedField> for TokenError {
+    fn from(field: RepeatedField) -> Self {
+        Self::invalid_request(field.description())
     }
 }
 
-/// Answers a request to the token endpoint. `authorization` is the field of that name.
+/// Handles a request to the token endpoint. `authorization` is the value of the `Authorization` header.
 ///
 /// # Errors
-/// What the app is told.
+/// The error response.
 pub async fn token(core: &Core, form: &Fields, authorization: Option<&str>) -> Result<Tokens, TokenError> {
     let form = Form(form);
     let grant_type = form.one("grant_type")?;
     let client = authenticate(core, form, authorization).await?;
-    let (pair, tokens) = draw();
+    let (pair, tokens) = generate_pair();
     let exchanged = match grant_type {
         Some("authorization_code") => exchange(core, form, client, pair).await?,
         Some("refresh_token") => refresh(core, form, client, pair).await?,
@@ -86,50 +86,61 @@ pub async fn token(core: &Core, form: &Fields, authorization: Option<&str>) -> R
         None => return Err(TokenError::invalid_request("`grant_type` is missing.")),
     };
     match exchanged {
-        Exchanged::Issued { grant, expires_at } => {
-            tracing::info!(grant.id = %grant, "tokens were issued");
+        TokenOutcome::Issued { grant, expires_at } => {
+            tracing::info!(grant.id = %grant, "tokens issued");
             let expires_in = expires_at.since(core.clock.now()).as_secs();
             let (access_token, refresh_token) = tokens;
             Ok(Tokens { access_token, token_type: "Bearer", expires_in, refresh_token, scope: SCOPE })
         }
-        Exchanged::Invalid(why) => {
-            tracing::info!(why, "an exchange for tokens was refused");
+        TokenOutcome::Invalid(why) => {
+            tracing::info!(why, "token request refused");
             Err(unusable())
         }
-        Exchanged::Target => Err(TokenError::bad("invalid_target", TARGET)),
-        Exchanged::Replayed(grant) => {
-            tracing::warn!(grant.id = %grant, "a code or refresh token was used again; its grant has ended");
+        TokenOutcome::InvalidTarget => Err(TokenError::bad("invalid_target", INVALID_TARGET)),
+        TokenOutcome::Replayed(grant) => {
+            tracing::warn!(grant.id = %grant, "code or refresh token reused; grant revoked");
             Err(unusable())
         }
     }
 }
 
-const TARGET: &str = "`resource` names something that is not here or was not allowed.";
+const INVALID_TARGET: &str = "`resource` names something that is not here or was not allowed.";
 
-/// Why exactly is told to nobody who might have stolen it.
+/// One error for every reason, so that a thief of a token learns nothing.
 fn unusable() -> TokenError {
     TokenError::invalid_grant("The code or refresh token is unknown, used, too old, revoked, or not for this client.")
 }
 
-async fn exchange(core: &Core, form: Form<'_>, client: ClientId, pair: NewPair) -> Result<Exchanged, TokenError> {
+async fn exchange(
+    core: &Core,
+    form: Form<'_>,
+    client: ClientId,
+    pair: NewTokenPair,
+) -> Result<TokenOutcome, TokenError> {
     let missing = |name: &str| TokenError::invalid_request(format!("`{name}` is missing."));
     let code = form.one("code")?.ok_or_else(|| missing("code"))?;
-    // OAuth 2.1 has dropped it, since PKCE proves more; an app that sends it is held to it.
+    // OAuth 2.1 does not require `redirect_uri`, since PKCE is stronger. If an app sends it, it must match.
     let redirect = form.one("redirect_uri")?.map(str::to_owned);
     let verifier = form.one("code_verifier")?.ok_or_else(|| missing("code_verifier"))?;
     let resources = resources(core, form)?;
     let verifier = Verifier::parse(verifier).ok_or_else(unusable)?;
-    let challenge = Challenge::parse(&digest::text_of(verifier.expose()), Some("S256")).ok_or_else(unusable)?;
-    let code = digest::of(Code::parse(code).ok_or_else(unusable)?.expose());
+    let challenge = Challenge::parse(&digest::base64url_of(verifier.expose()), Some("S256")).ok_or_else(unusable)?;
+    let code = digest::of(AuthorizationCode::parse(code).ok_or_else(unusable)?.expose());
     let now = core.clock.now();
     let exchange = Exchange { code, client, redirect, challenge, resources, pair, now };
     core.store.exchange(exchange).await.map_err(TokenError::inside("oauth.exchange"))
 }
 
-async fn refresh(core: &Core, form: Form<'_>, client: ClientId, pair: NewPair) -> Result<Exchanged, TokenError> {
+async fn refresh(
+    core: &Core,
+    form: Form<'_>,
+    client: ClientId,
+    pair: NewTokenPair,
+) -> Result<TokenOutcome, TokenError> {
     let token = form.one("refresh_token")?;
     let token = token.ok_or_else(|| TokenError::invalid_request("`refresh_token` is missing."))?;
-    check_scope(form.one("scope")?).map_err(|error| TokenError::bad("invalid_scope", error.to_string()))?;
+    let scope = check_refresh_scope(form.one("scope")?);
+    scope.map_err(|error| TokenError::bad("invalid_scope", error.to_string()))?;
     let resources = resources(core, form)?;
     let token = digest::of(RefreshToken::parse(token).ok_or_else(unusable)?.expose());
     let grace = Duration::from_secs(core.settings.oauth.refresh_reuse_grace_s);
@@ -139,18 +150,18 @@ async fn refresh(core: &Core, form: Form<'_>, client: ClientId, pair: NewPair) -
 
 fn resources(core: &Core, form: Form<'_>) -> Result<Resources, TokenError> {
     Resources::parse(form.all("resource"), &core.settings.oauth.resources())
-        .map_err(|_| TokenError::bad("invalid_target", TARGET))
+        .map_err(|_| TokenError::bad("invalid_target", INVALID_TARGET))
 }
 
-/// A new pair: what is kept of it, and the only sight of it.
-fn draw() -> (NewPair, (String, String)) {
-    let access = AccessToken::new(&chance::secret_text()).expect("32 bytes are 43 base64url characters");
-    let refresh = RefreshToken::new(&chance::secret_text()).expect("32 bytes are 43 base64url characters");
-    let pair = NewPair { access: digest::of(access.expose()), refresh: digest::of(refresh.expose()) };
+/// A new pair: the hashes to store, and the texts, which are not stored.
+fn generate_pair() -> (NewTokenPair, (String, String)) {
+    let access = AccessToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
+    let refresh = RefreshToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
+    let pair = NewTokenPair { access: digest::of(access.expose()), refresh: digest::of(refresh.expose()) };
     (pair, (access.expose().to_owned(), refresh.expose().to_owned()))
 }
 
-/// Which app calls. One that has a secret must show it, in either of the two ways; one that has none must not.
+/// Authenticates the client. One with a secret must send it, by Basic or in the form; one without must not send any.
 pub(super) async fn authenticate(
     core: &Core,
     form: Form<'_>,
@@ -176,8 +187,8 @@ pub(super) async fn authenticate(
     let id = id.ok_or_else(|| TokenError::invalid_client("`client_id` is missing."))?;
     let unknown = || TokenError::invalid_client("The client is unknown, or its secret is wrong.");
     let id = ClientId::parse(&id).ok_or_else(unknown)?;
-    let kept = match &id {
-        // Nothing that its document could say is asked for here, so it need not be there to be read.
+    let expected = match &id {
+        // A client with a metadata document is always public, so the document is not fetched.
         ClientId::Document(_) => None,
         ClientId::Registered(text) => {
             let found = core.store.find_client(text).await.map_err(TokenError::inside("oauth.authenticate"))?;
@@ -188,16 +199,16 @@ pub(super) async fn authenticate(
             }
         }
     };
-    let shown = secret.map(|secret| ClientSecret::parse(&secret).map(|secret| digest::of(secret.expose())));
-    match (kept, shown) {
+    let sent = secret.map(|secret| ClientSecret::parse(&secret).map(|secret| digest::of(secret.expose())));
+    match (expected, sent) {
         (None, None) => Ok(id),
-        // Both are hashes of 256 random bits: how long it takes to compare them tells nothing.
-        (Some(kept), Some(Some(shown))) if kept == shown => Ok(id),
+        // Both are hashes of 256 random bits, so the comparison need not be constant-time.
+        (Some(expected), Some(Some(sent))) if expected == sent => Ok(id),
         (None | Some(_), _) => Err(unknown()),
     }
 }
 
-/// Id and secret of `Authorization: Basic`, each of which is form-encoded within (RFC 6749 section 2.3.1).
+/// Id and secret of `Authorization: Basic`, both form-encoded (RFC 6749 section 2.3.1).
 fn basic(field: &str) -> Option<(String, String)> {
     let (scheme, encoded) = field.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -229,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn basic_has_an_id_and_a_secret_form_encoded() {
+    fn basic_decodes_form_encoded_id_and_secret() {
         let field = |text: &str| format!("Basic {}", STANDARD.encode(text));
         let both = |id: &str, secret: &str| Some((id.to_owned(), secret.to_owned()));
         for (field, expected) in [

@@ -1,7 +1,7 @@
-//! Live grabs that failed, whosever they are.
+//! Failed live grabs of all teams.
 
 use grabd_domain::Fault;
-use grabd_store::{Failed, FailedAt};
+use grabd_store::{FailedGrab, FailureCursor};
 
 use super::Operator;
 use crate::core::{Core, inside};
@@ -9,25 +9,25 @@ use crate::core::{Core, inside};
 /// Failures on a page.
 const PAGE: u32 = 50;
 
-/// One page.
+/// A page of failed grabs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailuresPage {
-    /// The latest first.
-    pub failures: Vec<Failed>,
-    /// What to call for the next, earlier page with; `None` on the last one.
-    pub next: Option<FailedAt>,
+    /// Latest first.
+    pub failures: Vec<FailedGrab>,
+    /// Cursor of the next, earlier page; `None` on the last page.
+    pub next: Option<FailureCursor>,
 }
 
-/// A page of failures, the latest first: those before a place, when it is given.
+/// A page of failed grabs, latest first, optionally only those before a cursor.
 ///
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
-pub async fn list_failures(core: &Core, _: &Operator, before: Option<FailedAt>) -> Result<FailuresPage, Fault> {
-    // One more than is shown tells whether there are more.
+pub async fn list_failures(core: &Core, _: &Operator, before: Option<FailureCursor>) -> Result<FailuresPage, Fault> {
+    // One more row shows whether there is another page.
     let mut failures = core.store.list_failed(before, PAGE + 1).await.map_err(inside("operator.list_failures"))?;
     let page = usize::try_from(PAGE).unwrap_or(usize::MAX);
     let has_more = failures.len() > page;
     failures.truncate(page);
-    let next = failures.last().filter(|_| has_more).map(|last| FailedAt { at: last.finished_at, grab: last.grab });
+    let next = failures.last().filter(|_| has_more).map(|last| FailureCursor { at: last.finished_at, grab: last.grab });
     Ok(FailuresPage { failures, next })
 }

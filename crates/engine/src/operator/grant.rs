@@ -1,66 +1,70 @@
-//! An operator grants credits by hand.
+//! Grants of credits by an operator.
 
 use std::ops::RangeInclusive;
 
 use grabd_domain::Fault;
 use grabd_domain::credits::LotKind;
 use grabd_domain::ids::TeamId;
-use grabd_store::{Grant, OperatorGrant, OperatorGranted};
+use grabd_store::{Grant, OperatorGrant, OperatorGrantOutcome};
 
 use super::Operator;
 use crate::core::{Core, inside};
 
-/// Credits that one form grants.
+/// Credits of one grant.
 pub const CREDITS: RangeInclusive<u32> = 1..=1_000_000;
-/// Characters of a reason.
+/// Length of a reason in characters.
 pub const REASON_CHARS: RangeInclusive<usize> = 3..=200;
-/// Characters of what makes a form be carried out once: 256 random bits.
-const ONCE_CHARS: usize = 43;
+/// Length of a form id in characters: 256 random bits. It makes the grant idempotent.
+const FORM_ID_CHARS: usize = 43;
 
-/// Credits to grant, as a form has them.
+/// The validated input of a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewGrant {
     credits: u32,
     reason: String,
-    once: String,
+    form_id: String,
 }
 
-/// What is wrong with a form.
+/// An invalid field of the grant form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mistake {
-    /// Not so many credits.
+pub enum GrantFormError {
+    /// The number of credits is outside [`CREDITS`].
     Credits,
-    /// No such reason.
+    /// The reason is too short, too long or has control characters.
     Reason,
-    /// It does not say which form it is.
-    Once,
+    /// The form id is missing or malformed.
+    FormId,
 }
 
 impl NewGrant {
-    /// The grant of a form.
+    /// Validates the fields of the form.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
-    pub fn parse(credits: &str, reason: &str, once: &str) -> Result<Self, Vec<Mistake>> {
+    /// All invalid fields.
+    pub fn parse(credits: &str, reason: &str, form_id: &str) -> Result<Self, Vec<GrantFormError>> {
         let credits = credits.trim().parse().ok().filter(|credits| CREDITS.contains(credits));
         let reason = reason.trim();
         let is_reason = REASON_CHARS.contains(&reason.chars().count()) && !reason.chars().any(char::is_control);
-        let is_once =
-            once.len() == ONCE_CHARS && once.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-        let mistakes =
-            [(Mistake::Credits, credits.is_none()), (Mistake::Reason, !is_reason), (Mistake::Once, !is_once)];
-        let mistakes: Vec<Mistake> = mistakes.into_iter().filter(|(_, is)| *is).map(|(mistake, _)| mistake).collect();
+        let is_form_id = form_id.len() == FORM_ID_CHARS
+            && form_id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        let fields = [
+            (GrantFormError::Credits, credits.is_none()),
+            (GrantFormError::Reason, !is_reason),
+            (GrantFormError::FormId, !is_form_id),
+        ];
+        let errors: Vec<GrantFormError> =
+            fields.into_iter().filter(|(_, is_invalid)| *is_invalid).map(|(error, _)| error).collect();
         match credits {
-            Some(credits) if mistakes.is_empty() => {
-                Ok(Self { credits, reason: reason.to_owned(), once: once.to_owned() })
+            Some(credits) if errors.is_empty() => {
+                Ok(Self { credits, reason: reason.to_owned(), form_id: form_id.to_owned() })
             }
-            Some(_) | None => Err(mistakes),
+            Some(_) | None => Err(errors),
         }
     }
 }
 
-/// Grants a prepaid lot, once for each form. The team reads the reason in its ledger; who granted it is in the log, and
-/// by their id in the lot's own reference. `None` when there is no such team.
+/// Grants a prepaid lot, once for each form id. The reason is shown in the team's ledger. The operator is recorded in
+/// the log, and by id in the lot's reference. `None` when the team does not exist.
 ///
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be written.
@@ -69,30 +73,31 @@ pub async fn grant(
     operator: &Operator,
     team: TeamId,
     new: &NewGrant,
-) -> Result<Option<OperatorGranted>, Fault> {
+) -> Result<Option<OperatorGrantOutcome>, Fault> {
     let step = "operator.grant";
-    if core.store.find_team(team).await.map_err(inside(step))?.is_none() {
+    let found = core.store.find_team(team).await.map_err(inside(step))?;
+    if found.is_none_or(|found| found.deleted_at.is_some()) {
         return Ok(None);
     }
-    let (Operator(person), NewGrant { credits, reason, once }) = (operator, new);
+    let (Operator(person), NewGrant { credits, reason, form_id }) = (operator, new);
     let grant = Grant {
         team,
         kind: LotKind::Prepaid,
         credits: *credits,
         expires_at: None,
-        source_ref: format!("hand:operator:{}:{once}", person.id),
+        source_ref: format!("hand:operator:{}:{form_id}", person.id),
         now: core.clock.now(),
     };
     let grant = OperatorGrant { grant, reason: format!("ref:{reason}") };
-    let granted = core.store.grant_by_operator(grant).await.map_err(inside(step))?;
+    let granted = core.store_as(person.id).grant_by_operator(grant).await.map_err(inside(step))?;
     match granted {
-        OperatorGranted::New(lot) => tracing::info!(
+        OperatorGrantOutcome::New(lot) => tracing::info!(
             operator.id = %person.id, operator.email = %person.email, team.id = %team, lot.id = lot.0, credits, reason,
             "an operator granted credits"
         ),
-        OperatorGranted::Repeated(_) | OperatorGranted::Otherwise => tracing::info!(
+        OperatorGrantOutcome::Repeated(_) | OperatorGrantOutcome::Conflict => tracing::info!(
             operator.id = %person.id, operator.email = %person.email, team.id = %team, credits, reason,
-            "an operator sent a form again; nothing was granted"
+            "an operator submitted a grant form again; nothing was granted"
         ),
     }
     Ok(Some(granted))
@@ -103,24 +108,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_mistakes_of_a_form_are_told() {
-        let once = "a".repeat(43);
-        let good = NewGrant::parse(" 25 ", " a good reason ", &once).unwrap();
-        assert_eq!(good, NewGrant { credits: 25, reason: "a good reason".to_owned(), once: once.clone() });
+    fn parse_reports_all_invalid_fields() {
+        let form_id = "a".repeat(43);
+        let good = NewGrant::parse(" 25 ", " a good reason ", &form_id).unwrap();
+        assert_eq!(good, NewGrant { credits: 25, reason: "a good reason".to_owned(), form_id: form_id.clone() });
         let long = "é".repeat(200);
-        assert!(NewGrant::parse("1000000", &long, &once).is_ok());
-        for (credits, reason, form, mistakes) in [
-            ("0", "reason", &*once, &[Mistake::Credits][..]),
-            ("1000001", "reason", &once, &[Mistake::Credits]),
-            ("-5", "reason", &once, &[Mistake::Credits]),
-            ("1e3", "reason", &once, &[Mistake::Credits]),
-            ("5", "no", &once, &[Mistake::Reason]),
-            ("5", &format!("{long}é"), &once, &[Mistake::Reason]),
-            ("5", "two\nlines", &once, &[Mistake::Reason]),
-            ("5", "reason", "short", &[Mistake::Once]),
-            ("", "", "", &[Mistake::Credits, Mistake::Reason, Mistake::Once]),
+        assert!(NewGrant::parse("1000000", &long, &form_id).is_ok());
+        for (credits, reason, form_id, errors) in [
+            ("0", "reason", &*form_id, &[GrantFormError::Credits][..]),
+            ("1000001", "reason", &form_id, &[GrantFormError::Credits]),
+            ("-5", "reason", &form_id, &[GrantFormError::Credits]),
+            ("1e3", "reason", &form_id, &[GrantFormError::Credits]),
+            ("5", "no", &form_id, &[GrantFormError::Reason]),
+            ("5", &format!("{long}é"), &form_id, &[GrantFormError::Reason]),
+            ("5", "two\nlines", &form_id, &[GrantFormError::Reason]),
+            ("5", "reason", "short", &[GrantFormError::FormId]),
+            ("", "", "", &[GrantFormError::Credits, GrantFormError::Reason, GrantFormError::FormId]),
         ] {
-            assert_eq!(NewGrant::parse(credits, reason, form).unwrap_err(), mistakes, "{credits} {reason} {form}");
+            assert_eq!(NewGrant::parse(credits, reason, form_id).unwrap_err(), errors, "{credits} {reason} {form_id}");
         }
     }
 }

@@ -1,37 +1,42 @@
-//! What operators see and do: of the whole service, whosever it is.
+//! The operator's views of the whole service, and grants of credits.
 //!
-//! Each use-case takes an [`Operator`], whom only a session of one makes. To add a view, give it a file with its figures;
-//! the queries behind it are in the store's `queries/operator/`.
+//! Each use-case takes an [`Operator`], which only the session of an operator gives. To add a view, add a file here;
+//! its queries belong to the store's `queries/operator/`.
 //!
-//! *Invariant:* of a customer's grab an operator learns its host, and neither its address nor its picture. Whatever an
-//! operator changes is logged with who did it.
+//! *Invariant:* operators see the host of a customer's grab, but neither its URL nor its image. Every change by an
+//! operator is logged with the operator's id.
 
+mod audit;
 mod failures;
 mod grant;
 mod overview;
+mod suspend;
 mod team;
 mod teams;
 
+pub use audit::{AuditPage, list_audit};
 pub use failures::{FailuresPage, list_failures};
-pub use grant::{CREDITS, Mistake, NewGrant, REASON_CHARS, grant};
+pub use grant::{CREDITS, GrantFormError, NewGrant, REASON_CHARS, grant};
 pub use overview::{LATE_AFTER, Overview, QUEUE_TEAMS, overview};
-pub use team::{OneTeam, find_team};
+pub use suspend::{restore, suspend};
+pub use team::{TeamDetails, find_team};
 pub use teams::{TeamRow, TeamsPage, list_teams};
 
-pub use crate::queue::Attached;
+pub use crate::queue::AttachedRenderer;
 pub use grabd_store::{
-    EndedAs, Failed, FailedAt, Key, OperatorGranted, Queue, QueueOfTeam, TeamPlace, TeamsWanted, Undelivered, Waiting,
+    AuditEntry, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, Key, OperatorGrantOutcome, OutcomeCount, Queue,
+    TeamCursor, TeamFilter, TeamQueue,
 };
 
 use crate::accounts::{Person, Session};
 
-/// Somebody who may see how the whole service is.
+/// Proof that the caller is an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator(Person);
 
 impl Operator {
-    /// The operator in front of a browser; `None` when it is somebody else.
-    pub fn of(session: &Session) -> Option<Self> {
+    /// The operator of a session; `None` when the person is not an operator.
+    pub fn from_session(session: &Session) -> Option<Self> {
         session.person.operator.then(|| Self(session.person.clone()))
     }
 }

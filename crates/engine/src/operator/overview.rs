@@ -1,51 +1,51 @@
-//! How the service is, at one look.
+//! Status of the service on one page.
 
 use std::time::Duration;
 
 use futures::try_join;
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{EndedAs, Kind, Queue, Undelivered};
+use grabd_store::{DeliveryBacklog, Kind, OutcomeCount, Queue};
 
 use super::Operator;
 use crate::core::{Core, inside};
-use crate::queue::Attached;
-use crate::renderer::TELL_EVERY;
+use crate::queue::AttachedRenderer;
+use crate::renderer::HEARTBEAT_INTERVAL;
 
-/// Teams that are shown with what they have in the queue.
+/// Teams listed with their queued grabs.
 pub const QUEUE_TEAMS: u32 = 10;
-/// A renderer that told nothing for so long has missed more than one turn.
-pub const LATE_AFTER: Duration = TELL_EVERY.saturating_mul(3);
-/// What counts as the last day.
+/// A renderer is late when it has sent no status for this long, which is more than one missed report.
+pub const LATE_AFTER: Duration = HEARTBEAT_INTERVAL.saturating_mul(3);
+/// The last day, in the figures.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The figures.
 #[derive(Clone, Debug)]
 pub struct Overview {
-    /// Of grabd.
+    /// Version of grabd.
     pub version: &'static str,
-    /// Since when this process runs.
+    /// When this process started.
     pub started_at: Timestamp,
     /// When the figures were read.
     pub now: Timestamp,
-    /// The renderers that are attached.
-    pub renderers: Vec<Attached>,
-    /// What is open.
+    /// Attached renderers.
+    pub renderers: Vec<AttachedRenderer>,
+    /// Open grabs.
     pub queue: Queue,
-    /// Asynchronous grabs a team may have open, unless it has a limit of its own.
+    /// Default limit of open asynchronous grabs per team.
     pub async_queue: u32,
-    /// How the grabs of the last day ended.
-    pub ended: Vec<EndedAs>,
-    /// What the address guard of this process refused since its start, by reason.
+    /// Ended grabs of the last day, by result.
+    pub ended: Vec<OutcomeCount>,
+    /// Connections refused by the address guard since this process started, by reason.
     pub refused: Vec<(&'static str, u64)>,
-    /// Requests that a team's rate limit refused in this process since its start.
+    /// Requests refused by a team's rate limit since this process started.
     pub rate_limited: u64,
-    /// Attempts that renderers gave back to this process since its start.
+    /// Attempts returned by renderers since this process started.
     pub given_back: u64,
-    /// Messages that endpoints have not got.
-    pub undelivered: Undelivered,
-    /// Which database it is.
+    /// Undelivered webhook messages.
+    pub undelivered: DeliveryBacklog,
+    /// Kind of database.
     pub database: Kind,
-    /// How large it is.
+    /// Size of the database in bytes.
     pub database_bytes: u64,
 }
 
@@ -57,7 +57,7 @@ pub async fn overview(core: &Core, _: &Operator) -> Result<Overview, Fault> {
     let now = core.clock.now();
     let store = &core.store;
     let read = async {
-        try_join!(store.queue(QUEUE_TEAMS), store.count_ended(now - DAY), store.undelivered(), store.size_bytes())
+        try_join!(store.queue(QUEUE_TEAMS), store.count_ended(now - DAY), store.delivery_backlog(), store.size_bytes())
     };
     let (queue, ended, undelivered, database_bytes) = read.await.map_err(inside("operator.overview"))?;
     let (given_back, rate_limited) = core.metrics.since_start();
@@ -65,11 +65,11 @@ pub async fn overview(core: &Core, _: &Operator) -> Result<Overview, Fault> {
         version: env!("CARGO_PKG_VERSION"),
         started_at: core.started_at,
         now,
-        renderers: core.dispatcher.attached(),
+        renderers: core.dispatcher.renderers(),
         queue,
         async_queue: core.settings.async_queue,
         ended,
-        refused: core.guard.refused(),
+        refused: core.guard.refused_counts(),
         rate_limited,
         given_back,
         undelivered,

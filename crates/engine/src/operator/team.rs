@@ -1,47 +1,47 @@
-//! One team, as far as it is an operator's business.
+//! The operator's view of one team.
 
 use futures::try_join;
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::Balance;
 use grabd_domain::ids::TeamId;
 use grabd_domain::{Day, Fault};
-use grabd_store::{Failed, Holding, Key, Member, Team};
+use grabd_store::{FailedGrab, Holding, Key, Member, Team};
 
 use super::Operator;
 use crate::billing::MAX_HOLDINGS;
 use crate::core::{Core, inside};
 
-/// Failures that are shown.
+/// Failed grabs in the view.
 const FAILURES: u32 = 10;
-/// Days over which captures are counted, today included.
+/// Days over which grabs are counted, including today.
 const DAYS: u16 = 30;
 
-/// A team with all that is shown of it.
+/// A team with its details.
 #[derive(Clone, Debug)]
-pub struct OneTeam {
+pub struct TeamDetails {
     /// The team.
     pub team: Team,
-    /// Who is in it, and as what.
+    /// Its members and their roles.
     pub members: Vec<Member>,
-    /// What it can spend.
+    /// Spendable credits.
     pub balance: Balance,
-    /// Its lots that have something left, in the order they are spent.
+    /// Its lots with remaining credits, in spending order.
     pub lots: Vec<Holding>,
     /// Its keys, without their secrets.
     pub keys: Vec<Key>,
-    /// Live grabs of the last thirty days that are done.
+    /// Done live grabs of the last 30 days.
     pub done: u64,
-    /// Live grabs of the last thirty days that failed.
+    /// Failed live grabs of the last 30 days.
     pub failed: u64,
-    /// The last live grabs that failed.
-    pub failures: Vec<Failed>,
+    /// The latest failed live grabs.
+    pub failures: Vec<FailedGrab>,
 }
 
-/// The team with this id; `None` when there is none.
+/// The team with this id; `None` when it does not exist.
 ///
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
-pub async fn find_team(core: &Core, _: &Operator, id: TeamId) -> Result<Option<OneTeam>, Fault> {
+pub async fn find_team(core: &Core, _: &Operator, id: TeamId) -> Result<Option<TeamDetails>, Fault> {
     let step = "operator.find_team";
     let (store, now) = (&core.store, core.clock.now());
     let Some(team) = store.find_team(id).await.map_err(inside(step))? else { return Ok(None) };
@@ -53,7 +53,7 @@ pub async fn find_team(core: &Core, _: &Operator, id: TeamId) -> Result<Option<O
             store.lots(id),
             store.list_keys(id),
             store.count_ended_by_day(id, today.before(DAYS - 1), today),
-            store.list_failed_of(id, FAILURES),
+            store.list_failed_of_team(id, FAILURES),
         )
     };
     let (members, lots, all_lots, keys, days, failures) = read.await.map_err(inside(step))?;
@@ -63,5 +63,5 @@ pub async fn find_team(core: &Core, _: &Operator, id: TeamId) -> Result<Option<O
     };
     let (done, failed) = (ended(true), ended(false));
     let balance = Balance::of(&all_lots, now);
-    Ok(Some(OneTeam { team, members, balance, lots, keys, done, failed, failures }))
+    Ok(Some(TeamDetails { team, members, balance, lots, keys, done, failed, failures }))
 }

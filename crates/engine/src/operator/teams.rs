@@ -1,10 +1,10 @@
-//! All teams.
+//! The list of all teams.
 
 use grabd_domain::accounts::Email;
 use grabd_domain::credits::Balance;
 use grabd_domain::limits::USAGE_WINDOW;
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{Team, TeamPlace, TeamSummary, TeamsWanted};
+use grabd_store::{Team, TeamCursor, TeamFilter, TeamSummary};
 
 use super::Operator;
 use crate::core::{Core, inside};
@@ -12,13 +12,13 @@ use crate::core::{Core, inside};
 /// Teams on a page.
 const PAGE: u32 = 25;
 
-/// One page.
+/// A page of teams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamsPage {
-    /// The newest first.
+    /// Newest first.
     pub teams: Vec<TeamRow>,
-    /// What to call for the next, older page with; `None` on the last one.
-    pub next: Option<TeamPlace>,
+    /// Cursor of the next, older page; `None` on the last page.
+    pub next: Option<TeamCursor>,
 }
 
 /// A team in the list.
@@ -26,28 +26,33 @@ pub struct TeamsPage {
 pub struct TeamRow {
     /// The team.
     pub team: Team,
-    /// How many people are in it.
+    /// Number of members.
     pub members: u64,
-    /// What it can spend.
+    /// Spendable credits.
     pub balance: Balance,
-    /// Its live captures that are done, of the last thirty days.
+    /// Done live grabs of the last 30 days.
     pub captures: u64,
 }
 
-/// A page of the teams that a search finds: by id, by the e-mail address of somebody in it, or by a part of its name. An
-/// empty search finds all.
+/// A page of the teams that match a search: by id, by the e-mail address of a member, or by a part of the name. An
+/// empty search matches all teams.
 ///
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
-pub async fn list_teams(core: &Core, _: &Operator, search: &str, after: Option<TeamPlace>) -> Result<TeamsPage, Fault> {
+pub async fn list_teams(
+    core: &Core,
+    _: &Operator,
+    search: &str,
+    after: Option<TeamCursor>,
+) -> Result<TeamsPage, Fault> {
     let now = core.clock.now();
-    let wanted = wanted(search);
+    let wanted = parse_search(search);
     let found = core.store.list_summaries(&wanted, after, PAGE + 1, now - USAGE_WINDOW);
     let mut teams = found.await.map_err(inside("operator.list_teams"))?;
     let page = usize::try_from(PAGE).unwrap_or(usize::MAX);
     let has_more = teams.len() > page;
     teams.truncate(page);
-    let place = |last: &TeamSummary| TeamPlace { created_at: last.team.created_at, team: last.team.id };
+    let place = |last: &TeamSummary| TeamCursor { created_at: last.team.created_at, team: last.team.id };
     let next = teams.last().filter(|_| has_more).map(place);
     Ok(TeamsPage { teams: teams.into_iter().map(|summary| row(summary, now)).collect(), next })
 }
@@ -57,13 +62,13 @@ fn row(summary: TeamSummary, now: Timestamp) -> TeamRow {
     TeamRow { team, members, balance: Balance::of(&lots, now), captures }
 }
 
-fn wanted(search: &str) -> TeamsWanted {
+fn parse_search(search: &str) -> TeamFilter {
     let search = search.trim();
     match (search.parse(), Email::parse(search)) {
-        _ if search.is_empty() => TeamsWanted::All,
-        (Ok(id), _) => TeamsWanted::Id(id),
-        (Err(_), Ok(email)) => TeamsWanted::Of(email),
-        (Err(_), Err(_)) => TeamsWanted::Named(search.to_owned()),
+        _ if search.is_empty() => TeamFilter::All,
+        (Ok(id), _) => TeamFilter::Id(id),
+        (Err(_), Ok(email)) => TeamFilter::MemberEmail(email),
+        (Err(_), Err(_)) => TeamFilter::NameContains(search.to_owned()),
     }
 }
 
@@ -72,18 +77,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_is_an_id_an_address_or_a_part_of_a_name() {
+    fn search_is_parsed_as_id_address_or_part_of_a_name() {
         let id = "01993e1c-7b1a-7000-8000-0123456789ab";
         let email = Email::parse("ada@example.com").unwrap();
         for (search, expected) in [
-            ("", TeamsWanted::All),
-            ("  ", TeamsWanted::All),
-            (id, TeamsWanted::Id(id.parse().unwrap())),
-            (" Ada@Example.com ", TeamsWanted::Of(email)),
-            (" Acme Ltd ", TeamsWanted::Named("Acme Ltd".to_owned())),
-            ("@", TeamsWanted::Named("@".to_owned())),
+            ("", TeamFilter::All),
+            ("  ", TeamFilter::All),
+            (id, TeamFilter::Id(id.parse().unwrap())),
+            (" Ada@Example.com ", TeamFilter::MemberEmail(email)),
+            (" Acme Ltd ", TeamFilter::NameContains("Acme Ltd".to_owned())),
+            ("@", TeamFilter::NameContains("@".to_owned())),
         ] {
-            assert_eq!(wanted(search), expected, "{search:?}");
+            assert_eq!(parse_search(search), expected, "{search:?}");
         }
     }
 }

@@ -1,77 +1,98 @@
-//! What a placeholder looks like: a sheet of drafting paper with the word TEST, the target's host and the size.
+//! The design of a placeholder: drafting paper with the word TEST, the target's host and the size.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
-use grabd_domain::capture::CaptureSpec;
+use grabd_domain::capture::{CaptureSpec, Fit, Scale};
+use grabd_domain::limits;
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{self, Options, Tree, fontdb};
 
 const REGULAR: &[u8] = include_bytes!("../../data/fonts/JetBrainsMono-Regular.ttf");
 const EXTRA_BOLD: &[u8] = include_bytes!("../../data/fonts/JetBrainsMono-ExtraBold.ttf");
-/// Width of every character of both fonts, as a part of the font size: this is what makes fitting exact.
+/// Advance width of every character in both monospace fonts, relative to the font size. Makes fitting exact.
 const ADVANCE: f32 = 0.6;
-/// Height of capital letters, as a part of the font size.
-const CAPITALS: f32 = 0.73;
-/// About the side of a square of the grid in pixels; the squares are stretched a little to come out even.
+/// Height of capital letters, relative to the font size.
+const CAP_HEIGHT: f32 = 0.73;
+/// Approximate side of a grid square in pixels; squares are stretched slightly to fit a whole number.
 const GRID: f32 = 40.0;
 
-const DESK: &str = "#f1eee7";
-const SHEET: &str = "#fbfaf7";
+const BACKGROUND: &str = "#f1eee7";
+const PAPER: &str = "#fbfaf7";
 const CARD: &str = "#ffffff";
-const LINE: &str = "#efece4";
-const EDGE: &str = "#d6d1c4";
-const INK: &str = "#1d2733";
-const QUIET: &str = "#767268";
+const GRID_LINE: &str = "#efece4";
+const BORDER: &str = "#d6d1c4";
+const TEXT: &str = "#1d2733";
+const MUTED: &str = "#767268";
 const ACCENT: &str = "#e4572e";
 
-/// Everything the pixels depend on.
+/// All inputs that determine the pixels.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Drawing {
     host: String,
     width: u32,
-    /// Height of the viewport in pixels; a full page is longer.
+    /// Height of the viewport in pixels; `height` is larger for a full page.
     fold: u32,
     height: u32,
+    scale: Scale,
+    fit: Fit,
 }
 
 impl Drawing {
     pub(super) fn of(spec: &CaptureSpec) -> Self {
-        let (width, fold) = (spec.viewport.width(), spec.viewport.height());
-        Self { host: spec.url.host().to_string(), width, fold, height: spec.reported_height() }
+        let (mut width, mut fold, mut height) = (spec.viewport.width(), spec.viewport.height(), spec.reported_height());
+        if let Some(clip) = spec.clip {
+            // A placeholder is not larger than the page that it stands for.
+            width = clip.width.min(width);
+            height = clip.height.min(limits::FULL_PAGE_REPORTED_HEIGHT);
+            fold = height;
+        }
+        Self { host: spec.url.host().to_string(), width, fold, height, scale: spec.scale, fit: spec.fit }
     }
 
-    /// The picture as SVG. The host is the caller's text: it is shortened and escaped before it gets in here.
+    /// Width and height of the image in pixels.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a side has some thousand pixels")]
+    pub(super) fn image_size(&self) -> (u32, u32) {
+        let [width, height] = [self.width, self.height].map(|side| f64::from(side) * self.scale.factor());
+        let fitted = self.fit.factor(width, height);
+        let scaled = |side: u32| ((f64::from(side) * self.scale.factor() * fitted).round() as u32).max(1);
+        (scaled(self.width), scaled(self.height))
+    }
+
+    /// The drawing as SVG. The host is untrusted text, which is shortened and escaped.
     fn svg(&self) -> String {
-        let Self { host, width, fold, height } = self;
-        let mut svg = format!(r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">"#);
-        let sheet = Sheet::of(self);
-        sheet.paper(&mut svg);
-        sheet.folds(&mut svg);
-        sheet.corners(&mut svg);
-        sheet.card(&mut svg, host, &format!("{width} × {height}"));
+        let Self { host, width, fold, height, scale: _, fit: _ } = self;
+        let (image_width, image_height) = self.image_size();
+        let mut svg = format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{image_width}" height="{image_height}" viewBox="0 0 {width} {height}">"#
+        );
+        let layout = Layout::of(self);
+        layout.paper(&mut svg);
+        layout.folds(&mut svg);
+        layout.corners(&mut svg);
+        layout.card(&mut svg, host, &format!("{image_width} × {image_height}"));
         if height > fold {
-            sheet.end(&mut svg);
+            layout.end(&mut svg);
         }
         svg.push_str("</svg>");
         svg
     }
 }
 
-/// The measures everything is placed by, in pixels.
-struct Sheet {
+/// The dimensions of the drawing, in pixels.
+struct Layout {
     width: f32,
     height: f32,
     fold: f32,
     /// Distance of the frame from the edge.
     margin: f32,
-    /// What sizes grow by: 1 on a viewport of 720 pixels' height and enough width.
+    /// Scale of sizes: 1 for a viewport height of 720 pixels and sufficient width.
     scale: f32,
 }
 
-impl Sheet {
+impl Layout {
     fn of(drawing: &Drawing) -> Self {
-        // No side is longer than a few thousand pixels, so a float is exact.
+        // No side has more than a few thousand pixels, so `f32` is exact.
         let [width, height, fold] = [drawing.width, drawing.height, drawing.fold].map(|side| side as f32);
         let scale = (fold / 720.0).min(width / 960.0).clamp(0.4, 1.5);
         Self { width, height, fold, margin: (32.0 * scale).round(), scale }
@@ -79,32 +100,32 @@ impl Sheet {
 
     fn paper(&self, svg: &mut String) {
         let Self { width, height, margin, .. } = self;
-        rect(svg, [0.0, 0.0, *width, *height], DESK);
+        rect(svg, [0.0, 0.0, *width, *height], BACKGROUND);
         let inner = [*margin, *margin, width - 2.0 * margin, height - 2.0 * margin];
         let [left, top, inner_width, inner_height] = inner;
-        rect(svg, inner, SHEET);
-        for x in evenly(left, inner_width) {
-            rect(svg, [x, top, 1.0, inner_height], LINE);
+        rect(svg, inner, PAPER);
+        for x in grid_lines(left, inner_width) {
+            rect(svg, [x, top, 1.0, inner_height], GRID_LINE);
         }
-        for y in evenly(top, inner_height) {
-            rect(svg, [left, y, inner_width, 1.0], LINE);
+        for y in grid_lines(top, inner_height) {
+            rect(svg, [left, y, inner_width, 1.0], GRID_LINE);
         }
         frame(svg, inner);
     }
 
-    /// Where one viewport ends and the next begins.
+    /// Dashed lines between viewports.
     fn folds(&self, svg: &mut String) {
         let Self { width, height, fold, margin, scale } = self;
         let size = (16.0 * scale).max(10.0);
         let mut y = *fold;
         while y < height - 2.0 * margin {
-            for x in every(*margin, width - margin, 14.0) {
-                rect(svg, [x, y, 7.0_f32.min(width - margin - x), 1.0], QUIET);
+            for x in positions(*margin, width - margin, 14.0) {
+                rect(svg, [x, y, 7.0_f32.min(width - margin - x), 1.0], MUTED);
             }
-            let y_words = y - size * 0.7;
-            let left = Words { x: margin + size, y: y_words, size, fill: QUIET, anchor: "start" };
+            let baseline = y - size * 0.7;
+            let left = TextStyle { x: margin + size, y: baseline, size, fill: MUTED, anchor: "start" };
             text(svg, left, &format!("{y} px"));
-            let right = Words { x: width - margin - size, y: y_words, size, fill: QUIET, anchor: "end" };
+            let right = TextStyle { x: width - margin - size, y: baseline, size, fill: MUTED, anchor: "end" };
             text(svg, right, "TEST");
             y += fold;
         }
@@ -116,58 +137,58 @@ impl Sheet {
         let at_start_or_end = |length: f32, size: f32| [*margin, length - margin - size];
         for (end, x) in at_start_or_end(*width, long).into_iter().enumerate() {
             for (foot, y) in at_start_or_end(*height, long).into_iter().enumerate() {
-                rect(svg, [x, at_start_or_end(*height, thick)[foot], long, thick], INK);
-                rect(svg, [at_start_or_end(*width, thick)[end], y, thick, long], INK);
+                rect(svg, [x, at_start_or_end(*height, thick)[foot], long, thick], TEXT);
+                rect(svg, [at_start_or_end(*width, thick)[end], y, thick, long], TEXT);
             }
         }
     }
 
     /// The card in the middle of the first viewport.
-    fn card(&self, svg: &mut String, host: &str, size_words: &str) {
+    fn card(&self, svg: &mut String, host: &str, size_text: &str) {
         let Self { width, fold, margin, scale, .. } = self;
         let pad = (56.0 * scale).round();
         let room = width - 2.0 * (margin + pad) - 0.12 * width;
         let (host, host_size) = fit(host, room, 34.0 * scale, (18.0 * scale).max(10.0));
         let [word_size, small] = [150.0 * scale, (22.0 * scale).max(10.0)];
         let spacing = 0.16 * word_size;
-        let [word_height, host_height, small_height] = [word_size, host_size, small].map(|size| size * CAPITALS);
+        let [word_height, host_height, small_height] = [word_size, host_size, small].map(|size| size * CAP_HEIGHT);
         let [to_bar, bar, to_host, to_small] = [36.0, 6.0, 40.0, 26.0].map(|length: f32| (length * scale).round());
         let content = word_height + to_bar + bar + to_host + host_height + to_small + small_height;
         let word_width = width_of("TEST", word_size) + 3.0 * spacing;
 
         let middle = width / 2.0;
-        let card_width = even(word_width.max(width_of(&host, host_size)) + 2.0 * pad, *width);
-        let card_height = even(content + 2.0 * pad, *fold);
+        let card_width = centrable(word_width.max(width_of(&host, host_size)) + 2.0 * pad, *width);
+        let card_height = centrable(content + 2.0 * pad, *fold);
         let card = [(width - card_width) / 2.0, (fold - card_height) / 2.0, card_width, card_height];
         rect(svg, card, CARD);
         frame(svg, card);
 
-        let centred = |y: f32, size: f32, fill| Words { x: middle, y, size, fill, anchor: "middle" };
+        let centred = |y: f32, size: f32, fill| TextStyle { x: middle, y, size, fill, anchor: "middle" };
         let baseline = card[1] + pad + word_height;
         write(
             svg,
             format_args!(
-                r#"<text x="{middle}" y="{baseline}" font-family="JetBrains Mono ExtraBold" font-weight="800" font-size="{word_size}" letter-spacing="{spacing}" text-anchor="middle" fill="{INK}">TEST</text>"#
+                r#"<text x="{middle}" y="{baseline}" font-family="JetBrains Mono ExtraBold" font-weight="800" font-size="{word_size}" letter-spacing="{spacing}" text-anchor="middle" fill="{TEXT}">TEST</text>"#
             ),
         );
         let bar_top = (baseline + to_bar).round();
-        let bar_width = even(64.0 * scale, *width);
+        let bar_width = centrable(64.0 * scale, *width);
         rect(svg, [(width - bar_width) / 2.0, bar_top, bar_width, bar], ACCENT);
         let baseline = bar_top + bar + to_host + host_height;
-        text(svg, centred(baseline, host_size, INK), &host);
-        text(svg, centred(baseline + to_small + small_height, small, QUIET), size_words);
+        text(svg, centred(baseline, host_size, TEXT), &host);
+        text(svg, centred(baseline + to_small + small_height, small, MUTED), size_text);
     }
 
     fn end(&self, svg: &mut String) {
         let size = (16.0 * self.scale).max(10.0);
         let [x, y] = [self.width / 2.0, self.height - self.margin - size * 1.6];
-        text(svg, Words { x, y, size, fill: QUIET, anchor: "middle" }, "end of page");
+        text(svg, TextStyle { x, y, size, fill: MUTED, anchor: "middle" }, "end of page");
     }
 }
 
-/// Where and how words are written; `y` is their baseline.
+/// Position and style of a text; `y` is the baseline.
 #[derive(Clone, Copy)]
-struct Words {
+struct TextStyle {
     x: f32,
     y: f32,
     size: f32,
@@ -175,15 +196,15 @@ struct Words {
     anchor: &'static str,
 }
 
-fn text(svg: &mut String, words: Words, what: &str) {
-    let Words { x, y, size, fill, anchor } = words;
+fn text(svg: &mut String, style: TextStyle, content: &str) {
+    let TextStyle { x, y, size, fill, anchor } = style;
     write(
         svg,
         format_args!(
             r#"<text x="{x}" y="{y}" font-family="JetBrains Mono" font-size="{size}" text-anchor="{anchor}" fill="{fill}">"#
         ),
     );
-    escape(svg, what);
+    escape(svg, content);
     svg.push_str("</text>");
 }
 
@@ -191,12 +212,12 @@ fn rect(svg: &mut String, [x, y, width, height]: [f32; 4], fill: &str) {
     write(svg, format_args!(r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}"/>"#));
 }
 
-fn write(svg: &mut String, what: std::fmt::Arguments<'_>) {
-    svg.write_fmt(what).expect("a string takes everything");
+fn write(svg: &mut String, arguments: std::fmt::Arguments<'_>) {
+    svg.write_fmt(arguments).expect("writing to a string cannot fail");
 }
 
-fn escape(svg: &mut String, what: &str) {
-    for c in what.chars() {
+fn escape(svg: &mut String, content: &str) {
+    for c in content.chars() {
         match c {
             '&' => svg.push_str("&amp;"),
             '<' => svg.push_str("&lt;"),
@@ -208,26 +229,26 @@ fn escape(svg: &mut String, what: &str) {
     }
 }
 
-/// A line of one pixel just inside an edge.
+/// A border of one pixel, inside the rectangle.
 fn frame(svg: &mut String, [x, y, width, height]: [f32; 4]) {
-    rect(svg, [x, y, width, 1.0], EDGE);
-    rect(svg, [x, y + height - 1.0, width, 1.0], EDGE);
-    rect(svg, [x, y, 1.0, height], EDGE);
-    rect(svg, [x + width - 1.0, y, 1.0, height], EDGE);
+    rect(svg, [x, y, width, 1.0], BORDER);
+    rect(svg, [x, y + height - 1.0, width, 1.0], BORDER);
+    rect(svg, [x, y, 1.0, height], BORDER);
+    rect(svg, [x + width - 1.0, y, 1.0, height], BORDER);
 }
 
-/// A whole number of pixels that leaves the same whole number on both sides of `all`.
-fn even(length: f32, all: f32) -> f32 {
-    all - 2.0 * ((all - length) / 2.0).round()
+/// Rounds `length` so that centring it in `total` leaves the same whole number of pixels on both sides.
+fn centrable(length: f32, total: f32) -> f32 {
+    total - 2.0 * ((total - length) / 2.0).round()
 }
 
-/// Positions of the grid's lines strictly inside a stretch, on whole pixels.
-fn evenly(from: f32, length: f32) -> impl Iterator<Item = f32> {
+/// Positions of the grid lines strictly inside a range, on whole pixels.
+fn grid_lines(from: f32, length: f32) -> impl Iterator<Item = f32> {
     let step = length / (length / GRID).round();
-    every(from + step, from + length - 1.0, step).map(f32::round)
+    positions(from + step, from + length - 1.0, step).map(f32::round)
 }
 
-fn every(from: f32, to: f32, step: f32) -> impl Iterator<Item = f32> {
+fn positions(from: f32, to: f32, step: f32) -> impl Iterator<Item = f32> {
     std::iter::successors(Some(from), move |at| Some(at + step)).take_while(move |at| *at < to)
 }
 
@@ -235,8 +256,8 @@ fn width_of(text: &str, size: f32) -> f32 {
     text.chars().count() as f32 * ADVANCE * size
 }
 
-/// The text and the size at which it fits into `room`: smaller first, then with its middle left out. Both ends of a
-/// host say something: the end whose it is, the beginning which of theirs.
+/// The text and the font size at which it fits into `room`. First the size is reduced, then the middle is omitted: the
+/// end of a host names its owner, the beginning the service.
 fn fit(text: &str, room: f32, size: f32, least: f32) -> (String, f32) {
     let count = text.chars().count();
     let fitting = (room / (count as f32 * ADVANCE)).min(size);
@@ -251,12 +272,12 @@ fn fit(text: &str, room: f32, size: f32, least: f32) -> (String, f32) {
     (format!("{head}…{tail}"), least)
 }
 
-/// What is needed to paint a drawing: the fonts, read once.
-pub(super) struct Pencils {
+/// Paints drawings with fonts that are loaded once.
+pub(super) struct Painter {
     options: Options<'static>,
 }
 
-impl Pencils {
+impl Painter {
     pub(super) fn new() -> Self {
         let mut fonts = fontdb::Database::new();
         fonts.load_font_data(REGULAR.to_vec());
@@ -266,8 +287,9 @@ impl Pencils {
 
     pub(super) fn paint(&self, drawing: &Drawing) -> Result<Pixmap, usvg::Error> {
         let tree = Tree::from_str(&drawing.svg(), &self.options)?;
-        let mut pixmap = Pixmap::new(drawing.width, drawing.height).ok_or(usvg::Error::InvalidSize)?;
-        // Opaque from the start, so that no transparency is left anywhere.
+        let (image_width, image_height) = drawing.image_size();
+        let mut pixmap = Pixmap::new(image_width, image_height).ok_or(usvg::Error::InvalidSize)?;
+        // Opaque background, so that the result has no transparency.
         pixmap.fill(Color::WHITE);
         resvg::render(&tree, Transform::identity(), &mut pixmap.as_mut());
         Ok(pixmap)
@@ -279,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_made_smaller_then_shortened_in_the_middle() {
+    fn fit_reduces_the_size_then_shortens_in_the_middle() {
         // 10 characters at size 10 are 60 wide.
         let rows = [
             ("0123456789", 60.0, "0123456789", 10.0),
@@ -299,9 +321,9 @@ mod tests {
     }
 
     #[test]
-    fn a_host_cannot_leave_its_text() {
+    fn host_is_escaped_and_adds_no_elements() {
         let host = r#"a&b'c"<script>]]>.example"#.to_owned();
-        let drawing = Drawing { host, width: 1920, fold: 1080, height: 1080 };
+        let drawing = Drawing { host, width: 1920, fold: 1080, height: 1080, scale: Scale::ONE, fit: Fit::default() };
         let plain = Drawing { host: "x".into(), ..drawing.clone() };
         let count = |drawing: &Drawing| elements(&drawing.svg());
         assert_eq!(count(&drawing), count(&plain));

@@ -1,4 +1,4 @@
-//! From painted pixels to a file.
+//! Encoding of a painted placeholder.
 
 use grabd_domain::capture::Format;
 use image::codecs::jpeg::JpegEncoder;
@@ -7,10 +7,10 @@ use image::codecs::webp::WebPEncoder;
 use image::{ExtendedColorType, ImageEncoder, ImageError};
 use resvg::tiny_skia::Pixmap;
 
-/// Flat colours and thin lines: below this, rings show around the letters.
+/// Lower qualities show ringing artifacts around text on flat colours.
 const JPEG_QUALITY: u8 = 90;
 
-/// The picture as a file. It must be opaque, as placeholders are: transparency is dropped, not blended.
+/// Encodes the pixels. They must be opaque, as in all placeholders: the alpha channel is dropped, not blended.
 pub(super) fn encode(painted: Pixmap, format: Format) -> Result<Vec<u8>, ImageError> {
     let (width, height) = (painted.width(), painted.height());
     let pixels = without_alpha(painted);
@@ -19,7 +19,7 @@ pub(super) fn encode(painted: Pixmap, format: Format) -> Result<Vec<u8>, ImageEr
     match format {
         Format::Png => {
             // Most lines repeat the one above, which `Up` turns into zeros. Measured: a fifth of the bytes of
-            // `Fast` in the same time; higher levels take twice as long to halve what is small already.
+            // `Fast` in the same time; higher levels take twice as long to halve an already small file.
             PngEncoder::new_with_quality(&mut file, CompressionType::Level(1), FilterType::Up)
                 .write_image(&pixels, width, height, rgb)?;
         }
@@ -33,11 +33,11 @@ pub(super) fn encode(painted: Pixmap, format: Format) -> Result<Vec<u8>, ImageEr
 
 fn without_alpha(painted: Pixmap) -> Vec<u8> {
     let mut pixels = painted.take();
-    let mut kept = 0;
+    let mut end = 0;
     for at in (0..pixels.len()).step_by(4) {
-        pixels.copy_within(at..at + 3, kept);
-        kept += 3;
+        pixels.copy_within(at..at + 3, end);
+        end += 3;
     }
-    pixels.truncate(kept);
+    pixels.truncate(end);
     pixels
 }

@@ -1,55 +1,65 @@
-//! The picture that test keys get: drawn on the spot, of the asked size and format, and never of anybody's page.
+//! Placeholders: the images of test keys, drawn in the requested size and format without visiting the page.
 //!
-//! `drawing` says what it looks like, `encode` makes the file, `switches` lists the names that ask for a failure
-//! instead. The font is embedded and no other is looked for, so that the same request
-//! gives the same bytes on every machine.
+//! `drawing` has the design, `encode` the encoders, `simulated` the reserved host names that simulate failures. The
+//! fonts are embedded and system fonts are not used, so that the same request gives the same bytes on every machine.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use grabd_domain::capture::{CaptureSpec, Format};
-use grabd_domain::grabs::{Facts, SettledBy};
-use grabd_domain::render::{Capture, Condition, RenderError, RenderTask, Renderer};
+use grabd_domain::capture::{CaptureSpec, FileKind, Format};
+use grabd_domain::grabs::{RenderMetadata, SettledBy};
+use grabd_domain::render::{Capture, CapturedFile, RenderError, RenderTask, Renderer, RendererStatus};
+use grabd_memory::MemoryBudget;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
-use self::drawing::{Drawing, Pencils};
+use self::drawing::{Drawing, Painter};
 use crate::cache::Cache;
 
 mod drawing;
 mod encode;
-mod switches;
+mod files;
+mod simulated;
 
-pub use self::switches::{Switch, switch};
+pub(crate) use self::files::file;
+pub use self::simulated::{SimulatedOutcome, simulated_outcome};
 
-/// Placeholders drawn at once. Drawing is pure computing, so more would only slow each other, and every other task, down.
-const AT_ONCE: usize = 2;
+/// Placeholders drawn concurrently. Drawing is CPU-bound, so more would only slow down each other and other tasks.
+const MAX_CONCURRENT: usize = 2;
 
-/// Why there is no placeholder. Never the caller's doing: the size and format come from a checked spec.
+/// How long a drawing may wait for the ones before it and for the memory of other images.
+const WAIT_LIMIT: Duration = Duration::from_secs(10);
+
+/// Why a placeholder could not be drawn. Never caused by the caller: size and format come from a valid spec.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The drawing is not one that can be painted.
+    /// The SVG could not be parsed or painted.
     #[error("the placeholder could not be drawn")]
     Draw(#[from] resvg::usvg::Error),
-    /// The painted picture does not fit its format.
+    /// The pixels could not be encoded.
     #[error("the placeholder could not be encoded")]
     Encode(#[from] image::ImageError),
-    /// The drawing's thread ended before it was done.
-    #[error("the placeholder's thread ended")]
-    Lost(#[from] tokio::task::JoinError),
+    /// Other images took the memory, or other placeholders were drawn, for too long.
+    #[error("too many images are being processed")]
+    Busy,
+    /// The blocking task panicked or was cancelled.
+    #[error("the placeholder task ended early")]
+    Task(#[from] tokio::task::JoinError),
 }
 
 /// Draws placeholders. Cheap to clone; clones share one cache.
 #[derive(Clone)]
-pub struct Placeholder(Arc<Studio>);
+pub struct Placeholder(Arc<PlaceholderRenderer>);
 
-struct Studio {
-    pencils: Pencils,
+struct PlaceholderRenderer {
+    painter: Painter,
     cache: Cache<Key, Bytes>,
-    desks: Semaphore,
+    permits: Arc<Semaphore>,
+    memory: MemoryBudget,
 }
 
-/// Everything the bytes depend on.
+/// All inputs that determine the bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     drawing: Drawing,
@@ -57,31 +67,66 @@ struct Key {
 }
 
 impl Placeholder {
-    /// A studio that keeps at most `cache_bytes` of encoded pictures.
-    pub fn new(cache_bytes: usize) -> Self {
-        let (pencils, cache, desks) = (Pencils::new(), Cache::new(cache_bytes), Semaphore::new(AT_ONCE));
-        Self(Arc::new(Studio { pencils, cache, desks }))
+    /// Creates a renderer that caches at most `cache_bytes` of encoded images, and draws in `memory`.
+    pub fn new(cache_bytes: usize, memory: MemoryBudget) -> Self {
+        let (painter, cache) = (Painter::new(), Cache::new(cache_bytes));
+        let permits = Arc::new(Semaphore::new(MAX_CONCURRENT));
+        Self(Arc::new(PlaceholderRenderer { painter, cache, permits, memory }))
     }
 
-    /// The encoded picture for a spec: the viewport's size, or the viewport's width and the contract's height for a full
-    /// page. Microseconds when the cache has it, else some milliseconds on a thread that may be kept busy.
+    /// The encoded image for a spec: the viewport's size, or the viewport's width and the documented height for a full
+    /// page. Takes microseconds from the cache, otherwise some milliseconds on a blocking thread.
     ///
     /// # Errors
-    /// A mistake of ours in the drawing, or a run time that is shutting down; no spec can cause one.
+    /// [`Error::Busy`]. Else a bug in the drawing, or a runtime that is shutting down; no spec can cause one.
     pub async fn draw(&self, spec: &CaptureSpec) -> Result<Bytes, Error> {
         let key = Key::of(spec);
         if let Some(file) = self.0.cache.get(&key) {
             return Ok(file);
         }
-        let _desk = self.0.desks.acquire().await.expect("the desks are never closed");
-        let studio = Arc::clone(&self.0);
-        tokio::task::spawn_blocking(move || studio.draw(key)).await?
+        let renderer = Arc::clone(&self.0);
+        let turn = async {
+            let permit = Arc::clone(&renderer.permits).acquire_owned().await.map_err(|_| Error::Busy)?;
+            let memory = renderer.memory.reserve_at_most(key.drawing_bytes(), WAIT_LIMIT).await;
+            Ok::<_, Error>((permit, memory.map_err(|_| Error::Busy)?))
+        };
+        let turn = timeout(WAIT_LIMIT, turn).await.map_err(|_| Error::Busy)??;
+        // The task owns the permit and the memory, since it continues when the caller disconnects.
+        tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            renderer.draw(key)
+        })
+        .await?
     }
 }
 
-impl Studio {
+impl Placeholder {
+    /// The image with the metadata of a page that responded with 200 and settled at once.
+    ///
+    /// # Errors
+    /// As [`Placeholder::draw`].
+    pub(crate) async fn capture(&self, spec: &CaptureSpec) -> Result<Capture, Error> {
+        let started = Instant::now();
+        let (image_width, image_height) = Drawing::of(spec).image_size();
+        let metadata = RenderMetadata {
+            final_url: Some(spec.url.as_str().to_owned()),
+            http_status: Some(200),
+            settled_by: Some(SettledBy::Quiet),
+            image_width: Some(image_width),
+            image_height: Some(image_height),
+            ..RenderMetadata::default()
+        };
+        let image = self.draw(spec).await?;
+        let execution_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
+        let content = |kind: &FileKind| CapturedFile { kind: *kind, content: file(spec, *kind) };
+        let files = spec.also.iter().map(content).collect();
+        Ok(Capture { image, metadata, execution_ms, files })
+    }
+}
+
+impl PlaceholderRenderer {
     fn draw(&self, key: Key) -> Result<Bytes, Error> {
-        let file = Bytes::from(encode::encode(self.pencils.paint(&key.drawing)?, key.format)?);
+        let file = Bytes::from(encode::encode(self.painter.paint(&key.drawing)?, key.format)?);
         self.cache.put(key, &file);
         Ok(file)
     }
@@ -91,37 +136,33 @@ impl Key {
     fn of(spec: &CaptureSpec) -> Self {
         Self { drawing: Drawing::of(spec), format: spec.format }
     }
+
+    /// The memory that drawing and encoding take: four bytes per pixel, and as many again for the encoder of WebP.
+    fn drawing_bytes(&self) -> u64 {
+        let (width, height) = self.drawing.image_size();
+        let pixels = u64::from(width) * u64::from(height);
+        match self.format {
+            Format::Png | Format::Jpeg => pixels * 4,
+            Format::Webp => pixels * 8,
+        }
+    }
 }
 
-/// The facts are those of a page that answered at once and came to rest. Dropping the future gives up the wait; a
-/// drawing that has begun ends by itself within milliseconds.
+/// Reports the metadata of a page that responded with 200 and settled at once. Dropping the future stops waiting; a
+/// drawing in progress ends within milliseconds.
 impl Renderer for Placeholder {
-    fn condition(&self) -> Condition {
+    fn status(&self) -> RendererStatus {
         let nothing = "nothing is visited".to_owned();
-        Condition {
+        RendererStatus {
             browser: "placeholders".to_owned(),
             jail: nothing.clone(),
             self_test: nothing,
-            ..Condition::default()
+            ..RendererStatus::default()
         }
     }
 
     async fn render(&self, task: RenderTask) -> Result<Capture, RenderError> {
-        let begun = Instant::now();
-        let RenderTask { spec, .. } = task;
-        let (image_width, image_height) = (spec.viewport.width(), spec.reported_height());
-        let facts = Facts {
-            final_url: Some(spec.url.as_str().to_owned()),
-            http_status: Some(200),
-            settled_by: Some(SettledBy::Quiet),
-            blocked_requests: 0,
-            image_width: Some(image_width),
-            image_height: Some(image_height),
-            truncated: false,
-        };
-        let file = self.draw(&spec).await.map_err(|error| RenderError::Lost(error.to_string()))?;
-        let execution_ms = u32::try_from(begun.elapsed().as_millis()).unwrap_or(u32::MAX);
-        Ok(Capture { image: file.to_vec(), facts, execution_ms })
+        self.capture(&task.spec).await.map_err(|error| RenderError::Lost(error.to_string()))
     }
 }
 

@@ -6,6 +6,10 @@ use image::{ImageFormat, RgbImage};
 
 use super::*;
 
+fn memory() -> MemoryBudget {
+    MemoryBudget::new(256 << 20)
+}
+
 fn spec(url: &str, change: impl FnOnce(&mut CaptureRequest)) -> CaptureSpec {
     let mut request = CaptureRequest { url: Some(url.into()), ..CaptureRequest::default() };
     change(&mut request);
@@ -17,15 +21,15 @@ fn decode(file: &[u8], format: ImageFormat) -> RgbImage {
     image::load_from_memory(file).unwrap().to_rgb8()
 }
 
-/// Where pixels are almost black: the word, the host and the corners of the frame.
-fn ink(picture: &RgbImage) -> impl Iterator<Item = (u32, u32)> {
-    picture.enumerate_pixels().filter(|(.., pixel)| pixel.0.iter().all(|c| *c < 80)).map(|(x, y, _)| (x, y))
+/// Positions of dark pixels: the word, the host and the corners of the frame.
+fn dark_pixels(image: &RgbImage) -> impl Iterator<Item = (u32, u32)> {
+    image.enumerate_pixels().filter(|(.., pixel)| pixel.0.iter().all(|c| *c < 80)).map(|(x, y, _)| (x, y))
 }
 
 #[tokio::test]
-async fn the_file_has_the_asked_format_and_size() {
-    let placeholder = Placeholder::new(0);
-    // Unoptimised encoders are slow, so that only one of them draws every size.
+async fn placeholder_has_the_requested_format_and_size() {
+    let placeholder = Placeholder::new(0, memory());
+    // Encoders are slow in debug builds, so only PNG is tested in every size.
     let all = [(320, 240, false), (1280, 720, false), (1920, 1080, false), (320, 1080, true), (1280, 720, true)];
     let some = [(320, 240, false), (320, 240, true)];
     let rows = [
@@ -41,15 +45,36 @@ async fn the_file_has_the_asked_format_and_size() {
                 request.height = Some(height.into());
                 request.full_page = Some(full_page);
             });
-            let picture = decode(&placeholder.draw(&spec).await.unwrap(), format);
+            let image = decode(&placeholder.draw(&spec).await.unwrap(), format);
             let expected = (width, if full_page { 3240 } else { height });
-            assert_eq!(picture.dimensions(), expected, "{word}");
+            assert_eq!(image.dimensions(), expected, "{word}");
         }
     }
 }
 
 #[tokio::test]
-async fn the_same_request_gives_the_same_bytes_and_another_gives_others() {
+async fn placeholder_shows_clip_and_fit() {
+    type Change = fn(&mut CaptureRequest);
+    let clip = |width, height| Some(grabd_domain::capture::Rectangle { x: 0, y: 0, width, height });
+    let placeholder = Placeholder::new(0, memory());
+    let rows: [(Change, (u32, u32)); 4] = [
+        (|request| request.fit_width = Some(320), (320, 180)),
+        (|request| (request.fit_width, request.fit_height) = (Some(1000), Some(16)), (28, 16)),
+        (|request| request.fit_width = Some(8000), (1280, 720)),
+        (|request| (request.scale, request.fit_height) = (Some(2.0), Some(720)), (1280, 720)),
+    ];
+    for (change, size) in rows {
+        let spec = spec("https://example.com/", change);
+        assert_eq!(decode(&placeholder.draw(&spec).await.unwrap(), ImageFormat::Png).dimensions(), size);
+    }
+    for (asked, size) in [(clip(1, 1), (1, 1)), (clip(300, 200), (300, 200)), (clip(16_384, 16_384), (1280, 3240))] {
+        let spec = spec("https://example.com/", |request| request.clip = asked);
+        assert_eq!(decode(&placeholder.draw(&spec).await.unwrap(), ImageFormat::Png).dimensions(), size);
+    }
+}
+
+#[tokio::test]
+async fn same_request_gives_same_bytes_and_a_different_one_different_bytes() {
     type Change = fn(&mut CaptureRequest);
     let changes: [(&str, Change); 7] = [
         ("https://example.com/", |_| {}),
@@ -60,25 +85,25 @@ async fn the_same_request_gives_the_same_bytes_and_another_gives_others() {
         ("https://example.com/", |request| request.format = Some("jpeg".into())),
         ("https://example.com/", |request| request.format = Some("webp".into())),
     ];
-    // One without a cache, so that the bytes are drawn anew each time.
-    let (keeping, forgetting) = (Placeholder::new(64 << 20), Placeholder::new(0));
+    // The second has no cache, so it draws every time.
+    let (cached, uncached) = (Placeholder::new(64 << 20, memory()), Placeholder::new(0, memory()));
     let mut seen: Vec<Bytes> = Vec::new();
     for (url, change) in changes {
         let spec = spec(url, |request| {
             (request.width, request.height) = (Some(320), Some(240));
             change(request);
         });
-        let first = keeping.draw(&spec).await.unwrap();
-        assert_eq!(first, keeping.draw(&spec).await.unwrap());
-        assert_eq!(first, forgetting.draw(&spec).await.unwrap());
+        let first = cached.draw(&spec).await.unwrap();
+        assert_eq!(first, cached.draw(&spec).await.unwrap());
+        assert_eq!(first, uncached.draw(&spec).await.unwrap());
         assert!(!seen.contains(&first), "{url}");
         seen.push(first);
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_seen_is_drawn_once() {
-    let placeholder = Placeholder::new(1 << 20);
+async fn requests_that_differ_only_in_invisible_fields_share_a_cache_entry() {
+    let placeholder = Placeholder::new(1 << 20, memory());
     let first = placeholder.draw(&spec("https://example.com/a", |_| {})).await.unwrap();
     let second = placeholder
         .draw(&spec("http://EXAMPLE.com:8080/b?c#d", |request| {
@@ -91,44 +116,44 @@ async fn what_cannot_be_seen_is_drawn_once() {
 }
 
 #[tokio::test]
-async fn the_word_the_host_and_the_size_are_there() {
-    let placeholder = Placeholder::new(0);
-    let picture = async |url: &str| decode(&placeholder.draw(&spec(url, |_| {})).await.unwrap(), ImageFormat::Png);
-    let short = picture("https://a.io/").await;
-    let long = picture("https://a-much-longer-name.example.com/").await;
-    // The word is above the middle and does not change with the host; below it the longer host has more ink.
+async fn word_and_host_are_drawn_and_centred() {
+    let placeholder = Placeholder::new(0, memory());
+    let draw = async |url: &str| decode(&placeholder.draw(&spec(url, |_| {})).await.unwrap(), ImageFormat::Png);
+    let short = draw("https://a.io/").await;
+    let long = draw("https://a-much-longer-name.example.com/").await;
+    // The word is above the middle and independent of the host; below it the longer host has more dark pixels.
     let amount =
-        |picture: &RgbImage, rows: std::ops::Range<u32>| ink(picture).filter(|(_, y)| rows.contains(y)).count();
+        |image: &RgbImage, rows: std::ops::Range<u32>| dark_pixels(image).filter(|(_, y)| rows.contains(y)).count();
     assert_eq!(amount(&short, 240..370), amount(&long, 240..370));
     assert!(amount(&short, 240..370) > 8_000, "{}", amount(&short, 240..370));
     assert!(amount(&short, 400..500) > 200, "{}", amount(&short, 400..500));
     assert!(amount(&long, 400..500) > 3 * amount(&short, 400..500));
-    // The word stands in the middle, to the pixel or two.
-    let columns: Vec<u32> = ink(&short).filter(|(_, y)| (240..370).contains(y)).map(|(x, _)| x).collect();
+    // The word is centred, to a few pixels.
+    let columns: Vec<u32> = dark_pixels(&short).filter(|(_, y)| (240..370).contains(y)).map(|(x, _)| x).collect();
     let (left, right) = (columns.iter().min().unwrap(), columns.iter().max().unwrap());
     assert!((left + right).abs_diff(1279) <= 6, "{left} {right}");
 }
 
 #[tokio::test]
-async fn the_longest_host_stays_inside_the_frame() {
-    let placeholder = Placeholder::new(0);
+async fn longest_host_stays_inside_the_frame() {
+    let placeholder = Placeholder::new(0, memory());
     let host = format!("{0}.{0}.{0}.{1}.example", "w".repeat(63), "m".repeat(50));
     for (width, height) in [(320, 240), (1280, 720), (1920, 240), (320, 1080)] {
         let spec = spec(&format!("https://{host}/"), |request| {
             request.width = Some(width);
             request.height = Some(height);
         });
-        let picture = decode(&placeholder.draw(&spec).await.unwrap(), ImageFormat::Png);
-        let (w, h) = picture.dimensions();
-        for (x, y) in ink(&picture) {
-            assert!(x >= 8 && x < w - 8 && y >= 8 && y < h - 8, "{width}x{height}: ink at {x},{y}");
+        let image = decode(&placeholder.draw(&spec).await.unwrap(), ImageFormat::Png);
+        let (w, h) = image.dimensions();
+        for (x, y) in dark_pixels(&image) {
+            assert!(x >= 8 && x < w - 8 && y >= 8 && y < h - 8, "{width}x{height}: dark pixel at {x},{y}");
         }
     }
 }
 
 #[tokio::test]
-async fn every_host_a_url_can_carry_can_be_drawn() {
-    let placeholder = Placeholder::new(0);
+async fn every_kind_of_host_can_be_drawn() {
+    let placeholder = Placeholder::new(0, memory());
     for url in [
         "https://8.8.8.8/",
         "https://[2606:4700:4700::1111]/",
@@ -143,21 +168,32 @@ async fn every_host_a_url_can_carry_can_be_drawn() {
 }
 
 #[tokio::test]
-async fn as_a_renderer_it_tells_of_a_page_that_answered_at_once() {
-    let placeholder = Placeholder::new(1 << 20);
+async fn render_reports_a_page_that_responded_at_once() {
+    let placeholder = Placeholder::new(1 << 20, memory());
     let spec = spec("https://example.com/a", |request| request.full_page = Some(true));
     let id = GrabId(uuid::Uuid::nil());
     let task = RenderTask { id, spec: spec.clone(), budget: Duration::from_secs(1), alone: false };
-    let Capture { image, facts, .. } = placeholder.render(task).await.unwrap();
+    let Capture { image, metadata, .. } = placeholder.render(task).await.unwrap();
     assert_eq!(image, placeholder.draw(&spec).await.unwrap());
-    let expected = Facts {
+    let expected = RenderMetadata {
         final_url: Some("https://example.com/a".into()),
         http_status: Some(200),
         settled_by: Some(SettledBy::Quiet),
-        blocked_requests: 0,
         image_width: Some(1280),
         image_height: Some(3240),
-        truncated: false,
+        ..RenderMetadata::default()
     };
-    assert_eq!(facts, expected);
+    assert_eq!(metadata, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn drawing_waits_for_memory_and_gives_it_back() {
+    let memory = MemoryBudget::new(1 << 20);
+    let placeholder = Placeholder::new(0, memory.clone());
+    let spec = spec("https://example.com/", |_| {});
+    let all = memory.reserve(1 << 20, WAIT_LIMIT).await.unwrap();
+    assert!(matches!(placeholder.draw(&spec).await, Err(Error::Busy)));
+    drop(all);
+    placeholder.draw(&spec).await.expect("a drawing that needs more than the budget takes all of it");
+    assert_eq!(memory.reserved_bytes(), 0);
 }

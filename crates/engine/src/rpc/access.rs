@@ -1,4 +1,4 @@
-//! `grabd.v1.AccessService`: the gate has done the work before a call arrives here.
+//! `grabd.v1.AccessService`. The gate has authenticated and counted a call before it arrives here.
 
 use grabd_domain::credentials::Environment;
 use grabd_proto::v1::access_service_server::AccessService;
@@ -7,7 +7,7 @@ use tonic::{Request, Response, Status};
 
 use super::grabs::caller;
 
-/// The service. What it tells, the gate has put beside the message.
+/// The service. It reports what the gate stored in the request's extensions.
 pub(crate) struct Access;
 
 #[tonic::async_trait]

@@ -1,6 +1,7 @@
-//! The gate in front of the public services: who is calling, and may they call again already?
+//! The gate: a tower layer around the public services that authenticates callers, enforces the request rate, and checks
+//! the scopes of API keys.
 //!
-//! It is a layer around the services, so REST, MCP and internal callers all pass the same one.
+//! REST, MCP and internal callers all pass the same gate.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -8,31 +9,36 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use grabd_domain::Fault;
-use grabd_domain::credentials::{Caller, Credential};
+use grabd_domain::credentials::{Caller, Credential, Scopes};
+use grabd_proto::correlation;
 use grabd_proto::credential;
-use grabd_proto::origin;
 use grabd_proto::reason::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID, TRACEPARENT};
+use grabd_store::KeyCaller;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tonic::body::Body;
 use tower::{Layer, Service};
 use tracing::{Instrument, Span};
 
-use super::limits::Verdict;
+use super::limits::RateLimitDecision;
+use super::scopes;
 use super::status::to_status;
 use crate::core::{Core, inside};
 use crate::digest;
 
-/// Services that anybody may call. Everything else needs a caller, also what is added later.
-const OPEN: [&str; 3] = ["/grabd.v1.PricingService/", "/grpc.health.v1.Health/", "/grpc.reflection."];
+/// Services that need no authentication here. All others do, including ones added later. The link service verifies the
+/// signatures of links, and counts its requests.
+const UNAUTHENTICATED: [&str; 4] =
+    ["/grabd.v1.PricingService/", "/grabd.v1.LinkService/", "/grpc.health.v1.Health/", "/grpc.reflection."];
 
-/// Calls that need a caller and take nothing from the request rate. Whoever lets somebody make them often counts them.
+/// Authenticated calls that do not count against the request rate. Services that make them on behalf of callers must
+/// limit them.
 const UNCOUNTED: [&str; 1] = ["/grabd.v1.AccessService/Authenticate"];
 
-/// Puts the gate in front of services.
+/// Layer that adds the gate to a service.
 #[derive(Clone)]
 pub struct GateLayer(Core);
 
-/// Services behind the gate.
+/// A service behind the gate.
 #[derive(Clone)]
 pub struct Gate<S> {
     inner: S,
@@ -68,72 +74,117 @@ where
 
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
         let span = span(request.headers());
-        if OPEN.iter().any(|path| request.uri().path().starts_with(path)) {
+        if UNAUTHENTICATED.iter().any(|path| request.uri().path().starts_with(path)) {
             return Box::pin(self.inner.call(request).instrument(span));
         }
-        // The clone takes the place of the service that `poll_ready` was asked of.
-        let fresh = self.inner.clone();
-        let mut inner = std::mem::replace(&mut self.inner, fresh);
+        // Use the service that `poll_ready` was called on, and keep the clone.
+        let clone = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, clone);
         let core = self.core.clone();
-        let answered = async move {
+        let response = async move {
             let admitted = match authenticate(&core, request.headers()).await {
-                Ok(caller) if UNCOUNTED.contains(&request.uri().path()) => Ok((caller, None)),
-                Ok(caller) => count(&core, caller).map(|verdict| (caller, Some(verdict))),
+                Ok(access) => admit(&core, access, request.uri().path()),
                 Err(fault) => Err((fault, None)),
             };
-            let (verdict, mut response) = match admitted {
-                Ok((caller, verdict)) => {
-                    core.note_use(caller.principal);
+            let (decision, mut response) = match admitted {
+                Ok((caller, decision)) => {
+                    core.record_use(caller.principal);
                     request.extensions_mut().insert(caller);
-                    (verdict, inner.call(request).await?)
+                    (decision, inner.call(request).await?)
                 }
-                Err((fault, verdict)) => (verdict, to_status(&fault).into_http()),
+                Err((fault, decision)) => (decision, to_status(&fault).into_http()),
             };
-            if let Some(verdict) = verdict {
-                tell(verdict, response.headers_mut());
+            if let Some(decision) = decision {
+                add_headers(decision, response.headers_mut());
             }
             Ok(response)
         };
-        Box::pin(answered.instrument(span))
+        Box::pin(response.instrument(span))
     }
 }
 
-/// What is logged on behalf of a call stands under its request id and its trace. A face in this process has seen to that.
+/// The span of a call, with its request id and trace id. Interfaces in this process have created it already.
 fn span(headers: &HeaderMap) -> Span {
     let current = Span::current();
     if !current.is_none() {
         return current;
     }
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let request_id = text(REQUEST_ID).and_then(origin::request_id);
-    let trace_id = text(TRACEPARENT).and_then(origin::trace_id);
+    let request_id = text(REQUEST_ID).and_then(correlation::request_id);
+    let trace_id = text(TRACEPARENT).and_then(correlation::trace_id);
     tracing::info_span!("grpc", request.id = request_id, trace.id = trace_id)
 }
 
-type Refusal = (Fault, Option<Verdict>);
+pub(super) type Rejection = (Fault, Option<RateLimitDecision>);
 
-async fn authenticate(core: &Core, headers: &HeaderMap) -> Result<Caller, Fault> {
-    let credential = credential::bearer(headers).and_then(Credential::parse).ok_or(Fault::Unauthorized)?;
-    let known = stands_behind(core, &credential).await;
-    known.map_err(inside("authenticate"))?.ok_or(Fault::Unauthorized)
+/// A caller, and what its credential may be used for.
+#[derive(Clone, Copy)]
+struct Access {
+    caller: Caller,
+    scopes: Scopes,
 }
 
-/// Who stands behind the credential now: what was revoked a moment ago opens nothing.
-async fn stands_behind(core: &Core, credential: &Credential) -> Result<Option<Caller>, grabd_store::Error> {
-    match credential {
-        Credential::Key(key) => core.store.authenticate(&digest::of(key.expose())).await,
-        Credential::Token(token) => core.store.authenticate_token(&digest::of(token.expose()), core.clock.now()).await,
+/// Counts the call against the request rate, and then checks the scope: refused calls cost the service as much.
+fn admit(core: &Core, access: Access, path: &str) -> Result<(Caller, Option<RateLimitDecision>), Rejection> {
+    let Access { caller, scopes: granted } = access;
+    let decision = if UNCOUNTED.contains(&path) { None } else { Some(check_rate_limit(core, caller)?) };
+    scopes::check(path, granted).map_err(|fault| (fault, decision))?;
+    Ok((caller, decision))
+}
+
+async fn authenticate(core: &Core, headers: &HeaderMap) -> Result<Access, Fault> {
+    let credential = credential::bearer(headers).and_then(Credential::parse).ok_or(Fault::Unauthorized)?;
+    match find_caller(core, &credential).await? {
+        Some(access) => Ok(access),
+        None if is_suspended(core, &credential).await.map_err(inside("authenticate"))? => Err(Fault::TeamSuspended),
+        None => Err(Fault::Unauthorized),
     }
 }
 
-fn count(core: &Core, caller: Caller) -> Result<Verdict, Refusal> {
-    let verdict = core.limits.check(caller.team, caller.environment);
-    verdict.admit(core).map_err(|fault| (fault, Some(verdict)))?;
-    Ok(verdict)
+/// Whether the credential opens nothing only because its team is suspended.
+async fn is_suspended(core: &Core, credential: &Credential) -> Result<bool, grabd_store::Error> {
+    match credential {
+        Credential::Key(key) => core.store.is_key_suspended(&digest::of(key.expose())).await,
+        Credential::Token(token) => core.store.is_token_suspended(&digest::of(token.expose()), core.clock.now()).await,
+    }
 }
 
-fn tell(verdict: Verdict, headers: &mut HeaderMap) {
-    for (name, value) in [(RATE_LIMIT, verdict.state()), (RATE_LIMIT_POLICY, verdict.policy())] {
+/// Looks up the caller of a credential. Not cached, so that revocation and expiry take effect immediately.
+///
+/// # Errors
+/// [`Fault::KeyExpired`], and [`Fault::InternalError`] when the database fails.
+async fn find_caller(core: &Core, credential: &Credential) -> Result<Option<Access>, Fault> {
+    let now = core.clock.now();
+    match credential {
+        Credential::Key(key) => {
+            let found = core.store.authenticate(&digest::of(key.expose())).await.map_err(inside("authenticate"))?;
+            match found {
+                Some(KeyCaller { expires_at: Some(expired_at), .. }) if expired_at <= now => {
+                    Err(Fault::KeyExpired { expired_at })
+                }
+                found => Ok(found.map(|KeyCaller { caller, scopes, .. }| Access { caller, scopes })),
+            }
+        }
+        Credential::Token(token) => {
+            let found = core.store.authenticate_token(&digest::of(token.expose()), now).await;
+            Ok(found.map_err(inside("authenticate"))?.map(|caller| Access { caller, scopes: Scopes::ALL }))
+        }
+    }
+}
+
+/// Counts a request of the caller.
+///
+/// # Errors
+/// [`Fault::RateLimitExceeded`].
+pub(super) fn check_rate_limit(core: &Core, caller: Caller) -> Result<RateLimitDecision, Rejection> {
+    let decision = core.limits.check(caller.team, caller.environment);
+    decision.admit(core).map_err(|fault| (fault, Some(decision)))?;
+    Ok(decision)
+}
+
+/// Adds the state of the rate limit to the metadata of a response.
+pub(super) fn add_headers(decision: RateLimitDecision, headers: &mut HeaderMap) {
+    for (name, value) in [(RATE_LIMIT, decision.state()), (RATE_LIMIT_POLICY, decision.policy())] {
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(HeaderName::from_static(name), value);
         }

@@ -18,27 +18,26 @@ use tonic::{Request, Response, Status};
 use super::convert;
 use super::status::to_status;
 use crate::core::Core;
-use crate::grabs::{self, Answer, Capture};
+use crate::grabs::{self, CaptureStream};
 
 /// The service over a core.
 pub(crate) struct Grabs(pub(crate) Core);
 
-/// Handlers own no work: a dropped call leaves its grab to the core. Only `capture_grab` means to be different.
+/// Dropping a call does not cancel its grab, except for `capture_grab`.
 #[tonic::async_trait]
 impl GrabService for Grabs {
     #[tracing::instrument(name = "grabs.create", skip_all)]
     async fn create_grab(&self, request: Request<CreateGrabRequest>) -> Result<Response<CreateGrabResponse>, Status> {
         let caller = caller(&request)?;
         let request = convert::create_request(request.into_inner());
-        let Answer { grab, replayed } =
-            grabs::create(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
-        let grab = Some(self.show(&grab));
-        Ok(Response::new(CreateGrabResponse { grab, replayed }))
+        let result = grabs::create(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
+        let grab = Some(convert::created(&result, &self.0.settings.public_url));
+        Ok(Response::new(CreateGrabResponse { grab, replayed: result.replayed }))
     }
 
     type CaptureGrabStream = Pin<Box<dyn Stream<Item = Result<CaptureGrabResponse, Status>> + Send>>;
 
-    /// The one handler that owns its grab, through the stream it answers: when that is dropped, the grab is taken back.
+    /// Dropping the returned stream cancels the grab.
     #[tracing::instrument(name = "grabs.capture", skip_all)]
     async fn capture_grab(
         &self,
@@ -46,12 +45,13 @@ impl GrabService for Grabs {
     ) -> Result<Response<Self::CaptureGrabStream>, Status> {
         let caller = caller(&request)?;
         let request = convert::create_request(request.into_inner().create.unwrap_or_default());
-        let Capture { first, rest } =
+        let CaptureStream { first, rest } =
             grabs::capture(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
         let public_url = self.0.settings.public_url.clone();
         let states = stream::once(async { Ok(first) }).chain(ReceiverStream::new(rest)).map(move |state| {
-            let Answer { grab, replayed } = state.map_err(|fault| to_status(&fault))?;
-            Ok(CaptureGrabResponse { grab: Some(convert::grab(&grab, &public_url)), replayed })
+            let state = state.map_err(|fault| to_status(&fault))?;
+            let grab = Some(convert::created(&state, &public_url));
+            Ok(CaptureGrabResponse { grab, replayed: state.replayed })
         });
         Ok(Response::new(Box::pin(states)))
     }
@@ -61,7 +61,7 @@ impl GrabService for Grabs {
         let caller = caller(&request)?;
         let id = id(&request.get_ref().id)?;
         let grab = grabs::get(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
-        Ok(Response::new(GetGrabResponse { grab: Some(self.show(&grab)) }))
+        Ok(Response::new(GetGrabResponse { grab: Some(self.to_proto(&grab)) }))
     }
 
     #[tracing::instrument(name = "grabs.list", skip_all)]
@@ -69,7 +69,7 @@ impl GrabService for Grabs {
         let caller = caller(&request)?;
         let request = convert::list_request(request.into_inner());
         let listed = grabs::list(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
-        let grabs = listed.grabs.iter().map(|grab| self.show(grab)).collect();
+        let grabs = listed.grabs.iter().map(|grab| self.to_proto(grab)).collect();
         Ok(Response::new(ListGrabsResponse { grabs, has_more: listed.has_more }))
     }
 
@@ -99,17 +99,20 @@ impl GrabService for Grabs {
 }
 
 impl Grabs {
-    fn show(&self, grab: &grabd_domain::grabs::Grab) -> grabd_proto::v1::Grab {
+    fn to_proto(&self, grab: &grabd_domain::grabs::Grab) -> grabd_proto::v1::Grab {
         convert::grab(grab, &self.0.settings.public_url)
     }
 }
 
-/// Whom the gate let in. Behind no gate there is nobody.
+/// The caller authenticated by the gate.
+///
+/// # Errors
+/// [`Fault::Unauthorized`] when the call did not pass the gate.
 pub(super) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
     request.extensions().get().copied().ok_or_else(|| to_status(&Fault::Unauthorized))
 }
 
-/// An id that is none is one that nobody has.
+/// Malformed ids are reported as not found.
 fn id(text: &str) -> Result<GrabId, Status> {
     text.parse().map_err(|_| to_status(&Fault::NotFound { what: "grab" }))
 }

@@ -1,4 +1,4 @@
-//! The request rate of a team's environment: governor's GCRA, told in the header fields of
+//! Request rate limit for each team and environment: governor's GCRA, reported in the header fields of
 //! draft-ietf-httpapi-ratelimit-headers.
 
 use std::num::NonZeroU32;
@@ -17,37 +17,37 @@ use crate::core::Core;
 type Key = (TeamId, Environment);
 
 /// One bucket for each team and environment.
-pub(crate) struct Limits {
+pub(crate) struct RateLimits {
     limiter: RateLimiter<Key, DashMapStateStore<Key>, DefaultClock, StateInformationMiddleware>,
     per_minute: NonZeroU32,
     checks: AtomicU64,
 }
 
-/// What the limiter says about one request.
+/// The limiter's decision about one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct RateLimitDecision {
     pub(crate) admitted: bool,
-    /// Requests that would be admitted right now.
+    /// Number of further requests that would be admitted now.
     pub(crate) remaining: u32,
-    /// Seconds until one more than that would be.
+    /// Seconds until one more request would be admitted.
     pub(crate) reset_s: u64,
     pub(crate) per_minute: u32,
 }
 
-/// Full buckets are forgotten every so many checks.
-const TIDY_EVERY: u64 = 4096;
+/// Full buckets are removed after this many checks.
+const CLEANUP_INTERVAL: u64 = 4096;
 
-impl Limits {
-    /// So many per minute, and at least one.
+impl RateLimits {
+    /// Creates a limiter of `per_minute` requests, at least one.
     pub(crate) fn new(per_minute: u32) -> Self {
         let per_minute = NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN);
         let limiter = RateLimiter::dashmap(Quota::per_minute(per_minute)).with_middleware();
         Self { limiter, per_minute, checks: AtomicU64::new(1) }
     }
 
-    /// Takes one request out of the team's bucket. A refused request takes nothing.
-    pub(crate) fn check(&self, team: TeamId, environment: Environment) -> Verdict {
-        if self.checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(TIDY_EVERY) {
+    /// Takes one request from the team's bucket. Refused requests take nothing.
+    pub(crate) fn check(&self, team: TeamId, environment: Environment) -> RateLimitDecision {
+        if self.checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(CLEANUP_INTERVAL) {
             self.limiter.retain_recent();
             self.limiter.shrink_to_fit();
         }
@@ -55,19 +55,24 @@ impl Limits {
         match self.limiter.check_key(&(team, environment)) {
             Ok(snapshot) => {
                 let remaining = snapshot.remaining_burst_capacity();
-                Verdict { admitted: true, remaining, reset_s: 60_u64.div_ceil(u64::from(per_minute)), per_minute }
+                RateLimitDecision {
+                    admitted: true,
+                    remaining,
+                    reset_s: 60_u64.div_ceil(u64::from(per_minute)),
+                    per_minute,
+                }
             }
             Err(until) => {
                 let wait = until.wait_time_from(self.limiter.clock().now());
                 let reset_s = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-                Verdict { admitted: false, remaining: 0, reset_s: reset_s.max(1), per_minute }
+                RateLimitDecision { admitted: false, remaining: 0, reset_s: reset_s.max(1), per_minute }
             }
         }
     }
 }
 
-impl Verdict {
-    /// Lets the request pass, or counts that it was refused.
+impl RateLimitDecision {
+    /// Admits the request, or counts it as refused.
     ///
     /// # Errors
     /// [`Fault::RateLimitExceeded`].
@@ -79,12 +84,12 @@ impl Verdict {
         Err(Fault::RateLimitExceeded { per_minute: self.per_minute, retry_after_s: self.reset_s })
     }
 
-    /// The `RateLimit` field.
+    /// Value of the `RateLimit` header field.
     pub(crate) fn state(self) -> String {
         format!("\"default\";r={};t={}", self.remaining, self.reset_s)
     }
 
-    /// The `RateLimit-Policy` field.
+    /// Value of the `RateLimit-Policy` header field.
     pub(crate) fn policy(self) -> String {
         format!("\"default\";q={};w=60", self.per_minute)
     }
@@ -95,21 +100,21 @@ mod tests {
     use grabd_domain::Timestamp;
 
     use super::*;
-    use crate::chance;
+    use crate::random;
 
     #[test]
-    fn a_bucket_of_sixty_then_refusals_and_nobody_else_pays() {
-        let limits = Limits::new(60);
-        let (team, other) = (chance::team_id(Timestamp::from_ms(0)), chance::team_id(Timestamp::from_ms(0)));
+    fn requests_beyond_the_limit_are_refused_for_the_same_team_and_environment_only() {
+        let limits = RateLimits::new(60);
+        let (team, other) = (random::team_id(Timestamp::from_ms(0)), random::team_id(Timestamp::from_ms(0)));
         for left in (0..60).rev() {
-            let verdict = limits.check(team, Environment::Live);
-            assert!(verdict.admitted);
-            assert!(verdict.remaining >= left, "{verdict:?}");
+            let decision = limits.check(team, Environment::Live);
+            assert!(decision.admitted);
+            assert!(decision.remaining >= left, "{decision:?}");
         }
-        let verdict = limits.check(team, Environment::Live);
-        assert!(!verdict.admitted && verdict.reset_s == 1, "{verdict:?}");
-        assert_eq!(verdict.state(), "\"default\";r=0;t=1");
-        assert_eq!(verdict.policy(), "\"default\";q=60;w=60");
+        let decision = limits.check(team, Environment::Live);
+        assert!(!decision.admitted && decision.reset_s == 1, "{decision:?}");
+        assert_eq!(decision.state(), "\"default\";r=0;t=1");
+        assert_eq!(decision.policy(), "\"default\";q=60;w=60");
         assert!(limits.check(team, Environment::Test).admitted);
         assert!(limits.check(other, Environment::Live).admitted);
     }

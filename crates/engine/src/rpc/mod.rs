@@ -1,12 +1,14 @@
-//! The gRPC services over the use-cases, and the gate in front of them that no face can go round.
+//! The gRPC services over the use-cases, and the gate in front of them, which all interfaces pass.
 
 mod access;
 mod convert;
 mod gate;
 mod grabs;
 pub(crate) mod limits;
+mod links;
 mod pricing;
 mod renderer;
+mod scopes;
 mod status;
 mod usage;
 mod webhooks;
@@ -14,65 +16,75 @@ mod webhooks;
 use grabd_proto::internal::v1::renderer_service_server::RendererServiceServer;
 use grabd_proto::v1::access_service_server::AccessServiceServer;
 use grabd_proto::v1::grab_service_server::GrabServiceServer;
+use grabd_proto::v1::link_service_server::LinkServiceServer;
 use grabd_proto::v1::pricing_service_server::PricingServiceServer;
 use grabd_proto::v1::usage_service_server::UsageServiceServer;
 use grabd_proto::v1::webhook_service_server::WebhookServiceServer;
+use tonic::codec::CompressionEncoding;
 use tonic::server::NamedService;
 use tonic::service::Routes;
 use tonic_health::server::HealthReporter;
 
 use crate::core::Core;
 pub use gate::{Gate, GateLayer};
-pub use renderer::Rendering;
+pub use renderer::RendererSessions;
+pub(crate) use status::cause_to_proto;
 pub use status::too_many_calls;
 
-/// The largest picture that travels between renderer and core, with room to spare.
-const MAX_PICTURE_BYTES: usize = 128 << 20;
+/// Maximum size of a message between renderer and core. The largest ones contain an image.
+const MAX_RENDERER_MESSAGE_BYTES: usize = 128 << 20;
 
-/// The largest message of a caller that the gate has admitted, with room to spare: REST takes bodies of 64 KB.
+/// Maximum size of a request to the grab service: a document of 1 MiB, and all other options.
+const MAX_GRAB_REQUEST_BYTES: usize = 2 << 20;
+/// Maximum size of a request to the link and webhook services. REST accepts bodies of 64 KB.
 const MAX_REQUEST_BYTES: usize = 128 << 10;
-/// The largest message of anybody, to services that only look something up. Many calls at a time may each hold one half.
+/// Maximum size of a request to the other services. Many concurrent calls may each hold half of one.
 const MAX_OPEN_REQUEST_BYTES: usize = 4 << 10;
 
-/// The public services behind the gate: what faces in this process call, and what the gRPC listener serves.
+/// A public service. Requests may be compressed with gzip; their size limit applies to the decompressed message.
+/// Responses are compressed for clients that accept it.
+macro_rules! public {
+    ($server:ident, $service:expr, $max_bytes:expr) => {
+        $server::new($service)
+            .max_decoding_message_size($max_bytes)
+            .accept_compressed(CompressionEncoding::Gzip)
+            .send_compressed(CompressionEncoding::Gzip)
+    };
+}
+
+/// The public services and the gate: called by interfaces in this process, and served by the gRPC listener.
 #[derive(Clone)]
-pub struct Public {
+pub struct PublicServices {
     /// The services, without the gate.
     pub routes: Routes,
     /// The gate: authentication and rate limit.
     pub gate: GateLayer,
-    /// Tells health checks what is serving.
+    /// Serving state reported to health checks.
     pub health: HealthReporter,
 }
 
-impl Public {
-    /// The services over a core. `reflection` lets anybody who can connect read the contract.
+impl PublicServices {
+    /// Creates the services over a core. `reflection` exposes the API description to everyone who can connect.
     ///
     /// # Errors
-    /// When the descriptor set cannot be read, which a build would have to be broken for.
+    /// When the embedded descriptor set is invalid.
     pub async fn new(core: &Core, reflection: bool) -> Result<Self, tonic_reflection::server::Error> {
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<AccessServiceServer<access::Access>>().await;
         health.set_serving::<GrabServiceServer<grabs::Grabs>>().await;
+        health.set_serving::<LinkServiceServer<links::Links>>().await;
         health.set_serving::<UsageServiceServer<usage::Usage>>().await;
         health.set_serving::<PricingServiceServer<pricing::Pricing>>().await;
         health.set_serving::<WebhookServiceServer<webhooks::Webhooks>>().await;
-        let mut routes = Routes::new(
-            GrabServiceServer::new(grabs::Grabs(core.clone())).max_decoding_message_size(MAX_REQUEST_BYTES),
-        )
-        .add_service(AccessServiceServer::new(access::Access).max_decoding_message_size(MAX_OPEN_REQUEST_BYTES))
-        .add_service(
-            UsageServiceServer::new(usage::Usage(core.clone())).max_decoding_message_size(MAX_OPEN_REQUEST_BYTES),
-        )
-        .add_service(
-            PricingServiceServer::new(pricing::Pricing(core.clone())).max_decoding_message_size(MAX_OPEN_REQUEST_BYTES),
-        )
-        .add_service(
-            WebhookServiceServer::new(webhooks::Webhooks(core.clone())).max_decoding_message_size(MAX_REQUEST_BYTES),
-        )
-        .add_service(health_service.max_decoding_message_size(MAX_OPEN_REQUEST_BYTES));
+        let mut routes = Routes::new(public!(GrabServiceServer, grabs::Grabs(core.clone()), MAX_GRAB_REQUEST_BYTES))
+            .add_service(public!(LinkServiceServer, links::Links(core.clone()), MAX_REQUEST_BYTES))
+            .add_service(public!(AccessServiceServer, access::Access, MAX_OPEN_REQUEST_BYTES))
+            .add_service(public!(UsageServiceServer, usage::Usage(core.clone()), MAX_OPEN_REQUEST_BYTES))
+            .add_service(public!(PricingServiceServer, pricing::Pricing(core.clone()), MAX_OPEN_REQUEST_BYTES))
+            .add_service(public!(WebhookServiceServer, webhooks::Webhooks(core.clone()), MAX_REQUEST_BYTES))
+            .add_service(health_service.max_decoding_message_size(MAX_OPEN_REQUEST_BYTES));
         if reflection {
-            let (v1, v1alpha) = (described().build_v1()?, described().build_v1alpha()?);
+            let (v1, v1alpha) = (reflection_builder().build_v1()?, reflection_builder().build_v1alpha()?);
             routes = routes
                 .add_service(v1.max_decoding_message_size(MAX_OPEN_REQUEST_BYTES))
                 .add_service(v1alpha.max_decoding_message_size(MAX_OPEN_REQUEST_BYTES));
@@ -85,10 +97,11 @@ impl Public {
         tower::Layer::layer(&self.gate, self.routes.clone())
     }
 
-    /// Tells health checks that this process is about to go.
-    pub async fn not_serving(&self) {
+    /// Reports to health checks that this process is shutting down.
+    pub async fn set_not_serving(&self) {
         self.health.set_not_serving::<AccessServiceServer<access::Access>>().await;
         self.health.set_not_serving::<GrabServiceServer<grabs::Grabs>>().await;
+        self.health.set_not_serving::<LinkServiceServer<links::Links>>().await;
         self.health.set_not_serving::<UsageServiceServer<usage::Usage>>().await;
         self.health.set_not_serving::<PricingServiceServer<pricing::Pricing>>().await;
         self.health.set_not_serving::<WebhookServiceServer<webhooks::Webhooks>>().await;
@@ -96,11 +109,12 @@ impl Public {
     }
 }
 
-/// What reflection tells: the services that are served here, and not the one for renderers.
-fn described() -> tonic_reflection::server::Builder<'static> {
+/// Reflection of the public services. The renderer service is not included.
+fn reflection_builder() -> tonic_reflection::server::Builder<'static> {
     let served = [
         AccessServiceServer::<access::Access>::NAME,
         GrabServiceServer::<grabs::Grabs>::NAME,
+        LinkServiceServer::<links::Links>::NAME,
         UsageServiceServer::<usage::Usage>::NAME,
         PricingServiceServer::<pricing::Pricing>::NAME,
         WebhookServiceServer::<webhooks::Webhooks>::NAME,
@@ -114,9 +128,9 @@ fn described() -> tonic_reflection::server::Builder<'static> {
     )
 }
 
-/// The service that renderers attach to. Not for a public listener: who holds a lease may end a grab.
-pub fn internal(core: &Core) -> RendererServiceServer<Rendering> {
-    RendererServiceServer::new(Rendering(core.clone()))
-        .max_decoding_message_size(MAX_PICTURE_BYTES)
-        .max_encoding_message_size(MAX_PICTURE_BYTES)
+/// The service that renderers attach to. Must not be public: the holder of a lease can end a grab.
+pub fn renderer_service(core: &Core) -> RendererServiceServer<RendererSessions> {
+    RendererServiceServer::new(RendererSessions(core.clone()))
+        .max_decoding_message_size(MAX_RENDERER_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_RENDERER_MESSAGE_BYTES)
 }

@@ -1,25 +1,26 @@
-//! A fault as a gRPC status: the code's name is the reason of a `google.rpc.ErrorInfo`.
+//! Converts faults to gRPC statuses. The name of the code is the reason of a `google.rpc.ErrorInfo`.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use grabd_domain::Fault;
-use grabd_domain::faults::Code;
+use grabd_domain::faults::{Code, ErrorCause};
+use grabd_domain::limits::{STORAGE_RETRY, TEAM_STORAGE_RETRY};
 use grabd_proto::reason;
-use grabd_proto::v1::ErrorCode;
+use grabd_proto::v1::{self, ErrorCode};
 use tonic::{Code as Grpc, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
-/// When a caller whose request is still in flight should ask again.
+/// Retry delay while a request with the same idempotency key is in flight.
 const CONFLICT_RETRY: Duration = Duration::from_secs(2);
-/// When a caller whose queue is full should ask again.
+/// Retry delay while the team's queue is full.
 const QUEUE_RETRY: Duration = Duration::from_secs(5);
-/// When a caller who has too many calls under way should ask again.
+/// Retry delay when an address has too many open calls.
 const CALLS_RETRY: Duration = Duration::from_secs(1);
 
-/// The status of a fault.
+/// Converts a fault.
 pub(crate) fn to_status(fault: &Fault) -> Status {
-    let mut details = details(fault.code());
+    let mut details = details(fault.code(), fault.cause());
     if let Some(field) = fault.field() {
         details.add_bad_request_violation(field.name, fault.to_string());
     }
@@ -32,21 +33,42 @@ pub(crate) fn to_status(fault: &Fault) -> Status {
     Status::with_error_details(grpc(fault.code()), fault.to_string(), details)
 }
 
-/// The status of a call beyond those that one address may have under way, which a listener refuses before it is read.
+/// The status for calls beyond the limit of open calls per address. The listener sends it without reading the call.
 pub fn too_many_calls() -> Status {
     let code = Code::RateLimitExceeded;
-    let mut details = details(code);
+    let mut details = details(code, code.cause());
     details.set_retry_info(Some(CALLS_RETRY));
     Status::with_error_details(grpc(code), "Too many calls of this address are under way.", details)
 }
 
-fn details(code: Code) -> ErrorDetails {
-    ErrorDetails::with_error_info(reason::of(to_proto(code)), reason::DOMAIN, HashMap::new())
+fn details(code: Code, cause: ErrorCause) -> ErrorDetails {
+    let metadata = HashMap::from([(reason::CAUSE.to_owned(), cause.as_str().to_owned())]);
+    ErrorDetails::with_error_info(reason::of(to_proto(code)), reason::DOMAIN, metadata)
+}
+
+/// The protobuf value of a cause.
+pub(crate) const fn cause_to_proto(cause: ErrorCause) -> v1::ErrorCause {
+    match cause {
+        ErrorCause::Request => v1::ErrorCause::Request,
+        ErrorCause::Target => v1::ErrorCause::Target,
+        ErrorCause::Service => v1::ErrorCause::Service,
+    }
+}
+
+/// The cause of a protobuf value.
+pub(crate) const fn cause_from_proto(cause: v1::ErrorCause) -> Option<ErrorCause> {
+    match cause {
+        v1::ErrorCause::Unspecified => None,
+        v1::ErrorCause::Request => Some(ErrorCause::Request),
+        v1::ErrorCause::Target => Some(ErrorCause::Target),
+        v1::ErrorCause::Service => Some(ErrorCause::Service),
+    }
 }
 
 const fn grpc(code: Code) -> Grpc {
     match code {
         Code::Unauthorized => Grpc::Unauthenticated,
+        Code::Forbidden => Grpc::PermissionDenied,
         Code::BadRequest | Code::InvalidViewport | Code::SsrfDetected | Code::IdempotencyMismatch => {
             Grpc::InvalidArgument
         }
@@ -58,7 +80,7 @@ const fn grpc(code: Code) -> Grpc {
     }
 }
 
-/// The proto's name of a code.
+/// The protobuf value of a code.
 pub(crate) const fn to_proto(code: Code) -> ErrorCode {
     match code {
         Code::Unauthorized => ErrorCode::Unauthorized,
@@ -74,15 +96,25 @@ pub(crate) const fn to_proto(code: Code) -> ErrorCode {
         Code::QueueLimitExceeded => ErrorCode::QueueLimitExceeded,
         Code::RenderFailed => ErrorCode::RenderFailed,
         Code::InternalError => ErrorCode::InternalError,
+        Code::Forbidden => ErrorCode::Forbidden,
     }
 }
 
 fn retry_after(fault: &Fault) -> Option<Duration> {
     match fault {
-        Fault::RateLimitExceeded { retry_after_s, .. } => Some(Duration::from_secs(*retry_after_s)),
+        Fault::RateLimitExceeded { retry_after_s, .. }
+        | Fault::ImagesBusy { retry_after_s }
+        | Fault::FailedRenderTimeExceeded { retry_after_s, .. } => Some(Duration::from_secs(*retry_after_s)),
+        Fault::QueueTooLong { wait_s } => Some(Duration::from_secs(*wait_s)),
         Fault::QueueLimitExceeded { .. } => Some(QUEUE_RETRY),
+        Fault::StorageFull => Some(STORAGE_RETRY),
+        Fault::TeamStorageFull { .. } => Some(TEAM_STORAGE_RETRY),
         Fault::IdempotencyConflict => Some(CONFLICT_RETRY),
         Fault::Unauthorized
+        | Fault::TeamSuspended
+        | Fault::LinkRefused(_)
+        | Fault::KeyExpired { .. }
+        | Fault::Forbidden { .. }
         | Fault::BadRequest(_)
         | Fault::InvalidViewport(_)
         | Fault::SsrfDetected(_)
@@ -98,8 +130,20 @@ fn retry_after(fault: &Fault) -> Option<Duration> {
 fn quota(fault: &Fault) -> Option<(&'static str, String)> {
     match fault {
         Fault::RateLimitExceeded { per_minute, .. } => Some(("requests", format!("{per_minute} per minute"))),
+        Fault::QueueTooLong { wait_s } => Some(("sync-queue", format!("{wait_s} s of expected wait"))),
+        Fault::FailedRenderTimeExceeded { per_minute, .. } => {
+            Some(("failed-render-time", format!("{per_minute} s per minute")))
+        }
         Fault::QueueLimitExceeded { limit } => Some(("async-queue", format!("{limit} grabs open at a time"))),
-        Fault::Unauthorized
+        Fault::TeamStorageFull { limit_megabytes, .. } => {
+            Some(("storage", format!("{limit_megabytes} megabytes of images")))
+        }
+        Fault::StorageFull
+        | Fault::Unauthorized
+        | Fault::TeamSuspended
+        | Fault::LinkRefused(_)
+        | Fault::KeyExpired { .. }
+        | Fault::Forbidden { .. }
         | Fault::BadRequest(_)
         | Fault::InvalidViewport(_)
         | Fault::SsrfDetected(_)
@@ -107,6 +151,7 @@ fn quota(fault: &Fault) -> Option<(&'static str, String)> {
         | Fault::CreditsExhausted
         | Fault::NotFound { .. }
         | Fault::IdempotencyConflict
+        | Fault::ImagesBusy { .. }
         | Fault::RenderBlocked(_)
         | Fault::RenderFailed(_)
         | Fault::InternalError => None,
@@ -120,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_goes_there_and_back_by_its_reason() {
+    fn reasons_match_the_names_of_codes() {
         for code in Code::ALL {
             let proto = to_proto(code);
             assert_eq!(reason::of(proto), code.as_str().to_uppercase());
@@ -128,7 +173,15 @@ mod tests {
     }
 
     #[test]
-    fn details_say_what_a_program_needs() {
+    fn causes_survive_the_wire() {
+        for cause in ErrorCause::ALL {
+            assert_eq!(cause_from_proto(cause_to_proto(cause)), Some(cause));
+            assert_eq!(reason::cause_name(cause_to_proto(cause)), Some(cause.as_str()));
+        }
+    }
+
+    #[test]
+    fn details_contain_field_retry_delay_and_quota() {
         let field = Field::new("width", "1", "an integer");
         let status = to_status(&Fault::InvalidViewport(field));
         assert_eq!((status.code(), reason::code(&status)), (Grpc::InvalidArgument, ErrorCode::InvalidViewport));
@@ -138,6 +191,19 @@ mod tests {
         assert_eq!(status.code(), Grpc::ResourceExhausted);
         assert_eq!(status.get_details_retry_info().unwrap().retry_delay, Some(Duration::from_secs(3)));
         assert_eq!(status.get_details_quota_failure().unwrap().violations[0].subject, "requests");
+
+        let status = to_status(&Fault::ImagesBusy { retry_after_s: 5 });
+        assert_eq!((status.code(), reason::code(&status)), (Grpc::ResourceExhausted, ErrorCode::RateLimitExceeded));
+        assert_eq!(status.get_details_retry_info().unwrap().retry_delay, Some(Duration::from_secs(5)));
+        let status = to_status(&Fault::QueueTooLong { wait_s: 31 });
+        assert_eq!((status.code(), reason::code(&status)), (Grpc::ResourceExhausted, ErrorCode::RateLimitExceeded));
+        assert_eq!(status.get_details_retry_info().unwrap().retry_delay, Some(Duration::from_secs(31)));
+        assert_eq!(status.get_details_quota_failure().unwrap().violations[0].subject, "sync-queue");
+        assert_eq!(reason::cause(&status), v1::ErrorCause::Service);
+
+        let status = to_status(&Fault::FailedRenderTimeExceeded { per_minute: 20, retry_after_s: 7 });
+        assert_eq!(status.get_details_retry_info().unwrap().retry_delay, Some(Duration::from_secs(7)));
+        assert_eq!(reason::cause(&status), v1::ErrorCause::Request);
 
         let status = to_status(&Fault::InternalError);
         assert_eq!((status.code(), reason::code(&status)), (Grpc::Internal, ErrorCode::InternalError));

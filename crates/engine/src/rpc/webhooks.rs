@@ -1,13 +1,13 @@
 //! `grabd.v1.WebhookService`.
 
 use grabd_domain::ids::{DeliveryId, EndpointId};
-use grabd_domain::webhooks::{Delivery, DeliveryStatus, Endpoint, Request as Asked, message_id};
+use grabd_domain::webhooks::{Delivery, DeliveryStatus, Endpoint, EndpointRequest, message_id};
 use grabd_domain::{Fault, Timestamp};
 use grabd_proto::v1;
 use grabd_proto::v1::webhook_service_server::WebhookService;
 use tonic::{Request, Response, Status};
 
-use super::convert::{pairs, timestamp};
+use super::convert::{timestamp, unparsed_fields};
 use super::grabs::caller;
 use super::status::to_status;
 use crate::core::Core;
@@ -16,46 +16,52 @@ use crate::webhooks::{self, DeliveriesRequest, Secret};
 /// The service over a core.
 pub(crate) struct Webhooks(pub(crate) Core);
 
-type Answer<T> = Result<Response<T>, Status>;
+type RpcResult<T> = Result<Response<T>, Status>;
 
 #[tonic::async_trait]
 impl WebhookService for Webhooks {
     #[tracing::instrument(name = "webhooks.create", skip_all)]
-    async fn create_webhook(&self, request: Request<v1::CreateWebhookRequest>) -> Answer<v1::CreateWebhookResponse> {
+    async fn create_webhook(&self, request: Request<v1::CreateWebhookRequest>) -> RpcResult<v1::CreateWebhookResponse> {
         let caller = caller(&request)?;
         let v1::CreateWebhookRequest { url, events, description, unparsed } = request.into_inner();
-        let asked = Asked { url, events: Some(events), description, status: None, unparsed: pairs(unparsed) };
+        let changes = EndpointRequest {
+            url,
+            events: Some(events),
+            description,
+            status: None,
+            unparsed: unparsed_fields(unparsed),
+        };
         let (endpoint, secret) =
-            webhooks::register(&self.0, caller, &asked).await.map_err(|fault| to_status(&fault))?;
-        Ok(Response::new(v1::CreateWebhookResponse { webhook: Some(shown(endpoint, Some(&secret))) }))
+            webhooks::register(&self.0, caller, &changes).await.map_err(|fault| to_status(&fault))?;
+        Ok(Response::new(v1::CreateWebhookResponse { webhook: Some(webhook(endpoint, Some(&secret))) }))
     }
 
     #[tracing::instrument(name = "webhooks.get", skip_all)]
-    async fn get_webhook(&self, request: Request<v1::GetWebhookRequest>) -> Answer<v1::GetWebhookResponse> {
+    async fn get_webhook(&self, request: Request<v1::GetWebhookRequest>) -> RpcResult<v1::GetWebhookResponse> {
         let caller = caller(&request)?;
         let id = endpoint_id(&request.get_ref().id)?;
         let endpoint = webhooks::get(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
-        Ok(Response::new(v1::GetWebhookResponse { webhook: Some(shown(endpoint, None)) }))
+        Ok(Response::new(v1::GetWebhookResponse { webhook: Some(webhook(endpoint, None)) }))
     }
 
     #[tracing::instrument(name = "webhooks.list", skip_all)]
-    async fn list_webhooks(&self, request: Request<v1::ListWebhooksRequest>) -> Answer<v1::ListWebhooksResponse> {
+    async fn list_webhooks(&self, request: Request<v1::ListWebhooksRequest>) -> RpcResult<v1::ListWebhooksResponse> {
         let endpoints = webhooks::list(&self.0, caller(&request)?).await.map_err(|fault| to_status(&fault))?;
-        let webhooks = endpoints.into_iter().map(|endpoint| shown(endpoint, None)).collect();
+        let webhooks = endpoints.into_iter().map(|endpoint| webhook(endpoint, None)).collect();
         Ok(Response::new(v1::ListWebhooksResponse { webhooks, has_more: false }))
     }
 
     #[tracing::instrument(name = "webhooks.update", skip_all)]
-    async fn update_webhook(&self, request: Request<v1::UpdateWebhookRequest>) -> Answer<v1::UpdateWebhookResponse> {
+    async fn update_webhook(&self, request: Request<v1::UpdateWebhookRequest>) -> RpcResult<v1::UpdateWebhookResponse> {
         let caller = caller(&request)?;
-        let (id, asked) = update(request.into_inner());
+        let (id, changes) = update(request.into_inner());
         let id = endpoint_id(&id)?;
-        let endpoint = webhooks::change(&self.0, caller, id, &asked).await.map_err(|fault| to_status(&fault))?;
-        Ok(Response::new(v1::UpdateWebhookResponse { webhook: Some(shown(endpoint, None)) }))
+        let endpoint = webhooks::change(&self.0, caller, id, &changes).await.map_err(|fault| to_status(&fault))?;
+        Ok(Response::new(v1::UpdateWebhookResponse { webhook: Some(webhook(endpoint, None)) }))
     }
 
     #[tracing::instrument(name = "webhooks.delete", skip_all)]
-    async fn delete_webhook(&self, request: Request<v1::DeleteWebhookRequest>) -> Answer<v1::DeleteWebhookResponse> {
+    async fn delete_webhook(&self, request: Request<v1::DeleteWebhookRequest>) -> RpcResult<v1::DeleteWebhookResponse> {
         let caller = caller(&request)?;
         let id = endpoint_id(&request.get_ref().id)?;
         webhooks::remove(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
@@ -66,29 +72,33 @@ impl WebhookService for Webhooks {
     async fn rotate_webhook_secret(
         &self,
         request: Request<v1::RotateWebhookSecretRequest>,
-    ) -> Answer<v1::RotateWebhookSecretResponse> {
+    ) -> RpcResult<v1::RotateWebhookSecretResponse> {
         let caller = caller(&request)?;
         let id = endpoint_id(&request.get_ref().id)?;
         let (endpoint, secret) =
             webhooks::rotate_secret(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
-        Ok(Response::new(v1::RotateWebhookSecretResponse { webhook: Some(shown(endpoint, Some(&secret))) }))
+        Ok(Response::new(v1::RotateWebhookSecretResponse { webhook: Some(webhook(endpoint, Some(&secret))) }))
     }
 
     #[tracing::instrument(name = "webhooks.test", skip_all)]
-    async fn test_webhook(&self, request: Request<v1::TestWebhookRequest>) -> Answer<v1::TestWebhookResponse> {
+    async fn test_webhook(&self, request: Request<v1::TestWebhookRequest>) -> RpcResult<v1::TestWebhookResponse> {
         let caller = caller(&request)?;
         let id = endpoint_id(&request.get_ref().id)?;
-        let due = webhooks::send_test(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
-        Ok(Response::new(v1::TestWebhookResponse { delivery: Some(delivery(&due)) }))
+        let message = webhooks::send_test(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
+        Ok(Response::new(v1::TestWebhookResponse { delivery: Some(delivery(&message)) }))
     }
 
     #[tracing::instrument(name = "webhooks.list_deliveries", skip_all)]
-    async fn list_deliveries(&self, request: Request<v1::ListDeliveriesRequest>) -> Answer<v1::ListDeliveriesResponse> {
+    async fn list_deliveries(
+        &self,
+        request: Request<v1::ListDeliveriesRequest>,
+    ) -> RpcResult<v1::ListDeliveriesResponse> {
         let caller = caller(&request)?;
         let v1::ListDeliveriesRequest { id, limit, starting_after, unparsed } = request.into_inner();
         let id = endpoint_id(&id)?;
-        let asked = DeliveriesRequest { limit, starting_after, unparsed: pairs(unparsed) };
-        let page = webhooks::list_deliveries(&self.0, caller, id, &asked).await.map_err(|fault| to_status(&fault))?;
+        let query =
+            DeliveriesRequest { limit: limit.map(i64::from), starting_after, unparsed: unparsed_fields(unparsed) };
+        let page = webhooks::list_deliveries(&self.0, caller, id, &query).await.map_err(|fault| to_status(&fault))?;
         let deliveries = page.deliveries.iter().map(delivery).collect();
         Ok(Response::new(v1::ListDeliveriesResponse { deliveries, has_more: page.has_more }))
     }
@@ -97,52 +107,52 @@ impl WebhookService for Webhooks {
     async fn redeliver_webhook(
         &self,
         request: Request<v1::RedeliverWebhookRequest>,
-    ) -> Answer<v1::RedeliverWebhookResponse> {
+    ) -> RpcResult<v1::RedeliverWebhookResponse> {
         let caller = caller(&request)?;
         let v1::RedeliverWebhookRequest { id, delivery_id } = request.get_ref();
         let id = endpoint_id(id)?;
-        // Somebody else's endpoint is told before a delivery that is none.
+        // An unknown endpoint is reported before a malformed delivery id.
         let delivery_id = delivery_id.parse::<DeliveryId>();
-        let due = match delivery_id {
+        let message = match delivery_id {
             Ok(delivery_id) => webhooks::redeliver(&self.0, caller, id, delivery_id).await,
             Err(_) => webhooks::get(&self.0, caller, id).await.and(Err(Fault::NotFound { what: "delivery" })),
         };
-        let due = due.map_err(|fault| to_status(&fault))?;
-        Ok(Response::new(v1::RedeliverWebhookResponse { delivery: Some(delivery(&due)) }))
+        let message = message.map_err(|fault| to_status(&fault))?;
+        Ok(Response::new(v1::RedeliverWebhookResponse { delivery: Some(delivery(&message)) }))
     }
 }
 
-/// An id that is none is one that nobody has.
+/// Malformed ids are reported as not found.
 fn endpoint_id(text: &str) -> Result<EndpointId, Status> {
     text.parse().map_err(|_| to_status(&Fault::NotFound { what: "webhook" }))
 }
 
-/// The endpoint's id, and what the mask names of the new values. A path that names nothing is told like a field of the
-/// wrong type.
-fn update(request: v1::UpdateWebhookRequest) -> (String, Asked) {
+/// The endpoint's id, and the new values selected by the mask. Unknown paths are reported like fields of the wrong
+/// type.
+fn update(request: v1::UpdateWebhookRequest) -> (String, EndpointRequest) {
     let v1::UpdateWebhookRequest { id, webhook, update_mask, unparsed } = request;
     let v1::Webhook { id: _, url, events, description, status, created_at: _, secret: _, disabled_reason: _ } =
         webhook.unwrap_or_default();
-    let mut asked = Asked { unparsed: pairs(unparsed), ..Asked::default() };
+    let mut changes = EndpointRequest { unparsed: unparsed_fields(unparsed), ..EndpointRequest::default() };
     for path in update_mask.map(|mask| mask.paths).unwrap_or_default() {
         match path.as_str() {
-            "url" => asked.url = Some(url.clone()),
-            "events" => asked.events = Some(events.clone()),
-            "description" => asked.description = Some(description.clone()),
+            "url" => changes.url = Some(url.clone()),
+            "events" => changes.events = Some(events.clone()),
+            "description" => changes.description = Some(description.clone()),
             "status" => match v1::WebhookStatus::try_from(status) {
-                Ok(v1::WebhookStatus::Enabled) => asked.status = Some("enabled".to_owned()),
-                Ok(v1::WebhookStatus::Disabled) => asked.status = Some("disabled".to_owned()),
+                Ok(v1::WebhookStatus::Enabled) => changes.status = Some("enabled".to_owned()),
+                Ok(v1::WebhookStatus::Disabled) => changes.status = Some("disabled".to_owned()),
                 Ok(v1::WebhookStatus::Unspecified) | Err(_) => {
-                    asked.unparsed.push(("status".to_owned(), status.to_string()));
+                    changes.unparsed.push(("status".to_owned(), status.to_string()));
                 }
             },
-            _ => asked.unparsed.push(("update_mask".to_owned(), format!("\"{path}\""))),
+            _ => changes.unparsed.push(("update_mask".to_owned(), format!("\"{path}\""))),
         }
     }
-    (id, asked)
+    (id, changes)
 }
 
-fn shown(endpoint: Endpoint, secret: Option<&Secret>) -> v1::Webhook {
+fn webhook(endpoint: Endpoint, secret: Option<&Secret>) -> v1::Webhook {
     let Endpoint { id, team: _, environment: _, url, events, description, disabled, created_at } = endpoint;
     let status = match disabled {
         None => v1::WebhookStatus::Enabled,
@@ -156,7 +166,7 @@ fn shown(endpoint: Endpoint, secret: Option<&Secret>) -> v1::Webhook {
         status: status.into(),
         created_at: Some(timestamp(created_at)),
         secret: secret.map(Secret::reveal),
-        disabled_reason: disabled.map(|why| why.as_str().to_owned()),
+        disabled_reason: disabled.map(|reason| reason.as_str().to_owned()),
     }
 }
 
@@ -167,7 +177,7 @@ fn delivery(delivery: &Delivery) -> v1::Delivery {
         attempt,
         status,
         status_code,
-        no_answer: _,
+        error: _,
         took: _,
         attempted_at,
         next_attempt_at,

@@ -1,4 +1,4 @@
-//! What was sent to an endpoint, and what is asked to be sent.
+//! Deliveries of an endpoint: list, get, wait, test, redeliver.
 
 use std::time::Duration;
 
@@ -7,31 +7,34 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::ids::{DeliveryId, EndpointId};
 use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
-use grabd_domain::webhooks::{Delivery, DeliveryStatus};
-use grabd_store::{Deliveries, Message, Resent};
+use grabd_domain::webhooks::{Delivery, DeliveryStatus, MAX_SENDS};
+use grabd_store::{Deliveries, Message, ResendOutcome};
 use tokio::time::{Instant, timeout_at};
 
-use super::endpoints::{get, mine, unknown};
-use crate::chance;
+use super::endpoints::{endpoint_of, get, not_found};
 use crate::core::{Core, inside};
+use crate::random;
 
-/// A page as it was asked for over a wire.
+/// A list request, not validated yet.
 #[derive(Debug, Default)]
 pub struct DeliveriesRequest {
-    /// How many at most.
+    /// Maximum number of deliveries.
     pub limit: Option<i64>,
-    /// Those that come after this delivery in the list: older ones.
+    /// Only deliveries after this one in the list, which are older.
     pub starting_after: Option<String>,
-    /// Parameters whose value had the wrong type on the wire it came by, with what was seen there.
+    /// Parameters whose value had the wrong type, with the received value.
     pub unparsed: Vec<(String, String)>,
 }
 
+/// The field that is invalid when a message was sent too often.
+pub const DELIVERY_FIELD: &str = "delivery_id";
+
 const CURSOR: &str = "the id of one of this webhook's deliveries";
 
-/// What was sent to an endpoint within a month, the newest first.
+/// Lists the deliveries to an endpoint within the last month, newest first.
 ///
 /// # Errors
-/// [`Fault::NotFound`], and [`Fault::BadRequest`] naming the parameter that cannot be accepted.
+/// [`Fault::NotFound`], and [`Fault::BadRequest`] with the invalid parameter.
 pub async fn list_deliveries(
     core: &Core,
     caller: Caller,
@@ -40,17 +43,17 @@ pub async fn list_deliveries(
 ) -> Result<Deliveries, Fault> {
     get(core, caller, endpoint).await?;
     let (limit, after) = parse(request)?;
-    let listed = core.store.list_deliveries(endpoint, after, limit, core.clock.now()).await;
-    listed.map_err(inside("webhooks.list_deliveries"))?.ok_or_else(|| {
+    let page = core.store.list_deliveries(endpoint, after, limit, core.clock.now()).await;
+    page.map_err(inside("webhooks.list_deliveries"))?.ok_or_else(|| {
         let seen = request.starting_after.as_deref().unwrap_or_default();
         Fault::BadRequest(Field::new("starting_after", &format!("\"{seen}\""), CURSOR))
     })
 }
 
-/// One message to an endpoint, with what is sent.
+/// Returns one delivery of an endpoint, with the message body.
 ///
 /// # Errors
-/// [`Fault::NotFound`] for an endpoint that is not the caller's, and for a delivery that is not the endpoint's.
+/// [`Fault::NotFound`] when the endpoint is not the caller's, or the delivery is not the endpoint's.
 pub async fn get_delivery(
     core: &Core,
     caller: Caller,
@@ -58,14 +61,15 @@ pub async fn get_delivery(
     delivery: DeliveryId,
 ) -> Result<Message, Fault> {
     get(core, caller, endpoint).await?;
-    let found = core.store.find_delivery(endpoint, delivery, core.clock.now()).await;
-    found.map_err(inside("webhooks.get_delivery"))?.ok_or(Fault::NotFound { what: "delivery" })
+    let message = core.store.find_delivery(endpoint, delivery, core.clock.now()).await;
+    message.map_err(inside("webhooks.get_delivery"))?.ok_or(Fault::NotFound { what: "delivery" })
 }
 
-/// The same, but what is due or under way is waited for, up to `limit`. Only what this process sends is heard of at once.
+/// Like [`get_delivery`], but waits up to `limit` for a pending delivery. Only attempts of this process end the wait
+/// early.
 ///
 /// # Errors
-/// As [`get_delivery`].
+/// The same as [`get_delivery`].
 pub async fn await_delivery(
     core: &Core,
     caller: Caller,
@@ -74,14 +78,14 @@ pub async fn await_delivery(
     limit: Duration,
 ) -> Result<Message, Fault> {
     let deadline = Instant::now() + limit;
-    let mut settled = core.webhooks.settled.subscribe();
+    let mut recorded = core.webhooks.recorded.subscribe();
     loop {
         let message = get_delivery(core, caller, endpoint, delivery).await?;
         if message.delivery.status != DeliveryStatus::Pending {
             return Ok(message);
         }
-        // Whoever cannot keep up with the news looks again: this one may have been among them.
-        let this_one = async { while settled.recv().await.is_ok_and(|other| other != delivery) {} };
+        // Also ends when the receiver lagged, since this delivery may be among the lost messages.
+        let this_one = async { while recorded.recv().await.is_ok_and(|other| other != delivery) {} };
         if timeout_at(deadline, this_one).await.is_err() || Instant::now() >= deadline {
             return get_delivery(core, caller, endpoint, delivery).await;
         }
@@ -94,36 +98,41 @@ pub async fn await_delivery(
 /// [`Fault::NotFound`], and [`Fault::BadRequest`] when the endpoint is disabled.
 pub async fn send_test(core: &Core, caller: Caller, endpoint: EndpointId) -> Result<Delivery, Fault> {
     let now = core.clock.now();
-    let asked = core.store.test_endpoint(mine(caller, endpoint), chance::delivery_id(now), now).await;
-    due(core, asked.map_err(inside("webhooks.test"))?)
+    let queued = core.store.test_endpoint(endpoint_of(caller, endpoint), random::delivery_id(now), now).await;
+    handle_queued(core, queued.map_err(inside("webhooks.test"))?)
 }
 
-/// Sends a message once more, now: the same one, under the same id.
+/// Sends a message again immediately, with the same id.
 ///
 /// # Errors
-/// As [`send_test`].
+/// The same as [`send_test`], and [`Fault::BadRequest`] about [`DELIVERY_FIELD`] when the message was sent
+/// [`MAX_SENDS`] times.
 pub async fn redeliver(
     core: &Core,
     caller: Caller,
     endpoint: EndpointId,
     delivery: DeliveryId,
 ) -> Result<Delivery, Fault> {
-    let asked = core.store.redeliver(mine(caller, endpoint), delivery, core.clock.now()).await;
-    due(core, asked.map_err(inside("webhooks.redeliver"))?)
+    let queued = core.store.redeliver(endpoint_of(caller, endpoint), delivery, core.clock.now()).await;
+    handle_queued(core, queued.map_err(inside("webhooks.redeliver"))?)
 }
 
-fn due(core: &Core, asked: Resent) -> Result<Delivery, Fault> {
-    match asked {
-        Resent::Due(delivery) => {
-            core.webhooks.ring();
+fn handle_queued(core: &Core, queued: ResendOutcome) -> Result<Delivery, Fault> {
+    match queued {
+        ResendOutcome::Due(delivery) => {
+            core.webhooks.notify();
             Ok(delivery)
         }
-        Resent::Disabled => {
+        ResendOutcome::Disabled => {
             let allowed = "\"enabled\" before anything is sent to this webhook";
             Err(Fault::BadRequest(Field::new("status", "\"disabled\"", allowed)))
         }
-        Resent::NoEndpoint => Err(unknown()),
-        Resent::NoDelivery => Err(Fault::NotFound { what: "delivery" }),
+        ResendOutcome::TooManyAttempts(attempts) => {
+            let allowed = format!("a message that was sent fewer than {MAX_SENDS} times");
+            Err(Fault::BadRequest(Field::new(DELIVERY_FIELD, &format!("one sent {attempts} times"), allowed)))
+        }
+        ResendOutcome::NoEndpoint => Err(not_found()),
+        ResendOutcome::NoDelivery => Err(Fault::NotFound { what: "delivery" }),
     }
 }
 
@@ -140,8 +149,8 @@ fn parse(request: &DeliveriesRequest) -> Result<(u32, Option<DeliveryId>), Fault
         .filter(|_| PAGE_SIZE.contains(&limit))
         .ok_or_else(|| Fault::BadRequest(Field::new("limit", &limit.to_string(), limits)))?;
     let after = request.starting_after.as_deref().map(|text| {
-        let refused = || Fault::BadRequest(Field::new("starting_after", &format!("\"{text}\""), CURSOR));
-        text.parse().map_err(|_| refused())
+        let invalid = || Fault::BadRequest(Field::new("starting_after", &format!("\"{text}\""), CURSOR));
+        text.parse().map_err(|_| invalid())
     });
     Ok((limit, after.transpose()?))
 }
@@ -151,19 +160,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_limited_and_cursors_are_ids() {
-        let refused =
+    fn parse_reports_the_invalid_parameter() {
+        let invalid_field =
             |request: DeliveriesRequest| parse(&request).err().and_then(|fault| fault.field().map(|f| f.name));
         assert_eq!(parse(&DeliveriesRequest::default()).unwrap(), (25, None));
-        for (limit, good) in [(1, true), (100, true), (0, false), (101, false), (-1, false), (i64::MAX, false)] {
+        for (limit, is_valid) in [(1, true), (100, true), (0, false), (101, false), (-1, false), (i64::MAX, false)] {
             let request = DeliveriesRequest { limit: Some(limit), ..DeliveriesRequest::default() };
-            assert_eq!(refused(request), (!good).then_some("limit"), "{limit}");
+            assert_eq!(invalid_field(request), (!is_valid).then_some("limit"), "{limit}");
         }
         let request = DeliveriesRequest { starting_after: Some("x".into()), ..DeliveriesRequest::default() };
-        assert_eq!(refused(request), Some("starting_after"));
+        assert_eq!(invalid_field(request), Some("starting_after"));
         for name in ["limit", "starting_after"] {
             let request = DeliveriesRequest { unparsed: vec![(name.into(), "x".into())], ..Default::default() };
-            assert_eq!(refused(request), Some(name));
+            assert_eq!(invalid_field(request), Some(name));
         }
     }
 }

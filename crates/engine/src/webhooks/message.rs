@@ -1,16 +1,18 @@
-//! What is sent: the event, and the grab as `GET /v1/grabs/{id}` shows it.
+//! The message body: the event, and the grab as returned by `GET /v1/grabs/{id}`.
 
-use grabd_domain::grabs::{Facts, Grab, SettledBy, State};
+use grabd_domain::grabs::{
+    BlockedRequests, Consent, Findings, Grab, GrabFile, PageInfo, RenderMetadata, SettledBy, State, Timings,
+};
 use grabd_domain::webhooks::message_id;
-use grabd_store::Owed;
+use grabd_store::MessageContent;
 use serde_json::{Map, Value, json};
 
-/// Receivers may count on a message being smaller than this.
-const LIMIT_BYTES: usize = 20_000;
+/// Documented maximum size of a message.
+const MAX_BYTES: usize = 20_000;
 
-/// The message, as it is sent at every attempt.
-pub(crate) fn compose(owed: &Owed, public_url: &str) -> String {
-    let Owed { id, endpoint, event, at, environment, grab } = owed;
+/// Composes the message. It is the same at every attempt.
+pub(crate) fn compose(owed: &MessageContent, public_url: &str) -> String {
+    let MessageContent { id, endpoint, event, at, environment, grab } = owed;
     let message = |data: Value| {
         json!({
             "id": message_id(*id),
@@ -24,35 +26,60 @@ pub(crate) fn compose(owed: &Owed, public_url: &str) -> String {
     let Some(grab) = grab else { return message(json!({ "webhook_id": endpoint.to_string() })) };
     let mut data = data(grab, public_url);
     let whole = message(Value::Object(data.clone()));
-    if whole.len() < LIMIT_BYTES {
+    if whole.len() < MAX_BYTES {
         return whole;
     }
-    // A site may redirect to an address of any length; everything else is bounded.
-    data.insert("final_url".to_owned(), Value::Null);
+    // A site may redirect to a URL of any length, and what the page says may be long. All else is shorter, also the
+    // caller's metadata.
+    for name in ["final_url", "canonical_url", "icon_url", "description", "title"] {
+        data.insert(name.to_owned(), Value::Null);
+    }
     message(Value::Object(data))
 }
 
-/// A grab in the contract's members and order.
+/// The grab, with members in contract order.
 fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
     let Grab { id, team: _, environment: _, class: _, spec, created_at, deleted_at: _, attempts: _, state } = grab;
     let (mut image_url, mut bytes, mut execution_ms, mut error_message) = (None, None, None, None);
-    let none = Facts::default();
-    let facts = match state {
+    let mut error_cause = None;
+    let none = RenderMetadata::default();
+    let metadata = match state {
         State::Pending | State::Processing => None,
-        State::Done { finished_at: _, image, size_bytes, execution_ms: took, facts } => {
+        State::Done { finished_at: _, image, size_bytes, execution_ms: took, metadata } => {
             image_url = image.as_ref().map(|key| format!("{public_url}/{}", key.path()));
             bytes = Some(*size_bytes);
             execution_ms = Some(*took);
-            Some(facts)
+            Some(metadata)
         }
-        State::Failed { finished_at: _, failure, facts } => {
+        State::Failed { finished_at: _, failure, metadata } => {
             error_message = Some(failure.message.as_str());
-            Some(facts)
+            error_cause = Some(failure.cause.as_str());
+            Some(metadata)
         }
     };
-    let ended = facts.is_some();
-    let Facts { final_url, http_status, settled_by, blocked_requests, image_width, image_height, truncated } =
-        facts.unwrap_or(&none);
+    let ended = metadata.is_some();
+    let RenderMetadata {
+        final_url,
+        http_status,
+        settled_by,
+        blocked_requests,
+        image_width,
+        image_height,
+        truncated,
+        warnings,
+        page: PageInfo { title, description, lang, canonical_url, icon_url, page_width, page_height },
+        redirects,
+        timings,
+        image_sha256,
+        files,
+        findings,
+    } = metadata.unwrap_or(&none);
+    // The files are deleted with the image.
+    let files: Vec<Value> = match &image_url {
+        Some(_) => files.iter().map(|file| file_member(file, public_url)).collect(),
+        None => Vec::new(),
+    };
+    let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let settled_by = settled_by.map(|settled_by| match settled_by {
         SettledBy::Quiet => "quiet",
         SettledBy::Deadline => "deadline",
@@ -76,11 +103,69 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
         "image_width": image_width,
         "image_height": image_height,
         "truncated": ended.then_some(truncated),
+        "warnings": ended.then_some(warnings),
+        "title": title,
+        "description": description,
+        "lang": lang,
+        "canonical_url": canonical_url,
+        "icon_url": icon_url,
+        "page_width": page_width,
+        "page_height": page_height,
+        "redirects": redirects,
+        "timings": timings.map(|Timings { navigate_ms, load_ms, settle_ms, shot_ms }| json!({
+            "queued_ms": grab.queued_ms(),
+            "navigate_ms": navigate_ms,
+            "load_ms": load_ms,
+            "settle_ms": settle_ms,
+            "shot_ms": shot_ms,
+        })),
     });
     match data {
-        Value::Object(data) => data,
+        Value::Object(mut data) => {
+            data.insert("image_sha256".to_owned(), json!(image_sha256));
+            if !files.is_empty() {
+                data.insert("files".to_owned(), Value::Array(files));
+            }
+            if let Some(cause) = error_cause {
+                data.insert("error_cause".to_owned(), Value::from(cause));
+            }
+            if !spec.metadata.is_empty() {
+                data.insert("metadata".to_owned(), json!(spec.metadata));
+            }
+            add_findings(&mut data, findings);
+            data
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
     }
+}
+
+fn file_member(file: &GrabFile, public_url: &str) -> Value {
+    json!({
+        "kind": file.kind.as_str(),
+        "url": format!("{public_url}/{}", file.path()),
+        "media_type": file.kind.media_type(),
+        "bytes": file.bytes,
+    })
+}
+
+/// Adds what was found out about the page. Like in the REST API, what is not known is left out.
+fn add_findings(data: &mut Map<String, Value>, findings: &Findings) {
+    let Findings { blank, challenge, consent, blocked } = findings;
+    let found = [
+        ("challenge", challenge.map(|of| Value::from(of.as_str()))),
+        (
+            "consent",
+            consent.as_ref().map(|Consent { cmp, result }| json!({ "cmp": cmp, "result": result.as_str() })),
+        ),
+        (
+            "blocked",
+            blocked.map(|BlockedRequests { guard, ads, trackers, asked }| {
+                json!({ "guard": guard, "ads": ads, "trackers": trackers, "asked": asked })
+            }),
+        ),
+        ("blank", blank.map(Value::from)),
+    ];
+    data.extend(found.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
 }
 
 #[cfg(test)]
@@ -95,15 +180,16 @@ mod tests {
 
     use super::*;
 
-    fn owed(grab: Option<Grab>, event: Event) -> Owed {
+    fn owed(grab: Option<Grab>, event: Event) -> MessageContent {
         let at = Timestamp::from_ms(1_795_206_774_120);
         let (id, endpoint) = (DeliveryId(Uuid::from_u128(0x9f1c)), EndpointId(Uuid::nil()));
-        Owed { id, endpoint, event, at, environment: Environment::Live, grab }
+        MessageContent { id, endpoint, event, at, environment: Environment::Live, grab }
     }
 
     fn failed(final_url: &str) -> Grab {
         let request = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
-        let facts = Facts { final_url: Some(final_url.into()), http_status: Some(403), ..Facts::default() };
+        let metadata =
+            RenderMetadata { final_url: Some(final_url.into()), http_status: Some(403), ..RenderMetadata::default() };
         let failure = Failure::new(FailureReason::RenderBlocked, "It said no.");
         let finished_at = Timestamp::from_ms(2);
         Grab {
@@ -115,13 +201,13 @@ mod tests {
             created_at: Timestamp::from_ms(1),
             deleted_at: None,
             attempts: 1,
-            state: State::Failed { finished_at, failure, facts },
+            state: State::Failed { finished_at, failure, metadata },
         }
     }
 
-    /// That `data` is what REST shows is held by the end-to-end tests, which compare the two.
+    /// End-to-end tests compare `data` with the REST response.
     #[test]
-    fn a_message_says_what_happened_when_and_to_what() {
+    fn message_contains_event_time_and_grab() {
         let text = compose(&owed(Some(failed("https://example.com/")), Event::GrabFailed), "https://g.example");
         let start = r#"{"id":"msg_00000000000000000000000000009f1c","type":"grab.failed","timestamp":"2026-11-20T20:32:54.120Z","environment":"live","data":{"id":"00000000-0000-0000-0000-000000000000","status":"failed","created_at":"1970-01-01T00:00:00.001Z","target_url":"https://example.com/","image_url":null,"#;
         assert!(text.starts_with(start), "{text}");
@@ -131,11 +217,34 @@ mod tests {
     }
 
     #[test]
-    fn no_redirect_makes_a_message_large() {
+    fn metadata_is_in_the_message_if_there_is_any() {
+        let mut grab = failed("https://example.com/");
+        let plain = compose(&owed(Some(grab.clone()), Event::GrabFailed), "");
+        assert!(!plain.contains("metadata"), "{plain}");
+        grab.spec.metadata.insert("order".to_owned(), "8421".to_owned());
+        let text = compose(&owed(Some(grab), Event::GrabFailed), "");
+        assert!(text.ends_with(r#","metadata":{"order":"8421"}}}"#), "{text}");
+    }
+
+    #[test]
+    fn largest_metadata_and_texts_of_the_page_fit() {
+        let mut grab = failed(&"x".repeat(2048));
+        grab.spec.metadata = (0..8).map(|n| (format!("{n}{}", "n".repeat(63)), "😀".repeat(256))).collect();
+        if let State::Failed { metadata, failure, .. } = &mut grab.state {
+            metadata.page.title = Some("😀".repeat(PageInfo::TITLE_CHARS));
+            metadata.page.description = Some("😀".repeat(PageInfo::DESCRIPTION_CHARS));
+            failure.message = "\"".repeat(2048);
+        }
+        let text = compose(&owed(Some(grab), Event::GrabFailed), "");
+        assert!(text.len() < MAX_BYTES && text.contains("😀\"}") && text.contains(r#""title":null"#), "{}", text.len());
+    }
+
+    #[test]
+    fn long_final_url_is_dropped_to_limit_the_size() {
         let text = compose(
             &owed(Some(failed(&format!("https://example.com/{}", "x".repeat(100_000)))), Event::GrabFailed),
             "",
         );
-        assert!(text.len() < LIMIT_BYTES && text.contains(r#""final_url":null"#), "{text}");
+        assert!(text.len() < MAX_BYTES && text.contains(r#""final_url":null"#), "{text}");
     }
 }

@@ -1,7 +1,7 @@
 //! Webhooks: signed messages about asynchronous live grabs that have ended.
 //!
-//! `endpoints` and `deliveries` are what callers do; `sender` carries the messages out: `message` composes one, `sign`
-//! signs it with the endpoint's `secret`, and `post` makes one attempt through the guard.
+//! `endpoints` and `deliveries` are the use-cases of callers. `sender` sends the messages: `message` composes one,
+//! `sign` signs it with the endpoint's `secret`, and `post` makes one attempt through the guard.
 
 mod deliveries;
 mod endpoints;
@@ -18,48 +18,55 @@ use grabd_store::Store;
 use tokio::sync::{Notify, broadcast};
 
 use crate::vault::Vault;
-pub use deliveries::{DeliveriesRequest, await_delivery, get_delivery, list_deliveries, redeliver, send_test};
+pub use deliveries::{
+    DELIVERY_FIELD, DeliveriesRequest, await_delivery, get_delivery, list_deliveries, redeliver, send_test,
+};
 pub use endpoints::{change, get, list, register, remove, rotate_secret};
 pub use grabd_store::{Deliveries, Message};
 pub use secret::Secret;
 
-/// News of attempts that a listener may be behind by.
-const NEWS: usize = 64;
+/// Capacity of the channel of recorded attempts.
+const CHANNEL_CAPACITY: usize = 64;
 
-/// What the use-cases and the sender share.
+/// State shared by the use-cases and the sender.
 pub struct Webhooks {
     vault: Vault,
     allow_http: bool,
-    /// Rung when something is due; may be lost, since the sender looks by itself too.
-    bell: Notify,
-    /// Tells which delivery has just had an attempt recorded; a hint as well.
-    settled: broadcast::Sender<DeliveryId>,
+    /// Notified when a delivery is due. Notifications may be lost, since the sender also polls.
+    wakeup: Notify,
+    /// Deliveries whose attempt was just recorded. Messages may be lost.
+    recorded: broadcast::Sender<DeliveryId>,
 }
 
 impl Webhooks {
-    /// With secrets in this vault. Messages may go over plain http only where that is allowed, for development.
+    /// Creates the state. `allow_http` allows endpoints without TLS, for development.
     pub fn new(vault: Vault, allow_http: bool) -> Self {
-        Self { vault, allow_http, bell: Notify::new(), settled: broadcast::Sender::new(NEWS) }
+        Self { vault, allow_http, wakeup: Notify::new(), recorded: broadcast::Sender::new(CHANNEL_CAPACITY) }
     }
 
-    /// Do the secrets that are stored open with this vault's key? With none stored, nothing speaks against it.
+    /// Encrypts all stored secrets.
+    pub(crate) const fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    /// Whether the vault can decrypt the newest stored secret. `true` when none is stored.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn secrets_open(&self, store: &Store) -> Result<bool, grabd_store::Error> {
+    /// When the database cannot be read.
+    pub async fn can_decrypt_secrets(&self, store: &Store) -> Result<bool, grabd_store::Error> {
         let newest = store.newest_secret().await?;
         Ok(newest.is_none_or(|(endpoint, sealed)| Secret::unseal(&self.vault, &sealed, endpoint).is_ok()))
     }
 
-    /// Something is due.
-    pub(crate) fn ring(&self) {
-        self.bell.notify_one();
+    /// Notifies the sender that a delivery is due.
+    pub(crate) fn notify(&self) {
+        self.wakeup.notify_one();
     }
 
-    /// An attempt has ended, and its end is recorded.
-    fn tell(&self, delivery: DeliveryId) {
-        // Mostly, nobody listens.
-        drop(self.settled.send(delivery));
+    /// Announces that an attempt was recorded.
+    fn announce_recorded(&self, delivery: DeliveryId) {
+        // Fails without receivers, which is the usual case.
+        drop(self.recorded.send(delivery));
     }
 }
 

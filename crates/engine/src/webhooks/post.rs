@@ -1,10 +1,10 @@
-//! One attempt: one request, and as much of the answer as matters.
+//! Sends one webhook request and reads the relevant part of the response.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use grabd_domain::target::TargetUrl;
-use grabd_domain::webhooks::{ANSWER_BYTES, ATTEMPT_LIMIT};
+use grabd_domain::webhooks::{ATTEMPT_TIMEOUT, RESPONSE_BYTES};
 use grabd_egress::Guard;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderValue, Request, StatusCode};
@@ -12,61 +12,61 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::time::timeout;
 
-use crate::outgoing::{Outgoing, Unanswered};
+use crate::outgoing::{OutgoingClient, RequestError};
 
 const AGENT: &str = "grabd-webhooks/1.0";
 
-/// How long an answer's body is listened to once its status is known.
+/// Maximum time for reading the response body after the status.
 const READ_LIMIT: Duration = Duration::from_secs(1);
 
-/// What is sent.
+/// A signed message.
 #[derive(Debug)]
-pub(crate) struct Envelope {
-    /// `webhook-id`.
+pub(crate) struct SignedMessage {
+    /// The `webhook-id` header.
     pub(crate) id: String,
-    /// `webhook-timestamp`.
+    /// The `webhook-timestamp` header.
     pub(crate) seconds: i64,
-    /// `webhook-signature`.
+    /// The `webhook-signature` header.
     pub(crate) signature: String,
-    /// The message.
+    /// The request body.
     pub(crate) body: String,
 }
 
-/// What came back.
+/// The response of the endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct EndpointResponse {
     pub(crate) status: StatusCode,
     pub(crate) retry_after: Option<HeaderValue>,
 }
 
-/// Makes one attempt.
+/// Sends the message once.
 ///
 /// # Errors
-/// When no answer came.
+/// When no response was received.
 pub(crate) async fn post(
     guard: &Guard,
-    outgoing: &Outgoing,
+    outgoing: &OutgoingClient,
     url: &TargetUrl,
-    envelope: Envelope,
-) -> Result<Answer, Unanswered> {
+    message: SignedMessage,
+) -> Result<EndpointResponse, RequestError> {
     let request = Request::post("/")
         .header(CONTENT_TYPE, "application/json")
         .header(USER_AGENT, AGENT)
-        .header("webhook-id", envelope.id)
-        .header("webhook-timestamp", envelope.seconds)
-        .header("webhook-signature", envelope.signature);
-    let body = Bytes::from(envelope.body);
+        .header("webhook-id", message.id)
+        .header("webhook-timestamp", message.seconds)
+        .header("webhook-signature", message.signature);
+    let body = Bytes::from(message.body);
     outgoing
-        .ask(guard, url, request, body, ATTEMPT_LIMIT, |head, body| async move {
-            // The status is the answer. Whatever else comes is taken for politeness, so that the other side can finish.
+        .send(guard, url, request, body, ATTEMPT_TIMEOUT, |head, body| async move {
+            // Only the status matters. The body is read so that the endpoint can finish sending it.
             drop(timeout(READ_LIMIT, discard(body)).await);
-            Answer { status: head.status, retry_after: head.headers.get(RETRY_AFTER).cloned() }
+            EndpointResponse { status: head.status, retry_after: head.headers.get(RETRY_AFTER).cloned() }
         })
         .await
 }
 
 async fn discard(mut body: Incoming) {
-    let mut left = ANSWER_BYTES;
+    let mut left = RESPONSE_BYTES;
     while left > 0 && !body.is_end_stream() {
         let Some(Ok(frame)) = body.frame().await else { return };
         left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));

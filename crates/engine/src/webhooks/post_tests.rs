@@ -23,18 +23,18 @@ fn guard() -> Guard {
     Guard::new(Options { policy, ..Options::default() }).unwrap()
 }
 
-fn envelope() -> Envelope {
+fn message() -> SignedMessage {
     let (id, signature, body) = ("msg_1".into(), "v1,a v1,b".into(), r#"{"é":1}"#.into());
-    Envelope { id, seconds: 1_795_206_774, signature, body }
+    SignedMessage { id, seconds: 1_795_206_774, signature, body }
 }
 
-fn outgoing(extra_roots: &str) -> Outgoing {
-    Outgoing::new(extra_roots.as_bytes()).unwrap()
+fn outgoing(extra_roots: &str) -> OutgoingClient {
+    OutgoingClient::new(extra_roots.as_bytes()).unwrap()
 }
 
 #[tokio::test]
-async fn a_file_without_certificates_is_no_word_of_trust() {
-    assert!(matches!(Outgoing::new(b"no pem"), Err(crate::outgoing::Error::Roots(_))));
+async fn root_file_without_certificates_is_an_error() {
+    assert!(matches!(OutgoingClient::new(b"no pem"), Err(crate::outgoing::Error::Roots(_))));
 }
 
 async fn listen() -> (TcpListener, u16) {
@@ -49,31 +49,31 @@ async fn read_request<S: AsyncRead + Unpin>(stream: &mut S) -> String {
     while !seen.ends_with(b"}") {
         let mut buffer = [0; 4096];
         let read = stream.read(&mut buffer).await.unwrap();
-        assert_ne!(read, 0, "the request broke off");
+        assert_ne!(read, 0, "the request is incomplete");
         seen.extend_from_slice(&buffer[..read]);
     }
     String::from_utf8(seen).unwrap()
 }
 
-/// Answers one plain request with these bytes, then what `after` does.
-async fn plain(answer: &'static str) -> (Result<Answer, Unanswered>, String) {
+/// Posts to a server that sends these bytes. Returns the outcome and the received request.
+async fn post_plain(response: &'static str) -> (Result<EndpointResponse, RequestError>, String) {
     let (listener, port) = listen().await;
     let tasks = TaskTracker::new();
     let server = tasks.spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let request = read_request(&mut stream).await;
-        stream.write_all(answer.as_bytes()).await.unwrap();
+        stream.write_all(response.as_bytes()).await.unwrap();
         request
     });
     let url = TargetUrl::restore(&format!("http://{ALLOWED}:{port}/hooks/grabd?x=1#y")).unwrap();
-    let outcome = post(&guard(), &outgoing(""), &url, envelope()).await;
+    let outcome = post(&guard(), &outgoing(""), &url, message()).await;
     (outcome, server.await.unwrap())
 }
 
 #[tokio::test]
-async fn one_request_as_it_is_documented() {
-    let (outcome, request) = plain("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
-    assert_eq!(outcome.unwrap(), Answer { status: StatusCode::OK, retry_after: None });
+async fn request_matches_the_documentation() {
+    let (outcome, request) = post_plain("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
+    assert_eq!(outcome.unwrap(), EndpointResponse { status: StatusCode::OK, retry_after: None });
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     assert_eq!(body, r#"{"é":1}"#);
     let mut lines = head.lines();
@@ -93,21 +93,22 @@ async fn one_request_as_it_is_documented() {
 }
 
 #[tokio::test]
-async fn every_status_is_an_answer_and_a_redirect_is_not_followed() {
-    let (outcome, _) = plain("HTTP/1.1 307 Away\r\nLocation: http://127.0.0.2:1/\r\nContent-Length: 0\r\n\r\n").await;
+async fn every_status_is_a_response_and_redirects_are_not_followed() {
+    let (outcome, _) =
+        post_plain("HTTP/1.1 307 Away\r\nLocation: http://127.0.0.2:1/\r\nContent-Length: 0\r\n\r\n").await;
     assert_eq!(outcome.unwrap().status, 307);
-    let (outcome, _) = plain("HTTP/1.1 503 Later\r\nRetry-After: 60\r\n\r\n").await;
+    let (outcome, _) = post_plain("HTTP/1.1 503 Later\r\nRetry-After: 60\r\n\r\n").await;
     let retry_after = Some(HeaderValue::from_static("60"));
-    assert_eq!(outcome.unwrap(), Answer { status: StatusCode::SERVICE_UNAVAILABLE, retry_after });
-    // The body breaks off, but the status had come.
-    let (outcome, _) = plain("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\nok").await;
+    assert_eq!(outcome.unwrap(), EndpointResponse { status: StatusCode::SERVICE_UNAVAILABLE, retry_after });
+    // The body is incomplete, but the status was received.
+    let (outcome, _) = post_plain("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\nok").await;
     assert_eq!(outcome.unwrap().status, 200);
-    let (outcome, _) = plain("SSH-2.0-OpenSSH_9.2\r\n").await;
-    assert!(matches!(outcome, Err(Unanswered::Http(_))), "{outcome:?}");
+    let (outcome, _) = post_plain("SSH-2.0-OpenSSH_9.2\r\n").await;
+    assert!(matches!(outcome, Err(RequestError::Http(_))), "{outcome:?}");
 }
 
 #[tokio::test]
-async fn little_is_read_of_an_answer_without_end() {
+async fn long_response_body_is_not_read_to_its_end() {
     let (listener, port) = listen().await;
     let tasks = TaskTracker::new();
     let server = tasks.spawn(async move {
@@ -115,7 +116,7 @@ async fn little_is_read_of_an_answer_without_end() {
         read_request(&mut stream).await;
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n").await.unwrap();
         let mut sent = 0_u64;
-        // Ends when the other side has had enough.
+        // Ends when the client closes the connection.
         while let Ok(written) = stream.write(&[b'x'; 16 << 10]).await {
             sent += written as u64;
         }
@@ -123,43 +124,46 @@ async fn little_is_read_of_an_answer_without_end() {
     });
     let url = TargetUrl::restore(&format!("http://{ALLOWED}:{port}/")).unwrap();
     let began = Instant::now();
-    assert_eq!(post(&guard(), &outgoing(""), &url, envelope()).await.unwrap().status, 200);
+    assert_eq!(post(&guard(), &outgoing(""), &url, message()).await.unwrap().status, 200);
     let sent = server.await.unwrap();
-    // What the two sockets hold between them comes on top of what is read.
-    assert!(sent < 32 << 20, "{sent} bytes were taken");
-    assert!(began.elapsed() < ATTEMPT_LIMIT);
+    // Includes the buffers of both sockets.
+    assert!(sent < 32 << 20, "{sent} bytes were sent");
+    assert!(began.elapsed() < ATTEMPT_TIMEOUT);
 }
 
 #[tokio::test]
-async fn nobody_waits_longer_than_the_limit() {
+async fn attempt_times_out_after_the_limit() {
     let (listener, port) = listen().await;
-    let (asked, was_asked) = oneshot::channel();
+    let (connected, connection) = oneshot::channel();
     let tasks = TaskTracker::new();
     tasks.spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         read_request(&mut stream).await;
-        asked.send(stream).unwrap();
+        connected.send(stream).unwrap();
     });
     let url = TargetUrl::restore(&format!("http://{ALLOWED}:{port}/")).unwrap();
-    let waiting = tasks.spawn(async move { post(&guard(), &outgoing(""), &url, envelope()).await });
-    // The connection is held open, and the clock moves by itself once everybody waits for it.
-    let _held = was_asked.await.unwrap();
+    let waiting = tasks.spawn(async move { post(&guard(), &outgoing(""), &url, message()).await });
+    // The connection stays open. The paused clock advances once all tasks wait.
+    let _open = connection.await.unwrap();
     tokio::time::pause();
     let began = tokio::time::Instant::now();
-    assert!(matches!(waiting.await.unwrap(), Err(Unanswered::TimedOut(_))));
-    assert!(began.elapsed() < ATTEMPT_LIMIT + Duration::from_secs(1));
+    assert!(matches!(waiting.await.unwrap(), Err(RequestError::TimedOut(_))));
+    assert!(began.elapsed() < ATTEMPT_TIMEOUT + Duration::from_secs(1));
 }
 
 #[tokio::test]
-async fn the_guard_decides_at_the_attempt() {
+async fn guard_checks_the_address_at_the_attempt() {
     for url in ["http://127.0.0.3:8000/", "http://10.0.0.1/", "http://127.0.0.2:22/"] {
         let url = TargetUrl::restore(url).unwrap();
-        let outcome = post(&guard(), &outgoing(""), &url, envelope()).await;
-        assert!(matches!(&outcome, Err(Unanswered::Connection(refusal)) if refusal.is_refused()), "{url}: {outcome:?}");
+        let outcome = post(&guard(), &outgoing(""), &url, message()).await;
+        assert!(
+            matches!(&outcome, Err(RequestError::Connection(refusal)) if refusal.is_refused()),
+            "{url}: {outcome:?}"
+        );
     }
 }
 
-/// A certificate authority, and a server it vouches for under this name.
+/// A certificate authority, and a server with a certificate of it for this name.
 fn authority(name: &str) -> (String, ServerConfig) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -181,12 +185,12 @@ async fn serve_tls(stream: TcpStream, config: ServerConfig) {
     let Ok(mut stream) = TlsAcceptor::from(Arc::new(config)).accept(stream).await else { return };
     read_request(&mut stream).await;
     stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
-    // Whoever asked may have left already.
+    // The client may have disconnected already.
     drop(stream.shutdown().await);
 }
 
 #[tokio::test]
-async fn tls_is_checked() {
+async fn tls_certificate_must_be_trusted_and_match_the_host() {
     let address: IpAddr = ALLOWED.parse().unwrap();
     let (root, good) = authority(ALLOWED);
     let (other_root, _) = authority(ALLOWED);
@@ -201,14 +205,14 @@ async fn tls_is_checked() {
         let tasks = TaskTracker::new();
         tasks.spawn(async move { serve_tls(listener.accept().await.unwrap().0, config).await });
         let url = TargetUrl::restore(&format!("https://{address}:{port}/")).unwrap();
-        match post(&guard(), &outgoing(roots), &url, envelope()).await {
-            Ok(answer) => assert_eq!((answer.status, trusted), (StatusCode::NO_CONTENT, true)),
-            Err(Unanswered::Tls(error)) => assert!(!trusted, "{error}"),
+        match post(&guard(), &outgoing(roots), &url, message()).await {
+            Ok(response) => assert_eq!((response.status, trusted), (StatusCode::NO_CONTENT, true)),
+            Err(RequestError::Tls(error)) => assert!(!trusted, "{error}"),
             Err(error) => panic!("{error}"),
         }
     }
     assert!(
-        Outgoing::new(
+        OutgoingClient::new(
             b"-----BEGIN CERTIFICATE-----
 x
 -----END CERTIFICATE-----

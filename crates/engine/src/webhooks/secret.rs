@@ -1,4 +1,4 @@
-//! An endpoint's signing secret: shown when it is made, kept encrypted.
+//! The signing secret of an endpoint: shown once when it is created, stored encrypted.
 
 use std::fmt;
 
@@ -6,37 +6,40 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use grabd_domain::ids::EndpointId;
 
-use crate::chance;
-use crate::vault::{Sealed, Vault};
+use crate::random;
+use crate::vault::{DecryptError, Vault};
 
-/// 32 bytes that the endpoint's owner knows too.
+/// 32 bytes, shared with the endpoint's owner.
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// A new one.
-    pub(crate) fn draw() -> Self {
-        Self(chance::secret())
+    /// Generates a new secret.
+    pub(crate) fn generate() -> Self {
+        Self(random::secret())
     }
 
-    /// As its owner sees it, once.
+    /// The text shown to the owner once.
     pub fn reveal(&self) -> String {
         format!("whsec_{}", STANDARD.encode(self.0))
     }
 
-    /// What signs.
+    /// The HMAC key.
     pub(crate) const fn key(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// As it is stored: it opens for this endpoint alone.
+    /// Encrypts the secret for storage. It can be decrypted for this endpoint only.
     pub(crate) fn seal(&self, vault: &Vault, endpoint: EndpointId) -> Vec<u8> {
         vault.seal(&self.0, endpoint.0.as_bytes())
     }
 
-    /// As it was stored.
-    pub(crate) fn unseal(vault: &Vault, sealed: &[u8], endpoint: EndpointId) -> Result<Self, Sealed> {
+    /// Decrypts a stored secret.
+    ///
+    /// # Errors
+    /// [`DecryptError`] when it was encrypted with another key or for another endpoint.
+    pub(crate) fn unseal(vault: &Vault, sealed: &[u8], endpoint: EndpointId) -> Result<Self, DecryptError> {
         let bytes = vault.unseal(sealed, endpoint.0.as_bytes())?;
-        bytes.try_into().map(Self).map_err(|_| Sealed)
+        bytes.try_into().map(Self).map_err(|_| DecryptError)
     }
 }
 
@@ -53,10 +56,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_comes_back_for_its_own_endpoint_and_fits_its_column() {
+    fn sealed_secret_opens_for_its_endpoint_only_and_fits_the_column() {
         let vault = Vault::new([1; 32]);
-        let [a, b] = [0, 1].map(|ms| chance::endpoint_id(Timestamp::from_ms(ms)));
-        let secret = Secret::draw();
+        let [a, b] = [0, 1].map(|ms| random::endpoint_id(Timestamp::from_ms(ms)));
+        let secret = Secret::generate();
         let sealed = secret.seal(&vault, a);
         assert!(sealed.len() <= 128, "{}", sealed.len());
         assert_eq!(Secret::unseal(&vault, &sealed, a).unwrap().reveal(), secret.reveal());

@@ -1,4 +1,4 @@
-//! Carries the messages out: takes what is due, makes an attempt, records what came of it.
+//! The webhook sender: leases due deliveries, makes attempts, and records their outcome.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -7,68 +7,59 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use grabd_domain::Timestamp;
 use grabd_domain::ids::EndpointId;
-use grabd_domain::webhooks::{ATTEMPT_LIMIT, NoAnswer, RETRY_AFTER_LIMIT, message_id, wait_after};
-use grabd_egress::Refusal;
-use grabd_store::{Attempt, Attempted, Room, Then};
+use grabd_domain::webhooks::{ATTEMPT_TIMEOUT, DeliveryError, RETRY_AFTER_LIMIT, message_id, retry_delay};
+use grabd_egress::EgressError;
+use grabd_store::{AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, SendCapacity};
 use http::{HeaderValue, StatusCode};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::message::compose;
-use super::post::{Answer, Envelope, post};
+use super::post::{EndpointResponse, SignedMessage, post};
 use super::secret::Secret;
 use super::sign::{seconds, sign};
-use crate::chance;
 use crate::core::Core;
-use crate::outgoing::Unanswered;
+use crate::outgoing::RequestError;
+use crate::random;
 
-/// Attempts under way at the same time, in all and to one endpoint.
-const AT_ONCE: usize = 32;
-const AT_ONCE_TO_ONE: usize = 4;
-/// How often the table is asked although nobody rang.
+/// Maximum number of concurrent attempts, in total and for each endpoint.
+const MAX_CONCURRENT: usize = 32;
+const MAX_CONCURRENT_PER_ENDPOINT: usize = 4;
+/// How often the table is polled without a notification.
 const POLL: Duration = Duration::from_secs(1);
-/// What a lease outlives its attempt by. A sender that dies delays its messages by both.
-const LEASE: Duration = Duration::from_secs(ATTEMPT_LIMIT.as_secs() + 15);
-/// Every so many polls, what is no longer listed is forgotten, so many at a time.
-const TIDY_EVERY: u32 = 60;
-const TIDY: u32 = 500;
+/// Lease of an attempt: its time limit plus 15 s. A crash of the sender delays its messages by this time.
+const LEASE: Duration = Duration::from_secs(ATTEMPT_TIMEOUT.as_secs() + 15);
 
-/// Runs until the core drains or stops, then until the attempts under way have ended, each of which has its limit.
+/// Runs until the core drains or stops, then waits for the attempts in flight, each of which has a time limit.
 pub(crate) async fn run(core: Core) {
     let mut poll = interval(POLL);
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut polls: u32 = 0;
-    let mut under_way = FuturesUnordered::new();
+    let mut in_flight = FuturesUnordered::new();
     let mut busy: HashMap<EndpointId, usize> = HashMap::new();
     loop {
         tokio::select! {
             () = core.draining.cancelled() => break,
             () = core.stop.cancelled() => break,
-            Some(endpoint) = under_way.next(), if !under_way.is_empty() => leave(&mut busy, endpoint),
-            () = core.webhooks.bell.notified() => {}
-            _ = poll.tick() => {
-                polls = polls.wrapping_add(1);
-                if polls.is_multiple_of(TIDY_EVERY) {
-                    tidy(&core).await;
-                }
-            }
+            Some(endpoint) = in_flight.next(), if !in_flight.is_empty() => release_slot(&mut busy, endpoint),
+            () = core.webhooks.wakeup.notified() => {}
+            _ = poll.tick() => {}
         }
-        for attempt in take(&core, AT_ONCE.saturating_sub(under_way.len()), &busy).await {
+        for attempt in take_due(&core, MAX_CONCURRENT.saturating_sub(in_flight.len()), &busy).await {
             let endpoint = attempt.endpoint;
             *busy.entry(endpoint).or_default() += 1;
             let core = core.clone();
-            let made = core.clone().spawn(async move { make(&core, attempt).await });
-            under_way.push(async move {
-                if let Err(error) = made.await {
-                    tracing::error!(%error, endpoint.id = %endpoint, "an attempt at a webhook panicked");
+            let task = core.clone().spawn(async move { run_attempt(&core, attempt).await });
+            in_flight.push(async move {
+                if let Err(error) = task.await {
+                    tracing::error!(%error, endpoint.id = %endpoint, "a webhook attempt panicked");
                 }
                 endpoint
             });
         }
     }
-    while under_way.next().await.is_some() {}
+    while in_flight.next().await.is_some() {}
 }
 
-fn leave(busy: &mut HashMap<EndpointId, usize>, endpoint: EndpointId) {
+fn release_slot(busy: &mut HashMap<EndpointId, usize>, endpoint: EndpointId) {
     if let Some(count) = busy.get_mut(&endpoint) {
         *count -= 1;
         if *count == 0 {
@@ -77,7 +68,7 @@ fn leave(busy: &mut HashMap<EndpointId, usize>, endpoint: EndpointId) {
     }
 }
 
-async fn take(core: &Core, room: usize, busy: &HashMap<EndpointId, usize>) -> Vec<Attempt> {
+async fn take_due(core: &Core, room: usize, busy: &HashMap<EndpointId, usize>) -> Vec<DeliveryAttempt> {
     if room == 0 {
         return Vec::new();
     }
@@ -85,53 +76,54 @@ async fn take(core: &Core, room: usize, busy: &HashMap<EndpointId, usize>) -> Ve
     let taken = match core.store.has_due(now).await {
         Ok(false) => return Vec::new(),
         Ok(true) => {
-            let room = Room { total: room, per_endpoint: AT_ONCE_TO_ONE, busy: busy.clone() };
+            let room =
+                SendCapacity { total: room, per_endpoint: MAX_CONCURRENT_PER_ENDPOINT, in_progress: busy.clone() };
             let public_url = core.settings.public_url.clone();
-            core.store.take_due(now, now + LEASE, room, move |owed| compose(owed, &public_url)).await
+            core.store.lease_due(now, now + LEASE, room, move |owed| compose(owed, &public_url)).await
         }
         Err(error) => Err(error),
     };
     taken.unwrap_or_else(|error| {
-        tracing::warn!(%error, "webhooks that are due could not be read; trying again");
+        tracing::warn!(%error, "due webhooks could not be leased; trying again");
         Vec::new()
     })
 }
 
-async fn make(core: &Core, attempt: Attempt) {
+async fn run_attempt(core: &Core, attempt: DeliveryAttempt) {
     let at = core.clock.now();
-    let Attempt { delivery, endpoint, number, url, secrets, body } = attempt;
-    // After a rotation the one before may not open any more, when the key file was lost between: the new one suffices.
+    let DeliveryAttempt { delivery, endpoint, number, url, secrets, body } = attempt;
+    // If the key file was replaced between two rotations, the old secret cannot be decrypted. The new one suffices.
     let secrets: Vec<Secret> =
         secrets.iter().filter_map(|sealed| Secret::unseal(&core.webhooks.vault, sealed, endpoint).ok()).collect();
     if secrets.is_empty() {
-        // The operator's fault, not the endpoint's: it stays due, and must not count against the endpoint.
-        tracing::error!(endpoint.id = %endpoint, "a webhook cannot be signed: its secret does not open; trying again");
+        // The operator must fix this, so the delivery stays due and the endpoint is not counted as failing.
+        tracing::error!(endpoint.id = %endpoint, "a webhook secret cannot be decrypted; trying again");
         return;
     }
     let id = message_id(delivery);
     let signature = sign(&secrets, &id, at, &body);
-    let envelope = Envelope { id, seconds: seconds(at), signature, body };
-    let outcome = post(&core.guard, &core.outgoing, &url, envelope).await;
+    let message = SignedMessage { id, seconds: seconds(at), signature, body };
+    let outcome = post(&core.guard, &core.outgoing, &url, message).await;
     let now = core.clock.now();
-    let then = then(&outcome, number, now, chance::fraction());
-    core.metrics.webhook_attempted(matches!(then, Then::Delivered));
+    let next = next_step(&outcome, number, now, random::fraction());
+    core.metrics.webhook_attempted(matches!(next, AfterDelivery::Delivered));
     match &outcome {
-        Ok(answer) => {
+        Ok(response) => {
             tracing::info!(delivery.id = %delivery, endpoint.id = %endpoint, attempt = number,
-                status = answer.status.as_u16(), duration_ms = now.since(at).as_millis(), "a webhook was answered");
+                status = response.status.as_u16(), duration_ms = now.since(at).as_millis(), "a webhook got a response");
         }
         Err(error) => {
             tracing::info!(delivery.id = %delivery, endpoint.id = %endpoint, attempt = number, %error,
-                duration_ms = now.since(at).as_millis(), "a webhook was not answered");
+                duration_ms = now.since(at).as_millis(), "a webhook got no response");
         }
     }
-    let answer = outcome.as_ref().map(|answer| answer.status.as_u16()).map_err(no_answer);
-    let attempted = Attempted { delivery, endpoint, number, at, now, answer, then };
-    match core.store.settle(attempted).await {
-        Ok(None) => core.webhooks.tell(delivery),
-        Ok(Some(why)) => {
-            tracing::warn!(endpoint.id = %endpoint, why = why.as_str(), "an endpoint was disabled");
-            core.webhooks.tell(delivery);
+    let answer = outcome.as_ref().map(|response| response.status.as_u16()).map_err(no_answer);
+    let attempted = DeliveryAttemptResult { delivery, endpoint, number, at, now, answer, after: next };
+    match core.store.record_attempt(attempted).await {
+        Ok(None) => core.webhooks.announce_recorded(delivery),
+        Ok(Some(reason)) => {
+            tracing::warn!(endpoint.id = %endpoint, why = reason.as_str(), "an endpoint was disabled");
+            core.webhooks.announce_recorded(delivery);
         }
         Err(error) => {
             tracing::warn!(%error, delivery.id = %delivery, "an attempt could not be recorded; it will be repeated");
@@ -139,39 +131,45 @@ async fn make(core: &Core, attempt: Attempt) {
     }
 }
 
-/// What its owner is told of an attempt without an answer.
-fn no_answer(error: &Unanswered) -> NoAnswer {
+/// The reason shown to the endpoint's owner when an attempt got no response.
+fn no_answer(error: &RequestError) -> DeliveryError {
     match error {
-        Unanswered::Connection(refusal) => match refusal {
-            Refusal::Address { .. } | Refusal::Name | Refusal::Port => NoAnswer::Refused,
-            Refusal::Unresolved => NoAnswer::Unresolved,
-            Refusal::ConnectFailed(_) => NoAnswer::Unreachable,
-            Refusal::TimedOut => NoAnswer::TimedOut,
+        RequestError::Connection(refusal) => match refusal {
+            EgressError::Address { .. } | EgressError::Name | EgressError::Port => DeliveryError::Refused,
+            EgressError::Unresolved => DeliveryError::Unresolved,
+            EgressError::ConnectFailed(_) => DeliveryError::Unreachable,
+            EgressError::TimedOut => DeliveryError::TimedOut,
         },
-        Unanswered::Tls(_) => NoAnswer::Tls,
-        Unanswered::Http(_) | Unanswered::Request(_) => NoAnswer::Http,
-        Unanswered::TimedOut(_) => NoAnswer::TimedOut,
+        RequestError::Tls(_) => DeliveryError::Tls,
+        RequestError::Http(_) | RequestError::Request(_) => DeliveryError::Http,
+        RequestError::TimedOut(_) => DeliveryError::TimedOut,
     }
 }
 
-/// What follows an attempt.
-fn then(outcome: &Result<Answer, Unanswered>, number: u32, now: Timestamp, chance: f64) -> Then {
-    let asked = match outcome {
-        Ok(answer) if answer.status.is_success() => return Then::Delivered,
-        Ok(answer) if answer.status == StatusCode::GONE => return Then::Gone,
-        Ok(Answer { status: StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE, retry_after }) => {
-            retry_after.as_ref().and_then(|value| delay(value, now))
-        }
+/// Decides what follows an attempt.
+fn next_step(
+    outcome: &Result<EndpointResponse, RequestError>,
+    number: u32,
+    now: Timestamp,
+    chance: f64,
+) -> AfterDelivery {
+    let requested = match outcome {
+        Ok(response) if response.status.is_success() => return AfterDelivery::Delivered,
+        Ok(response) if response.status == StatusCode::GONE => return AfterDelivery::Gone,
+        Ok(EndpointResponse {
+            status: StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE,
+            retry_after,
+        }) => retry_after.as_ref().and_then(|value| parse_retry_after(value, now)),
         Ok(_) | Err(_) => None,
     };
-    match wait_after(number, chance) {
-        Some(scheduled) => Then::Again(now + scheduled.max(asked.unwrap_or_default())),
-        None => Then::Exhausted,
+    match retry_delay(number, chance) {
+        Some(scheduled) => AfterDelivery::Retry(now + scheduled.max(requested.unwrap_or_default())),
+        None => AfterDelivery::Exhausted,
     }
 }
 
-/// `Retry-After` is seconds, or a date.
-fn delay(value: &HeaderValue, now: Timestamp) -> Option<Duration> {
+/// Parses `Retry-After`, which is a number of seconds or a date (RFC 9110, section 10.2.3).
+fn parse_retry_after(value: &HeaderValue, now: Timestamp) -> Option<Duration> {
     let text = value.to_str().ok()?.trim();
     let delay = match text.parse::<u64>() {
         Ok(seconds) => Duration::from_secs(seconds),
@@ -183,68 +181,62 @@ fn delay(value: &HeaderValue, now: Timestamp) -> Option<Duration> {
     Some(delay.min(RETRY_AFTER_LIMIT))
 }
 
-async fn tidy(core: &Core) {
-    if let Err(error) = core.store.purge_deliveries(core.clock.now(), TIDY).await {
-        tracing::warn!(%error, "old deliveries could not be forgotten; trying again");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn answer(status: u16, retry_after: Option<&'static str>) -> Result<Answer, Unanswered> {
+    fn response(status: u16, retry_after: Option<&'static str>) -> Result<EndpointResponse, RequestError> {
         let retry_after = retry_after.map(HeaderValue::from_static);
-        Ok(Answer { status: StatusCode::from_u16(status).unwrap(), retry_after })
+        Ok(EndpointResponse { status: StatusCode::from_u16(status).unwrap(), retry_after })
     }
 
     #[test]
-    fn what_had_no_answer_is_told_why() {
-        let told = |error: Unanswered| no_answer(&error);
+    fn no_answer_maps_request_errors() {
+        let reason = |error: RequestError| no_answer(&error);
         let broken = std::io::Error::other("x");
-        for (why, expected) in [
-            (told(Unanswered::Connection(Refusal::Name)), NoAnswer::Refused),
-            (told(Unanswered::Connection(Refusal::Port)), NoAnswer::Refused),
-            (told(Unanswered::Connection(Refusal::Unresolved)), NoAnswer::Unresolved),
-            (told(Unanswered::Connection(Refusal::ConnectFailed(broken.kind()))), NoAnswer::Unreachable),
-            (told(Unanswered::Connection(Refusal::TimedOut)), NoAnswer::TimedOut),
-            (told(Unanswered::Tls(broken)), NoAnswer::Tls),
-            (told(Unanswered::TimedOut(ATTEMPT_LIMIT)), NoAnswer::TimedOut),
+        for (actual, expected) in [
+            (reason(RequestError::Connection(EgressError::Name)), DeliveryError::Refused),
+            (reason(RequestError::Connection(EgressError::Port)), DeliveryError::Refused),
+            (reason(RequestError::Connection(EgressError::Unresolved)), DeliveryError::Unresolved),
+            (reason(RequestError::Connection(EgressError::ConnectFailed(broken.kind()))), DeliveryError::Unreachable),
+            (reason(RequestError::Connection(EgressError::TimedOut)), DeliveryError::TimedOut),
+            (reason(RequestError::Tls(broken)), DeliveryError::Tls),
+            (reason(RequestError::TimedOut(ATTEMPT_TIMEOUT)), DeliveryError::TimedOut),
         ] {
-            assert_eq!(why, expected);
+            assert_eq!(actual, expected);
         }
     }
 
     #[test]
-    fn what_follows_an_answer() {
+    fn next_step_depends_on_status_attempt_and_retry_after() {
         // Sat, 21 Nov 2026 10:00:00 GMT.
         let now = Timestamp::from_ms(1_795_255_200_000);
-        let again = |seconds| Then::Again(now + Duration::from_secs(seconds));
+        let again = |seconds| AfterDelivery::Retry(now + Duration::from_secs(seconds));
         for (outcome, number, expected) in [
-            (answer(200, None), 1, Then::Delivered),
-            (answer(204, None), 10, Then::Delivered),
-            (answer(299, None), 11, Then::Delivered),
-            (answer(301, None), 1, again(5)),
-            (answer(307, Some("60")), 1, again(5)),
-            (answer(400, None), 1, again(5)),
-            (answer(404, None), 2, again(300)),
-            (answer(410, None), 1, Then::Gone),
-            (answer(500, Some("3600")), 1, again(5)),
-            (answer(503, Some("60")), 1, again(60)),
-            (answer(429, Some("60")), 2, again(300)),
-            (answer(429, Some(" 3600 ")), 2, again(3600)),
-            (answer(503, Some("Sat, 21 Nov 2026 10:02:00 GMT")), 1, again(120)),
-            (answer(503, Some("Sat, 21 Nov 2026 09:00:00 GMT")), 1, again(5)),
-            (answer(503, Some("soon")), 1, again(5)),
-            (answer(503, Some("-1")), 1, again(5)),
-            (answer(429, Some("999999999")), 1, again(24 * 3600)),
-            (answer(429, Some("60")), 10, Then::Exhausted),
-            (answer(500, None), 9, again(24 * 3600)),
-            (Err(Unanswered::TimedOut(ATTEMPT_LIMIT)), 1, again(5)),
-            (Err(Unanswered::TimedOut(ATTEMPT_LIMIT)), 10, Then::Exhausted),
-            (Err(Unanswered::TimedOut(ATTEMPT_LIMIT)), 11, Then::Exhausted),
+            (response(200, None), 1, AfterDelivery::Delivered),
+            (response(204, None), 10, AfterDelivery::Delivered),
+            (response(299, None), 11, AfterDelivery::Delivered),
+            (response(301, None), 1, again(5)),
+            (response(307, Some("60")), 1, again(5)),
+            (response(400, None), 1, again(5)),
+            (response(404, None), 2, again(300)),
+            (response(410, None), 1, AfterDelivery::Gone),
+            (response(500, Some("3600")), 1, again(5)),
+            (response(503, Some("60")), 1, again(60)),
+            (response(429, Some("60")), 2, again(300)),
+            (response(429, Some(" 3600 ")), 2, again(3600)),
+            (response(503, Some("Sat, 21 Nov 2026 10:02:00 GMT")), 1, again(120)),
+            (response(503, Some("Sat, 21 Nov 2026 09:00:00 GMT")), 1, again(5)),
+            (response(503, Some("soon")), 1, again(5)),
+            (response(503, Some("-1")), 1, again(5)),
+            (response(429, Some("999999999")), 1, again(24 * 3600)),
+            (response(429, Some("60")), 10, AfterDelivery::Exhausted),
+            (response(500, None), 9, again(24 * 3600)),
+            (Err(RequestError::TimedOut(ATTEMPT_TIMEOUT)), 1, again(5)),
+            (Err(RequestError::TimedOut(ATTEMPT_TIMEOUT)), 10, AfterDelivery::Exhausted),
+            (Err(RequestError::TimedOut(ATTEMPT_TIMEOUT)), 11, AfterDelivery::Exhausted),
         ] {
-            assert_eq!(then(&outcome, number, now, 0.5), expected, "{outcome:?} {number}");
+            assert_eq!(next_step(&outcome, number, now, 0.5), expected, "{outcome:?} {number}");
         }
     }
 }

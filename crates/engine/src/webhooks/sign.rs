@@ -1,4 +1,4 @@
-//! Signatures as Standard Webhooks has them: HMAC-SHA256 over id, time and body.
+//! Standard Webhooks signatures: HMAC-SHA256 over id, timestamp and body.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,22 +8,22 @@ use sha2::Sha256;
 
 use super::secret::Secret;
 
-/// Seconds since the epoch, as the header and the signature have the time of an attempt.
+/// Time of an attempt in seconds since the epoch, as used in the header and the signature.
 pub(crate) const fn seconds(at: Timestamp) -> i64 {
     at.as_ms().div_euclid(1000)
 }
 
-/// The signature header: one signature for each secret, so that a receiver may change over from one to the next.
+/// The signature header: one signature for each secret, so that receivers can switch between secrets.
 pub(crate) fn sign<'a>(secrets: impl IntoIterator<Item = &'a Secret>, id: &str, at: Timestamp, body: &str) -> String {
     let time = seconds(at).to_string();
-    let one = |secret: &Secret| {
-        let mut mac = Hmac::<Sha256>::new_from_slice(secret.key()).expect("a key of any length will do");
+    let sign_with = |secret: &Secret| {
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret.key()).expect("HMAC accepts keys of any length");
         for part in [id, ".", &time, ".", body] {
             mac.update(part.as_bytes());
         }
         format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
     };
-    secrets.into_iter().map(one).collect::<Vec<_>>().join(" ")
+    secrets.into_iter().map(sign_with).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ mod tests {
     /// The first value was computed by OpenSSL:
     /// `printf 'msg_a.1795206774.{}' | openssl dgst -sha256 -mac HMAC -macopt hexkey:0000… -binary | base64`.
     #[test]
-    fn one_signature_for_each_secret() {
+    fn sign_adds_one_signature_for_each_secret() {
         let at = Timestamp::from_ms(1_795_206_774_999);
         let (old, new) = (secret([0; 32]), secret([255; 32]));
         let one = sign([&old], "msg_a", at, "{}");

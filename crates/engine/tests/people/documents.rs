@@ -1,10 +1,10 @@
-//! Apps that describe themselves, at an address that this service fetches.
+//! Client ID Metadata Documents, fetched from a test server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use grabd_engine::oauth::{Asked, Refusal, check_request};
+use grabd_engine::oauth::{AuthorizationError, AuthorizationRequest, check_request};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,25 +16,25 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::house::{ALLOWED, House, REDIRECT, Wishes, but, exchange, refresh, request};
+use crate::test_core::{ALLOWED, REDIRECT, TestCore, TestOptions, exchange, refresh, request, set_field};
 
-/// A site that an app describes itself at.
+/// An HTTPS server with the metadata document of an app.
 struct Site {
     url: String,
     root: String,
-    asked: Arc<AtomicU32>,
+    requests: Arc<AtomicU32>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Site {
-    /// Answers every request with what `answer` makes of the document's address.
-    async fn new(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+    /// Starts a server that sends the result of `respond`, called with the document's URL.
+    async fn new(respond: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         let (root, config) = authority();
         let listener = TcpListener::bind((ALLOWED, 0)).await.unwrap();
         let url = format!("https://{}/client.json", listener.local_addr().unwrap());
-        let (asked, tasks, stop) = (Arc::<AtomicU32>::default(), TaskTracker::new(), CancellationToken::new());
-        let site = Self { url: url.clone(), root, asked: Arc::clone(&asked), tasks, stop: stop.clone() };
+        let (requests, tasks, stop) = (Arc::<AtomicU32>::default(), TaskTracker::new(), CancellationToken::new());
+        let site = Self { url: url.clone(), root, requests: Arc::clone(&requests), tasks, stop: stop.clone() };
         let acceptor = TlsAcceptor::from(Arc::new(config));
         site.tasks.spawn(async move {
             loop {
@@ -47,28 +47,29 @@ impl Site {
                 while !seen.ends_with(b"\r\n\r\n") {
                     let mut buffer = [0; 4096];
                     let read = stream.read(&mut buffer).await.unwrap();
-                    assert_ne!(read, 0, "the request broke off");
+                    assert_ne!(read, 0, "the request is truncated");
                     seen.extend_from_slice(&buffer[..read]);
                 }
                 let head = String::from_utf8(seen).unwrap().to_ascii_lowercase();
                 assert!(head.starts_with("get /client.json http/1.1\r\n"), "{head}");
                 assert!(head.contains("accept: application/json"), "{head}");
                 assert!(!head.contains("authorization") && !head.contains("cookie"), "{head}");
-                asked.fetch_add(1, Ordering::SeqCst);
-                // Whoever asked may have had enough.
-                drop(stream.write_all(answer(&url).as_bytes()).await);
+                requests.fetch_add(1, Ordering::SeqCst);
+                // The client may have closed the connection.
+                drop(stream.write_all(respond(&url).as_bytes()).await);
                 drop(stream.shutdown().await);
             }
         });
         site
     }
 
-    async fn house(&self) -> House {
-        House::with(Wishes { roots: self.root.clone(), ..Wishes::default() }).await
+    /// A core that trusts the certificate of this server.
+    async fn core(&self) -> TestCore {
+        TestCore::with(TestOptions { roots: self.root.clone(), ..TestOptions::default() }).await
     }
 
-    fn times(&self) -> u32 {
-        self.asked.load(Ordering::SeqCst)
+    fn request_count(&self) -> u32 {
+        self.requests.load(Ordering::SeqCst)
     }
 
     async fn end(self) {
@@ -104,53 +105,53 @@ fn ok(header: &str, body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n{header}content-length: {length}\r\n\r\n{body}")
 }
 
-async fn ask(house: &House, client: &str) -> Result<Asked, Refusal> {
-    check_request(&house.core, &request(client)).await
+async fn check(test: &TestCore, client: &str) -> Result<AuthorizationRequest, AuthorizationError> {
+    check_request(&test.core, &request(client)).await
 }
 
-async fn refused(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> String {
-    let site = Site::new(answer).await;
-    let house = site.house().await;
+async fn refusal(respond: impl Fn(&str) -> String + Send + Sync + 'static) -> String {
+    let site = Site::new(respond).await;
+    let test = site.core().await;
     let mut texts = Vec::new();
     for _ in 0..2 {
-        match ask(&house, &site.url).await {
-            Err(Refusal::Page(text)) => texts.push(text),
+        match check(&test, &site.url).await {
+            Err(AuthorizationError::Page(text)) => texts.push(text),
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(site.times(), 2, "a failure is not remembered");
-    house.end().await;
+    assert_eq!(site.request_count(), 2, "failures are not cached");
+    test.end().await;
     site.end().await;
     texts.swap_remove(0)
 }
 
 #[tokio::test]
-async fn an_app_is_what_its_document_says_and_needs_no_registration() {
+async fn document_describes_an_unregistered_public_client() {
     let site = Site::new(|url| ok("", &document(url).to_string())).await;
-    let house = site.house().await;
-    let asked = ask(&house, &site.url).await.unwrap();
-    assert_eq!((asked.client_name.as_str(), asked.client_host.as_deref()), ("A well-known app", Some(ALLOWED)));
-    let loopback = but(request(&site.url), "redirect_uri", Some("http://127.0.0.1:5555/cb"));
-    assert!(check_request(&house.core, &loopback).await.unwrap().is_loopback);
-    let foreign = but(request(&site.url), "redirect_uri", Some("https://evil.example/cb"));
-    assert!(matches!(check_request(&house.core, &foreign).await, Err(Refusal::Page(_))));
+    let test = site.core().await;
+    let checked = check(&test, &site.url).await.unwrap();
+    assert_eq!((checked.client_name.as_str(), checked.client_host.as_deref()), ("A well-known app", Some(ALLOWED)));
+    let loopback = set_field(request(&site.url), "redirect_uri", Some("http://127.0.0.1:5555/cb"));
+    assert!(check_request(&test.core, &loopback).await.unwrap().is_loopback);
+    let foreign = set_field(request(&site.url), "redirect_uri", Some("https://evil.example/cb"));
+    assert!(matches!(check_request(&test.core, &foreign).await, Err(AuthorizationError::Page(_))));
 
-    // It is a public app; once it is allowed, its document need not be there.
-    let tokens = house.connect(&site.url).await;
-    let seen = site.times();
+    // The client is public, and its document is not needed to use a grant.
+    let tokens = test.connect(&site.url).await;
+    let seen = site.request_count();
     assert_eq!(seen, 1);
-    house.advance(Duration::from_secs(24 * 60 * 60));
-    house.token(&refresh(&site.url, &tokens.refresh)).await.unwrap();
+    test.advance(Duration::from_secs(24 * 60 * 60));
+    test.token(&refresh(&site.url, &tokens.refresh)).await.unwrap();
     let secret = format!("gcs_{}", "x".repeat(43));
-    let with_secret = crate::house::and(exchange(&site.url, "gac_x"), "client_secret", &secret);
-    assert_eq!(house.token(&with_secret).await.unwrap_err().error, "invalid_client");
-    assert_eq!(site.times(), seen);
-    house.end().await;
+    let with_secret = crate::test_core::add_field(exchange(&site.url, "gac_x"), "client_secret", &secret);
+    assert_eq!(test.token(&with_secret).await.unwrap_err().error, "invalid_client");
+    assert_eq!(site.request_count(), seen);
+    test.end().await;
     site.end().await;
 }
 
 #[tokio::test]
-async fn a_document_is_remembered_within_what_its_server_says_and_our_bounds() {
+async fn document_is_cached_for_max_age_within_bounds() {
     for (header, life_s) in [
         ("", 5 * 60),
         ("cache-control: max-age=1\r\n", 5 * 60),
@@ -159,30 +160,30 @@ async fn a_document_is_remembered_within_what_its_server_says_and_our_bounds() {
         ("cache-control: max-age=31536000\r\n", 24 * 60 * 60),
     ] {
         let site = Site::new(move |url| ok(header, &document(url).to_string())).await;
-        let house = site.house().await;
-        ask(&house, &site.url).await.unwrap();
-        house.advance(Duration::from_secs(life_s) - Duration::from_millis(1));
-        ask(&house, &site.url).await.unwrap();
-        assert_eq!(site.times(), 1, "{header}");
-        house.advance(Duration::from_millis(1));
-        ask(&house, &site.url).await.unwrap();
-        assert_eq!(site.times(), 2, "{header}");
-        house.end().await;
+        let test = site.core().await;
+        check(&test, &site.url).await.unwrap();
+        test.advance(Duration::from_secs(life_s) - Duration::from_millis(1));
+        check(&test, &site.url).await.unwrap();
+        assert_eq!(site.request_count(), 1, "{header}");
+        test.advance(Duration::from_millis(1));
+        check(&test, &site.url).await.unwrap();
+        assert_eq!(site.request_count(), 2, "{header}");
+        test.end().await;
         site.end().await;
     }
 }
 
 #[tokio::test]
-async fn what_is_no_proper_document_is_told_and_not_remembered() {
-    type Answer = Box<dyn Fn(&str) -> String + Send + Sync>;
-    let changed = |name: &'static str, value: Value| -> Answer {
+async fn invalid_document_is_refused_and_not_cached() {
+    type Respond = Box<dyn Fn(&str) -> String + Send + Sync>;
+    let changed = |name: &'static str, value: Value| -> Respond {
         Box::new(move |url| {
             let mut document = document(url);
             document[name] = value.clone();
             ok("", &document.to_string())
         })
     };
-    let cases: Vec<(Answer, &str)> = vec![
+    let cases: Vec<(Respond, &str)> = vec![
         (changed("client_id", json!("https://127.0.0.2/client.json")), "client_id"),
         (changed("client_id", Value::Null), "JSON"),
         (changed("redirect_uris", json!(["http://app.example/"])), "redirect_uris"),
@@ -190,6 +191,9 @@ async fn what_is_no_proper_document_is_told_and_not_remembered() {
         (changed("redirect_uris", json!("x")), "JSON"),
         (changed("client_name", json!("x".repeat(101))), "client_name"),
         (changed("client_secret", json!("x")), "client_secret"),
+        (changed("token_endpoint_auth_method", json!("client_secret_basic")), "invalid_client_metadata"),
+        (changed("token_endpoint_auth_method", json!("client_secret_post")), "must be none"),
+        (changed("token_endpoint_auth_method", json!("client_secret_jwt")), "must be none"),
         (changed("padding", json!("x".repeat(5 << 10))), "bytes"),
         (Box::new(|url| ok("", &document(&format!("{url}/")).to_string())), "client_id"),
         (Box::new(|_| ok("", "hello")), "JSON"),
@@ -200,15 +204,15 @@ async fn what_is_no_proper_document_is_told_and_not_remembered() {
         (Box::new(|_| ok("", "{").replace("content-length: 1", "content-length: 2")), "breaks off"),
         (Box::new(|_| "SSH-2.0-OpenSSH_9.2\r\n".to_owned()), "fetched"),
     ];
-    for (answer, told) in cases {
-        let text = refused(answer).await;
-        assert!(text.contains(told), "{told}: {text}");
+    for (respond, expected) in cases {
+        let text = refusal(respond).await;
+        assert!(text.contains(expected), "{expected}: {text}");
     }
 }
 
 #[tokio::test]
-async fn the_guard_and_tls_decide_where_documents_are_fetched() {
-    let house = House::new().await;
+async fn guard_and_tls_refuse_addresses_and_certificates() {
+    let test = TestCore::new().await;
     for client in [
         "https://127.0.0.1/client.json",
         "https://10.0.0.1/client.json",
@@ -216,26 +220,29 @@ async fn the_guard_and_tls_decide_where_documents_are_fetched() {
         "https://localhost/client.json",
         "https://[::1]/client.json",
     ] {
-        let refused = ask(&house, client).await;
-        assert!(matches!(&refused, Err(Refusal::Page(text)) if text.contains("fetched")), "{client}: {refused:?}");
+        let refused = check(&test, client).await;
+        assert!(
+            matches!(&refused, Err(AuthorizationError::Page(text)) if text.contains("fetched")),
+            "{client}: {refused:?}"
+        );
     }
-    // Nobody vouches for this one.
+    // The certificate is not trusted.
     let site = Site::new(|url| ok("", &document(url).to_string())).await;
-    assert!(matches!(ask(&house, &site.url).await, Err(Refusal::Page(_))));
-    assert_eq!(site.times(), 0);
-    house.end().await;
+    assert!(matches!(check(&test, &site.url).await, Err(AuthorizationError::Page(_))));
+    assert_eq!(site.request_count(), 0);
+    test.end().await;
     site.end().await;
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_waited_for_three_seconds() {
+async fn fetch_times_out_after_three_seconds() {
     let listener = TcpListener::bind((ALLOWED, 0)).await.unwrap();
-    let house = House::new().await;
+    let test = TestCore::new().await;
     let client = format!("https://{}/client.json", listener.local_addr().unwrap());
-    let began = std::time::Instant::now();
-    let refused = ask(&house, &client).await;
-    assert!(matches!(&refused, Err(Refusal::Page(text)) if text.contains("fetched")), "{refused:?}");
-    let took = began.elapsed();
-    assert!((Duration::from_secs(3)..Duration::from_secs(10)).contains(&took), "{took:?}");
-    house.end().await;
+    let started = std::time::Instant::now();
+    let refused = check(&test, &client).await;
+    assert!(matches!(&refused, Err(AuthorizationError::Page(text)) if text.contains("fetched")), "{refused:?}");
+    let elapsed = started.elapsed();
+    assert!((Duration::from_secs(3)..Duration::from_secs(10)).contains(&elapsed), "{elapsed:?}");
+    test.end().await;
 }

@@ -1,7 +1,5 @@
-//! People and their apps, on a real store in memory and with a clock that is moved by hand.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its house too")]
-
-mod house;
+//! Accounts, teams and OAuth, on an in-memory store with a manual clock.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod accounts;
 mod authorize;
@@ -10,4 +8,6 @@ mod gate;
 mod register;
 mod secrets;
 mod teams;
+mod test_core;
 mod token;
+mod verification;

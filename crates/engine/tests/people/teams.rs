@@ -1,4 +1,4 @@
-//! Teams in the hands of their people, and what time ends.
+//! Invitations, membership and password changes.
 
 use std::time::Duration;
 
@@ -7,105 +7,112 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::teams::INVITATION_LIFE;
 use grabd_engine::accounts::{
-    self, ArriveError, ChangePasswordError, InviteError, Person, Sent, TeamError, find_invitation, find_session,
-    sign_in,
+    self, ChangePasswordError, InvitationSignUpError, InviteError, InviteOutcome, KeyLimits, Person, TeamError,
+    find_invitation, find_session, sign_in,
 };
 
-use crate::house::{House, PASSWORD, person};
+use crate::test_core::{HOME, PASSWORD, TestCore, person};
 
 const NEW: &str = "quite another password";
 
-fn named(id: UserId, email: &str) -> Person {
-    Person { id, email: Email::parse(email).unwrap(), operator: false }
+fn person_of(id: UserId, email: &str) -> Person {
+    Person { id, email: Email::parse(email).unwrap(), operator: false, verified: true }
 }
 
-/// The token of an invitation that is passed on by hand, since no letters are sent in this house.
-async fn invite(house: &House, team: TeamId, email: &str, role: Role) -> String {
-    let ada = named(house.user, "ada@example.com");
-    match accounts::invite(&house.core, &ada, team, email, role).await.unwrap() {
-        Sent::ByHand(link) => link.split_once("/invitation?token=").unwrap().1.to_owned(),
-        Sent::Mailed => panic!("nobody sends letters here"),
+/// Invites an address and returns the token of the link. Mail is not configured, so the link is returned.
+async fn invite(test: &TestCore, team: TeamId, email: &str, role: Role) -> String {
+    let ada = person_of(test.user, "ada@example.com");
+    match accounts::invite(&test.core, &ada, team, email, role).await.unwrap() {
+        InviteOutcome::Link(link) => link.split_once("/invitation?token=").unwrap().1.to_owned(),
+        InviteOutcome::Mailed => panic!("mail is not configured"),
     }
 }
 
 #[tokio::test]
-async fn an_invitation_counts_for_seven_days_and_for_one_address() {
-    let house = House::new().await;
-    let (bob, _) = person(&house.store, "bob@example.com").await;
-    let (eve, _) = person(&house.store, "eve@example.com").await;
-    let (bob, eve) = (named(bob, "bob@example.com"), named(eve, "eve@example.com"));
-    let token = invite(&house, house.team, " Bob@Example.com", Role::Member).await;
-    let found = find_invitation(&house.core, &token).await.unwrap().unwrap();
+async fn invitation_is_valid_for_seven_days_and_one_address() {
+    let test = TestCore::new().await;
+    let (bob, _) = person(&test.store, "bob@example.com").await;
+    let (eve, _) = person(&test.store, "eve@example.com").await;
+    let (bob, eve) = (person_of(bob, "bob@example.com"), person_of(eve, "eve@example.com"));
+    let token = invite(&test, test.team, " Bob@Example.com", Role::Member).await;
+    let found = find_invitation(&test.core, &token).await.unwrap().unwrap();
     assert_eq!((found.email.as_str(), found.invited_by.as_str()), ("bob@example.com", "ada@example.com"));
-    assert_eq!(accounts::accept(&house.core, &eve, &token).await, Err(TeamError::Unknown));
-    house.advance(INVITATION_LIFE);
-    assert_eq!(find_invitation(&house.core, &token).await.unwrap(), None);
-    assert_eq!(accounts::accept(&house.core, &bob, &token).await, Err(TeamError::Unknown));
-    assert_eq!(accounts::arrive(&house.core, &token, PASSWORD).await.unwrap_err(), ArriveError::Unknown);
+    assert_eq!(accounts::accept_invitation(&test.core, &eve, &token).await, Err(TeamError::NotFound));
+    test.advance(INVITATION_LIFE);
+    assert_eq!(find_invitation(&test.core, &token).await.unwrap(), None);
+    assert_eq!(accounts::accept_invitation(&test.core, &bob, &token).await, Err(TeamError::NotFound));
+    assert_eq!(
+        accounts::sign_up_with_invitation(&test.core, &token, PASSWORD).await.unwrap_err(),
+        InvitationSignUpError::InvalidLink
+    );
 
-    let token = invite(&house, house.team, "bob@example.com", Role::Member).await;
-    house.advance(INVITATION_LIFE - Duration::from_millis(1));
-    assert_eq!(accounts::accept(&house.core, &bob, &token).await, Ok(house.team));
-    let again = accounts::invite(&house.core, &bob, house.team, "eve@example.com", Role::Owner).await;
+    let token = invite(&test, test.team, "bob@example.com", Role::Member).await;
+    test.advance(INVITATION_LIFE - Duration::from_millis(1));
+    assert_eq!(accounts::accept_invitation(&test.core, &bob, &token).await, Ok(test.team));
+    let again = accounts::invite(&test.core, &bob, test.team, "eve@example.com", Role::Owner).await;
     assert_eq!(again, Err(InviteError::Team(TeamError::NotOwner)));
-    house.end().await;
+    test.end().await;
 }
 
 #[tokio::test]
-async fn whoever_leaves_takes_their_apps_along_at_once() {
-    let house = House::new().await;
-    let (bob, _) = person(&house.store, "bob@example.com").await;
-    let token = invite(&house, house.team, "bob@example.com", Role::Owner).await;
-    accounts::accept(&house.core, &named(bob, "bob@example.com"), &token).await.unwrap();
-    house.connect(&house.app().await).await;
-    assert_eq!(grabd_engine::oauth::list_apps(&house.core, house.user).await.unwrap().len(), 1);
-    accounts::leave(&house.core, house.user, house.team).await.unwrap();
-    assert_eq!(grabd_engine::oauth::list_apps(&house.core, house.user).await.unwrap(), []);
-    let asked = accounts::make_key(&house.core, house.user, house.team, Environment::Live, "A key").await;
-    assert_eq!(asked, Err(TeamError::NotIn));
-    assert_eq!(accounts::leave(&house.core, bob, house.team).await, Err(TeamError::LastOwner));
-    house.end().await;
+async fn leaving_a_team_ends_app_grants_at_once() {
+    let test = TestCore::new().await;
+    let (bob, _) = person(&test.store, "bob@example.com").await;
+    let token = invite(&test, test.team, "bob@example.com", Role::Owner).await;
+    accounts::accept_invitation(&test.core, &person_of(bob, "bob@example.com"), &token).await.unwrap();
+    test.connect(&test.app().await).await;
+    assert_eq!(grabd_engine::oauth::list_apps(&test.core, test.user).await.unwrap().len(), 1);
+    accounts::leave(&test.core, test.user, test.team).await.unwrap();
+    assert_eq!(grabd_engine::oauth::list_apps(&test.core, test.user).await.unwrap(), []);
+    let created =
+        accounts::create_key(&test.core, test.user, test.team, Environment::Live, "A key", KeyLimits::default()).await;
+    assert_eq!(created, Err(TeamError::NotMember));
+    assert_eq!(accounts::leave(&test.core, bob, test.team).await, Err(TeamError::LastOwner));
+    test.end().await;
 }
 
 #[tokio::test]
-async fn a_password_is_changed_by_whoever_knows_it_and_only_their_session_goes_on() {
-    let house = House::new().await;
-    let core = &house.core;
-    let ada = named(house.user, "ada@example.com");
-    let this = sign_in(core, "ada@example.com", PASSWORD).await.unwrap();
-    let other = sign_in(core, "ada@example.com", PASSWORD).await.unwrap();
+async fn change_password_needs_the_current_one_and_ends_other_sessions() {
+    let test = TestCore::new().await;
+    let core = &test.core;
+    let ada = person_of(test.user, "ada@example.com");
+    let this = sign_in(core, "ada@example.com", PASSWORD, &HOME).await.unwrap();
+    let other = sign_in(core, "ada@example.com", PASSWORD, &HOME).await.unwrap();
     let wrong = accounts::change_password(core, &ada, &this, NEW, NEW).await;
-    assert_eq!(wrong, Err(ChangePasswordError::Wrong));
+    assert_eq!(wrong, Err(ChangePasswordError::WrongPassword));
     let short = accounts::change_password(core, &ada, &this, PASSWORD, "short").await;
-    assert!(matches!(short, Err(ChangePasswordError::New(_))), "{short:?}");
+    assert!(matches!(short, Err(ChangePasswordError::InvalidNewPassword(_))), "{short:?}");
     assert!(find_session(core, &other).await.unwrap().is_some());
     accounts::change_password(core, &ada, &this, PASSWORD, NEW).await.unwrap();
     assert!(find_session(core, &this).await.unwrap().is_some());
     assert!(find_session(core, &other).await.unwrap().is_none());
-    assert!(sign_in(core, "ada@example.com", PASSWORD).await.is_err());
-    assert!(sign_in(core, "ada@example.com", NEW).await.is_ok());
-    house.end().await;
+    assert!(sign_in(core, "ada@example.com", PASSWORD, &HOME).await.is_err());
+    assert!(sign_in(core, "ada@example.com", NEW, &HOME).await.is_ok());
+    test.end().await;
 }
 
-/// Whoever signs in with the former password while it is being changed does not stay.
+/// Sessions that are opened with the former password during the change are ended as well.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_session_slips_past_a_change() {
+async fn concurrent_sign_in_does_not_survive_a_password_change() {
     let directory = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}", directory.path().join("grabd.sqlite").display());
-    let house = House::at(&url, crate::house::Wishes::default()).await;
-    let core = &house.core;
-    let ada = named(house.user, "ada@example.com");
+    let test = TestCore::at(&url, crate::test_core::TestOptions::default()).await;
+    let core = &test.core;
+    let ada = person_of(test.user, "ada@example.com");
     let (mut from, mut to) = (PASSWORD, NEW);
     for _ in 0..6 {
-        let this = sign_in(core, "ada@example.com", from).await.unwrap();
-        let thieves = (0..3).map(|_| sign_in(core, "ada@example.com", from));
+        let this = sign_in(core, "ada@example.com", from, &HOME).await.unwrap();
+        let concurrent = (0..3).map(|_| sign_in(core, "ada@example.com", from, &HOME));
         let change = accounts::change_password(core, &ada, &this, from, to);
-        let (changed, thieves) = tokio::join!(change, futures::future::join_all(thieves));
+        let (changed, concurrent) = tokio::join!(change, futures::future::join_all(concurrent));
         changed.unwrap();
-        for token in thieves.into_iter().flatten() {
-            assert!(find_session(core, &token).await.unwrap().is_none(), "a thief has stayed");
+        for token in concurrent.into_iter().flatten() {
+            assert!(
+                find_session(core, &token).await.unwrap().is_none(),
+                "a session of the former password is still valid"
+            );
         }
         std::mem::swap(&mut from, &mut to);
     }
-    house.end().await;
+    test.end().await;
 }

@@ -3,11 +3,11 @@
 use clap::Subcommand;
 use grabd_domain::credits::Balance;
 use grabd_engine::clock::Clock;
-use grabd_engine::{accounts, chance};
-use grabd_store::{Granted, Store};
+use grabd_engine::{accounts, random};
+use grabd_store::{GrantOutcome, Store};
 use serde_json::json;
 
-use super::{Answer, find_team};
+use super::{CommandOutput, find_team};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -15,36 +15,36 @@ pub(super) enum Command {
     Grant {
         /// The team's id or name.
         team: String,
-        /// How many.
+        /// Number of credits.
         #[arg(value_parser = clap::value_parser!(u32).range(1..))]
         credits: u32,
-        /// What it is for, such as an invoice number. The same reference grants once.
+        /// An external reference, such as an invoice number. Each reference grants once.
         #[arg(long)]
         reference: Option<String>,
     },
-    /// Show what a team can spend.
+    /// Show the credits of a team.
     Show {
         /// The team's id or name.
         team: String,
     },
 }
 
-pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answer> {
+pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<CommandOutput> {
     let now = Clock::system().now();
     match command {
         Command::Grant { team, credits, reference } => {
             let team = find_team(store, &team).await?;
-            let reference = reference.map_or_else(|| format!("hand:{:032x}", chance::random()), |r| format!("ref:{r}"));
+            let reference = reference.map_or_else(|| format!("hand:{:032x}", random::random()), |r| format!("ref:{r}"));
             let granted = accounts::grant_prepaid(store, team, credits, &reference, now).await?;
             let (lot, new) = match granted {
-                Granted::New(lot) => (lot, true),
-                Granted::Repeated(lot) => (lot, false),
+                GrantOutcome::New(lot) => (lot, true),
+                GrantOutcome::Repeated(lot) => (lot, false),
             };
             let text = match new {
                 true => format!("Granted {credits} credits (lot {}).", lot.0),
-                false => format!("Nothing granted: this reference has been granted before (lot {}).", lot.0),
+                false => format!("Nothing granted: this reference was granted before (lot {}).", lot.0),
             };
-            Ok(Answer::good(
+            Ok(CommandOutput::ok(
                 text,
                 json!({ "team_id": team.to_string(), "lot_id": lot.0, "granted": if new { credits } else { 0 } }),
             ))
@@ -52,7 +52,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answe
         Command::Show { team } => {
             let team = find_team(store, &team).await?;
             let Balance { subscription, prepaid, held } = Balance::of(&store.lots(team).await?, now);
-            Ok(Answer::good(
+            Ok(CommandOutput::ok(
                 format!("subscription {subscription}, prepaid {prepaid}, held {held}"),
                 json!({
                     "team_id": team.to_string(), "subscription": subscription, "prepaid": prepaid, "held": held,

@@ -7,68 +7,68 @@ use clap::{ArgGroup, Subcommand};
 use grabd_domain::Timestamp;
 use grabd_domain::credits::Plan;
 use grabd_engine::clock::Clock;
-use grabd_engine::{accounts, chance};
-use grabd_store::{Granted, Store};
+use grabd_engine::{accounts, random};
+use grabd_store::{GrantOutcome, Store};
 use serde_json::json;
 use time::format_description::well_known::{Iso8601, Rfc3339};
 use time::{Date, OffsetDateTime, Time};
 
-use super::{Answer, find_team};
+use super::{CommandOutput, find_team};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// The longest term, in days: far beyond any, and well inside what a date can be.
-const LONGEST_DAYS: i64 = 3660;
+/// Maximum term in days, which also keeps dates in the valid range.
+const MAX_DAYS: i64 = 3660;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Grant the credits of one term. What is left of them lapses at its end.
+    /// Grant the credits of one term. They expire at its end.
     #[command(group(ArgGroup::new("term").required(true).args(["ends", "days"])))]
     Start {
         /// The team's id or name.
         team: String,
-        /// How many.
+        /// Number of credits.
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
         credits: u32,
-        /// When the term ends: 2027-11-20 for the end of that day in UTC, or 2027-11-20T12:00:00Z.
+        /// End of the term: 2027-11-20 for the end of that day in UTC, or 2027-11-20T12:00:00Z.
         #[arg(long, value_name = "DATE")]
         ends: Option<String>,
-        /// How many days the term has, from now.
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=LONGEST_DAYS))]
+        /// Length of the term in days, from now.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DAYS))]
         days: Option<u32>,
-        /// What it is for, such as an invoice number. The same reference grants once.
+        /// An external reference, such as an invoice number. Each reference grants once.
         #[arg(long)]
         reference: Option<String>,
     },
-    /// Cancel the running terms. Their credits stay until they end.
+    /// Cancel the current terms. Their credits remain until the terms end.
     Cancel {
         /// The team's id or name.
         team: String,
     },
 }
 
-pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answer> {
+pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<CommandOutput> {
     let now = Clock::system().now();
     match command {
         Command::Start { team, credits, ends, days, reference } => {
             let ends = term_end(ends.as_deref(), days, now)?;
             let team = find_team(store, &team).await?;
-            let reference = reference.map_or_else(|| format!("hand:{:032x}", chance::random()), |r| format!("ref:{r}"));
+            let reference = reference.map_or_else(|| format!("hand:{:032x}", random::random()), |r| format!("ref:{r}"));
             let granted = accounts::start_subscription(store, team, credits, ends, &reference, now).await?;
             let (lot, new) = match granted {
-                Granted::New(lot) => (lot, true),
-                Granted::Repeated(lot) => (lot, false),
+                GrantOutcome::New(lot) => (lot, true),
+                GrantOutcome::Repeated(lot) => (lot, false),
             };
-            // A repeated one stands as it was granted, whatever term was asked for now.
+            // For a repeated reference, show the expiry of the original grant.
             let lots = store.lots(team).await?;
             let ends = lots.iter().find(|known| known.id == lot).and_then(|lot| lot.expires_at).unwrap_or(ends);
             let text = match new {
                 true => format!("Granted {credits} credits until {ends} (lot {}).", lot.0),
                 false => format!(
-                    "Nothing granted: this reference has been granted before, until {ends} (lot {}). It stands as it was.",
+                    "Nothing granted: this reference was granted before, until {ends} (lot {}). That one is unchanged.",
                     lot.0
                 ),
             };
-            Ok(Answer::good(
+            Ok(CommandOutput::ok(
                 text,
                 json!({
                     "team_id": team.to_string(), "lot_id": lot.0, "granted": if new { credits } else { 0 },
@@ -80,12 +80,12 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answe
             let team = find_team(store, &team).await?;
             let cancelled = store.cancel_subscriptions(team, now).await?;
             let Plan { name: _, status: _, expires_at } = Plan::of(&store.lots(team).await?, now);
-            let Some(ends) = expires_at else { bail!("this team has no subscription whose term runs") };
+            let Some(ends) = expires_at else { bail!("this team has no active subscription") };
             let text = match cancelled {
-                0 => format!("It was cancelled before; its credits stay until {ends}."),
-                _ => format!("Cancelled; its credits stay until {ends}."),
+                0 => format!("It was cancelled before; its credits remain until {ends}."),
+                _ => format!("Cancelled; its credits remain until {ends}."),
             };
-            Ok(Answer::good(
+            Ok(CommandOutput::ok(
                 text,
                 json!({ "team_id": team.to_string(), "cancelled": cancelled, "expires_at": ends.to_string() }),
             ))
@@ -95,24 +95,27 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answe
 
 fn term_end(ends: Option<&str>, days: Option<u32>, now: Timestamp) -> anyhow::Result<Timestamp> {
     let end = match (ends, days) {
-        (Some(text), _) => moment(text)?,
+        (Some(text), _) => parse_end(text)?,
         (None, Some(days)) => now + DAY * days,
-        (None, None) => bail!("give the term's end with --ends DATE or its length with --days N"),
+        (None, None) => bail!("set the end of the term with --ends DATE or its length with --days N"),
     };
     ensure!(end > now, "the term would have ended at {end}");
-    ensure!(end <= now + DAY * u32::try_from(LONGEST_DAYS)?, "the term would last until {end}, longer than any may");
+    ensure!(
+        end <= now + DAY * u32::try_from(MAX_DAYS)?,
+        "the term would last until {end}, longer than the maximum of {MAX_DAYS} days"
+    );
     Ok(end)
 }
 
-/// The end of a day in UTC, or one moment.
-fn moment(text: &str) -> anyhow::Result<Timestamp> {
-    let unknown = || format!("{text:?} is no date; write 2027-11-20 or 2027-11-20T12:00:00Z");
-    // The parser of days is content with the day that a moment begins with.
+/// Parses a date as the end of that day in UTC, or a timestamp.
+fn parse_end(text: &str) -> anyhow::Result<Timestamp> {
+    let invalid = || format!("{text:?} is not a date; write 2027-11-20 or 2027-11-20T12:00:00Z");
+    // The date parser also accepts a timestamp, and ignores its time.
     let at = if text.len() == "2027-11-20".len() {
-        let day = Date::parse(text, &Iso8601::DATE).with_context(unknown)?;
+        let day = Date::parse(text, &Iso8601::DATE).with_context(invalid)?;
         OffsetDateTime::new_utc(day.next_day().context("that day is too far away")?, Time::MIDNIGHT)
     } else {
-        OffsetDateTime::parse(text, &Rfc3339).with_context(unknown)?
+        OffsetDateTime::parse(text, &Rfc3339).with_context(invalid)?
     };
     Ok(Timestamp::from_ms(i64::try_from(at.unix_timestamp_nanos() / 1_000_000)?))
 }
@@ -122,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_term_ends_with_its_last_day_or_at_a_moment_to_come() {
+    fn term_ends_with_its_last_day_or_at_a_future_time() {
         // 2026-11-21T10:00:00Z.
         let now = Timestamp::from_ms(1_795_255_200_000);
         for (ends, days, expected) in [

@@ -6,45 +6,78 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::ids::TeamId;
 use grabd_engine::clock::Clock;
-use grabd_engine::{accounts, chance};
-use grabd_store::{Person, Place, Store};
+use grabd_engine::{accounts, random};
+use grabd_store::{DeletePersonOutcome, InitialTeam, Person, Store};
 use serde_json::json;
 
-use super::{Answer, find_team};
+use super::{CommandOutput, find_team};
 
-/// Characters of a password that we draw: six bits each.
-const DRAWN_CHARS: usize = 22;
-/// Most bytes that are read of a password.
+/// Length of a generated password, with six bits for each character.
+const GENERATED_CHARS: usize = 22;
+/// Teams without members that are named after a person was created.
+const MAX_HINTS: u64 = 5;
+/// Maximum bytes read for a password.
 const PASSWORD_BYTES: u64 = 4096;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Make a person who can sign in. Without --password-stdin a password is drawn, and shown this once.
+    /// Create a person who can sign in. Without --password-stdin a password is generated, and shown only once.
     Create {
         /// The e-mail address.
         email: String,
-        /// The team they work in, by id or name: as its owner if nobody is in it yet. Without it, the only team that
-        /// nobody is in, such as that of the first start; if there are none or several, a new one of their own.
+        /// The team, by id or name. Its first member becomes its owner. By default a new team without keys or credits.
         #[arg(long)]
         team: Option<String>,
-        /// Make them an operator, who sees how the whole service is and grants credits at /operator.
+        /// Make the person an operator, who sees the state of the whole service and grants credits at /operator.
         #[arg(long)]
         operator: bool,
-        /// Read the password from the first line of the standard input.
+        /// Read the password from the first line of standard input.
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Show everybody.
+    /// Add a person to a team. The first member of a team becomes its owner.
+    Add {
+        /// The e-mail address.
+        email: String,
+        /// The team, by id or name.
+        #[arg(long)]
+        team: String,
+    },
+    /// Mark a person's e-mail address as verified, if the message to verify it does not arrive.
+    Verify {
+        /// The e-mail address.
+        email: String,
+    },
+    /// List all people.
     List,
-    /// Make a person an operator, who sees how the whole service is and grants credits at /operator.
+    /// Make a person an operator, who sees the state of the whole service and grants credits at /operator.
     Operator {
         /// The e-mail address.
         email: String,
-        /// Make the operator a person like others again, at once.
+        /// Revoke the operator role, effective immediately.
         #[arg(long)]
         revoke: bool,
     },
-    /// Remove a person from a team, or altogether, and end what their apps may do there. Teams stay.
+    /// Suspend an account: its sessions and apps stop working at once, and the person cannot sign in. Keys belong to
+    /// teams and stay valid; suspend the teams too if they must not.
+    Suspend {
+        /// The e-mail address.
+        email: String,
+        /// The reason, for operators.
+        #[arg(long)]
+        reason: String,
+    },
+    /// Restore a suspended account.
+    Restore {
+        /// The e-mail address.
+        email: String,
+    },
+    /// Delete an account, with the teams whose only member the person is, and erase its personal data.
+    Delete {
+        /// The e-mail address.
+        email: String,
+    },
+    /// Remove a person from a team, or completely, and revoke the access of their apps to it. Teams remain.
     Remove {
         /// The e-mail address.
         email: String,
@@ -54,112 +87,172 @@ pub(super) enum Command {
     },
 }
 
-pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Answer> {
+pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<CommandOutput> {
     match command {
         Command::Create { email, team, operator, password_stdin } => {
             let email = Email::parse(&email).with_context(|| format!("the e-mail address `{email}`"))?;
             let now = Clock::system().now();
             let place = match team {
-                Some(team) => Place::In(find_team(store, &team).await?),
-                None => orphan_or_new(&email, now),
+                Some(team) => InitialTeam::Existing(find_team(store, &team).await?),
+                None => {
+                    let (id, name) = accounts::personal_team(&email, now);
+                    InitialTeam::New(id, name)
+                }
             };
-            let drawn = if password_stdin { None } else { Some(chance::secret_text()[..DRAWN_CHARS].to_owned()) };
-            let given = if password_stdin { read_password()? } else { String::new() };
-            let password = drawn.as_deref().unwrap_or(&given);
-            create(store, &email, password, place, operator, drawn.as_deref(), now).await
+            let generated =
+                if password_stdin { None } else { Some(random::secret_text()[..GENERATED_CHARS].to_owned()) };
+            let entered = if password_stdin { read_password()? } else { String::new() };
+            let password = generated.as_deref().unwrap_or(&entered);
+            create(store, &email, password, place, operator, generated.as_deref(), now).await
+        }
+        Command::Add { email, team } => add(store, &email, &team).await,
+        Command::Verify { email } => {
+            let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
+            store.set_verified(person.id, Clock::system().now()).await?;
+            Ok(CommandOutput::ok(
+                format!("The e-mail address {} is verified.", person.email),
+                json!({ "user_id": person.id.to_string(), "email": person.email.as_str(), "verified": true }),
+            ))
         }
         Command::List => list(store).await,
         Command::Operator { email, revoke } => {
-            let Some(person) = find_person(store, &email).await? else { bail!("nobody has the address {email}") };
+            let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
+            if !revoke && person.verified_at.is_none() {
+                // Anybody can sign up with somebody else's address.
+                bail!(
+                    "{email} has not verified the e-mail address, so the account may belong to somebody else; if you \
+                     know that it does not, run `grabd admin user verify {email}` first"
+                );
+            }
             store.set_operator(person.id, !revoke).await?;
             let text = match revoke {
                 false => format!("{} is an operator from the next request on.", person.email),
-                true => format!("{} is no operator any more.", person.email),
+                true => format!("{} is no longer an operator.", person.email),
             };
             let (id, email) = (person.id.to_string(), person.email.as_str());
-            Ok(Answer::good(text, json!({ "user_id": id, "email": email, "operator": !revoke })))
+            Ok(CommandOutput::ok(text, json!({ "user_id": id, "email": email, "operator": !revoke })))
         }
+        Command::Suspend { email, reason } => {
+            let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
+            let Some(reason) = accounts::suspension_reason(&reason) else {
+                let (min, max) = (accounts::SUSPENSION_REASON_CHARS.start(), accounts::SUSPENSION_REASON_CHARS.end());
+                bail!("the reason must have {min} to {max} characters, without line breaks");
+            };
+            let changed = store.suspend_person(person.id, reason, Clock::system().now()).await?;
+            let text = if changed { "is suspended" } else { "was suspended before" };
+            Ok(suspension_output(&person, text, true))
+        }
+        Command::Restore { email } => {
+            let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
+            let changed = store.restore_person(person.id, Clock::system().now()).await?;
+            let text = if changed { "is restored" } else { "was not suspended" };
+            Ok(suspension_output(&person, text, false))
+        }
+        Command::Delete { email } => delete(store, &email).await,
         Command::Remove { email, team } => {
-            let Some(person) = find_person(store, &email).await? else { bail!("nobody has the address {email}") };
+            let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
             match team {
                 Some(team) => {
                     let id = find_team(store, &team).await?;
                     if !store.remove_member(id, person.id).await? {
                         bail!("{email} is not in the team {team}");
                     }
-                    Ok(removed(
+                    Ok(removal_output(
                         &person,
-                        format!("{email} has left the team {team}, and their apps can do nothing there."),
+                        format!("{email} was removed from the team {team}, and their apps have lost access to it."),
                     ))
                 }
                 None => {
                     store.remove_person(person.id).await?;
-                    Ok(removed(&person, format!("{email} is removed, with all sessions and apps.")))
+                    Ok(removal_output(&person, format!("{email} was removed, with all sessions and apps.")))
                 }
             }
         }
     }
 }
 
-fn orphan_or_new(email: &Email, now: Timestamp) -> Place {
-    let (id, name) = accounts::own_team(email, now);
-    Place::OrphanOrNew(id, name)
+async fn add(store: &Store, email: &str, team: &str) -> anyhow::Result<CommandOutput> {
+    let Some(person) = find_person(store, email).await? else { bail!("no person has the address {email}") };
+    let id = find_team(store, team).await?;
+    let Some(role) = store.add_member(id, person.id, Clock::system().now()).await? else {
+        bail!("the team {team} is inactive");
+    };
+    let (role, name) = (role.as_str(), team_name(store, id).await?);
+    Ok(CommandOutput::ok(
+        format!("{} is in the team {name}, as {role}.", person.email),
+        json!({
+            "user_id": person.id.to_string(), "email": person.email.as_str(), "team_id": id.to_string(),
+            "team_name": name, "role": role,
+        }),
+    ))
 }
 
 async fn create(
     store: &Store,
     email: &Email,
     password: &str,
-    place: Place,
+    place: InitialTeam,
     operator: bool,
-    drawn: Option<&str>,
+    generated: Option<&str>,
     now: Timestamp,
-) -> anyhow::Result<Answer> {
-    let new_team = match &place {
-        Place::New(id, _) | Place::OrphanOrNew(id, _) => Some(*id),
-        Place::In(_) => None,
-    };
+) -> anyhow::Result<CommandOutput> {
+    let is_new_team = matches!(place, InitialTeam::New(..));
     let (user, team, role) = accounts::create_person(store, email, password, place, now).await?;
     if operator {
         store.set_operator(user, true).await?;
     }
     let name = team_name(store, team).await?;
-    let how = match new_team {
-        Some(new) if new == team => "a new team, which has neither keys nor credits",
-        Some(_) => "the team that nobody was in",
-        None => "as you said",
-    };
-    let shown =
-        drawn.map_or_else(String::new, |password| format!("\npassword  {password}\nThe password is not shown again."));
+    let how = if is_new_team { "a new team without keys or credits" } else { "as requested" };
+    let without_members = if is_new_team { store.list_teams_without_members(MAX_HINTS).await? } else { Vec::new() };
+    // The command has the id, because a name may contain what a shell would run.
+    let hint = without_members.first().map_or_else(String::new, |first| {
+        let names: Vec<_> = without_members.iter().map(|team| format!("{}  {}", team.id, team.name)).collect();
+        let program = std::env::args().next().unwrap_or_else(|| "grabd".to_owned());
+        format!(
+            "\n\nTeams without members:\n  {}\nTo make this person the owner of one:\n  \
+             {program} admin user add {email} --team {}",
+            names.join("\n  "),
+            first.id,
+        )
+    });
+    let without_members: Vec<_> =
+        without_members.iter().map(|team| json!({ "team_id": team.id.to_string(), "name": team.name })).collect();
+    let shown = generated
+        .map_or_else(String::new, |password| format!("\npassword  {password}\nThe password is not shown again."));
     let role = role.as_str();
     let is = if operator { "\noperator  yes" } else { "" };
-    Ok(Answer::good(
-        format!("user      {user}\nemail     {email}\nteam      {team}  {name}, as {role} ({how}){is}{shown}"),
+    Ok(CommandOutput::ok(
+        format!("user      {user}\nemail     {email}\nteam      {team}  {name}, as {role} ({how}){is}{shown}{hint}"),
         json!({
             "user_id": user.to_string(), "email": email.as_str(), "team_id": team.to_string(), "team_name": name,
-            "role": role, "operator": operator, "password": drawn,
+            "role": role, "operator": operator, "password": generated,
+            "teams_without_members": without_members,
         }),
     ))
 }
 
-async fn list(store: &Store) -> anyhow::Result<Answer> {
+async fn list(store: &Store) -> anyhow::Result<CommandOutput> {
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
-    for Person { id, email, created_at, operator } in store.list_people().await? {
+    for Person { id, email, created_at, operator, verified_at, suspension } in store.list_people().await? {
         let memberships = store.list_memberships(id).await?;
         let teams: Vec<String> =
             memberships.iter().map(|(_, name, role)| format!("{name} ({})", role.as_str())).collect();
         let is = if operator { "  OPERATOR" } else { "" };
-        lines.push(format!("{id}  {created_at}  {email}  {}{is}", teams.join(", ")));
+        let unverified = if verified_at.is_none() { "  UNVERIFIED" } else { "" };
+        let suspended = if suspension.is_some() { "  SUSPENDED" } else { "" };
+        lines.push(format!("{id}  {created_at}  {email}  {}{is}{unverified}{suspended}", teams.join(", ")));
         let teams: Vec<_> = memberships
             .iter()
             .map(|(team, name, role)| json!({ "team_id": team.to_string(), "name": name, "role": role.as_str() }))
             .collect();
         rows.push(json!({
             "user_id": id.to_string(), "email": email.as_str(), "created_at": created_at.to_string(),
-            "operator": operator, "teams": teams,
+            "operator": operator, "verified": verified_at.is_some(), "teams": teams,
+            "suspended_at": suspension.as_ref().map(|suspension| suspension.at.to_string()),
+            "suspended_reason": suspension.map(|suspension| suspension.reason),
         }));
     }
-    Ok(Answer::good(lines.join("\n"), json!({ "data": rows })))
+    Ok(CommandOutput::ok(lines.join("\n"), json!({ "data": rows })))
 }
 
 async fn find_person(store: &Store, email: &str) -> anyhow::Result<Option<Person>> {
@@ -167,15 +260,44 @@ async fn find_person(store: &Store, email: &str) -> anyhow::Result<Option<Person
     Ok(store.find_person(&email).await?)
 }
 
-fn removed(person: &Person, text: String) -> Answer {
-    Answer::good(text, json!({ "user_id": person.id.to_string(), "email": person.email.as_str(), "removed": true }))
+fn suspension_output(person: &Person, text: &str, suspended: bool) -> CommandOutput {
+    let email = person.email.as_str();
+    let json = json!({ "user_id": person.id.to_string(), "email": email, "suspended": suspended });
+    CommandOutput::ok(format!("The account {email} {text}."), json)
+}
+
+async fn delete(store: &Store, email: &str) -> anyhow::Result<CommandOutput> {
+    let Some(person) = find_person(store, email).await? else { bail!("no person has the address {email}") };
+    match accounts::delete_person_as_operator(store, person.id, Clock::system().now()).await? {
+        DeletePersonOutcome::Deleted { teams } => {
+            let ids: Vec<String> = teams.iter().map(ToString::to_string).collect();
+            let also =
+                if ids.is_empty() { String::new() } else { format!(" Teams deleted with it: {}.", ids.join(", ")) };
+            let json = json!({ "user_id": person.id.to_string(), "deleted": true, "deleted_teams": ids });
+            Ok(CommandOutput::ok(format!("The account {} is deleted.{also}", person.email), json))
+        }
+        DeletePersonOutcome::OnlyOwner { teams } => bail!(
+            "{} is the only owner of these teams, which have other members: {}; delete the teams first, or make \
+             another member an owner",
+            person.email,
+            teams.join(", ")
+        ),
+        DeletePersonOutcome::UnknownPerson => bail!("the account {} was deleted meanwhile", person.email),
+    }
+}
+
+fn removal_output(person: &Person, text: String) -> CommandOutput {
+    CommandOutput::ok(
+        text,
+        json!({ "user_id": person.id.to_string(), "email": person.email.as_str(), "removed": true }),
+    )
 }
 
 async fn team_name(store: &Store, team: TeamId) -> anyhow::Result<String> {
-    Ok(store.find_team(team).await?.context("the team is gone")?.name)
+    Ok(store.find_team(team).await?.context("the team no longer exists")?.name)
 }
 
-/// The first line, without its end.
+/// Reads the first line, without its line ending.
 fn read_password() -> anyhow::Result<String> {
     use std::io::{BufRead as _, Read as _};
     let mut line = String::new();
@@ -183,6 +305,6 @@ fn read_password() -> anyhow::Result<String> {
         .lock()
         .take(PASSWORD_BYTES)
         .read_line(&mut line)
-        .context("the password cannot be read from the standard input")?;
+        .context("the password cannot be read from standard input")?;
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }

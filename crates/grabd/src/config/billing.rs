@@ -1,4 +1,4 @@
-//! Section `billing`, whose settings only make sense together.
+//! Section `billing`, whose settings are validated together.
 
 use serde::Deserialize;
 
@@ -16,18 +16,18 @@ pub struct Billing {
 }
 
 impl Billing {
-    /// Each of the secrets that events may be signed with.
+    /// The secrets that events may be signed with.
     pub fn webhook_secrets(&self) -> Vec<String> {
         let secrets = self.stripe_webhook_secret.expose().split(',').map(str::trim);
         secrets.filter(|secret| !secret.is_empty()).map(str::to_owned).collect()
     }
 
-    /// Is the key one of Stripe's sandboxes, where no money moves?
+    /// Whether the key belongs to a Stripe sandbox, in which no money is paid.
     pub fn takes_test_payments(&self) -> bool {
         ["sk_test_", "rk_test_"].iter().any(|prefix| self.stripe_secret_key.expose().starts_with(prefix))
     }
 
-    /// What is seen of a secret is never told.
+    /// Secret values are not included in problems.
     pub(super) fn validate(&self, problems: &mut Problems) {
         let is_secret = |text: &str, prefixes: &[&str]| {
             prefixes.iter().any(|prefix| text.starts_with(prefix)) && text.bytes().all(|byte| byte.is_ascii_graphic())
@@ -51,7 +51,7 @@ impl Billing {
             (true, true) | (false, false) => {}
         }
         let base = &self.stripe_api_base;
-        // The key travels there.
+        // The secret key is sent to this URL.
         let is_private = url::Url::parse(base).is_ok_and(|url| match url.host() {
             Some(url::Host::Ipv4(address)) if url.scheme() == "http" => address.is_loopback(),
             Some(_) | None => url.scheme() == "https",

@@ -1,4 +1,4 @@
-//! Lists that may be written as one text with commas, as the environment needs it.
+//! Lists that may be written as comma-separated text, as environment variables require.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -8,21 +8,21 @@ use serde::{Deserialize, Deserializer};
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum TextOrList {
     Text(String),
     List(Vec<String>),
 }
 
-/// A list of `T`, from an array of texts or from one text with commas.
+/// Deserializes a list of `T` from an array of strings or from comma-separated text.
 pub(super) fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: FromStr,
     T::Err: Display,
 {
-    let items = match Written::deserialize(deserializer)? {
-        Written::Text(text) => text.split(',').map(|item| item.trim().to_owned()).collect(),
-        Written::List(items) => items,
+    let items = match TextOrList::deserialize(deserializer)? {
+        TextOrList::Text(text) => text.split(',').map(|item| item.trim().to_owned()).collect(),
+        TextOrList::List(items) => items,
     };
     items
         .iter()

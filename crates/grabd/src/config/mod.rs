@@ -1,6 +1,6 @@
-//! Configuration: the embedded defaults, a file, the environment, in that order, validated as a whole.
+//! Configuration: embedded defaults, overridden by a file, overridden by the environment, then validated as a whole.
 //!
-//! To add a setting, write it with its sentence into `default.toml` and its type here.
+//! To add a setting, document it in `default.toml` and add its type here.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,30 +9,42 @@ use std::time::Duration;
 
 use figment::Figment;
 use figment::providers::{Env, Format, Toml};
-use grabd_browser::NetworkJail;
+use grabd_browser::{FrameMode, NetworkJail};
 use grabd_engine::mail::{self, Server, Smtp};
 use ipnet::IpNet;
 use serde::Deserialize;
 
+mod abuse;
 mod billing;
 mod lists;
 mod problems;
+mod retention;
 
+pub(crate) use abuse::operations;
+pub use abuse::{Abuse, Audit};
 pub use billing::Billing;
 pub use problems::Problems;
+pub use retention::Retention;
 
-/// Beyond a few minutes, nobody is still waiting for an answer that got lost.
+/// After a few minutes, no client is still waiting for a lost response.
 const MAX_REUSE_GRACE_S: u64 = 300;
 
-/// The defaults, which are the manual too.
+/// The largest image file that a full page of 1920 x 16384 pixels can have.
+const MAX_IMAGE_MEGABYTES: u64 = 126;
+/// More is a mistake rather than a need: a hundred images of the maximum size.
+const MAX_MEMORY_MEGABYTES: u64 = 16_384;
+
+/// The defaults, which document all settings.
 pub const DEFAULT: &str = include_str!("default.toml");
 
-/// Everything an operator may set.
+/// All settings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Config {
     pub data_dir: PathBuf,
+    pub abuse: Abuse,
+    pub audit: Audit,
     pub http: Http,
     pub grpc: Grpc,
     pub metrics: Metrics,
@@ -49,6 +61,7 @@ pub struct Config {
     pub secrets: Secrets,
     pub pricing: Pricing,
     pub billing: Billing,
+    pub retention: Retention,
     pub log: Log,
 }
 
@@ -137,13 +150,19 @@ pub struct Browser {
     pub user: String,
     pub run_dir: PathBuf,
     pub network_jail: NetworkJail,
+    pub frame: FrameMode,
     pub settle_ms: u64,
     pub recycle_grabs: u32,
     pub recycle_seconds: u64,
     pub recycle_megabytes: u64,
     pub memory_limit_megabytes: u64,
     pub process_limit: u32,
+    pub user_agent: String,
+    pub filter_lists: PathBuf,
 }
+
+/// The most characters that are appended to the User-Agent.
+const MAX_USER_AGENT: usize = 200;
 
 /// Section `capture`.
 #[derive(Clone, Debug, Deserialize)]
@@ -151,6 +170,8 @@ pub struct Browser {
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Capture {
     pub full_page_max_height_px: u32,
+    pub image_max_megabytes: u64,
+    pub image_memory_megabytes: u64,
 }
 
 /// Section `accounts`.
@@ -169,6 +190,8 @@ pub struct OAuth {
     pub auth_url: String,
     pub mcp_url: String,
     pub refresh_reuse_grace_s: u64,
+    pub registrations_per_hour: u32,
+    pub unused_clients: u32,
 }
 
 /// Section `mail`.
@@ -215,7 +238,7 @@ pub struct Log {
     pub filter: String,
 }
 
-/// How log lines look.
+/// Log format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -224,7 +247,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Text that may hold a password: not shown by `Debug`.
+/// Text that may contain a password. `Debug` does not show it.
 #[derive(Clone, Default, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -249,12 +272,12 @@ impl From<&str> for Secret {
 }
 
 impl Config {
-    /// The defaults, overlaid by `file` and by the environment.
+    /// Loads the defaults, overridden by `file` and by the environment.
     ///
     /// # Errors
-    /// Every problem that was found, each with its key and what would do.
+    /// All problems, each with its key and the allowed values.
     pub fn load(file: Option<&Path>) -> Result<Self, Problems> {
-        // `GRABD_CONFIG` names the file; `GRABD_TEST_…` belongs to the tests.
+        // `GRABD_CONFIG` names the file, and `GRABD_TEST_…` is for tests.
         let environment =
             Env::prefixed("GRABD_").filter(|key| key != "config" && !key.starts_with("test_")).split("__");
         let mut figment = Figment::from(Toml::string(DEFAULT));
@@ -267,7 +290,7 @@ impl Config {
         Self::extract(&figment.merge(environment))
     }
 
-    /// The defaults, overlaid by these keys (`http.listen`); for tests and tools, without the environment.
+    /// The defaults, overridden by these keys (`http.listen`), without the environment. For tests and tools.
     ///
     /// # Errors
     /// As [`Config::load`].
@@ -298,16 +321,23 @@ impl Config {
         at_least_one("limits.requests_per_minute", self.limits.requests_per_minute.into());
         at_least_one("limits.async_queue", self.limits.async_queue.into());
         at_least_one("limits.connections", self.limits.connections.into());
+        at_least_one("abuse.failed_seconds_per_minute", self.abuse.failed_seconds_per_minute.into());
+        at_least_one("abuse.failed_seconds_per_minute_unpaid", self.abuse.failed_seconds_per_minute_unpaid.into());
         at_least_one("http.connections_per_address", self.http.connections_per_address as u64);
         at_least_one("http.requests_per_address", self.http.requests_per_address as u64);
         at_least_one("grpc.connections_per_address", self.grpc.connections_per_address as u64);
         at_least_one("grpc.calls_per_address", self.grpc.calls_per_address as u64);
+        at_least_one("oauth.registrations_per_hour", self.oauth.registrations_per_hour.into());
+        at_least_one("oauth.unused_clients", self.oauth.unused_clients.into());
         at_least_one("egress.lookup_timeout_ms", self.egress.lookup_timeout_ms);
         at_least_one("egress.connect_timeout_ms", self.egress.connect_timeout_ms);
         at_least_one("browser.settle_ms", self.browser.settle_ms);
         at_least_one("browser.recycle_grabs", self.browser.recycle_grabs.into());
         at_least_one("browser.recycle_seconds", self.browser.recycle_seconds);
         at_least_one("browser.recycle_megabytes", self.browser.recycle_megabytes);
+        if self.abuse.paid_slots_percent > 100 {
+            problems.add("abuse.paid_slots_percent", &self.abuse.paid_slots_percent.to_string(), "at most 100");
+        }
         if self.browser.memory_limit_megabytes < 512 {
             problems.add(
                 "browser.memory_limit_megabytes",
@@ -318,9 +348,22 @@ impl Config {
         if self.browser.process_limit < 200 {
             problems.add("browser.process_limit", &self.browser.process_limit.to_string(), "at least 200");
         }
+        let token = &self.browser.user_agent;
+        if token.len() > MAX_USER_AGENT || !token.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+            let allowed = format!("at most {MAX_USER_AGENT} printable ASCII characters");
+            problems.add("browser.user_agent", token, &allowed);
+        }
         let height = self.capture.full_page_max_height_px;
         if !(1080..=16_384).contains(&height) {
             problems.add("capture.full_page_max_height_px", &height.to_string(), "from 1080 to 16384");
+        }
+        let Capture { image_max_megabytes: image, image_memory_megabytes: memory, .. } = self.capture;
+        if !(1..=MAX_IMAGE_MEGABYTES).contains(&image) {
+            let allowed = format!("from 1 to {MAX_IMAGE_MEGABYTES}");
+            problems.add("capture.image_max_megabytes", &image.to_string(), &allowed);
+        } else if !(2 * image..=MAX_MEMORY_MEGABYTES).contains(&memory) {
+            let allowed = format!("from {}, twice capture.image_max_megabytes, to {MAX_MEMORY_MEGABYTES}", 2 * image);
+            problems.add("capture.image_memory_megabytes", &memory.to_string(), &allowed);
         }
         if self.browser.slots > 64 {
             problems.add("browser.slots", &self.browser.slots.to_string(), "at most 64");
@@ -352,10 +395,12 @@ impl Config {
             problems.add("database.url", "another scheme", "sqlite:///path or postgres://user:password@host/name");
         }
         self.billing.validate(&mut problems);
+        self.retention.validate(&mut problems);
+        self.audit.validate(&mut problems);
         problems.into_result()
     }
 
-    /// The origin under which callers reach us, without a trailing slash.
+    /// The public origin, without a trailing slash.
     pub fn public_url(&self, listening: SocketAddr) -> String {
         match self.http.public_url.is_empty() {
             true => format!("http://{listening}"),
@@ -363,22 +408,25 @@ impl Config {
         }
     }
 
-    /// Who issues tokens for what.
+    /// OAuth settings, derived from the public URL by default.
     pub fn oauth(&self, public_url: &str) -> grabd_engine::oauth::Settings {
-        let or = |set: &str, default: String| match set.trim_end_matches('/') {
+        let or_default = |set: &str, default: String| match set.trim_end_matches('/') {
             "" => default,
             set => set.to_owned(),
         };
         grabd_engine::oauth::Settings {
-            issuer: or(&self.oauth.auth_url, public_url.to_owned()),
-            mcp_url: or(&self.oauth.mcp_url, format!("{public_url}/mcp")),
+            issuer: or_default(&self.oauth.auth_url, public_url.to_owned()),
+            origin: public_url.to_owned(),
+            mcp_url: or_default(&self.oauth.mcp_url, format!("{public_url}/mcp")),
             base_url: format!("{public_url}/v1"),
             web_base_url: format!("{public_url}/v1"),
             refresh_reuse_grace_s: self.oauth.refresh_reuse_grace_s,
+            registrations_per_hour: self.oauth.registrations_per_hour,
+            unused_clients: self.oauth.unused_clients,
         }
     }
 
-    /// The database, by default in the data directory.
+    /// The database URL. By default, SQLite in the data directory.
     pub fn database_url(&self) -> String {
         match self.database.url.expose() {
             "" => format!("sqlite://{}", self.data_dir.join("grabd.db").display()),
@@ -386,7 +434,7 @@ impl Config {
         }
     }
 
-    /// Grabs rendered at a time.
+    /// Concurrent grabs.
     pub fn slots(&self) -> usize {
         match self.browser.slots {
             0 => std::thread::available_parallelism().map_or(2, |cores| (2 * cores.get()).clamp(2, 16)),
@@ -394,7 +442,7 @@ impl Config {
         }
     }
 
-    /// How long a page may take to come to rest.
+    /// Maximum time for a page to settle.
     pub const fn settle(&self) -> Duration {
         Duration::from_millis(self.browser.settle_ms)
     }
@@ -402,13 +450,14 @@ impl Config {
 
 impl OAuth {
     fn validate(&self, problems: &mut Problems) {
-        let Self { auth_url, mcp_url, refresh_reuse_grace_s: grace } = self;
-        let is_issuer = is_origin(auth_url) && is_private(auth_url);
+        let Self { auth_url, mcp_url, refresh_reuse_grace_s: grace, registrations_per_hour: _, unused_clients: _ } =
+            self;
+        let is_issuer = is_origin(auth_url) && is_secure(auth_url);
         if !auth_url.is_empty() && !is_issuer {
             let allowed = "an https origin such as https://auth.example.com, without a path; http only on this machine";
             problems.add("oauth.auth_url", auth_url, allowed);
         }
-        if !mcp_url.is_empty() && !is_private(mcp_url) {
+        if !mcp_url.is_empty() && !is_secure(mcp_url) {
             let allowed =
                 "an https address such as https://mcp.example.com/mcp, without a query; http only on this machine";
             problems.add("oauth.mcp_url", mcp_url, allowed);
@@ -420,7 +469,7 @@ impl OAuth {
 }
 
 impl Mail {
-    /// The certificates are read when they are needed.
+    /// The certificates are validated when they are used.
     fn validate(&self, problems: &mut Problems) {
         let Self { smtp_url, from, ca_file: _ } = self;
         if smtp_url.expose().is_empty() {
@@ -430,20 +479,20 @@ impl Mail {
         match Smtp::new(server) {
             Ok(_) => {}
             Err(error @ mail::Error::From) => problems.add("mail.from", from, &error.to_string()),
-            // It may have a password.
+            // It may contain a password.
             Err(error) => problems.add("mail.smtp_url", "another address", &error.to_string()),
         }
     }
 }
 
-/// Is it an address that tokens may travel to?
-fn is_private(text: &str) -> bool {
-    const HERE: [&str; 3] = ["127.0.0.1", "[::1]", "localhost"];
+/// Whether tokens may be sent to this URL.
+fn is_secure(text: &str) -> bool {
+    const LOOPBACK_HOSTS: [&str; 3] = ["127.0.0.1", "[::1]", "localhost"];
     url::Url::parse(text).is_ok_and(|url| {
         let host = url.host_str().unwrap_or_default();
         let is_bare =
             url.query().is_none() && url.fragment().is_none() && url.username().is_empty() && !text.contains('@');
-        is_bare && (url.scheme() == "https" || url.scheme() == "http" && HERE.contains(&host))
+        is_bare && (url.scheme() == "https" || url.scheme() == "http" && LOOPBACK_HOSTS.contains(&host))
     })
 }
 

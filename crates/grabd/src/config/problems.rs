@@ -1,21 +1,21 @@
-//! What is wrong with a configuration, all at once.
+//! Collects all problems of a configuration.
 
 use std::fmt;
 
-/// Problems, each with its key, what was seen and what is allowed.
+/// Problems, each with the key, the value and the allowed values.
 #[derive(Debug, Default)]
 pub struct Problems(Vec<String>);
 
 impl Problems {
     /// A single problem.
-    pub(crate) fn one(key: &str, seen: &str, allowed: &str) -> Self {
+    pub(crate) fn one(key: &str, value: &str, allowed: &str) -> Self {
         let mut problems = Self::default();
-        problems.add(key, seen, allowed);
+        problems.add(key, value, allowed);
         problems
     }
 
-    pub(super) fn add(&mut self, key: &str, seen: &str, allowed: &str) {
-        self.0.push(format!("`{key}` must be {allowed}; got {seen}"));
+    pub(super) fn add(&mut self, key: &str, value: &str, allowed: &str) {
+        self.0.push(format!("`{key}` must be {allowed}; got {value}"));
     }
 
     pub(super) fn into_result(self) -> Result<(), Self> {

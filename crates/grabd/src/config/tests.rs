@@ -6,7 +6,7 @@ fn with(overlay: &[(&'static str, &str)]) -> Result<Config, String> {
 }
 
 #[test]
-fn the_defaults_are_valid() {
+fn defaults_are_valid() {
     let config = with(&[]).unwrap();
     assert_eq!(config.http.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(config.limits.requests_per_minute, 60);
@@ -15,14 +15,14 @@ fn the_defaults_are_valid() {
 }
 
 #[test]
-fn lists_may_have_commas() {
+fn lists_may_be_comma_separated() {
     let config = with(&[("egress.allow_cidrs", "127.0.0.2/32, 10.0.0.0/8"), ("egress.dns", "127.0.0.2:5353")]).unwrap();
     assert_eq!(config.egress.allow_cidrs.len(), 2);
     assert_eq!(config.egress.dns.len(), 1);
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_key() {
+fn invalid_settings_are_reported_with_their_key() {
     for (key, value, named) in [
         ("http.listne", "127.0.0.1:1", "listne"),
         ("limits.requests_per_minute", "0", "limits.requests_per_minute"),
@@ -39,6 +39,8 @@ fn what_is_wrong_is_named_with_its_key() {
         ("oauth.mcp_url", "https://a.example/mcp?x", "oauth.mcp_url"),
         ("oauth.mcp_url", "a.example/mcp", "oauth.mcp_url"),
         ("oauth.refresh_reuse_grace_s", "301", "oauth.refresh_reuse_grace_s"),
+        ("oauth.registrations_per_hour", "0", "oauth.registrations_per_hour"),
+        ("oauth.unused_clients", "0", "oauth.unused_clients"),
         ("accounts.sign_up", "perhaps", "sign_up"),
         ("mcp.allowed_origins", "https://a.example/path", "mcp.allowed_origins"),
         ("mail.smtp_url", "mail.example.com", "mail.smtp_url"),
@@ -51,10 +53,22 @@ fn what_is_wrong_is_named_with_its_key() {
         ("billing.stripe_webhook_secret", "whsec_x,sk_live_x", "billing.stripe_webhook_secret"),
         ("billing.stripe_api_base", "http://api.stripe.com", "billing.stripe_api_base"),
         ("billing.stripe_api_base", "https://api.stripe.com/v1", "billing.stripe_api_base"),
+        ("abuse.failed_seconds_per_minute", "0", "abuse.failed_seconds_per_minute"),
+        ("abuse.failed_seconds_per_minute_unpaid", "0", "abuse.failed_seconds_per_minute_unpaid"),
+        ("abuse.paid_slots_percent", "101", "abuse.paid_slots_percent"),
         ("browser.slots", "65", "browser.slots"),
         ("browser.memory_limit_megabytes", "511", "browser.memory_limit_megabytes"),
         ("browser.process_limit", "199", "browser.process_limit"),
+        ("browser.user_agent", "a\tb", "browser.user_agent"),
         ("capture.full_page_max_height_px", "20000", "capture.full_page_max_height_px"),
+        ("capture.image_max_megabytes", "0", "capture.image_max_megabytes"),
+        ("capture.image_max_megabytes", "127", "capture.image_max_megabytes"),
+        ("capture.image_memory_megabytes", "63", "capture.image_memory_megabytes"),
+        ("capture.image_memory_megabytes", "16385", "capture.image_memory_megabytes"),
+        ("retention.grabs_days", "29", "0, or from 30 to 36500; got 29"),
+        ("retention.images_days", "36501", "retention.images_days"),
+        ("retention.test_grabs_days", "-1", "test_grabs_days"),
+        ("retention.min_free_percent", "100", "retention.min_free_percent"),
     ] {
         let problems = with(&[(key, value)]).unwrap_err();
         assert!(problems.contains(named), "{key}: {problems}");
@@ -62,13 +76,13 @@ fn what_is_wrong_is_named_with_its_key() {
 }
 
 #[test]
-fn several_problems_are_told_at_once() {
+fn all_problems_are_reported_together() {
     let problems = with(&[("limits.async_queue", "0"), ("browser.settle_ms", "0")]).unwrap_err();
     assert!(problems.contains("limits.async_queue") && problems.contains("browser.settle_ms"), "{problems}");
 }
 
 #[test]
-fn tokens_are_issued_by_and_for_the_public_url_unless_said_otherwise() {
+fn oauth_urls_default_to_the_public_url() {
     let oauth = with(&[]).unwrap().oauth("https://grabs.example.com");
     assert_eq!(
         (oauth.issuer.as_str(), oauth.mcp_url.as_str()),
@@ -92,8 +106,9 @@ fn passwords_are_not_shown() {
     let mail = with(&[("mail.smtp_url", "smtps://u:hunter2@mail.example.com"), ("mail.from", "a@b.example")]).unwrap();
     assert!(!format!("{mail:?}").contains("hunter2"));
     assert_eq!(config.database_url(), "postgres://u:hunter2@h/n");
-    let sold = [("billing.stripe_secret_key", "sk_test_hunter2"), ("billing.stripe_webhook_secret", "whsec_hunter2")];
-    let config = with(&sold).unwrap();
+    let settings =
+        [("billing.stripe_secret_key", "sk_test_hunter2"), ("billing.stripe_webhook_secret", "whsec_hunter2")];
+    let config = with(&settings).unwrap();
     assert!(!format!("{config:?}").contains("hunter2"));
     assert!(config.billing.takes_test_payments());
     let wrong = [("billing.stripe_secret_key", "sk_live_hunter2 "), ("billing.stripe_webhook_secret", "hunter2")];
@@ -103,12 +118,23 @@ fn passwords_are_not_shown() {
 }
 
 #[test]
-fn while_a_secret_is_rotated_there_are_two() {
+fn two_webhook_secrets_are_accepted_during_rotation() {
     let billing = |secret| {
-        let sold = [("billing.stripe_secret_key", "rk_live_x"), ("billing.stripe_webhook_secret", secret)];
-        with(&sold).unwrap().billing
+        let settings = [("billing.stripe_secret_key", "rk_live_x"), ("billing.stripe_webhook_secret", secret)];
+        with(&settings).unwrap().billing
     };
     assert_eq!(billing("whsec_a").webhook_secrets(), ["whsec_a"]);
     assert_eq!(billing("whsec_a, whsec_b,").webhook_secrets(), ["whsec_a", "whsec_b"]);
     assert!(!billing("whsec_a").takes_test_payments());
+}
+
+#[test]
+fn only_test_grabs_are_deleted_by_default() {
+    let day = Duration::from_secs(24 * 60 * 60);
+    let kept = |overlay: &[(&'static str, &str)]| with(overlay).unwrap().retention.settings();
+    let defaults = kept(&[]);
+    assert_eq!((defaults.images, defaults.grabs, defaults.test_grabs), (None, None, Some(day * 7)));
+    let set =
+        kept(&[("retention.images_days", "1"), ("retention.grabs_days", "30"), ("retention.test_grabs_days", "0")]);
+    assert_eq!((set.images, set.grabs, set.test_grabs), (Some(day), Some(day * 30), None));
 }

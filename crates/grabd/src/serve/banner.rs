@@ -1,4 +1,4 @@
-//! What a person sees at start: where everything is, with which keys, and what to type next.
+//! The text printed at start: addresses, keys, and what to do next.
 
 use std::time::Duration;
 
@@ -7,16 +7,18 @@ use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{Request, StatusCode};
-use grabd_browser::Jail;
+use grabd_browser::{Chromium, Jail};
+use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::ImageKey;
 use tower::ServiceExt;
 
-use super::{Keys, Service, first_run};
+use super::Service;
+use super::first_run::{self, FirstTeam, Keys};
 use crate::config::Config;
 use crate::wiring;
 
-/// Shows addresses, keys and a line to paste.
-pub(super) fn show(config: &Config, service: &Service, keys: &Option<Keys>, has_people: bool) {
+/// Prints the addresses, and an example command. Keys are printed only at the start that made them.
+pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_keys: bool, has_people: bool) {
     let base = service.public_url();
     let browser = service.health();
     let slots = config.slots();
@@ -37,9 +39,9 @@ pub(super) fn show(config: &Config, service: &Service, keys: &Option<Keys>, has_
     println!("  images    {}", wiring::images_dir(config).display());
     let version = browser.version.as_deref().unwrap_or("is starting");
     println!("  browser   {version}, sandboxed, {slots} grabs at a time");
-    match service.browser().jail() {
-        jail @ (Jail::Jailed | Jail::Unwanted) => println!("  jail      {jail}"),
-        jail @ Jail::Impossible { .. } => println!("  jail      ATTENTION: {jail}. {}", Jail::REMEDY),
+    match service.browser().map_or(&Jail::Disabled, Chromium::jail) {
+        jail @ (Jail::Jailed | Jail::Disabled) => println!("  jail      {jail}"),
+        jail @ Jail::Unavailable { .. } => println!("  jail      ATTENTION: {jail}. {}", Jail::REMEDY),
     }
     match config.egress.allow_cidrs.is_empty() {
         true => println!("  egress    public addresses only"),
@@ -48,22 +50,39 @@ pub(super) fn show(config: &Config, service: &Service, keys: &Option<Keys>, has_
             println!("  egress    ATTENTION: captures may also reach {}", allowed.join(", "));
         }
     }
-    let Some(Keys { live_key, test_key, .. }) = keys else {
-        println!("\nMake a team with its keys: {} admin team create NAME --credits 1000", program());
-        return;
+    let team = match team {
+        FirstTeam::Made(_) if !prints_keys => {
+            println!("  keys      of the team “{}”, in {}", first_run::NAME, first_run::path(config).display());
+            println!("\nTry it, with a key in KEY:\n\n  {}\n", curl(base, "'\"$KEY\"'", "https://example.com"));
+            first_run::NAME
+        }
+        FirstTeam::Made(Keys { live_key, test_key, .. }) => {
+            println!("  live key  {live_key}");
+            println!("  test key  {test_key}");
+            println!("            (shown only now, and kept in {})", first_run::path(config).display());
+            println!("\nTry it:\n\n  {}\n", curl(base, live_key, "https://example.com"));
+            first_run::NAME
+        }
+        FirstTeam::Earlier { team, keys, live_key: _ } => {
+            println!("  live key  {}", first_run::describe(keys, Environment::Live));
+            println!("  test key  {}", first_run::describe(keys, Environment::Test));
+            println!("\nMake another key:\n\n  {} admin key create {team}\n", program());
+            println!("Try it, with a key in KEY:\n\n  {}\n", curl(base, "'\"$KEY\"'", "https://example.com"));
+            team.as_str()
+        }
+        FirstTeam::None => {
+            println!("\nCreate a team with its keys: {} admin team create NAME --credits 1000", program());
+            return;
+        }
     };
-    println!("  live key  {live_key}");
-    println!("  test key  {test_key}");
-    println!("            (kept in {})", first_run::path(config).display());
-    println!("\nTry it:\n\n  {}\n", curl(base, live_key, "https://example.com"));
     if !has_people {
-        println!("Make yourself an account for the pages:\n");
-        println!("  {} admin user create you@example.com --operator\n", program());
+        println!("Create an account for the pages:\n");
+        println!("  {} admin user create you@example.com --operator --team {team}\n", program());
     }
-    println!("Stop with Ctrl-C. What is running then is finished first.\n");
+    println!("Stop with Ctrl-C. Open requests are finished first.\n");
 }
 
-/// What was typed to start this.
+/// The name under which this program was started.
 fn program() -> String {
     std::env::args().next().unwrap_or_else(|| "grabd".to_owned())
 }
@@ -73,43 +92,46 @@ fn curl(base: &str, key: &str, url: &str) -> String {
     format!("curl -sS {base}/v1/grabs -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{body}'")
 }
 
-/// Captures `url` as any caller would, and prints the answer and where the picture lies.
-pub(super) async fn capture(config: &Config, service: &Service, keys: &Option<Keys>, url: &str) -> anyhow::Result<()> {
-    let Some(keys) = keys else {
-        bail!("--capture needs the first team's keys, and this database's teams were made by hand");
+/// Captures `url` through the REST API, and prints the response and the path of the image.
+pub(super) async fn capture(config: &Config, service: &Service, team: &FirstTeam, url: &str) -> anyhow::Result<()> {
+    let Some(live_key) = team.live_key() else {
+        bail!(
+            "--capture needs the keys of the first team, which is created if there is no team; {} has none",
+            first_run::path(config).display()
+        );
     };
     println!("Capturing {url} …");
     let request = Request::post("/v1/grabs")
-        .header(AUTHORIZATION, format!("Bearer {}", keys.live_key))
+        .header(AUTHORIZATION, format!("Bearer {live_key}"))
         .header(CONTENT_TYPE, "application/json")
         .extension(ConnectInfo(service.http()))
         .body(Body::from(serde_json::json!({ "url": url }).to_string()))?;
     let response = service.router().oneshot(request).await?;
     let status = response.status();
-    let body = to_bytes(response.into_body(), 1 << 20).await.context("the answer cannot be read")?;
-    let answer: serde_json::Value = serde_json::from_slice(&body).context("the answer is not JSON")?;
-    println!("HTTP {status}\n{}\n", serde_json::to_string_pretty(&answer)?);
+    let body = to_bytes(response.into_body(), 1 << 20).await.context("the response cannot be read")?;
+    let response_json: serde_json::Value = serde_json::from_slice(&body).context("the response is not JSON")?;
+    println!("HTTP {status}\n{}\n", serde_json::to_string_pretty(&response_json)?);
     if status == StatusCode::OK {
-        let key = answer["image_url"].as_str().and_then(|url| url.rsplit('/').next()).and_then(ImageKey::parse);
+        let key = response_json["image_url"].as_str().and_then(|url| url.rsplit('/').next()).and_then(ImageKey::parse);
         if let Some(key) = key {
-            println!("The picture lies at {}\n", wiring::images_dir(config).join(key.path()).display());
+            println!("The image file is {}\n", wiring::images_dir(config).join(key.path()).display());
         }
     } else {
-        println!("There is no picture, and nothing was charged. The service goes on; try another address:\n");
-        println!("  {}\n", curl(service.public_url(), &keys.live_key, "https://example.com"));
+        println!("No image was captured, and nothing was charged. Try another URL, with a key in KEY:\n");
+        println!("  {}\n", curl(service.public_url(), "'\"$KEY\"'", "https://example.com"));
     }
     Ok(())
 }
 
-/// Says that it is over.
+/// Prints that the service has stopped.
 pub(super) fn stopped() {
-    println!("Stopped. Everything is where `serve` finds it again.");
+    println!("Stopped. All data is kept for the next `serve`.");
 }
 
-/// Says that the end has begun.
+/// Prints that the service is stopping.
 pub(super) fn draining(grace: Duration) {
     println!(
-        "\nStopping: open requests are being finished, at most {} s. Once more to leave at once.",
+        "\nStopping: open requests are being finished, at most {} s. Repeat to stop immediately.",
         grace.as_secs()
     );
 }

@@ -1,4 +1,4 @@
-//! The listener of gRPC, for internal clients.
+//! The gRPC listener, for internal clients.
 
 use std::time::Duration;
 
@@ -8,30 +8,30 @@ use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use grabd_engine::rpc::{Public, too_many_calls};
+use grabd_engine::rpc::{PublicServices, too_many_calls};
 use hyper_util::rt::TokioExecutor;
 use hyper_util::server::conn::auto::Builder;
 use tokio::time::timeout;
 use tonic::Status;
 use tower::ServiceExt;
 
-use super::listener::Face;
+use super::listener::ListenerService;
 use super::protocol;
 
-/// Calls on one connection at a time. An internal client is a whole face: every customer who follows a grab through it
-/// holds one stream, and one call beyond the limit would wait silently until a customer leaves.
+/// Concurrent calls on one connection. One client serves many customers, and every customer who follows a grab holds
+/// one stream. A call beyond the limit would wait silently until another one ends.
 const MAX_STREAMS: u32 = 10_000;
-/// Bytes that may be under way on one call, and on all of a connection.
+/// Flow control windows of one call, and of one connection.
 const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
-/// The longest that the beginning of an answer may take: a synchronous create, and something for the way. A call whose
-/// message never comes ends with it too.
-const LONGEST: Duration = Duration::from_secs(30);
+/// Maximum time until the first response headers: a synchronous create, plus transfer. Also ends calls whose request
+/// message never arrives.
+const MAX_DEADLINE: Duration = Duration::from_secs(30);
 
-/// The face over the services.
-pub(super) fn face(public: &Public) -> Face {
+/// The listener's service.
+pub(super) fn service(public: &PublicServices) -> ListenerService {
     let mut builder = Builder::new(TokioExecutor::new()).http2_only();
-    protocol::bound(&mut builder)
+    protocol::apply_limits(&mut builder)
         .max_concurrent_streams(MAX_STREAMS)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW);
@@ -39,29 +39,29 @@ pub(super) fn face(public: &Public) -> Face {
         .gated()
         .map_request(|request: Request| request.map(tonic::body::Body::new))
         .map_response(|response: Response<tonic::body::Body>| response.map(Body::new));
-    let router = Router::new().fallback_service(services).layer(middleware::from_fn(in_time));
-    Face { protocol: builder, router, turned_away: Vec::new(), instead: |_| None, too_many }
+    let router = Router::new().fallback_service(services).layer(middleware::from_fn(enforce_deadline));
+    ListenerService { protocol: builder, router, rejection: Vec::new(), replace_response: |_| None, too_many_requests }
 }
 
-/// Holds a call to its deadline, or to ours when that is earlier.
-async fn in_time(request: Request, next: Next) -> Response {
-    let deadline = told(request.headers()).map_or(LONGEST, |told| told.min(LONGEST));
+/// Enforces the caller's deadline, or the maximum if that is earlier.
+async fn enforce_deadline(request: Request, next: Next) -> Response {
+    let deadline = timeout_header(request.headers()).map_or(MAX_DEADLINE, |requested| requested.min(MAX_DEADLINE));
     match timeout(deadline, next.run(request)).await {
         Ok(response) => response,
         Err(_) => Status::deadline_exceeded(format!("There was no answer within {deadline:?}.")).into_http(),
     }
 }
 
-fn too_many() -> Response {
+fn too_many_requests() -> Response {
     too_many_calls().into_http()
 }
 
-/// The deadline that a caller tells: up to eight digits and a unit. What is no deadline tells none.
-fn told(headers: &HeaderMap) -> Option<Duration> {
+/// Parses the `grpc-timeout` header: up to eight digits and a unit. `None` if it is missing or invalid.
+fn timeout_header(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    let plain = (1..=8).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let amount: u64 = digits.parse().ok().filter(|_| plain)?;
+    let is_valid = (1..=8).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let amount: u64 = digits.parse().ok().filter(|_| is_valid)?;
     match unit {
         "H" => Some(Duration::from_secs(amount * 3600)),
         "M" => Some(Duration::from_secs(amount * 60)),
@@ -81,8 +81,9 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_has_thirty_seconds_or_less_when_it_says_so() {
-        let router = Router::new().fallback(std::future::pending::<Response>).layer(middleware::from_fn(in_time));
+    async fn call_deadline_is_the_earlier_of_the_header_and_thirty_seconds() {
+        let router =
+            Router::new().fallback(std::future::pending::<Response>).layer(middleware::from_fn(enforce_deadline));
         for (deadline, expected) in [("27S", 27), ("1H", 30), ("nonsense", 30)] {
             let start = Instant::now();
             let request = Request::builder().header("grpc-timeout", deadline).body(Body::empty()).unwrap();
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_are_read_in_every_unit_and_nonsense_is_none() {
+    fn timeout_header_is_parsed_in_every_unit_and_invalid_values_are_ignored() {
         for (text, expected) in [
             ("1H", Some(3_600_000)),
             ("2M", Some(120_000)),
@@ -111,10 +112,10 @@ mod tests {
             ("-5S", None),
         ] {
             let headers = HeaderMap::from_iter([("grpc-timeout".parse().unwrap(), HeaderValue::from_static(text))]);
-            assert_eq!(told(&headers), expected.map(Duration::from_millis), "{text:?}");
+            assert_eq!(timeout_header(&headers), expected.map(Duration::from_millis), "{text:?}");
         }
         let headers =
             HeaderMap::from_iter([("grpc-timeout".parse().unwrap(), HeaderValue::from_bytes(b"\xc3\xa9").unwrap())]);
-        assert_eq!(told(&headers), None);
+        assert_eq!(timeout_header(&headers), None);
     }
 }

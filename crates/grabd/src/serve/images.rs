@@ -1,4 +1,4 @@
-//! Images under their unguessable addresses.
+//! Serves images, and the files beside them, at their unguessable URLs.
 
 use std::io::SeekFrom;
 use std::ops::RangeInclusive;
@@ -7,52 +7,96 @@ use std::path::Path;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path as Segments, State};
+use axum::extract::{Path as Segments, RawQuery, State};
 use axum::http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, IF_RANGE, RANGE, REFERRER_POLICY,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, RANGE, REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use grabd_domain::grabs::ImageKey;
-use grabd_edge::{only, open_to_browsers, refuse};
+use grabd_domain::capture::FileKind;
+use grabd_domain::grabs::{FileKey, ImageKey};
+use grabd_edge::{allow_any_origin, allow_methods, error_response};
 use grabd_engine::{Core, Image};
 use grabd_proto::v1::ErrorCode;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio_util::io::ReaderStream;
 
-/// `/i/{2}/{2}/{key}`.
+use super::download;
+
+/// `/i/{2}/{2}/{key}` for images, and `/f/{key}/{name}` for the files beside them.
 pub(super) fn router(core: Core) -> Router {
     Router::new()
-        .route("/i/{first}/{second}/{file}", only("GET, HEAD, OPTIONS", get(image)))
-        .layer(middleware::from_fn(open_to_browsers))
+        .route("/i/{first}/{second}/{file}", allow_methods("GET, HEAD, OPTIONS", get(image)))
+        .route("/f/{key}/{name}", allow_methods("GET, HEAD, OPTIONS", get(file_beside)))
+        .layer(middleware::from_fn(allow_any_origin))
         .with_state(core)
 }
 
 async fn image(
     State(core): State<Core>,
     segments: Result<Segments<(String, String, String)>, PathRejection>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    // A path that is no text is no image's.
+    // A path that is not UTF-8 matches no image.
     let Ok(Segments((first, second, file))) = segments else { return missing() };
     let Some(key) = ImageKey::parse(&file).filter(|key| key.path() == format!("i/{first}/{second}/{file}")) else {
         return missing();
     };
-    // A key is never used for another image, so it is a strong validator by itself.
-    let tag = format!("\"{}\"", key.as_str());
     let image = match core.image(&key).await {
         Ok(Some(image)) => image,
         Ok(None) => return missing(),
+        Err(error) if error.is_busy() => return busy(),
         Err(error) => return failed(&error),
     };
-    let mut response = match matches_tag(&headers, &tag) {
+    let mut response = deliver(image, key.as_str(), key.format().media_type(), &headers).await;
+    let disposition = download::disposition(query.as_deref().unwrap_or_default(), key.format());
+    if let Some(disposition) = disposition.filter(|_| !response.status().is_client_error()) {
+        response.headers_mut().insert(CONTENT_DISPOSITION, disposition);
+    }
+    response
+}
+
+/// A file beside an image. The content comes from a page that is not trusted: HTML is only ever downloaded, and would be
+/// sandboxed without scripts and without an origin if it were shown.
+async fn file_beside(
+    State(core): State<Core>,
+    segments: Result<Segments<(String, String)>, PathRejection>,
+    headers: HeaderMap,
+) -> Response {
+    let Ok(Segments((key, name))) = segments else { return missing() };
+    let Some(key) = FileKey::parse(&key) else { return missing() };
+    let (kind, file) = match core.file(&key).await {
+        Ok(Some((kind, file))) if kind.file_name() == name => (kind, file),
+        Ok(_) => return missing(),
+        Err(error) => return failed(&error),
+    };
+    let mut response = deliver(file, key.as_str(), kind.media_type(), &headers).await;
+    let attachment = match kind {
+        FileKind::Html => "attachment; filename=\"page.html\"",
+        // Browsers do not show sandboxed PDFs.
+        FileKind::Pdf => "attachment; filename=\"page.pdf\"",
+        FileKind::Text | FileKind::Markdown | FileKind::Links | FileKind::Elements | FileKind::Report => {
+            return response;
+        }
+    };
+    if response.status().is_success() {
+        response.headers_mut().insert(CONTENT_DISPOSITION, HeaderValue::from_static(attachment));
+    }
+    response
+}
+
+/// The response with a file. A key always identifies the same file, so it is a strong validator.
+async fn deliver(file: Image, key: &str, media_type: &'static str, headers: &HeaderMap) -> Response {
+    let tag = format!("\"{key}\"");
+    let mut response = match matches_tag(headers, &tag) {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => match body(image, asked_range(&headers, &tag)).await {
+        false => match body(file, requested_range(headers, &tag)).await {
             Ok(response) => response,
-            // Deleted between the look and the read.
+            // Deleted after the lookup.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return missing(),
             Err(error) => return failed(&error),
         },
@@ -61,11 +105,12 @@ async fn image(
         return response;
     }
     if response.status() != StatusCode::NOT_MODIFIED {
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(key.format().media_type()));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     }
     let fixed = [
         (CACHE_CONTROL, "public, max-age=86400, s-maxage=31536000, immutable"),
         (CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
         (ACCEPT_RANGES, "bytes"),
         (HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"),
@@ -82,16 +127,16 @@ async fn image(
 
 async fn body(image: Image, range: Option<&str>) -> std::io::Result<Response> {
     match image {
-        Image::Drawn(bytes) => {
+        Image::Placeholder(bytes) => {
             let size = u64::try_from(bytes.len()).unwrap_or(0);
-            Ok(match part(range, size) {
-                Part::Whole => with_length(StatusCode::OK, size, Body::from(bytes)),
-                Part::Some(range) => {
+            Ok(match select_range(range, size) {
+                Selection::Whole => with_length(StatusCode::OK, size, Body::from(bytes)),
+                Selection::Range(range) => {
                     let bounds =
                         usize::try_from(*range.start()).unwrap_or(0)..=usize::try_from(*range.end()).unwrap_or(0);
                     partial(&range, size, Body::from(bytes.slice(bounds)))
                 }
-                Part::None => unsatisfiable(size),
+                Selection::Unsatisfiable => unsatisfiable(size),
             })
         }
         Image::File(path) => file(&path, range).await,
@@ -101,39 +146,41 @@ async fn body(image: Image, range: Option<&str>) -> std::io::Result<Response> {
 async fn file(path: &Path, range: Option<&str>) -> std::io::Result<Response> {
     let mut file = tokio::fs::File::open(path).await?;
     let size = file.metadata().await?.len();
-    Ok(match part(range, size) {
-        Part::Whole => with_length(StatusCode::OK, size, Body::from_stream(ReaderStream::with_capacity(file, CHUNK))),
-        Part::Some(range) => {
+    Ok(match select_range(range, size) {
+        Selection::Whole => {
+            with_length(StatusCode::OK, size, Body::from_stream(ReaderStream::with_capacity(file, CHUNK)))
+        }
+        Selection::Range(range) => {
             file.seek(SeekFrom::Start(*range.start())).await?;
             let rest = file.take(range.end() - range.start() + 1);
             partial(&range, size, Body::from_stream(ReaderStream::with_capacity(rest, CHUNK)))
         }
-        Part::None => unsatisfiable(size),
+        Selection::Unsatisfiable => unsatisfiable(size),
     })
 }
 
-/// Bytes read from a file at a time.
+/// Buffer size for reading files.
 const CHUNK: usize = 64 << 10;
 
-enum Part {
+enum Selection {
     Whole,
-    Some(RangeInclusive<u64>),
-    None,
+    Range(RangeInclusive<u64>),
+    Unsatisfiable,
 }
 
-/// One range is served; several, or what cannot be read, get the whole (RFC 9110 section 14.2 allows both).
-fn part(range: Option<&str>, size: u64) -> Part {
-    let Some(Ok(ranges)) = range.map(http_range_header::parse_range_header) else { return Part::Whole };
+/// A single range is served. Several ranges or an invalid header get the whole image, as RFC 9110 section 14.2 allows.
+fn select_range(range: Option<&str>, size: u64) -> Selection {
+    let Some(Ok(ranges)) = range.map(http_range_header::parse_range_header) else { return Selection::Whole };
     match ranges.validate(size) {
         Ok(ranges) => match <[_; 1]>::try_from(ranges) {
-            Ok([range]) => Part::Some(range),
-            Err(_) => Part::Whole,
+            Ok([range]) => Selection::Range(range),
+            Err(_) => Selection::Whole,
         },
-        Err(_) => Part::None,
+        Err(_) => Selection::Unsatisfiable,
     }
 }
 
-fn asked_range<'a>(headers: &'a HeaderMap, tag: &str) -> Option<&'a str> {
+fn requested_range<'a>(headers: &'a HeaderMap, tag: &str) -> Option<&'a str> {
     let current = headers.get(IF_RANGE).is_none_or(|value| value.as_bytes() == tag.as_bytes());
     headers.get(RANGE).filter(|_| current).and_then(|value| value.to_str().ok())
 }
@@ -162,7 +209,7 @@ fn partial(range: &RangeInclusive<u64>, size: u64, body: Body) -> Response {
 }
 
 fn unsatisfiable(size: u64) -> Response {
-    let mut response = refuse(ErrorCode::BadRequest, "The image has no such range.");
+    let mut response = error_response(ErrorCode::BadRequest, "The image has no such range.");
     *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
     if let Ok(value) = HeaderValue::try_from(format!("bytes */{size}")) {
         response.headers_mut().insert(CONTENT_RANGE, value);
@@ -171,24 +218,52 @@ fn unsatisfiable(size: u64) -> Response {
 }
 
 fn missing() -> Response {
-    refuse(ErrorCode::NotFound, "There is no image at this address, or it was deleted.")
+    error_response(ErrorCode::NotFound, "There is no image at this address, or it was deleted.")
+}
+
+/// A placeholder waited for memory in vain.
+fn busy() -> Response {
+    let message = "Too many images are being processed at the moment. Retry in 5 s.";
+    let mut response = error_response(ErrorCode::RateLimitExceeded, message);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+    response
 }
 
 fn failed(error: &dyn std::error::Error) -> Response {
     tracing::error!(%error, "an image could not be served");
-    refuse(ErrorCode::InternalError, "The image could not be read; try again.")
+    error_response(ErrorCode::InternalError, "The image could not be read; try again.")
 }
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::BodyExt;
+
     use super::*;
 
+    #[tokio::test]
+    async fn file_is_sent_in_chunks() {
+        let image: Vec<u8> = (0..5 * CHUNK + 1).map(|at| (at % 251) as u8).collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &image).unwrap();
+        for (range, expected) in [(None, &image[..]), (Some("bytes=7-"), &image[7..])] {
+            let response = super::file(file.path(), range).await.unwrap();
+            let mut body = response.into_body();
+            let mut sent = Vec::new();
+            while let Some(frame) = body.frame().await {
+                let part = frame.unwrap().into_data().unwrap();
+                assert!(part.len() <= CHUNK, "{}", part.len());
+                sent.extend_from_slice(&part);
+            }
+            assert!(sent == expected, "{range:?}");
+        }
+    }
+
     #[test]
-    fn one_range_is_a_part_and_several_are_the_whole() {
-        let is = |range, size| match part(range, size) {
-            Part::Whole => "whole".to_owned(),
-            Part::Some(range) => format!("{}-{}", range.start(), range.end()),
-            Part::None => "none".to_owned(),
+    fn single_range_is_served_and_several_get_the_whole_image() {
+        let is = |range, size| match select_range(range, size) {
+            Selection::Whole => "whole".to_owned(),
+            Selection::Range(range) => format!("{}-{}", range.start(), range.end()),
+            Selection::Unsatisfiable => "none".to_owned(),
         };
         assert_eq!(is(None, 10), "whole");
         assert_eq!(is(Some("bytes=0-3"), 10), "0-3");

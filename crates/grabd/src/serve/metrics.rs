@@ -1,4 +1,4 @@
-//! What monitoring reads: `/metrics` on a listener of its own, in the text format of OpenMetrics 1.0.
+//! `/metrics` on its own listener, in the text format of OpenMetrics 1.0.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use grabd_browser::Chromium;
-use grabd_edge::only;
+use grabd_edge::allow_methods;
 use grabd_engine::Core;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -19,66 +19,68 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
-/// The media type that OpenMetrics 1.0 asks for.
+/// The media type of OpenMetrics 1.0.
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-struct Parts {
+struct MetricsState {
     registry: Registry,
     core: Core,
 }
 
-/// `/metrics`. Not for a public listener: it tells how busy the service is.
-pub(super) fn router(core: Core, browser: Chromium) -> Router {
+/// `/metrics`. Not for a public listener, since it reveals the load of the service.
+pub(super) fn router(core: Core, browser: Option<Chromium>) -> Router {
     let mut registry = Registry::with_prefix("grabd");
     core.register_metrics(&mut registry);
-    registry.register_collector(Box::new(Browsers(browser)));
+    if let Some(browser) = browser {
+        registry.register_collector(Box::new(BrowserCollector(browser)));
+    }
     Router::new()
-        .route("/metrics", only("GET, HEAD, OPTIONS", get(tell)))
-        .with_state(Arc::new(Parts { registry, core }))
+        .route("/metrics", allow_methods("GET, HEAD, OPTIONS", get(render)))
+        .with_state(Arc::new(MetricsState { registry, core }))
 }
 
-async fn tell(State(parts): State<Arc<Parts>>) -> Response {
+async fn render(State(parts): State<Arc<MetricsState>>) -> Response {
     if let Err(error) = parts.core.refresh_metrics().await {
-        // Old gauges would look like a calm service.
+        // Without this, stale gauges would look like an idle service.
         tracing::warn!(%error, "metrics could not be read from the database");
-        return (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n").into_response();
+        return (StatusCode::SERVICE_UNAVAILABLE, "the database does not respond\n").into_response();
     }
     let mut text = String::new();
     match encode(&mut text, &parts.registry) {
         Ok(()) => ([(CONTENT_TYPE, TEXT), (CACHE_CONTROL, "no-store")], text).into_response(),
         Err(error) => {
-            tracing::error!(%error, "metrics could not be written");
+            tracing::error!(%error, "metrics could not be encoded");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }
 }
 
-/// The browser's health, read when it is asked for.
-struct Browsers(Chromium);
+/// Reads the browser's health at each scrape.
+struct BrowserCollector(Chromium);
 
-impl fmt::Debug for Browsers {
+impl fmt::Debug for BrowserCollector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Browsers")
+        f.write_str("BrowserCollector")
     }
 }
 
-impl Collector for Browsers {
+impl Collector for BrowserCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let health = self.0.health();
-        let memory = "Memory that would come free with the browsers' end, as seen within the last second";
+        let memory = "Memory that ending the browsers would release, updated every second";
         let gauges = [
-            ("browsers", "Browsers that run: one, more while one replaces another", None, health.browsers() as u64),
-            ("browser_processes", "Processes of all browsers, as of the last second", None, health.processes as u64),
+            ("browsers", "Running browsers, including one that is being replaced", None, health.browsers() as u64),
+            ("browser_processes", "Processes of all browsers, updated every second", None, health.processes as u64),
             ("browser_memory", memory, Some(&Unit::Bytes), health.memory_bytes),
-            ("browser_contexts_ready", "Contexts that wait for a grab", None, health.ready_contexts as u64),
-            ("slots_free", "Slots that wait for a grab", None, health.free_slots as u64),
+            ("browser_contexts_ready", "Prepared contexts", None, health.ready_contexts as u64),
+            ("slots_free", "Free slots", None, health.free_slots as u64),
         ];
         for (name, help, unit, value) in gauges {
             let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
             gauge.encode(encoder.encode_descriptor(name, help, unit, gauge.metric_type())?)?;
         }
         let counter = ConstCounter::new(0_u64);
-        let help = "Browsers that were replaced, by reason";
+        let help = "Replaced browsers, by reason";
         let mut family = encoder.encode_descriptor("browser_restarts", help, None, counter.metric_type())?;
         for (reason, count) in &health.restarts {
             ConstCounter::new(*count).encode(family.encode_family(&[("reason", *reason)])?)?;

@@ -1,6 +1,7 @@
-//! Runs the service: everything is started, shown, and at the end drained in the order that loses nothing.
+//! Runs the service: starts everything, prints the addresses, and drains without losing grabs.
 
 mod banner;
+mod download;
 mod first_run;
 mod grpc;
 mod health;
@@ -22,33 +23,38 @@ use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::Config;
-pub use first_run::Keys;
-pub use listener::Patience;
-pub use service::Service;
+pub use listener::Timeouts;
+pub use service::{Rendering, Service};
 
-/// From the first signal to the end, whatever hangs. The steps of a drain have limits of their own, which may add up to more
-/// than whoever supervises this process waits before it kills.
+/// Time from the first signal to the exit. The steps of a drain have their own limits, whose sum may exceed the time
+/// that a supervisor waits before it kills the process.
 const GRACE: Duration = Duration::from_secs(45);
 
-/// Serves until a signal or until the browser is beyond help. `launcher` is as in [`Service::start`].
+/// Serves until a signal arrives or the browser cannot be restarted. `launcher` is as in [`Service::start`]. If there is
+/// no team, a first one is created, and its keys are stored; they are printed only if `prints_keys`.
 ///
 /// # Errors
-/// What keeps the service from starting, or ended it.
-pub async fn run(config: Config, launcher: Option<&Path>, capture: Option<&str>) -> anyhow::Result<()> {
+/// The error that prevented the start or ended the service.
+pub async fn run(
+    config: Config,
+    launcher: Option<&Path>,
+    capture: Option<&str>,
+    prints_keys: bool,
+) -> anyhow::Result<()> {
     let service = Service::start(&config, launcher).await?;
-    // Before anybody reads that it is up, and may tell it to stop.
+    // Before the banner is printed, since a supervisor may then send a signal.
     let mut signals = Signals::listen()?;
-    let keys = first_run::keys(&config, service.store()).await?;
+    let team = first_run::first_team(&config, service.store()).await?;
     let has_people = service.store().has_people().await.context("the people cannot be read")?;
-    banner::show(&config, &service, &keys, has_people);
+    banner::show(&config, &service, &team, prints_keys, has_people);
     let serving = async {
         if let Some(url) = capture {
-            banner::capture(&config, &service, &keys, url).await?;
+            banner::capture(&config, &service, &team, url).await?;
         }
         Ok::<_, anyhow::Error>(service.failed().await)
     };
     let failure = tokio::select! {
-        () = signals.told_to_stop() => None,
+        () = signals.recv() => None,
         failure = serving => Some(failure?),
     };
     banner::draining(GRACE);
@@ -60,7 +66,7 @@ pub async fn run(config: Config, launcher: Option<&Path>, capture: Option<&str>)
     }
 }
 
-/// SIGTERM and Ctrl-C, kept from when this was made until somebody asks.
+/// SIGTERM and Ctrl-C, which are queued from the creation of this value.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -69,12 +75,12 @@ struct Signals {
 impl Signals {
     fn listen() -> anyhow::Result<Self> {
         Ok(Self {
-            terminate: signal(SignalKind::terminate()).context("SIGTERM cannot be listened for")?,
-            interrupt: signal(SignalKind::interrupt()).context("SIGINT cannot be listened for")?,
+            terminate: signal(SignalKind::terminate()).context("the SIGTERM handler cannot be installed")?,
+            interrupt: signal(SignalKind::interrupt()).context("the SIGINT handler cannot be installed")?,
         })
     }
 
-    async fn told_to_stop(&mut self) {
+    async fn recv(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -82,15 +88,17 @@ impl Signals {
     }
 }
 
-/// Drains; a second signal, or the end of the grace, leaves at once with nothing but the browser tidied up.
+/// Drains. A second signal or the end of the grace period exits immediately, after the browser is shut down.
 async fn drain(service: Service, signals: &mut Signals) -> anyhow::Result<()> {
-    let browser = service.browser().clone();
-    let hurried = tokio::select! {
+    let browser = service.browser().cloned();
+    let reason = tokio::select! {
         () = service.drain() => return Ok(()),
-        () = signals.told_to_stop() => "told twice",
-        () = tokio::time::sleep(GRACE) => "the grace is over",
+        () = signals.recv() => "second signal",
+        () = tokio::time::sleep(GRACE) => "the grace period has ended",
     };
-    tracing::warn!(why = hurried, "leaving at once; unfinished grabs are taken up at the next start");
-    browser.shutdown().await;
+    tracing::warn!(why = reason, "stopping immediately; unfinished grabs continue at the next start");
+    if let Some(browser) = browser {
+        browser.shutdown().await;
+    }
     Ok(())
 }

@@ -1,15 +1,34 @@
-//! The pages and OAuth as this listener serves them: with the manners of all its answers, and told whose request it is.
+//! The web pages and OAuth, with the common headers and the client's address.
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Request;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::middleware::{self, Next};
+use axum::response::Response;
 use grabd_engine::Core;
 use grabd_web::Address;
 use ipnet::IpNet;
 
 use crate::config::Config;
+
+/// Middleware that answers browsers at unknown paths with a page. Programs get the JSON error of the API.
+pub(super) async fn html_not_found(
+    State(page): State<Arc<dyn Fn() -> Response + Send + Sync>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let accepts = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let is_browser = accepts.contains("text/html") && !request.uri().path().starts_with("/v1/");
+    let response = next.run(request).await;
+    let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    match is_browser && is_json && response.status() == StatusCode::NOT_FOUND {
+        true => page(),
+        false => response,
+    }
+}
 
 /// The routes of the pages.
 pub(super) fn router(config: &Config, core: Core, public_url: &str) -> Router {
@@ -20,5 +39,5 @@ pub(super) fn router(config: &Config, core: Core, public_url: &str) -> Router {
         request.extensions_mut().insert(address);
         next.run(request)
     }));
-    grabd_edge::manners(pages, public_url)
+    grabd_edge::common_headers(pages, public_url)
 }

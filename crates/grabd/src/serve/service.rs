@@ -1,27 +1,39 @@
-//! A running service: core, renderer and faces in one process, with no socket between them.
+//! A running service: core, renderer and listeners in one process, connected without sockets.
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
+use axum::middleware;
+use axum::response::Response;
 use grabd_browser::{Chromium, Health};
 use grabd_edge::transport;
-use grabd_engine::rpc::{self, Public};
+use grabd_engine::rpc::{self, PublicServices};
 use grabd_engine::{Core, renderer};
-use grabd_store::Store;
+use grabd_store::{ServiceLock, Store};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::listener::{self, Bounds, Patience};
+use super::listener::{self, ConnectionLimits, Timeouts};
 use super::{grpc, health, http, images, metrics, open_files, pages, stripe, well_known};
 use crate::config::Config;
-use crate::{single, wiring};
+use crate::{data_dir_lock, wiring};
 
-/// Readers of metrics at a time. Each reading asks the database.
-const MAX_READERS: usize = 16;
+/// Concurrent connections for metrics. Each scrape queries the database.
+const MAX_SCRAPES: usize = 16;
 
-/// Everything that runs. Ended by [`Service::drain`]; dropping it leaves the browser to the operating system.
+/// Whether a service renders grabs itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rendering {
+    /// With Chromium, in as many slots as configured.
+    Chromium,
+    /// Not at all: grabs of live keys stay queued. Everything else works, and starts without a browser.
+    None,
+}
+
+/// A running service. End it with [`Service::drain`]. If it is dropped, the kernel ends the browser.
 pub struct Service {
     http: SocketAddr,
     grpc: SocketAddr,
@@ -29,43 +41,49 @@ pub struct Service {
     public_url: String,
     core: Core,
     store: Store,
-    public: Public,
+    public: PublicServices,
     router: axum::Router,
-    browser: Chromium,
-    faces: Faces,
-    rendering: Rendering,
-    _hold: single::Hold,
+    browser: Option<Chromium>,
+    listeners: Listeners,
+    renderer_task: RendererTask,
+    service_lock: ServiceLock,
+    _data_dir_lock: data_dir_lock::DataDirLock,
 }
 
 /// The listeners.
-struct Faces {
+struct Listeners {
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 /// The renderer in this process.
-struct Rendering {
+struct RendererTask {
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Service {
-    /// Starts everything; when this returns, requests are answered. `launcher` is the program that jails browsers, which
-    /// calls [`grabd_browser::launcher`] before anything else; without it they are not jailed.
+    /// Starts everything. Requests are served when this returns. `launcher` is the program that jails browsers. It must
+    /// call [`grabd_browser::launcher`] before anything else. Without it, browsers are not jailed.
     ///
     /// # Errors
-    /// The first thing that cannot start, with what to do about it.
+    /// The first component that cannot start, with a remedy.
     pub async fn start(config: &Config, launcher: Option<&Path>) -> anyhow::Result<Self> {
-        Self::start_with(config, launcher, Patience::default()).await
+        Self::start_with(config, launcher, Timeouts::default(), Rendering::Chromium).await
     }
 
-    /// The same with another patience.
+    /// Starts with other timeouts, with or without a browser.
     ///
     /// # Errors
     /// As [`Service::start`].
-    pub async fn start_with(config: &Config, launcher: Option<&Path>, patience: Patience) -> anyhow::Result<Self> {
-        let hold = single::take(&config.data_dir)?;
-        // Ports first: a taken one should be told before a browser has been started for nothing.
+    pub async fn start_with(
+        config: &Config,
+        launcher: Option<&Path>,
+        timeouts: Timeouts,
+        rendering: Rendering,
+    ) -> anyhow::Result<Self> {
+        let data_dir_lock = data_dir_lock::lock(&config.data_dir)?;
+        // Bind first, to report a port in use before a browser is started.
         let http_listener = bind(config.http.listen, "GRABD_HTTP__LISTEN").await?;
         let grpc_listener = bind(config.grpc.listen, "GRABD_GRPC__LISTEN").await?;
         let metrics_listener = bind(config.metrics.listen, "GRABD_METRICS__LISTEN").await?;
@@ -74,63 +92,73 @@ impl Service {
         let public_url = config.public_url(http);
 
         let store = wiring::open_store(config).await?;
-        store.migrate().await.context("the database's schema cannot be brought up to date")?;
+        // First, so that a second service changes nothing.
+        let service_lock = wiring::lock_service(config, &store).await?;
+        store.migrate().await.context("the database schema cannot be brought up to date")?;
         let guard = wiring::guard(config)?;
-        let core = wiring::core(config, store.clone(), guard.clone(), &public_url).await?;
-        let browser = wiring::browser(config, guard, launcher).await?;
+        let memory = wiring::image_memory(config);
+        let lists = wiring::filter_lists(config);
+        let core = wiring::core(config, store.clone(), guard.clone(), memory.clone(), &lists, &public_url).await?;
+        let browser = match rendering {
+            Rendering::Chromium => Some(wiring::browser(config, guard, memory, lists, launcher).await?),
+            Rendering::None => None,
+        };
 
-        let rendering = Rendering { tasks: TaskTracker::new(), stop: CancellationToken::new() };
-        rendering.tasks.spawn(renderer::run(
-            rpc::internal(&core),
-            browser.clone(),
-            config.slots(),
-            rendering.stop.clone(),
-        ));
+        let renderer_task = RendererTask { tasks: TaskTracker::new(), stop: CancellationToken::new() };
+        if let Some(browser) = browser.clone() {
+            let stop = renderer_task.stop.clone();
+            renderer_task.tasks.spawn(renderer::run(rpc::renderer_service(&core), browser, config.slots(), stop));
+        }
 
-        let public = Public::new(&core, config.grpc.reflection).await?;
+        let public = PublicServices::new(&core, config.grpc.reflection).await?;
         let options = grabd_edge::Options {
             public_url: public_url.clone(),
+            auth_url: core.oauth().issuer.clone(),
             requests_per_minute: config.limits.requests_per_minute,
             async_queue_limit: config.limits.async_queue,
             trusted_proxies: config.http.trusted_proxies.clone(),
         };
-        let faces = Faces { tasks: TaskTracker::new(), stop: CancellationToken::new() };
+        let listeners = Listeners { tasks: TaskTracker::new(), stop: CancellationToken::new() };
         let images = images::router(core.clone());
-        let agents = grabd_edge::mcp::Options {
+        let mcp_options = grabd_edge::mcp::Options {
             public_url: public_url.clone(),
             mcp_url: Some(core.oauth().mcp_url.clone()),
+            loopback_port: http.ip().is_loopback().then_some(http.port()),
             allowed_origins: config.mcp.allowed_origins.clone(),
             requests_per_minute: config.limits.requests_per_minute,
             trusted_proxies: config.http.trusted_proxies.clone(),
             images: images.clone(),
-            tasks: faces.tasks.clone(),
+            memory: core.image_memory().clone(),
+            tasks: listeners.tasks.clone(),
         };
         let rest = grabd_edge::router(transport::in_process(public.gated()), options);
-        let mcp = grabd_edge::mcp::router(transport::in_process(public.gated()), agents);
+        let mcp = grabd_edge::mcp::router(transport::in_process(public.gated()), mcp_options);
         let pages = pages::router(config, core.clone(), &public_url);
-        let router = rest.merge(mcp).merge(pages).merge(grabd_edge::manners(
+        let router = rest.merge(mcp).merge(pages).merge(grabd_edge::common_headers(
             images
                 .merge(health::router(core.clone(), browser.clone()))
                 .merge(stripe::router(core.clone()))
                 .merge(well_known::router(&config.http.security_contact, &public_url)),
             &public_url,
         ));
+        let not_found: Arc<dyn Fn() -> Response + Send + Sync> = Arc::new(grabd_web::not_found_page());
+        let router = router.layer(middleware::from_fn_with_state(not_found, pages::html_not_found));
 
         let connections = open_files::connections(config.limits.connections);
-        let bounds = |connections_per_address, requests_per_address| {
+        let limits = |connections_per_address, requests_per_address| {
             let proxies = config.http.trusted_proxies.clone();
-            Bounds { connections, connections_per_address, requests_per_address, proxies }
+            ConnectionLimits { connections, connections_per_address, requests_per_address, proxies }
         };
-        let serve = |listener, face, bounds| {
-            faces.tasks.spawn(listener::serve(listener, face, bounds, patience, faces.stop.clone()));
+        let serve = |listener, service, limits| {
+            listeners.tasks.spawn(listener::serve(listener, service, limits, timeouts, listeners.stop.clone()));
         };
-        let of_http = bounds(config.http.connections_per_address, config.http.requests_per_address);
-        serve(http_listener, http::face(router.clone(), patience), of_http);
-        let of_grpc = bounds(config.grpc.connections_per_address, config.grpc.calls_per_address);
-        serve(grpc_listener, grpc::face(&public), of_grpc);
-        let of_metrics = Bounds { connections: MAX_READERS, ..bounds(MAX_READERS, MAX_READERS) };
-        let measured = metrics::router(core.clone(), browser.clone());
-        serve(metrics_listener, http::face(measured, patience), of_metrics);
+        let http_limits = limits(config.http.connections_per_address, config.http.requests_per_address);
+        serve(http_listener, http::service(router.clone(), timeouts), http_limits);
+        let grpc_limits = limits(config.grpc.connections_per_address, config.grpc.calls_per_address);
+        serve(grpc_listener, grpc::service(&public), grpc_limits);
+        let metrics_limits = ConnectionLimits { connections: MAX_SCRAPES, ..limits(MAX_SCRAPES, MAX_SCRAPES) };
+        let metrics_router = metrics::router(core.clone(), browser.clone());
+        serve(metrics_listener, http::service(metrics_router, timeouts), metrics_limits);
         Ok(Self {
             http,
             grpc,
@@ -141,33 +169,34 @@ impl Service {
             public,
             router,
             browser,
-            faces,
-            rendering,
-            _hold: hold,
+            listeners,
+            renderer_task,
+            service_lock,
+            _data_dir_lock: data_dir_lock,
         })
     }
 
-    /// Where REST is served.
+    /// The address of the HTTP listener.
     pub const fn http(&self) -> SocketAddr {
         self.http
     }
 
-    /// Where gRPC is served.
+    /// The address of the gRPC listener.
     pub const fn grpc(&self) -> SocketAddr {
         self.grpc
     }
 
-    /// Where metrics are served.
+    /// The address of the metrics listener.
     pub const fn metrics(&self) -> SocketAddr {
         self.metrics
     }
 
-    /// The origin under which callers reach REST and images.
+    /// The origin of REST and image URLs.
     pub fn public_url(&self) -> &str {
         &self.public_url
     }
 
-    /// The use-cases, for callers in this process.
+    /// The core, for callers in this process.
     pub const fn core(&self) -> &Core {
         &self.core
     }
@@ -177,40 +206,54 @@ impl Service {
         &self.store
     }
 
-    /// The HTTP faces, for callers in this process.
+    /// The HTTP routes, for callers in this process.
     pub fn router(&self) -> axum::Router {
         self.router.clone()
     }
 
-    /// The browser.
-    pub const fn browser(&self) -> &Chromium {
-        &self.browser
+    /// The browser. `None` with [`Rendering::None`].
+    pub const fn browser(&self) -> Option<&Chromium> {
+        self.browser.as_ref()
     }
 
-    /// How the browser is.
+    /// The state of the browser.
     pub fn health(&self) -> Health {
-        self.browser.health()
+        self.browser.as_ref().map(Chromium::health).unwrap_or_default()
     }
 
-    /// Resolves when this process should rather end and be started anew.
+    /// Resolves when the process should end and be restarted.
     pub async fn failed(&self) -> anyhow::Error {
-        anyhow::Error::new(self.browser.failed().await).context("the browser is beyond help; leaving")
+        let browser_failed = async {
+            match &self.browser {
+                Some(browser) => browser.failed().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            error = browser_failed => anyhow::Error::new(error).context("the browser is beyond help; leaving"),
+            () = self.service_lock.lost() => anyhow::anyhow!(
+                "another grabd has taken over the database while it could not be reached; leaving it to that one"
+            ),
+        }
     }
 
-    /// Ends in the order that loses nothing: no new requests, open ones are answered, renders are finished and
-    /// recorded, the database is closed, the browser and its directories go last.
+    /// Shuts down in order: stops accepting requests, finishes open requests, finishes and records renders, closes the
+    /// database, and ends the browser and removes its directories.
     pub async fn drain(self) {
-        self.public.not_serving().await;
+        self.public.set_not_serving().await;
         self.core.drain();
-        self.faces.stop.cancel();
-        self.faces.tasks.close();
-        self.faces.tasks.wait().await;
-        self.rendering.stop.cancel();
-        self.rendering.tasks.close();
-        self.rendering.tasks.wait().await;
+        self.listeners.stop.cancel();
+        self.listeners.tasks.close();
+        self.listeners.tasks.wait().await;
+        self.renderer_task.stop.cancel();
+        self.renderer_task.tasks.close();
+        self.renderer_task.tasks.wait().await;
         self.core.stop().await;
         self.store.close().await;
-        self.browser.shutdown().await;
+        self.service_lock.release().await;
+        if let Some(browser) = self.browser {
+            browser.shutdown().await;
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `/.well-known/security.txt` (RFC 9116): whom to tell of a weakness.
+//! `/.well-known/security.txt` (RFC 9116): the contact for reporting vulnerabilities.
 
 use std::time::Duration;
 
@@ -8,33 +8,34 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
 use grabd_domain::Timestamp;
-use grabd_edge::{only, open_to_browsers};
+use grabd_edge::{allow_any_origin, allow_methods};
 use grabd_engine::clock::Clock;
 
-/// How long the contact is vouched for. The format wants less than a year.
+/// Validity of the file. RFC 9116 recommends less than a year.
 const VALID: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 const PATH: &str = "/.well-known/security.txt";
 
 #[derive(Clone)]
-struct Parts {
+struct SecurityTxtState {
     contact: String,
     public_url: String,
     clock: Clock,
 }
 
-/// Nothing without a contact: a file that names nobody would be worse than none.
+/// Empty without a contact, which the format requires.
 pub(super) fn router(contact: &str, public_url: &str) -> Router {
     if contact.is_empty() {
         return Router::new();
     }
-    let parts = Parts { contact: contact.to_owned(), public_url: public_url.to_owned(), clock: Clock::system() };
+    let parts =
+        SecurityTxtState { contact: contact.to_owned(), public_url: public_url.to_owned(), clock: Clock::system() };
     Router::new()
-        .route(PATH, only("GET, HEAD, OPTIONS", get(security)))
-        .layer(middleware::from_fn(open_to_browsers))
+        .route(PATH, allow_methods("GET, HEAD, OPTIONS", get(security)))
+        .layer(middleware::from_fn(allow_any_origin))
         .with_state(parts)
 }
 
-async fn security(State(Parts { contact, public_url, clock }): State<Parts>) -> Response {
+async fn security(State(SecurityTxtState { contact, public_url, clock }): State<SecurityTxtState>) -> Response {
     let text = text(&contact, &public_url, clock.now());
     ([(CONTENT_TYPE, "text/plain; charset=utf-8"), (CACHE_CONTROL, "public, max-age=86400")], text).into_response()
 }
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_contact_is_vouched_for_less_than_a_year() {
+    fn security_txt_expires_within_a_year() {
         let now = Timestamp::from_ms(1_795_206_774_120);
         assert_eq!(
             text("mailto:security@grabd.example", "https://grabd.example", now),

@@ -1,38 +1,42 @@
-//! The two databases behind one face: reads from a pool, writes as whole transactions.
+//! One interface to the two databases: reads use a pool, writes are whole transactions.
 
 mod postgres;
+mod service_lock;
 mod sqlite;
+mod steps;
 mod writer;
 
 use std::fmt;
 use std::future::Future;
+use std::path::Path;
+use std::time::Duration;
 
 use grabd_migrations::Migrator;
-use sea_orm::{DatabaseConnection, DatabaseTransaction, EntityTrait};
-use sea_orm_migration::{MigratorTrait, seaql_migrations};
+use sea_orm::{DatabaseConnection, DatabaseTransaction};
 
 use crate::{Error, Result};
 use postgres::Postgres;
+pub use service_lock::{OtherService, ServiceLock};
 use sqlite::Sqlite;
 
-/// What a change is written through.
+/// An open transaction.
 pub(crate) type Tx = DatabaseTransaction;
 
-/// One change: all of it happens, or nothing.
+/// One atomic change.
 pub(crate) trait Transaction: Send + Sync + 'static {
-    /// What the change came to. "No" is an outcome too; an error undoes the change.
+    /// Result of the change. A rejection is an outcome too; an error rolls the change back.
     type Outcome: Send + 'static;
 
-    /// The statements. May be run again after it was undone, so it must not remember anything.
+    /// Executes the statements. May run again after a rollback, so it must not keep state.
     fn apply(&self, tx: &Tx) -> impl Future<Output = Result<Self::Outcome>> + Send;
 }
 
-/// Which database it is.
+/// The kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One file, one process that serves.
+    /// One file, used by one service process.
     Sqlite,
-    /// A server, shared by any number of processes.
+    /// A server, shared by any number of service processes.
     Postgres,
 }
 
@@ -67,7 +71,7 @@ impl Database {
         }
     }
 
-    /// Runs a change to its end and commits it.
+    /// Runs a change and commits it.
     pub(crate) async fn write<T: Transaction>(&self, transaction: T) -> Result<T::Outcome> {
         match self {
             Self::Sqlite(sqlite) => sqlite.write(transaction).await,
@@ -75,7 +79,7 @@ impl Database {
         }
     }
 
-    /// Where single statements read what is committed.
+    /// The connections for single statements that read committed data.
     pub(crate) const fn reader(&self) -> &DatabaseConnection {
         match self {
             Self::Sqlite(sqlite) => sqlite.readers(),
@@ -83,7 +87,7 @@ impl Database {
         }
     }
 
-    /// A transaction that only reads, and sees one moment in all its statements.
+    /// Begins a read-only transaction whose statements see one snapshot.
     pub(crate) async fn snapshot(&self) -> Result<Tx> {
         match self {
             Self::Sqlite(sqlite) => sqlite.snapshot().await,
@@ -99,13 +103,23 @@ impl Database {
     }
 
     pub(crate) async fn schema_is_current(&self) -> Result<bool> {
-        let applied = match seaql_migrations::Entity::find().all(self.reader()).await.map_err(Error::from) {
-            Ok(applied) => applied,
-            // Not even the list of steps is there.
-            Err(Error::Schema(_)) => return Ok(false),
-            Err(error) => return Err(error),
-        };
-        Ok(Migrator::migrations().iter().all(|step| applied.iter().any(|row| row.version == step.name())))
+        steps::check(self.reader()).await?;
+        let applied = steps::applied(self.reader()).await?;
+        Ok(Migrator::SOURCES.iter().all(|step| applied.iter().any(|name| name == step.name)))
+    }
+
+    pub(crate) async fn lock_service(&self, patience: Duration) -> Result<Result<ServiceLock, OtherService>> {
+        match self {
+            Self::Sqlite(_) => Ok(Ok(ServiceLock::unneeded())),
+            Self::Postgres(postgres) => postgres.lock_service(patience).await,
+        }
+    }
+
+    pub(crate) async fn copy_to(&self, path: &Path) -> Result<()> {
+        match self {
+            Self::Sqlite(sqlite) => sqlite.copy_to(path).await,
+            Self::Postgres(_) => Err(Error::Inconsistent("only an SQLite database can be copied to a file")),
+        }
     }
 
     pub(crate) async fn ping(&self) -> Result<()> {

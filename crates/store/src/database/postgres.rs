@@ -1,4 +1,4 @@
-//! PostgreSQL: a pool; every change is a transaction of its own, READ COMMITTED.
+//! PostgreSQL: a connection pool. Every change is a transaction at READ COMMITTED.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,26 +12,28 @@ use sea_orm::{
 };
 use sea_orm_migration::MigratorTrait;
 
-use super::{Transaction, Tx};
+use super::service_lock::{OtherService, ServiceLock};
+use super::{Transaction, Tx, steps};
 use crate::{Error, Result};
 
-/// Connections of one process: the server shares a hundred, and a transaction holds one for some milliseconds.
+/// Connections of one process. The server allows a hundred in total, and a transaction holds one for some milliseconds.
 const CONNECTIONS: u32 = 16;
-/// How long anybody waits for a connection.
+/// Maximum wait for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// For how long a connection at rest is taken to be alive.
-const TRUSTED_REST: Duration = Duration::from_secs(5);
-/// No statement of the job path takes longer, locks included; one that does holds up the vacuum of the job table.
+/// A connection that was idle for at least this long is pinged before use.
+const PING_AFTER_IDLE: Duration = Duration::from_secs(5);
+/// Statement timeout of the job path, lock waits included. A longer statement would hold up the vacuum of the job
+/// table.
 const STATEMENT_TIMEOUT: &str = "5s";
-/// A process that stops inside a transaction must not keep its locks.
+/// Releases the locks of a process that stalls inside a transaction.
 const IDLE_IN_TRANSACTION_TIMEOUT: &str = "10s";
-/// What an operator's report over all rows may take.
+/// Statement timeout of operator reports over all rows.
 const REPORT_TIMEOUT: &str = "60s";
-/// How often a change is run when the server ends it because of what others do at the same time.
+/// How often a change is tried when the server aborts it because of concurrent transactions.
 const ATTEMPTS: u32 = 5;
-/// Statements kept prepared on each connection; the store has fewer.
-const STATEMENTS: usize = 128;
-/// Any number no other program uses: the lock under which the schema is changed.
+/// Prepared statements cached per connection. The store has fewer.
+const STATEMENT_CACHE: usize = 128;
+/// Key of the advisory lock for migrations: an arbitrary number that no other program uses.
 const MIGRATION_LOCK: i64 = 0x6772_6162_6421;
 
 #[derive(Clone, Debug)]
@@ -42,23 +44,23 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) async fn open(url: &str) -> Result<Self> {
-        let options: PgConnectOptions = url.parse().map_err(connecting)?;
+        let options: PgConnectOptions = url.parse().map_err(connection_error)?;
         let options =
-            options.application_name("grabd").statement_cache_capacity(STATEMENTS).disable_statement_logging();
-        let hot = options.clone().options([
+            options.application_name("grabd").statement_cache_capacity(STATEMENT_CACHE).disable_statement_logging();
+        let job_path_options = options.clone().options([
             ("statement_timeout", STATEMENT_TIMEOUT),
             ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT),
         ]);
-        Ok(Self { pool: connect(hot, CONNECTIONS).await?, options: options.into() })
+        Ok(Self { pool: connect(job_path_options, CONNECTIONS).await?, options: options.into() })
     }
 
-    /// When the caller goes away the change is undone, unless its commit is already on the way.
+    /// If the caller is dropped, the change is rolled back, unless its commit was already sent.
     pub(crate) async fn write<T: Transaction>(&self, transaction: &T) -> Result<T::Outcome> {
         let mut attempt = 1;
         loop {
             match self.try_write(transaction).await {
                 Err(error) if error.is_transient() && attempt < ATTEMPTS => attempt += 1,
-                answer => return answer,
+                result => return result,
             }
         }
     }
@@ -71,7 +73,7 @@ impl Postgres {
                 Ok(outcome)
             }
             Err(error) => {
-                // If even this fails the connection is lost, and the server rolls back by itself.
+                // If the rollback fails, the connection is lost and the server rolls back.
                 drop(tx.rollback().await);
                 Err(error)
             }
@@ -83,20 +85,29 @@ impl Postgres {
     }
 
     pub(crate) async fn snapshot(&self) -> Result<Tx> {
-        let moment = (Some(IsolationLevel::RepeatableRead), Some(AccessMode::ReadOnly));
-        let tx = self.pool.begin_with_config(moment.0, moment.1).await?;
+        let snapshot_mode = (Some(IsolationLevel::RepeatableRead), Some(AccessMode::ReadOnly));
+        let tx = self.pool.begin_with_config(snapshot_mode.0, snapshot_mode.1).await?;
         tx.execute_unprepared(&format!("SET LOCAL statement_timeout = '{REPORT_TIMEOUT}'")).await?;
         Ok(tx)
     }
 
-    /// On a connection without the hot timeouts, and one process at a time.
+    /// Uses a connection without the job path timeouts. The advisory lock admits one process at a time.
     pub(crate) async fn migrate(&self) -> Result<()> {
         let connection = connect((*self.options).clone(), 1).await?;
         connection.execute_unprepared(&format!("SELECT pg_advisory_lock({MIGRATION_LOCK})")).await?;
-        let applied = Migrator::up(&connection, None).await;
+        let applied = async {
+            steps::check(&connection).await?;
+            Migrator::up(&connection, None).await?;
+            steps::record(&connection).await
+        };
+        let applied = applied.await;
         // Closing the connection releases the lock.
         connection.close().await?;
-        Ok(applied?)
+        applied
+    }
+
+    pub(crate) async fn lock_service(&self, patience: Duration) -> Result<Result<ServiceLock, OtherService>> {
+        ServiceLock::acquire(&self.options, patience).await
     }
 
     pub(crate) async fn close(self) {
@@ -110,11 +121,11 @@ async fn connect(options: PgConnectOptions, connections: u32) -> Result<Database
     let pool = PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(ACQUIRE_TIMEOUT)
-        // Only connections that have rested are asked whether they are still there: asking costs a round trip.
+        // A ping costs a round trip, so only idle connections are checked.
         .test_before_acquire(false)
-        .before_acquire(|connection, rest| {
+        .before_acquire(|connection, metadata| {
             Box::pin(async move {
-                if rest.idle_for >= TRUSTED_REST {
+                if metadata.idle_for >= PING_AFTER_IDLE {
                     connection.ping().await?;
                 }
                 Ok(true)
@@ -122,10 +133,10 @@ async fn connect(options: PgConnectOptions, connections: u32) -> Result<Database
         })
         .connect_with(options)
         .await
-        .map_err(connecting)?;
+        .map_err(connection_error)?;
     Ok(SqlxPostgresConnector::from_sqlx_postgres_pool(pool))
 }
 
-fn connecting(error: SqlxError) -> Error {
+pub(super) fn connection_error(error: SqlxError) -> Error {
     DbErr::Conn(RuntimeErr::SqlxError(error.into())).into()
 }

@@ -1,4 +1,4 @@
-//! SQLite: one connection that writes, a few that read beside it.
+//! SQLite: one connection for writes and a few for reads.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -8,51 +8,54 @@ use std::time::Duration;
 use grabd_migrations::Migrator;
 use sea_orm::sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sea_orm::sqlx::{ConnectOptions, Connection};
-use sea_orm::{DatabaseConnection, DbErr, RuntimeErr, SqlxError, SqlxSqliteConnector, TransactionTrait};
+use sea_orm::{
+    ConnectionTrait, DatabaseConnection, DbBackend, DbErr, RuntimeErr, SqlxError, SqlxSqliteConnector, Statement,
+    TransactionTrait,
+};
 use sea_orm_migration::MigratorTrait;
 
 use super::writer::Writer;
-use super::{Transaction, Tx};
+use super::{Transaction, Tx, steps};
 use crate::{Error, Result};
 
-/// Another process, such as an operator's command, may write at the same time: we wait for it.
+/// Maximum wait for another writing process, such as an operator's command.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Reads are short and there are two cores to four: more connections would only contend.
+/// Reads are short and the target machines have two to four cores: more connections would only contend.
 const READERS: u32 = 4;
-/// Statements kept prepared on each connection; the store has fewer.
-const STATEMENTS: usize = 128;
+/// Prepared statements cached per connection. The store has fewer.
+const STATEMENT_CACHE: usize = 128;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sqlite {
     writer: Writer,
-    /// The pool with the one writing connection. The writer task takes it for each batch.
-    writing: DatabaseConnection,
-    /// In memory this is the same pool: there is no second connection to the same memory.
-    reading: DatabaseConnection,
+    /// The pool with the single write connection, which the writer task acquires for each batch.
+    write_pool: DatabaseConnection,
+    /// Read connections. An in-memory database uses the write pool, because it cannot be shared between connections.
+    read_pool: DatabaseConnection,
 }
 
 impl Sqlite {
     pub(crate) async fn open(url: &str) -> Result<Self> {
-        let options: SqliteConnectOptions = url.parse().map_err(connecting)?;
+        let options: SqliteConnectOptions = url.parse().map_err(connection_error)?;
         let options = options
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
-            // A commit that was answered survives a power cut: it may have spent a credit.
+            // A confirmed commit must survive a power failure: it may have spent a credit.
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(BUSY_TIMEOUT)
-            .statement_cache_capacity(STATEMENTS)
+            .statement_cache_capacity(STATEMENT_CACHE)
             .disable_statement_logging();
         let in_memory = url.contains(":memory:") || url.contains("mode=memory");
         if !in_memory {
             create_private(options.get_filename())?;
         }
-        let writing = connect(options.clone(), 1).await?;
-        let reading = match in_memory {
-            true => writing.clone(),
+        let write_pool = connect(options.clone(), 1).await?;
+        let read_pool = match in_memory {
+            true => write_pool.clone(),
             false => connect(options.pragma("query_only", "ON"), READERS).await?,
         };
-        Ok(Self { writer: Writer::start(writing.clone()), writing, reading })
+        Ok(Self { writer: Writer::start(write_pool.clone()), write_pool, read_pool })
     }
 
     pub(crate) async fn write<T: Transaction>(&self, transaction: T) -> Result<T::Outcome> {
@@ -60,21 +63,33 @@ impl Sqlite {
     }
 
     pub(crate) const fn readers(&self) -> &DatabaseConnection {
-        &self.reading
+        &self.read_pool
     }
 
     pub(crate) async fn snapshot(&self) -> Result<Tx> {
-        Ok(self.reading.begin().await?)
+        Ok(self.read_pool.begin().await?)
     }
 
     pub(crate) async fn migrate(&self) -> Result<()> {
-        Ok(Migrator::up(&self.writing, None).await?)
+        steps::check(&self.write_pool).await?;
+        Migrator::up(&self.write_pool, None).await?;
+        steps::record(&self.write_pool).await
+    }
+
+    /// Copies a consistent state of the database to a new file. Other processes may write meanwhile.
+    pub(crate) async fn copy_to(&self, path: &Path) -> Result<()> {
+        create_private(path)?;
+        let text = path.to_str().ok_or(Error::Inconsistent("the path of the copy is not UTF-8"))?;
+        let copy = Statement::from_sql_and_values(DbBackend::Sqlite, "VACUUM INTO ?", [text.into()]);
+        self.write_pool.execute_raw(copy).await?;
+        let copied = std::fs::File::open(path).and_then(|file| file.sync_all());
+        copied.map_err(|error| connection_error(SqlxError::Io(error)))
     }
 
     pub(crate) async fn close(self) {
         self.writer.close().await;
-        // Readers first: the last connection to close folds the write-ahead log into the file, and must be able to.
-        for pool in [&self.reading, &self.writing] {
+        // Readers first: the last connection to close checkpoints the write-ahead log, which needs write access.
+        for pool in [&self.read_pool, &self.write_pool] {
             if let Err(error) = pool.close_by_ref().await {
                 tracing::warn!(%error, "a database pool did not close cleanly");
             }
@@ -86,31 +101,32 @@ async fn connect(options: SqliteConnectOptions, connections: u32) -> Result<Data
     let pool = SqlitePoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(BUSY_TIMEOUT * 2)
-        // A file does not hang up, and a closed in-memory database is a lost one.
+        // File connections do not break, and closing an in-memory database loses its data.
         .idle_timeout(None)
         .max_lifetime(None)
         .test_before_acquire(false)
         .after_release(|connection, _| {
             Box::pin(async move {
-                // SQLite ends the whole transaction by itself when, for example, the disk is full. The library does not
-                // notice and would take the next BEGIN for a savepoint, so such a connection is thrown away. Its queued
-                // commands are done once a ping is answered.
+                // SQLite may roll back the whole transaction on its own, for example when the disk is full. sqlx does
+                // not notice and would turn the next BEGIN into a savepoint, so such a connection is discarded. The
+                // ping ensures that its queued commands have completed.
                 connection.ping().await?;
                 Ok(!connection.is_in_transaction())
             })
         })
         .connect_with(options)
         .await
-        .map_err(connecting)?;
+        .map_err(connection_error)?;
     Ok(SqlxSqliteConnector::from_sqlx_sqlite_pool(pool))
 }
 
-/// Creates the file before SQLite does, because SQLite would let everybody read it. Its siblings copy its mode.
+/// Creates the file before SQLite does, because SQLite would make it readable by everybody. The `-wal` and `-shm` files
+/// get the same mode.
 fn create_private(path: &Path) -> Result<()> {
     let created = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-    created.map(drop).map_err(|error| connecting(SqlxError::Io(error)))
+    created.map(drop).map_err(|error| connection_error(SqlxError::Io(error)))
 }
 
-fn connecting(error: SqlxError) -> Error {
+fn connection_error(error: SqlxError) -> Error {
     DbErr::Conn(RuntimeErr::SqlxError(error.into())).into()
 }

@@ -1,5 +1,5 @@
-//! The one writer of SQLite, with group commit: while one transaction waits for the disk, others queue up, and the next
-//! one takes them all. Nobody waits for company: alone, a change is committed at once.
+//! The single SQLite writer, with group commit. Changes that arrive during a commit are queued and committed together
+//! by the next one. There is no batching delay: a lone change is committed at once.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,75 +13,79 @@ use tokio_util::task::TaskTracker;
 use super::{Transaction, Tx};
 use crate::{Error, Result};
 
-/// Changes in one commit. Beyond this the fsync is already paid for by many.
+/// Maximum changes per commit. Larger batches would hardly reduce the fsync cost per change.
 const BATCH: usize = 32;
-/// Changes that may wait: some seconds of a slow disk's work.
+/// Maximum queued changes: some seconds of work for a slow disk.
 const QUEUE: usize = 1024;
-/// How long a caller waits for a place in the queue.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum wait for a slot in the queue.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The way to the writer task. Cheap to clone.
+/// Handle to the writer task. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Writer {
-    queue: mpsc::Sender<Box<dyn Waiting>>,
+    sender: mpsc::Sender<Box<dyn QueuedChange>>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Writer {
     pub(crate) fn start(connection: DatabaseConnection) -> Self {
-        let (queue, waiting) = mpsc::channel(QUEUE);
-        let writer = Self { queue, tasks: TaskTracker::new(), stop: CancellationToken::new() };
-        writer.tasks.spawn(run(connection, waiting, writer.stop.clone()));
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let writer = Self { sender, tasks: TaskTracker::new(), stop: CancellationToken::new() };
+        writer.tasks.spawn(run(connection, receiver, writer.stop.clone()));
         writer.tasks.close();
         writer
     }
 
-    /// Has the change written and waits for its commit. When the caller goes away the change still happens.
+    /// Queues the change and waits for its commit. The change is written even if the caller is dropped.
     pub(crate) async fn write<T: Transaction>(&self, transaction: T) -> Result<T::Outcome> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, response) = oneshot::channel();
         let request = Box::new(Request { transaction, outcome: None, reply });
-        match self.queue.send_timeout(request, PATIENCE).await {
-            Ok(()) => answer.await.unwrap_or(Err(Error::Closed)),
+        match self.sender.send_timeout(request, QUEUE_TIMEOUT).await {
+            Ok(()) => response.await.unwrap_or(Err(Error::Closed)),
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => Err(Error::Overloaded),
             Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(Error::Closed),
         }
     }
 
-    /// Writes what is waiting and ends the task.
+    /// Writes the queued changes and ends the task.
     pub(crate) async fn close(&self) {
         self.stop.cancel();
         self.tasks.wait().await;
     }
 }
 
-async fn run(connection: DatabaseConnection, mut waiting: mpsc::Receiver<Box<dyn Waiting>>, stop: CancellationToken) {
+async fn run(
+    connection: DatabaseConnection,
+    mut receiver: mpsc::Receiver<Box<dyn QueuedChange>>,
+    stop: CancellationToken,
+) {
     loop {
         let first = tokio::select! {
             biased;
-            first = waiting.recv() => first,
-            () = stop.cancelled(), if !waiting.is_closed() => {
-                waiting.close();
+            first = receiver.recv() => first,
+            () = stop.cancelled(), if !receiver.is_closed() => {
+                receiver.close();
                 continue;
             }
         };
         let Some(first) = first else { return };
         let mut batch = vec![first];
         while batch.len() < BATCH {
-            let Ok(next) = waiting.try_recv() else { break };
+            let Ok(next) = receiver.try_recv() else { break };
             batch.push(next);
         }
         let committed = commit(&connection, &mut batch).await;
         for request in batch {
-            request.answer(committed.clone());
+            request.reply(committed.clone());
         }
     }
 }
 
-/// One transaction for the batch, one savepoint for each change in it: what fails undoes itself only.
-async fn commit(connection: &DatabaseConnection, batch: &mut [Box<dyn Waiting>]) -> Result<()> {
-    // The library's plain begin is deferred: a read that is followed by a write then fails when another process wrote
-    // in between, whatever the busy timeout.
+/// One transaction for the batch and one savepoint per change: a failed change rolls back only itself.
+async fn commit(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChange>]) -> Result<()> {
+    // A plain BEGIN is deferred: a read followed by a write then fails if another process wrote in between, regardless
+    // of the busy timeout.
     let immediate = TransactionOptions {
         sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
         ..TransactionOptions::default()
@@ -102,10 +106,10 @@ enum Applied {
     No,
 }
 
-/// A change in the queue, with its types forgotten.
-trait Waiting: Send {
+/// A queued change with its type erased.
+trait QueuedChange: Send {
     fn apply<'a>(&'a mut self, tx: &'a Tx) -> Pin<Box<dyn Future<Output = Applied> + Send + 'a>>;
-    fn answer(self: Box<Self>, committed: Result<()>);
+    fn reply(self: Box<Self>, committed: Result<()>);
 }
 
 struct Request<T: Transaction> {
@@ -114,7 +118,7 @@ struct Request<T: Transaction> {
     reply: oneshot::Sender<Result<T::Outcome>>,
 }
 
-impl<T: Transaction> Waiting for Request<T> {
+impl<T: Transaction> QueuedChange for Request<T> {
     fn apply<'a>(&'a mut self, tx: &'a Tx) -> Pin<Box<dyn Future<Output = Applied> + Send + 'a>> {
         Box::pin(async move {
             let outcome = self.transaction.apply(tx).await;
@@ -124,15 +128,15 @@ impl<T: Transaction> Waiting for Request<T> {
         })
     }
 
-    fn answer(self: Box<Self>, committed: Result<()>) {
-        let answer = match (self.outcome, committed) {
-            // Its own reason says more than the batch's.
+    fn reply(self: Box<Self>, committed: Result<()>) {
+        let result = match (self.outcome, committed) {
+            // The change's own error is more precise than the batch's.
             (Some(Err(own)), _) => Err(own),
             (_, Err(error)) => Err(error),
             (Some(Ok(outcome)), Ok(())) => Ok(outcome),
-            (None, Ok(())) => Err(Error::Inconsistent("a change was skipped")),
+            (None, Ok(())) => Err(Error::Inconsistent("change was not applied")),
         };
-        // Whoever asked may be gone; the change is written all the same.
-        drop(self.reply.send(answer));
+        // The caller may be gone; the change is written anyway.
+        drop(self.reply.send(result));
     }
 }

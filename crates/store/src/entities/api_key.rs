@@ -1,4 +1,4 @@
-//! API keys; of the secret only its hash is kept.
+//! API keys. Only a hash of the secret is stored.
 
 use sea_orm::entity::prelude::*;
 
@@ -16,7 +16,13 @@ pub(crate) struct Model {
     pub(crate) last4: String,
     pub(crate) created_at: i64,
     pub(crate) revoked_at: Option<i64>,
+    /// Accurate to an hour.
     pub(crate) last_used_at: Option<i64>,
+    /// The secret of the key's links, encrypted by the engine. `None`: nobody asked for it yet.
+    pub(crate) link_secret: Option<Vec<u8>>,
+    pub(crate) scopes: i16,
+    pub(crate) expires_at: Option<i64>,
+    pub(crate) created_by: Option<Uuid>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -1,10 +1,10 @@
-//! One message to one endpoint: owed, sent, or given up.
+//! Webhook deliveries: one message to one endpoint.
 
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::DeliveryId;
-use grabd_domain::webhooks::{Delivery, DeliveryStatus, Event, NoAnswer};
+use grabd_domain::webhooks::{Delivery, DeliveryError, DeliveryStatus, Event};
 use sea_orm::entity::prelude::*;
 
 use crate::codes::{read_count, read_time};
@@ -16,20 +16,20 @@ pub(crate) struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub(crate) id: Uuid,
     pub(crate) endpoint_id: Uuid,
-    /// What it is about; NULL for a test.
+    /// The grab the message reports; NULL for a test message.
     pub(crate) grab_id: Option<Uuid>,
     pub(crate) event: i16,
-    /// The message, from the first attempt on.
+    /// The message body. Set by the first attempt.
     pub(crate) body: Option<String>,
     pub(crate) state: i16,
-    /// Attempts begun.
+    /// Attempts started.
     pub(crate) attempt: i16,
-    /// When an attempt is due; while one is under way, when another would be. NULL: none follows.
+    /// When the next attempt is due; during an attempt, when its lease ends. NULL: no attempt follows.
     pub(crate) next_at: Option<i64>,
     pub(crate) last_code: Option<i16>,
-    /// Why the last attempt had no answer; NULL: it had one, or there was none.
+    /// Why the last attempt got no HTTP response; NULL if it got one or no attempt ended yet.
     pub(crate) no_answer: Option<i16>,
-    /// How long the last attempt took.
+    /// Duration of the last attempt.
     pub(crate) took_ms: Option<i32>,
     pub(crate) attempted_at: Option<i64>,
     pub(crate) created_at: i64,
@@ -40,16 +40,16 @@ pub(crate) enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// A delivery from its row, without its message.
+/// Converts a row, without the message body.
 pub(crate) fn read(row: &Model) -> Result<Delivery> {
-    let code = |code: i16| u16::try_from(code).map_err(|_| Error::Inconsistent("an HTTP status below zero"));
+    let code = |code: i16| u16::try_from(code).map_err(|_| Error::Inconsistent("negative HTTP status"));
     Ok(Delivery {
         id: DeliveryId(row.id),
         event: read_event(row.event)?,
         attempt: read_count(row.attempt.into())?,
         status: read_state(row.state)?,
         status_code: row.last_code.map(code).transpose()?,
-        no_answer: row.no_answer.map(read_no_answer).transpose()?,
+        error: row.no_answer.map(read_no_answer).transpose()?,
         took: row.took_ms.map(|ms| Duration::from_millis(u64::try_from(ms).unwrap_or(0))),
         attempted_at: read_time(row.attempted_at),
         next_attempt_at: read_time(row.next_at),
@@ -69,7 +69,7 @@ pub(crate) fn read_event(code: i16) -> Result<Event> {
     [Event::GrabDone, Event::GrabFailed, Event::Test]
         .into_iter()
         .find(|known| event(*known) == code)
-        .ok_or(Error::Inconsistent("an unknown event"))
+        .ok_or(Error::Inconsistent("unknown event code"))
 }
 
 pub(crate) const fn state(status: DeliveryStatus) -> i16 {
@@ -85,23 +85,23 @@ fn read_state(code: i16) -> Result<DeliveryStatus> {
     DeliveryStatus::ALL
         .into_iter()
         .find(|known| state(*known) == code)
-        .ok_or(Error::Inconsistent("an unknown state of a delivery"))
+        .ok_or(Error::Inconsistent("unknown delivery state code"))
 }
 
-pub(crate) const fn no_answer(why: NoAnswer) -> i16 {
+pub(crate) const fn no_answer(why: DeliveryError) -> i16 {
     match why {
-        NoAnswer::Refused => 0,
-        NoAnswer::Unresolved => 1,
-        NoAnswer::Unreachable => 2,
-        NoAnswer::Tls => 3,
-        NoAnswer::Http => 4,
-        NoAnswer::TimedOut => 5,
+        DeliveryError::Refused => 0,
+        DeliveryError::Unresolved => 1,
+        DeliveryError::Unreachable => 2,
+        DeliveryError::Tls => 3,
+        DeliveryError::Http => 4,
+        DeliveryError::TimedOut => 5,
     }
 }
 
-fn read_no_answer(code: i16) -> Result<NoAnswer> {
-    NoAnswer::ALL
+fn read_no_answer(code: i16) -> Result<DeliveryError> {
+    DeliveryError::ALL
         .into_iter()
         .find(|known| no_answer(*known) == code)
-        .ok_or(Error::Inconsistent("an attempt without an answer for an unknown reason"))
+        .ok_or(Error::Inconsistent("unknown no-answer code"))
 }

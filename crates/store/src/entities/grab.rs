@@ -1,9 +1,9 @@
-//! A grab and, once it ended, how. While it is open, its job says the rest.
+//! Grabs and their results. The state of an open grab is in its job.
 
 use grabd_domain::Timestamp;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Environment;
-use grabd_domain::grabs::{Facts, Failure, FailureReason, Grab, ImageKey, State};
+use grabd_domain::grabs::{Failure, FailureReason, Grab, ImageKey, RenderMetadata, State};
 use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::entity::prelude::*;
 
@@ -20,22 +20,29 @@ pub(crate) struct Model {
     pub(crate) env: i16,
     pub(crate) class: i16,
     pub(crate) status: i16,
-    /// The spec as JSON.
+    /// The capture spec as JSON.
     pub(crate) request: String,
-    /// What was seen, as JSON.
+    /// Render metadata as JSON.
     pub(crate) facts: Option<String>,
     pub(crate) image_key: Option<String>,
     pub(crate) bytes: Option<i64>,
     pub(crate) execution_ms: Option<i32>,
     pub(crate) error_code: Option<String>,
     pub(crate) error_message: Option<String>,
-    /// Renders begun, written at the end.
+    /// Whose fault a failure is. `None`: written by an earlier version; that of the code.
+    pub(crate) error_cause: Option<i16>,
+    /// Attempts started. Written when the grab ends.
     pub(crate) attempts: i16,
-    /// Of the renderer that had it when it failed.
+    /// Session of the renderer that held the lease when the grab failed.
     pub(crate) session_id: Option<Uuid>,
     pub(crate) created_at: i64,
     pub(crate) finished_at: Option<i64>,
     pub(crate) deleted_at: Option<i64>,
+    /// SHA-256 of the options that determine the image. `None`: written by an earlier version, or with secret options.
+    #[sea_orm(column_type = "VarBinary(StringLen::N(32))", nullable)]
+    pub(crate) fingerprint: Option<Vec<u8>>,
+    /// The API key that created it.
+    pub(crate) key_id: Option<Uuid>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -52,12 +59,12 @@ impl Related<job::Entity> for Entity {
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// The grabs a caller may know of. Whatever a caller reads begins here.
+/// Grabs visible to a caller. Every read on behalf of a caller starts from this query.
 pub(crate) fn scoped(team: TeamId, environment: Environment) -> Select<Entity> {
     Entity::find().filter(Column::TeamId.eq(team.0)).filter(Column::Env.eq(codes::environment(environment)))
 }
 
-/// A grab from its row and, while it is open, its job's.
+/// Converts a grab row and, for an open grab, its job row.
 pub(crate) fn read(row: Model, job: Option<&job::Model>) -> Result<Grab> {
     let Model {
         id,
@@ -72,18 +79,21 @@ pub(crate) fn read(row: Model, job: Option<&job::Model>) -> Result<Grab> {
         execution_ms,
         error_code,
         error_message,
+        error_cause,
         attempts,
         session_id: _,
         created_at,
         finished_at,
         deleted_at,
+        fingerprint: _,
+        key_id: _,
     } = row;
-    let finished_at = || read_time(finished_at).ok_or(Error::Inconsistent("an ended grab without its time"));
-    let facts = || facts.as_deref().map_or(Ok(Facts::default()), read_facts);
+    let finished_at = || read_time(finished_at).ok_or(Error::Inconsistent("ended grab without finished_at"));
+    let facts = || facts.as_deref().map_or(Ok(RenderMetadata::default()), read_facts);
     let mut attempts = read_count(attempts.into())?;
     let state = match status {
         OPEN => {
-            let job = job.ok_or(Error::Inconsistent("an open grab without a job"))?;
+            let job = job.ok_or(Error::Inconsistent("open grab without a job"))?;
             attempts = job.attempts()?;
             if job.lease_until.is_some() { State::Processing } else { State::Pending }
         }
@@ -92,22 +102,26 @@ pub(crate) fn read(row: Model, job: Option<&job::Model>) -> Result<Grab> {
             image: image_key.as_deref().map(read_key).transpose()?,
             size_bytes: bytes
                 .and_then(|bytes| u64::try_from(bytes).ok())
-                .ok_or(Error::Inconsistent("a picture without its size"))?,
-            execution_ms: read_count(execution_ms.ok_or(Error::Inconsistent("a picture without its time"))?)?,
-            facts: facts()?,
+                .ok_or(Error::Inconsistent("done grab without a size"))?,
+            execution_ms: read_count(execution_ms.ok_or(Error::Inconsistent("done grab without execution_ms"))?)?,
+            metadata: facts()?,
         },
         FAILED => State::Failed {
             finished_at: finished_at()?,
-            failure: Failure {
-                reason: error_code
+            failure: {
+                let reason = error_code
                     .as_deref()
                     .and_then(FailureReason::parse)
-                    .ok_or(Error::Inconsistent("an unknown reason of failure"))?,
-                message: error_message.unwrap_or_default(),
+                    .ok_or(Error::Inconsistent("unknown failure reason"))?;
+                let failure = Failure::new(reason, error_message.unwrap_or_default());
+                match error_cause {
+                    Some(code) => failure.caused_by(codes::read_error_cause(code)?),
+                    None => failure,
+                }
             },
-            facts: facts()?,
+            metadata: facts()?,
         },
-        _ => return Err(Error::Inconsistent("an unknown status")),
+        _ => return Err(Error::Inconsistent("unknown grab status")),
     };
     Ok(Grab {
         id: GrabId(id),
@@ -122,7 +136,7 @@ pub(crate) fn read(row: Model, job: Option<&job::Model>) -> Result<Grab> {
     })
 }
 
-/// A grab as it stood in the moment it was created, whatever became of it since.
+/// The grab in the state right after its creation, whatever its current state.
 pub(crate) fn read_as_created(row: &Model) -> Result<Grab> {
     Ok(Grab {
         id: GrabId(row.id),
@@ -138,21 +152,24 @@ pub(crate) fn read_as_created(row: &Model) -> Result<Grab> {
 }
 
 pub(crate) fn write_spec(spec: &CaptureSpec) -> Result<String> {
-    serde_json::to_string(spec).map_err(|_| Error::Inconsistent("a spec that is not JSON"))
+    serde_json::to_string(spec).map_err(|_| Error::Inconsistent("capture spec cannot be serialized"))
 }
 
 pub(crate) fn read_spec(text: &str) -> Result<CaptureSpec> {
-    serde_json::from_str(text).map_err(|_| Error::Inconsistent("a spec that cannot be read"))
+    serde_json::from_str(text).map_err(|_| Error::Inconsistent("capture spec cannot be parsed"))
 }
 
-pub(crate) fn write_facts(facts: &Facts) -> Result<String> {
-    serde_json::to_string(facts).map_err(|_| Error::Inconsistent("facts that are not JSON"))
+pub(crate) fn write_facts(facts: &RenderMetadata) -> Result<String> {
+    serde_json::to_string(facts).map_err(|_| Error::Inconsistent("render metadata cannot be serialized"))
 }
 
-fn read_facts(text: &str) -> Result<Facts> {
-    serde_json::from_str(text).map_err(|_| Error::Inconsistent("facts that cannot be read"))
+/// Shortened, since earlier versions stored what the page chose in full.
+fn read_facts(text: &str) -> Result<RenderMetadata> {
+    let facts: RenderMetadata =
+        serde_json::from_str(text).map_err(|_| Error::Inconsistent("render metadata cannot be parsed"))?;
+    Ok(facts.bounded())
 }
 
 pub(crate) fn read_key(text: &str) -> Result<ImageKey> {
-    ImageKey::parse(text).ok_or(Error::Inconsistent("an image key of another shape"))
+    ImageKey::parse(text).ok_or(Error::Inconsistent("malformed image key"))
 }

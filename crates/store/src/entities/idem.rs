@@ -1,4 +1,4 @@
-//! Callers' keys and the grab that the first request with each of them made.
+//! Idempotency keys and the grabs created with them.
 
 use sea_orm::entity::prelude::*;
 
@@ -16,6 +16,8 @@ pub(crate) struct Model {
     pub(crate) fingerprint: Vec<u8>,
     pub(crate) grab_id: Uuid,
     pub(crate) created_at: i64,
+    /// Whether the request was answered with a grab that existed before.
+    pub(crate) cached: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -1,4 +1,4 @@
-//! Images that are to be deleted, whether or not the file ever came to be.
+//! Images scheduled for deletion. The file may never have been written.
 
 use sea_orm::entity::prelude::*;
 

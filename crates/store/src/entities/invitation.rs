@@ -1,4 +1,4 @@
-//! Who is asked into a team and has not answered yet.
+//! Pending invitations to teams.
 
 use sea_orm::entity::prelude::*;
 
@@ -16,6 +16,8 @@ pub(crate) struct Model {
     pub(crate) invited_by: Uuid,
     pub(crate) created_at: i64,
     pub(crate) expires_at: i64,
+    /// Whether the link was sent by e-mail only.
+    pub(crate) mailed: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

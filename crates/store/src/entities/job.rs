@@ -1,7 +1,9 @@
-//! The open part of a live grab: small, hot, and deleted at the end. Whoever deletes it ends the grab.
+//! Jobs: the queue entries of open live grabs. The table is small and hot. Deleting the job ends the grab.
 
 use grabd_domain::Timestamp;
+use grabd_domain::admission::Account;
 use grabd_domain::grabs::{Class, ImageKey};
+use grabd_domain::ids::AccountId;
 use grabd_domain::limits::LEASE_FLOOR;
 use sea_orm::Condition;
 use sea_orm::entity::prelude::*;
@@ -15,16 +17,20 @@ pub(crate) struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub(crate) grab_id: Uuid,
     pub(crate) team_id: Uuid,
+    /// The account that the slot is counted for. `None`: written by an earlier version; the account is the team.
+    pub(crate) account_id: Option<Uuid>,
+    /// Whether the account has paid.
+    pub(crate) paid: bool,
     pub(crate) class: i16,
-    /// The fair rank: lower goes first.
+    /// Fair queue rank; lower ranks are leased first.
     pub(crate) vt: i64,
     pub(crate) not_before: i64,
     pub(crate) deadline_at: i64,
-    /// Of the held credit.
+    /// Lot of the held credit.
     pub(crate) lot_id: i64,
-    /// Renders begun.
+    /// Attempts started.
     pub(crate) attempt: i16,
-    /// The right to end the grab.
+    /// Token of the lease; required to end the grab.
     pub(crate) lease_token: Option<Uuid>,
     pub(crate) lease_until: Option<i64>,
     pub(crate) session_id: Option<Uuid>,
@@ -45,20 +51,25 @@ impl Related<super::grab::Entity> for Entity {
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// Waits for a slot: nobody has it.
+/// Waiting for a slot: not leased.
 pub(crate) fn is_waiting(class: Class) -> Condition {
     Condition::all().add(Column::Class.eq(codes::class(class))).add(Column::LeaseUntil.is_null())
 }
 
-/// May be given to a slot now: it waits, its pause after a lost attempt is over, and a render may still finish in time.
+/// Can be leased now: it waits, its backoff after a lost attempt is over, and enough time is left before the deadline.
 pub(crate) fn is_leasable(class: Class, now: Timestamp) -> Condition {
     is_waiting(class).add(Column::NotBefore.lte(now.as_ms())).add(Column::DeadlineAt.gt((now + LEASE_FLOOR).as_ms()))
 }
 
 impl Model {
-    /// Where the running attempt puts its picture.
+    /// The account that the slot is counted for.
+    pub(crate) fn account(&self) -> Account {
+        Account { id: AccountId(self.account_id.unwrap_or(self.team_id)), has_paid: self.paid }
+    }
+
+    /// Image key of the running attempt.
     pub(crate) fn upload_key(&self) -> Result<Option<ImageKey>> {
-        let parse = |text: &String| ImageKey::parse(text).ok_or(Error::Inconsistent("an upload key of another shape"));
+        let parse = |text: &String| ImageKey::parse(text).ok_or(Error::Inconsistent("malformed upload key"));
         self.upload_key.as_ref().map(parse).transpose()
     }
 

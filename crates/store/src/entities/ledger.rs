@@ -1,4 +1,4 @@
-//! Every credit that came or went. Rows are only ever added; triggers see to it.
+//! The ledger. Triggers make the table append-only.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Credits that came in together, with what is left of them and what is promised.
+//! Credit lots with their remaining and held credits.
 
 use grabd_domain::credits::Lot;
 use grabd_domain::ids::LotId;

@@ -1,4 +1,4 @@
-//! Who is in which team.
+//! Team memberships.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,12 +1,21 @@
-//! One file for each table. Private: what leaves the crate are domain types.
+//! One file per table. Private: the public API uses domain types.
 
 pub(crate) mod api_key;
+pub(crate) mod audit;
 pub(crate) mod delivery;
+pub(crate) mod device;
+pub(crate) mod domain_rule;
+pub(crate) mod email_verification;
+pub(crate) mod erasure;
 pub(crate) mod grab;
+pub(crate) mod grab_file;
+pub(crate) mod grab_tally;
 pub(crate) mod idem;
 pub(crate) mod image_gc;
 pub(crate) mod invitation;
 pub(crate) mod job;
+pub(crate) mod job_secrets;
+pub(crate) mod key_tally;
 pub(crate) mod ledger;
 pub(crate) mod lot;
 pub(crate) mod member;
@@ -16,7 +25,11 @@ pub(crate) mod oauth_grant;
 pub(crate) mod oauth_ticket;
 pub(crate) mod oauth_token;
 pub(crate) mod password_reset;
+pub(crate) mod payment_reversal;
+pub(crate) mod purge_mark;
+pub(crate) mod schema_step;
 pub(crate) mod session;
 pub(crate) mod team;
+pub(crate) mod team_storage;
 pub(crate) mod user;
 pub(crate) mod webhook_endpoint;

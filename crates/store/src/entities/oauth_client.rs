@@ -1,4 +1,4 @@
-//! Apps that have registered.
+//! Registered OAuth clients (apps).
 
 use sea_orm::entity::prelude::*;
 
@@ -10,11 +10,11 @@ pub(crate) struct Model {
     #[sea_orm(column_type = "VarBinary(StringLen::N(32))", nullable)]
     pub(crate) secret_hash: Option<Vec<u8>>,
     pub(crate) name: String,
-    /// With line ends between.
+    /// Separated by newlines.
     pub(crate) redirect_uris: String,
     pub(crate) auth_method: i16,
     pub(crate) created_at: i64,
-    /// When it last got a consent or tokens.
+    /// When the client last received a consent or tokens.
     pub(crate) seen_at: i64,
 }
 

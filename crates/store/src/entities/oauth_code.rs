@@ -1,4 +1,4 @@
-//! Consents on their way to the app.
+//! OAuth authorization codes.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What a person lets an app do.
+//! OAuth grants: what a person allowed an app to do.
 
 use sea_orm::entity::prelude::*;
 
@@ -13,11 +13,11 @@ pub(crate) struct Model {
     pub(crate) client_id: String,
     pub(crate) client_name: String,
     pub(crate) client_host: Option<String>,
-    /// With spaces between; empty means all.
+    /// Separated by spaces; empty means all.
     pub(crate) resources: String,
     pub(crate) created_at: i64,
     pub(crate) expires_at: i64,
-    /// When its code was exchanged. Until then the app has nothing.
+    /// When the code was exchanged. Until then the app has no tokens.
     pub(crate) connected_at: Option<i64>,
     pub(crate) last_used_at: Option<i64>,
 }
@@ -26,6 +26,8 @@ pub(crate) struct Model {
 pub(crate) enum Relation {
     #[sea_orm(belongs_to = "super::team::Entity", from = "Column::TeamId", to = "super::team::Column::Id")]
     Team,
+    #[sea_orm(belongs_to = "super::user::Entity", from = "Column::UserId", to = "super::user::Column::Id")]
+    User,
 }
 
 impl Related<super::team::Entity> for Entity {

@@ -1,4 +1,4 @@
-//! What a person was asked and has not answered yet.
+//! Pending consent requests.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What an app has got: tokens that open something, and tokens that get the next ones.
+//! OAuth access and refresh tokens.
 
 use sea_orm::entity::prelude::*;
 
@@ -11,12 +11,12 @@ pub(crate) struct Model {
     pub(crate) kind: i16,
     pub(crate) created_at: i64,
     pub(crate) expires_at: i64,
-    /// When it was exchanged.
+    /// When the refresh token was exchanged.
     pub(crate) rotated_at: Option<i64>,
-    /// The refresh token that was exchanged for it.
+    /// The refresh token that this token was issued for.
     #[sea_orm(column_type = "VarBinary(StringLen::N(32))", nullable)]
     pub(crate) parent: Option<Vec<u8>>,
-    /// How often it was exchanged again.
+    /// How often the refresh token was exchanged again.
     pub(crate) siblings: i32,
 }
 

@@ -1,4 +1,4 @@
-//! Who may choose another password without knowing theirs.
+//! Password reset tokens.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Browsers in front of which somebody has signed in.
+//! Sign-in sessions of browsers.
 
 use sea_orm::entity::prelude::*;
 
@@ -9,10 +9,10 @@ pub(crate) struct Model {
     pub(crate) hash: Vec<u8>,
     pub(crate) user_id: Uuid,
     pub(crate) created_at: i64,
-    /// The last use that was written down.
+    /// Last recorded use.
     pub(crate) seen_at: i64,
     pub(crate) expires_at: i64,
-    /// What the browser says of itself.
+    /// The browser's `User-Agent`.
     pub(crate) agent: Option<String>,
 }
 

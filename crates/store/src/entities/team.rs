@@ -1,4 +1,4 @@
-//! The owner of keys, credits and grabs.
+//! Teams, which own keys, credits and grabs.
 
 use sea_orm::entity::prelude::*;
 
@@ -9,9 +9,13 @@ pub(crate) struct Model {
     pub(crate) id: Uuid,
     pub(crate) name: String,
     pub(crate) status: i16,
-    /// `None`: as configured.
+    /// `None`: the configured limit applies.
     pub(crate) async_queue_limit: Option<i32>,
     pub(crate) created_at: i64,
+    pub(crate) suspended_at: Option<i64>,
+    pub(crate) suspended_reason: Option<String>,
+    /// The row stays, because the ledger refers to it.
+    pub(crate) deleted_at: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -1,4 +1,4 @@
-//! People who sign in.
+//! User accounts.
 
 use sea_orm::entity::prelude::*;
 
@@ -9,11 +9,17 @@ pub(crate) struct Model {
     pub(crate) id: Uuid,
     /// In lower case.
     pub(crate) email: String,
-    /// A PHC string of argon2id.
+    /// Argon2id hash as a PHC string.
     pub(crate) password_hash: String,
     pub(crate) created_at: i64,
-    /// Sees how the whole service is.
+    /// Whether the person is an operator of the service.
     pub(crate) operator: bool,
+    /// When the person proved that they read the address's mail.
+    pub(crate) verified_at: Option<i64>,
+    /// A suspended person cannot sign in.
+    pub(crate) suspended_at: Option<i64>,
+    /// For operators.
+    pub(crate) suspended_reason: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

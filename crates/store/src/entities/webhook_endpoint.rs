@@ -1,10 +1,10 @@
-//! Where a team wants its messages.
+//! Webhook endpoints.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{EndpointId, TeamId};
 use grabd_domain::target::TargetUrl;
-use grabd_domain::webhooks::{Disabled, Endpoint, Events};
+use grabd_domain::webhooks::{DisabledReason, Endpoint, Events};
 use sea_orm::entity::prelude::*;
 
 use crate::codes;
@@ -18,17 +18,17 @@ pub(crate) struct Model {
     pub(crate) team_id: Uuid,
     pub(crate) env: i16,
     pub(crate) url: String,
-    /// The words, with commas between.
+    /// Event names, separated by commas.
     pub(crate) events: String,
     pub(crate) description: String,
-    /// Why it gets no messages; NULL: it gets them.
+    /// Why the endpoint is disabled; NULL if it is enabled.
     pub(crate) disabled: Option<i16>,
-    /// Since when no attempt has succeeded.
+    /// Time of the first failed attempt since the last success.
     pub(crate) failing_since: Option<i64>,
-    /// Encrypted, with a key that is not in the database.
+    /// Encrypted with a key that is not in the database.
     #[sea_orm(column_type = "VarBinary(StringLen::N(128))")]
     pub(crate) secret: Vec<u8>,
-    /// The one before, which signs too for a while.
+    /// The secret before the last rotation. It also signs until `previous_until`.
     #[sea_orm(column_type = "VarBinary(StringLen::N(128))", nullable)]
     pub(crate) previous_secret: Option<Vec<u8>>,
     pub(crate) previous_until: Option<i64>,
@@ -40,12 +40,12 @@ pub(crate) enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// The endpoints a caller may know of. Whatever a caller reads or changes begins here.
+/// Endpoints visible to a caller. Every read or change on behalf of a caller starts from this query.
 pub(crate) fn scoped(team: TeamId, environment: Environment) -> Select<Entity> {
     Entity::find().filter(Column::TeamId.eq(team.0)).filter(Column::Env.eq(codes::environment(environment)))
 }
 
-/// An endpoint from its row, without its secrets.
+/// Converts a row, without the secrets.
 pub(crate) fn read(row: Model) -> Result<Endpoint> {
     let Model { id, team_id, env, url, events, description, disabled, created_at, .. } = row;
     Ok(Endpoint {
@@ -61,7 +61,7 @@ pub(crate) fn read(row: Model) -> Result<Endpoint> {
 }
 
 pub(crate) fn read_url(text: &str) -> Result<TargetUrl> {
-    TargetUrl::restore(text).ok_or(Error::Inconsistent("an endpoint without a URL"))
+    TargetUrl::restore(text).ok_or(Error::Inconsistent("endpoint without a valid URL"))
 }
 
 pub(crate) fn write_events(events: &Events) -> String {
@@ -70,20 +70,20 @@ pub(crate) fn write_events(events: &Events) -> String {
 
 pub(crate) fn read_events(text: &str) -> Result<Events> {
     let words: Vec<&str> = text.split(',').collect();
-    Events::parse(&words).map_err(|_| Error::Inconsistent("an unknown event"))
+    Events::parse(&words).map_err(|_| Error::Inconsistent("unknown event name"))
 }
 
-pub(crate) const fn disabled(why: Disabled) -> i16 {
+pub(crate) const fn disabled(why: DisabledReason) -> i16 {
     match why {
-        Disabled::Requested => 0,
-        Disabled::Gone => 1,
-        Disabled::Failing => 2,
+        DisabledReason::Requested => 0,
+        DisabledReason::Gone => 1,
+        DisabledReason::Failing => 2,
     }
 }
 
-fn read_disabled(code: i16) -> Result<Disabled> {
-    Disabled::ALL
+fn read_disabled(code: i16) -> Result<DisabledReason> {
+    DisabledReason::ALL
         .into_iter()
         .find(|why| disabled(*why) == code)
-        .ok_or(Error::Inconsistent("an endpoint that is disabled for an unknown reason"))
+        .ok_or(Error::Inconsistent("unknown disabled code"))
 }

@@ -1,4 +1,4 @@
-//! How many captures a team made each day, and how they ended.
+//! Captures of a team per day and result.
 
 use grabd_domain::Day;
 use grabd_domain::credentials::Environment;
@@ -7,32 +7,41 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect, Select};
 
 use crate::codes::{self, DONE, FAILED};
-use crate::entities::grab;
+use crate::entities::{grab, grab_tally};
 use crate::{Result, Store};
 
-/// Grabs of one day and environment that ended in one way.
+/// Number of grabs of one day and environment with the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EndedOnDay {
-    /// The day they were created on.
+pub struct DailyOutcomeCount {
+    /// The day of creation.
     pub day: Day,
-    /// In which environment.
+    /// The environment.
     pub environment: Environment,
-    /// Done, or failed?
+    /// `true`: done, `false`: failed.
     pub done: bool,
-    /// How many; never none.
+    /// Number of grabs, at least one.
     pub grabs: u64,
 }
 
 impl Store {
-    /// Counts a team's ended grabs by the day they were created on, from `first` to `last`, in no order.
+    /// Counts a team's ended grabs by day of creation from `first` to `last`, purged ones included, unordered.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn count_ended_by_day(&self, team: TeamId, first: Day, last: Day) -> Result<Vec<EndedOnDay>> {
-        let counted: Vec<(i16, i16, i64, i64)> =
+    /// Database errors only.
+    pub async fn count_ended_by_day(&self, team: TeamId, first: Day, last: Day) -> Result<Vec<DailyOutcomeCount>> {
+        let mut counted: Vec<(i16, i16, i64, i64)> =
             query(team, first, last).into_tuple().all(self.database.reader()).await?;
+        let purged: Vec<(i16, i16, i64, i64)> =
+            purged(team, first, last).into_tuple().all(self.database.reader()).await?;
+        for (environment, status, day, grabs) in purged {
+            let same = counted.iter_mut().find(|(env, of, on, _)| (*env, *of, *on) == (environment, status, day));
+            match same {
+                Some((.., count)) => *count += grabs,
+                None => counted.push((environment, status, day, grabs)),
+            }
+        }
         let read = |(environment, status, day, grabs): (i16, i16, i64, i64)| {
-            Ok(EndedOnDay {
+            Ok(DailyOutcomeCount {
                 day: Day::from_number(day),
                 environment: codes::read_environment(environment)?,
                 done: status == DONE,
@@ -44,9 +53,9 @@ impl Store {
 }
 
 fn query(team: TeamId, first: Day, last: Day) -> Select<grab::Entity> {
-    // Both are named because the index has the environment and the status before the time.
+    // Both environments are listed because the environment and the status precede the time in the index.
     let environments = [Environment::Live, Environment::Test].map(codes::environment);
-    // A constant and no argument: PostgreSQL would take two arguments of equal value for two expressions.
+    // A constant instead of a parameter: PostgreSQL would treat two parameters of equal value as different expressions.
     let day = || Expr::cust("created_at / 86400000");
     grab::Entity::find()
         .select_only()
@@ -57,11 +66,24 @@ fn query(team: TeamId, first: Day, last: Day) -> Select<grab::Entity> {
         .filter(grab::Column::TeamId.eq(team.0))
         .filter(grab::Column::Env.is_in(environments))
         .filter(grab::Column::Status.is_in([DONE, FAILED]))
-        .filter(grab::Column::CreatedAt.gte(first.begins().as_ms()))
-        .filter(grab::Column::CreatedAt.lt(last.next().begins().as_ms()))
+        .filter(grab::Column::CreatedAt.gte(first.start().as_ms()))
+        .filter(grab::Column::CreatedAt.lt(last.next().start().as_ms()))
         .group_by(grab::Column::Env)
         .group_by(grab::Column::Status)
         .group_by(day())
+}
+
+fn purged(team: TeamId, first: Day, last: Day) -> Select<grab_tally::Entity> {
+    grab_tally::Entity::find()
+        .select_only()
+        .columns([
+            grab_tally::Column::Env,
+            grab_tally::Column::Status,
+            grab_tally::Column::Day,
+            grab_tally::Column::Grabs,
+        ])
+        .filter(grab_tally::Column::TeamId.eq(team.0))
+        .filter(grab_tally::Column::Day.between(first.number(), last.number()))
 }
 
 #[cfg(test)]
@@ -72,18 +94,18 @@ mod tests {
     use super::*;
     use crate::database::Database;
 
-    /// Nothing but the index is read, and of it only the team's days.
+    /// The query reads only the index, and only the team's days in it.
     #[tokio::test]
-    async fn the_days_are_counted_off_an_index() {
-        let database = Database::open("sqlite::memory:").await.expect("a database");
-        database.migrate().await.expect("the schema");
+    async fn daily_counts_use_a_covering_index() {
+        let database = Database::open("sqlite::memory:").await.expect("open the database");
+        database.migrate().await.expect("migrate");
         let today = Day::from_number(20_000);
         let query = query(TeamId(Uuid::nil()), today.before(29), today).build(DbBackend::Sqlite);
         let values = query.values.unwrap_or_else(|| sea_orm::Values(Vec::new()));
         let explain = format!("EXPLAIN QUERY PLAN {}", query.sql);
         let plan = Statement::from_sql_and_values(DbBackend::Sqlite, explain, values);
-        let rows = database.reader().query_all_raw(plan).await.expect("a plan");
-        let steps: Vec<String> = rows.iter().map(|row| row.try_get("", "detail").expect("a step")).collect();
+        let rows = database.reader().query_all_raw(plan).await.expect("query plan");
+        let steps: Vec<String> = rows.iter().map(|row| row.try_get("", "detail").expect("plan step")).collect();
         let index = "SEARCH grab USING COVERING INDEX grab_list_status \
                      (team_id=? AND env=? AND status=? AND created_at>? AND created_at<?)";
         assert!(steps.iter().any(|step| step == index), "{steps:?}");

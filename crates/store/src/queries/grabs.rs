@@ -1,4 +1,4 @@
-//! Grabs as they stand.
+//! Reads of grabs.
 
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Environment;
@@ -12,14 +12,14 @@ use crate::codes;
 use crate::entities::{grab, job};
 use crate::{Result, Store};
 
-/// Ids in one statement: both databases take more, but nobody watches more from one process.
-const MANY: usize = 4096;
+/// Maximum ids per statement. Both databases allow more, but no process watches more grabs.
+const IDS_PER_STATEMENT: usize = 4096;
 
 impl Store {
-    /// A caller's grab.
+    /// Finds a grab of a caller.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn find_grab(&self, team: TeamId, environment: Environment, id: GrabId) -> Result<Option<Grab>> {
         let found = grab::scoped(team, environment)
             .filter(grab::Column::Id.eq(id.0))
@@ -29,29 +29,43 @@ impl Store {
         found.map(|(row, job)| grab::read(row, job.as_ref())).transpose()
     }
 
-    /// These grabs, whosever they are, in any order: for those who watch them. Unknown ids are left out.
+    /// Finds grabs of all teams, in any order, for watchers. Unknown ids and grabs that cannot be read are omitted.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Errors of the database as a whole.
     pub async fn find_grabs(&self, ids: &[GrabId]) -> Result<Vec<Grab>> {
         let mut grabs = Vec::with_capacity(ids.len());
-        for ids in ids.chunks(MANY) {
-            let found = grab::Entity::find()
-                .filter(grab::Column::Id.is_in(padded(ids.iter().map(|id| id.0))))
-                .find_also_related(job::Entity)
-                .all(self.database.reader())
-                .await?;
-            for (row, job) in found {
-                grabs.push(grab::read(row, job.as_ref())?);
+        for ids in ids.chunks(IDS_PER_STATEMENT) {
+            match self.read_grabs(ids).await {
+                Err(error) if error.concerns_row() => {
+                    // One by one, to find the row.
+                    for id in ids {
+                        match self.read_grabs(&[*id]).await {
+                            Ok(found) => grabs.extend(found),
+                            Err(error) if error.concerns_row() => self.set_aside.report("watchers", id, &error),
+                            Err(error) => return Err(error),
+                        }
+                    }
+                }
+                found => grabs.extend(found?),
             }
         }
         Ok(grabs)
     }
 
-    /// What to draw at a placeholder's address, unless it was deleted.
+    async fn read_grabs(&self, ids: &[GrabId]) -> Result<Vec<Grab>> {
+        let found = grab::Entity::find()
+            .filter(grab::Column::Id.is_in(padded(ids.iter().map(|id| id.0))))
+            .find_also_related(job::Entity)
+            .all(self.database.reader())
+            .await?;
+        found.into_iter().map(|(row, job)| grab::read(row, job.as_ref())).collect()
+    }
+
+    /// The capture spec of the placeholder with this image key, unless it was deleted.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn find_placeholder(&self, key: &ImageKey) -> Result<Option<CaptureSpec>> {
         let request: Option<String> = grab::Entity::find()
             .select_only()
@@ -64,24 +78,24 @@ impl Store {
         request.as_deref().map(grab::read_spec).transpose()
     }
 
-    /// How many grabs of this class wait for a slot.
+    /// Counts the grabs of this class that wait for a slot.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn count_waiting(&self, class: Class) -> Result<u64> {
         Ok(job::Entity::find().filter(job::is_waiting(class)).count(self.database.reader()).await?)
     }
 
-    /// Does any grab of this class wait for a slot? One look at an index.
+    /// Whether a grab of this class waits for a slot. One index lookup.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn has_waiting(&self, class: Class) -> Result<bool> {
         let first: Option<Uuid> = job::Entity::find()
             .select_only()
             .column(job::Column::GrabId)
             .filter(job::is_waiting(class))
-            // The order is the index's: without it the table itself may be searched for one that waits.
+            // The index order. Without it, the planner may scan the table for a waiting job.
             .order_by_asc(job::Column::Vt)
             .order_by_asc(job::Column::GrabId)
             .limit(1)

@@ -1,4 +1,4 @@
-//! What a team has left, lot by lot, with where each lot came from.
+//! Lots of a team with remaining credits, and their origin.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credits::Lot;
@@ -8,22 +8,22 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use crate::entities::lot;
 use crate::{Result, Store};
 
-/// A lot and its origin.
+/// A lot with remaining credits and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// The lot as it stands.
+    /// The lot.
     pub lot: Lot,
-    /// The payment or decision behind it.
+    /// Reference of the payment or decision behind it.
     pub source_ref: String,
     /// When it was granted.
     pub granted_at: Timestamp,
 }
 
 impl Store {
-    /// At most `limit` of a team's lots that have something left, in the order they are spent.
+    /// Up to `limit` lots of a team that have remaining credits, in spending order.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn holdings(&self, team: TeamId, limit: u32) -> Result<Vec<Holding>> {
         let rows = lot::Entity::find()
             .filter(lot::Column::TeamId.eq(team.0))

@@ -1,34 +1,112 @@
-//! Images that are to be deleted now.
+//! Images due for deletion.
 
 use grabd_domain::Timestamp;
-use grabd_domain::grabs::ImageKey;
-use sea_orm::sea_query::{Expr, ExprTrait};
+use grabd_domain::capture::{CaptureSpec, FileKind};
+use grabd_domain::credentials::Environment;
+use grabd_domain::grabs::{FileKey, ImageKey};
+use grabd_domain::ids::TeamId;
+use sea_orm::sea_query::{Expr, ExprTrait, JoinType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 
-use crate::entities::{grab, image_gc};
-use crate::{Result, Store};
+use crate::entities::{grab, grab_file, image_gc, team_storage};
+use crate::{Error, Result, Store, codes};
+
+/// A file beside an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredFile {
+    /// What it is.
+    pub kind: FileKind,
+    /// The image that it is beside.
+    pub image: ImageKey,
+    /// The capture spec of a placeholder, whose files are not stored but made again.
+    pub placeholder_of: Option<CaptureSpec>,
+}
 
 impl Store {
-    /// At most `limit` images whose files are to be deleted, never one that a grab still shows.
+    /// Up to `limit` images whose files are due for deletion. Excludes images that a grab still shows, and those that
+    /// were set aside.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn due_images(&self, now: Timestamp, limit: u32) -> Result<Vec<ImageKey>> {
+        for _ in 0..MAX_UNREADABLE_BATCHES {
+            let keys = self.due_keys(now, limit).await?;
+            let read = |key: &String| match grab::read_key(key) {
+                Ok(key) => Some(key),
+                Err(error) => {
+                    self.set_aside.add(WORK, key, &error, now);
+                    None
+                }
+            };
+            let images: Vec<_> = keys.iter().filter_map(read).collect();
+            if keys.is_empty() || !images.is_empty() {
+                return Ok(images);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn due_keys(&self, now: Timestamp, limit: u32) -> Result<Vec<String>> {
         let shown = grab::Entity::find()
             .select_only()
             .column(grab::Column::Id)
             .filter(Expr::col((grab::Entity, grab::Column::ImageKey)).equals((image_gc::Entity, image_gc::Column::Key)))
             .into_query();
-        let keys: Vec<String> = image_gc::Entity::find()
+        let due = image_gc::Entity::find()
             .select_only()
             .column(image_gc::Column::Key)
             .filter(image_gc::Column::NotBefore.lte(now.as_ms()))
             .filter(Expr::exists(shown).not())
+            .filter(image_gc::Column::Key.is_not_in(self.set_aside.keys::<String>(WORK, now)))
             .order_by_asc(image_gc::Column::NotBefore)
-            .limit(u64::from(limit))
-            .into_tuple()
-            .all(self.database.reader())
+            .limit(u64::from(limit));
+        Ok(due.into_tuple().all(self.database.reader()).await?)
+    }
+
+    /// The file with this key, unless its image was deleted. One index lookup.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn find_file(&self, key: &FileKey) -> Result<Option<StoredFile>> {
+        let found = grab_file::Entity::find_by_id(key.as_str())
+            .select_only()
+            .column(grab_file::Column::Kind)
+            .column(grab_file::Column::Env)
+            .column(grab::Column::ImageKey)
+            .column(grab::Column::Request)
+            .join(
+                JoinType::InnerJoin,
+                grab_file::Entity::belongs_to(grab::Entity).from(grab_file::Column::GrabId).to(grab::Column::Id).into(),
+            )
+            .into_tuple::<(i16, i16, Option<String>, String)>()
+            .one(self.database.reader())
             .await?;
-        keys.iter().map(|key| grab::read_key(key)).collect()
+        let Some((kind, env, Some(image), request)) = found else { return Ok(None) };
+        let Some(kind) = grab_file::read_kind(kind) else { return Ok(None) };
+        let placeholder_of = match codes::read_environment(env)? {
+            Environment::Test => Some(grab::read_spec(&request)?),
+            Environment::Live => None,
+        };
+        Ok(Some(StoredFile { kind, image: grab::read_key(&image)?, placeholder_of }))
+    }
+
+    /// The size of all images of a team's live grabs and of the files beside them, in bytes. One index lookup.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn stored_bytes(&self, team: TeamId) -> Result<u64> {
+        let row = team_storage::Entity::find_by_id(team.0).one(self.database.reader()).await?;
+        Ok(row.map_or(0, |row| u64::try_from(row.bytes).unwrap_or(0)))
+    }
+
+    /// Leaves an image whose file could not be deleted out of [`Store::due_images`] for ten minutes, so that it does
+    /// not delay the others.
+    pub fn set_image_aside(&self, key: &ImageKey, now: Timestamp) {
+        let error = Error::Inconsistent("the file of an image cannot be deleted");
+        self.set_aside.add(WORK, &key.as_str(), &error, now);
     }
 }
+
+const WORK: &str = "images";
+/// How many batches without a readable key are skipped at a time.
+const MAX_UNREADABLE_BATCHES: usize = 8;

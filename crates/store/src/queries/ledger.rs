@@ -9,30 +9,30 @@ use crate::codes;
 use crate::entities::{ledger, lot};
 use crate::{Error, Result, Store};
 
-/// A credit that came or went.
+/// A ledger entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its number, by which one pages.
+    /// Its number; the cursor for paging.
     pub id: i64,
-    /// Of which lot.
+    /// The lot.
     pub lot: LotId,
-    /// What it records.
+    /// The kind of entry.
     pub kind: EntryKind,
-    /// Credits: positive when they came, negative when they went.
+    /// Credits: positive when added, negative when removed.
     pub amount: i32,
-    /// For which grab a credit was spent.
+    /// The grab a credit was spent for.
     pub grab: Option<GrabId>,
-    /// The payment or decision behind it.
+    /// Reference of the payment or decision behind it.
     pub reference: Option<String>,
-    /// When.
+    /// Time of the entry.
     pub at: Timestamp,
 }
 
 impl Store {
-    /// A team's lots in the order they are spent, ended and empty ones too.
+    /// All lots of a team in spending order, including expired and empty ones.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn lots(&self, team: TeamId) -> Result<Vec<Lot>> {
         let rows = lot::Entity::find()
             .filter(lot::Column::TeamId.eq(team.0))
@@ -44,10 +44,10 @@ impl Store {
         rows.into_iter().map(Lot::try_from).collect()
     }
 
-    /// At most `limit` entries of a team's ledger, the newest first, those before entry `before` when given.
+    /// Up to `limit` entries of a team's ledger, newest first, optionally only those before entry `before`.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn ledger(&self, team: TeamId, before: Option<i64>, limit: u32) -> Result<Vec<Entry>> {
         let mut page = ledger::Entity::find().filter(ledger::Column::TeamId.eq(team.0));
         if let Some(before) = before {

@@ -1,5 +1,6 @@
-//! A caller's grabs, the newest first, page by page.
+//! Paginated lists of a caller's grabs, newest first.
 
+use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, Status};
 use grabd_domain::ids::{GrabId, TeamId};
@@ -10,49 +11,58 @@ use crate::codes::{DONE, FAILED, OPEN};
 use crate::entities::{grab, job};
 use crate::{Result, Store};
 
-/// Which grabs are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
-    /// How many at most.
+/// A request for a page of grabs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageRequest {
+    /// Maximum number of grabs.
     pub limit: u32,
-    /// Only those that stand so.
+    /// Only grabs with this status.
     pub status: Option<Status>,
-    /// Where to begin; without it, at the newest.
+    /// Where the page begins; without it, at the newest grab.
     pub cursor: Option<Cursor>,
+    /// Only grabs created at or after this time.
+    pub from: Option<Timestamp>,
+    /// Only grabs created before this time.
+    pub before: Option<Timestamp>,
 }
 
-/// A place in the list, named by a grab of the same caller.
+/// A position in the list, given by a grab of the same caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor {
-    /// Those that come after it in the list: older ones.
+    /// Grabs after it in the list: older ones.
     After(GrabId),
-    /// Those that come just before it in the list: newer ones.
+    /// Grabs just before it in the list: newer ones.
     Before(GrabId),
 }
 
-/// One page.
+/// One page of grabs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// The newest first.
+pub struct GrabList {
+    /// Newest first.
     pub grabs: Vec<Grab>,
-    /// Are there more in the direction that was asked for?
+    /// Whether there are more in the requested direction.
     pub has_more: bool,
 }
 
 impl Store {
-    /// A page of a caller's grabs; `None` when the cursor names no grab of this caller.
+    /// Lists a page of a caller's grabs. `None` when the cursor is not a grab of this caller.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn list_grabs(&self, team: TeamId, environment: Environment, page: Page) -> Result<Option<Listed>> {
-        let place = match page.cursor {
+    /// Database errors only.
+    pub async fn list_grabs(
+        &self,
+        team: TeamId,
+        environment: Environment,
+        page: PageRequest,
+    ) -> Result<Option<GrabList>> {
+        let position = match page.cursor {
             None => None,
-            Some(cursor) => match self.place(team, environment, cursor).await? {
+            Some(cursor) => match self.position(team, environment, cursor).await? {
                 None => return Ok(None),
-                place => place,
+                position => position,
             },
         };
-        let rows = query(grab::scoped(team, environment), page, place).all(self.database.reader()).await?;
+        let rows = query(grab::scoped(team, environment), page, position).all(self.database.reader()).await?;
         let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
         let has_more = rows.len() > limit;
         let mut grabs: Vec<Grab> =
@@ -60,10 +70,10 @@ impl Store {
         if direction(page) == Order::Asc {
             grabs.reverse();
         }
-        Ok(Some(Listed { grabs, has_more }))
+        Ok(Some(GrabList { grabs, has_more }))
     }
 
-    async fn place(&self, team: TeamId, environment: Environment, cursor: Cursor) -> Result<Option<Place>> {
+    async fn position(&self, team: TeamId, environment: Environment, cursor: Cursor) -> Result<Option<Position>> {
         let (Cursor::After(id) | Cursor::Before(id)) = cursor;
         let created_at: Option<i64> = grab::scoped(team, environment)
             .select_only()
@@ -76,41 +86,51 @@ impl Store {
     }
 }
 
-/// When the cursor's grab was created, and its id.
-type Place = (i64, GrabId);
+/// Creation time and id of the cursor's grab.
+type Position = (i64, GrabId);
 
-/// Each of the two indexes `grab_list` and `grab_list_status` has its rows in this order.
-fn query(scoped: Select<grab::Entity>, page: Page, place: Option<Place>) -> SelectTwo<grab::Entity, job::Entity> {
+/// Sorts in the order of the indexes `grab_list` and `grab_list_status`.
+fn query(
+    scoped: Select<grab::Entity>,
+    page: PageRequest,
+    position: Option<Position>,
+) -> SelectTwo<grab::Entity, job::Entity> {
     let mut query = scoped.find_also_related(job::Entity);
     if let Some(status) = page.status {
-        query = query.filter(stands(status));
+        query = query.filter(status_condition(status));
+    }
+    if let Some(from) = page.from {
+        query = query.filter(grab::Column::CreatedAt.gte(from.as_ms()));
+    }
+    if let Some(before) = page.before {
+        query = query.filter(grab::Column::CreatedAt.lt(before.as_ms()));
     }
     let order = direction(page);
-    if let Some((at, id)) = place {
-        let place = Expr::tuple([Expr::value(at), Expr::value(id.0)]);
-        query = query.filter(if order == Order::Desc { here().lt(place) } else { here().gt(place) });
+    if let Some((at, id)) = position {
+        let position = Expr::tuple([Expr::value(at), Expr::value(id.0)]);
+        query = query.filter(if order == Order::Desc { sort_key().lt(position) } else { sort_key().gt(position) });
     }
     query
         .order_by(grab::Column::CreatedAt, order.clone())
         .order_by(grab::Column::Id, order)
-        // One more than asked for tells whether there are more.
+        // One extra row tells whether there are more.
         .limit(u64::from(page.limit) + 1)
 }
 
-fn direction(page: Page) -> Order {
+fn direction(page: PageRequest) -> Order {
     match page.cursor {
         None | Some(Cursor::After(_)) => Order::Desc,
         Some(Cursor::Before(_)) => Order::Asc,
     }
 }
 
-fn here() -> Expr {
+fn sort_key() -> Expr {
     Expr::tuple([Expr::col((grab::Entity, grab::Column::CreatedAt)), Expr::col((grab::Entity, grab::Column::Id))])
 }
 
-/// An open grab is pending or processing as its job says. That the job is there is said as well, so that the database
-/// may begin with the few jobs instead of the long history.
-fn stands(status: Status) -> Condition {
+/// The job of an open grab tells pending from processing. The condition also states that the job exists, so that the
+/// planner can start from the few jobs instead of the long history.
+fn status_condition(status: Status) -> Condition {
     let ended = |code: i16| Condition::all().add(grab::Column::Status.eq(code));
     let open = || ended(OPEN).add(job::Column::GrabId.is_not_null());
     match status {
@@ -129,10 +149,10 @@ mod tests {
     use super::*;
     use crate::database::Database;
 
-    /// How SQLite would do it, as one text.
-    async fn plan(database: &Database, page: Page, place: Option<Place>) -> String {
+    /// SQLite's query plan as text.
+    async fn plan(database: &Database, page: PageRequest, position: Option<Position>) -> String {
         let scoped = grab::scoped(TeamId(Uuid::nil()), Environment::Live);
-        let statement = query(scoped, page, place).build(DbBackend::Sqlite);
+        let statement = query(scoped, page, position).build(DbBackend::Sqlite);
         let (sql, values) = (
             format!("EXPLAIN QUERY PLAN {}", statement.sql),
             statement.values.unwrap_or_else(|| sea_orm::Values(Vec::new())),
@@ -140,15 +160,15 @@ mod tests {
         let rows =
             database.reader().query_all_raw(Statement::from_sql_and_values(DbBackend::Sqlite, sql, values)).await;
         let steps: Vec<String> =
-            rows.expect("a plan").iter().map(|row| row.try_get("", "detail").expect("a step")).collect();
+            rows.expect("query plan").iter().map(|row| row.try_get("", "detail").expect("plan step")).collect();
         steps.join("\n")
     }
 
     #[tokio::test]
-    async fn every_page_is_read_off_an_index_in_its_order() {
-        let database = Database::open("sqlite::memory:").await.expect("a database");
-        database.migrate().await.expect("the schema");
-        // A few thousand of two teams, and what is known about them.
+    async fn list_pages_use_an_index_without_sorting() {
+        let database = Database::open("sqlite::memory:").await.expect("open the database");
+        database.migrate().await.expect("migrate");
+        // A few thousand grabs of two teams, and their statistics.
         let grabs = "INSERT INTO grab (id, team_id, env, class, status, request, attempts, created_at, finished_at, \
              image_key, bytes, execution_ms, error_code) \
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) \
@@ -156,23 +176,25 @@ mod tests {
              CASE i % 50 WHEN 0 THEN 3 ELSE 2 END, '{}', 1, i, i, \
              CASE i % 50 WHEN 0 THEN NULL ELSE 'key ' || i END, 1, 1, CASE i % 50 WHEN 0 THEN 'render_failed' END FROM n";
         for statement in [grabs, "ANALYZE"] {
-            database.reader().execute_unprepared(statement).await.expect("rows");
+            database.reader().execute_unprepared(statement).await.expect("insert rows");
         }
         let id = GrabId(Uuid::nil());
-        let everyone =
+        let statuses =
             [None, Some(Status::Done), Some(Status::Failed), Some(Status::Pending), Some(Status::Processing)];
-        for status in everyone {
+        for status in statuses {
             let index = match status {
                 None => "INDEX grab_list (team_id=? AND env=?",
                 Some(_) => "INDEX grab_list_status (team_id=? AND env=? AND status=?",
             };
-            for (cursor, place, bound) in [
+            for (cursor, position, bound) in [
                 (None, None, ")"),
                 (Some(Cursor::After(id)), Some((2500, id)), " AND (created_at,id)<(?,?))"),
                 (Some(Cursor::Before(id)), Some((2500, id)), " AND (created_at,id)>(?,?))"),
             ] {
-                let plan = plan(&database, Page { limit: 25, status, cursor }, place).await;
-                // An open grab has a job, and those are few: the plan may begin with them.
+                let plan =
+                    plan(&database, PageRequest { limit: 25, status, cursor, ..PageRequest::default() }, position)
+                        .await;
+                // There are few jobs, so the plan for open grabs may start from them.
                 let jobs_first =
                     plan.contains("SCAN job") && matches!(status, Some(Status::Pending | Status::Processing));
                 assert!(jobs_first || plan.contains(&format!("{index}{bound}")), "{status:?} {cursor:?}:\n{plan}");

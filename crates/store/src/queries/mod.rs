@@ -1,12 +1,19 @@
-//! What is only read, one file for each thing.
+//! Read-only queries.
 
+pub(crate) mod account;
 pub(crate) mod accounts;
+pub(crate) mod audit;
+pub(crate) mod clock;
 pub(crate) mod days;
+pub(crate) mod domains;
 pub(crate) mod drift;
+pub(crate) mod export;
 pub(crate) mod grabs;
 pub(crate) mod holdings;
 pub(crate) mod images;
+pub(crate) mod key_usage;
 pub(crate) mod ledger;
+pub(crate) mod links;
 pub(crate) mod list;
 pub(crate) mod oauth;
 pub(crate) mod operator;
@@ -17,9 +24,9 @@ pub(crate) mod webhooks;
 
 use uuid::Uuid;
 
-/// The ids, the last one repeated until their number is a power of two.
+/// Pads the ids to a power of two by repeating the last one.
 ///
-/// Each number of placeholders is a statement of its own, to be parsed, planned and kept: so there are few.
+/// Every number of bind parameters is a different statement to parse, plan and cache, so padding keeps them few.
 pub(crate) fn padded(ids: impl Iterator<Item = Uuid>) -> Vec<Uuid> {
     let mut ids: Vec<Uuid> = ids.collect();
     if let Some(last) = ids.last().copied() {

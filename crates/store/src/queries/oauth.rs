@@ -1,4 +1,4 @@
-//! Apps, what they may do, and who stands behind their tokens.
+//! OAuth clients, grants and access token authentication.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Caller, Environment, Principal};
@@ -7,54 +7,56 @@ use grabd_domain::oauth::{ClientMetadata, RedirectUri};
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait};
 use uuid::Uuid;
 
-use crate::codes::{self, ACCESS, ACTIVE, read_time};
-use crate::entities::{oauth_client, oauth_grant, oauth_token, team};
+use crate::codes::{self, ACCESS, ACTIVE, SUSPENDED, read_time};
+use crate::entities::{oauth_client, oauth_grant, oauth_token, team, user};
 use crate::{Error, Result, Store};
 
-/// An app that has registered.
+/// A registered app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// What it said of itself.
+    /// Its registration metadata.
     pub metadata: ClientMetadata,
     /// SHA-256 of its secret, if it has one.
     pub secret_hash: Option<[u8; 32]>,
 }
 
-/// An app that a person has let act.
+/// An app that a person has connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
     /// The grant.
     pub grant: GrantId,
-    /// What the app called itself.
+    /// Name of the app, as registered.
     pub client_name: String,
-    /// Where it describes itself.
+    /// Host of the app's client metadata document, if it has one.
     pub client_host: Option<String>,
-    /// For which team it acts,
+    /// Name of the team it has access to.
     pub team_name: String,
-    /// in which environment.
+    /// The environment it has access to.
     pub environment: Environment,
-    /// When it was allowed.
+    /// When access was granted.
     pub created_at: Timestamp,
-    /// When it last called, to within a few seconds.
+    /// Last use, accurate to a few seconds.
     pub last_used_at: Option<Timestamp>,
 }
 
 impl Store {
-    /// Who stands behind the access token with this hash: one indexed read. Only tokens and grants that are not over, of
-    /// active teams.
+    /// The caller that the access token with this hash identifies. Ignores expired tokens and grants, inactive
+    /// teams and suspended people. One indexed read.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn authenticate_token(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<Caller>> {
         let found: Option<(Uuid, Uuid, i16)> = oauth_token::Entity::find_by_id(hash.to_vec())
             .select_only()
             .columns([oauth_grant::Column::Id, oauth_grant::Column::TeamId, oauth_grant::Column::Env])
             .join(JoinType::InnerJoin, oauth_token::Relation::Grant.def())
             .join(JoinType::InnerJoin, oauth_grant::Relation::Team.def())
+            .join(JoinType::InnerJoin, oauth_grant::Relation::User.def())
             .filter(oauth_token::Column::Kind.eq(ACCESS))
             .filter(oauth_token::Column::ExpiresAt.gt(now.as_ms()))
             .filter(oauth_grant::Column::ExpiresAt.gt(now.as_ms()))
             .filter(team::Column::Status.eq(ACTIVE))
+            .filter(user::Column::SuspendedAt.is_null())
             .into_tuple()
             .one(self.database.reader())
             .await?;
@@ -65,19 +67,40 @@ impl Store {
         found.map(caller).transpose()
     }
 
-    /// The app that has registered under this id.
+    /// Whether the access token with this hash would identify a caller if its team were not suspended. One indexed
+    /// read.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
+    pub async fn is_token_suspended(&self, hash: &[u8; 32], now: Timestamp) -> Result<bool> {
+        let found: Option<Uuid> = oauth_token::Entity::find_by_id(hash.to_vec())
+            .select_only()
+            .column(oauth_grant::Column::Id)
+            .join(JoinType::InnerJoin, oauth_token::Relation::Grant.def())
+            .join(JoinType::InnerJoin, oauth_grant::Relation::Team.def())
+            .filter(oauth_token::Column::Kind.eq(ACCESS))
+            .filter(oauth_token::Column::ExpiresAt.gt(now.as_ms()))
+            .filter(oauth_grant::Column::ExpiresAt.gt(now.as_ms()))
+            .filter(team::Column::Status.eq(SUSPENDED))
+            .into_tuple()
+            .one(self.database.reader())
+            .await?;
+        Ok(found.is_some())
+    }
+
+    /// The app registered under this id.
+    ///
+    /// # Errors
+    /// Database errors only.
     pub async fn find_client(&self, id: &str) -> Result<Option<Client>> {
         let found = oauth_client::Entity::find_by_id(id).one(self.database.reader()).await?;
         found.map(Client::try_from).transpose()
     }
 
-    /// The apps that a person lets act, the newest first.
+    /// The apps a person has connected, newest first.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn list_connections(&self, user: UserId, now: Timestamp) -> Result<Vec<Connection>> {
         let rows = oauth_grant::Entity::find()
             .find_also_related(team::Entity)
@@ -89,7 +112,7 @@ impl Store {
             .all(self.database.reader())
             .await?;
         let read = |(grant, team): (oauth_grant::Model, Option<team::Model>)| {
-            let team = team.ok_or(Error::Inconsistent("a grant without a team"))?;
+            let team = team.ok_or(Error::Inconsistent("grant without a team"))?;
             Ok(Connection {
                 grant: GrantId(grant.id),
                 client_name: grant.client_name,
@@ -108,8 +131,9 @@ impl TryFrom<oauth_client::Model> for Client {
     type Error = Error;
 
     fn try_from(row: oauth_client::Model) -> Result<Self> {
-        let parse = |uri| RedirectUri::parse(uri).map_err(|_| Error::Inconsistent("a client with a bad redirect URI"));
-        let hash = |hash: Vec<u8>| hash.try_into().map_err(|_| Error::Inconsistent("a hash of another length"));
+        let parse =
+            |uri| RedirectUri::parse(uri).map_err(|_| Error::Inconsistent("client with an invalid redirect URI"));
+        let hash = |hash: Vec<u8>| hash.try_into().map_err(|_| Error::Inconsistent("hash of the wrong length"));
         Ok(Self {
             metadata: ClientMetadata {
                 name: row.name,

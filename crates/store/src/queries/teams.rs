@@ -1,4 +1,4 @@
-//! Who is in a team, who is invited, and where people are signed in.
+//! Team members, invitations, password resets and sessions.
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
@@ -10,56 +10,58 @@ use crate::entities::{invitation, member, password_reset, session, team, user};
 use crate::queries::people::{self, Person};
 use crate::{Error, Result, Store};
 
-/// Somebody in a team.
+/// A member of a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Who.
+    /// The person.
     pub user: UserId,
-    /// How they sign in.
+    /// The address they sign in with.
     pub email: Email,
-    /// As what.
+    /// Their role.
     pub role: Role,
-    /// Since when.
+    /// When they joined.
     pub created_at: Timestamp,
 }
 
-/// An invitation that counts.
+/// A valid invitation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invitation {
     /// Its id.
     pub id: InvitationId,
-    /// Into which team.
+    /// The team.
     pub team: TeamId,
-    /// What people call it.
+    /// Name of the team.
     pub team_name: String,
-    /// For whom.
+    /// The invited address.
     pub email: Email,
-    /// As what.
+    /// Their role.
     pub role: Role,
-    /// Who gave it.
+    /// Address of the inviting owner.
     pub invited_by: Email,
-    /// Until when it counts.
+    /// Expiry.
     pub expires_at: Timestamp,
+    /// Whether the link was sent by e-mail only.
+    pub mailed: bool,
 }
 
-/// A session that somebody has open.
+/// A session, as listed for its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedSession {
+pub struct SessionInfo {
     /// SHA-256 of its token.
     pub hash: [u8; 32],
-    /// Since when there is one.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// The last use that was written down.
+    /// Last recorded use.
     pub seen_at: Timestamp,
-    /// What the browser says of itself.
+    /// The browser's `User-Agent`.
     pub agent: Option<String>,
 }
 
 impl Store {
-    /// What an active team is called, and what this person is in it.
+    /// Name of an active team and the role of a person in it.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn find_membership(&self, team: TeamId, user: UserId) -> Result<Option<(String, Role)>> {
         let found = member::Entity::find_by_id((team.0, user.0))
             .find_also_related(team::Entity)
@@ -67,14 +69,14 @@ impl Store {
             .one(self.database.reader())
             .await?;
         let Some((member, team)) = found else { return Ok(None) };
-        let team = team.ok_or(Error::Inconsistent("a member without a team"))?;
+        let team = team.ok_or(Error::Inconsistent("membership without a team"))?;
         Ok(Some((team.name, codes::read_role(member.role)?)))
     }
 
-    /// Everybody in a team, who came first at the front.
+    /// The members of a team, in the order they joined.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn list_members(&self, team: TeamId) -> Result<Vec<Member>> {
         let rows = member::Entity::find()
             .find_also_related(user::Entity)
@@ -84,7 +86,7 @@ impl Store {
             .all(self.database.reader())
             .await?;
         let read = |(member, user): (member::Model, Option<user::Model>)| {
-            let user = user.ok_or(Error::Inconsistent("a member who is nobody"))?;
+            let user = user.ok_or(Error::Inconsistent("membership without a user"))?;
             Ok(Member {
                 user: UserId(user.id),
                 email: email(&user.email)?,
@@ -95,10 +97,10 @@ impl Store {
         rows.into_iter().map(read).collect()
     }
 
-    /// The invitations into a team that count, the newest first.
+    /// The unexpired invitations to a team, newest first.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn list_invitations(&self, team: TeamId, now: Timestamp) -> Result<Vec<Invitation>> {
         let rows = invitation::Entity::find()
             .find_also_related(team::Entity)
@@ -112,10 +114,10 @@ impl Store {
         rows.into_iter().map(read).collect()
     }
 
-    /// The invitation with this hash, if it counts and its team may act.
+    /// The invitation with this hash, if it has not expired and its team is active.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn find_invitation(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<Invitation>> {
         let found = invitation::Entity::find()
             .find_also_related(team::Entity)
@@ -128,10 +130,10 @@ impl Store {
         found.map(read).transpose()
     }
 
-    /// Whose password may be reset with the token of this hash.
+    /// The person whose password can be reset with the token of this hash.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn find_reset(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<UserId>> {
         let found = password_reset::Entity::find_by_id(hash.to_vec())
             .filter(password_reset::Column::ExpiresAt.gt(now.as_ms()))
@@ -142,16 +144,16 @@ impl Store {
     /// The person with this id.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn person(&self, user: UserId) -> Result<Option<Person>> {
+    /// Database errors only.
+    pub async fn find_person_by_id(&self, user: UserId) -> Result<Option<Person>> {
         user::Entity::find_by_id(user.0).one(self.database.reader()).await?.map(people::read).transpose()
     }
 
-    /// The sessions of a person that are not over, the one that was used last first.
+    /// The unexpired sessions of a person, most recently used first.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn list_sessions(&self, user: UserId, now: Timestamp) -> Result<Vec<ListedSession>> {
+    /// Database errors only.
+    pub async fn list_sessions(&self, user: UserId, now: Timestamp) -> Result<Vec<SessionInfo>> {
         let rows = session::Entity::find()
             .filter(session::Column::UserId.eq(user.0))
             .filter(session::Column::ExpiresAt.gt(now.as_ms()))
@@ -161,8 +163,8 @@ impl Store {
             .await?;
         let read = |row: session::Model| {
             let session::Model { hash, user_id: _, created_at, seen_at, expires_at: _, agent } = row;
-            Ok(ListedSession {
-                hash: hash.try_into().map_err(|_| Error::Inconsistent("a hash of another length"))?,
+            Ok(SessionInfo {
+                hash: hash.try_into().map_err(|_| Error::Inconsistent("hash of the wrong length"))?,
                 created_at: Timestamp::from_ms(created_at),
                 seen_at: Timestamp::from_ms(seen_at),
                 agent,
@@ -172,22 +174,32 @@ impl Store {
     }
 }
 
-fn read((row, team, by): (invitation::Model, Option<team::Model>, Option<user::Model>)) -> Result<Invitation> {
-    let invitation::Model { id, hash: _, team_id, email: invited, role, invited_by: _, created_at: _, expires_at } =
-        row;
-    let team = team.ok_or(Error::Inconsistent("an invitation without a team"))?;
-    let by = by.ok_or(Error::Inconsistent("an invitation by nobody"))?;
+fn read((row, team, inviter): (invitation::Model, Option<team::Model>, Option<user::Model>)) -> Result<Invitation> {
+    let invitation::Model {
+        id,
+        hash: _,
+        team_id,
+        email: invited,
+        role,
+        invited_by: _,
+        created_at: _,
+        expires_at,
+        mailed,
+    } = row;
+    let team = team.ok_or(Error::Inconsistent("invitation without a team"))?;
+    let inviter = inviter.ok_or(Error::Inconsistent("invitation without an inviter"))?;
     Ok(Invitation {
         id: InvitationId(id),
         team: TeamId(team_id),
         team_name: team.name,
         email: email(&invited)?,
         role: codes::read_role(role)?,
-        invited_by: email(&by.email)?,
+        invited_by: email(&inviter.email)?,
         expires_at: Timestamp::from_ms(expires_at),
+        mailed,
     })
 }
 
 fn email(text: &str) -> Result<Email> {
-    Email::parse(text).map_err(|_| Error::Inconsistent("an e-mail address that is none"))
+    Email::parse(text).map_err(|_| Error::Inconsistent("invalid e-mail address"))
 }

@@ -1,55 +1,57 @@
-//! Endpoints, and what was sent to them.
+//! Webhook endpoints and their deliveries.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, TeamId};
-use grabd_domain::webhooks::{Delivery, Endpoint, LOG_LIFE};
+use grabd_domain::webhooks::{DELIVERY_RETENTION, Delivery, Endpoint};
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 use uuid::Uuid;
 
+use super::padded;
 use crate::entities::{delivery, webhook_endpoint};
+use crate::transactions::webhooks::lease::DELIVERIES;
 use crate::{Result, Store};
 
 /// A page of deliveries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deliveries {
-    /// The newest first.
+    /// Newest first.
     pub deliveries: Vec<Delivery>,
-    /// Are there older ones?
+    /// Whether there are older ones.
     pub has_more: bool,
 }
 
-/// A delivery with what is sent.
+/// A delivery with its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// How it stands.
+    /// The delivery.
     pub delivery: Delivery,
-    /// The grab it is about; none for a test.
+    /// The reported grab; `None` for a test message.
     pub grab: Option<GrabId>,
-    /// What is sent, byte for byte; written by the first attempt.
+    /// The exact body that is sent; set by the first attempt.
     pub body: Option<String>,
 }
 
 impl Store {
-    /// A caller's endpoint.
+    /// Finds an endpoint of a caller.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn find_endpoint(
         &self,
         team: TeamId,
         environment: Environment,
         id: EndpointId,
     ) -> Result<Option<Endpoint>> {
-        let mine = webhook_endpoint::scoped(team, environment).filter(webhook_endpoint::Column::Id.eq(id.0));
-        mine.one(self.database.reader()).await?.map(webhook_endpoint::read).transpose()
+        let query = webhook_endpoint::scoped(team, environment).filter(webhook_endpoint::Column::Id.eq(id.0));
+        query.one(self.database.reader()).await?.map(webhook_endpoint::read).transpose()
     }
 
-    /// A caller's endpoints, the newest first; there are few.
+    /// All endpoints of a caller, newest first.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn list_endpoints(&self, team: TeamId, environment: Environment) -> Result<Vec<Endpoint>> {
         let newest_first = webhook_endpoint::scoped(team, environment)
             .order_by_desc(webhook_endpoint::Column::CreatedAt)
@@ -58,10 +60,10 @@ impl Store {
         rows.into_iter().map(webhook_endpoint::read).collect()
     }
 
-    /// The sealed secret of the endpoint that was registered last, whosever it is: for seeing whether the key fits.
+    /// The encrypted secret of the most recently registered endpoint of all teams, to check the encryption key.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn newest_secret(&self) -> Result<Option<(EndpointId, Vec<u8>)>> {
         let newest: Option<(Uuid, Vec<u8>)> = webhook_endpoint::Entity::find()
             .select_only()
@@ -71,14 +73,14 @@ impl Store {
             .into_tuple()
             .one(self.database.reader())
             .await?;
-        Ok(newest.map(|(id, sealed)| (EndpointId(id), sealed)))
+        Ok(newest.map(|(id, secret)| (EndpointId(id), secret)))
     }
 
-    /// A page of what was owed to an endpoint within the last month; `None` when `after` is none of it. That the endpoint
-    /// is the caller's has to be known.
+    /// A page of the deliveries to an endpoint within the last month. `None` when `after` is not one of them. The
+    /// caller must have checked access to the endpoint.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn list_deliveries(
         &self,
         endpoint: EndpointId,
@@ -96,13 +98,13 @@ impl Store {
                 .one(self.database.reader())
                 .await?;
             let Some(created_at) = created_at else { return Ok(None) };
-            let here = Expr::tuple([Expr::col(delivery::Column::CreatedAt), Expr::col(delivery::Column::Id)]);
-            query = query.filter(here.lt(Expr::tuple([Expr::value(created_at), Expr::value(after.0)])));
+            let sort_key = Expr::tuple([Expr::col(delivery::Column::CreatedAt), Expr::col(delivery::Column::Id)]);
+            query = query.filter(sort_key.lt(Expr::tuple([Expr::value(created_at), Expr::value(after.0)])));
         }
         let rows = query
             .order_by_desc(delivery::Column::CreatedAt)
             .order_by_desc(delivery::Column::Id)
-            // One more than asked for tells whether there are more.
+            // One extra row tells whether there are more.
             .limit(u64::from(limit) + 1)
             .all(self.database.reader())
             .await?;
@@ -112,10 +114,10 @@ impl Store {
         Ok(Some(Deliveries { deliveries, has_more }))
     }
 
-    /// One delivery of an endpoint, as long as it is listed. That the endpoint is the caller's has to be known.
+    /// One delivery of an endpoint, as long as it is listed. The caller must have checked access to the endpoint.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn find_delivery(&self, endpoint: EndpointId, id: DeliveryId, now: Timestamp) -> Result<Option<Message>> {
         let query = listed(endpoint, now).filter(delivery::Column::Id.eq(id.0));
         let Some(row) = query.one(self.database.reader()).await? else { return Ok(None) };
@@ -123,15 +125,16 @@ impl Store {
         Ok(Some(Message { delivery, grab: row.grab_id.map(GrabId), body: row.body }))
     }
 
-    /// Is any message due? One look at an index.
+    /// Whether a delivery is due that was not set aside. One index lookup.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn has_due(&self, now: Timestamp) -> Result<bool> {
         let first: Option<Uuid> = delivery::Entity::find()
             .select_only()
             .column(delivery::Column::Id)
             .filter(delivery::Column::NextAt.lte(now.as_ms()))
+            .filter(delivery::Column::Id.is_not_in(padded(self.set_aside.keys(DELIVERIES, now).into_iter())))
             .order_by_asc(delivery::Column::NextAt)
             .limit(1)
             .into_tuple()
@@ -144,5 +147,5 @@ impl Store {
 fn listed(endpoint: EndpointId, now: Timestamp) -> Select<delivery::Entity> {
     delivery::Entity::find()
         .filter(delivery::Column::EndpointId.eq(endpoint.0))
-        .filter(delivery::Column::CreatedAt.gte((now - LOG_LIFE).as_ms()))
+        .filter(delivery::Column::CreatedAt.gte((now - DELIVERY_RETENTION).as_ms()))
 }

@@ -1,8 +1,9 @@
-//! Teams and keys come; keys are revoked and used.
+//! Creates teams and API keys, revokes keys and records their use.
 
 use grabd_domain::Timestamp;
-use grabd_domain::credentials::Environment;
-use grabd_domain::ids::{KeyId, TeamId};
+use grabd_domain::accounts::KEY_TOUCH_INTERVAL;
+use grabd_domain::credentials::{Environment, Scopes};
+use grabd_domain::ids::{KeyId, TeamId, UserId};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, Func};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
@@ -10,6 +11,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 use crate::database::{Transaction, Tx};
 use crate::entities::{api_key, team};
 use crate::queries::padded;
+use crate::transactions::audit::AuditEvent;
 use crate::{Result, Store, codes};
 
 /// A team to create.
@@ -17,75 +19,85 @@ use crate::{Result, Store, codes};
 pub struct NewTeam {
     /// Its id.
     pub id: TeamId,
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// When.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// A key to create. The secret itself is never seen here.
+/// A key to create. Contains only a hash of the secret.
 #[derive(Clone, Debug)]
 pub struct NewKey {
     /// Its id.
     pub id: KeyId,
-    /// Whose it is.
+    /// The owning team.
     pub team: TeamId,
-    /// Which world it opens.
+    /// The environment it gives access to.
     pub environment: Environment,
-    /// What people call it.
+    /// Display name.
     pub name: String,
     /// SHA-256 of the whole key.
     pub hash: [u8; 32],
     /// The key's last four characters.
     pub last4: String,
-    /// When.
+    /// What it may be used for.
+    pub scopes: Scopes,
+    /// When it stops working; `None`: never.
+    pub expires_at: Option<Timestamp>,
+    /// The person who creates it; `None` for an operator's command.
+    pub created_by: Option<UserId>,
+    /// Current time.
     pub now: Timestamp,
 }
 
-struct Revocation {
+struct RevokeKey {
     key: KeyId,
     now: Timestamp,
 }
 
-struct Use {
+struct TouchKeys {
     keys: Vec<KeyId>,
     now: Timestamp,
 }
 
 impl Store {
-    /// Creates an active team without credits and keys.
+    /// Creates an active team without credits or keys.
     ///
     /// # Errors
-    /// [`Error::Constraint`](crate::Error::Constraint) when the id is taken.
+    /// [`Error::Constraint`](crate::Error::Constraint) when the id already exists.
     pub async fn create_team(&self, team: NewTeam) -> Result<()> {
-        self.database.write(team).await
+        let event = AuditEvent::new("team.create", &team.id, Some(team.id)).with(&team.name);
+        self.write_audited(team, event, |()| true).await
     }
 
     /// Creates a key.
     ///
     /// # Errors
-    /// [`Error::Constraint`](crate::Error::Constraint) when there is no such team, or the id or the hash is taken.
+    /// [`Error::Constraint`](crate::Error::Constraint) when the team does not exist, or the id or the hash already
+    /// exists.
     pub async fn create_key(&self, key: NewKey) -> Result<()> {
-        self.database.write(key).await
+        let event = AuditEvent::new("key.create", &key.id, Some(key.team)).with(&key.environment.as_str());
+        self.write_audited(key, event, |()| true).await
     }
 
-    /// Revokes a key for good; `false` when there is none with that id. Repeating it keeps the first time.
+    /// Revokes a key permanently. `false` when no key has that id. A repeated call keeps the first revocation time.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn revoke_key(&self, key: KeyId, now: Timestamp) -> Result<bool> {
-        self.database.write(Revocation { key, now }).await
+        let event = AuditEvent::new("key.revoke", &key, None);
+        self.write_audited(RevokeKey { key, now }, event, |revoked| *revoked).await
     }
 
-    /// Notes that these keys were used. Meant to be called for many uses at once, now and then.
+    /// Records the use of these keys, at most once an hour for each. Callers batch uses and call this periodically.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn touch_keys(&self, keys: Vec<KeyId>, now: Timestamp) -> Result<()> {
         if keys.is_empty() {
             return Ok(());
         }
-        self.database.write(Use { keys, now }).await
+        self.database.write(TouchKeys { keys, now }).await
     }
 }
 
@@ -99,6 +111,9 @@ impl Transaction for NewTeam {
             status: Set(codes::ACTIVE),
             async_queue_limit: Set(None),
             created_at: Set(self.now.as_ms()),
+            suspended_at: Set(None),
+            suspended_reason: Set(None),
+            deleted_at: Set(None),
         };
         team::Entity::insert(row).exec_without_returning(tx).await?;
         Ok(())
@@ -119,13 +134,17 @@ impl Transaction for NewKey {
             created_at: Set(self.now.as_ms()),
             revoked_at: Set(None),
             last_used_at: Set(None),
+            link_secret: Set(None),
+            scopes: Set(codes::scopes(self.scopes)),
+            expires_at: Set(self.expires_at.map(Timestamp::as_ms)),
+            created_by: Set(self.created_by.map(|person| person.0)),
         };
         api_key::Entity::insert(row).exec_without_returning(tx).await?;
         Ok(())
     }
 }
 
-impl Transaction for Revocation {
+impl Transaction for RevokeKey {
     type Outcome = bool;
 
     async fn apply(&self, tx: &Tx) -> Result<bool> {
@@ -139,14 +158,14 @@ impl Transaction for Revocation {
     }
 }
 
-impl Transaction for Use {
+impl Transaction for TouchKeys {
     type Outcome = ();
 
     async fn apply(&self, tx: &Tx) -> Result<()> {
-        // Two processes may note uses out of order; the latest stays.
+        // One write per key and hour, however often it is used.
         let earlier = Expr::col(api_key::Column::LastUsedAt)
             .is_null()
-            .or(Expr::col(api_key::Column::LastUsedAt).lt(self.now.as_ms()));
+            .or(Expr::col(api_key::Column::LastUsedAt).lte((self.now - KEY_TOUCH_INTERVAL).as_ms()));
         for keys in self.keys.chunks(1024) {
             api_key::Entity::update_many()
                 .col_expr(api_key::Column::LastUsedAt, Expr::value(self.now.as_ms()))

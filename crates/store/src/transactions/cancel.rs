@@ -1,4 +1,4 @@
-//! A subscription is cancelled. Nothing is taken: its credits stay until its term ends.
+//! Cancels subscriptions. Their credits remain usable until the term ends.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credits::LotKind;
@@ -8,28 +8,30 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use crate::database::{Transaction, Tx};
 use crate::entities::{lot, team};
+use crate::transactions::audit::AuditEvent;
 use crate::{Result, Store, codes};
 
-struct Cancellation {
+struct CancelSubscriptions {
     team: TeamId,
     now: Timestamp,
 }
 
 impl Store {
-    /// Cancels a team's subscriptions whose terms run, and answers how many that were. Repeating it finds none.
+    /// Cancels a team's current subscriptions and returns their number. A repeated call returns 0.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn cancel_subscriptions(&self, team: TeamId, now: Timestamp) -> Result<u64> {
-        self.database.write(Cancellation { team, now }).await
+        let event = AuditEvent::new("subscription.cancel", &team, Some(team));
+        self.write_audited(CancelSubscriptions { team, now }, event, |cancelled| *cancelled > 0).await
     }
 }
 
-impl Transaction for Cancellation {
+impl Transaction for CancelSubscriptions {
     type Outcome = u64;
 
     async fn apply(&self, tx: &Tx) -> Result<u64> {
-        // In the order of everybody else, team before lot.
+        // Lock order: team before lot.
         team::Entity::find_by_id(self.team.0).lock(LockType::NoKeyUpdate).one(tx).await?;
         let cancelled = lot::Entity::update_many()
             .col_expr(lot::Column::Cancelled, Expr::value(true))

@@ -1,20 +1,28 @@
-//! T1: a live grab begins, with one credit held for it. When a slot is free it begins leased, which saves a commit.
+//! T1: creates a live grab and holds one credit for it. If a slot is free, the grab is created leased, which saves a
+//! commit.
+
+use std::time::Duration;
 
 use grabd_domain::Timestamp;
+use grabd_domain::admission::{Account, QueueAhead, WaitLimit};
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, ImageKey};
-use grabd_domain::ids::{GrabId, LeaseToken, LotId, SessionId, TeamId};
+use grabd_domain::idempotency::Fingerprint;
+use grabd_domain::ids::{GrabId, KeyId, LeaseToken, LotId, SessionId, TeamId};
+use grabd_domain::limits::MAX_ATTEMPTS;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, LockType, Query};
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+    QueryTrait, Select,
 };
 
-use super::idempotency::{NewRecord, Repeat, remember, repeat};
+use super::idempotency::{NewRecord, Repeat, check_key, store_key};
+use super::release::BACK_OFF;
 use crate::codes::{self, ACTIVE, OPEN};
 use crate::database::{Transaction, Tx};
-use crate::entities::{grab, job, lot, team};
+use crate::entities::{grab, job, job_secrets, lot, team};
 use crate::{Error, Result, Store};
 
 /// A live grab to create.
@@ -22,57 +30,72 @@ use crate::{Error, Result, Store};
 pub struct NewGrab {
     /// Its id.
     pub id: GrabId,
-    /// Whose it is, and who pays.
+    /// The owning team, whose credit is held.
     pub team: TeamId,
-    /// How its caller waits.
+    /// The account of the team, whose turn it takes in the queue.
+    pub account: Account,
+    /// The API key that creates it; `None` for an app or a person.
+    pub key: Option<KeyId>,
+    /// Synchronous or asynchronous.
     pub class: Class,
     /// What to capture.
     pub spec: CaptureSpec,
-    /// When.
+    /// Its secret options, encrypted. They are deleted when the grab ends.
+    pub secrets: Option<Vec<u8>>,
+    /// Current time.
     pub now: Timestamp,
-    /// When it fails, if it has not ended by then.
+    /// When the grab fails unless it has ended.
     pub deadline_at: Timestamp,
-    /// Asynchronous grabs a team may have open, unless the team has a limit of its own.
+    /// Limit of open asynchronous grabs for teams without a limit of their own.
     pub async_limit_default: u32,
-    /// A free slot that would take it at once, if nobody waits before it.
+    /// Lease of a free slot, used unless other grabs are waiting.
     pub lease: Option<NewLease>,
-    /// The caller's key, under which this grab is made once.
+    /// The limit of the expected wait. It does not apply to a grab that gets the slot of `lease`.
+    pub wait: Option<WaitLimit>,
+    /// The caller's idempotency key.
     pub idempotency: Option<NewRecord>,
+    /// Fingerprint of the options that determine the image. None: the grab never answers a later request.
+    pub fingerprint: Option<Fingerprint>,
 }
 
-/// A lease to begin with.
+/// An initial lease.
 #[derive(Clone, Debug)]
 pub struct NewLease {
-    /// The right to end this attempt.
+    /// Token of the lease.
     pub token: LeaseToken,
-    /// When the lease ends by itself.
+    /// Expiry of the lease.
     pub until: Timestamp,
-    /// Whose slot it is.
+    /// Session of the renderer.
     pub session: SessionId,
-    /// For the upload key.
+    /// Random bits for the upload key.
     pub random: u128,
 }
 
-/// What a create came to.
+/// Outcome of a create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Created {
-    /// It waits for a slot.
+    /// The grab waits for a slot.
     Pending,
-    /// The offered slot has it.
+    /// The grab was leased to the offered slot.
     Leased {
-        /// Where its picture goes.
+        /// Key to store the image under.
         upload_key: ImageKey,
     },
-    /// Nothing was created: the key has been used before.
+    /// Nothing was created: the idempotency key was used before.
     Repeated(Repeat),
-    /// Nothing was created: as many asynchronous grabs as the team may have are open.
+    /// Nothing was created: the team has reached its limit of open asynchronous grabs.
     QueueLimit {
-        /// The limit in force.
+        /// The limit.
         limit: u32,
     },
-    /// Nothing was created: no credit is free.
+    /// Nothing was created: the expected wait is longer than the limit.
+    WaitTooLong {
+        /// The expected wait.
+        expected: Duration,
+    },
+    /// Nothing was created: no credit is available.
     CreditsExhausted,
-    /// Nothing was created: there is no such team, or it may not act.
+    /// Nothing was created: the team does not exist or is inactive.
     TeamInactive,
 }
 
@@ -80,7 +103,7 @@ impl Store {
     /// Creates a live grab.
     ///
     /// # Errors
-    /// Only of the database; a refusal is an outcome.
+    /// Database errors only; a rejected change is an outcome.
     pub async fn create(&self, new: NewGrab) -> Result<Created> {
         self.database.write(new).await
     }
@@ -92,7 +115,7 @@ impl Transaction for NewGrab {
     async fn apply(&self, tx: &Tx) -> Result<Created> {
         let Some(team) = lock_team(tx, self.team).await? else { return Ok(Created::TeamInactive) };
         if let Some(record) = &self.idempotency
-            && let Some(repeat) = repeat(tx, self.team, Environment::Live, record, self.now).await?
+            && let Some(repeat) = check_key(tx, self.team, Environment::Live, record, self.now).await?
         {
             return Ok(Created::Repeated(repeat));
         }
@@ -100,22 +123,37 @@ impl Transaction for NewGrab {
             Class::Sync => None,
             Class::Async => Some(team.async_queue_limit.map_or(Ok(self.async_limit_default), codes::read_count)?),
         };
-        let queue = Queue::look(tx, self, limit).await?;
+        let queue = Queue::read(tx, self, limit).await?;
         if let (Some(limit), true) = (limit, queue.is_full) {
             return Ok(Created::QueueLimit { limit });
+        }
+        // Waiting grabs go first.
+        let lease = self.lease.as_ref().filter(|_| !queue.has_waiting);
+        if let (Some(wait), None) = (&self.wait, lease) {
+            let ahead = self.count_ahead(tx, queue.rank).await?;
+            if let Some(expected) = wait.exceeded(ahead) {
+                return Ok(Created::WaitTooLong { expected });
+            }
         }
         let Some(lot) = hold_credit(tx, self.team, self.now).await? else { return Ok(Created::CreditsExhausted) };
         self.insert_grab(tx).await?;
         if let Some(record) = &self.idempotency {
-            remember(tx, self.team, Environment::Live, record, self.id, self.now).await?;
+            store_key(tx, self.team, Environment::Live, record, self.id, false, self.now).await?;
         }
-        // Whoever waits was here first.
-        let lease = self.lease.as_ref().filter(|_| !queue.is_waited_in);
         self.insert_job(tx, lot, queue.rank, lease).await
     }
 }
 
 impl NewGrab {
+    /// Counts the grabs that are leased before one with this rank.
+    async fn count_ahead(&self, tx: &Tx, rank: i64) -> Result<QueueAhead> {
+        let ahead =
+            || job::Entity::find().filter(job::is_leasable(self.class, self.now)).filter(job::Column::Vt.lte(rank));
+        let all = ahead().count(tx).await?;
+        let paid = if self.account.has_paid { ahead().filter(job::Column::Paid.eq(true)).count(tx).await? } else { 0 };
+        Ok(QueueAhead { all, paid })
+    }
+
     async fn insert_grab(&self, tx: &Tx) -> Result<()> {
         let row = grab::ActiveModel {
             id: Set(self.id.0),
@@ -126,6 +164,8 @@ impl NewGrab {
             request: Set(grab::write_spec(&self.spec)?),
             attempts: Set(0),
             created_at: Set(self.now.as_ms()),
+            fingerprint: Set(self.fingerprint.map(|fingerprint| fingerprint.to_vec())),
+            key_id: Set(self.key.map(|key| key.0)),
             ..Default::default()
         };
         grab::Entity::insert(row).exec_without_returning(tx).await?;
@@ -137,6 +177,8 @@ impl NewGrab {
         let row = job::ActiveModel {
             grab_id: Set(self.id.0),
             team_id: Set(self.team.0),
+            account_id: Set(Some(self.account.id.0)),
+            paid: Set(self.account.has_paid),
             class: Set(codes::class(self.class)),
             vt: Set(rank),
             not_before: Set(self.now.as_ms()),
@@ -149,42 +191,55 @@ impl NewGrab {
             upload_key: Set(upload_key.as_ref().map(|key| key.as_str().to_owned())),
         };
         job::Entity::insert(row).exec_without_returning(tx).await?;
+        if let Some(secrets) = &self.secrets {
+            job_secrets::Entity::update_many()
+                .col_expr(job_secrets::Column::Secrets, Expr::value(secrets.clone()))
+                .filter(job_secrets::Column::GrabId.eq(self.id.0))
+                .exec(tx)
+                .await?;
+        }
         Ok(upload_key.map_or(Created::Pending, |upload_key| Created::Leased { upload_key }))
     }
 }
 
-/// Locks an active team against its other creates, so that what follows is exact and not a race that ends in a
-/// constraint.
+/// Locks an active team against concurrent creates, so that the checks that follow are exact.
 pub(crate) async fn lock_team(tx: &Tx, team: TeamId) -> Result<Option<team::Model>> {
     let active = team::Entity::find_by_id(team.0).filter(team::Column::Status.eq(ACTIVE));
     Ok(active.lock(LockType::NoKeyUpdate).one(tx).await?)
 }
 
-/// What a create must know of the queue, in one statement.
+/// State of the queue that a create depends on, read with one statement.
 struct Queue {
     is_full: bool,
-    is_waited_in: bool,
-    /// One behind the team's last waiting job, but never before the head of the queue. A team that floods the queue
-    /// lines up behind itself; a team that was away does not overtake those who wait.
+    has_waiting: bool,
+    /// One after the account's last waiting job, but never before the head of the queue. An account that floods the
+    /// queue, with one team or many, queues behind its own jobs, and an account that was idle does not overtake waiting
+    /// jobs.
     rank: i64,
 }
 
 impl Queue {
-    async fn look(tx: &Tx, new: &NewGrab, limit: Option<u32>) -> Result<Self> {
-        // Each is one look at an index, whose order it therefore has.
+    async fn read(tx: &Tx, new: &NewGrab, limit: Option<u32>) -> Result<Self> {
+        // Each subquery is one index lookup, so it sorts in the order of its index.
         let ranks = || job::Entity::find().select_only().column(job::Column::Vt);
         let of_team = || ranks().filter(job::Column::TeamId.eq(new.team.0));
         let of_class = job::Column::Class.eq(codes::class(new.class));
         let open = of_team().filter(of_class).order_by_asc(job::Column::Vt);
-        let last = of_team().filter(job::is_waiting(new.class)).order_by_desc(job::Column::Vt);
-        let head = ranks().filter(job::is_waiting(new.class)).order_by_asc(job::Column::Vt);
+        let of_account = || ranks().filter(job::Column::AccountId.eq(new.account.id.0));
+        let last = of_account().filter(job::is_waiting(new.class)).order_by_desc(job::Column::Vt);
+        // Jobs of an account that must wait do not hold the head back. Those of a lost attempt do: they wait briefly.
+        let soon = (new.now + BACK_OFF * MAX_ATTEMPTS).as_ms();
+        let head = ranks()
+            .filter(job::is_waiting(new.class))
+            .filter(job::Column::NotBefore.lte(soon))
+            .order_by_asc(job::Column::Vt);
         let before = ranks().filter(job::is_leasable(new.class, new.now)).order_by_asc(job::Column::Vt);
-        let mut look = Query::select();
-        look.expr_as(first(last), "last").expr_as(first(head), "head").expr_as(first(before), "before");
-        if let Some(behind) = limit.and_then(|limit| limit.checked_sub(1)) {
-            look.expr_as(first(open.offset(u64::from(behind))), "full");
+        let mut query = Query::select();
+        query.expr_as(first(last), "last").expr_as(first(head), "head").expr_as(first(before), "before");
+        if let Some(others) = limit.and_then(|limit| limit.checked_sub(1)) {
+            query.expr_as(first(open.offset(u64::from(others))), "full");
         }
-        let row = tx.query_one(&look).await?.ok_or(Error::Inconsistent("a SELECT without FROM has one row"))?;
+        let row = tx.query_one(&query).await?.ok_or(Error::Inconsistent("SELECT without FROM returned no row"))?;
         let last: Option<i64> = row.try_get("", "last")?;
         let head: Option<i64> = row.try_get("", "head")?;
         let before: Option<i64> = row.try_get("", "before")?;
@@ -194,7 +249,7 @@ impl Queue {
             Some(_) => row.try_get::<Option<i64>>("", "full")?.is_some(),
         };
         let rank = Ord::max(last.map_or(0, |last| last + 1), head.unwrap_or(0));
-        Ok(Self { is_full, is_waited_in: before.is_some(), rank })
+        Ok(Self { is_full, has_waiting: before.is_some(), rank })
     }
 }
 
@@ -202,7 +257,7 @@ fn first(select: Select<job::Entity>) -> Expr {
     select.limit(1).into_query().into()
 }
 
-/// Promises one credit to a grab: of the subscription that ends first, then of the oldest prepaid lot.
+/// Holds one credit: of the subscription that expires first, then of the oldest prepaid lot.
 async fn hold_credit(tx: &Tx, team: TeamId, now: Timestamp) -> Result<Option<LotId>> {
     let is_free = || Expr::col(lot::Column::Remaining).gt(Expr::col(lot::Column::Held));
     let usable = Condition::any().add(lot::Column::ExpiresAt.is_null()).add(lot::Column::ExpiresAt.gt(now.as_ms()));

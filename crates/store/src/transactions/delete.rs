@@ -1,4 +1,4 @@
-//! A grab's picture is deleted on request. The row stays: it was paid for.
+//! Deletes a grab's image on request. The grab row stays as a record of the spent credit.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
@@ -6,13 +6,13 @@ use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
-use super::idempotency::forget;
-use super::images::collect;
+use super::idempotency::release_key;
+use super::images::schedule_deletion;
 use crate::database::{Transaction, Tx};
 use crate::entities::grab;
 use crate::{Result, Store};
 
-struct Deletion {
+struct DeleteGrab {
     team: TeamId,
     environment: Environment,
     grab: GrabId,
@@ -20,12 +20,12 @@ struct Deletion {
 }
 
 impl Store {
-    /// Deletes a grab's picture; `false` when the caller has no such grab. Repeating it keeps the first time.
+    /// Deletes a grab's image. `false` when the caller has no such grab. A repeated call keeps the first deletion time.
     ///
-    /// An open grab runs on, and its picture is collected the moment it is finished.
+    /// An open grab continues, and its image is scheduled for deletion as soon as it is done.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn delete_grab(
         &self,
         team: TeamId,
@@ -33,16 +33,16 @@ impl Store {
         grab: GrabId,
         now: Timestamp,
     ) -> Result<bool> {
-        self.database.write(Deletion { team, environment, grab, now }).await
+        self.database.write(DeleteGrab { team, environment, grab, now }).await
     }
 }
 
-impl Transaction for Deletion {
+impl Transaction for DeleteGrab {
     type Outcome = bool;
 
     async fn apply(&self, tx: &Tx) -> Result<bool> {
-        let mine = grab::scoped(self.team, self.environment).filter(grab::Column::Id.eq(self.grab.0));
-        let Some(row) = mine.lock(LockType::NoKeyUpdate).one(tx).await? else { return Ok(false) };
+        let query = grab::scoped(self.team, self.environment).filter(grab::Column::Id.eq(self.grab.0));
+        let Some(row) = query.lock(LockType::NoKeyUpdate).one(tx).await? else { return Ok(false) };
         if row.deleted_at.is_some() {
             return Ok(true);
         }
@@ -52,9 +52,9 @@ impl Transaction for Deletion {
             .filter(grab::Column::Id.eq(row.id))
             .exec(tx)
             .await?;
-        forget(tx, self.grab).await?;
+        release_key(tx, self.grab).await?;
         if let Some(key) = row.image_key {
-            collect(tx, &key, self.now).await?;
+            schedule_deletion(tx, &key, self.now).await?;
         }
         Ok(true)
     }

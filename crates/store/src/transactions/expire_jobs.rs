@@ -1,48 +1,78 @@
-//! T6 for many: grabs whose deadline is over fail, each in a transaction of its own.
+//! T6 in bulk: fails grabs whose deadline has passed, each in its own transaction.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use grabd_domain::Timestamp;
-use grabd_domain::grabs::{Class, Facts, Failure, FailureReason, Grab};
+use grabd_domain::faults::ErrorCause;
+use grabd_domain::grabs::{Class, Failure, FailureReason, Grab, RenderMetadata};
 use grabd_domain::ids::GrabId;
-use grabd_domain::limits::{ASYNC_DEADLINE, SYNC_DEADLINE};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use grabd_domain::limits::{ASYNC_DEADLINE, MAX_ATTEMPTS, SYNC_DEADLINE};
+use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
-use super::fail::{By, Failing};
-use super::rescue::AT_ONCE;
+use super::complete::EndedGrab;
+use super::fail::{FailGrab, FailureSource};
+use super::reclaim::CONCURRENCY;
+use super::release::BACK_OFF;
 use crate::entities::job;
+use crate::queries::padded;
+use crate::set_aside::MaybeReadable;
 use crate::{Result, Store, codes};
 
 impl Store {
-    /// Fails at most `limit` open grabs whose deadline is over, and answers those it ended.
+    /// Fails up to `limit` open grabs whose deadline has passed and returns the ended grabs. Rows that cannot be
+    /// processed are set aside.
     ///
     /// # Errors
-    /// Of the database; what was ended before stays so.
+    /// Errors of the database as a whole. Grabs ended before the error stay ended.
     pub async fn expire_jobs(&self, now: Timestamp, limit: u32) -> Result<Vec<Grab>> {
-        let overdue: Vec<(Uuid, i16)> = job::Entity::find()
+        let overdue = job::Entity::find()
             .select_only()
-            .columns([job::Column::GrabId, job::Column::Class])
+            .columns([job::Column::GrabId, job::Column::Class, job::Column::LeaseUntil, job::Column::NotBefore])
             .filter(job::Column::DeadlineAt.lte(now.as_ms()))
+            .filter(job::Column::GrabId.is_not_in(padded(self.set_aside.keys(WORK, now).into_iter())))
             .order_by_asc(job::Column::DeadlineAt)
             .limit(u64::from(limit))
-            .into_tuple()
+            .into_model::<MaybeReadable<Uuid, Overdue>>()
             .all(self.database.reader())
             .await?;
-        let ended: Vec<_> = stream::iter(overdue)
-            .map(|(grab, class)| async move {
-                let failure = timed_out(codes::read_class(class)?);
-                let (grab, by, facts) = (GrabId(grab), By::Deadline, Facts::default());
-                self.fail(Failing { grab, by, failure, facts, now }).await
+        let ended: Vec<_> = stream::iter(self.readable(WORK, overdue, now))
+            .map(|row| async move {
+                let ended = self.expire(&row, now).await;
+                self.set_aside.unless_row_fails(WORK, &row.grab_id, now, ended)
             })
-            .buffered(AT_ONCE)
+            .buffered(CONCURRENCY)
             .try_collect()
             .await?;
-        Ok(ended.into_iter().flatten().map(|ended| ended.grab).collect())
+        Ok(ended.into_iter().flatten().flatten().map(|ended| ended.grab).collect())
+    }
+
+    async fn expire(&self, row: &Overdue, now: Timestamp) -> Result<Option<EndedGrab>> {
+        // A grab that waits at its deadline did not fail because of its page, but because of the queue, or because its
+        // account used up its budget.
+        let is_delayed = Timestamp::from_ms(row.not_before) > now + BACK_OFF * MAX_ATTEMPTS;
+        let cause = match row.lease_until {
+            Some(_) => ErrorCause::Target,
+            None if is_delayed => ErrorCause::Request,
+            None => ErrorCause::Service,
+        };
+        let failure = timeout_failure(codes::read_class(row.class)?).caused_by(cause);
+        let (source, metadata) = (FailureSource::Deadline, RenderMetadata::default());
+        self.fail(FailGrab { grab: GrabId(row.grab_id), source, failure, metadata, now }).await
     }
 }
 
-/// What the caller of a grab that ran out of time is told, whoever ends it.
-pub fn timed_out(class: Class) -> Failure {
+#[derive(FromQueryResult)]
+struct Overdue {
+    grab_id: Uuid,
+    class: i16,
+    lease_until: Option<i64>,
+    not_before: i64,
+}
+
+const WORK: &str = "deadlines";
+
+/// The failure of a grab that passed its deadline.
+pub fn timeout_failure(class: Class) -> Failure {
     let seconds = match class {
         Class::Sync => SYNC_DEADLINE,
         Class::Async => ASYNC_DEADLINE,

@@ -1,5 +1,5 @@
-//! A subscription's rest lapses at its term's end. What is held for open grabs stays until they end: a grab that began
-//! before the end can still be paid.
+//! Expires the unused credits of subscriptions at the end of their term. Credits held for open grabs stay until the
+//! grabs end, so a grab created before the end can still spend its credit.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credits::EntryKind;
@@ -13,62 +13,68 @@ use crate::database::{Transaction, Tx};
 use crate::entities::{ledger, lot, team};
 use crate::{Result, Store};
 
-struct Lapse {
+const WORK: &str = "lots";
+
+struct ExpireLot {
     lot: LotId,
     now: Timestamp,
 }
 
 impl Store {
-    /// Lets the rests of at most `limit` ended lots lapse, and answers how many lots that were.
+    /// Expires the unheld credits of up to `limit` lots whose term has ended, and returns the number of lots.
     ///
-    /// A lot comes up again when a credit that was held at its end is released afterwards.
+    /// A lot is processed again when a credit that was held at its end is released later. Lots that cannot be processed
+    /// are set aside.
     ///
     /// # Errors
-    /// Of the database; what lapsed before stays so.
+    /// Errors of the database as a whole. Lots expired before the error stay expired.
     pub async fn expire_lots(&self, now: Timestamp, limit: u32) -> Result<u32> {
         let ended: Vec<i64> = lot::Entity::find()
             .select_only()
             .column(lot::Column::Id)
-            .filter(has_lapsed(now))
+            .filter(is_expirable(now))
+            .filter(lot::Column::Id.is_not_in(self.set_aside.keys::<i64>(WORK, now)))
             .order_by_asc(lot::Column::ExpiresAt)
             .limit(u64::from(limit))
             .into_tuple()
             .all(self.database.reader())
             .await?;
-        let mut lapsed = 0;
+        let mut expired = 0;
         for lot in ended {
-            lapsed += u32::from(self.database.write(Lapse { lot: LotId(lot), now }).await?);
+            let outcome = self.database.write(ExpireLot { lot: LotId(lot), now }).await;
+            let outcome = self.set_aside.unless_row_fails(WORK, &lot, now, outcome)?;
+            expired += u32::from(outcome.unwrap_or(false));
         }
-        Ok(lapsed)
+        Ok(expired)
     }
 }
 
-fn has_lapsed(now: Timestamp) -> Condition {
+fn is_expirable(now: Timestamp) -> Condition {
     Condition::all()
         .add(lot::Column::ExpiresAt.lte(now.as_ms()))
         .add(Expr::col(lot::Column::Remaining).gt(Expr::col(lot::Column::Held)))
 }
 
-impl Transaction for Lapse {
+impl Transaction for ExpireLot {
     type Outcome = bool;
 
     async fn apply(&self, tx: &Tx) -> Result<bool> {
         let lot = || lot::Entity::find_by_id(self.lot.0);
         let Some(owner) = lot().one(tx).await? else { return Ok(false) };
-        // Whatever its status: the lock keeps creates from holding what is about to lapse.
+        // Locks the team whatever its status, so that no create can hold a credit that is about to expire.
         team::Entity::find_by_id(owner.team_id).lock(LockType::NoKeyUpdate).one(tx).await?;
-        let lapsed = lot().filter(has_lapsed(self.now)).lock(LockType::Update).one(tx).await?;
-        let Some(lapsed) = lapsed else { return Ok(false) };
+        let expired = lot().filter(is_expirable(self.now)).lock(LockType::Update).one(tx).await?;
+        let Some(expired) = expired else { return Ok(false) };
         lot::Entity::update_many()
             .col_expr(lot::Column::Remaining, Expr::col(lot::Column::Held))
-            .filter(lot::Column::Id.eq(lapsed.id))
+            .filter(lot::Column::Id.eq(expired.id))
             .exec(tx)
             .await?;
         let entry = ledger::ActiveModel {
-            team_id: Set(lapsed.team_id),
-            lot_id: Set(lapsed.id),
+            team_id: Set(expired.team_id),
+            lot_id: Set(expired.id),
             kind: Set(codes::entry_kind(EntryKind::Expire)),
-            amount: Set(lapsed.held - lapsed.remaining),
+            amount: Set(expired.held - expired.remaining),
             at: Set(self.now.as_ms()),
             ..Default::default()
         };

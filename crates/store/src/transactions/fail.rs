@@ -1,90 +1,124 @@
-//! T4, T6, T7: a grab ends without a picture. Its credit is free again, nothing was taken.
+//! T4, T6, T7: ends a grab without an image and releases its credit.
 
 use grabd_domain::Timestamp;
-use grabd_domain::grabs::{Facts, Failure, Grab};
+use grabd_domain::grabs::{Failure, Grab, RenderMetadata};
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_domain::limits::LEASE_MARGIN;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
-use super::complete::Ended;
-use super::idempotency::forget;
-use super::images::collect;
-use super::webhooks::owe::owe;
-use crate::codes::{FAILED, OPEN};
+use super::complete::EndedGrab;
+use super::idempotency::release_key;
+use super::images::schedule_deletion;
+use super::webhooks::enqueue::enqueue_deliveries;
+use crate::codes::{FAILED, OPEN, error_cause};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, job, lot};
 use crate::{Error, Result, Store};
 
-/// A grab to end without a picture.
+/// A grab to end without an image.
 #[derive(Clone, Debug)]
-pub struct Failing {
-    /// Which one.
+pub struct FailGrab {
+    /// The grab.
     pub grab: GrabId,
-    /// By what right.
-    pub by: By,
-    /// What its caller is told.
+    /// What ends it.
+    pub source: FailureSource,
+    /// The failure reported to the caller.
     pub failure: Failure,
-    /// What was seen before.
-    pub facts: Facts,
-    /// When.
+    /// Metadata of the render so far.
+    pub metadata: RenderMetadata,
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// Who may end a grab without a picture.
+/// What ends a grab without an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
-    /// Whoever holds its lease.
+pub enum FailureSource {
+    /// The holder of the lease.
     Lease(LeaseToken),
-    /// Anybody, once its deadline is over.
+    /// The deadline has passed.
     Deadline,
-    /// Its caller, as long as it is open.
+    /// The caller cancels the open grab.
     Cancel,
 }
 
 impl Store {
-    /// Ends a grab without a picture; `None` when the right to do so does not hold, and then nothing changes.
+    /// Ends a grab without an image. `None`, without any change, when the condition of the source does not hold; also
+    /// `None` when a grab that cannot be read was ended at its deadline.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn fail(&self, failing: Failing) -> Result<Option<Ended>> {
-        self.database.write(failing).await
+    /// Database errors only.
+    pub async fn fail(&self, failure: FailGrab) -> Result<Option<EndedGrab>> {
+        self.database.write(failure).await
     }
 }
 
-impl Transaction for Failing {
-    type Outcome = Option<Ended>;
+impl Transaction for FailGrab {
+    type Outcome = Option<EndedGrab>;
 
-    async fn apply(&self, tx: &Tx) -> Result<Option<Ended>> {
-        let right = match self.by {
-            By::Lease(token) => job::Column::LeaseToken.eq(token.0),
-            By::Deadline => job::Column::DeadlineAt.lte(self.now.as_ms()),
-            // The job is there as long as the grab is open.
-            By::Cancel => job::Column::GrabId.is_not_null(),
+    async fn apply(&self, tx: &Tx) -> Result<Option<EndedGrab>> {
+        let condition = match self.source {
+            FailureSource::Lease(token) => job::Column::LeaseToken.eq(token.0),
+            FailureSource::Deadline => job::Column::DeadlineAt.lte(self.now.as_ms()),
+            // The job exists as long as the grab is open.
+            FailureSource::Cancel => job::Column::GrabId.is_not_null(),
         };
         let mut taken = job::Entity::delete_many()
             .filter(job::Column::GrabId.eq(self.grab.0))
-            .filter(right)
+            .filter(condition)
             .exec_with_returning(tx)
             .await?;
         let Some(job) = taken.pop() else { return Ok(None) };
-        if self.by == By::Cancel {
-            // The caller took the request back, so its key is free for another one.
-            forget(tx, self.grab).await?;
+        if self.source == FailureSource::Cancel {
+            // A cancelled request frees its idempotency key.
+            release_key(tx, self.grab).await?;
         }
-        let grab = end(tx, &job, &self.failure, &self.facts, self.now).await?;
-        Ok(Some(Ended { grab }))
+        let row = end_row(tx, &job, &self.failure, &self.metadata, self.now).await?;
+        match report(tx, row, self.now).await {
+            Ok(grab) => Ok(Some(EndedGrab { grab })),
+            // Ended all the same: otherwise its credit would be held for ever.
+            Err(error @ Error::Inconsistent(_)) if self.source == FailureSource::Deadline => {
+                tracing::error!(grab.id = %self.grab, %error, "a grab that cannot be read was ended at its deadline");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
-/// What follows once the job is deleted.
-pub(super) async fn end(tx: &Tx, job: &job::Model, failure: &Failure, facts: &Facts, now: Timestamp) -> Result<Grab> {
+/// Ends the grab after its job was deleted.
+pub(super) async fn end(
+    tx: &Tx,
+    job: &job::Model,
+    failure: &Failure,
+    metadata: &RenderMetadata,
+    now: Timestamp,
+) -> Result<Grab> {
+    let row = end_row(tx, job, failure, metadata, now).await?;
+    report(tx, row, now).await
+}
+
+/// Reads the ended grab and enqueues its webhooks.
+async fn report(tx: &Tx, row: grab::Model, now: Timestamp) -> Result<Grab> {
+    let grab = grab::read(row, None)?;
+    enqueue_deliveries(tx, &grab, now).await?;
+    Ok(grab)
+}
+
+async fn end_row(
+    tx: &Tx,
+    job: &job::Model,
+    failure: &Failure,
+    metadata: &RenderMetadata,
+    now: Timestamp,
+) -> Result<grab::Model> {
     let row = grab::Entity::update_many()
         .col_expr(grab::Column::Status, Expr::value(FAILED))
         .col_expr(grab::Column::FinishedAt, Expr::value(now.as_ms()))
         .col_expr(grab::Column::ErrorCode, Expr::value(failure.reason.code().as_str()))
         .col_expr(grab::Column::ErrorMessage, Expr::value(failure.message.as_str()))
-        .col_expr(grab::Column::Facts, Expr::value(grab::write_facts(facts)?))
+        .col_expr(grab::Column::ErrorCause, Expr::value(error_cause(failure.cause)))
+        .col_expr(grab::Column::Facts, Expr::value(grab::write_facts(metadata)?))
         .col_expr(grab::Column::Attempts, Expr::value(job.attempt))
         .col_expr(grab::Column::SessionId, Expr::value(job.session_id))
         .filter(grab::Column::Id.eq(job.grab_id))
@@ -92,24 +126,22 @@ pub(super) async fn end(tx: &Tx, job: &job::Model, failure: &Failure, facts: &Fa
         .exec_with_returning(tx)
         .await?
         .pop()
-        .ok_or(Error::Inconsistent("a job without an open grab"))?;
-    let freed = lot::Entity::update_many()
+        .ok_or(Error::Inconsistent("job without an open grab"))?;
+    let released = lot::Entity::update_many()
         .col_expr(lot::Column::Held, Expr::col(lot::Column::Held).sub(1))
         .filter(lot::Column::Id.eq(job.lot_id))
         .exec(tx)
         .await?;
-    if freed.rows_affected != 1 {
-        return Err(Error::Inconsistent("a job without its lot"));
+    if released.rows_affected != 1 {
+        return Err(Error::Inconsistent("job without its lot"));
     }
-    collect_lost(tx, job, now).await?;
-    let grab = grab::read(row, None)?;
-    owe(tx, &grab, now).await?;
-    Ok(grab)
+    discard_lost_image(tx, job, now).await?;
+    Ok(row)
 }
 
-/// Has the picture of a lost attempt deleted, once the attempt can no longer be uploading.
-pub(super) async fn collect_lost(tx: &Tx, job: &job::Model, now: Timestamp) -> Result<()> {
+/// Schedules the image of a lost attempt for deletion, after the attempt can no longer be uploading.
+pub(super) async fn discard_lost_image(tx: &Tx, job: &job::Model, now: Timestamp) -> Result<()> {
     let Some(key) = job.upload_key()? else { return Ok(()) };
     let lease_ends = Timestamp::from_ms(job.lease_until.unwrap_or_else(|| now.as_ms()));
-    collect(tx, key.as_str(), lease_ends.max(now) + LEASE_MARGIN).await
+    schedule_deletion(tx, key.as_str(), lease_ends.max(now) + LEASE_MARGIN).await
 }

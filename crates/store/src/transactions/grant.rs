@@ -1,4 +1,4 @@
-//! Credits come in: a lot, and its entry in the ledger.
+//! Grants credits: adds a lot and its ledger entry.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credits::{EntryKind, LotKind};
@@ -9,31 +9,32 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, TryInsertResult};
 use crate::codes;
 use crate::database::{Transaction, Tx};
 use crate::entities::{ledger, lot};
+use crate::transactions::audit::AuditEvent;
 use crate::{Error, Result, Store};
 
 /// Credits to grant.
 #[derive(Clone, Debug)]
 pub struct Grant {
-    /// To whom.
+    /// The team.
     pub team: TeamId,
-    /// Where they come from.
+    /// Subscription or prepaid.
     pub kind: LotKind,
-    /// How many; at least one.
+    /// Number of credits, at least one.
     pub credits: u32,
-    /// When the rest lapses: present for a subscription, absent for prepaid ones.
+    /// When unused credits expire. Required for subscriptions, absent for prepaid credits.
     pub expires_at: Option<Timestamp>,
-    /// The payment or decision behind it. The same one grants once.
+    /// Reference of the payment or decision behind it. Each reference grants once.
     pub source_ref: String,
-    /// When.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// What a grant came to.
+/// Outcome of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Granted {
-    /// A new lot.
+pub enum GrantOutcome {
+    /// A new lot was created.
     New(LotId),
-    /// The lot that the same grant made before.
+    /// The same grant created this lot before.
     Repeated(LotId),
 }
 
@@ -41,25 +42,28 @@ impl Store {
     /// Grants credits, once for each `source_ref`.
     ///
     /// # Errors
-    /// [`Error::Constraint`] when there is no such team or the terms cannot be, [`Error::Inconsistent`] when the same
-    /// reference stands for a grant with other terms.
-    pub async fn grant(&self, grant: Grant) -> Result<Granted> {
-        self.database.write(grant).await
+    /// [`Error::Constraint`] when the team does not exist or the terms are invalid, [`Error::Inconsistent`] when the
+    /// reference was used for a grant with other terms.
+    pub async fn grant(&self, grant: Grant) -> Result<GrantOutcome> {
+        let event = AuditEvent::new("credits.grant", &grant.source_ref, Some(grant.team))
+            .with(&format_args!("{} credits", grant.credits));
+        self.write_audited(grant, event, |outcome| matches!(outcome, GrantOutcome::New(_))).await
     }
 }
 
 impl Transaction for Grant {
-    type Outcome = Granted;
+    type Outcome = GrantOutcome;
 
-    async fn apply(&self, tx: &Tx) -> Result<Granted> {
-        self.apply_for(tx, &self.source_ref).await
+    async fn apply(&self, tx: &Tx) -> Result<GrantOutcome> {
+        self.apply_with_reference(tx, &self.source_ref).await
     }
 }
 
 impl Grant {
-    /// The same with other words in the ledger than the grant's own reference.
-    pub(super) async fn apply_for(&self, tx: &Tx, reference: &str) -> Result<Granted> {
-        let credits = i32::try_from(self.credits).map_err(|_| Error::Inconsistent("more credits than a lot holds"))?;
+    /// Grants the credits, with `reference` in the ledger entry instead of the grant's own reference.
+    pub(super) async fn apply_with_reference(&self, tx: &Tx, reference: &str) -> Result<GrantOutcome> {
+        let credits =
+            i32::try_from(self.credits).map_err(|_| Error::Inconsistent("more credits than a lot can hold"))?;
         let row = lot::ActiveModel {
             team_id: Set(self.team.0),
             kind: Set(codes::lot_kind(self.kind)),
@@ -85,19 +89,19 @@ impl Grant {
             ..Default::default()
         };
         ledger::Entity::insert(entry).exec_without_returning(tx).await?;
-        Ok(Granted::New(LotId(lot)))
+        Ok(GrantOutcome::New(LotId(lot)))
     }
 
-    async fn repeated(&self, tx: &Tx, credits: i32) -> Result<Granted> {
+    async fn repeated(&self, tx: &Tx, credits: i32) -> Result<GrantOutcome> {
         let lot = lot::Entity::find()
             .filter(lot::Column::SourceRef.eq(self.source_ref.as_str()))
             .one(tx)
             .await?
-            .ok_or(Error::Inconsistent("a lot that was there is gone"))?;
+            .ok_or(Error::Inconsistent("lot disappeared"))?;
         let same = lot.team_id == self.team.0 && lot.kind == codes::lot_kind(self.kind) && lot.granted == credits;
         if !same {
-            return Err(Error::Inconsistent("this source_ref stands for a grant with other terms"));
+            return Err(Error::Inconsistent("source_ref was used for a grant with other terms"));
         }
-        Ok(Granted::Repeated(LotId(lot.id)))
+        Ok(GrantOutcome::Repeated(LotId(lot.id)))
     }
 }

@@ -1,6 +1,6 @@
-//! Asked twice, made once: a caller's key is kept with the grab it made, in that grab's own transaction.
+//! Idempotency keys. A key is stored with the grab it created, in the same transaction.
 //!
-//! A record is a claim to an answer, and the answer is read off the grab: nothing is kept twice, and nothing can differ.
+//! The response to a repeated request is derived from the grab, so there is no stored response that could differ.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
@@ -16,37 +16,39 @@ use crate::database::{Transaction, Tx};
 use crate::entities::{grab, idem};
 use crate::{Error, Result, Store};
 
-/// A caller's key, and what it stands for.
+/// An idempotency key and the request it identifies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRecord {
     /// The key.
     pub key: IdempotencyKey,
-    /// Of the request it came with.
+    /// Fingerprint of the request.
     pub fingerprint: Fingerprint,
 }
 
-/// What a create comes to whose key has been used before. Nothing is created.
+/// Outcome of a create whose key was used before. Nothing is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// The grab as it was answered the first time: a synchronous one as it ended, an asynchronous one as it began.
+    /// The grab as first returned: a synchronous grab in its final state, an asynchronous one as created.
     Replay(Box<Grab>),
-    /// The first request has no answer yet.
+    /// The earlier grab that answered the first request.
+    Cached(Box<Grab>),
+    /// The first request is still in progress.
     InFlight,
-    /// The key stands for another request.
+    /// The key was used for a different request.
     Mismatch,
 }
 
-struct Purge {
+struct PurgeKeys {
     now: Timestamp,
     limit: u32,
 }
 
 impl Store {
-    /// What a create with this key comes to, if the key has been used. Only a look: the create itself decides again,
-    /// under the lock of its team.
+    /// The outcome of a create with this key, if the key was used before. Advisory: the create checks again under the
+    /// lock of its team.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn find_repeat(
         &self,
         team: TeamId,
@@ -54,40 +56,43 @@ impl Store {
         new: &NewRecord,
         now: Timestamp,
     ) -> Result<Option<Repeat>> {
-        repeat(self.database.reader(), team, environment, new, now).await
+        check_key(self.database.reader(), team, environment, new, now).await
     }
 
-    /// Forgets at most `limit` keys whose time is over, the oldest first, and answers how many those were.
+    /// Deletes up to `limit` expired keys, oldest first, and returns their number.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn purge_keys(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(Purge { now, limit }).await
+        self.database.write(PurgeKeys { now, limit }).await
     }
 }
 
-impl Transaction for Purge {
+impl Transaction for PurgeKeys {
     type Outcome = u64;
 
     async fn apply(&self, tx: &Tx) -> Result<u64> {
-        let over = || idem::Column::CreatedAt.lte((self.now - LIFE).as_ms());
+        let is_expired = || idem::Column::CreatedAt.lte((self.now - LIFE).as_ms());
         let ended = idem::Entity::find()
             .select_only()
             .column(idem::Column::GrabId)
             .inner_join(grab::Entity)
-            .filter(over())
+            .filter(is_expired())
             .filter(grab::Column::Status.ne(OPEN))
             .order_by_asc(idem::Column::CreatedAt)
             .limit(u64::from(self.limit))
             .into_query();
-        let purged =
-            idem::Entity::delete_many().filter(idem::Column::GrabId.in_subquery(ended)).filter(over()).exec(tx).await?;
+        let purged = idem::Entity::delete_many()
+            .filter(idem::Column::GrabId.in_subquery(ended))
+            .filter(is_expired())
+            .exec(tx)
+            .await?;
         Ok(purged.rows_affected)
     }
 }
 
-/// What the key comes to, if it is known and its time is not over.
-pub(super) async fn repeat<C: ConnectionTrait>(
+/// The outcome of a repeated request, if the key exists and has not expired.
+pub(super) async fn check_key<C: ConnectionTrait>(
     db: &C,
     team: TeamId,
     environment: Environment,
@@ -97,14 +102,15 @@ pub(super) async fn repeat<C: ConnectionTrait>(
     let key = (team.0, codes::environment(environment), new.key.as_str().to_owned());
     let found = idem::Entity::find_by_id(key).find_also_related(grab::Entity).one(db).await?;
     let Some((known, grab)) = found else { return Ok(None) };
-    let grab = grab.ok_or(Error::Inconsistent("a remembered key without its grab"))?;
+    let grab = grab.ok_or(Error::Inconsistent("idempotency key without its grab"))?;
     let record = read(&known, &grab, now)?;
     if record.status.is_terminal() && Timestamp::from_ms(known.created_at) + LIFE <= now {
         return Ok(None);
     }
     Ok(match decide(Some(&record), &new.fingerprint) {
         Decision::Fresh => None,
-        Decision::Replay => Some(Repeat::Replay(Box::new(first_answer(grab)?))),
+        Decision::Replay if known.cached => Some(Repeat::Cached(Box::new(grab::read(grab, None)?))),
+        Decision::Replay => Some(Repeat::Replay(Box::new(first_response(grab)?))),
         Decision::InFlight => Some(Repeat::InFlight),
         Decision::Mismatch => Some(Repeat::Mismatch),
     })
@@ -112,37 +118,39 @@ pub(super) async fn repeat<C: ConnectionTrait>(
 
 fn read(known: &idem::Model, grab: &grab::Model, now: Timestamp) -> Result<Record> {
     let fingerprint = known.fingerprint.as_slice();
-    // A slow placeholder is kept before its caller is answered, with the end that it will have.
+    // A delayed placeholder is stored before the response, with its future end time.
     let has_ended = grab.finished_at.is_some_and(|at| at <= now.as_ms()) || grab.env != TEST;
     Ok(Record {
-        fingerprint: fingerprint.try_into().map_err(|_| Error::Inconsistent("a fingerprint of another length"))?,
+        fingerprint: fingerprint.try_into().map_err(|_| Error::Inconsistent("fingerprint of the wrong length"))?,
         class: codes::read_class(grab.class)?,
         status: match grab.status {
             OPEN => Status::Pending,
             DONE | FAILED if !has_ended => Status::Processing,
             DONE => Status::Done,
             FAILED => Status::Failed,
-            _ => return Err(Error::Inconsistent("an unknown status")),
+            _ => return Err(Error::Inconsistent("unknown grab status")),
         },
     })
 }
 
 const TEST: i16 = codes::environment(Environment::Test);
 
-fn first_answer(grab: grab::Model) -> Result<Grab> {
+fn first_response(grab: grab::Model) -> Result<Grab> {
     match codes::read_class(grab.class)? {
         Class::Sync => grab::read(grab, None),
         Class::Async => grab::read_as_created(&grab),
     }
 }
 
-/// Keeps the key for the grab that was just made. A record that is still there is one whose time is over.
-pub(super) async fn remember(
+/// Stores the key of a new grab, or of one that existed before and answers the request (`cached`). An existing record
+/// has expired and is replaced.
+pub(super) async fn store_key(
     tx: &Tx,
     team: TeamId,
     environment: Environment,
     new: &NewRecord,
     grab: GrabId,
+    cached: bool,
     now: Timestamp,
 ) -> Result<()> {
     let row = idem::ActiveModel {
@@ -152,16 +160,22 @@ pub(super) async fn remember(
         fingerprint: Set(new.fingerprint.to_vec()),
         grab_id: Set(grab.0),
         created_at: Set(now.as_ms()),
+        cached: Set(cached),
     };
     let replace = OnConflict::columns([idem::Column::TeamId, idem::Column::Env, idem::Column::Key])
-        .update_columns([idem::Column::Fingerprint, idem::Column::GrabId, idem::Column::CreatedAt])
+        .update_columns([
+            idem::Column::Fingerprint,
+            idem::Column::GrabId,
+            idem::Column::CreatedAt,
+            idem::Column::Cached,
+        ])
         .to_owned();
     idem::Entity::insert(row).on_conflict(replace).exec_without_returning(tx).await?;
     Ok(())
 }
 
-/// Lets go of the key that a grab was made with, if it was: the next request with it is a new one.
-pub(super) async fn forget(tx: &Tx, grab: GrabId) -> Result<()> {
+/// Deletes the key of a grab, if it has one. The next request with this key is a new one.
+pub(super) async fn release_key(tx: &Tx, grab: GrabId) -> Result<()> {
     idem::Entity::delete_many().filter(idem::Column::GrabId.eq(grab.0)).exec(tx).await?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Images whose time is over: noted here, deleted by whoever keeps the files, then forgotten.
+//! The list of images to delete. After the file is deleted, its entry is removed.
 
 use grabd_domain::Timestamp;
 use grabd_domain::grabs::ImageKey;
@@ -9,21 +9,21 @@ use crate::database::{Transaction, Tx};
 use crate::entities::image_gc;
 use crate::{Result, Store};
 
-struct Forget {
+struct UnscheduleDeletion {
     key: ImageKey,
 }
 
 impl Store {
-    /// Takes an image off the list of those that are to be deleted, after its file is gone.
+    /// Removes an image from the deletion list after its file was deleted.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn forget_image(&self, key: &ImageKey) -> Result<()> {
-        self.database.write(Forget { key: key.clone() }).await
+    /// Database errors only.
+    pub async fn unschedule_deletion(&self, key: &ImageKey) -> Result<()> {
+        self.database.write(UnscheduleDeletion { key: key.clone() }).await
     }
 }
 
-impl Transaction for Forget {
+impl Transaction for UnscheduleDeletion {
     type Outcome = ();
 
     async fn apply(&self, tx: &Tx) -> Result<()> {
@@ -32,8 +32,8 @@ impl Transaction for Forget {
     }
 }
 
-/// Puts an image on the list. One that is on it stays as it is.
-pub(super) async fn collect(tx: &Tx, key: &str, not_before: Timestamp) -> Result<()> {
+/// Adds an image to the deletion list. An existing entry is kept unchanged.
+pub(super) async fn schedule_deletion(tx: &Tx, key: &str, not_before: Timestamp) -> Result<()> {
     let row = image_gc::ActiveModel { key: Set(key.to_owned()), not_before: Set(not_before.as_ms()) };
     image_gc::Entity::insert(row).on_conflict_do_nothing_on([image_gc::Column::Key]).exec_without_returning(tx).await?;
     Ok(())

@@ -1,60 +1,64 @@
-//! Operators come and go, and grant credits by hand.
+//! Appoints operators and grants credits manually.
 
 use grabd_domain::credits::LotKind;
 use grabd_domain::ids::{LotId, UserId};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
-use super::grant::{Grant, Granted};
+use super::grant::{Grant, GrantOutcome};
 use crate::codes;
 use crate::database::{Transaction, Tx};
 use crate::entities::{lot, user};
+use crate::transactions::audit::AuditEvent;
 use crate::{Error, Result, Store};
 
-/// Credits that an operator grants.
+/// A credit grant by an operator.
 #[derive(Clone, Debug)]
 pub struct OperatorGrant {
-    /// The credits. Its `source_ref` stands for one form: it grants once.
+    /// The grant. Its `source_ref` identifies one form submission, which grants once.
     pub grant: Grant,
-    /// What the ledger says they are for.
+    /// The reason, recorded in the ledger.
     pub reason: String,
 }
 
-/// What an operator's grant came to.
+/// Outcome of an operator's grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperatorGranted {
-    /// A new lot.
+pub enum OperatorGrantOutcome {
+    /// A new lot was created.
     New(LotId),
-    /// The lot that the same grant made before.
+    /// The same grant created this lot before.
     Repeated(LotId),
-    /// Nothing was granted: the same `source_ref` has made another grant.
-    Otherwise,
+    /// Nothing was granted: the `source_ref` was used for a different grant.
+    Conflict,
 }
 
-struct Appointment {
+struct SetOperator {
     person: UserId,
     operator: bool,
 }
 
 impl Store {
-    /// Makes a person an operator, or an operator a person like others; `false` when there is no such person.
+    /// Grants or removes the operator role. `false` when the person does not exist.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn set_operator(&self, person: UserId, operator: bool) -> Result<bool> {
-        self.database.write(Appointment { person, operator }).await
+        let event = AuditEvent::new("operator.set", &person, None).with(&operator);
+        self.write_audited(SetOperator { person, operator }, event, |changed| *changed).await
     }
 
-    /// Grants credits by hand, once for each `source_ref`.
+    /// Grants credits manually, once for each `source_ref`.
     ///
     /// # Errors
-    /// [`Error::Constraint`] when there is no such team.
-    pub async fn grant_by_operator(&self, grant: OperatorGrant) -> Result<OperatorGranted> {
-        self.database.write(grant).await
+    /// [`Error::Constraint`] when the team does not exist.
+    pub async fn grant_by_operator(&self, grant: OperatorGrant) -> Result<OperatorGrantOutcome> {
+        let event = AuditEvent::new("credits.grant", &grant.grant.source_ref, Some(grant.grant.team))
+            .with(&format_args!("{} credits: {}", grant.grant.credits, grant.reason));
+        self.write_audited(grant, event, |outcome| matches!(outcome, OperatorGrantOutcome::New(_))).await
     }
 }
 
-impl Transaction for Appointment {
+impl Transaction for SetOperator {
     type Outcome = bool;
 
     async fn apply(&self, tx: &Tx) -> Result<bool> {
@@ -68,23 +72,27 @@ impl Transaction for Appointment {
 }
 
 impl Transaction for OperatorGrant {
-    type Outcome = OperatorGranted;
+    type Outcome = OperatorGrantOutcome;
 
-    async fn apply(&self, tx: &Tx) -> Result<OperatorGranted> {
+    async fn apply(&self, tx: &Tx) -> Result<OperatorGrantOutcome> {
         let Self { grant, reason } = self;
-        let before = lot::Entity::find().filter(lot::Column::SourceRef.eq(grant.source_ref.as_str())).one(tx).await?;
-        if let Some(before) = before {
+        let existing = lot::Entity::find().filter(lot::Column::SourceRef.eq(grant.source_ref.as_str())).one(tx).await?;
+        if let Some(existing) = existing {
             let credits =
-                i32::try_from(grant.credits).map_err(|_| Error::Inconsistent("more credits than a lot holds"))?;
-            let same = before.team_id == grant.team.0
-                && before.kind == codes::lot_kind(LotKind::Prepaid)
-                && before.granted == credits;
-            return Ok(if same { OperatorGranted::Repeated(LotId(before.id)) } else { OperatorGranted::Otherwise });
+                i32::try_from(grant.credits).map_err(|_| Error::Inconsistent("more credits than a lot can hold"))?;
+            let same = existing.team_id == grant.team.0
+                && existing.kind == codes::lot_kind(LotKind::Prepaid)
+                && existing.granted == credits;
+            return Ok(if same {
+                OperatorGrantOutcome::Repeated(LotId(existing.id))
+            } else {
+                OperatorGrantOutcome::Conflict
+            });
         }
-        match grant.apply_for(tx, reason).await? {
-            Granted::New(lot) => Ok(OperatorGranted::New(lot)),
-            // Somebody was quicker since we looked.
-            Granted::Repeated(lot) => Ok(OperatorGranted::Repeated(lot)),
+        match grant.apply_with_reference(tx, reason).await? {
+            GrantOutcome::New(lot) => Ok(OperatorGrantOutcome::New(lot)),
+            // A concurrent transaction inserted it after the check above.
+            GrantOutcome::Repeated(lot) => Ok(OperatorGrantOutcome::Repeated(lot)),
         }
     }
 }

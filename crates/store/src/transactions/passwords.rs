@@ -1,4 +1,4 @@
-//! Passwords change, and whoever may be signed in with the former one is signed out.
+//! Password changes and resets, which end other sessions.
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::UserId;
@@ -7,19 +7,20 @@ use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 
 use crate::database::{Transaction, Tx};
-use crate::entities::{invitation, password_reset, session, user};
+use crate::entities::{device, email_verification, invitation, password_reset, session, user};
+use crate::transactions::verification;
 use crate::{Result, Store};
 
-/// A password to change, by somebody who knows it.
+/// A password change by a person who knows the current password.
 #[derive(Clone)]
 pub struct PasswordChange {
-    /// Whose.
+    /// The person.
     pub user: UserId,
-    /// What the current password was checked against.
+    /// The hash that the current password was verified against.
     pub former_hash: String,
-    /// What the new one is checked against.
+    /// Hash of the new password.
     pub password_hash: String,
-    /// The session that goes on.
+    /// The session to keep.
     pub keep: [u8; 32],
 }
 
@@ -29,7 +30,7 @@ struct NewReset {
     expires_at: Timestamp,
 }
 
-struct Reset {
+struct ResetPassword {
     hash: [u8; 32],
     password_hash: String,
     now: Timestamp,
@@ -45,78 +46,80 @@ struct EndSession {
     hash: [u8; 32],
 }
 
-struct Agent {
+struct SetSessionAgent {
     hash: [u8; 32],
     agent: String,
 }
 
-struct Purge {
+struct PurgeLinks {
     now: Timestamp,
     limit: u32,
 }
 
 impl Store {
-    /// Changes a password and ends every other session and every way to reset it; `false`, and nothing happened, when it
-    /// was changed meanwhile.
+    /// Changes a password, ends all other sessions and deletes all reset tokens. `false`, without any change, when the
+    /// password was changed concurrently.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn change_password(&self, change: PasswordChange) -> Result<bool> {
         self.database.write(change).await
     }
 
-    /// Keeps the hash of a token that lets somebody choose another password.
+    /// Stores the hash of a password reset token.
     ///
     /// # Errors
-    /// [`Error::Constraint`](crate::Error::Constraint) when there is no such person.
-    pub async fn keep_reset(&self, hash: [u8; 32], user: UserId, expires_at: Timestamp) -> Result<()> {
+    /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
+    pub async fn create_password_reset(&self, hash: [u8; 32], user: UserId, expires_at: Timestamp) -> Result<()> {
         self.database.write(NewReset { hash, user, expires_at }).await
     }
 
-    /// Takes the token, sets the password, and ends every session; whose it was. `None`, and nothing happened, when the
-    /// token was used before or is too old.
+    /// Consumes the reset token, sets the password, ends all sessions, forgets all devices and returns the person. If
+    /// the address was not verified, it is now, and all access that was given before is void. `None`, without any
+    /// change, when the token was used or has expired.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn reset_password(
         &self,
         hash: [u8; 32],
         password_hash: String,
         now: Timestamp,
     ) -> Result<Option<UserId>> {
-        self.database.write(Reset { hash, password_hash, now }).await
+        self.database.write(ResetPassword { hash, password_hash, now }).await
     }
 
-    /// Ends every session of a person but one; how many those were.
+    /// Ends all sessions of a person except one and returns the number of ended sessions.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn end_other_sessions(&self, user: UserId, keep: [u8; 32]) -> Result<u64> {
         self.database.write(EndSessions { user, keep }).await
     }
 
-    /// Ends a session of this person; `false` when they have none with that hash.
+    /// Ends a session of this person. `false` when the person has no session with that hash.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn end_session(&self, user: UserId, hash: [u8; 32]) -> Result<bool> {
         self.database.write(EndSession { user, hash }).await
     }
 
-    /// Writes down what the browser of a session says of itself.
+    /// Stores the `User-Agent` of a session's browser.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn note_agent(&self, hash: [u8; 32], agent: String) -> Result<()> {
-        self.database.write(Agent { hash, agent }).await
+    /// Database errors only.
+    pub async fn set_session_agent(&self, hash: [u8; 32], agent: String) -> Result<()> {
+        self.database.write(SetSessionAgent { hash, agent }).await
     }
 
-    /// Forgets at most `limit` invitations and as many resets that are over; how many those were.
+    /// Deletes up to `limit` expired invitations, and as many expired resets and verifications. Returns the number of
+    /// deleted rows.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn purge_links(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(Purge { now, limit }).await
+        self.database.write(PurgeLinks { now, limit }).await
     }
 }
 
@@ -134,7 +137,7 @@ impl Transaction for PasswordChange {
             return Ok(false);
         }
         EndSessions { user: self.user, keep: self.keep }.apply(tx).await?;
-        end_resets(tx, self.user).await?;
+        delete_resets(tx, self.user).await?;
         Ok(true)
     }
 }
@@ -153,7 +156,7 @@ impl Transaction for NewReset {
     }
 }
 
-impl Transaction for Reset {
+impl Transaction for ResetPassword {
     type Outcome = Option<UserId>;
 
     async fn apply(&self, tx: &Tx) -> Result<Option<UserId>> {
@@ -164,18 +167,24 @@ impl Transaction for Reset {
             .await?;
         let Some(reset) = taken.into_iter().next() else { return Ok(None) };
         let user = UserId(reset.user_id);
+        let unverified = user::Entity::find_by_id(user.0).filter(user::Column::VerifiedAt.is_null()).one(tx).await?;
+        if unverified.is_some() {
+            verification::take_over(tx, user, &self.password_hash, self.now).await?;
+            return Ok(Some(user));
+        }
         user::Entity::update_many()
             .col_expr(user::Column::PasswordHash, Expr::value(self.password_hash.clone()))
             .filter(user::Column::Id.eq(user.0))
             .exec(tx)
             .await?;
         session::Entity::delete_many().filter(session::Column::UserId.eq(user.0)).exec(tx).await?;
-        end_resets(tx, user).await?;
+        device::Entity::delete_many().filter(device::Column::UserId.eq(user.0)).exec(tx).await?;
+        delete_resets(tx, user).await?;
         Ok(Some(user))
     }
 }
 
-async fn end_resets(tx: &Tx, user: UserId) -> Result<()> {
+async fn delete_resets(tx: &Tx, user: UserId) -> Result<()> {
     password_reset::Entity::delete_many().filter(password_reset::Column::UserId.eq(user.0)).exec(tx).await?;
     Ok(())
 }
@@ -206,7 +215,7 @@ impl Transaction for EndSession {
     }
 }
 
-impl Transaction for Agent {
+impl Transaction for SetSessionAgent {
     type Outcome = ();
 
     async fn apply(&self, tx: &Tx) -> Result<()> {
@@ -219,11 +228,11 @@ impl Transaction for Agent {
     }
 }
 
-impl Transaction for Purge {
+impl Transaction for PurgeLinks {
     type Outcome = u64;
 
     async fn apply(&self, tx: &Tx) -> Result<u64> {
-        let over = invitation::Entity::find()
+        let expired = invitation::Entity::find()
             .select_only()
             .column(invitation::Column::Id)
             .filter(invitation::Column::ExpiresAt.lte(self.now.as_ms()))
@@ -231,8 +240,8 @@ impl Transaction for Purge {
             .limit(u64::from(self.limit))
             .into_query();
         let invitations =
-            invitation::Entity::delete_many().filter(invitation::Column::Id.in_subquery(over)).exec(tx).await?;
-        let over = password_reset::Entity::find()
+            invitation::Entity::delete_many().filter(invitation::Column::Id.in_subquery(expired)).exec(tx).await?;
+        let expired = password_reset::Entity::find()
             .select_only()
             .column(password_reset::Column::Hash)
             .filter(password_reset::Column::ExpiresAt.lte(self.now.as_ms()))
@@ -240,7 +249,19 @@ impl Transaction for Purge {
             .limit(u64::from(self.limit))
             .into_query();
         let resets =
-            password_reset::Entity::delete_many().filter(password_reset::Column::Hash.in_subquery(over)).exec(tx);
-        Ok(invitations.rows_affected + resets.await?.rows_affected)
+            password_reset::Entity::delete_many().filter(password_reset::Column::Hash.in_subquery(expired)).exec(tx);
+        let resets = resets.await?.rows_affected;
+        let expired = email_verification::Entity::find()
+            .select_only()
+            .column(email_verification::Column::Hash)
+            .filter(email_verification::Column::ExpiresAt.lte(self.now.as_ms()))
+            .order_by_asc(email_verification::Column::ExpiresAt)
+            .limit(u64::from(self.limit))
+            .into_query();
+        let verifications = email_verification::Entity::delete_many()
+            .filter(email_verification::Column::Hash.in_subquery(expired))
+            .exec(tx)
+            .await?;
+        Ok(invitations.rows_affected + resets + verifications.rows_affected)
     }
 }

@@ -1,184 +1,212 @@
-//! People come and go, and sign in and out.
+//! Creates and removes people, memberships and sessions.
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
 use grabd_domain::ids::{TeamId, UserId};
 use sea_orm::ActiveValue::Set;
-use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, TryInsertResult,
 };
 
-use crate::codes::{self, ACTIVE};
+use crate::codes;
 use crate::database::{Transaction, Tx};
-use crate::entities::{member, session, team, user};
+use crate::entities::{member, session, user};
 use crate::transactions::accounts::NewTeam;
+use crate::transactions::audit::AuditEvent;
 use crate::transactions::create::lock_team;
 use crate::{Result, Store};
 
-/// A person to create. The password itself is never seen here.
+/// A person to create. Contains only a hash of the password.
 #[derive(Clone)]
 pub struct NewPerson {
-    /// Their id.
+    /// The person's id.
     pub id: UserId,
-    /// How they sign in.
+    /// The address they sign in with.
     pub email: Email,
-    /// What their password is checked against.
+    /// Hash of the password.
     pub password_hash: String,
-    /// Which team they begin in.
-    pub place: Place,
-    /// When.
+    /// The team to join.
+    pub initial_team: InitialTeam,
+    /// Whether the address needs no verification.
+    pub verified: bool,
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// The team somebody begins in: as its owner where nobody is in it yet, as a member otherwise.
+/// The first team of a new person. The person becomes its owner if it has no members, otherwise a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A new one.
+pub enum InitialTeam {
+    /// A new team.
     New(TeamId, String),
-    /// One that is there.
-    In(TeamId),
-    /// The only one that nobody is in, if there is exactly one, or else a new one.
-    OrphanOrNew(TeamId, String),
+    /// An existing team.
+    Existing(TeamId),
 }
 
-/// What creating a person came to.
+/// Outcome of creating a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Welcomed {
-    /// They can sign in.
-    Yes {
-        /// To work in this team
+pub enum CreatePersonOutcome {
+    /// The person was created.
+    Created {
+        /// The team joined.
         team: TeamId,
-        /// as this.
+        /// The role in it.
         role: Role,
     },
-    /// Nothing was created: somebody has that address.
+    /// Nothing was created: the address is in use.
     EmailTaken,
-    /// Nothing was created: there is no such team, or it may not act.
+    /// Nothing was created: the team does not exist or is inactive.
     TeamInactive,
 }
 
-/// A session to open. The token itself is never seen here.
+/// A session to create. Contains only a hash of the token.
 #[derive(Clone, Debug)]
 pub struct NewSession {
     /// SHA-256 of the token.
     pub hash: [u8; 32],
-    /// Whose it is.
+    /// The person.
     pub user: UserId,
-    /// When.
+    /// Current time.
     pub now: Timestamp,
-    /// Until when, unless it is used.
+    /// Expiry unless the session is used.
     pub expires_at: Timestamp,
 }
 
-struct Extension {
+struct ExtendSession {
     hash: [u8; 32],
     now: Timestamp,
     expires_at: Timestamp,
 }
 
-struct SignOut([u8; 32]);
+struct CloseSession([u8; 32]);
 
-struct Leave(TeamId, UserId);
+struct AddMember {
+    team: TeamId,
+    user: UserId,
+    now: Timestamp,
+}
 
-struct Removal(UserId);
+struct RemoveMember(TeamId, UserId);
 
-struct Purge {
+struct RemovePerson(UserId);
+
+struct PurgeSessions {
     now: Timestamp,
     limit: u32,
 }
 
 impl Store {
-    /// Creates a person, with a team where they need one.
+    /// Creates a person and, if needed, a team.
     ///
     /// # Errors
-    /// Only of the database; a refusal is an outcome.
-    pub async fn create_person(&self, person: NewPerson) -> Result<Welcomed> {
-        self.database.write(person).await
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn create_person(&self, person: NewPerson) -> Result<CreatePersonOutcome> {
+        let event = AuditEvent::new("user.create", &person.email, None);
+        self.write_audited(person, event, |outcome| matches!(outcome, CreatePersonOutcome::Created { .. })).await
     }
 
-    /// Ends a membership, and with it every app that the person let act for the team; `false` when there was none.
+    /// Adds a person to a team on behalf of an operator and returns their role: owner of a team without members,
+    /// otherwise member, or the role they have already. `None` when the team does not exist or is inactive.
     ///
     /// # Errors
-    /// Only of the database.
+    /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
+    pub async fn add_member(&self, team: TeamId, user: UserId, now: Timestamp) -> Result<Option<Role>> {
+        self.database.write(AddMember { team, user, now }).await
+    }
+
+    /// Ends a membership and the person's OAuth grants for the team. `false` when there was no membership.
+    ///
+    /// # Errors
+    /// Database errors only.
     pub async fn remove_member(&self, team: TeamId, user: UserId) -> Result<bool> {
-        self.database.write(Leave(team, user)).await
+        let event = AuditEvent::new("member.remove", &user, Some(team));
+        self.write_audited(RemoveMember(team, user), event, |removed| *removed).await
     }
 
-    /// Removes a person with their sessions, memberships and apps; `false` when there was none. Teams stay.
+    /// Deletes a person with all sessions, memberships and grants. Teams stay. `false` when the person does not exist.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn remove_person(&self, user: UserId) -> Result<bool> {
-        self.database.write(Removal(user)).await
+        let event = AuditEvent::new("user.remove", &user, None);
+        self.write_audited(RemovePerson(user), event, |removed| *removed).await
     }
 
-    /// Opens a session.
+    /// Creates a session.
     ///
     /// # Errors
-    /// [`Error::Constraint`](crate::Error::Constraint) when there is no such person.
+    /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
     pub async fn open_session(&self, session: NewSession) -> Result<()> {
         self.database.write(session).await
     }
 
-    /// Writes a use of a session down. One that was closed meanwhile stays closed.
+    /// Records a use of a session. A session closed concurrently stays closed.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn extend_session(&self, hash: [u8; 32], now: Timestamp, expires_at: Timestamp) -> Result<()> {
-        self.database.write(Extension { hash, now, expires_at }).await
+        self.database.write(ExtendSession { hash, now, expires_at }).await
     }
 
-    /// Closes a session for good.
+    /// Deletes a session.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn close_session(&self, hash: [u8; 32]) -> Result<()> {
-        self.database.write(SignOut(hash)).await
+        self.database.write(CloseSession(hash)).await
     }
 
-    /// Forgets at most `limit` sessions that are over; how many it forgot.
+    /// Deletes up to `limit` expired sessions and returns their number.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn purge_sessions(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(Purge { now, limit }).await
+        self.database.write(PurgeSessions { now, limit }).await
     }
 }
 
 impl Transaction for NewPerson {
-    type Outcome = Welcomed;
+    type Outcome = CreatePersonOutcome;
 
-    async fn apply(&self, tx: &Tx) -> Result<Welcomed> {
+    async fn apply(&self, tx: &Tx) -> Result<CreatePersonOutcome> {
         let row = user::ActiveModel {
             id: Set(self.id.0),
             email: Set(self.email.to_string()),
             password_hash: Set(self.password_hash.clone()),
             created_at: Set(self.now.as_ms()),
             operator: Set(false),
+            verified_at: Set(self.verified.then_some(self.now.as_ms())),
+            suspended_at: Set(None),
+            suspended_reason: Set(None),
         };
-        // Judged first, since nothing else can be taken back without undoing the whole change.
-        let Some(team) = self.team(tx).await? else { return Ok(Welcomed::TeamInactive) };
+        // Checked before any insert, because a rejection must not leave rows behind.
+        let Some(team) = self.team(tx).await? else { return Ok(CreatePersonOutcome::TeamInactive) };
         let inserted = user::Entity::insert(row)
             .on_conflict_do_nothing_on([user::Column::Email])
             .exec_without_returning(tx)
             .await?;
-        let TryInsertResult::Inserted(1..) = inserted else { return Ok(Welcomed::EmailTaken) };
+        let TryInsertResult::Inserted(1..) = inserted else { return Ok(CreatePersonOutcome::EmailTaken) };
         if let Team::New(id, name) = &team {
             NewTeam { id: *id, name: name.clone(), now: self.now }.apply(tx).await?;
         }
         let team = team.id();
-        let is_first = member::Entity::find().filter(member::Column::TeamId.eq(team.0)).count(tx).await? == 0;
-        let role = if is_first { Role::Owner } else { Role::Member };
-        let row = member::ActiveModel {
-            team_id: Set(team.0),
-            user_id: Set(self.id.0),
-            role: Set(codes::role(role)),
-            created_at: Set(self.now.as_ms()),
-        };
-        member::Entity::insert(row).exec_without_returning(tx).await?;
-        Ok(Welcomed::Yes { team, role })
+        let role = add_member(tx, team, self.id, self.now).await?;
+        Ok(CreatePersonOutcome::Created { team, role })
     }
+}
+
+/// Adds a member to a team, as its owner if it has no members.
+async fn add_member(tx: &Tx, team: TeamId, user: UserId, now: Timestamp) -> Result<Role> {
+    let is_first = member::Entity::find().filter(member::Column::TeamId.eq(team.0)).count(tx).await? == 0;
+    let role = if is_first { Role::Owner } else { Role::Member };
+    let row = member::ActiveModel {
+        team_id: Set(team.0),
+        user_id: Set(user.0),
+        role: Set(codes::role(role)),
+        created_at: Set(now.as_ms()),
+    };
+    member::Entity::insert(row).exec_without_returning(tx).await?;
+    Ok(role)
 }
 
 enum Team {
@@ -195,30 +223,14 @@ impl Team {
 }
 
 impl NewPerson {
-    /// Where they go. A team that is there is locked, so that of two who come at once one is its owner.
+    /// The team to join. An existing team is locked, so that only one of two concurrent joins becomes its owner.
     async fn team(&self, tx: &Tx) -> Result<Option<Team>> {
-        let known = match &self.place {
-            Place::New(id, name) => return Ok(Some(Team::New(*id, name.clone()))),
-            Place::In(id) => *id,
-            Place::OrphanOrNew(id, name) => match orphans(tx).await?.as_slice() {
-                [only] => TeamId(only.id),
-                _ => return Ok(Some(Team::New(*id, name.clone()))),
-            },
+        let known = match &self.initial_team {
+            InitialTeam::New(id, name) => return Ok(Some(Team::New(*id, name.clone()))),
+            InitialTeam::Existing(id) => *id,
         };
         Ok(lock_team(tx, known).await?.map(|team| Team::Known(TeamId(team.id))))
     }
-}
-
-/// Two of the active teams that nobody is in, or as many as there are.
-async fn orphans(tx: &Tx) -> Result<Vec<team::Model>> {
-    let members = Query::select()
-        .expr(Expr::val(1))
-        .from(member::Entity)
-        .and_where(Expr::col((member::Entity, member::Column::TeamId)).equals((team::Entity, team::Column::Id)))
-        .take();
-    let orphans =
-        team::Entity::find().filter(team::Column::Status.eq(ACTIVE)).filter(Expr::exists(members).not()).limit(2);
-    Ok(orphans.all(tx).await?)
 }
 
 impl Transaction for NewSession {
@@ -238,7 +250,7 @@ impl Transaction for NewSession {
     }
 }
 
-impl Transaction for Extension {
+impl Transaction for ExtendSession {
     type Outcome = ();
 
     async fn apply(&self, tx: &Tx) -> Result<()> {
@@ -252,7 +264,7 @@ impl Transaction for Extension {
     }
 }
 
-impl Transaction for SignOut {
+impl Transaction for CloseSession {
     type Outcome = ();
 
     async fn apply(&self, tx: &Tx) -> Result<()> {
@@ -261,7 +273,21 @@ impl Transaction for SignOut {
     }
 }
 
-impl Transaction for Leave {
+impl Transaction for AddMember {
+    type Outcome = Option<Role>;
+
+    async fn apply(&self, tx: &Tx) -> Result<Option<Role>> {
+        if lock_team(tx, self.team).await?.is_none() {
+            return Ok(None);
+        }
+        if let Some(row) = member::Entity::find_by_id((self.team.0, self.user.0)).one(tx).await? {
+            return codes::read_role(row.role).map(Some);
+        }
+        add_member(tx, self.team, self.user, self.now).await.map(Some)
+    }
+}
+
+impl Transaction for RemoveMember {
     type Outcome = bool;
 
     async fn apply(&self, tx: &Tx) -> Result<bool> {
@@ -270,7 +296,7 @@ impl Transaction for Leave {
     }
 }
 
-impl Transaction for Removal {
+impl Transaction for RemovePerson {
     type Outcome = bool;
 
     async fn apply(&self, tx: &Tx) -> Result<bool> {
@@ -278,18 +304,19 @@ impl Transaction for Removal {
     }
 }
 
-impl Transaction for Purge {
+impl Transaction for PurgeSessions {
     type Outcome = u64;
 
     async fn apply(&self, tx: &Tx) -> Result<u64> {
-        let over = session::Entity::find()
+        let expired = session::Entity::find()
             .select_only()
             .column(session::Column::Hash)
             .filter(session::Column::ExpiresAt.lte(self.now.as_ms()))
             .order_by_asc(session::Column::ExpiresAt)
             .limit(u64::from(self.limit))
             .into_query();
-        let deleted = session::Entity::delete_many().filter(session::Column::Hash.in_subquery(over)).exec(tx).await?;
+        let deleted =
+            session::Entity::delete_many().filter(session::Column::Hash.in_subquery(expired)).exec(tx).await?;
         Ok(deleted.rows_affected)
     }
 }

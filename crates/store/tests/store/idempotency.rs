@@ -1,4 +1,4 @@
-//! A key makes one grab, and what it is answered is read off that grab.
+//! Idempotency keys.
 
 use std::time::Duration;
 
@@ -7,33 +7,45 @@ use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::grabs::{Class, ImageKey, State};
 use grabd_domain::idempotency::{IdempotencyKey, LIFE};
 use grabd_domain::ids::{GrabId, TeamId};
-use grabd_store::{By, Created, NewGrab, NewPlaceholder, NewRecord, Repeat};
+use grabd_store::{Created, FailureSource, NewGrab, NewPlaceholder, NewRecord, Repeat};
 
-use crate::harness::{NOW, World, blocked, completion, facts, failing, on_both, spec};
+use crate::harness::{NOW, TestDb, blocked, completion, facts, failing, on_both, spec};
 
 fn record(key: &str, fingerprint: u8) -> NewRecord {
     NewRecord { key: IdempotencyKey::parse(key).unwrap(), fingerprint: [fingerprint; 32] }
 }
 
-fn keyed(world: &World, team: TeamId, class: Class, key: &str, fingerprint: u8) -> NewGrab {
-    NewGrab { idempotency: Some(record(key, fingerprint)), ..world.new_grab(team, class) }
+fn keyed(db: &TestDb, team: TeamId, class: Class, key: &str, fingerprint: u8) -> NewGrab {
+    NewGrab { idempotency: Some(record(key, fingerprint)), ..db.new_grab(team, class) }
 }
 
-fn placeholder(world: &World, team: TeamId, key: &str, takes: Duration) -> NewPlaceholder {
-    let id = GrabId(world.id());
+fn placeholder(db: &TestDb, team: TeamId, key: &str, delay: Duration) -> NewPlaceholder {
+    let id = GrabId(db.id());
     let image = Some(ImageKey::new(id.0.as_u128(), "png"));
-    let outcome = State::Done { finished_at: NOW + takes, image, size_bytes: 1, execution_ms: 1, facts: facts() };
-    NewPlaceholder { id, team, spec: spec(), now: NOW, outcome, idempotency: Some(record(key, 1)) }
+    let outcome = State::Done { finished_at: NOW + delay, image, size_bytes: 1, execution_ms: 1, metadata: facts() };
+    NewPlaceholder {
+        id,
+        team,
+        key: None,
+        spec: spec(),
+        now: NOW,
+        outcome,
+        idempotency: Some(record(key, 1)),
+        fingerprint: None,
+    }
 }
 
-/// What a look and a create come to, which must be the same.
-async fn repeat(world: &World, new: &NewGrab) -> Option<Repeat> {
+/// Checks that `find_repeat` and `create` return the same outcome, and returns it.
+async fn repeat(db: &TestDb, new: &NewGrab) -> Option<Repeat> {
     let asked = new.idempotency.as_ref().unwrap();
-    let found = world.store.find_repeat(new.team, Live, asked, new.now).await.unwrap();
-    let created = match world.store.create(new.clone()).await.unwrap() {
+    let found = db.store.find_repeat(new.team, Live, asked, new.now).await.unwrap();
+    let created = match db.store.create(new.clone()).await.unwrap() {
         Created::Repeated(repeat) => Some(repeat),
         Created::Pending | Created::Leased { .. } => None,
-        refused @ (Created::QueueLimit { .. } | Created::CreditsExhausted | Created::TeamInactive) => {
+        refused @ (Created::QueueLimit { .. }
+        | Created::WaitTooLong { .. }
+        | Created::CreditsExhausted
+        | Created::TeamInactive) => {
             panic!("{refused:?}")
         }
     };
@@ -42,154 +54,151 @@ async fn repeat(world: &World, new: &NewGrab) -> Option<Repeat> {
 }
 
 on_both! {
-    async fn a_key_is_in_flight_until_its_grab_has_ended_and_then_answers_with_it(world) {
-        let team = world.team(3).await;
-        let first = keyed(world, team, Class::Sync, "k", 1);
-        assert_eq!(repeat(world, &first).await, None);
-        let again = || keyed(world, team, Class::Sync, "k", 1);
-        assert_eq!(repeat(world, &again()).await, Some(Repeat::InFlight));
-        let leased = world.lease_one().await;
-        assert_eq!(repeat(world, &again()).await, Some(Repeat::InFlight));
-        let ended = world.store.complete(completion(&leased)).await.unwrap().unwrap().grab;
-        assert_eq!(repeat(world, &again()).await, Some(Repeat::Replay(Box::new(ended))));
-        assert_eq!(world.credits(team).await, (2, 0));
+    async fn sync_key_is_in_flight_until_the_grab_ends_then_replays_it(db) {
+        let team = db.team(3).await;
+        let first = keyed(db, team, Class::Sync, "k", 1);
+        assert_eq!(repeat(db, &first).await, None);
+        let again = || keyed(db, team, Class::Sync, "k", 1);
+        assert_eq!(repeat(db, &again()).await, Some(Repeat::InFlight));
+        let leased = db.lease_one().await;
+        assert_eq!(repeat(db, &again()).await, Some(Repeat::InFlight));
+        let ended = db.store.complete(completion(&leased)).await.unwrap().unwrap().grab;
+        assert_eq!(repeat(db, &again()).await, Some(Repeat::Replay(Box::new(ended))));
+        assert_eq!(db.credits(team).await, (2, 0));
     }
 
-    async fn a_failed_grab_is_answered_as_it_failed(world) {
-        let team = world.team(1).await;
-        for (key, by) in [("lease", None), ("deadline", Some(By::Deadline))] {
-            assert_eq!(repeat(world, &keyed(world, team, Class::Sync, key, 1)).await, None);
-            let leased = world.lease_one().await;
-            let by = by.unwrap_or(By::Lease(leased.token));
+    async fn failed_grab_is_replayed(db) {
+        let team = db.team(1).await;
+        for (key, by) in [("lease", None), ("deadline", Some(FailureSource::Deadline))] {
+            assert_eq!(repeat(db, &keyed(db, team, Class::Sync, key, 1)).await, None);
+            let leased = db.lease_one().await;
+            let by = by.unwrap_or(FailureSource::Lease(leased.token));
             let failed = failing(leased.grab, by, NOW + Duration::from_secs(60));
-            let ended = world.store.fail(failed).await.unwrap().unwrap().grab;
+            let ended = db.store.fail(failed).await.unwrap().unwrap().grab;
             let asked = record(key, 1);
             let later = NOW + Duration::from_secs(60);
-            let found = world.store.find_repeat(team, Live, &asked, later).await.unwrap();
+            let found = db.store.find_repeat(team, Live, &asked, later).await.unwrap();
             assert_eq!(found, Some(Repeat::Replay(Box::new(ended))));
         }
-        assert_eq!(world.credits(team).await, (1, 0));
+        assert_eq!(db.credits(team).await, (1, 0));
     }
 
-    async fn an_asynchronous_one_is_answered_as_it_began_whatever_became_of_it(world) {
-        let team = world.team(3).await;
-        let first = keyed(world, team, Class::Async, "k", 1);
+    async fn async_grab_is_replayed_as_created(db) {
+        let team = db.team(3).await;
+        let first = keyed(db, team, Class::Async, "k", 1);
         let id = first.id;
-        assert_eq!(repeat(world, &first).await, None);
-        let begun = world.grab(team, id).await;
-        let again = || keyed(world, team, Class::Async, "k", 1);
+        assert_eq!(repeat(db, &first).await, None);
+        let begun = db.grab(team, id).await;
+        let again = || keyed(db, team, Class::Async, "k", 1);
         let replay = Some(Repeat::Replay(Box::new(begun)));
-        assert_eq!(repeat(world, &again()).await, replay);
-        let leased = world.store.lease(world.ask(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
-        assert_eq!(repeat(world, &again()).await, replay);
-        world.store.complete(completion(&leased)).await.unwrap().unwrap();
-        assert_eq!(repeat(world, &again()).await, replay);
-        // Also when the queue is full: nothing new would queue.
+        assert_eq!(repeat(db, &again()).await, replay);
+        let leased = db.store.lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
+        assert_eq!(repeat(db, &again()).await, replay);
+        db.store.complete(completion(&leased)).await.unwrap().unwrap();
+        assert_eq!(repeat(db, &again()).await, replay);
+        // Also when the queue is full, because nothing is enqueued.
         let full = NewGrab { async_limit_default: 0, ..again() };
-        assert_eq!(repeat(world, &full).await, replay);
+        assert_eq!(repeat(db, &full).await, replay);
     }
 
-    async fn a_key_stands_for_one_request(world) {
-        let team = world.team(3).await;
-        assert_eq!(repeat(world, &keyed(world, team, Class::Sync, "k", 1)).await, None);
-        // In flight or ended: the other request is told so first.
-        let other = || keyed(world, team, Class::Sync, "k", 2);
-        assert_eq!(repeat(world, &other()).await, Some(Repeat::Mismatch));
-        let leased = world.lease_one().await;
-        world.store.complete(completion(&leased)).await.unwrap().unwrap();
-        assert_eq!(repeat(world, &other()).await, Some(Repeat::Mismatch));
-        assert_eq!(repeat(world, &keyed(world, team, Class::Sync, "K", 2)).await, None);
+    async fn key_with_a_different_request_is_a_mismatch(db) {
+        let team = db.team(3).await;
+        assert_eq!(repeat(db, &keyed(db, team, Class::Sync, "k", 1)).await, None);
+        // A mismatch takes precedence, whether the grab is open or ended.
+        let other = || keyed(db, team, Class::Sync, "k", 2);
+        assert_eq!(repeat(db, &other()).await, Some(Repeat::Mismatch));
+        let leased = db.lease_one().await;
+        db.store.complete(completion(&leased)).await.unwrap().unwrap();
+        assert_eq!(repeat(db, &other()).await, Some(Repeat::Mismatch));
+        assert_eq!(repeat(db, &keyed(db, team, Class::Sync, "K", 2)).await, None);
     }
 
-    async fn keys_are_of_one_team_and_environment(world) {
-        let (team, other) = (world.team(3).await, world.team(3).await);
-        assert_eq!(repeat(world, &keyed(world, team, Class::Sync, "k", 1)).await, None);
-        assert_eq!(repeat(world, &keyed(world, other, Class::Sync, "k", 2)).await, None);
-        assert_eq!(world.store.find_repeat(team, Test, &record("k", 1), NOW).await.unwrap(), None);
-        let test = NewPlaceholder {
-            idempotency: Some(record("k", 3)),
-            ..placeholder(world, team, "k", Duration::ZERO)
-        };
-        assert_eq!(world.store.create_placeholder(test).await.unwrap(), None);
-        assert_eq!(world.store.find_repeat(team, Test, &record("k", 1), NOW).await.unwrap(), Some(Repeat::Mismatch));
+    async fn keys_are_scoped_to_team_and_environment(db) {
+        let (team, other) = (db.team(3).await, db.team(3).await);
+        assert_eq!(repeat(db, &keyed(db, team, Class::Sync, "k", 1)).await, None);
+        assert_eq!(repeat(db, &keyed(db, other, Class::Sync, "k", 2)).await, None);
+        assert_eq!(db.store.find_repeat(team, Test, &record("k", 1), NOW).await.unwrap(), None);
+        let test = NewPlaceholder { idempotency: Some(record("k", 3)), ..placeholder(db, team, "k", Duration::ZERO) };
+        assert_eq!(db.store.create_placeholder(test).await.unwrap(), None);
+        assert_eq!(db.store.find_repeat(team, Test, &record("k", 1), NOW).await.unwrap(), Some(Repeat::Mismatch));
     }
 
-    async fn what_creates_nothing_keeps_no_key(world) {
-        let team = world.team(0).await;
-        let refused = world.store.create(keyed(world, team, Class::Async, "k", 1)).await.unwrap();
+    async fn rejected_create_stores_no_key(db) {
+        let team = db.team(0).await;
+        let refused = db.store.create(keyed(db, team, Class::Async, "k", 1)).await.unwrap();
         assert_eq!(refused, Created::CreditsExhausted);
-        world.grant(team, grabd_domain::credits::LotKind::Prepaid, 1, None).await;
-        let full = NewGrab { async_limit_default: 0, ..keyed(world, team, Class::Async, "k", 1) };
-        assert_eq!(world.store.create(full).await.unwrap(), Created::QueueLimit { limit: 0 });
-        assert_eq!(world.store.find_repeat(team, Live, &record("k", 2), NOW).await.unwrap(), None);
-        assert_eq!(repeat(world, &keyed(world, team, Class::Async, "k", 2)).await, None);
+        db.grant(team, grabd_domain::credits::LotKind::Prepaid, 1, None).await;
+        let full = NewGrab { async_limit_default: 0, ..keyed(db, team, Class::Async, "k", 1) };
+        assert_eq!(db.store.create(full).await.unwrap(), Created::QueueLimit { limit: 0 });
+        assert_eq!(db.store.find_repeat(team, Live, &record("k", 2), NOW).await.unwrap(), None);
+        assert_eq!(repeat(db, &keyed(db, team, Class::Async, "k", 2)).await, None);
     }
 
-    async fn a_key_lives_a_day_and_as_long_as_its_grab_is_open(world) {
-        let team = world.team(5).await;
+    async fn key_expires_after_a_day_unless_its_grab_is_open(db) {
+        let team = db.team(5).await;
         let day = NOW + LIFE;
         let just_before = day - Duration::from_millis(1);
-        let at = |now, fingerprint| NewGrab { now, ..keyed(world, team, Class::Sync, "k", fingerprint) };
-        assert_eq!(repeat(world, &at(NOW, 1)).await, None);
-        // Open: it does not expire, nor is it swept away.
-        assert_eq!(repeat(world, &at(day, 1)).await, Some(Repeat::InFlight));
-        assert_eq!(world.store.purge_keys(day, 9).await.unwrap(), 0);
-        let leased = world.lease_one().await;
-        world.store.complete(completion(&leased)).await.unwrap().unwrap();
-        assert_eq!(world.store.purge_keys(just_before, 9).await.unwrap(), 0);
-        assert!(matches!(repeat(world, &at(just_before, 1)).await, Some(Repeat::Replay(_))));
-        // Over: another request may have it, and has it from then on.
+        let at = |now, fingerprint| NewGrab { now, ..keyed(db, team, Class::Sync, "k", fingerprint) };
+        assert_eq!(repeat(db, &at(NOW, 1)).await, None);
+        // The key of an open grab neither expires nor is purged.
+        assert_eq!(repeat(db, &at(day, 1)).await, Some(Repeat::InFlight));
+        assert_eq!(db.store.purge_keys(day, 9).await.unwrap(), 0);
+        let leased = db.lease_one().await;
+        db.store.complete(completion(&leased)).await.unwrap().unwrap();
+        assert_eq!(db.store.purge_keys(just_before, 9).await.unwrap(), 0);
+        assert!(matches!(repeat(db, &at(just_before, 1)).await, Some(Repeat::Replay(_))));
+        // An expired key can be used for another request.
         let next = at(day, 2);
         let id = next.id;
-        assert_eq!(repeat(world, &next).await, None);
-        assert_eq!(repeat(world, &at(day, 1)).await, Some(Repeat::Mismatch));
-        assert_eq!(repeat(world, &at(day, 2)).await, Some(Repeat::InFlight));
+        assert_eq!(repeat(db, &next).await, None);
+        assert_eq!(repeat(db, &at(day, 1)).await, Some(Repeat::Mismatch));
+        assert_eq!(repeat(db, &at(day, 2)).await, Some(Repeat::InFlight));
         assert_ne!(id, leased.grab);
     }
 
-    async fn old_keys_are_swept_away_the_oldest_first(world) {
-        let team = world.team(9).await;
+    async fn purge_keys_deletes_the_oldest_first(db) {
+        let team = db.team(9).await;
         for (at, key) in [(2, "c"), (0, "a"), (1, "b")] {
             let now = NOW + Duration::from_secs(at);
-            let new = NewGrab { now, ..keyed(world, team, Class::Sync, key, 1) };
-            assert_eq!(repeat(world, &new).await, None);
+            let new = NewGrab { now, ..keyed(db, team, Class::Sync, key, 1) };
+            assert_eq!(repeat(db, &new).await, None);
         }
-        for leased in world.store.lease(world.ask(Class::Sync, 9, NOW + Duration::from_secs(2))).await.unwrap() {
-            world.store.complete(completion(&leased)).await.unwrap().unwrap();
+        for leased in db.store.lease(db.lease_request(Class::Sync, 9, NOW + Duration::from_secs(2))).await.unwrap() {
+            db.store.complete(completion(&leased)).await.unwrap().unwrap();
         }
         let over = NOW + LIFE + Duration::from_secs(1);
-        assert_eq!(world.store.purge_keys(over, 1).await.unwrap(), 1);
-        let kept = |key: &'static str| async move {
-            let found = world.store.find_repeat(team, Live, &record(key, 1), NOW + Duration::from_secs(2)).await;
+        assert_eq!(db.store.purge_keys(over, 1).await.unwrap(), 1);
+        let stored = |key: &'static str| async move {
+            let found = db.store.find_repeat(team, Live, &record(key, 1), NOW + Duration::from_secs(2)).await;
             found.unwrap().is_some()
         };
-        assert_eq!([kept("a").await, kept("b").await, kept("c").await], [false, true, true]);
-        assert_eq!(world.store.purge_keys(over, 9).await.unwrap(), 1);
-        assert_eq!([kept("a").await, kept("b").await, kept("c").await], [false, false, true]);
+        assert_eq!([stored("a").await, stored("b").await, stored("c").await], [false, true, true]);
+        assert_eq!(db.store.purge_keys(over, 9).await.unwrap(), 1);
+        assert_eq!([stored("a").await, stored("b").await, stored("c").await], [false, false, true]);
     }
 
-    async fn a_deleted_or_cancelled_grab_lets_go_of_its_key(world) {
-        let team = world.team(5).await;
-        let first = keyed(world, team, Class::Sync, "k", 1);
-        assert_eq!(repeat(world, &first).await, None);
-        let leased = world.lease_one().await;
-        world.store.complete(completion(&leased)).await.unwrap().unwrap();
-        // Of all keys only this one's.
-        assert_eq!(repeat(world, &keyed(world, team, Class::Sync, "other", 1)).await, None);
-        assert!(world.store.delete_grab(team, Live, leased.grab, NOW).await.unwrap());
-        let second = keyed(world, team, Class::Sync, "k", 2);
-        assert_eq!(repeat(world, &second).await, None);
-        assert!(world.store.fail(failing(second.id, By::Cancel, NOW)).await.unwrap().is_some());
-        assert_eq!(repeat(world, &keyed(world, team, Class::Sync, "k", 3)).await, None);
-        assert_eq!(repeat(world, &keyed(world, team, Class::Sync, "other", 1)).await, Some(Repeat::InFlight));
+    async fn deleted_or_cancelled_grab_releases_its_key(db) {
+        let team = db.team(5).await;
+        let first = keyed(db, team, Class::Sync, "k", 1);
+        assert_eq!(repeat(db, &first).await, None);
+        let leased = db.lease_one().await;
+        db.store.complete(completion(&leased)).await.unwrap().unwrap();
+        // Other keys stay.
+        assert_eq!(repeat(db, &keyed(db, team, Class::Sync, "other", 1)).await, None);
+        assert!(db.store.delete_grab(team, Live, leased.grab, NOW).await.unwrap());
+        let second = keyed(db, team, Class::Sync, "k", 2);
+        assert_eq!(repeat(db, &second).await, None);
+        assert!(db.store.fail(failing(second.id, FailureSource::Cancel, NOW)).await.unwrap().is_some());
+        assert_eq!(repeat(db, &keyed(db, team, Class::Sync, "k", 3)).await, None);
+        assert_eq!(repeat(db, &keyed(db, team, Class::Sync, "other", 1)).await, Some(Repeat::InFlight));
     }
 
-    async fn twenty_at_once_with_one_key_make_one_grab_and_hold_one_credit(world) {
-        let team = world.team(20).await;
+    async fn concurrent_creates_with_one_key_make_one_grab(db) {
+        let team = db.team(20).await;
         for class in Class::ALL {
             let key = format!("{class:?}");
-            let news: Vec<_> = (0..20).map(|_| keyed(world, team, class, &key, 1)).collect();
-            let created = join_all(news.into_iter().map(|new| world.store.create(new))).await;
+            let news: Vec<_> = (0..20).map(|_| keyed(db, team, class, &key, 1)).collect();
+            let created = join_all(news.into_iter().map(|new| db.store.create(new))).await;
             let (mut made, mut repeated) = (0, 0);
             for created in created {
                 let created = created.unwrap();
@@ -203,16 +212,16 @@ on_both! {
             }
             assert_eq!((made, repeated), (1, 19));
         }
-        assert_eq!(world.credits(team).await, (20, 2));
+        assert_eq!(db.credits(team).await, (20, 2));
     }
 
-    async fn twenty_placeholders_at_once_with_one_key_are_one(world) {
-        let team = world.team(0).await;
-        let news: Vec<_> = (0..20).map(|_| placeholder(world, team, "k", Duration::ZERO)).collect();
-        let kept = join_all(news.into_iter().map(|new| world.store.create_placeholder(new))).await;
+    async fn concurrent_placeholders_with_one_key_make_one_grab(db) {
+        let team = db.team(0).await;
+        let news: Vec<_> = (0..20).map(|_| placeholder(db, team, "k", Duration::ZERO)).collect();
+        let stored = join_all(news.into_iter().map(|new| db.store.create_placeholder(new))).await;
         let (mut made, mut replayed) = (0, Vec::new());
-        for kept in kept {
-            match kept.unwrap() {
+        for stored in stored {
+            match stored.unwrap() {
                 None => made += 1,
                 Some(Repeat::Replay(grab)) => replayed.push(grab),
                 Some(other) => panic!("{other:?}"),
@@ -220,25 +229,25 @@ on_both! {
         }
         assert_eq!((made, replayed.len()), (1, 19));
         assert!(replayed.iter().all(|grab| *grab == replayed[0]));
-        let grab = world.store.find_grab(team, Test, replayed[0].id).await.unwrap().unwrap();
+        let grab = db.store.find_grab(team, Test, replayed[0].id).await.unwrap().unwrap();
         assert_eq!(*replayed[0], grab);
     }
 
-    async fn a_placeholder_that_ends_later_is_in_flight_until_then(world) {
-        let team = world.team(0).await;
-        let takes = Duration::from_secs(3);
-        assert_eq!(world.store.create_placeholder(placeholder(world, team, "k", takes)).await.unwrap(), None);
-        let again = placeholder(world, team, "k", takes);
-        assert_eq!(world.store.create_placeholder(again).await.unwrap(), Some(Repeat::InFlight));
+    async fn delayed_placeholder_is_in_flight_until_its_end(db) {
+        let team = db.team(0).await;
+        let delay = Duration::from_secs(3);
+        assert_eq!(db.store.create_placeholder(placeholder(db, team, "k", delay)).await.unwrap(), None);
+        let again = placeholder(db, team, "k", delay);
+        assert_eq!(db.store.create_placeholder(again).await.unwrap(), Some(Repeat::InFlight));
         let asked = record("k", 1);
-        let before = world.store.find_repeat(team, Test, &asked, NOW + takes - Duration::from_millis(1)).await.unwrap();
+        let before = db.store.find_repeat(team, Test, &asked, NOW + delay - Duration::from_millis(1)).await.unwrap();
         assert_eq!(before, Some(Repeat::InFlight));
-        let ended = world.store.find_repeat(team, Test, &asked, NOW + takes).await.unwrap();
+        let ended = db.store.find_repeat(team, Test, &asked, NOW + delay).await.unwrap();
         assert!(matches!(ended, Some(Repeat::Replay(_))), "{ended:?}");
-        // A failed one has ended when it is kept.
-        let outcome = State::Failed { finished_at: NOW, failure: blocked(), facts: facts() };
-        let failed = NewPlaceholder { outcome, ..placeholder(world, team, "failed", takes) };
-        assert_eq!(world.store.create_placeholder(failed.clone()).await.unwrap(), None);
-        assert!(matches!(world.store.create_placeholder(failed).await.unwrap(), Some(Repeat::Replay(_))));
+        // A failed placeholder has ended when it is stored.
+        let outcome = State::Failed { finished_at: NOW, failure: blocked(), metadata: facts() };
+        let failed = NewPlaceholder { outcome, ..placeholder(db, team, "failed", delay) };
+        assert_eq!(db.store.create_placeholder(failed.clone()).await.unwrap(), None);
+        assert!(matches!(db.store.create_placeholder(failed).await.unwrap(), Some(Repeat::Replay(_))));
     }
 }

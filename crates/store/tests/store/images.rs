@@ -1,4 +1,4 @@
-//! The files, and which of them may go.
+//! Image files and their deletion.
 
 use std::path::Path;
 
@@ -9,20 +9,19 @@ use grabd_store::{Drift, Images};
 use crate::harness::{NOW, completion, on_both};
 
 on_both! {
-    async fn a_picture_that_is_shown_is_never_due(world) {
-        let team = world.team(2).await;
-        let leased = world.leased(team).await;
-        world.store.complete(completion(&leased)).await.unwrap().unwrap();
+    async fn image_in_use_is_never_due_for_deletion(db) {
+        let team = db.team(2).await;
+        let leased = db.leased(team).await;
+        db.store.complete(completion(&leased)).await.unwrap().unwrap();
         let lost = ImageKey::new(1, "png");
         for (not_before, key) in [&leased.upload_key, &lost].into_iter().enumerate() {
-            let on_the_list =
-                format!("INSERT INTO image_gc (key, not_before) VALUES ('{}', {not_before})", key.as_str());
-            world.meddle(&on_the_list).await.unwrap();
+            let schedule = format!("INSERT INTO image_gc (key, not_before) VALUES ('{}', {not_before})", key.as_str());
+            db.execute_raw(&schedule).await.unwrap();
         }
-        assert_eq!(world.store.due_images(NOW, 1).await.unwrap(), [lost]);
-        // It should not even be on the list, and that is found.
-        assert_eq!(world.store.verify_ledger().await.unwrap(), [Drift::Doomed(leased.grab)]);
-        assert_eq!(world.meddle("DELETE FROM image_gc").await.unwrap(), 2);
+        assert_eq!(db.store.due_images(NOW, 1).await.unwrap(), [lost]);
+        // An image in use should not be scheduled at all; the ledger check reports it.
+        assert_eq!(db.store.verify_ledger().await.unwrap(), [Drift::ImageScheduledForDeletion(leased.grab)]);
+        assert_eq!(db.execute_raw("DELETE FROM image_gc").await.unwrap(), 2);
     }
 }
 
@@ -47,7 +46,7 @@ fn files(root: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_picture_is_put_found_and_deleted() {
+async fn image_is_stored_found_and_deleted() {
     let root = tempfile::tempdir().unwrap();
     let images = Images::local(root.path().join("images")).unwrap();
     assert_eq!(images.file(&key()).await, None);
@@ -62,11 +61,44 @@ async fn a_picture_is_put_found_and_deleted() {
         images.delete(&key()).await.unwrap();
         assert_eq!(images.file(&key()).await, None);
     }
-    assert!(images.free_bytes().await.unwrap() > 0);
+    let space = images.disk_space().await.unwrap();
+    assert!(space.free_bytes > 0 && space.free_bytes < space.total_bytes, "{space:?}");
 }
 
 #[tokio::test]
-async fn what_an_earlier_life_left_half_written_is_removed_and_the_rest_stays() {
+async fn image_in_parts_is_complete_or_absent() {
+    let root = tempfile::tempdir().unwrap();
+    let images = Images::local(root.path().to_path_buf()).unwrap();
+    let mut abandoned = images.begin(&key()).await.unwrap();
+    let mut upload = images.begin(&key()).await.unwrap();
+    abandoned.write(Bytes::from_static(b"other")).await.unwrap();
+    for part in ["in ", "parts"] {
+        upload.write(Bytes::from_static(part.as_bytes())).await.unwrap();
+    }
+    assert_eq!((upload.bytes(), images.file(&key()).await), (8, None));
+    drop(abandoned);
+    upload.finish().await.unwrap();
+    assert_eq!(std::fs::read(images.file(&key()).await.unwrap()).unwrap(), b"in parts");
+    assert_eq!(files(root.path()), [key().path()], "unfinished files are removed");
+}
+
+#[tokio::test]
+async fn thumbnail_is_deleted_with_its_image() {
+    let root = tempfile::tempdir().unwrap();
+    let images = Images::local(root.path().to_path_buf()).unwrap();
+    let thumbnail = Bytes::from_static(b"small");
+    images.put_thumbnail(&key(), thumbnail.clone()).await.unwrap();
+    assert_eq!(files(root.path()), [""; 0], "an image that was deleted gets no thumbnail");
+    images.put(&key(), Bytes::from_static(b"large")).await.unwrap();
+    assert_eq!(images.thumbnail(&key()).await.unwrap(), None);
+    images.put_thumbnail(&key(), thumbnail.clone()).await.unwrap();
+    assert_eq!(images.thumbnail(&key()).await.unwrap(), Some(thumbnail));
+    images.delete(&key()).await.unwrap();
+    assert_eq!(files(root.path()), [""; 0]);
+}
+
+#[tokio::test]
+async fn opening_removes_unfinished_files_only() {
     let root = tempfile::tempdir().unwrap();
     let images = Images::local(root.path().to_path_buf()).unwrap();
     images.put(&key(), Bytes::from_static(b"whole")).await.unwrap();
@@ -77,10 +109,10 @@ async fn what_an_earlier_life_left_half_written_is_removed_and_the_rest_stays() 
 }
 
 #[tokio::test]
-async fn a_picture_that_cannot_be_written_leaves_nothing() {
+async fn failed_put_leaves_no_file() {
     let root = tempfile::tempdir().unwrap();
     let images = Images::local(root.path().to_path_buf()).unwrap();
-    // A directory where the file should go makes the last step fail.
+    // A directory at the final path makes the rename fail.
     std::fs::create_dir_all(root.path().join(key().path())).unwrap();
     assert!(images.put(&key(), Bytes::from_static(b"x")).await.is_err());
     assert_eq!(images.file(&key()).await, None);

@@ -1,19 +1,24 @@
-//! The store on real databases: every case runs on SQLite and on PostgreSQL, unless it is about one of them.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its harness too")]
+//! Tests of the store. Every case runs on SQLite and on PostgreSQL, unless it is specific to one of them.
+#![expect(clippy::unwrap_used, reason = "tests and their harness fail by panicking")]
 
 mod harness;
 
 mod accounts;
+mod admission;
+mod audit;
 mod billing;
 mod complete;
 mod create;
 mod credits;
 mod delete;
+mod erase;
 mod expire;
 mod fail;
 mod fairness;
+mod files;
 mod idempotency;
 mod images;
+mod key_usage;
 mod lease;
 mod list;
 mod list_plans;
@@ -26,6 +31,12 @@ mod placeholder;
 mod postgres;
 mod races;
 mod release;
+mod retention;
+mod reuse;
+mod service_lock;
+mod set_aside;
 mod sqlite;
+mod steps;
 mod teams;
+mod verification;
 mod webhooks;

@@ -1,5 +1,5 @@
-//! Whatever happens in whatever order, while the clock jumps: credits, holds, the ledger and callers' keys are as a model
-//! of a few lines says.
+//! Property test: after random commands and clock jumps, credits, holds, the ledger and idempotency keys match a simple
+//! reference model.
 
 mod commands;
 mod reference;
@@ -15,16 +15,16 @@ use proptest::test_runner::{Config, TestRunner};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
-use crate::harness::{NOW, World};
+use crate::harness::{NOW, TestDb};
 use commands::Command;
 use reference::Model;
 
-/// Commands in the longest case; half as many in most.
+/// Maximum commands per case.
 const STEPS: usize = 80;
-/// Entries of a case's team, at the very most.
-const ALL: u32 = 10_000;
+/// More rows than a case ever has.
+const MAX_ROWS: u32 = 10_000;
 
-/// Ids that never repeat and sort by when they were drawn.
+/// Generates unique ids that sort in order of generation.
 #[derive(Default)]
 struct Ids(AtomicU64);
 
@@ -46,7 +46,7 @@ fn run(runtime: &Runtime, cases: u32, case: impl Fn(Vec<Command>)) {
 }
 
 #[test]
-fn credits_are_as_the_model_says_on_sqlite() {
+fn credits_match_the_model_on_sqlite() {
     let runtime = Runtime::new().unwrap();
     let ids = Ids::default();
     run(&runtime, 100, |commands| {
@@ -60,21 +60,21 @@ fn credits_are_as_the_model_says_on_sqlite() {
 }
 
 #[test]
-fn credits_are_as_the_model_says_on_postgres() {
+fn credits_match_the_model_on_postgres() {
     let runtime = Runtime::new().unwrap();
     let ids = Ids::default();
-    let world = runtime.block_on(World::postgres());
-    // All cases share a database: each brings its own teams, and leaves no open grab.
-    run(&runtime, 20, |commands| runtime.block_on(case(&world.store, &ids, &commands)));
-    runtime.block_on(world.end());
+    let db = runtime.block_on(TestDb::postgres());
+    // All cases share a database: each creates its own teams and leaves no open grab.
+    run(&runtime, 20, |commands| runtime.block_on(case(&db.store, &ids, &commands)));
+    runtime.block_on(db.finish());
 }
 
 async fn case(store: &Store, ids: &Ids, commands: &[Command]) {
-    // What a case that failed has left behind on a shared database, when a shorter one is looked for.
+    // Clean up after a failed case on a shared database, when proptest shrinks.
     let over = NOW + LIFE * 400;
-    store.expire_jobs(over, ALL).await.unwrap();
-    store.expire_lots(over, ALL).await.unwrap();
-    store.purge_keys(over, ALL).await.unwrap();
+    store.expire_jobs(over, MAX_ROWS).await.unwrap();
+    store.expire_lots(over, MAX_ROWS).await.unwrap();
+    store.purge_keys(over, MAX_ROWS).await.unwrap();
     let teams = [TeamId(ids.next()), TeamId(ids.next())];
     for id in teams {
         store.create_team(NewTeam { id, name: "A team".into(), now: NOW }).await.unwrap();
@@ -89,12 +89,12 @@ async fn case(store: &Store, ids: &Ids, commands: &[Command]) {
     assert!(model.grabs.iter().all(|grab| !grab.is_open()));
 }
 
-/// Everything that can be seen of the teams' credits is what the model says.
+/// Checks that everything visible of the teams' credits matches the model.
 async fn check(store: &Store, model: &Model) {
     for team in model.teams {
         let lots = store.lots(team).await.unwrap();
         let expected: Vec<Lot> = model.lots_of(team).map(|lot| lot.lot).collect();
-        assert_eq!(lots, expected, "in the order of spending");
+        assert_eq!(lots, expected, "lots in spending order");
         for lot in &lots {
             let open = model.grabs.iter().filter(|grab| grab.lot == lot.id && grab.is_open()).count();
             assert_eq!(usize::try_from(lot.held).unwrap(), open, "one held credit for each open grab");
@@ -102,11 +102,11 @@ async fn check(store: &Store, model: &Model) {
         let balance = Balance::of(&lots, model.now);
         assert_eq!(balance.total(), model.spendable(team));
 
-        let entries = store.ledger(team, None, ALL).await.unwrap();
+        let entries = store.ledger(team, None, MAX_ROWS).await.unwrap();
         for lot in &lots {
             let sum: i64 =
                 entries.iter().filter(|entry| entry.lot == lot.id).map(|entry| i64::from(entry.amount)).sum();
-            assert_eq!(sum, i64::from(lot.remaining), "a lot has what its entries add up to");
+            assert_eq!(sum, i64::from(lot.remaining), "a lot's remaining credits are the sum of its entries");
         }
         let mut paid: Vec<_> =
             entries.iter().filter_map(|entry| Some((entry.grab?, entry.lot, entry.amount))).collect();
@@ -118,7 +118,7 @@ async fn check(store: &Store, model: &Model) {
             .collect();
         paid.sort_unstable();
         done.sort_unstable();
-        assert_eq!(paid, done, "one spend for each done grab, from the lot that was held for it");
+        assert_eq!(paid, done, "one spend per done grab, from the lot of the held credit");
         let granted: i64 =
             entries.iter().filter(|entry| entry.kind == EntryKind::Grant).map(|entry| i64::from(entry.amount)).sum();
         assert_eq!(granted, lots.iter().map(|lot| i64::from(lot.granted)).sum::<i64>());

@@ -1,8 +1,8 @@
-//! Consents, and what is exchanged for them.
+//! OAuth consents, codes and tokens.
 
-mod ends;
 mod exchange;
-mod house;
 mod purge;
 mod races;
 mod refresh;
+mod revoke;
+mod test_app;

@@ -1,17 +1,17 @@
-//! How PostgreSQL reads what operators read, with a long history. What SQLite does is tried beside the queries.
+//! Checks that the operator queries use indexes on PostgreSQL. The SQLite test is next to the queries.
 
 use std::time::Duration;
 
 use grabd_domain::ids::GrabId;
-use grabd_store::{FailedAt, Store, TeamPlace, TeamsWanted};
+use grabd_store::{FailureCursor, Store, TeamCursor, TeamFilter};
 
-use crate::harness::{NOW, World};
+use crate::harness::{NOW, TestDb};
 
-/// Nothing passes the whole history.
+/// No query scans the whole history.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_passes_the_whole_history() {
-    let world = World::postgres().await;
-    let (team, other) = (world.team(0).await, world.team(0).await);
+async fn operator_queries_use_indexes() {
+    let db = TestDb::postgres().await;
+    let (team, other) = (db.team(0).await, db.team(0).await);
     let history = format!(
         "INSERT INTO grab (id, team_id, env, class, status, request, attempts, created_at, finished_at, image_key, \
          bytes, execution_ms, error_code) \
@@ -26,38 +26,38 @@ async fn nothing_passes_the_whole_history() {
          CASE WHEN n % 100 = 0 THEN n END, n FROM generate_series(1, 20000) n; \
          INSERT INTO team (id, name, status, created_at) \
          SELECT gen_random_uuid(), 'team ' || n, 0, n FROM generate_series(1, 5000) n",
-        team = world.literal(team.0),
-        other = world.literal(other.0),
+        team = db.literal(team.0),
+        other = db.literal(other.0),
         spec = r#"{"url":"https://example.com/","width":1280,"height":720,"format":"png","full_page":false,"delay_ms":0,"selector":null}"#,
         now = NOW.as_ms(),
     );
-    world.meddle(&history).await.unwrap();
-    world.meddle("VACUUM ANALYZE").await.unwrap();
+    db.execute_raw(&history).await.unwrap();
+    db.execute_raw("VACUUM ANALYZE").await.unwrap();
     let explain = "DO $$ BEGIN \
         EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = auto_explain', current_database()); \
         EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', current_database()); END $$";
-    world.meddle(explain).await.unwrap();
-    // What was opened before does not know of it.
-    let store = Store::open(&world.url).await.unwrap();
+    db.execute_raw(explain).await.unwrap();
+    // The settings apply only to new connections.
+    let store = Store::open(&db.url).await.unwrap();
     let minutes = |minutes: u64| NOW + Duration::from_secs(60) * u32::try_from(minutes).unwrap();
     let id = |n: u64| GrabId(format!("00000000-0000-7000-8000-{n:012}").parse().unwrap());
     // The last day of two weeks.
     let ended = store.count_ended(minutes(20_000 - 24 * 60)).await.unwrap();
     assert_eq!(ended.iter().map(|of| of.grabs).sum::<u64>(), 24 * 60 + 1);
     assert_eq!(store.list_failed(None, 50).await.unwrap().len(), 50);
-    let place = FailedAt { at: minutes(10_000), grab: id(10_000) };
-    assert_eq!(store.list_failed(Some(place), 50).await.unwrap()[0].grab, id(9950));
-    assert_eq!(store.list_failed_of(team, 10).await.unwrap().len(), 10);
-    let after = TeamPlace { created_at: NOW, team };
-    assert_eq!(store.list_summaries(&TeamsWanted::All, Some(after), 25, minutes(0)).await.unwrap().len(), 25);
-    assert_eq!(store.undelivered().await.unwrap().waiting, 200);
+    let cursor = FailureCursor { at: minutes(10_000), grab: id(10_000) };
+    assert_eq!(store.list_failed(Some(cursor), 50).await.unwrap()[0].grab, id(9950));
+    assert_eq!(store.list_failed_of_team(team, 10).await.unwrap().len(), 10);
+    let after = TeamCursor { created_at: NOW, team };
+    assert_eq!(store.list_summaries(&TeamFilter::All, Some(after), 25, minutes(0)).await.unwrap().len(), 25);
+    assert_eq!(store.delivery_backlog().await.unwrap().waiting, 200);
     store.close().await;
 
-    let log = world.server_log();
+    let log = db.server_log();
     let plans: Vec<&str> = log.split("plan:\n").skip(1).collect();
     let plan = |words: &str| {
         let found: Vec<&&str> = plans.iter().filter(|plan| plan.contains(words)).collect();
-        assert!(!found.is_empty(), "{words} is in no plan:\n{log}");
+        assert!(!found.is_empty(), "no plan contains {words}:\n{log}");
         found
     };
     for (words, expected) in [
@@ -68,10 +68,10 @@ async fn nothing_passes_the_whole_history() {
         (r#"COUNT("delivery"."id")"#, "on delivery"),
     ] {
         for plan in plan(words) {
-            assert!(plan.contains(expected), "{expected} is not in\n{plan}");
+            assert!(plan.contains(expected), "expected {expected} in\n{plan}");
             assert!(!plan.contains("Seq Scan"), "{plan}");
         }
     }
-    world.meddle("DELETE FROM grab").await.unwrap();
-    world.end().await;
+    db.execute_raw("DELETE FROM grab").await.unwrap();
+    db.finish().await;
 }

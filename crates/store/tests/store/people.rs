@@ -1,20 +1,20 @@
-//! People, where they belong, and their sessions.
+//! People, their first teams and their sessions.
 
 use std::time::Duration;
 
 use grabd_domain::accounts::{Email, Role, SESSION_IDLE};
 use grabd_domain::ids::{TeamId, UserId};
-use grabd_store::{Error, NewPerson, NewSession, Place, Welcomed};
+use grabd_store::{CreatePersonOutcome, Error, InitialTeam, NewPerson, NewSession};
 
-use crate::harness::{NOW, World, on_both};
+use crate::harness::{NOW, TestDb, on_both};
 
-fn new_person(world: &World, email: &str, place: Place) -> NewPerson {
-    let (id, email) = (UserId(world.id()), Email::parse(email).unwrap());
-    NewPerson { id, email, password_hash: "$argon2id$".into(), place, now: NOW }
+fn new_person(db: &TestDb, email: &str, initial_team: InitialTeam) -> NewPerson {
+    let (id, email) = (UserId(db.id()), Email::parse(email).unwrap());
+    NewPerson { id, email, password_hash: "$argon2id$".into(), initial_team, verified: true, now: NOW }
 }
 
-fn new_team(world: &World) -> (TeamId, String) {
-    (TeamId(world.id()), "Their own".to_owned())
+fn new_team(db: &TestDb) -> (TeamId, String) {
+    (TeamId(db.id()), "Their own".to_owned())
 }
 
 fn session(user: UserId, hash: u8) -> NewSession {
@@ -22,120 +22,125 @@ fn session(user: UserId, hash: u8) -> NewSession {
 }
 
 on_both! {
-    async fn somebody_comes_with_a_team_of_their_own(world) {
-        let (team, name) = new_team(world);
-        let ada = new_person(world, "ada@example.com", Place::New(team, name.clone()));
+    async fn create_person_with_a_new_team_makes_an_owner(db) {
+        let (team, name) = new_team(db);
+        let ada = new_person(db, "ada@example.com", InitialTeam::New(team, name.clone()));
         let id = ada.id;
-        assert_eq!(world.store.create_person(ada).await.unwrap(), Welcomed::Yes { team, role: Role::Owner });
-        assert_eq!(world.store.list_memberships(id).await.unwrap(), [(team, name, Role::Owner)]);
-        let found = world.store.find_person(&Email::parse("Ada@Example.com").unwrap()).await.unwrap().unwrap();
+        assert_eq!(
+            db.store.create_person(ada).await.unwrap(),
+            CreatePersonOutcome::Created { team, role: Role::Owner }
+        );
+        assert_eq!(db.store.list_memberships(id).await.unwrap(), [(team, name, Role::Owner)]);
+        let found = db.store.find_person(&Email::parse("Ada@Example.com").unwrap()).await.unwrap().unwrap();
         assert_eq!((found.id, found.email.as_str(), found.created_at), (id, "ada@example.com", NOW));
-        let login = world.store.find_login(&found.email).await.unwrap().unwrap();
+        let login = db.store.find_login(&found.email).await.unwrap().unwrap();
         assert_eq!((login.user, login.password_hash.as_str()), (id, "$argon2id$"));
-        assert_eq!(world.store.list_people().await.unwrap(), [found]);
-        assert!(world.store.find_login(&Email::parse("eve@example.com").unwrap()).await.unwrap().is_none());
+        assert_eq!(db.store.list_people().await.unwrap(), [found]);
+        assert!(db.store.find_login(&Email::parse("eve@example.com").unwrap()).await.unwrap().is_none());
     }
 
-    async fn an_address_is_taken_once_and_nothing_is_left_of_the_second(world) {
-        let (first, second) = (new_team(world), new_team(world));
-        let place = Place::New(first.0, first.1);
-        world.store.create_person(new_person(world, "ada@example.com", place)).await.unwrap();
-        let again = new_person(world, "ADA@example.com", Place::New(second.0, second.1));
-        assert_eq!(world.store.create_person(again).await.unwrap(), Welcomed::EmailTaken);
-        assert_eq!(world.store.find_team(second.0).await.unwrap(), None);
-        assert_eq!(world.store.list_people().await.unwrap().len(), 1);
+    async fn create_person_with_a_used_address_changes_nothing(db) {
+        let (first, second) = (new_team(db), new_team(db));
+        let initial_team = InitialTeam::New(first.0, first.1);
+        db.store.create_person(new_person(db, "ada@example.com", initial_team)).await.unwrap();
+        let again = new_person(db, "ADA@example.com", InitialTeam::New(second.0, second.1));
+        assert_eq!(db.store.create_person(again).await.unwrap(), CreatePersonOutcome::EmailTaken);
+        assert_eq!(db.store.find_team(second.0).await.unwrap(), None);
+        assert_eq!(db.store.list_people().await.unwrap().len(), 1);
     }
 
-    async fn the_first_in_a_team_owns_it_and_the_next_ones_are_members(world) {
-        let team = world.team(0).await;
+    async fn first_person_in_a_team_is_owner_and_later_ones_are_members(db) {
+        let team = db.team(0).await;
         for (email, role) in [("ada@example.com", Role::Owner), ("bob@example.com", Role::Member)] {
-            let person = new_person(world, email, Place::In(team));
-            assert_eq!(world.store.create_person(person).await.unwrap(), Welcomed::Yes { team, role });
+            let person = new_person(db, email, InitialTeam::Existing(team));
+            assert_eq!(db.store.create_person(person).await.unwrap(), CreatePersonOutcome::Created { team, role });
         }
-        let nowhere = new_person(world, "eve@example.com", Place::In(TeamId(world.id())));
-        assert_eq!(world.store.create_person(nowhere).await.unwrap(), Welcomed::TeamInactive);
-        world.meddle("UPDATE team SET status = 1").await.unwrap();
-        let inactive = new_person(world, "eve@example.com", Place::In(team));
-        assert_eq!(world.store.create_person(inactive).await.unwrap(), Welcomed::TeamInactive);
-        assert_eq!(world.store.list_people().await.unwrap().len(), 2);
+        let nowhere = new_person(db, "eve@example.com", InitialTeam::Existing(TeamId(db.id())));
+        assert_eq!(db.store.create_person(nowhere).await.unwrap(), CreatePersonOutcome::TeamInactive);
+        db.execute_raw("UPDATE team SET status = 1").await.unwrap();
+        let inactive = new_person(db, "eve@example.com", InitialTeam::Existing(team));
+        assert_eq!(db.store.create_person(inactive).await.unwrap(), CreatePersonOutcome::TeamInactive);
+        assert_eq!(db.store.list_people().await.unwrap().len(), 2);
     }
 
-    async fn the_only_team_that_nobody_is_in_gets_its_owner(world) {
-        let orphan_or_new = |world: &World| {
-            let (id, name) = new_team(world);
-            (id, Place::OrphanOrNew(id, name))
+    async fn operator_adds_members_and_the_first_one_is_owner(db) {
+        let (own, name) = new_team(db);
+        let ada = new_person(db, "ada@example.com", InitialTeam::New(own, name));
+        let ada_id = ada.id;
+        db.store.create_person(ada).await.unwrap();
+        let team = db.team(0).await;
+        let orphans = async || -> Vec<TeamId> {
+            let teams = db.store.list_teams_without_members(5).await.unwrap();
+            teams.into_iter().map(|team| team.id).collect()
         };
-        // None: a new one.
-        let (own, place) = orphan_or_new(world);
-        let ada = new_person(world, "ada@example.com", place);
-        assert_eq!(world.store.create_person(ada).await.unwrap(), Welcomed::Yes { team: own, role: Role::Owner });
-        // One: that one.
-        let default = world.team(0).await;
-        let (_, place) = orphan_or_new(world);
-        let bob = new_person(world, "bob@example.com", place);
-        assert_eq!(world.store.create_person(bob).await.unwrap(), Welcomed::Yes { team: default, role: Role::Owner });
-        // Two: nobody can say which one, so a new one.
-        let (_one, _two) = (world.team(0).await, world.team(0).await);
-        let (own, place) = orphan_or_new(world);
-        let eve = new_person(world, "eve@example.com", place);
-        assert_eq!(world.store.create_person(eve).await.unwrap(), Welcomed::Yes { team: own, role: Role::Owner });
+        assert_eq!(orphans().await, [team]);
+        assert_eq!(db.store.add_member(team, ada_id, NOW).await.unwrap(), Some(Role::Owner));
+        assert_eq!(orphans().await, []);
+        assert_eq!(db.store.add_member(team, ada_id, NOW).await.unwrap(), Some(Role::Owner), "it is idempotent");
+        let (bob_own, name) = new_team(db);
+        let bob = new_person(db, "bob@example.com", InitialTeam::New(bob_own, name));
+        let bob_id = bob.id;
+        db.store.create_person(bob).await.unwrap();
+        assert_eq!(db.store.add_member(team, bob_id, NOW).await.unwrap(), Some(Role::Member));
+        assert_eq!(db.store.add_member(TeamId(db.id()), bob_id, NOW).await.unwrap(), None);
+        assert_eq!(db.store.list_memberships(bob_id).await.unwrap().len(), 2);
     }
 
-    async fn inactive_teams_are_not_listed(world) {
-        let (team, name) = new_team(world);
-        let ada = new_person(world, "ada@example.com", Place::New(team, name));
+    async fn inactive_teams_are_not_listed(db) {
+        let (team, name) = new_team(db);
+        let ada = new_person(db, "ada@example.com", InitialTeam::New(team, name));
         let id = ada.id;
-        world.store.create_person(ada).await.unwrap();
-        world.meddle("UPDATE team SET status = 1").await.unwrap();
-        assert_eq!(world.store.list_memberships(id).await.unwrap(), []);
+        db.store.create_person(ada).await.unwrap();
+        db.execute_raw("UPDATE team SET status = 1").await.unwrap();
+        assert_eq!(db.store.list_memberships(id).await.unwrap(), []);
     }
 
-    async fn a_session_ends_by_itself_when_it_is_closed_and_with_its_person(world) {
-        let (team, name) = new_team(world);
-        let ada = new_person(world, "ada@example.com", Place::New(team, name));
+    async fn session_ends_on_expiry_close_and_removal_of_its_person(db) {
+        let (team, name) = new_team(db);
+        let ada = new_person(db, "ada@example.com", InitialTeam::New(team, name));
         let id = ada.id;
-        world.store.create_person(ada).await.unwrap();
+        db.store.create_person(ada).await.unwrap();
         for hash in [1, 2, 3] {
-            world.store.open_session(session(id, hash)).await.unwrap();
+            db.store.open_session(session(id, hash)).await.unwrap();
         }
-        let stray = world.store.open_session(session(UserId(world.id()), 9)).await;
-        assert!(matches!(stray, Err(Error::Constraint(_))), "{stray:?}");
+        let orphan = db.store.open_session(session(UserId(db.id()), 9)).await;
+        assert!(matches!(orphan, Err(Error::Constraint(_))), "{orphan:?}");
 
         let last = NOW + SESSION_IDLE - Duration::from_millis(1);
-        let found = world.store.find_session(&[1; 32], last).await.unwrap().unwrap();
+        let found = db.store.find_session(&[1; 32], last).await.unwrap().unwrap();
         assert_eq!((found.person.id, found.created_at, found.seen_at), (id, NOW, NOW));
-        assert_eq!(world.store.find_session(&[1; 32], NOW + SESSION_IDLE).await.unwrap(), None);
-        assert_eq!(world.store.find_session(&[7; 32], NOW).await.unwrap(), None);
+        assert_eq!(db.store.find_session(&[1; 32], NOW + SESSION_IDLE).await.unwrap(), None);
+        assert_eq!(db.store.find_session(&[7; 32], NOW).await.unwrap(), None);
 
-        world.store.extend_session([1; 32], last, last + SESSION_IDLE).await.unwrap();
-        let found = world.store.find_session(&[1; 32], NOW + SESSION_IDLE).await.unwrap().unwrap();
+        db.store.extend_session([1; 32], last, last + SESSION_IDLE).await.unwrap();
+        let found = db.store.find_session(&[1; 32], NOW + SESSION_IDLE).await.unwrap().unwrap();
         assert_eq!((found.created_at, found.seen_at), (NOW, last));
 
-        world.store.close_session([2; 32]).await.unwrap();
-        assert_eq!(world.store.find_session(&[2; 32], NOW).await.unwrap(), None);
-        // A use that was on its way does not open it again.
-        world.store.extend_session([2; 32], NOW, last).await.unwrap();
-        assert_eq!(world.store.find_session(&[2; 32], NOW).await.unwrap(), None);
+        db.store.close_session([2; 32]).await.unwrap();
+        assert_eq!(db.store.find_session(&[2; 32], NOW).await.unwrap(), None);
+        // A late use does not reopen it.
+        db.store.extend_session([2; 32], NOW, last).await.unwrap();
+        assert_eq!(db.store.find_session(&[2; 32], NOW).await.unwrap(), None);
 
-        assert_eq!(world.store.purge_sessions(NOW + SESSION_IDLE, 100).await.unwrap(), 1);
-        assert_eq!(world.store.purge_sessions(NOW + SESSION_IDLE, 100).await.unwrap(), 0);
-        assert!(world.store.remove_person(id).await.unwrap());
-        assert_eq!(world.store.find_session(&[1; 32], last).await.unwrap(), None);
-        assert!(!world.store.remove_person(id).await.unwrap());
-        assert!(world.store.find_team(team).await.unwrap().is_some(), "teams stay");
+        assert_eq!(db.store.purge_sessions(NOW + SESSION_IDLE, 100).await.unwrap(), 1);
+        assert_eq!(db.store.purge_sessions(NOW + SESSION_IDLE, 100).await.unwrap(), 0);
+        assert!(db.store.remove_person(id).await.unwrap());
+        assert_eq!(db.store.find_session(&[1; 32], last).await.unwrap(), None);
+        assert!(!db.store.remove_person(id).await.unwrap());
+        assert!(db.store.find_team(team).await.unwrap().is_some(), "teams stay");
     }
 
-    async fn sweeping_sessions_is_bounded_and_takes_the_oldest(world) {
-        let (team, name) = new_team(world);
-        let ada = new_person(world, "ada@example.com", Place::New(team, name));
+    async fn purge_sessions_deletes_the_oldest_up_to_the_limit(db) {
+        let (team, name) = new_team(db);
+        let ada = new_person(db, "ada@example.com", InitialTeam::New(team, name));
         let id = ada.id;
-        world.store.create_person(ada).await.unwrap();
+        db.store.create_person(ada).await.unwrap();
         for hash in 1..=5 {
             let expires_at = NOW + Duration::from_secs(u64::from(hash));
-            world.store.open_session(NewSession { expires_at, ..session(id, hash) }).await.unwrap();
+            db.store.open_session(NewSession { expires_at, ..session(id, hash) }).await.unwrap();
         }
-        assert_eq!(world.store.purge_sessions(NOW + Duration::from_secs(4), 3).await.unwrap(), 3);
-        assert_eq!(world.store.purge_sessions(NOW + Duration::from_secs(4), 3).await.unwrap(), 1);
-        assert!(world.store.find_session(&[5; 32], NOW).await.unwrap().is_some());
+        assert_eq!(db.store.purge_sessions(NOW + Duration::from_secs(4), 3).await.unwrap(), 3);
+        assert_eq!(db.store.purge_sessions(NOW + Duration::from_secs(4), 3).await.unwrap(), 1);
+        assert!(db.store.find_session(&[5; 32], NOW).await.unwrap().is_some());
     }
 }

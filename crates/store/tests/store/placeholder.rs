@@ -1,46 +1,50 @@
-//! T0: test keys.
+//! T0: placeholders of test keys.
 
 use grabd_domain::credentials::Environment;
-use grabd_domain::grabs::{Facts, ImageKey, State};
-use grabd_domain::ids::GrabId;
+use grabd_domain::grabs::{ImageKey, RenderMetadata, State};
+use grabd_domain::ids::{GrabId, TeamId};
 use grabd_store::{Error, NewPlaceholder};
 
 use crate::harness::{NOW, blocked, facts, on_both, spec};
 
 fn done(image: Option<ImageKey>) -> State {
-    State::Done { finished_at: NOW, image, size_bytes: 10, execution_ms: 2, facts: facts() }
+    State::Done { finished_at: NOW, image, size_bytes: 10, execution_ms: 2, metadata: facts() }
+}
+
+fn placeholder(id: GrabId, team: TeamId, outcome: State) -> NewPlaceholder {
+    NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None }
 }
 
 on_both! {
-    async fn a_placeholder_is_born_ended_and_costs_nothing(world) {
-        let team = world.team(0).await;
+    async fn placeholder_is_created_ended_and_spends_nothing(db) {
+        let team = db.team(0).await;
         let key = ImageKey::new(7, "png");
-        let failed = State::Failed { finished_at: NOW, failure: blocked(), facts: Facts::default() };
+        let failed = State::Failed { finished_at: NOW, failure: blocked(), metadata: RenderMetadata::default() };
         for outcome in [done(Some(key.clone())), failed] {
-            let id = GrabId(world.id());
-            let new = NewPlaceholder { id, team, spec: spec(), now: NOW, outcome: outcome.clone(), idempotency: None };
-            world.store.create_placeholder(new).await.unwrap();
-            let grab = world.store.find_grab(team, Environment::Test, id).await.unwrap().unwrap();
+            let id = GrabId(db.id());
+            let new = placeholder(id, team, outcome.clone());
+            db.store.create_placeholder(new).await.unwrap();
+            let grab = db.store.find_grab(team, Environment::Test, id).await.unwrap().unwrap();
             assert_eq!((grab.state, grab.environment, grab.attempts), (outcome, Environment::Test, 0));
-            assert_eq!(world.store.find_grab(team, Environment::Live, id).await.unwrap(), None);
+            assert_eq!(db.store.find_grab(team, Environment::Live, id).await.unwrap(), None);
         }
-        assert_eq!(world.store.find_placeholder(&key).await.unwrap(), Some(spec()));
-        assert_eq!(world.store.find_placeholder(&ImageKey::new(8, "png")).await.unwrap(), None);
-        assert_eq!(world.store.ledger(team, None, 10).await.unwrap(), []);
+        assert_eq!(db.store.find_placeholder(&key).await.unwrap(), Some(spec()));
+        assert_eq!(db.store.find_placeholder(&ImageKey::new(8, "png")).await.unwrap(), None);
+        assert_eq!(db.store.ledger(team, None, 10).await.unwrap(), []);
     }
 
-    async fn a_live_picture_is_no_placeholder(world) {
-        let team = world.team(1).await;
-        let leased = world.leased(team).await;
-        world.store.complete(crate::harness::completion(&leased)).await.unwrap().unwrap();
-        assert_eq!(world.store.find_placeholder(&leased.upload_key).await.unwrap(), None);
+    async fn find_placeholder_ignores_live_images(db) {
+        let team = db.team(1).await;
+        let leased = db.leased(team).await;
+        db.store.complete(crate::harness::completion(&leased)).await.unwrap().unwrap();
+        assert_eq!(db.store.find_placeholder(&leased.upload_key).await.unwrap(), None);
     }
 
-    async fn an_open_placeholder_is_refused(world) {
-        let team = world.team(0).await;
+    async fn create_placeholder_rejects_open_outcomes(db) {
+        let team = db.team(0).await;
         for outcome in [State::Pending, State::Processing, done(None)] {
-            let new = NewPlaceholder { id: GrabId(world.id()), team, spec: spec(), now: NOW, outcome, idempotency: None };
-            let refused = world.store.create_placeholder(new).await;
+            let new = placeholder(GrabId(db.id()), team, outcome);
+            let refused = db.store.create_placeholder(new).await;
             assert!(matches!(refused, Err(Error::Inconsistent(_))), "{refused:?}");
         }
     }

@@ -1,27 +1,28 @@
-//! What only PostgreSQL has: plans, locks that cross, and migrations by several processes.
+//! PostgreSQL only: query plans, deadlocks, and concurrent migrations.
 
 use std::time::Duration;
 
 use futures::future::join_all;
 use grabd_domain::Day;
 use grabd_domain::credentials::Environment::Live;
+use grabd_domain::credentials::Scopes;
 use grabd_domain::grabs::{Class, Status};
 use grabd_domain::ids::KeyId;
-use grabd_store::{Created, Dead, NewKey, Page, Store};
+use grabd_store::{Created, LostLeases, NewKey, PageRequest, Store};
 use sea_orm::{ConnectionTrait, Statement, TransactionTrait};
 use tokio_util::task::TaskTracker;
 
-use crate::harness::{NOW, World, completion};
+use crate::harness::{NOW, TestDb, completion};
 
 const CROWD: u32 = 50;
 const OF_EACH: u32 = 100;
 
-/// With thousands queued and statistics from when nothing was leased, the hot statements still walk their own indexes,
-/// in the plan that has to do for every argument.
+/// With thousands of queued jobs and statistics from before any lease, the generic plans of the hot statements still
+/// use the intended indexes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hot_statements_use_the_indexes_made_for_them() {
-    let world = World::postgres().await;
-    let team = world.team(10).await;
+async fn hot_statements_use_their_indexes() {
+    let db = TestDb::postgres().await;
+    let team = db.team(10).await;
     let crowd = format!(
         "INSERT INTO team (id, name, status, created_at) \
          SELECT gen_random_uuid(), 'Another', 0, 0 FROM generate_series(1, 2000); \
@@ -51,47 +52,57 @@ async fn hot_statements_use_the_indexes_made_for_them() {
         now = NOW.as_ms(),
     );
     for statement in crowd.split("; ") {
-        world.meddle(statement).await.unwrap();
+        db.execute_raw(statement).await.unwrap();
     }
     let key = NewKey {
-        id: KeyId(world.id()),
+        id: KeyId(db.id()),
         team,
         environment: Live,
         name: "A key".into(),
         hash: [1; 32],
         last4: "abcd".into(),
+        scopes: Scopes::ALL,
+        expires_at: None,
+        created_by: None,
         now: NOW,
     };
-    world.store.create_key(key).await.unwrap();
+    db.store.create_key(key).await.unwrap();
 
     let explain = "DO $$ BEGIN \
         EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = auto_explain', current_database()); \
         EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', current_database()); \
         EXECUTE format('ALTER DATABASE %I SET plan_cache_mode = force_generic_plan', current_database()); END $$";
-    world.meddle(explain).await.unwrap();
-    // What was opened before does not know of it.
-    let store = Store::open(&world.url).await.unwrap();
+    db.execute_raw(explain).await.unwrap();
+    // The settings apply only to new connections.
+    let store = Store::open(&db.url).await.unwrap();
     let leased = {
-        let new = world.new_grab(team, Class::Sync);
+        let new = db.new_grab(team, Class::Sync);
         let id = new.id;
         assert_eq!(store.create(new).await.unwrap(), Created::Pending);
-        world.meddle(&format!("UPDATE job SET vt = -1 WHERE grab_id = {}", world.literal(id.0))).await.unwrap();
-        store.lease(world.ask(Class::Sync, 1, NOW)).await.unwrap().pop().unwrap()
+        db.execute_raw(&format!("UPDATE job SET vt = -1 WHERE grab_id = {}", db.literal(id.0))).await.unwrap();
+        store.lease(db.lease_request(Class::Sync, 1, NOW)).await.unwrap().pop().unwrap()
     };
     store.complete(completion(&leased)).await.unwrap().unwrap();
-    assert_eq!(store.create(world.new_grab(team, Class::Async)).await.unwrap(), Created::Pending);
+    assert_eq!(store.create(db.new_grab(team, Class::Async)).await.unwrap(), Created::Pending);
     store.authenticate(&[1; 32]).await.unwrap().unwrap();
     assert_eq!(store.authenticate_token(&[1; 32], NOW).await.unwrap(), None);
     store.find_grabs(&[leased.grab]).await.unwrap();
-    store.list_grabs(team, Live, Page { limit: 25, status: Some(Status::Done), cursor: None }).await.unwrap();
+    store
+        .list_grabs(
+            team,
+            Live,
+            PageRequest { limit: 25, status: Some(Status::Done), cursor: None, ..PageRequest::default() },
+        )
+        .await
+        .unwrap();
     store.has_waiting(Class::Sync).await.unwrap();
-    store.rescue(Dead::Overdue, NOW, 9).await.unwrap();
+    store.reclaim_leases(LostLeases::Expired, NOW, 9).await.unwrap();
     store.expire_jobs(NOW, 9).await.unwrap();
     store.count_grabs(team, NOW).await.unwrap();
     store.count_ended_by_day(team, Day::of(NOW).before(29), Day::of(NOW)).await.unwrap();
     store.close().await;
 
-    let log = world.server_log();
+    let log = db.server_log();
     let plans: Vec<&str> = log.split("plan:\n").skip(1).collect();
     let expected = [
         (r#"SELECT "job"."grab_id", "job"."team_id""#, "Index Scan using job_ready"),
@@ -111,32 +122,32 @@ async fn hot_statements_use_the_indexes_made_for_them() {
         (r#"SELECT "grab"."env", "grab"."status""#, "grab_list"),
     ];
     for (statement, index) in expected {
-        let of_it: Vec<_> = plans.iter().filter(|plan| plan.contains(statement)).collect();
-        assert!(!of_it.is_empty(), "{statement} was never run:\n{log}");
-        assert!(of_it.iter().any(|plan| plan.contains(index)), "{statement} without {index}:\n{}", of_it[0]);
+        let matching: Vec<_> = plans.iter().filter(|plan| plan.contains(statement)).collect();
+        assert!(!matching.is_empty(), "{statement} was never run:\n{log}");
+        assert!(matching.iter().any(|plan| plan.contains(index)), "{statement} without {index}:\n{}", matching[0]);
     }
     for plan in plans {
-        let mine = plan.lines().next().is_some_and(|query| query.contains('"'));
-        assert!(!mine || !plan.contains("Seq Scan on job"), "{plan}");
-        assert!(!mine || !plan.contains("Seq Scan on grab"), "{plan}");
+        let is_store_query = plan.lines().next().is_some_and(|query| query.contains('"'));
+        assert!(!is_store_query || !plan.contains("Seq Scan on job"), "{plan}");
+        assert!(!is_store_query || !plan.contains("Seq Scan on grab "), "{plan}");
     }
-    world.end().await;
+    db.finish().await;
 }
 
-/// Somebody takes the locks in the other order. The server ends one of the two; the store's change is run again.
+/// Another transaction takes the locks in the opposite order. The server aborts the store's change, which is retried.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deadlock_is_not_the_callers_concern() {
-    let world = World::postgres().await;
-    let team = world.team(1).await;
-    let raw = world.raw().await;
+async fn deadlocked_change_is_retried() {
+    let db = TestDb::postgres().await;
+    let team = db.team(1).await;
+    let raw = db.raw_connection().await;
     let other = raw.begin().await.unwrap();
     other.execute_unprepared("SELECT 1 FROM credit_lot FOR UPDATE").await.unwrap();
     let create = TaskTracker::new().spawn({
-        let store = world.store.clone();
-        let new = world.new_grab(team, Class::Sync);
+        let store = db.store.clone();
+        let new = db.new_grab(team, Class::Sync);
         async move { store.create(new).await }
     });
-    // Its create has the team and waits for the lot.
+    // Wait until the create has locked the team and waits for the lot.
     let waiting = "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
                    AND datname = current_database()";
     tokio::time::timeout(Duration::from_secs(10), async {
@@ -150,27 +161,27 @@ async fn a_deadlock_is_not_the_callers_concern() {
     })
     .await
     .unwrap();
-    // Ours is patient, so that the server picks the store's.
+    // A longer deadlock timeout here makes the server abort the store's transaction.
     other.execute_unprepared("SET LOCAL deadlock_timeout = '1min'").await.unwrap();
     other.execute_unprepared("SELECT 1 FROM team FOR UPDATE").await.unwrap();
     other.commit().await.unwrap();
     assert_eq!(create.await.unwrap().unwrap(), Created::Pending);
-    let log = world.server_log();
+    let log = db.server_log();
     assert!(log.contains("deadlock detected"), "{log}");
     raw.close().await.unwrap();
-    world.end().await;
+    db.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn several_processes_may_migrate_at_once() {
-    let world = World::postgres().await;
-    world.meddle("DROP SCHEMA public CASCADE").await.unwrap();
-    world.meddle("CREATE SCHEMA public").await.unwrap();
-    assert!(!world.store.schema_is_current().await.unwrap());
-    for migrated in join_all((0..4).map(|_| world.store.migrate())).await {
+async fn concurrent_migrations_succeed() {
+    let db = TestDb::postgres().await;
+    db.execute_raw("DROP SCHEMA public CASCADE").await.unwrap();
+    db.execute_raw("CREATE SCHEMA public").await.unwrap();
+    assert!(!db.store.schema_is_current().await.unwrap());
+    for migrated in join_all((0..4).map(|_| db.store.migrate())).await {
         migrated.unwrap();
     }
-    assert!(world.store.schema_is_current().await.unwrap());
-    world.team(1).await;
-    world.end().await;
+    assert!(db.store.schema_is_current().await.unwrap());
+    db.team(1).await;
+    db.finish().await;
 }

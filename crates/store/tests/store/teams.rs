@@ -1,292 +1,325 @@
-//! What people may do with their teams, and what nobody may.
+//! Team management: keys, members, invitations, passwords.
 
 use std::time::Duration;
 
 use futures::future::join_all;
 use grabd_domain::accounts::{Email, Role};
-use grabd_domain::credentials::Environment;
+use grabd_domain::credentials::{Environment, Scopes};
 use grabd_domain::ids::{InvitationId, KeyId, TeamId, UserId};
-use grabd_domain::teams::{INVITATION_LIFE, INVITATIONS, KEYS, Name, TEAMS};
-use grabd_store::{Arrival, Arrived, NewInvitation, NewKey, NewPerson, NewSession, PasswordChange, Place, Refusal};
+use grabd_domain::teams::{INVITATION_LIFE, INVITATIONS, KEYS, TEAMS, TeamName};
+use grabd_store::{
+    InitialTeam, InvitedSignUp, NewInvitation, NewKey, NewPerson, NewSession, PasswordChange, SignUpOutcome,
+    TeamRuleError,
+};
 use tokio_util::task::TaskTracker;
 
-use crate::harness::{NOW, World, on_both};
+use crate::harness::{NOW, TestDb, on_both};
 
-fn name(text: &str) -> Name {
-    Name::parse(text).unwrap()
+fn name(text: &str) -> TeamName {
+    TeamName::parse(text).unwrap()
 }
 
 fn email(text: &str) -> Email {
     Email::parse(text).unwrap()
 }
 
-/// Somebody with a team of their own.
-async fn owner(world: &World, text: &str) -> (UserId, TeamId) {
-    let (id, team) = (UserId(world.id()), TeamId(world.id()));
-    let place = Place::New(team, "A team".into());
-    let person = NewPerson { id, email: email(text), password_hash: "former".into(), place, now: NOW };
-    world.store.create_person(person).await.unwrap();
+/// Creates a person with a new team.
+async fn owner(db: &TestDb, text: &str) -> (UserId, TeamId) {
+    let (id, team) = (UserId(db.id()), TeamId(db.id()));
+    let initial_team = InitialTeam::New(team, "A team".into());
+    let person =
+        NewPerson { id, email: email(text), password_hash: "former".into(), initial_team, verified: true, now: NOW };
+    db.store.create_person(person).await.unwrap();
     (id, team)
 }
 
-/// Somebody who comes into a team.
-async fn join(world: &World, team: TeamId, by: UserId, user: UserId, text: &str, role: Role) {
-    let new = invitation(world, team, by, text, role);
+/// Invites a person and accepts the invitation.
+async fn join(db: &TestDb, team: TeamId, by: UserId, user: UserId, text: &str, role: Role) {
+    let new = invitation(db, team, by, text, role);
     let hash = new.hash;
-    world.store.invite(new).await.unwrap().unwrap();
-    assert_eq!(world.store.accept(hash, user, email(text), NOW).await.unwrap(), Ok(team));
+    db.store.invite(new).await.unwrap().unwrap();
+    assert_eq!(db.store.accept_invitation(hash, user, email(text), NOW).await.unwrap(), Ok(team));
 }
 
-fn invitation(world: &World, team: TeamId, by: UserId, text: &str, role: Role) -> NewInvitation {
+fn invitation(db: &TestDb, team: TeamId, by: UserId, text: &str, role: Role) -> NewInvitation {
     let mut hash = [0; 32];
-    hash[..16].copy_from_slice(world.id().as_bytes());
-    let id = InvitationId(world.id());
-    NewInvitation { id, hash, team, email: email(text), role, by, now: NOW, expires_at: NOW + INVITATION_LIFE }
+    hash[..16].copy_from_slice(db.id().as_bytes());
+    let id = InvitationId(db.id());
+    NewInvitation {
+        id,
+        hash,
+        team,
+        email: email(text),
+        role,
+        by,
+        now: NOW,
+        expires_at: NOW + INVITATION_LIFE,
+        mailed: false,
+    }
 }
 
-fn key(world: &World, team: TeamId) -> NewKey {
-    let id = world.id();
+fn key(db: &TestDb, team: TeamId) -> NewKey {
+    let id = db.id();
     let mut hash = [0; 32];
     hash[..16].copy_from_slice(id.as_bytes());
     let (name, last4) = ("A key".into(), "3-_9".into());
-    NewKey { id: KeyId(id), team, environment: Environment::Live, name, hash, last4, now: NOW }
+    NewKey {
+        id: KeyId(id),
+        team,
+        environment: Environment::Live,
+        name,
+        hash,
+        last4,
+        scopes: Scopes::ALL,
+        expires_at: None,
+        created_by: None,
+        now: NOW,
+    }
 }
 
-async fn roles(world: &World, team: TeamId) -> Vec<Role> {
-    world.store.list_members(team).await.unwrap().iter().map(|member| member.role).collect()
+async fn roles(db: &TestDb, team: TeamId) -> Vec<Role> {
+    db.store.list_members(team).await.unwrap().iter().map(|member| member.role).collect()
 }
 
 on_both! {
-    async fn only_the_people_of_a_team_make_and_revoke_its_keys(world) {
-        let (ada, team) = owner(world, "ada@example.com").await;
-        let (eve, _) = owner(world, "eve@example.com").await;
-        let store = &world.store;
-        let new = key(world, team);
+    async fn only_members_create_and_revoke_keys(db) {
+        let (ada, team) = owner(db, "ada@example.com").await;
+        let (eve, _) = owner(db, "eve@example.com").await;
+        let store = &db.store;
+        let new = key(db, team);
         let (id, hash) = (new.id, new.hash);
-        assert_eq!(store.make_key(new, ada).await.unwrap(), Ok(()));
-        assert_eq!(store.make_key(key(world, team), eve).await.unwrap(), Err(Refusal::NotIn));
-        assert_eq!(store.revoke_team_key(team, id, eve, NOW).await.unwrap(), Err(Refusal::NotIn));
-        let (bob, other) = owner(world, "bob@example.com").await;
-        // A key is not found through another team, not even one's own.
-        assert_eq!(store.revoke_team_key(other, id, bob, NOW).await.unwrap(), Err(Refusal::Unknown));
+        assert_eq!(store.create_team_key(new, ada).await.unwrap(), Ok(()));
+        assert_eq!(store.create_team_key(key(db, team), eve).await.unwrap(), Err(TeamRuleError::NotMember));
+        assert_eq!(store.revoke_team_key(team, id, eve, NOW).await.unwrap(), Err(TeamRuleError::NotMember));
+        let (bob, other) = owner(db, "bob@example.com").await;
+        // A key is not found through another team.
+        assert_eq!(store.revoke_team_key(other, id, bob, NOW).await.unwrap(), Err(TeamRuleError::NotFound));
         assert!(store.authenticate(&hash).await.unwrap().is_some());
 
-        join(world, team, ada, bob, "bob@example.com", Role::Member).await;
-        assert_eq!(store.make_key(key(world, team), bob).await.unwrap(), Ok(()));
+        join(db, team, ada, bob, "bob@example.com", Role::Member).await;
+        assert_eq!(store.create_team_key(key(db, team), bob).await.unwrap(), Ok(()));
         assert_eq!(store.revoke_team_key(team, id, bob, NOW).await.unwrap(), Ok(()));
-        assert_eq!(store.revoke_team_key(team, id, ada, NOW).await.unwrap(), Err(Refusal::Unknown));
+        assert_eq!(store.revoke_team_key(team, id, ada, NOW).await.unwrap(), Err(TeamRuleError::NotFound));
         assert_eq!(store.authenticate(&hash).await.unwrap(), None);
-        world.meddle("UPDATE team SET status = 1").await.unwrap();
-        assert_eq!(store.make_key(key(world, team), ada).await.unwrap(), Err(Refusal::NotIn));
+        db.execute_raw("UPDATE team SET status = 1").await.unwrap();
+        assert_eq!(store.create_team_key(key(db, team), ada).await.unwrap(), Err(TeamRuleError::NotMember));
     }
 
-    async fn a_team_has_a_bounded_number_of_open_keys(world) {
-        let (ada, team) = owner(world, "ada@example.com").await;
+    async fn open_keys_of_a_team_are_limited(db) {
+        let (ada, team) = owner(db, "ada@example.com").await;
         let mut last = None;
         for _ in 0..KEYS {
-            let new = key(world, team);
+            let new = key(db, team);
             last = Some(new.id);
-            assert_eq!(world.store.make_key(new, ada).await.unwrap(), Ok(()));
+            assert_eq!(db.store.create_team_key(new, ada).await.unwrap(), Ok(()));
         }
-        assert_eq!(world.store.make_key(key(world, team), ada).await.unwrap(), Err(Refusal::Full));
-        assert_eq!(world.store.revoke_team_key(team, last.unwrap(), ada, NOW).await.unwrap(), Ok(()));
-        assert_eq!(world.store.make_key(key(world, team), ada).await.unwrap(), Ok(()));
+        assert_eq!(db.store.create_team_key(key(db, team), ada).await.unwrap(), Err(TeamRuleError::LimitReached));
+        assert_eq!(db.store.revoke_team_key(team, last.unwrap(), ada, NOW).await.unwrap(), Ok(()));
+        assert_eq!(db.store.create_team_key(key(db, team), ada).await.unwrap(), Ok(()));
     }
 
-    async fn only_owners_change_who_is_in_a_team_and_what_it_is_called(world) {
-        let (ada, team) = owner(world, "ada@example.com").await;
-        let (bob, _) = owner(world, "bob@example.com").await;
-        let (eve, elsewhere) = owner(world, "eve@example.com").await;
-        let store = &world.store;
-        join(world, team, ada, bob, "bob@example.com", Role::Member).await;
-        for (by, refusal) in [(bob, Refusal::NotOwner), (eve, Refusal::NotIn)] {
+    async fn only_owners_rename_the_team_and_manage_members(db) {
+        let (ada, team) = owner(db, "ada@example.com").await;
+        let (bob, _) = owner(db, "bob@example.com").await;
+        let (eve, elsewhere) = owner(db, "eve@example.com").await;
+        let store = &db.store;
+        join(db, team, ada, bob, "bob@example.com", Role::Member).await;
+        for (by, refusal) in [(bob, TeamRuleError::NotOwner), (eve, TeamRuleError::NotMember)] {
             assert_eq!(store.rename_team(team, name("Theirs"), by).await.unwrap(), Err(refusal));
-            assert_eq!(store.appoint(team, bob, Role::Owner, by).await.unwrap(), Err(refusal));
-            assert_eq!(store.dismiss(team, ada, by).await.unwrap(), Err(refusal));
-            let new = invitation(world, team, by, "x@example.com", Role::Owner);
+            assert_eq!(store.set_role(team, bob, Role::Owner, by).await.unwrap(), Err(refusal));
+            assert_eq!(store.remove_team_member(team, ada, by).await.unwrap(), Err(refusal));
+            let new = invitation(db, team, by, "x@example.com", Role::Owner);
             assert_eq!(store.invite(new).await.unwrap(), Err(refusal));
         }
-        let new = invitation(world, team, ada, "x@example.com", Role::Member);
+        let new = invitation(db, team, ada, "x@example.com", Role::Member);
         let id = new.id;
         store.invite(new).await.unwrap().unwrap();
-        assert_eq!(store.withdraw(team, id, bob).await.unwrap(), Err(Refusal::NotOwner));
-        assert_eq!(store.withdraw(elsewhere, id, eve).await.unwrap(), Err(Refusal::Unknown));
-        assert_eq!(store.withdraw(team, id, ada).await.unwrap(), Ok(()));
-        assert_eq!(store.withdraw(team, id, ada).await.unwrap(), Err(Refusal::Unknown));
-        // Nobody is reached through a team they are not in.
-        assert_eq!(store.appoint(elsewhere, bob, Role::Owner, eve).await.unwrap(), Err(Refusal::Unknown));
-        assert_eq!(store.dismiss(elsewhere, bob, eve).await.unwrap(), Err(Refusal::Unknown));
+        assert_eq!(store.withdraw_invitation(team, id, bob).await.unwrap(), Err(TeamRuleError::NotOwner));
+        assert_eq!(store.withdraw_invitation(elsewhere, id, eve).await.unwrap(), Err(TeamRuleError::NotFound));
+        assert_eq!(store.withdraw_invitation(team, id, ada).await.unwrap(), Ok(()));
+        assert_eq!(store.withdraw_invitation(team, id, ada).await.unwrap(), Err(TeamRuleError::NotFound));
+        // Members cannot be changed through a team they do not belong to.
+        assert_eq!(store.set_role(elsewhere, bob, Role::Owner, eve).await.unwrap(), Err(TeamRuleError::NotFound));
+        assert_eq!(store.remove_team_member(elsewhere, bob, eve).await.unwrap(), Err(TeamRuleError::NotFound));
 
         assert_eq!(store.rename_team(team, name("Ours"), ada).await.unwrap(), Ok(()));
         assert_eq!(store.find_membership(team, bob).await.unwrap(), Some(("Ours".to_owned(), Role::Member)));
-        assert_eq!(store.appoint(team, bob, Role::Owner, ada).await.unwrap(), Ok(()));
-        assert_eq!(store.dismiss(team, ada, bob).await.unwrap(), Ok(()));
+        assert_eq!(store.set_role(team, bob, Role::Owner, ada).await.unwrap(), Ok(()));
+        assert_eq!(store.remove_team_member(team, ada, bob).await.unwrap(), Ok(()));
         assert_eq!(store.find_membership(team, ada).await.unwrap(), None);
     }
 
-    async fn a_team_keeps_its_last_owner(world) {
-        let (ada, team) = owner(world, "ada@example.com").await;
-        let (bob, _) = owner(world, "bob@example.com").await;
-        let store = &world.store;
-        join(world, team, ada, bob, "bob@example.com", Role::Member).await;
-        assert_eq!(store.leave_team(team, ada).await.unwrap(), Err(Refusal::LastOwner));
-        assert_eq!(store.dismiss(team, ada, ada).await.unwrap(), Err(Refusal::LastOwner));
-        assert_eq!(store.appoint(team, ada, Role::Member, ada).await.unwrap(), Err(Refusal::LastOwner));
-        assert_eq!(store.appoint(team, ada, Role::Owner, ada).await.unwrap(), Ok(()));
+    async fn last_owner_cannot_leave_or_lose_the_role(db) {
+        let (ada, team) = owner(db, "ada@example.com").await;
+        let (bob, _) = owner(db, "bob@example.com").await;
+        let store = &db.store;
+        join(db, team, ada, bob, "bob@example.com", Role::Member).await;
+        assert_eq!(store.leave_team(team, ada).await.unwrap(), Err(TeamRuleError::LastOwner));
+        assert_eq!(store.remove_team_member(team, ada, ada).await.unwrap(), Err(TeamRuleError::LastOwner));
+        assert_eq!(store.set_role(team, ada, Role::Member, ada).await.unwrap(), Err(TeamRuleError::LastOwner));
+        assert_eq!(store.set_role(team, ada, Role::Owner, ada).await.unwrap(), Ok(()));
         assert_eq!(store.leave_team(team, bob).await.unwrap(), Ok(()));
-        assert_eq!(store.leave_team(team, bob).await.unwrap(), Err(Refusal::NotIn));
-        assert_eq!(roles(world, team).await, [Role::Owner]);
+        assert_eq!(store.leave_team(team, bob).await.unwrap(), Err(TeamRuleError::NotMember));
+        assert_eq!(roles(db, team).await, [Role::Owner]);
     }
 
-    async fn of_owners_who_go_at_once_one_stays(world) {
+    async fn concurrent_leaving_owners_keep_one_owner(db) {
         const ROUNDS: usize = 12;
         let mut people = Vec::new();
         for number in 0..4 {
             let text = format!("{number}@example.com");
-            people.push((owner(world, &text).await.0, text));
+            people.push((owner(db, &text).await.0, text));
         }
         for round in 0..ROUNDS {
-            let team = TeamId(world.id());
+            let team = TeamId(db.id());
             let (first, _) = people[0];
-            world.store.found_team(team, name("A team"), first, NOW).await.unwrap().unwrap();
+            db.store.create_owned_team(team, name("A team"), first, NOW).await.unwrap().unwrap();
             for (user, text) in &people[1..] {
-                join(world, team, first, *user, text, Role::Owner).await;
+                join(db, team, first, *user, text, Role::Owner).await;
             }
-            let going: Vec<_> = people
+            let leaving: Vec<_> = people
                 .iter()
                 .enumerate()
                 .map(|(number, (user, _))| {
-                    let (store, user) = (world.store.clone(), *user);
+                    let (store, user) = (db.store.clone(), *user);
                     TaskTracker::new().spawn(async move {
                         match (number + round) % 3 {
                             0 => store.leave_team(team, user).await,
-                            1 => store.dismiss(team, user, user).await,
-                            _ => store.appoint(team, user, Role::Member, user).await,
+                            1 => store.remove_team_member(team, user, user).await,
+                            _ => store.set_role(team, user, Role::Member, user).await,
                         }
                     })
                 })
                 .collect();
-            let went = join_all(going).await;
-            let refused = went.into_iter().filter(|went| {
-                let went = went.as_ref().unwrap().as_ref().unwrap();
-                assert!(matches!(went, Ok(()) | Err(Refusal::LastOwner)), "{went:?}");
-                went.is_err()
+            let outcomes = join_all(leaving).await;
+            let refused = outcomes.into_iter().filter(|outcomes| {
+                let outcomes = outcomes.as_ref().unwrap().as_ref().unwrap();
+                assert!(matches!(outcomes, Ok(()) | Err(TeamRuleError::LastOwner)), "{outcomes:?}");
+                outcomes.is_err()
             });
             let refused = refused.count();
-            let owners = roles(world, team).await.into_iter().filter(|role| *role == Role::Owner).count();
+            let owners = roles(db, team).await.into_iter().filter(|role| *role == Role::Owner).count();
             assert_eq!((refused, owners), (1, 1), "round {round}");
         }
     }
 
-    async fn an_invitation_lets_one_person_in_once_and_in_time(world) {
-        let (ada, team) = owner(world, "ada@example.com").await;
-        let (bob, _) = owner(world, "bob@example.com").await;
-        let (eve, _) = owner(world, "eve@example.com").await;
-        let store = &world.store;
-        let new = invitation(world, team, ada, "bob@example.com", Role::Owner);
+    async fn invitation_is_accepted_once_before_expiry(db) {
+        let (ada, team) = owner(db, "ada@example.com").await;
+        let (bob, _) = owner(db, "bob@example.com").await;
+        let (eve, _) = owner(db, "eve@example.com").await;
+        let store = &db.store;
+        let new = invitation(db, team, ada, "bob@example.com", Role::Owner);
         let hash = new.hash;
         store.invite(new.clone()).await.unwrap().unwrap();
         let late = NOW + INVITATION_LIFE;
-        let unknown = Err(Refusal::Unknown);
-        assert_eq!(store.accept(hash, bob, email("bob@example.com"), late).await.unwrap(), unknown);
-        assert_eq!(store.accept(hash, eve, email("eve@example.com"), NOW).await.unwrap(), unknown);
-        assert_eq!(store.accept([9; 32], bob, email("bob@example.com"), NOW).await.unwrap(), unknown);
-        // The next one for the same address replaces it.
-        let next = invitation(world, team, ada, "bob@example.com", Role::Member);
+        let unknown = Err(TeamRuleError::NotFound);
+        assert_eq!(store.accept_invitation(hash, bob, email("bob@example.com"), late).await.unwrap(), unknown);
+        assert_eq!(store.accept_invitation(hash, eve, email("eve@example.com"), NOW).await.unwrap(), unknown);
+        assert_eq!(store.accept_invitation([9; 32], bob, email("bob@example.com"), NOW).await.unwrap(), unknown);
+        // A new invitation of the same address replaces it.
+        let next = invitation(db, team, ada, "bob@example.com", Role::Member);
         let next_hash = next.hash;
         store.invite(next).await.unwrap().unwrap();
-        assert_eq!(store.accept(hash, bob, email("bob@example.com"), NOW).await.unwrap(), unknown);
+        assert_eq!(store.accept_invitation(hash, bob, email("bob@example.com"), NOW).await.unwrap(), unknown);
         let attempts = (0..8).map(|_| {
             let store = store.clone();
-            TaskTracker::new().spawn(async move { store.accept(next_hash, bob, email("bob@example.com"), NOW).await })
+            TaskTracker::new()
+                .spawn(async move { store.accept_invitation(next_hash, bob, email("bob@example.com"), NOW).await })
         });
         let outcomes = join_all(attempts.collect::<Vec<_>>()).await;
-        let came = outcomes.iter().filter(|outcome| *outcome.as_ref().unwrap().as_ref().unwrap() == Ok(team)).count();
-        assert_eq!(came, 1);
-        assert_eq!(roles(world, team).await, [Role::Owner, Role::Member]);
-        let again = invitation(world, team, ada, "bob@example.com", Role::Owner);
-        assert_eq!(store.invite(again).await.unwrap(), Err(Refusal::AlreadyIn));
+        let accepted =
+            outcomes.iter().filter(|outcome| *outcome.as_ref().unwrap().as_ref().unwrap() == Ok(team)).count();
+        assert_eq!(accepted, 1);
+        assert_eq!(roles(db, team).await, [Role::Owner, Role::Member]);
+        let again = invitation(db, team, ada, "bob@example.com", Role::Owner);
+        assert_eq!(store.invite(again).await.unwrap(), Err(TeamRuleError::AlreadyMember));
     }
 
-    async fn whoever_has_no_account_comes_in_with_a_new_one(world) {
-        let (ada, team) = owner(world, "ada@example.com").await;
-        let new = invitation(world, team, ada, "bob@example.com", Role::Member);
+    async fn invited_person_signs_up_with_a_new_account(db) {
+        let (ada, team) = owner(db, "ada@example.com").await;
+        let new = invitation(db, team, ada, "bob@example.com", Role::Member);
         let hash = new.hash;
-        world.store.invite(new).await.unwrap().unwrap();
-        let arrival = |hash| Arrival { hash, user: UserId(world.id()), password_hash: "new".into(), now: NOW };
-        let unknown = Arrived::Refused(Refusal::Unknown);
-        assert_eq!(world.store.arrive(arrival([9; 32])).await.unwrap(), unknown);
-        let late = Arrival { now: NOW + INVITATION_LIFE, ..arrival(hash) };
-        assert_eq!(world.store.arrive(late).await.unwrap(), unknown);
-        assert_eq!(world.store.arrive(arrival(hash)).await.unwrap(), Arrived::Yes(team));
-        assert_eq!(world.store.arrive(arrival(hash)).await.unwrap(), unknown);
-        let bob = world.store.find_person(&email("bob@example.com")).await.unwrap().unwrap();
-        assert_eq!(world.store.list_memberships(bob.id).await.unwrap(), [(team, "A team".to_owned(), Role::Member)]);
+        db.store.invite(new).await.unwrap().unwrap();
+        let sign_up = |hash| {
+            let user = UserId(db.id());
+            InvitedSignUp { hash, user, password_hash: "new".into(), verified: false, now: NOW }
+        };
+        let unknown = SignUpOutcome::Refused(TeamRuleError::NotFound);
+        assert_eq!(db.store.sign_up_invited(sign_up([9; 32])).await.unwrap(), unknown);
+        let late = InvitedSignUp { now: NOW + INVITATION_LIFE, ..sign_up(hash) };
+        assert_eq!(db.store.sign_up_invited(late).await.unwrap(), unknown);
+        assert!(matches!(
+            db.store.sign_up_invited(sign_up(hash)).await.unwrap(),
+            SignUpOutcome::Joined { team: joined, .. } if joined == team
+        ));
+        assert_eq!(db.store.sign_up_invited(sign_up(hash)).await.unwrap(), unknown);
+        let bob = db.store.find_person(&email("bob@example.com")).await.unwrap().unwrap();
+        assert_eq!(db.store.list_memberships(bob.id).await.unwrap(), [(team, "A team".to_owned(), Role::Member)]);
 
-        // Nobody gets an account that is somebody else's.
-        owner(world, "eve@example.com").await;
-        let new = invitation(world, team, ada, "eve@example.com", Role::Member);
+        // An address in use cannot be taken over.
+        owner(db, "eve@example.com").await;
+        let new = invitation(db, team, ada, "eve@example.com", Role::Member);
         let hash = new.hash;
-        world.store.invite(new).await.unwrap().unwrap();
-        assert_eq!(world.store.arrive(arrival(hash)).await.unwrap(), Arrived::EmailTaken);
-        assert_eq!(roles(world, team).await.len(), 2);
-        assert!(world.store.find_invitation(&hash, NOW).await.unwrap().is_some());
+        db.store.invite(new).await.unwrap().unwrap();
+        assert_eq!(db.store.sign_up_invited(sign_up(hash)).await.unwrap(), SignUpOutcome::EmailTaken);
+        assert_eq!(roles(db, team).await.len(), 2);
+        assert!(db.store.find_invitation(&hash, NOW).await.unwrap().is_some());
     }
 
-    async fn an_invitation_ends_with_the_power_of_whoever_gave_it(world) {
-        let (ada, team) = owner(world, "ada@example.com").await;
-        let (bob, _) = owner(world, "bob@example.com").await;
-        let store = &world.store;
+    async fn invitation_ends_when_the_inviter_is_no_longer_owner(db) {
+        let (ada, team) = owner(db, "ada@example.com").await;
+        let (bob, _) = owner(db, "bob@example.com").await;
+        let store = &db.store;
         for end in 0..3 {
-            join(world, team, ada, bob, "bob@example.com", Role::Owner).await;
-            let new = invitation(world, team, bob, "x@example.com", Role::Owner);
+            join(db, team, ada, bob, "bob@example.com", Role::Owner).await;
+            let new = invitation(db, team, bob, "x@example.com", Role::Owner);
             let hash = new.hash;
             store.invite(new).await.unwrap().unwrap();
             assert_eq!(store.list_invitations(team, NOW).await.unwrap().len(), 1);
             match end {
                 0 => store.leave_team(team, bob).await.unwrap().unwrap(),
-                1 => store.dismiss(team, bob, ada).await.unwrap().unwrap(),
-                _ => store.appoint(team, bob, Role::Member, ada).await.unwrap().unwrap(),
+                1 => store.remove_team_member(team, bob, ada).await.unwrap().unwrap(),
+                _ => store.set_role(team, bob, Role::Member, ada).await.unwrap().unwrap(),
             }
             assert_eq!(store.find_invitation(&hash, NOW).await.unwrap(), None, "{end}");
         }
     }
 
-    async fn invitations_and_teams_are_bounded(world) {
-        let (ada, team) = owner(world, "ada@example.com").await;
+    async fn invitations_and_teams_are_limited(db) {
+        let (ada, team) = owner(db, "ada@example.com").await;
         for number in 0..INVITATIONS {
-            let new = invitation(world, team, ada, &format!("{number}@example.com"), Role::Member);
-            assert_eq!(world.store.invite(new).await.unwrap(), Ok(()));
+            let new = invitation(db, team, ada, &format!("{number}@example.com"), Role::Member);
+            assert_eq!(db.store.invite(new).await.unwrap(), Ok(()));
         }
-        let one_more = invitation(world, team, ada, "more@example.com", Role::Member);
-        assert_eq!(world.store.invite(one_more.clone()).await.unwrap(), Err(Refusal::Full));
-        // Those that count no more make room.
+        let one_more = invitation(db, team, ada, "more@example.com", Role::Member);
+        assert_eq!(db.store.invite(one_more.clone()).await.unwrap(), Err(TeamRuleError::LimitReached));
+        // Expired invitations do not count.
         let later = NewInvitation { now: NOW + INVITATION_LIFE, ..one_more };
-        assert_eq!(world.store.invite(later).await.unwrap(), Ok(()));
-        let foundings = (0..TEAMS + 3).map(|_| {
-            let (store, id) = (world.store.clone(), TeamId(world.id()));
-            TaskTracker::new().spawn(async move { store.found_team(id, name("Another"), ada, NOW).await })
+        assert_eq!(db.store.invite(later).await.unwrap(), Ok(()));
+        let creates = (0..TEAMS + 3).map(|_| {
+            let (store, id) = (db.store.clone(), TeamId(db.id()));
+            TaskTracker::new().spawn(async move { store.create_owned_team(id, name("Another"), ada, NOW).await })
         });
-        let founded = join_all(foundings.collect::<Vec<_>>()).await;
-        let founded = founded.iter().filter(|founded| founded.as_ref().unwrap().as_ref().unwrap().is_ok()).count();
-        assert_eq!(founded as u64, TEAMS - 1);
+        let created = join_all(creates.collect::<Vec<_>>()).await;
+        let created = created.iter().filter(|created| created.as_ref().unwrap().as_ref().unwrap().is_ok()).count();
+        assert_eq!(created as u64, TEAMS - 1);
     }
 
-    async fn a_changed_password_ends_every_session_but_one(world) {
-        let (ada, _) = owner(world, "ada@example.com").await;
-        let (eve, _) = owner(world, "eve@example.com").await;
-        let store = &world.store;
+    async fn password_change_ends_all_other_sessions(db) {
+        let (ada, _) = owner(db, "ada@example.com").await;
+        let (eve, _) = owner(db, "eve@example.com").await;
+        let store = &db.store;
         let expires_at = NOW + Duration::from_secs(60);
         for (hash, user) in [(1, ada), (2, ada), (3, ada), (4, eve)] {
             store.open_session(NewSession { hash: [hash; 32], user, now: NOW, expires_at }).await.unwrap();
         }
-        store.note_agent([1; 32], "A browser".into()).await.unwrap();
-        store.keep_reset([7; 32], ada, expires_at).await.unwrap();
+        store.set_session_agent([1; 32], "A browser".into()).await.unwrap();
+        store.create_password_reset([7; 32], ada, expires_at).await.unwrap();
         let listed = store.list_sessions(ada, NOW).await.unwrap();
         assert_eq!(listed.iter().map(|session| session.hash[0]).collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(listed[0].agent.as_deref(), Some("A browser"));
         assert_eq!(store.list_sessions(ada, expires_at).await.unwrap(), []);
-        assert!(!store.end_session(ada, [4; 32]).await.unwrap(), "a session of somebody else");
+        assert!(!store.end_session(ada, [4; 32]).await.unwrap(), "another person's session");
         assert!(store.end_session(ada, [3; 32]).await.unwrap());
 
         let change = |former: &str| PasswordChange {
@@ -305,22 +338,22 @@ on_both! {
         assert_eq!(store.find_login(&email("ada@example.com")).await.unwrap().unwrap().password_hash, "next");
     }
 
-    async fn a_reset_is_used_once_and_in_time_and_ends_all_sessions(world) {
-        let (ada, _) = owner(world, "ada@example.com").await;
-        let (eve, _) = owner(world, "eve@example.com").await;
-        let store = &world.store;
+    async fn password_reset_is_used_once_before_expiry_and_ends_all_sessions(db) {
+        let (ada, _) = owner(db, "ada@example.com").await;
+        let (eve, _) = owner(db, "eve@example.com").await;
+        let store = &db.store;
         let expires_at = NOW + Duration::from_secs(60);
         for (hash, user) in [(1, ada), (2, ada), (4, eve)] {
             store.open_session(NewSession { hash: [hash; 32], user, now: NOW, expires_at }).await.unwrap();
         }
-        store.keep_reset([7; 32], ada, expires_at).await.unwrap();
-        store.keep_reset([8; 32], ada, expires_at).await.unwrap();
-        store.keep_reset([9; 32], eve, expires_at).await.unwrap();
+        store.create_password_reset([7; 32], ada, expires_at).await.unwrap();
+        store.create_password_reset([8; 32], ada, expires_at).await.unwrap();
+        store.create_password_reset([9; 32], eve, expires_at).await.unwrap();
         assert_eq!(store.reset_password([7; 32], "next".into(), expires_at).await.unwrap(), None);
         assert_eq!(store.reset_password([6; 32], "next".into(), NOW).await.unwrap(), None);
-        // Only some rounds are close enough to be a race.
+        // Repeat, because not every round is a race.
         for round in 20..40 {
-            store.keep_reset([round; 32], ada, expires_at).await.unwrap();
+            store.create_password_reset([round; 32], ada, expires_at).await.unwrap();
             let attempts = (0..8).map(|_| {
                 let store = store.clone();
                 TaskTracker::new().spawn(async move { store.reset_password([round; 32], "next".into(), NOW).await })
@@ -331,17 +364,17 @@ on_both! {
         }
         assert_eq!(store.list_sessions(ada, NOW).await.unwrap(), []);
         assert_eq!(store.list_sessions(eve, NOW).await.unwrap().len(), 1);
-        assert_eq!(store.find_reset(&[8; 32], NOW).await.unwrap(), None, "the other ways are closed too");
+        assert_eq!(store.find_reset(&[8; 32], NOW).await.unwrap(), None, "other reset tokens are deleted");
         assert_eq!(store.find_reset(&[9; 32], NOW).await.unwrap(), Some(eve));
         assert_eq!(store.find_login(&email("ada@example.com")).await.unwrap().unwrap().password_hash, "next");
     }
 
-    async fn links_that_count_no_more_are_forgotten(world) {
-        let (ada, team) = owner(world, "ada@example.com").await;
-        let new = invitation(world, team, ada, "bob@example.com", Role::Member);
-        world.store.invite(new).await.unwrap().unwrap();
-        world.store.keep_reset([7; 32], ada, NOW + INVITATION_LIFE).await.unwrap();
-        assert_eq!(world.store.purge_links(NOW, 10).await.unwrap(), 0);
-        assert_eq!(world.store.purge_links(NOW + INVITATION_LIFE, 10).await.unwrap(), 2);
+    async fn expired_invitations_and_resets_are_purged(db) {
+        let (ada, team) = owner(db, "ada@example.com").await;
+        let new = invitation(db, team, ada, "bob@example.com", Role::Member);
+        db.store.invite(new).await.unwrap().unwrap();
+        db.store.create_password_reset([7; 32], ada, NOW + INVITATION_LIFE).await.unwrap();
+        assert_eq!(db.store.purge_links(NOW, 10).await.unwrap(), 0);
+        assert_eq!(db.store.purge_links(NOW + INVITATION_LIFE, 10).await.unwrap(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! What is owed to endpoints, and how it is taken and settled.
+//! Webhook endpoints and deliveries.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,19 +11,23 @@ use grabd_domain::ids::{DeliveryId, EndpointId, TeamId};
 use grabd_domain::limits::SYNC_DEADLINE;
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{
-    Change, Delivery, DeliveryStatus, Disabled, Event, Events, FAILING_LIMIT, LOG_LIFE, NoAnswer, Registration,
+    DELIVERY_RETENTION, Delivery, DeliveryError, DeliveryStatus, DisabledReason, EndpointUpdate, Event, Events,
+    FAILING_LIMIT, Registration,
 };
-use grabd_store::{Attempt, Attempted, By, Mine, NewEndpoint, Owed, Registered, Resent, Room, Then};
+use grabd_store::{
+    AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, EndpointRef, FailureSource, MessageContent, NewEndpoint,
+    RegisterOutcome, ResendOutcome, SendCapacity,
+};
 
-use crate::harness::{NOW, World, completion, failing, on_both};
+use crate::harness::{NOW, TestDb, completion, failing, on_both};
 
 const LEASE: Duration = Duration::from_secs(30);
-/// What each attempt takes.
+/// Duration of each attempt.
 const TOOK: Duration = Duration::from_millis(43);
 
-fn new_endpoint(world: &World, team: TeamId, environment: Environment, events: &[&str]) -> NewEndpoint {
+fn new_endpoint(db: &TestDb, team: TeamId, environment: Environment, events: &[&str]) -> NewEndpoint {
     NewEndpoint {
-        id: EndpointId(world.id()),
+        id: EndpointId(db.id()),
         team,
         environment,
         registration: Registration {
@@ -36,339 +40,366 @@ fn new_endpoint(world: &World, team: TeamId, environment: Environment, events: &
     }
 }
 
-async fn endpoint(world: &World, team: TeamId, events: &[&str]) -> Mine {
-    let new = new_endpoint(world, team, Environment::Live, events);
-    let mine = Mine { team, environment: Environment::Live, endpoint: new.id };
-    assert!(matches!(world.store.register_endpoint(new).await.unwrap(), Registered::Yes(_)));
-    mine
+async fn endpoint(db: &TestDb, team: TeamId, events: &[&str]) -> EndpointRef {
+    let new = new_endpoint(db, team, Environment::Live, events);
+    let target = EndpointRef { team, environment: Environment::Live, endpoint: new.id };
+    assert!(matches!(db.store.register_endpoint(new).await.unwrap(), RegisterOutcome::Registered(_)));
+    target
 }
 
-/// An asynchronous grab that has just ended with a picture.
-async fn done(world: &World, team: TeamId, class: Class) {
-    world.store.create(world.new_grab(team, class)).await.unwrap();
-    let leased = world.store.lease(world.ask(class, 1, NOW)).await.unwrap().pop().unwrap();
-    assert!(world.store.complete(completion(&leased)).await.unwrap().is_some());
+/// Creates and completes a grab.
+async fn done(db: &TestDb, team: TeamId, class: Class) {
+    db.store.create(db.new_grab(team, class)).await.unwrap();
+    let leased = db.store.lease(db.lease_request(class, 1, NOW)).await.unwrap().pop().unwrap();
+    assert!(db.store.complete(completion(&leased)).await.unwrap().is_some());
 }
 
-fn room(total: usize) -> Room {
-    Room { total, per_endpoint: 4, busy: HashMap::new() }
+fn capacity(total: usize) -> SendCapacity {
+    SendCapacity { total, per_endpoint: 4, in_progress: HashMap::new() }
 }
 
-fn compose(owed: &Owed) -> String {
-    format!("{} {} {}", owed.event.as_str(), owed.environment.as_str(), owed.grab.as_ref().map_or("-", |_| "grab"))
+fn compose(content: &MessageContent) -> String {
+    format!(
+        "{} {} {}",
+        content.event.as_str(),
+        content.environment.as_str(),
+        content.grab.as_ref().map_or("-", |_| "grab")
+    )
 }
 
-async fn take(world: &World, now: Timestamp, room: Room) -> Vec<Attempt> {
-    world.store.take_due(now, now + LEASE, room, compose).await.unwrap()
+async fn lease_due(db: &TestDb, now: Timestamp, capacity: SendCapacity) -> Vec<DeliveryAttempt> {
+    db.store.lease_due(now, now + LEASE, capacity, compose).await.unwrap()
 }
 
 fn later(seconds: u64) -> Timestamp {
     NOW + Duration::from_secs(seconds)
 }
 
-async fn settle(world: &World, attempt: &Attempt, now: Timestamp, code: Option<u16>, then: Then) -> Option<Disabled> {
-    let Attempt { delivery, endpoint, number, .. } = *attempt;
-    let answer = code.ok_or(NoAnswer::TimedOut);
-    let attempted = Attempted { delivery, endpoint, number, at: now - TOOK, now, answer, then };
-    world.store.settle(attempted).await.unwrap()
+async fn record(
+    db: &TestDb,
+    attempt: &DeliveryAttempt,
+    now: Timestamp,
+    code: Option<u16>,
+    after: AfterDelivery,
+) -> Option<DisabledReason> {
+    let DeliveryAttempt { delivery, endpoint, number, .. } = *attempt;
+    let answer = code.ok_or(DeliveryError::TimedOut);
+    let attempted = DeliveryAttemptResult { delivery, endpoint, number, at: now - TOOK, now, answer, after };
+    db.store.record_attempt(attempted).await.unwrap()
 }
 
-async fn deliveries(world: &World, endpoint: EndpointId, now: Timestamp) -> Vec<Delivery> {
-    world.store.list_deliveries(endpoint, None, 100, now).await.unwrap().unwrap().deliveries
+async fn deliveries(db: &TestDb, endpoint: EndpointId, now: Timestamp) -> Vec<Delivery> {
+    db.store.list_deliveries(endpoint, None, 100, now).await.unwrap().unwrap().deliveries
 }
 
 on_both! {
-    async fn each_end_is_owed_once_to_those_who_want_it(world) {
-        let team = world.team(9).await;
-        let all = endpoint(world, team, &["*"]).await;
-        let failures = endpoint(world, team, &["grab.failed"]).await;
-        let disabled = endpoint(world, team, &[]).await;
-        let off = Change { enabled: Some(false), ..Change::default() };
-        world.store.change_endpoint(disabled, off).await.unwrap().unwrap();
-        let test = new_endpoint(world, team, Environment::Test, &[]);
+    async fn each_end_is_enqueued_once_for_subscribed_endpoints(db) {
+        let team = db.team(9).await;
+        let all = endpoint(db, team, &["*"]).await;
+        let failures = endpoint(db, team, &["grab.failed"]).await;
+        let disabled = endpoint(db, team, &[]).await;
+        let off = EndpointUpdate { enabled: Some(false), ..EndpointUpdate::default() };
+        db.store.change_endpoint(disabled, off).await.unwrap().unwrap();
+        let test = new_endpoint(db, team, Environment::Test, &[]);
         let test_id = test.id;
-        world.store.register_endpoint(test).await.unwrap();
-        let stranger = endpoint(world, world.team(0).await, &[]).await;
+        db.store.register_endpoint(test).await.unwrap();
+        let other_team = endpoint(db, db.team(0).await, &[]).await;
 
-        done(world, team, Class::Async).await;
-        let mut failed = world.new_grab(team, Class::Async);
+        done(db, team, Class::Async).await;
+        let mut failed = db.new_grab(team, Class::Async);
         failed.deadline_at = NOW + Duration::from_secs(9);
         let failed_id = failed.id;
-        world.store.create(failed).await.unwrap();
-        assert!(world.store.fail(failing(failed_id, By::Cancel, NOW)).await.unwrap().is_some());
-        let mut overdue = world.new_grab(team, Class::Async);
+        db.store.create(failed).await.unwrap();
+        assert!(db.store.fail(failing(failed_id, FailureSource::Cancel, NOW)).await.unwrap().is_some());
+        let mut overdue = db.new_grab(team, Class::Async);
         overdue.deadline_at = NOW + Duration::from_secs(9);
-        world.store.create(overdue).await.unwrap();
-        assert_eq!(world.store.expire_jobs(later(9), 9).await.unwrap().len(), 1);
-        // Given up after the last attempt.
-        world.store.create(world.new_grab(team, Class::Async)).await.unwrap();
+        db.store.create(overdue).await.unwrap();
+        assert_eq!(db.store.expire_jobs(later(9), 9).await.unwrap().len(), 1);
+        // Fails after the last attempt.
+        db.store.create(db.new_grab(team, Class::Async)).await.unwrap();
         for attempt in 1..=3 {
             let now = later(attempt);
-            let leased = world.store.lease(world.ask(Class::Async, 1, now)).await.unwrap().pop().unwrap();
-            world.store.release(leased.grab, leased.token, now).await.unwrap();
+            let leased = db.store.lease(db.lease_request(Class::Async, 1, now)).await.unwrap().pop().unwrap();
+            db.store.release(leased.grab, leased.token, now).await.unwrap();
         }
-        // Those who hold the line hear the end there.
-        done(world, team, Class::Sync).await;
+        // Synchronous grabs send no webhook.
+        done(db, team, Class::Sync).await;
 
-        let mut seen: Vec<_> = take(world, later(60), room(50)).await;
+        let mut seen: Vec<_> = lease_due(db, later(60), capacity(50)).await;
         seen.sort_by_key(|attempt| (attempt.endpoint, attempt.body.clone()));
-        let seen: Vec<_> = seen.iter().map(|attempt| (attempt.endpoint, attempt.body.as_str(), attempt.number)).collect();
+        let seen: Vec<_> =
+            seen.iter().map(|attempt| (attempt.endpoint, attempt.body.as_str(), attempt.number)).collect();
         let (ok, bad) = ("grab.done live grab", "grab.failed live grab");
-        let expected = [(all, ok), (all, bad), (all, bad), (all, bad), (failures, bad), (failures, bad), (failures, bad)];
-        assert_eq!(seen, expected.map(|(mine, body)| (mine.endpoint, body, 1)));
-        for endpoint in [disabled.endpoint, test_id, stranger.endpoint] {
-            assert_eq!(deliveries(world, endpoint, NOW).await, []);
+        let expected =
+            [(all, ok), (all, bad), (all, bad), (all, bad), (failures, bad), (failures, bad), (failures, bad)];
+        assert_eq!(seen, expected.map(|(target, body)| (target.endpoint, body, 1)));
+        for endpoint in [disabled.endpoint, test_id, other_team.endpoint] {
+            assert_eq!(deliveries(db, endpoint, NOW).await, []);
         }
     }
 
-    async fn what_does_not_commit_is_not_owed(world) {
-        let team = world.team(2).await;
-        let mine = endpoint(world, team, &[]).await;
-        world.store.create(world.new_grab(team, Class::Async)).await.unwrap();
-        let leased = world.store.lease(world.ask(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
-        // The message cannot be written: then the grab does not end either, and its credit stays held.
-        world.meddle("ALTER TABLE delivery RENAME TO elsewhere").await.unwrap();
-        assert!(world.store.complete(completion(&leased)).await.is_err());
-        world.meddle("ALTER TABLE elsewhere RENAME TO delivery").await.unwrap();
-        assert!(!world.grab(team, leased.grab).await.status().is_terminal());
-        assert_eq!(world.credits(team).await, (2, 1));
-        assert_eq!(deliveries(world, mine.endpoint, NOW).await, []);
-        assert!(world.store.complete(completion(&leased)).await.unwrap().is_some());
-        assert_eq!(deliveries(world, mine.endpoint, NOW).await.len(), 1);
+    async fn failed_commit_enqueues_no_delivery(db) {
+        let team = db.team(2).await;
+        let target = endpoint(db, team, &[]).await;
+        db.store.create(db.new_grab(team, Class::Async)).await.unwrap();
+        let leased = db.store.lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
+        // If the delivery cannot be written, the grab does not end and its credit stays held.
+        db.execute_raw("ALTER TABLE delivery RENAME TO elsewhere").await.unwrap();
+        assert!(db.store.complete(completion(&leased)).await.is_err());
+        db.execute_raw("ALTER TABLE elsewhere RENAME TO delivery").await.unwrap();
+        assert!(!db.grab(team, leased.grab).await.status().is_terminal());
+        assert_eq!(db.credits(team).await, (2, 1));
+        assert_eq!(deliveries(db, target.endpoint, NOW).await, []);
+        assert!(db.store.complete(completion(&leased)).await.unwrap().is_some());
+        assert_eq!(deliveries(db, target.endpoint, NOW).await.len(), 1);
     }
 
-    async fn one_sender_has_it_and_its_bytes_stay(world) {
-        let team = world.team(1).await;
-        let mine = endpoint(world, team, &[]).await;
-        assert!(!world.store.has_due(later(9)).await.unwrap());
-        done(world, team, Class::Async).await;
-        assert!(world.store.has_due(later(9)).await.unwrap());
-        let taken = join_all((0..4).map(|_| take(world, later(9), room(9)))).await;
+    async fn delivery_is_leased_by_one_sender_and_keeps_its_body(db) {
+        let team = db.team(1).await;
+        let target = endpoint(db, team, &[]).await;
+        assert!(!db.store.has_due(later(9)).await.unwrap());
+        done(db, team, Class::Async).await;
+        assert!(db.store.has_due(later(9)).await.unwrap());
+        let taken = join_all((0..4).map(|_| lease_due(db, later(9), capacity(9)))).await;
         let taken: Vec<_> = taken.into_iter().flatten().collect();
         assert_eq!(taken.len(), 1);
-        assert!(!world.store.has_due(later(9) + LEASE - Duration::from_millis(1)).await.unwrap());
-        // Whoever has it dies: it is due again, and nothing is composed anew.
-        let again = |owed: &Owed| panic!("composed twice: {owed:?}");
+        assert!(!db.store.has_due(later(9) + LEASE - Duration::from_millis(1)).await.unwrap());
+        // After a sender crash, the delivery is due again and not composed again.
+        let again = |content: &MessageContent| panic!("composed twice: {content:?}");
         let after = later(9) + LEASE;
-        let second = world.store.take_due(after, after + LEASE, room(9), again).await.unwrap().pop().unwrap();
+        let second = db.store.lease_due(after, after + LEASE, capacity(9), again).await.unwrap().pop().unwrap();
         assert_eq!((second.number, &second.body), (2, &taken[0].body));
-        // The first one comes back late: the second has the word.
-        settle(world, &taken[0], after, Some(500), Then::Exhausted).await;
-        assert_eq!(deliveries(world, mine.endpoint, NOW).await[0].status, DeliveryStatus::Pending);
-        settle(world, &second, after, Some(204), Then::Delivered).await;
-        let delivery = deliveries(world, mine.endpoint, NOW).await.remove(0);
-        assert_eq!((delivery.status, delivery.attempt, delivery.status_code), (DeliveryStatus::Delivered, 2, Some(204)));
+        // A late result of the first attempt is ignored.
+        record(db, &taken[0], after, Some(500), AfterDelivery::Exhausted).await;
+        assert_eq!(deliveries(db, target.endpoint, NOW).await[0].status, DeliveryStatus::Pending);
+        record(db, &second, after, Some(204), AfterDelivery::Delivered).await;
+        let delivery = deliveries(db, target.endpoint, NOW).await.remove(0);
+        assert_eq!(
+            (delivery.status, delivery.attempt, delivery.status_code),
+            (DeliveryStatus::Delivered, 2, Some(204))
+        );
         assert_eq!((delivery.attempted_at, delivery.next_attempt_at), (Some(after - TOOK), None));
         assert_eq!((delivery.event, delivery.id), (Event::GrabDone, second.delivery));
     }
 
-    async fn a_slow_endpoint_leaves_room_for_others(world) {
-        let team = world.team(9).await;
-        let slow = endpoint(world, team, &["grab.done"]).await;
+    async fn slow_endpoint_does_not_block_others(db) {
+        let team = db.team(9).await;
+        let slow = endpoint(db, team, &["grab.done"]).await;
         for _ in 0..6 {
-            done(world, team, Class::Async).await;
+            done(db, team, Class::Async).await;
         }
-        let other = endpoint(world, team, &["grab.done"]).await;
-        done(world, team, Class::Async).await;
-        let room = Room { total: 5, per_endpoint: 2, busy: HashMap::from([(other.endpoint, 1)]) };
-        let taken: Vec<_> = take(world, later(9), room).await.iter().map(|attempt| attempt.endpoint).collect();
+        let other = endpoint(db, team, &["grab.done"]).await;
+        done(db, team, Class::Async).await;
+        let capacity = SendCapacity { total: 5, per_endpoint: 2, in_progress: HashMap::from([(other.endpoint, 1)]) };
+        let taken: Vec<_> = lease_due(db, later(9), capacity).await.iter().map(|attempt| attempt.endpoint).collect();
         assert_eq!(taken.iter().filter(|endpoint| **endpoint == slow.endpoint).count(), 2);
         assert_eq!(taken.iter().filter(|endpoint| **endpoint == other.endpoint).count(), 1);
-        let room = Room { total: 1, per_endpoint: 2, busy: HashMap::from([(slow.endpoint, 2)]) };
-        assert_eq!(take(world, later(9), room).await, []);
+        let capacity = SendCapacity { total: 1, per_endpoint: 2, in_progress: HashMap::from([(slow.endpoint, 2)]) };
+        assert_eq!(lease_due(db, later(9), capacity).await, []);
     }
 
-    async fn failing_for_five_days_disables_and_success_forgives(world) {
-        let team = world.team(9).await;
-        let mine = endpoint(world, team, &[]).await;
+    async fn endpoint_is_disabled_after_failing_for_five_days(db) {
+        let team = db.team(9).await;
+        let target = endpoint(db, team, &[]).await;
         let at = |elapsed: Duration| later(9) + elapsed;
         let almost = FAILING_LIMIT - Duration::from_secs(1);
-        done(world, team, Class::Async).await;
-        done(world, team, Class::Async).await;
-        let attempts = take(world, at(Duration::ZERO), room(9)).await;
-        let retry = Then::Again(at(almost));
-        assert_eq!(settle(world, &attempts[0], at(Duration::ZERO), Some(500), retry).await, None);
-        assert_eq!(deliveries(world, mine.endpoint, NOW).await.iter().filter(|d| d.status == DeliveryStatus::Failed).count(), 1);
-        // A second before the end something arrives, and the five days begin anew.
-        let second = take(world, at(almost), room(9)).await;
-        assert_eq!(settle(world, &second[0], at(almost), Some(500), Then::Again(at(almost))).await, None);
-        assert_eq!(settle(world, &second[1], at(almost), Some(200), Then::Delivered).await, None);
-        let third = take(world, at(almost), room(9)).await;
+        done(db, team, Class::Async).await;
+        done(db, team, Class::Async).await;
+        let attempts = lease_due(db, at(Duration::ZERO), capacity(9)).await;
+        let retry = AfterDelivery::Retry(at(almost));
+        assert_eq!(record(db, &attempts[0], at(Duration::ZERO), Some(500), retry).await, None);
+        assert_eq!(
+            deliveries(db, target.endpoint, NOW).await.iter().filter(|d| d.status == DeliveryStatus::Failed).count(),
+            1
+        );
+        // A success just before the limit restarts the five days.
+        let second = lease_due(db, at(almost), capacity(9)).await;
+        assert_eq!(record(db, &second[0], at(almost), Some(500), AfterDelivery::Retry(at(almost))).await, None);
+        assert_eq!(record(db, &second[1], at(almost), Some(200), AfterDelivery::Delivered).await, None);
+        let third = lease_due(db, at(almost), capacity(9)).await;
         let restart = at(almost);
-        let retry = Then::Again(restart + FAILING_LIMIT);
-        assert_eq!(settle(world, &third[0], restart, None, retry).await, None);
-        let fourth = take(world, restart + FAILING_LIMIT, room(9)).await;
-        let again = Then::Again(restart + FAILING_LIMIT * 2);
-        let ended = settle(world, &fourth[0], restart + FAILING_LIMIT, None, again).await;
-        assert_eq!(ended, Some(Disabled::Failing));
-        let found = world.store.find_endpoint(team, Environment::Live, mine.endpoint).await.unwrap().unwrap();
-        assert_eq!(found.disabled, Some(Disabled::Failing));
-        // Its next attempt is cancelled with it, and nothing new is owed.
-        assert!(!world.store.has_due(restart + FAILING_LIMIT * 9).await.unwrap());
-        done(world, team, Class::Async).await;
-        assert!(!world.store.has_due(restart + FAILING_LIMIT * 9).await.unwrap());
-        // Enabling it forgives everything.
-        let on = Change { enabled: Some(true), ..Change::default() };
-        assert_eq!(world.store.change_endpoint(mine, on).await.unwrap().unwrap().disabled, None);
-        done(world, team, Class::Async).await;
-        let fifth = take(world, restart + FAILING_LIMIT, room(9)).await;
-        assert_eq!(settle(world, &fifth[0], restart + FAILING_LIMIT, None, again).await, None);
+        let retry = AfterDelivery::Retry(restart + FAILING_LIMIT);
+        assert_eq!(record(db, &third[0], restart, None, retry).await, None);
+        let fourth = lease_due(db, restart + FAILING_LIMIT, capacity(9)).await;
+        let again = AfterDelivery::Retry(restart + FAILING_LIMIT * 2);
+        let ended = record(db, &fourth[0], restart + FAILING_LIMIT, None, again).await;
+        assert_eq!(ended, Some(DisabledReason::Failing));
+        let found = db.store.find_endpoint(team, Environment::Live, target.endpoint).await.unwrap().unwrap();
+        assert_eq!(found.disabled, Some(DisabledReason::Failing));
+        // Disabling cancels its pending delivery, and nothing new is enqueued.
+        assert!(!db.store.has_due(restart + FAILING_LIMIT * 9).await.unwrap());
+        done(db, team, Class::Async).await;
+        assert!(!db.store.has_due(restart + FAILING_LIMIT * 9).await.unwrap());
+        // Enabling it clears its failures.
+        let on = EndpointUpdate { enabled: Some(true), ..EndpointUpdate::default() };
+        assert_eq!(db.store.change_endpoint(target, on).await.unwrap().unwrap().disabled, None);
+        done(db, team, Class::Async).await;
+        let fifth = lease_due(db, restart + FAILING_LIMIT, capacity(9)).await;
+        assert_eq!(record(db, &fifth[0], restart + FAILING_LIMIT, None, again).await, None);
     }
 
-    async fn gone_is_gone(world) {
-        let team = world.team(9).await;
-        let mine = endpoint(world, team, &[]).await;
-        done(world, team, Class::Async).await;
-        done(world, team, Class::Async).await;
-        let attempts = take(world, later(9), room(1)).await;
-        assert_eq!(settle(world, &attempts[0], later(9), Some(410), Then::Gone).await, Some(Disabled::Gone));
-        let statuses: Vec<_> = deliveries(world, mine.endpoint, NOW).await.iter().map(|delivery| delivery.status).collect();
+    async fn gone_endpoint_is_disabled(db) {
+        let team = db.team(9).await;
+        let target = endpoint(db, team, &[]).await;
+        done(db, team, Class::Async).await;
+        done(db, team, Class::Async).await;
+        let attempts = lease_due(db, later(9), capacity(1)).await;
+        assert_eq!(record(db, &attempts[0], later(9), Some(410), AfterDelivery::Gone).await, Some(DisabledReason::Gone));
+        let statuses: Vec<_> =
+            deliveries(db, target.endpoint, NOW).await.iter().map(|delivery| delivery.status).collect();
         assert_eq!(statuses, [DeliveryStatus::Exhausted; 2]);
-        let refused = world.store.test_endpoint(mine, DeliveryId(world.id()), NOW).await.unwrap();
-        assert_eq!(refused, Resent::Disabled);
-        assert_eq!(world.store.redeliver(mine, attempts[0].delivery, NOW).await.unwrap(), Resent::Disabled);
+        let refused = db.store.test_endpoint(target, DeliveryId(db.id()), NOW).await.unwrap();
+        assert_eq!(refused, ResendOutcome::Disabled);
+        assert_eq!(db.store.redeliver(target, attempts[0].delivery, NOW).await.unwrap(), ResendOutcome::Disabled);
     }
 
-    async fn removing_and_disabling_cancel(world) {
-        let team = world.team(9).await;
+    async fn removing_or_disabling_an_endpoint_cancels_its_deliveries(db) {
+        let team = db.team(9).await;
         for remove in [true, false] {
-            let mine = endpoint(world, team, &[]).await;
-            done(world, team, Class::Async).await;
-            done(world, team, Class::Async).await;
-            let under_way = take(world, later(9), room(1)).await.remove(0);
+            let target = endpoint(db, team, &[]).await;
+            done(db, team, Class::Async).await;
+            done(db, team, Class::Async).await;
+            let in_progress_attempt = lease_due(db, later(9), capacity(1)).await.remove(0);
             if remove {
-                assert!(world.store.remove_endpoint(mine).await.unwrap());
-                assert!(!world.store.remove_endpoint(mine).await.unwrap());
+                assert!(db.store.remove_endpoint(target).await.unwrap());
+                assert!(!db.store.remove_endpoint(target).await.unwrap());
             } else {
-                let off = Change { enabled: Some(false), ..Change::default() };
-                let changed = world.store.change_endpoint(mine, off).await.unwrap().unwrap();
-                assert_eq!(changed.disabled, Some(Disabled::Requested));
+                let off = EndpointUpdate { enabled: Some(false), ..EndpointUpdate::default() };
+                let changed = db.store.change_endpoint(target, off).await.unwrap().unwrap();
+                assert_eq!(changed.disabled, Some(DisabledReason::Requested));
             }
-            // What was under way is not taken up again, whatever came of it.
-            settle(world, &under_way, later(9), Some(500), Then::Again(later(10))).await;
-            assert!(!world.store.has_due(later(9999)).await.unwrap());
+            // The attempt in progress is not retried, whatever its result.
+            record(db, &in_progress_attempt, later(9), Some(500), AfterDelivery::Retry(later(10))).await;
+            assert!(!db.store.has_due(later(9999)).await.unwrap());
         }
     }
 
-    async fn ten_endpoints_whoever_comes_at_once(world) {
-        let team = world.team(0).await;
-        let new = || new_endpoint(world, team, Environment::Live, &[]);
-        let outcomes = join_all((0..14).map(|_| world.store.register_endpoint(new()))).await;
-        let registered = outcomes.into_iter().filter(|outcome| matches!(outcome, Ok(Registered::Yes(_)))).count();
+    async fn concurrent_registrations_respect_the_endpoint_limit(db) {
+        let team = db.team(0).await;
+        let new = || new_endpoint(db, team, Environment::Live, &[]);
+        let outcomes = join_all((0..14).map(|_| db.store.register_endpoint(new()))).await;
+        let registered =
+            outcomes.into_iter().filter(|outcome| matches!(outcome, Ok(RegisterOutcome::Registered(_)))).count();
         assert_eq!(registered, 10);
-        assert_eq!(world.store.list_endpoints(team, Environment::Live).await.unwrap().len(), 10);
-        assert_eq!(world.store.register_endpoint(new()).await.unwrap(), Registered::TooMany);
-        let test = new_endpoint(world, team, Environment::Test, &[]);
-        assert!(matches!(world.store.register_endpoint(test).await.unwrap(), Registered::Yes(_)));
-        let nobody = new_endpoint(world, TeamId(world.id()), Environment::Live, &[]);
-        assert_eq!(world.store.register_endpoint(nobody).await.unwrap(), Registered::TeamInactive);
+        assert_eq!(db.store.list_endpoints(team, Environment::Live).await.unwrap().len(), 10);
+        assert_eq!(db.store.register_endpoint(new()).await.unwrap(), RegisterOutcome::TooMany);
+        let test = new_endpoint(db, team, Environment::Test, &[]);
+        assert!(matches!(db.store.register_endpoint(test).await.unwrap(), RegisterOutcome::Registered(_)));
+        let unknown_team = new_endpoint(db, TeamId(db.id()), Environment::Live, &[]);
+        assert_eq!(db.store.register_endpoint(unknown_team).await.unwrap(), RegisterOutcome::TeamInactive);
     }
 
-    async fn endpoints_belong_to_a_team_and_environment(world) {
-        let (team, other) = (world.team(0).await, world.team(0).await);
-        let mine = endpoint(world, team, &["grab.done"]).await;
-        let theirs = [Mine { team: other, ..mine }, Mine { environment: Environment::Test, ..mine }];
-        let id = DeliveryId(world.id());
+    async fn endpoints_are_scoped_to_team_and_environment(db) {
+        let (team, other) = (db.team(0).await, db.team(0).await);
+        let target = endpoint(db, team, &["grab.done"]).await;
+        let theirs = [EndpointRef { team: other, ..target }, EndpointRef { environment: Environment::Test, ..target }];
+        let id = DeliveryId(db.id());
         for theirs in theirs {
-            assert_eq!(world.store.find_endpoint(theirs.team, theirs.environment, mine.endpoint).await.unwrap(), None);
-            assert_eq!(world.store.list_endpoints(theirs.team, theirs.environment).await.unwrap(), []);
-            assert_eq!(world.store.change_endpoint(theirs, Change::default()).await.unwrap(), None);
-            assert_eq!(world.store.rotate_secret(theirs, vec![2], NOW).await.unwrap(), None);
-            assert_eq!(world.store.test_endpoint(theirs, id, NOW).await.unwrap(), Resent::NoEndpoint);
-            assert_eq!(world.store.redeliver(theirs, id, NOW).await.unwrap(), Resent::NoEndpoint);
-            assert!(!world.store.remove_endpoint(theirs).await.unwrap());
+            assert_eq!(db.store.find_endpoint(theirs.team, theirs.environment, target.endpoint).await.unwrap(), None);
+            assert_eq!(db.store.list_endpoints(theirs.team, theirs.environment).await.unwrap(), []);
+            assert_eq!(db.store.change_endpoint(theirs, EndpointUpdate::default()).await.unwrap(), None);
+            assert_eq!(db.store.rotate_secret(theirs, vec![2], NOW).await.unwrap(), None);
+            assert_eq!(db.store.test_endpoint(theirs, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
+            assert_eq!(db.store.redeliver(theirs, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
+            assert!(!db.store.remove_endpoint(theirs).await.unwrap());
         }
-        let change = Change {
+        let change = EndpointUpdate {
             url: TargetUrl::restore("https://example.org/"),
             events: Some(Events::all()),
             description: Some("Another".into()),
             enabled: None,
         };
-        let changed = world.store.change_endpoint(mine, change).await.unwrap().unwrap();
+        let changed = db.store.change_endpoint(target, change).await.unwrap().unwrap();
         assert_eq!((changed.url.as_str(), changed.description.as_str()), ("https://example.org/", "Another"));
-        let found = world.store.find_endpoint(team, Environment::Live, mine.endpoint).await.unwrap().unwrap();
+        let found = db.store.find_endpoint(team, Environment::Live, target.endpoint).await.unwrap().unwrap();
         assert_eq!((&found, found.events.words()), (&changed, vec!["*"]));
-        assert_eq!(world.store.list_endpoints(team, Environment::Live).await.unwrap(), [found]);
+        assert_eq!(db.store.list_endpoints(team, Environment::Live).await.unwrap(), [found]);
     }
 
-    async fn a_rotated_secret_signs_for_a_while(world) {
-        let team = world.team(0).await;
-        let mine = endpoint(world, team, &[]).await;
-        assert!(world.store.rotate_secret(mine, vec![2], later(100)).await.unwrap().is_some());
+    async fn previous_secret_signs_until_its_expiry(db) {
+        let team = db.team(0).await;
+        let target = endpoint(db, team, &[]).await;
+        assert!(db.store.rotate_secret(target, vec![2], later(100)).await.unwrap().is_some());
         for (now, secrets) in [(later(99), vec![vec![2], vec![1; 73]]), (later(100), vec![vec![2]])] {
-            let id = DeliveryId(world.id());
-            let Resent::Due(test) = world.store.test_endpoint(mine, id, now).await.unwrap() else { panic!("it is due") };
+            let id = DeliveryId(db.id());
+            let ResendOutcome::Due(test) = db.store.test_endpoint(target, id, now).await.unwrap() else {
+                panic!("expected a due delivery")
+            };
             assert_eq!((test.event, test.status, test.attempt), (Event::Test, DeliveryStatus::Pending, 0));
-            let taken = take(world, now, room(9)).await.remove(0);
+            let taken = lease_due(db, now, capacity(9)).await.remove(0);
             assert_eq!((taken.secrets.clone(), taken.body.as_str()), (secrets, "webhook.test live -"));
-            settle(world, &taken, now, Some(200), Then::Delivered).await;
+            record(db, &taken, now, Some(200), AfterDelivery::Delivered).await;
         }
-        world.store.rotate_secret(mine, vec![3], later(300)).await.unwrap();
-        world.store.test_endpoint(mine, DeliveryId(world.id()), later(200)).await.unwrap();
-        assert_eq!(take(world, later(200), room(9)).await[0].secrets, [vec![3], vec![2]]);
+        db.store.rotate_secret(target, vec![3], later(300)).await.unwrap();
+        db.store.test_endpoint(target, DeliveryId(db.id()), later(200)).await.unwrap();
+        assert_eq!(lease_due(db, later(200), capacity(9)).await[0].secrets, [vec![3], vec![2]]);
     }
 
-    async fn a_message_is_sent_again_on_request(world) {
-        let team = world.team(1).await;
-        let mine = endpoint(world, team, &[]).await;
-        done(world, team, Class::Async).await;
-        let first = take(world, later(9), room(9)).await.remove(0);
-        settle(world, &first, later(9), Some(200), Then::Delivered).await;
-        let nothing = world.store.redeliver(mine, DeliveryId(world.id()), later(20)).await.unwrap();
-        assert_eq!(nothing, Resent::NoDelivery);
-        let other = endpoint(world, team, &[]).await;
-        assert_eq!(world.store.redeliver(other, first.delivery, later(20)).await.unwrap(), Resent::NoDelivery);
-        let Resent::Due(due) = world.store.redeliver(mine, first.delivery, later(20)).await.unwrap() else {
-            panic!("it is due");
+    async fn redeliver_sends_the_same_body_and_id(db) {
+        let team = db.team(1).await;
+        let target = endpoint(db, team, &[]).await;
+        done(db, team, Class::Async).await;
+        let first = lease_due(db, later(9), capacity(9)).await.remove(0);
+        record(db, &first, later(9), Some(200), AfterDelivery::Delivered).await;
+        let nothing = db.store.redeliver(target, DeliveryId(db.id()), later(20)).await.unwrap();
+        assert_eq!(nothing, ResendOutcome::NoDelivery);
+        let other = endpoint(db, team, &[]).await;
+        assert_eq!(db.store.redeliver(other, first.delivery, later(20)).await.unwrap(), ResendOutcome::NoDelivery);
+        let ResendOutcome::Due(due) = db.store.redeliver(target, first.delivery, later(20)).await.unwrap() else {
+            panic!("expected a due delivery");
         };
-        assert_eq!((due.id, due.status, due.next_attempt_at), (first.delivery, DeliveryStatus::Pending, Some(later(20))));
-        let second = take(world, later(20), room(9)).await.remove(0);
+        assert_eq!(
+            (due.id, due.status, due.next_attempt_at),
+            (first.delivery, DeliveryStatus::Pending, Some(later(20)))
+        );
+        let second = lease_due(db, later(20), capacity(9)).await.remove(0);
         assert_eq!((second.delivery, &second.body, second.number), (first.delivery, &first.body, 2));
     }
 
-    async fn a_delivery_is_found_with_its_message_and_how_its_last_attempt_went(world) {
-        let team = world.team(9).await;
-        let mine = endpoint(world, team, &["*"]).await;
-        let other = endpoint(world, team, &[]).await;
-        done(world, team, Class::Async).await;
-        let owed = deliveries(world, mine.endpoint, NOW).await.pop().unwrap();
-        let find = async |endpoint, now| world.store.find_delivery(endpoint, owed.id, now).await.unwrap();
-        let message = find(mine.endpoint, NOW).await.unwrap();
-        assert_eq!((&message.delivery, message.body), (&owed, None));
+    async fn find_delivery_returns_the_body_and_last_attempt(db) {
+        let team = db.team(9).await;
+        let target = endpoint(db, team, &["*"]).await;
+        let other = endpoint(db, team, &[]).await;
+        done(db, team, Class::Async).await;
+        let created = deliveries(db, target.endpoint, NOW).await.pop().unwrap();
+        let find = async |endpoint, now| db.store.find_delivery(endpoint, created.id, now).await.unwrap();
+        let message = find(target.endpoint, NOW).await.unwrap();
+        assert_eq!((&message.delivery, message.body), (&created, None));
         assert!(message.grab.is_some());
-        assert_eq!((owed.took, owed.no_answer), (None, None));
+        assert_eq!((created.took, created.error), (None, None));
 
-        let attempts = take(world, later(20), room(9)).await;
-        let attempt = attempts.iter().find(|attempt| attempt.endpoint == mine.endpoint).unwrap();
-        settle(world, attempt, later(20), None, Then::Again(later(25))).await;
-        let message = find(mine.endpoint, NOW).await.unwrap();
+        let attempts = lease_due(db, later(20), capacity(9)).await;
+        let attempt = attempts.iter().find(|attempt| attempt.endpoint == target.endpoint).unwrap();
+        record(db, attempt, later(20), None, AfterDelivery::Retry(later(25))).await;
+        let message = find(target.endpoint, NOW).await.unwrap();
         assert_eq!(message.body.as_ref(), Some(&attempt.body));
-        assert_eq!((message.delivery.took, message.delivery.no_answer), (Some(TOOK), Some(NoAnswer::TimedOut)));
-        let again = take(world, later(25), room(9)).await.pop().unwrap();
-        settle(world, &again, later(25), Some(204), Then::Delivered).await;
-        let delivery = find(mine.endpoint, NOW).await.unwrap().delivery;
-        assert_eq!((delivery.took, delivery.no_answer, delivery.status_code), (Some(TOOK), None, Some(204)));
+        assert_eq!((message.delivery.took, message.delivery.error), (Some(TOOK), Some(DeliveryError::TimedOut)));
+        let again = lease_due(db, later(25), capacity(9)).await.pop().unwrap();
+        record(db, &again, later(25), Some(204), AfterDelivery::Delivered).await;
+        let delivery = find(target.endpoint, NOW).await.unwrap().delivery;
+        assert_eq!((delivery.took, delivery.error, delivery.status_code), (Some(TOOK), None, Some(204)));
 
-        // Only below its own endpoint, and only for a month.
-        assert_eq!(find(other.endpoint, NOW).await, None, "another endpoint has it");
-        let last = owed.created_at + LOG_LIFE;
-        assert!(find(mine.endpoint, last).await.is_some());
-        assert_eq!(find(mine.endpoint, last + TOOK).await, None);
+        // Only through its own endpoint, and only for a month.
+        assert_eq!(find(other.endpoint, NOW).await, None, "another endpoint's delivery");
+        let last = created.created_at + DELIVERY_RETENTION;
+        assert!(find(target.endpoint, last).await.is_some());
+        assert_eq!(find(target.endpoint, last + TOOK).await, None);
     }
 
-    async fn deliveries_are_paged_for_a_month(world) {
-        let team = world.team(0).await;
-        let mine = endpoint(world, team, &[]).await;
+    async fn deliveries_are_paginated_and_kept_for_a_month(db) {
+        let team = db.team(0).await;
+        let target = endpoint(db, team, &[]).await;
         let mut expected = Vec::new();
         for second in 0..5 {
-            let id = DeliveryId(world.id());
-            // Two of them at the same moment.
-            world.store.test_endpoint(mine, id, later(second / 2)).await.unwrap();
+            let id = DeliveryId(db.id());
+            // Two deliveries per second value.
+            db.store.test_endpoint(target, id, later(second / 2)).await.unwrap();
             expected.insert(0, id);
         }
         let mut seen = Vec::new();
         loop {
-            let page = world.store.list_deliveries(mine.endpoint, seen.last().copied(), 2, later(9)).await.unwrap().unwrap();
+            let page =
+                db.store.list_deliveries(target.endpoint, seen.last().copied(), 2, later(9)).await.unwrap().unwrap();
             seen.extend(page.deliveries.iter().map(|delivery| delivery.id));
             assert_eq!(page.has_more, seen.len() < 5);
             if !page.has_more {
@@ -376,14 +407,14 @@ on_both! {
             }
         }
         assert_eq!(seen, expected);
-        let nowhere = world.store.list_deliveries(mine.endpoint, Some(DeliveryId(world.id())), 2, NOW).await.unwrap();
+        let nowhere = db.store.list_deliveries(target.endpoint, Some(DeliveryId(db.id())), 2, NOW).await.unwrap();
         assert_eq!(nowhere, None);
 
-        let month = NOW + LOG_LIFE;
-        assert_eq!(deliveries(world, mine.endpoint, month + Duration::from_millis(1)).await.len(), 3);
-        assert_eq!(world.store.purge_deliveries(month, 9).await.unwrap(), 0);
-        assert_eq!(world.store.purge_deliveries(month + Duration::from_millis(1), 1).await.unwrap(), 1);
-        assert_eq!(world.store.purge_deliveries(month + SYNC_DEADLINE, 9).await.unwrap(), 4);
-        assert_eq!(deliveries(world, mine.endpoint, NOW).await, []);
+        let month = NOW + DELIVERY_RETENTION;
+        assert_eq!(deliveries(db, target.endpoint, month + Duration::from_millis(1)).await.len(), 3);
+        assert_eq!(db.store.purge_deliveries(month, 9).await.unwrap(), 0);
+        assert_eq!(db.store.purge_deliveries(month + Duration::from_millis(1), 1).await.unwrap(), 1);
+        assert_eq!(db.store.purge_deliveries(month + SYNC_DEADLINE, 9).await.unwrap(), 4);
+        assert_eq!(deliveries(db, target.endpoint, NOW).await, []);
     }
 }

@@ -1,5 +1,6 @@
-//! What somebody sees and changes of their own account.
+//! The page of a user's own account.
 
+pub(crate) mod delete;
 pub(crate) mod password;
 pub(crate) mod sessions;
 pub(crate) mod show;

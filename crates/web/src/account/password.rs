@@ -1,4 +1,4 @@
-//! `/account/password`
+//! `/account/password`: changes the password.
 
 use std::sync::Arc;
 
@@ -11,30 +11,34 @@ use http::{HeaderValue, StatusCode};
 use super::PATH;
 use super::show::account;
 use crate::Web;
-use crate::accounts::sign_up::wanted;
-use crate::form::Complaint;
-use crate::frame::{Client, see_other};
+use crate::accounts::sign_up::password_message;
+use crate::form::FieldError;
 use crate::problem::{Problem, wait};
-use crate::sent::Sent;
+use crate::response::{ClientIp, see_other};
+use crate::submitted_form::SubmittedForm;
 
-/// Changes it. Each try costs a slow hash, so the limit is that of the sign-in.
-pub(crate) async fn submit(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
-    let Sent { person, form } = web.sent(&web.limits.sign_ins, client, request).await?;
+/// Changes the password. Each attempt costs a slow hash, so the sign-in limit applies.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, Problem> {
+    let SubmittedForm { person, form } = web.submitted_form(&web.limits.sign_ins, client, request).await?;
     let me = &person.session.person;
-    let (current, new) = (form.one("current"), form.one("new"));
+    let (current, new) = (form.get("current"), form.get("new"));
     let (field, message, retry_after_s) = match accounts::change_password(&web.core, me, &person.token, current, new)
         .await
     {
         Ok(()) => return Ok(see_other(&format!("{PATH}?changed"))),
-        Err(ChangePasswordError::Wrong) => ("current", "The current password is wrong.".to_owned(), None),
-        Err(ChangePasswordError::New(error)) => ("new", wanted(error), None),
+        Err(ChangePasswordError::WrongPassword) => ("current", "The current password is wrong.".to_owned(), None),
+        Err(ChangePasswordError::InvalidNewPassword(error)) => ("new", password_message(error), None),
         Err(ChangePasswordError::TooMany { retry_after_s }) => {
             let message = format!("Too many wrong passwords for your account. Try again in {}.", wait(retry_after_s));
             ("current", message, Some(retry_after_s))
         }
-        Err(ChangePasswordError::Inside(fault)) => return Err(fault.into()),
+        Err(ChangePasswordError::Internal(fault)) => return Err(fault.into()),
     };
-    let errors = [Complaint { field, message }];
+    let errors = [FieldError { field, message }];
     let status = match retry_after_s {
         Some(_) => StatusCode::TOO_MANY_REQUESTS,
         None => StatusCode::UNPROCESSABLE_ENTITY,

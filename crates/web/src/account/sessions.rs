@@ -1,4 +1,4 @@
-//! `/account/sessions/end`
+//! `/account/sessions/end`: ends sessions.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use grabd_engine::accounts;
 
 use super::PATH;
 use crate::Web;
-use crate::frame::{Client, see_other};
 use crate::problem::Problem;
-use crate::sent::Sent;
+use crate::response::{ClientIp, see_other};
+use crate::submitted_form::SubmittedForm;
 
-/// What the field `session` says when all but the one in use are meant.
+/// The value of the field `session` that means all sessions except the current one.
 const OTHERS: &str = "others";
 
-/// Ends one session, or all others.
-pub(crate) async fn end(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
-    let Sent { person, form } = web.sent(&web.limits.pages, client, request).await?;
+/// Ends one session, or all sessions except the current one.
+pub(crate) async fn end(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
+    let SubmittedForm { person, form } = web.submitted_form(&web.limits.pages, client, request).await?;
     let me = person.session.person.id;
-    let session = form.one("session");
+    let session = form.get("session");
     if session == OTHERS {
         accounts::end_other_sessions(&web.core, me, &person.token).await?;
         return Ok(see_other(&format!("{PATH}?alone")));
@@ -30,6 +30,6 @@ pub(crate) async fn end(State(web): State<Arc<Web>>, client: Client, request: Re
     };
     match ended {
         true => Ok(see_other(&format!("{PATH}?ended"))),
-        false => Err(Problem::not_found("You have no such session, or it is over already.")),
+        false => Err(Problem::not_found("This session does not exist or has already ended.")),
     }
 }

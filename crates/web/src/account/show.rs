@@ -1,39 +1,39 @@
-//! `/account`
+//! `/account`: the account page.
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use grabd_engine::accounts::{self, MySession};
+use grabd_engine::accounts::{self, SessionInfo};
 use http::StatusCode;
 
 use super::PATH;
 use crate::Web;
 use crate::accounts::{PASSWORD_HINT, password_field};
-use crate::agent::describe;
-use crate::form::{Complaint, Field, Form};
-use crate::frame::{Client, see_other};
-use crate::moment::Moment;
-use crate::page::{Frame, page};
+use crate::form::{Field, FieldError, Form};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::{SignedIn, sign_in_first};
+use crate::response::{ClientIp, see_other};
+use crate::session::{SignedIn, sign_in_url};
+use crate::time_format::Moment;
+use crate::user_agent::describe;
 
 #[derive(Template)]
 #[template(path = "account.html")]
 struct AccountPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: &'a str,
     email: &'a str,
     notice: &'static str,
     current: Field,
     new: Field,
-    sessions: Vec<Shown>,
-    errors: &'a [Complaint],
+    sessions: Vec<SessionRow>,
+    errors: &'a [FieldError],
 }
 
-/// A session as it is shown.
-struct Shown {
+/// A session in the list.
+struct SessionRow {
     id: String,
     browser: String,
     is_this: bool,
@@ -41,32 +41,34 @@ struct Shown {
     seen: Moment,
 }
 
-impl From<MySession> for Shown {
-    fn from(session: MySession) -> Self {
-        let MySession { id, agent, created_at, seen_at, is_this } = session;
+impl From<SessionInfo> for SessionRow {
+    fn from(session: SessionInfo) -> Self {
+        let SessionInfo { id, agent, created_at, seen_at, is_this } = session;
         let browser = describe(agent.as_deref());
         Self { id: id.to_string(), browser, is_this, since: created_at.into(), seen: seen_at.into() }
     }
 }
 
-/// What was done, by the word in the address that says it.
-const NOTICES: [(&str, &str); 3] = [
-    ("changed", "Your password is changed, and you are signed out everywhere else."),
-    ("ended", "That session is over."),
-    ("alone", "You are signed out everywhere else."),
+/// Notices, by the query parameter that shows them.
+const NOTICES: [(&str, &str); 5] = [
+    ("reset", "Password changed. You are signed in."),
+    ("verified", "E-mail address verified."),
+    ("changed", "Password changed. All other sessions were signed out."),
+    ("ended", "Session signed out."),
+    ("alone", "All other sessions were signed out."),
 ];
 
-/// The page.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Shows the page.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_first(PATH))) };
+    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_url(PATH))) };
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let notice = NOTICES.iter().find(|(word, _)| query.has(word)).map_or("", |(_, notice)| *notice);
     account(&web, &person, StatusCode::OK, notice, &[]).await
 }
 
-/// What is answered with this page as a form, and asked for again as an address, leads back to it.
-pub(crate) async fn show_again() -> Response {
+/// Redirects to the page when the URL of a submitted form is loaded with GET.
+pub(crate) async fn redirect_to_page() -> Response {
     see_other(PATH)
 }
 
@@ -75,18 +77,18 @@ pub(super) async fn account(
     person: &SignedIn,
     status: StatusCode,
     notice: &'static str,
-    errors: &[Complaint],
+    errors: &[FieldError],
 ) -> Result<Response, Problem> {
     let me = &person.session.person;
     let sessions = accounts::list_sessions(&web.core, me.id, &person.token).await?;
     let template = AccountPage {
-        frame: web.frame_of(&person.session, PATH),
+        layout: web.user_layout(&person.session, PATH),
         form_token: &person.session.csrf,
         email: me.email.as_str(),
         notice,
-        current: password_field("current-password", "", &[]).named("current", "Current password", errors),
-        new: password_field("new-password", PASSWORD_HINT, &[]).named("new", "New password", errors),
-        sessions: sessions.into_iter().map(Shown::from).collect(),
+        current: password_field("current-password", "", &[]).with_name("current", "Current password", errors),
+        new: password_field("new-password", PASSWORD_HINT, &[]).with_name("new", "New password", errors),
+        sessions: sessions.into_iter().map(SessionRow::from).collect(),
         errors,
     };
     Ok(page(status, &template))

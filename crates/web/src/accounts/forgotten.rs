@@ -1,4 +1,5 @@
-//! `/forgotten-password`: asks for a link to a new one. The answer is the same for everybody, and as quick.
+//! `/forgotten-password`: requests a password reset link. The response and its timing do not reveal whether the account
+//! exists.
 
 use std::sync::Arc;
 
@@ -11,62 +12,66 @@ use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
 use super::email_field;
-use super::sign_up::WANTED_EMAIL;
+use super::sign_up::EMAIL_MESSAGE;
 use crate::Web;
-use crate::forgery::{self, Visit};
-use crate::form::{Complaint, Field, Form};
-use crate::frame::Client;
-use crate::page::{Frame, page};
+use crate::csrf::{self, Visit};
+use crate::form::{Field, FieldError, Form};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::response::ClientIp;
 
 #[derive(Template)]
 #[template(path = "forgotten.html")]
 struct ForgottenPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: String,
     sends_mail: bool,
     email: Field,
-    errors: &'a [Complaint],
+    errors: &'a [FieldError],
 }
 
 #[derive(Template)]
 #[template(path = "forgotten_sent.html")]
-struct SentPage<'a> {
-    frame: Frame,
+struct LinkSentPage<'a> {
+    layout: Layout,
     sends_mail: bool,
     email: &'a str,
 }
 
-/// The form.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Shows the form.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     Ok(form(&web, request.headers(), StatusCode::OK, &query, &[]))
 }
 
-/// A try.
-pub(crate) async fn submit(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Requests a reset link.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, Problem> {
     web.limits.forgotten.take(client.0)?;
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
-    forgery::check_visit(&web.cookies, &head.headers, &sent)?;
-    let email = sent.one("email");
+    let input = Form::read(&head.headers, body).await?;
+    csrf::check_visit(&web.cookies, &head.headers, &input)?;
+    let email = input.get("email");
     if Email::parse(email).is_err() {
-        let bad = [Complaint { field: "email", message: WANTED_EMAIL.to_owned() }];
-        return Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &sent, &bad));
+        let errors = [FieldError { field: "email", message: EMAIL_MESSAGE.to_owned() }];
+        return Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &errors));
     }
-    accounts::ask_for_reset(&web.core, email);
-    let template = SentPage { frame: web.plain_frame(), sends_mail: web.core.sends_mail(), email: email.trim() };
+    accounts::request_password_reset(&web.core, email);
+    let template = LinkSentPage { layout: web.plain_layout(), sends_mail: web.core.sends_mail(), email: email.trim() };
     Ok(page(StatusCode::OK, &template))
 }
 
-fn form(web: &Web, headers: &HeaderMap, status: StatusCode, sent: &Form, errors: &[Complaint]) -> Response {
+fn form(web: &Web, headers: &HeaderMap, status: StatusCode, input: &Form, errors: &[FieldError]) -> Response {
     let visit = Visit::of(&web.cookies, headers);
     let template = ForgottenPage {
-        frame: web.plain_frame(),
+        layout: web.plain_layout(),
         form_token: visit.form_token(),
         sends_mail: web.core.sends_mail(),
-        email: email_field(sent, errors),
+        email: email_field(input, errors),
         errors,
     };
     let mut response = page(status, &template);

@@ -1,86 +1,97 @@
-//! Getting in and out: one file per page.
+//! Sign-up, sign-in, sign-out and password reset: one file per page.
 
 pub(crate) mod forgotten;
 pub(crate) mod new_password;
 pub(crate) mod sign_in;
 pub(crate) mod sign_out;
 pub(crate) mod sign_up;
+pub(crate) mod verify_email;
 
 use axum::response::{IntoResponse, Response};
 use grabd_domain::accounts::{EMAIL_BYTES, PASSWORD_CHARS};
-use grabd_domain::credentials::SessionToken;
-use grabd_engine::accounts;
+use grabd_domain::credentials::{DeviceToken, SessionToken};
+use grabd_engine::accounts::{self, SignInSource};
 use http::HeaderMap;
 use http::header::{SET_COOKIE, USER_AGENT};
 
 use crate::Web;
 use crate::cookies::Cookie;
-use crate::form::{Complaint, Field, Form};
-use crate::frame::see_other;
-use crate::next::Next;
+use crate::form::{Field, FieldError, Form};
+use crate::next::NextPath;
 use crate::problem::Problem;
+use crate::response::{ClientIp, see_other};
 
-/// The path of the page to sign in.
+/// The path of the sign-in page.
 pub(crate) const SIGN_IN: &str = "/sign-in";
-/// The path of the page to make an account.
+/// The path of the sign-up page.
 pub(crate) const SIGN_UP: &str = "/sign-up";
-/// The path of the page to ask for a new password.
+/// The path of the page to request a password reset.
 pub(crate) const FORGOTTEN: &str = "/forgotten-password";
 
-/// What helps with a new password.
-pub(crate) const PASSWORD_HINT: &str = "At least 12 characters. Several words are better than odd signs.";
+/// The hint of fields for a new password.
+pub(crate) const PASSWORD_HINT: &str = "At least 12 characters. Several words are a good choice.";
 
-/// Where people go who were going nowhere else.
+/// The default redirect target after sign-in.
 const HOME: &str = crate::grabs::PATH;
 
-/// The way on that a form or a query asks for.
-fn next(form: &Form) -> Next {
-    Next::parse(form.one("next"), HOME)
+/// The redirect target in a form or query.
+fn next(form: &Form) -> NextPath {
+    NextPath::parse(form.get("next"), HOME)
 }
 
-fn email_field(form: &Form, complaints: &[Complaint]) -> Field {
+fn email_field(form: &Form, errors: &[FieldError]) -> Field {
     let field = Field {
         name: "email",
         label: "E-mail address",
         kind: "email",
         autocomplete: "email",
-        longest: u32::try_from(*EMAIL_BYTES.end()).unwrap_or(u32::MAX),
+        max_length: u32::try_from(*EMAIL_BYTES.end()).unwrap_or(u32::MAX),
         hint: "",
-        value: form.one("email").to_owned(),
+        value: form.get("email").to_owned(),
         error: None,
     };
-    field.with_errors(complaints)
+    field.with_errors(errors)
 }
 
-pub(crate) fn password_field(autocomplete: &'static str, hint: &'static str, complaints: &[Complaint]) -> Field {
+pub(crate) fn password_field(autocomplete: &'static str, hint: &'static str, errors: &[FieldError]) -> Field {
     let field = Field {
         name: "password",
         label: "Password",
         kind: "password",
         autocomplete,
-        longest: u32::try_from(*PASSWORD_CHARS.end()).unwrap_or(u32::MAX),
+        max_length: u32::try_from(*PASSWORD_CHARS.end()).unwrap_or(u32::MAX),
         hint,
         value: String::new(),
         error: None,
     };
-    field.with_errors(complaints)
+    field.with_errors(errors)
 }
 
-/// Sends a person on with a session that is new, whatever cookies the browser came with. One it had before ends here.
-pub(crate) async fn let_in(
+/// Where a request comes from, for the limits of wrong passwords.
+pub(crate) fn source(web: &Web, client: ClientIp, headers: &HeaderMap) -> SignInSource {
+    let device = web.cookies.get(Cookie::Device, headers).and_then(DeviceToken::parse);
+    SignInSource { address: client.0, device }
+}
+
+/// Sets the cookies of a new session and its device, and redirects to `next`. Ends the session of the request's cookie,
+/// if there is one.
+pub(crate) async fn start_session(
     web: &Web,
+    client: ClientIp,
     headers: &HeaderMap,
     token: &SessionToken,
-    next: &Next,
+    next: &NextPath,
 ) -> Result<Response, Problem> {
-    if let Some(former) = web.cookies.get(Cookie::Session, headers).and_then(SessionToken::parse) {
-        accounts::sign_out(&web.core, &former).await?;
+    if let Some(previous) = web.cookies.get(Cookie::Session, headers).and_then(SessionToken::parse) {
+        accounts::sign_out(&web.core, &previous).await?;
     }
     let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
-    accounts::note_agent(&web.core, token, agent).await?;
+    accounts::record_user_agent(&web.core, token, agent).await?;
+    let device = accounts::remember_device(&web.core, token, &source(web, client, headers)).await?;
     let mut response = see_other(next.as_str()).into_response();
     let headers = response.headers_mut();
     headers.append(SET_COOKIE, web.cookies.set(Cookie::Session, token.expose()));
-    headers.append(SET_COOKIE, web.cookies.end(Cookie::Visit));
+    headers.append(SET_COOKIE, web.cookies.set(Cookie::Device, device.expose()));
+    headers.append(SET_COOKIE, web.cookies.remove(Cookie::Visit));
     Ok(response)
 }

@@ -1,5 +1,5 @@
-//! `/new-password`: where the link leads that somebody who forgot theirs was sent. Looking at it uses nothing up, since
-//! programs look at what is in mails before people do.
+//! `/new-password`: the target of a password reset link. Loading the page does not use up the link, because mail
+//! scanners open links before the user does.
 
 use std::sync::Arc;
 
@@ -10,66 +10,70 @@ use grabd_engine::accounts::{self, ResetError};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use super::sign_up::wanted;
-use super::{PASSWORD_HINT, SIGN_IN, password_field};
+use super::sign_up::password_message;
+use super::{PASSWORD_HINT, password_field, start_session};
 use crate::Web;
-use crate::cookies::Cookie;
-use crate::forgery::{self, Visit};
-use crate::form::{Complaint, Field, Form};
-use crate::frame::{Client, see_other};
-use crate::limits::Spent;
-use crate::page::{Frame, page};
+use crate::account;
+use crate::csrf::{self, Visit};
+use crate::form::{Field, FieldError, Form};
+use crate::limits::RateLimited;
+use crate::next::NextPath;
+use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::response::ClientIp;
 
 #[derive(Template)]
 #[template(path = "new_password.html")]
 struct NewPasswordPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: String,
     token: &'a str,
     password: Field,
-    errors: &'a [Complaint],
+    errors: &'a [FieldError],
 }
 
-/// The form.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Shows the form.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    if !accounts::may_reset(&web.core, query.one("token")).await? {
-        return Err(Problem::link_is_over("Ask for another one where you sign in."));
+    if !accounts::is_reset_valid(&web.core, query.get("token")).await? {
+        return Err(Problem::invalid_link("Request a new link on the sign-in page."));
     }
     Ok(form(&web, request.headers(), StatusCode::OK, &query, &[]))
 }
 
-/// The new password.
-pub(crate) async fn submit(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
-    web.limits.sign_ins.take(client.0)?;
+/// Sets the new password.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, Problem> {
+    web.limits.links.take(client.0)?;
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
-    forgery::check_visit(&web.cookies, &head.headers, &sent)?;
-    match accounts::reset_password(&web.core, sent.one("token"), sent.one("password")).await {
-        Ok(()) => {
-            let mut response = see_other(&format!("{SIGN_IN}?password_set"));
-            response.headers_mut().append(SET_COOKIE, web.cookies.end(Cookie::Session));
-            Ok(response)
+    let input = Form::read(&head.headers, body).await?;
+    csrf::check_visit(&web.cookies, &head.headers, &input)?;
+    match accounts::reset_password(&web.core, input.get("token"), input.get("password")).await {
+        Ok(token) => {
+            let next = NextPath::parse(&format!("{}?reset", account::PATH), account::PATH);
+            start_session(&web, client, &head.headers, &token, &next).await
         }
-        Err(ResetError::Unknown) => Err(Problem::link_is_over("Ask for another one where you sign in.")),
-        Err(ResetError::New(error)) => {
-            let bad = [Complaint { field: "password", message: wanted(error) }];
-            Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &sent, &bad))
+        Err(ResetError::InvalidLink) => Err(Problem::invalid_link("Request a new link on the sign-in page.")),
+        Err(ResetError::InvalidPassword(error)) => {
+            let errors = [FieldError { field: "password", message: password_message(error) }];
+            Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &errors))
         }
-        Err(ResetError::TooMany { retry_after_s }) => Err(Spent { retry_after_s }.into()),
-        Err(ResetError::Inside(fault)) => Err(fault.into()),
+        Err(ResetError::TooMany { retry_after_s }) => Err(RateLimited { retry_after_s }.into()),
+        Err(ResetError::Internal(fault)) => Err(fault.into()),
     }
 }
 
-fn form(web: &Web, headers: &HeaderMap, status: StatusCode, sent: &Form, errors: &[Complaint]) -> Response {
+fn form(web: &Web, headers: &HeaderMap, status: StatusCode, input: &Form, errors: &[FieldError]) -> Response {
     let visit = Visit::of(&web.cookies, headers);
     let template = NewPasswordPage {
-        frame: web.plain_frame(),
+        layout: web.plain_layout(),
         form_token: visit.form_token(),
-        token: sent.one("token"),
-        password: password_field("new-password", PASSWORD_HINT, &[]).named("password", "New password", errors),
+        token: input.get("token"),
+        password: password_field("new-password", PASSWORD_HINT, &[]).with_name("password", "New password", errors),
         errors,
     };
     let mut response = page(status, &template);

@@ -1,40 +1,41 @@
-//! `/sign-in`
+//! `/sign-in`: the sign-in page.
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use grabd_engine::accounts::{self, SignInError};
+use grabd_engine::accounts::{self, SignInError, SignInSource};
 use http::header::{RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
+use sha2::{Digest, Sha256};
 
-use super::{email_field, let_in, next, password_field};
-use crate::forgery::{self, Visit};
-use crate::form::{Complaint, Field, Form};
-use crate::frame::{Client, see_other};
-use crate::next::Next;
-use crate::page::{Frame, page};
+use super::{email_field, next, password_field, source, start_session};
+use crate::csrf::{self, Visit};
+use crate::form::{Field, FieldError, Form};
+use crate::next::NextPath;
+use crate::page::{Layout, page};
 use crate::problem::{Problem, wait};
+use crate::response::{ClientIp, see_other};
 use crate::{Web, oauth};
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 struct SignInPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: String,
     next: &'a str,
     leads_to_app: bool,
     is_signed_out: bool,
-    is_password_set: bool,
+    is_deleted: bool,
     sign_up: bool,
     email: Field,
     password: Field,
-    errors: &'a [Complaint],
+    errors: &'a [FieldError],
 }
 
-/// The form. Who is signed in already goes on.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Shows the form. Redirects a user who is already signed in.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     if web.signed_in(request.headers()).await?.is_some() {
@@ -43,56 +44,82 @@ pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: R
     Ok(form(&web, request.headers(), StatusCode::OK, &query, &[]))
 }
 
-/// A try.
-pub(crate) async fn submit(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
-    web.limits.sign_ins.take(client.0)?;
+/// Signs in.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, Problem> {
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
-    forgery::check_visit(&web.cookies, &head.headers, &sent)?;
+    let source = source(&web, client, &head.headers);
+    take_sign_in(&web, &source).await?;
+    let input = Form::read(&head.headers, body).await?;
+    csrf::check_visit(&web.cookies, &head.headers, &input)?;
 
-    let complaints = missing(&sent);
-    if !complaints.is_empty() {
-        return Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &sent, &complaints));
+    let errors = missing(&input);
+    if !errors.is_empty() {
+        return Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &errors));
     }
-    match accounts::sign_in(&web.core, sent.one("email"), sent.one("password")).await {
-        Ok(token) => let_in(&web, &head.headers, &token, &next(&sent)).await,
-        Err(SignInError::Wrong) => {
-            let message = "The e-mail address or the password is wrong.".to_owned();
-            let wrong = [Complaint { field: "", message }];
-            Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &sent, &wrong))
+    match accounts::sign_in(&web.core, input.get("email"), input.get("password"), &source).await {
+        Ok(token) => start_session(&web, client, &head.headers, &token, &next(&input)).await,
+        Err(SignInError::InvalidCredentials) => {
+            let message = "Wrong e-mail address or password.".to_owned();
+            let errors = [FieldError { field: "", message }];
+            Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &errors))
+        }
+        Err(SignInError::Suspended) => {
+            let message = "This account is suspended. Ask whoever runs this grabd why.".to_owned();
+            let errors = [FieldError { field: "", message }];
+            Ok(form(&web, &head.headers, StatusCode::FORBIDDEN, &input, &errors))
         }
         Err(SignInError::TooMany { retry_after_s }) => {
-            let message =
-                format!("Too many wrong passwords for this e-mail address. Try again in {}.", wait(retry_after_s));
-            let spent = [Complaint { field: "", message }];
-            let mut response = form(&web, &head.headers, StatusCode::TOO_MANY_REQUESTS, &sent, &spent);
+            let message = format!(
+                "Too many wrong passwords for this e-mail address. Try again in {}, or choose a new password with \
+                 “Forgotten your password?”.",
+                wait(retry_after_s)
+            );
+            let errors = [FieldError { field: "", message }];
+            let mut response = form(&web, &head.headers, StatusCode::TOO_MANY_REQUESTS, &input, &errors);
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_s));
             Ok(response)
         }
-        Err(SignInError::Inside(fault)) => Err(fault.into()),
+        Err(SignInError::Internal(fault)) => Err(fault.into()),
     }
 }
 
-fn missing(sent: &Form) -> Vec<Complaint> {
-    [("email", "Write your e-mail address."), ("password", "Write your password.")]
+/// Takes a sign-in from the limit of the network. If others have used it up, a device that was signed in before has a
+/// limit of its own.
+async fn take_sign_in(web: &Web, source: &SignInSource) -> Result<(), Problem> {
+    let Err(limited) = web.limits.sign_ins.take(source.address) else { return Ok(()) };
+    let Some(device) = &source.device else { return Err(limited.into()) };
+    // Bounds the lookups for made-up devices.
+    web.limits.parts.take(source.address)?;
+    if !accounts::is_known_device(&web.core, device).await? {
+        return Err(limited.into());
+    }
+    Ok(web.limits.device_sign_ins.take(Sha256::digest(device.expose()).into())?)
+}
+
+fn missing(input: &Form) -> Vec<FieldError> {
+    [("email", "Enter your e-mail address."), ("password", "Enter your password.")]
         .into_iter()
-        .filter(|(field, _)| sent.one(field).is_empty())
-        .map(|(field, message)| Complaint { field, message: message.to_owned() })
+        .filter(|(field, _)| input.get(field).is_empty())
+        .map(|(field, message)| FieldError { field, message: message.to_owned() })
         .collect()
 }
 
-fn form(web: &Web, headers: &HeaderMap, status: StatusCode, sent: &Form, errors: &[Complaint]) -> Response {
+fn form(web: &Web, headers: &HeaderMap, status: StatusCode, input: &Form, errors: &[FieldError]) -> Response {
     let visit = Visit::of(&web.cookies, headers);
-    let next = next(sent);
+    let next = next(input);
     let template = SignInPage {
-        frame: web.plain_frame(),
+        layout: web.plain_layout(),
         form_token: visit.form_token(),
         leads_to_app: leads_to_app(web, &next),
         next: next.as_str(),
-        is_signed_out: sent.has("signed_out"),
-        is_password_set: sent.has("password_set"),
+        is_signed_out: input.has("signed_out"),
+        is_deleted: input.has("deleted"),
         sign_up: web.core.may_sign_up(),
-        email: email_field(sent, errors),
+        email: email_field(input, errors),
         password: password_field("current-password", "", errors),
         errors,
     };
@@ -101,6 +128,6 @@ fn form(web: &Web, headers: &HeaderMap, status: StatusCode, sent: &Form, errors:
     response
 }
 
-fn leads_to_app(web: &Web, next: &Next) -> bool {
+fn leads_to_app(web: &Web, next: &NextPath) -> bool {
     next.path() == oauth::authorize_path(&web.core.oauth().issuer)
 }

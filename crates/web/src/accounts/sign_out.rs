@@ -1,4 +1,4 @@
-//! `/sign-out`
+//! `/sign-out`: ends the session.
 
 use std::sync::Arc;
 
@@ -10,21 +10,25 @@ use http::header::SET_COOKIE;
 use super::SIGN_IN;
 use crate::Web;
 use crate::cookies::Cookie;
-use crate::forgery;
+use crate::csrf;
 use crate::form::Form;
-use crate::frame::{Client, see_other};
 use crate::problem::Problem;
+use crate::response::{ClientIp, see_other};
 
-/// Ends the session, in the database and in the browser.
-pub(crate) async fn submit(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Ends the session and removes its cookie.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
+    let input = Form::read(&head.headers, body).await?;
     if let Some(person) = web.signed_in(&head.headers).await? {
-        forgery::check(&head.headers, &sent, &person.session.csrf)?;
+        csrf::check(&head.headers, &input, &person.session.csrf)?;
         accounts::sign_out(&web.core, &person.token).await?;
     }
     let mut response = see_other(&format!("{SIGN_IN}?signed_out"));
-    response.headers_mut().append(SET_COOKIE, web.cookies.end(Cookie::Session));
+    response.headers_mut().append(SET_COOKIE, web.cookies.remove(Cookie::Session));
     Ok(response)
 }

@@ -1,4 +1,4 @@
-//! `/sign-up`: an account for whoever wants one, where the operator lets them.
+//! `/sign-up`: creates an account, if the operator allows sign-ups.
 
 use std::sync::Arc;
 
@@ -6,41 +6,48 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use grabd_domain::accounts::{EmailError, PASSWORD_CHARS, PasswordError};
-use grabd_engine::accounts::{self, SignUpError};
+use grabd_engine::accounts::{self, SignUpError, SignedUp};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use super::{PASSWORD_HINT, email_field, let_in, next, password_field};
+use super::{PASSWORD_HINT, email_field, next, password_field, start_session};
 use crate::Web;
-use crate::forgery::{self, Visit};
-use crate::form::{Complaint, Field, Form};
-use crate::frame::{Client, see_other};
-use crate::limits::Spent;
-use crate::page::{Frame, page};
+use crate::csrf::{self, Visit};
+use crate::form::{Field, FieldError, Form};
+use crate::limits::RateLimited;
+use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::response::{ClientIp, see_other};
 
 #[derive(Template)]
 #[template(path = "sign_up.html")]
 struct SignUpPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: String,
     next: &'a str,
     email: Field,
     password: Field,
-    errors: &'a [Complaint],
+    errors: &'a [FieldError],
+}
+
+#[derive(Template)]
+#[template(path = "sign_up_sent.html")]
+struct LinkSentPage<'a> {
+    layout: Layout,
+    email: &'a str,
 }
 
 #[derive(Template)]
 #[template(path = "sign_up_closed.html")]
 struct ClosedPage {
-    frame: Frame,
+    layout: Layout,
 }
 
-/// The form, or whom to ask.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Shows the form, or a note that sign-ups are closed.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     if !web.core.may_sign_up() {
-        return Ok(page(StatusCode::OK, &ClosedPage { frame: web.plain_frame() }));
+        return Ok(page(StatusCode::OK, &ClosedPage { layout: web.plain_layout() }));
     }
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     if web.signed_in(request.headers()).await?.is_some() {
@@ -49,49 +56,60 @@ pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: R
     Ok(form(&web, request.headers(), StatusCode::OK, &query, &[]))
 }
 
-/// A try.
-pub(crate) async fn submit(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Creates the account.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, Problem> {
     web.limits.sign_ups.take(client.0)?;
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
-    forgery::check_visit(&web.cookies, &head.headers, &sent)?;
-    let complaint = match accounts::sign_up(&web.core, sent.one("email"), sent.one("password")).await {
-        Ok(token) => return let_in(&web, &head.headers, &token, &next(&sent)).await,
-        Err(SignUpError::Closed) => {
-            return Ok(page(StatusCode::FORBIDDEN, &ClosedPage { frame: web.plain_frame() }));
+    let input = Form::read(&head.headers, body).await?;
+    csrf::check_visit(&web.cookies, &head.headers, &input)?;
+    let field_error = match accounts::sign_up(&web.core, input.get("email"), input.get("password")).await {
+        Ok(SignedUp::SignedIn(token)) => {
+            return start_session(&web, client, &head.headers, &token, &next(&input)).await;
         }
-        Err(SignUpError::Email(EmailError)) => Complaint { field: "email", message: WANTED_EMAIL.to_owned() },
-        Err(SignUpError::Password(error)) => Complaint { field: "password", message: wanted(error) },
-        Err(SignUpError::EmailTaken) => Complaint {
+        Ok(SignedUp::LinkSent) => {
+            let template = LinkSentPage { layout: web.plain_layout(), email: input.get("email").trim() };
+            return Ok(page(StatusCode::OK, &template));
+        }
+        Err(SignUpError::Closed) => {
+            return Ok(page(StatusCode::FORBIDDEN, &ClosedPage { layout: web.plain_layout() }));
+        }
+        Err(SignUpError::Email(EmailError)) => FieldError { field: "email", message: EMAIL_MESSAGE.to_owned() },
+        Err(SignUpError::Password(error)) => FieldError { field: "password", message: password_message(error) },
+        Err(SignUpError::EmailTaken) => FieldError {
             field: "email",
-            message: "No account can be made with this e-mail address. If it is yours, sign in.".to_owned(),
+            message: "An account cannot be created with this e-mail address. If you already have one, sign in."
+                .to_owned(),
         },
-        Err(SignUpError::TooMany { retry_after_s }) => return Err(Spent { retry_after_s }.into()),
-        Err(SignUpError::Inside(fault)) => return Err(fault.into()),
+        Err(SignUpError::TooMany { retry_after_s }) => return Err(RateLimited { retry_after_s }.into()),
+        Err(SignUpError::Internal(fault)) => return Err(fault.into()),
     };
-    Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &sent, &[complaint]))
+    Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &[field_error]))
 }
 
-/// What an e-mail address should have been.
-pub(crate) const WANTED_EMAIL: &str = "Write an e-mail address such as ada@example.com.";
+/// The error for an invalid e-mail address.
+pub(crate) const EMAIL_MESSAGE: &str = "Enter an e-mail address such as ada@example.com.";
 
-/// What the password should have been.
-pub(crate) fn wanted(PasswordError { chars }: PasswordError) -> String {
-    let (least, most) = (PASSWORD_CHARS.start(), PASSWORD_CHARS.end());
-    match chars < *least {
-        true => format!("Use at least {least} characters; this password has {chars}."),
-        false => format!("Use at most {most} characters; this password has {chars}."),
+/// The error for a password of invalid length.
+pub(crate) fn password_message(PasswordError { chars }: PasswordError) -> String {
+    let (min, max) = (PASSWORD_CHARS.start(), PASSWORD_CHARS.end());
+    match chars < *min {
+        true => format!("Use at least {min} characters; this password has {chars}."),
+        false => format!("Use at most {max} characters; this password has {chars}."),
     }
 }
 
-fn form(web: &Web, headers: &HeaderMap, status: StatusCode, sent: &Form, errors: &[Complaint]) -> Response {
+fn form(web: &Web, headers: &HeaderMap, status: StatusCode, input: &Form, errors: &[FieldError]) -> Response {
     let visit = Visit::of(&web.cookies, headers);
-    let next = next(sent);
+    let next = next(input);
     let template = SignUpPage {
-        frame: web.plain_frame(),
+        layout: web.plain_layout(),
         form_token: visit.form_token(),
         next: next.as_str(),
-        email: email_field(sent, errors),
+        email: email_field(input, errors),
         password: password_field("new-password", PASSWORD_HINT, errors),
         errors,
     };

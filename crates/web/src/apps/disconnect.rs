@@ -1,4 +1,4 @@
-//! `/apps/{grant}/disconnect`
+//! `/apps/{grant}/disconnect`: revokes a grant.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use grabd_engine::oauth;
 
 use super::PATH;
 use crate::Web;
-use crate::forgery;
+use crate::csrf;
 use crate::form::Form;
-use crate::frame::{Client, see_other};
 use crate::problem::Problem;
+use crate::response::{ClientIp, see_other};
 
-const UNKNOWN: &str = "You have no such app, or it is disconnected already.";
+const UNKNOWN: &str = "This app does not exist or is already disconnected.";
 
-/// Ends what the app may do, at once.
+/// Revokes the app's access immediately.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(grant): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
+    let input = Form::read(&head.headers, body).await?;
     let Some(person) = web.signed_in(&head.headers).await? else { return Err(Problem::signed_out()) };
-    forgery::check(&head.headers, &sent, &person.session.csrf)?;
+    csrf::check(&head.headers, &input, &person.session.csrf)?;
     let Ok(grant) = grant.parse::<GrantId>() else { return Err(Problem::not_found(UNKNOWN)) };
     match oauth::disconnect(&web.core, person.session.person.id, grant).await? {
         true => Ok(see_other(&format!("{PATH}?disconnected"))),

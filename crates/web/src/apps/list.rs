@@ -1,4 +1,4 @@
-//! `/apps`
+//! `/apps`: the connected apps.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use http::StatusCode;
 use super::PATH;
 use crate::Web;
 use crate::form::Form;
-use crate::frame::{Client, see_other};
-use crate::moment::Moment;
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url;
+use crate::time_format::Moment;
 
 #[derive(Template)]
 #[template(path = "apps.html")]
 struct AppsPage {
-    frame: Frame,
+    layout: Layout,
     form_token: String,
     mcp_url: String,
     is_disconnected: bool,
     apps: Vec<App>,
 }
 
-/// An app as it is shown.
+/// An app in the list.
 struct App {
     id: String,
     name: String,
@@ -54,7 +54,7 @@ impl From<ConnectedApp> for App {
     }
 }
 
-/// An environment as people read it.
+/// The display name of an environment.
 pub(crate) const fn environment_name(environment: Environment) -> &'static str {
     match environment {
         Environment::Live => "Live",
@@ -62,14 +62,14 @@ pub(crate) const fn environment_name(environment: Environment) -> &'static str {
     }
 }
 
-/// The list.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Shows the list.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_first(PATH))) };
+    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_url(PATH))) };
     let apps = oauth::list_apps(&web.core, person.session.person.id).await?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let template = AppsPage {
-        frame: web.frame_of(&person.session, PATH),
+        layout: web.user_layout(&person.session, PATH),
         form_token: person.session.csrf,
         mcp_url: web.core.oauth().mcp_url.clone(),
         is_disconnected: query.has("disconnected"),

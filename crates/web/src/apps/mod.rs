@@ -1,4 +1,4 @@
-//! The apps that a person has connected.
+//! The apps that a user has connected.
 
 pub(crate) mod disconnect;
 pub(crate) mod list;

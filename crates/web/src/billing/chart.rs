@@ -1,32 +1,32 @@
-//! The captures of the last days, drawn, and as a table with the same figures.
+//! The captures of the last days, as a bar chart and as a table with the same figures.
 //!
-//! Across, the drawing is measured in hundredths of a percent, so that it is as wide as the page; down, in tenths of a
-//! pixel. So it is never scaled, and its letters have the size of all others.
+//! Horizontal positions are in hundredths of a percent, so that the chart is as wide as the page; vertical positions
+//! are in tenths of a pixel. So the chart is never scaled, and its text has the normal size.
 
 use grabd_domain::Day;
-use grabd_engine::billing::{DayOfCaptures, Ended};
+use grabd_engine::billing::{DailyGrabs, EndedGrabs};
 
-use crate::moment::Date;
 use crate::number::grouped;
+use crate::time_format::Date;
 
-/// Where the bars stand, in tenths of a pixel from the top.
-const FLOOR: u64 = 1800;
-/// How high the highest line is above the floor.
-const HEIGHT: u64 = 1680;
-/// What there is any of is seen, however little it is.
-const LEAST: u64 = 15;
-/// The whole width, and the share of a bar's place that the bar leaves free on either side, in percent.
+/// The baseline of the bars, in tenths of a pixel from the top.
+const BASELINE: u64 = 1800;
+/// The height of the topmost grid line above the baseline.
+const PLOT_HEIGHT: u64 = 1680;
+/// The minimum height of a non-zero segment, so that it is visible.
+const MIN_HEIGHT: u64 = 15;
+/// The total width, and the gap on either side of a bar in percent of the width per day.
 const WIDTH: u64 = 10_000;
 const GAP: u64 = 12;
-/// Days between two labels below the floor.
+/// Days between two labels of the horizontal axis.
 const LABEL_EVERY: usize = 10;
-/// Bars that the last label, which says more than a date, needs for itself.
+/// The width of the last label, `Today`, in bars.
 const LAST_LABEL: usize = 6;
 
-/// One of the figures of a day.
-type Figure = fn(&DayOfCaptures) -> u64;
+/// Reads one figure of a day.
+type Figure = fn(&DailyGrabs) -> u64;
 
-/// All four: their name, their class in the style sheet, and where to find them.
+/// The four series: name, CSS class and accessor.
 const SERIES: [(&str, &str, Figure); 4] = [
     ("Live, done", "live", |day| day.live.done),
     ("Live, failed", "live failed", |day| day.live.failed),
@@ -34,47 +34,47 @@ const SERIES: [(&str, &str, Figure); 4] = [
     ("Test, failed", "test failed", |day| day.test.failed),
 ];
 
-/// The drawing and the table.
+/// The chart and the table.
 pub(super) struct Chart {
-    /// What it shows, for those who do not see it.
+    /// The text alternative of the chart.
     pub(super) name: String,
     pub(super) series: Vec<Series>,
     pub(super) lines: Vec<Line>,
     pub(super) bars: Vec<Bar>,
     pub(super) labels: Vec<Label>,
-    /// The latest day first.
+    /// Latest day first.
     pub(super) rows: Vec<Row>,
 }
 
-/// One of the figures over all days.
+/// One series with its sum over all days.
 pub(super) struct Series {
     pub(super) name: &'static str,
     pub(super) class: &'static str,
     pub(super) sum: String,
 }
 
-/// A number of captures across the drawing.
+/// A horizontal grid line.
 pub(super) struct Line {
     pub(super) y: String,
     pub(super) label: String,
 }
 
-/// A day.
+/// The bar of a day.
 pub(super) struct Bar {
     pub(super) title: String,
     pub(super) x: String,
     pub(super) width: String,
-    pub(super) parts: Vec<Part>,
+    pub(super) segments: Vec<Segment>,
 }
 
-/// One figure of a day.
-pub(super) struct Part {
+/// One segment of a bar.
+pub(super) struct Segment {
     pub(super) class: &'static str,
     pub(super) y: String,
     pub(super) height: String,
 }
 
-/// A day's name below the floor.
+/// A label of the horizontal axis.
 pub(super) struct Label {
     pub(super) x: String,
     pub(super) text: String,
@@ -89,14 +89,14 @@ pub(super) struct Row {
 }
 
 impl Chart {
-    /// The chart of some days, of which the last is today; `None` when nothing was captured.
-    pub(super) fn of(days: &[DayOfCaptures]) -> Option<Self> {
+    /// The chart of consecutive days, the last of which is today. `None` if nothing was captured.
+    pub(super) fn of(days: &[DailyGrabs]) -> Option<Self> {
         let highest = days.iter().map(sum).max().filter(|highest| *highest > 0)?;
         let top = top(highest);
         let last = days.len() - 1;
         let total = |figure: Figure| grouped(days.iter().map(figure).sum());
         let series: Vec<Series> = SERIES.map(|(name, class, figure)| Series { name, class, sum: total(figure) }).into();
-        let row = |(index, day): (usize, &DayOfCaptures)| Row {
+        let row = |(index, day): (usize, &DailyGrabs)| Row {
             date: day.day.into(),
             is_today: index == last,
             figures: SERIES.map(|(_, _, figure)| grouped(figure(day))).into(),
@@ -114,42 +114,42 @@ impl Chart {
 
 impl Line {
     fn at(value: u64, top: u64) -> Self {
-        // All lines have the unit of the highest one.
+        // All grid lines use the unit of the topmost one.
         let label = match top {
             0..=9_999 => grouped(value),
             10_000..=9_999_999 => format!("{}k", grouped(value / 1_000)),
             10_000_000.. => format!("{}M", grouped(value / 1_000_000)),
         };
-        Self { y: pixels(FLOOR - scaled(value, top)), label: if value == 0 { "0".to_owned() } else { label } }
+        Self { y: pixels(BASELINE - scaled(value, top)), label: if value == 0 { "0".to_owned() } else { label } }
     }
 }
 
 impl Bar {
-    fn of(index: usize, day: &DayOfCaptures, days: usize, top: u64) -> Self {
-        let place = WIDTH / days as u64;
-        let gap = place * GAP / 100;
-        let mut floor = FLOOR;
-        let mut parts = Vec::new();
+    fn of(index: usize, day: &DailyGrabs, days: usize, top: u64) -> Self {
+        let width = WIDTH / days as u64;
+        let gap = width * GAP / 100;
+        let mut y = BASELINE;
+        let mut segments = Vec::new();
         for (_, class, figure) in SERIES {
             let height = match figure(day) {
                 0 => continue,
-                count => scaled(count, top).max(LEAST),
+                count => scaled(count, top).max(MIN_HEIGHT),
             };
-            floor = floor.saturating_sub(height);
-            parts.push(Part { class, y: pixels(floor), height: pixels(height) });
+            y = y.saturating_sub(height);
+            segments.push(Segment { class, y: pixels(y), height: pixels(height) });
         }
         let figures = SERIES.map(|(name, _, figure)| format!("{name}: {}", grouped(figure(day))));
         let so_far = if index + 1 == days { ", so far" } else { "" };
         Self {
             title: format!("{}{so_far}. {}", Date::from(day.day).human, figures.join(". ")),
             x: percent(WIDTH * index as u64 / days as u64 + gap),
-            width: percent(place - 2 * gap),
-            parts,
+            width: percent(width - 2 * gap),
+            segments,
         }
     }
 }
 
-fn labels(days: &[DayOfCaptures]) -> Vec<Label> {
+fn labels(days: &[DailyGrabs]) -> Vec<Label> {
     let last = days.len() - 1;
     let middle = |index: usize| percent(WIDTH * (2 * index as u64 + 1) / (2 * days.len() as u64));
     let dates = (0..days.len().saturating_sub(LAST_LABEL)).step_by(LABEL_EVERY);
@@ -159,29 +159,29 @@ fn labels(days: &[DayOfCaptures]) -> Vec<Label> {
         .collect()
 }
 
-fn name(days: &[DayOfCaptures], series: &[Series]) -> String {
+fn name(days: &[DailyGrabs], series: &[Series]) -> String {
     let dates = match days {
         [first, .., last] => format!("{} to {}", short(first.day), Date::from(last.day).human),
         [day] => Date::from(day.day).human,
         [] => String::new(),
     };
     let sums: Vec<String> = series.iter().map(|series| format!("{}: {}", series.name, series.sum)).collect();
-    // Of two equal ones the later.
-    let most = days.iter().max_by_key(|day| sum(day));
-    let most = most.map(|day| format!(" Most on {}: {}.", short(day.day), grouped(sum(day)))).unwrap_or_default();
-    format!("Captures of each day, {dates}. {}.{most}", sums.join(". "))
+    // `max_by_key` returns the last of equal days.
+    let busiest = days.iter().max_by_key(|day| sum(day));
+    let busiest = busiest.map(|day| format!(" Most on {}: {}.", short(day.day), grouped(sum(day)))).unwrap_or_default();
+    format!("Captures of each day, {dates}. {}.{busiest}", sums.join(". "))
 }
 
 fn short(day: Day) -> String {
     Date::from(day).short
 }
 
-fn sum(day: &DayOfCaptures) -> u64 {
-    let of = |ended: Ended| ended.done + ended.failed;
+fn sum(day: &DailyGrabs) -> u64 {
+    let of = |ended: EndedGrabs| ended.done + ended.failed;
     of(day.live) + of(day.test)
 }
 
-/// The number at the highest line: an even one with few digits, so that its half is one too.
+/// The value of the topmost grid line: a round even number, so that its half is a round number too.
 fn top(highest: u64) -> u64 {
     let mut unit = 1_u64;
     loop {
@@ -196,8 +196,8 @@ fn top(highest: u64) -> u64 {
 }
 
 fn scaled(count: u64, top: u64) -> u64 {
-    let scaled = u128::from(count) * u128::from(HEIGHT) / u128::from(top.max(1));
-    u64::try_from(scaled).unwrap_or(HEIGHT)
+    let scaled = u128::from(count) * u128::from(PLOT_HEIGHT) / u128::from(top.max(1));
+    u64::try_from(scaled).unwrap_or(PLOT_HEIGHT)
 }
 
 fn pixels(tenths: u64) -> String {
@@ -212,14 +212,14 @@ fn percent(hundredths: u64) -> String {
 mod tests {
     use super::*;
 
-    fn days(count: u16, figures: impl Fn(u16) -> [u64; 4]) -> Vec<DayOfCaptures> {
+    fn days(count: u16, figures: impl Fn(u16) -> [u64; 4]) -> Vec<DailyGrabs> {
         let today = Day::from_number(20_778);
         let day = |before: u16| {
             let [live_done, live_failed, test_done, test_failed] = figures(before);
-            DayOfCaptures {
+            DailyGrabs {
                 day: today.before(before),
-                live: Ended { done: live_done, failed: live_failed },
-                test: Ended { done: test_done, failed: test_failed },
+                live: EndedGrabs { done: live_done, failed: live_failed },
+                test: EndedGrabs { done: test_done, failed: test_failed },
             }
         };
         (0..count).rev().map(day).collect()
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_line_has_a_half() {
+    fn topmost_grid_line_is_round_and_even() {
         for (highest, expected) in
             [(1, 2), (2, 2), (3, 4), (5, 6), (9, 10), (10, 10), (11, 20), (41, 60), (999, 1000), (12_345, 20_000)]
         {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_drawn_to_scale_upon_each_other() {
+    fn segments_are_scaled_and_stacked() {
         let days = days(30, |before| match before {
             0 => [1, 0, 0, 0],
             3 => [40, 20, 15, 5],
@@ -253,19 +253,19 @@ mod tests {
         });
         let chart = Chart::of(&days).unwrap();
         assert_eq!(chart.bars.len(), 30);
-        let most = &chart.bars[26];
-        let classes: Vec<&str> = most.parts.iter().map(|part| part.class).collect();
+        let busiest = &chart.bars[26];
+        let classes: Vec<&str> = busiest.segments.iter().map(|segment| segment.class).collect();
         assert_eq!(classes, ["live", "live failed", "test", "test failed"]);
-        let heights: Vec<u64> = most.parts.iter().map(|part| tenths(&part.height)).collect();
+        let heights: Vec<u64> = busiest.segments.iter().map(|segment| tenths(&segment.height)).collect();
         assert_eq!(heights, [840, 420, 315, 105]);
-        let mut floor = FLOOR;
-        for part in &most.parts {
-            assert_eq!(tenths(&part.y) + tenths(&part.height), floor);
-            floor = tenths(&part.y);
+        let mut y = BASELINE;
+        for segment in &busiest.segments {
+            assert_eq!(tenths(&segment.y) + tenths(&segment.height), y);
+            y = tenths(&segment.y);
         }
-        // The 80 of that day are the highest line.
-        assert_eq!((chart.lines[0].label.as_str(), tenths(&chart.lines[0].y)), ("80", floor));
-        assert_eq!(chart.bars[1].parts.len(), 0);
+        // The 80 captures of that day reach the topmost grid line.
+        assert_eq!((chart.lines[0].label.as_str(), tenths(&chart.lines[0].y)), ("80", y));
+        assert_eq!(chart.bars[1].segments.len(), 0);
         let sums: Vec<&str> = chart.series.iter().map(|series| series.sum.as_str()).collect();
         assert_eq!(sums, ["41", "20", "15", "7"]);
         assert_eq!(
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_the_same_figures_and_names_the_day_that_is_not_over() {
+    fn table_has_the_same_figures_and_marks_today() {
         let days = days(30, |before| [u64::from(before), 1, 2_000, 3]);
         let chart = Chart::of(&days).unwrap();
         for (row, day) in chart.rows.iter().rev().zip(&days) {
@@ -294,12 +294,12 @@ mod tests {
     }
 
     #[test]
-    fn little_is_seen_and_nothing_is_not_drawn() {
+    fn small_values_have_a_minimum_height_and_no_captures_no_chart() {
         assert!(Chart::of(&days(30, |_| [0; 4])).is_none());
         let chart = Chart::of(&days(30, |before| if before == 1 { [999_997, 1, 1, 1] } else { [0; 4] })).unwrap();
-        let parts = &chart.bars[28].parts;
-        assert!(parts[1..].iter().all(|part| tenths(&part.height) == LEAST) && parts.len() == 4);
-        assert!(tenths(&parts[3].y) < FLOOR - HEIGHT);
+        let segments = &chart.bars[28].segments;
+        assert!(segments[1..].iter().all(|segment| tenths(&segment.height) == MIN_HEIGHT) && segments.len() == 4);
+        assert!(tenths(&segments[3].y) < BASELINE - PLOT_HEIGHT);
         let right = &chart.bars[29];
         assert_eq!((right.x.as_str(), right.width.as_str()), ("97.05%", "2.55%"));
     }

@@ -1,56 +1,59 @@
-//! `/teams/{team}/billing/checkout`: a purchase begins, and goes on at Stripe.
+//! `/teams/{team}/billing/checkout`: starts a purchase at Stripe.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use grabd_domain::Fault;
-use grabd_engine::billing;
+use grabd_engine::{accounts, billing};
 
 use super::{HERE, paid};
 use crate::Web;
-use crate::forgery;
+use crate::csrf;
 use crate::form::Form;
-use crate::frame::{Client, see_other};
 use crate::problem::Problem;
+use crate::response::{ClientIp, see_other};
 
-/// Where people pay. Browsers let the form lead to no other place.
+/// The origin of Stripe's checkout pages. The Content-Security-Policy allows no other form target.
 pub(super) const STRIPE: &str = "https://checkout.stripe.com";
 
-/// Sends the person to Stripe's page, which sends them back.
+/// Redirects to Stripe's checkout page, which redirects back to [`super::PAID`] or to the billing page.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
-    let Some(at) = web.at_team(&head.headers, &team).await? else { return Err(Problem::signed_out()) };
-    forgery::check(&head.headers, &sent, at.form_token())?;
-    web.limits.purchases.take(at.insider.person).map_err(Problem::purchases_spent)?;
+    let input = Form::read(&head.headers, body).await?;
+    let Some(at) = web.team_context(&head.headers, &team).await? else { return Err(Problem::signed_out()) };
+    csrf::check(&head.headers, &input, at.form_token())?;
+    if !accounts::is_verified(&web.core, at.team_member.person).await? {
+        return Err(Problem::unverified());
+    }
+    web.limits.purchases.take(at.team_member.person).map_err(Problem::too_many_purchases)?;
 
     let here = format!("{}{}", web.core.public_url(), at.path(HERE));
-    let (success, cancel) = (format!("{here}/{}", paid::back(web.core.now())), format!("{here}?cancelled"));
+    let (success, cancel) = (format!("{here}/{}", paid::return_path(web.core.now())), format!("{here}?cancelled"));
     let email = at.signed_in.session.person.email.as_str();
-    let package = sent.one("package");
-    match billing::start_checkout(&web.core, at.insider.team, email, package, &success, &cancel).await {
-        Ok(address) if is_stripes(&address) => Ok(see_other(&address)),
+    let package = input.get("package");
+    match billing::start_checkout(&web.core, at.team_member.team, email, package, &success, &cancel).await {
+        Ok(address) if is_stripe_url(&address) => Ok(see_other(&address)),
         Ok(_) => {
-            tracing::error!("Stripe's page to pay on is not below {STRIPE}, and browsers would not go there");
-            Err(Problem::no_page_to_pay_on())
+            tracing::error!("Stripe's checkout page is not below {STRIPE}; the Content-Security-Policy would block it");
+            Err(Problem::checkout_unavailable())
         }
         Err(Fault::BadRequest(_)) => Err(Problem::bad_request(
-            "This cannot be bought here",
-            "The price list may have changed since you opened the page. Nothing was charged.",
-            "Open the page anew and choose again.",
+            "This package is not available",
+            "The price list may have changed. Nothing was charged.",
+            "Reload the page and choose again.",
         )),
-        Err(_) => Err(Problem::no_page_to_pay_on()),
+        Err(_) => Err(Problem::checkout_unavailable()),
     }
 }
 
-fn is_stripes(address: &str) -> bool {
+fn is_stripe_url(address: &str) -> bool {
     address.strip_prefix(STRIPE).is_some_and(|rest| rest.starts_with('/'))
 }
 
@@ -59,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_are_sent_to_stripe_alone() {
+    fn only_urls_of_stripe_checkout_are_accepted() {
         for (address, expected) in [
             ("https://checkout.stripe.com/c/pay/cs_test_1#fid", true),
             ("https://checkout.stripe.com", false),
@@ -68,7 +71,7 @@ mod tests {
             ("http://checkout.stripe.com/", false),
             ("https://pay.example.com/c/pay/cs_test_1", false),
         ] {
-            assert_eq!(is_stripes(address), expected, "{address}");
+            assert_eq!(is_stripe_url(address), expected, "{address}");
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Entries of the ledger as people read them.
+//! Ledger entries for display.
 
 use grabd_domain::credits::EntryKind;
 use grabd_engine::billing::{self, Entry, stripe};
 
-use crate::moment::Moment;
 use crate::number::signed;
-use crate::team::AtTeam;
+use crate::team::TeamContext;
+use crate::time_format::Moment;
 
-/// Characters of a grab's id that are shown: its end, by which neighbours differ.
+/// Number of characters shown of a grab's id: the end, in which neighbouring ids differ.
 const TAIL: usize = 8;
 
 /// One entry.
@@ -20,7 +20,7 @@ pub(super) struct Row {
     pub(super) is_gain: bool,
 }
 
-/// The grab that a credit was spent for.
+/// The grab that spent a credit.
 pub(super) struct Capture {
     pub(super) path: String,
     /// The end of its id.
@@ -28,14 +28,14 @@ pub(super) struct Capture {
 }
 
 impl Row {
-    pub(super) fn of(entry: Entry, at: &AtTeam) -> Self {
+    pub(super) fn of(entry: Entry, at: &TeamContext) -> Self {
         let Entry { id: _, lot: _, kind, amount, grab, reference, at: when } = entry;
         let what = match kind {
-            EntryKind::Grant if reference.as_deref().is_some_and(stripe::is_payment) => "Bought",
-            EntryKind::Grant => "Granted",
+            EntryKind::Grant if reference.as_deref().is_some_and(stripe::is_payment) => "Purchase",
+            EntryKind::Grant => "Grant",
             EntryKind::Spend => "Capture",
-            EntryKind::Expire => "Lapsed",
-            EntryKind::Adjust => "Adjusted",
+            EntryKind::Expire => "Expired",
+            EntryKind::Adjust => "Adjustment",
         };
         let capture = grab.map(|grab| {
             let id = grab.to_string();

@@ -1,4 +1,4 @@
-//! `/teams/{team}/billing/ledger`: everything that has come and gone, the newest first.
+//! `/teams/{team}/billing/ledger`: all ledger entries, newest first.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use grabd_engine::billing;
 use http::StatusCode;
 
 use super::entries::Row;
-use super::{HERE, frame};
+use super::{HERE, layout};
 use crate::Web;
 use crate::form::Form;
-use crate::frame::{Client, see_other};
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first_at;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url_for;
 
-/// Entries on a page.
+/// Entries per page.
 const PAGE: u32 = 50;
-/// The field of the query that names the entry before which a page begins.
+/// The query parameter of the pagination: an entry id; the page has older entries.
 const BEFORE: &str = "before";
 
 #[derive(Template)]
 #[template(path = "ledger.html")]
 struct LedgerPage<'a> {
-    frame: Frame,
+    layout: Layout,
     team_name: &'a str,
     path: String,
     is_first: bool,
@@ -33,28 +33,28 @@ struct LedgerPage<'a> {
     older: Option<String>,
 }
 
-/// A page of it.
+/// Shows a page of the ledger.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_first_at(request.uri())));
+    let Some(at) = web.team_context(request.headers(), &team).await? else {
+        return Ok(see_other(&sign_in_url_for(request.uri())));
     };
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let before = match query.one(BEFORE) {
+    let before = match query.get(BEFORE) {
         "" => None,
         entry => Some(entry.parse::<i64>().map_err(|_| no_such_place())?),
     };
     let billing::LedgerPage { entries, before: next } =
-        billing::ledger(&web.core, at.insider.team, before, PAGE).await?;
+        billing::ledger(&web.core, at.team_member.team, before, PAGE).await?;
     let path = at.path(HERE);
     let template = LedgerPage {
-        frame: frame(&web, &at),
-        team_name: &at.insider.team_name,
+        layout: layout(&web, &at),
+        team_name: &at.team_member.team_name,
         is_first: before.is_none(),
         entries: entries.into_iter().map(|entry| Row::of(entry, &at)).collect(),
         older: next.map(|next| format!("{path}/ledger?{BEFORE}={next}")),
@@ -65,8 +65,8 @@ pub(crate) async fn show(
 
 fn no_such_place() -> Problem {
     Problem::bad_request(
-        "There is no such place in the ledger",
-        "The address names an entry that there cannot be.",
-        "Begin at the newest one.",
+        "Invalid page link",
+        "The link refers to an unknown ledger entry.",
+        "Go back to the first page.",
     )
 }

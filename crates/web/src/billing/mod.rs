@@ -1,8 +1,8 @@
-//! What a team has used and can spend, and how it gets more: one file per page. `chart` draws the last days, and `entries`
-//! says the ledger in people's words.
+//! Usage, credits and purchases of a team: one file per page. `chart` renders the last days, `entries` the ledger
+//! entries.
 //!
-//! A purchase goes by Stripe's page and back to [`PAID`], which is no proof: credits come with the event that Stripe signs,
-//! and pages only tell what the ledger has.
+//! A purchase leads to Stripe's checkout page and back to [`PAID`]. The return is no proof of payment: credits are
+//! added by the signed event from Stripe, and the pages only show what the ledger contains.
 
 mod chart;
 pub(crate) mod checkout;
@@ -13,25 +13,25 @@ pub(crate) mod paid;
 pub(crate) mod show;
 
 use crate::Web;
-use crate::page::Frame;
-use crate::team::AtTeam;
+use crate::page::Layout;
+use crate::team::TeamContext;
 use crate::teams;
 
-/// The path of a team's page about its usage and credits, where `{team}` stands for its id.
+/// The path of a team's usage and billing page. `{team}` is the placeholder for its id.
 pub const PAGE: &str = "/teams/{team}/billing";
-/// Everything that has come and gone.
+/// The ledger.
 pub(crate) const LEDGER: &str = "/teams/{team}/billing/ledger";
-/// The same as a file.
+/// The ledger as CSV.
 pub(crate) const EXPORT: &str = "/teams/{team}/billing/ledger.csv";
-/// Where a purchase begins.
+/// Starts a purchase.
 pub(crate) const CHECKOUT: &str = "/teams/{team}/billing/checkout";
-/// Where people come back to who have paid.
+/// The return URL after payment.
 pub(crate) const PAID: &str = "/teams/{team}/billing/paid";
 
-/// The last part of the page's path, for the navigation.
+/// The last path segment of the page, for the navigation.
 const HERE: &str = "billing";
 
-/// The frame of these pages, which are about the team itself.
-fn frame(web: &Web, at: &AtTeam) -> Frame {
-    Frame { here: teams::PATH, ..web.team_frame(at, HERE) }
+/// The layout of these pages, which administer the team.
+fn layout(web: &Web, at: &TeamContext) -> Layout {
+    Layout { here: teams::PATH, ..web.team_layout(at, HERE) }
 }

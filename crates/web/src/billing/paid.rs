@@ -1,5 +1,5 @@
-//! `/teams/{team}/billing/paid`: back from Stripe. Anybody in the team can open this address, so it thanks, and tells which
-//! purchases the ledger has since the person went to pay; it never takes the visit for a payment.
+//! `/teams/{team}/billing/paid`: the return page after a payment. Any member can open this URL, so it only shows the
+//! purchases in the ledger since the checkout started; it never counts as a payment itself.
 
 use std::sync::Arc;
 
@@ -10,57 +10,57 @@ use grabd_domain::Timestamp;
 use grabd_engine::billing;
 use http::StatusCode;
 
-use super::{HERE, frame};
+use super::{HERE, layout};
 use crate::Web;
 use crate::form::Form;
-use crate::frame::{Client, see_other};
 use crate::number::grouped;
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first_at;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url_for;
 
-/// The field of the query that tells when the person went to pay, in milliseconds.
+/// The query parameter with the time at which the checkout started, in milliseconds.
 const SINCE: &str = "since";
 
 #[derive(Template)]
 #[template(path = "paid.html")]
 struct PaidPage<'a> {
-    frame: Frame,
+    layout: Layout,
     team_name: &'a str,
-    /// What was bought since, if anything was.
+    /// The credits bought since then, if any.
     bought: Option<String>,
     total: String,
     again: String,
     path: String,
 }
 
-/// The page below the team's own to which somebody comes back who goes to pay now.
-pub(super) fn back(now: Timestamp) -> String {
+/// The return path, relative to the billing page, of a checkout that starts now.
+pub(super) fn return_path(now: Timestamp) -> String {
     format!("paid?{SINCE}={}", now.as_ms())
 }
 
-/// The page.
+/// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_first_at(request.uri())));
+    let Some(at) = web.team_context(request.headers(), &team).await? else {
+        return Ok(see_other(&sign_in_url_for(request.uri())));
     };
-    let (core, team) = (&web.core, at.insider.team);
+    let (core, team) = (&web.core, at.team_member.team);
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let since = query.one(SINCE).parse().map_or(core.now(), Timestamp::from_ms);
+    let since = query.get(SINCE).parse().map_or(core.now(), Timestamp::from_ms);
     let purchases = billing::purchases_since(core, team, since).await?;
     let bought: u64 = purchases.iter().map(|purchase| u64::from(purchase.lot.granted)).sum();
     let template = PaidPage {
-        frame: frame(&web, &at),
-        team_name: &at.insider.team_name,
+        layout: layout(&web, &at),
+        team_name: &at.team_member.team_name,
         bought: (bought > 0).then(|| grouped(bought)),
         total: grouped(billing::balance(core, team).await?.total()),
-        again: at.path(&format!("{HERE}/{}", back(since))),
+        again: at.path(&format!("{HERE}/{}", return_path(since))),
         path: at.path(HERE),
     };
     Ok(page(StatusCode::OK, &template))

@@ -1,4 +1,4 @@
-//! `/teams/{team}/billing`: the balance, what can be bought, the last days, and the newest entries of the ledger.
+//! `/teams/{team}/billing`: balance, packages, usage of the last days, and the newest ledger entries.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use http::StatusCode;
 
 use super::chart::Chart;
 use super::entries::Row;
-use super::{HERE, checkout, frame};
+use super::{HERE, checkout, layout};
 use crate::Web;
 use crate::form::Form;
-use crate::frame::{Client, see_other};
-use crate::moment::{Date, Moment};
 use crate::number::{grouped, money};
-use crate::page::{Frame, Rights, page_with};
+use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
-use crate::session::sign_in_first_at;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url_for;
+use crate::time_format::{Date, Moment};
 
-/// Entries that are shown here; the ledger has the rest.
+/// Number of ledger entries on this page.
 const NEWEST: u32 = 8;
 
 #[derive(Template)]
 #[template(path = "billing.html")]
 struct BillingPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: &'a str,
     team_name: &'a str,
     team_id: String,
@@ -37,11 +37,11 @@ struct BillingPage<'a> {
     total: String,
     held: String,
     lots: Vec<Lot>,
-    /// There may be lots beyond those.
+    /// Whether there may be more lots than shown.
     is_cut: bool,
     can_buy: bool,
-    /// Where else credits are sold, when they are not sold here.
-    elsewhere: Option<Elsewhere>,
+    /// Where credits are sold if not on this page.
+    external: Option<ExternalTopUp>,
     offers: Vec<Offer>,
     chart: Option<Chart>,
     entries: Vec<Row>,
@@ -49,7 +49,7 @@ struct BillingPage<'a> {
     capture: String,
 }
 
-/// A lot as it is shown.
+/// A lot in the table.
 struct Lot {
     kind: &'static str,
     granted_on: Date,
@@ -81,13 +81,13 @@ impl Lot {
     }
 }
 
-/// An address that the operator has set; a link when it leads somewhere.
-struct Elsewhere {
+/// The top-up address that the operator configured, possibly a link.
+struct ExternalTopUp {
     address: String,
     is_link: bool,
 }
 
-/// A package as it is offered.
+/// A package for sale.
 struct Offer {
     name: String,
     credits: String,
@@ -95,28 +95,28 @@ struct Offer {
     rest: String,
 }
 
-/// The page.
+/// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_first_at(request.uri())));
+    let Some(at) = web.team_context(request.headers(), &team).await? else {
+        return Ok(see_other(&sign_in_url_for(request.uri())));
     };
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let (core, team, now) = (&web.core, at.insider.team, web.core.now());
+    let (core, team, now) = (&web.core, at.team_member.team, web.core.now());
     let balance = billing::balance(core, team).await?;
     let holdings = billing::holdings(core, team).await?;
-    let days = billing::captures_by_day(core, team).await?;
+    let days = billing::grabs_by_day(core, team).await?;
     let newest = billing::ledger(core, team, None, NEWEST).await?;
     let can_buy = billing::can_buy(core);
     let template = BillingPage {
-        frame: frame(&web, &at),
+        layout: layout(&web, &at),
         form_token: at.form_token(),
-        team_name: &at.insider.team_name,
+        team_name: &at.team_member.team_name,
         team_id: team.to_string(),
         path: at.path(HERE),
         is_cancelled: query.has("cancelled"),
@@ -125,24 +125,24 @@ pub(crate) async fn show(
         is_cut: holdings.len() >= MAX_HOLDINGS as usize,
         lots: holdings.into_iter().map(|holding| Lot::of(holding, now)).collect(),
         can_buy,
-        elsewhere: elsewhere(&web, core.top_up(team), &at.path(HERE)),
+        external: external_top_up(&web, core.top_up(team), &at.path(HERE)),
         offers: offers(&web),
         chart: Chart::of(&days),
         entries: newest.entries.into_iter().map(|entry| Row::of(entry, &at)).collect(),
         has_more: newest.before.is_some(),
         capture: at.path("capture"),
     };
-    let leads_to = if can_buy { checkout::STRIPE } else { "" };
-    Ok(page_with(Rights { leads_to, ..Rights::default() }, StatusCode::OK, &template))
+    let form_target = if can_buy { checkout::STRIPE } else { "" };
+    Ok(page_with(CspOptions { form_target, ..CspOptions::default() }, StatusCode::OK, &template))
 }
 
-fn elsewhere(web: &Web, address: String, own_path: &str) -> Option<Elsewhere> {
+fn external_top_up(web: &Web, address: String, own_path: &str) -> Option<ExternalTopUp> {
     let is_own = address.strip_prefix(web.core.public_url()) == Some(own_path);
     let is_link = ["https://", "http://", "mailto:"].iter().any(|scheme| address.starts_with(scheme));
-    (!is_own).then_some(Elsewhere { address, is_link })
+    (!is_own).then_some(ExternalTopUp { address, is_link })
 }
 
-/// What can be bought, with what the price list says about it.
+/// The packages for sale, from the price list.
 fn offers(web: &Web) -> Vec<Offer> {
     let prices = &web.core.pricing().pricing;
     let offer = |package: &grabd_domain::pricing::Package| Offer {

@@ -1,4 +1,4 @@
-//! `/teams/{team}/capture`: a form with every option of a capture.
+//! `/teams/{team}/capture`: the form for a new capture.
 
 use std::sync::Arc;
 
@@ -7,39 +7,39 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::Class;
-use grabd_engine::grabs::{self, Answer, CreateRequest};
-use grabd_engine::{accounts, chance};
+use grabd_engine::grabs::{self, CreateRequest, CreateResult};
+use grabd_engine::{accounts, random};
 use http::StatusCode;
 
 use super::ENVIRONMENTS;
-use super::options::{self, ENVIRONMENT, Options};
+use super::options::{self, ENVIRONMENT, Input, Options};
 use crate::Web;
 use crate::apps::list::environment_name;
-use crate::forgery;
-use crate::form::{Complaint, Form};
-use crate::frame::{Client, see_other};
+use crate::csrf;
+use crate::form::{FieldError, Form};
 use crate::number::grouped;
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first_at;
-use crate::team::AtTeam;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url_for;
+use crate::team::TeamContext;
 
-/// The field that makes one capture of a form that is sent twice.
-const ONCE: &str = "once";
+/// The field with the idempotency key: a form that is sent twice makes one capture.
+const IDEMPOTENCY_FIELD: &str = "once";
 
 #[derive(Template)]
 #[template(path = "capture.html")]
 struct CapturePage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: &'a str,
     action: String,
     once: String,
     options: Options,
     environments: Vec<Choice>,
-    errors: &'a [Complaint],
+    errors: &'a [FieldError],
 }
 
-/// An environment to choose.
+/// An environment option.
 struct Choice {
     value: &'static str,
     name: &'static str,
@@ -47,72 +47,72 @@ struct Choice {
     is_chosen: bool,
 }
 
-/// The form, beginning with the options of the query.
+/// Shows the form, prefilled from the query.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_first_at(request.uri())));
+    let Some(at) = web.team_context(request.headers(), &team).await? else {
+        return Ok(see_other(&sign_in_url_for(request.uri())));
     };
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    form(&web, &at, StatusCode::OK, &query, chance::secret_text(), &[]).await
+    form(&web, &at, StatusCode::OK, &query, random::secret_text(), &[]).await
 }
 
-/// Captures. A live capture goes into the queue, and its page tells how it stands.
+/// Creates the capture and redirects to its page, which shows the status.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
-    let Some(at) = web.at_team(&head.headers, &team).await? else { return Err(Problem::signed_out()) };
-    forgery::check(&head.headers, &sent, at.form_token())?;
+    let input = Form::read(&head.headers, body).await?;
+    let Some(at) = web.team_context(&head.headers, &team).await? else { return Err(Problem::signed_out()) };
+    csrf::check(&head.headers, &input, at.form_token())?;
 
-    let Some(environment) = chosen(&sent) else {
-        let message = "Choose whether to capture live or to test.".to_owned();
-        let missing = [Complaint { field: ENVIRONMENT, message }];
-        return form(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, &sent, chance::secret_text(), &missing).await;
+    let Some(environment) = chosen(&input) else {
+        let message = "Choose a mode: live or test.".to_owned();
+        let missing = [FieldError { field: ENVIRONMENT, message }];
+        return form(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, &input, random::secret_text(), &missing).await;
     };
-    let caller = at.insider.enter(&web.core, environment)?;
+    let caller = at.team_member.admit(&web.core, environment)?;
     let create = CreateRequest {
-        capture: options::request(&sent),
+        capture: options::request(&input),
         class: Class::Async,
-        idempotency_key: Some(sent.one(ONCE).to_owned()),
+        idempotency_key: Some(input.get(IDEMPOTENCY_FIELD).to_owned()),
     };
     match grabs::create(&web.core, caller, &create).await {
-        Ok(Answer { grab, .. }) => Ok(see_other(&at.grab_path(grab.id, ""))),
+        Ok(CreateResult { grab, .. }) => Ok(see_other(&at.grab_path(grab.id, ""))),
         Err(fault) => {
-            let complaint = options::complaint(fault)?;
-            // A form that is sent anew is a new one: what this one stands for may have been made already.
-            form(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, &sent, chance::secret_text(), &[complaint]).await
+            let field_error = options::field_error(fault)?;
+            // The form is shown with a new idempotency key, because a capture with the old one may exist.
+            form(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, &input, random::secret_text(), &[field_error]).await
         }
     }
 }
 
-fn chosen(sent: &Form) -> Option<Environment> {
-    ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == sent.one(ENVIRONMENT))
+fn chosen(input: &Form) -> Option<Environment> {
+    ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == input.get(ENVIRONMENT))
 }
 
 async fn form(
     web: &Web,
-    at: &AtTeam,
+    at: &TeamContext,
     status: StatusCode,
-    sent: &Form,
+    input: &Form,
     once: String,
-    errors: &[Complaint],
+    errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let teams = accounts::list_memberships(&web.core, at.insider.person).await?;
-    let here = teams.into_iter().find(|membership| membership.team == at.insider.team);
+    let teams = accounts::list_memberships(&web.core, at.team_member.person).await?;
+    let here = teams.into_iter().find(|membership| membership.team == at.team_member.team);
     let live_credits = here.map_or(0, |membership| membership.live_credits);
     let preselected = if live_credits > 0 { Environment::Live } else { Environment::Test };
-    let chosen = chosen(sent).unwrap_or(preselected);
+    let chosen = chosen(input).unwrap_or(preselected);
     let choice = |environment: Environment| Choice {
         value: environment.as_str(),
         name: environment_name(environment),
@@ -120,11 +120,11 @@ async fn form(
         is_chosen: environment == chosen,
     };
     let template = CapturePage {
-        frame: web.team_frame(at, "capture"),
+        layout: web.team_layout(at, "capture"),
         form_token: at.form_token(),
         action: at.path("capture"),
         once,
-        options: Options::of(sent, errors),
+        options: Options::of(input, errors),
         environments: ENVIRONMENTS.map(choice).into(),
         errors,
     };
@@ -133,11 +133,13 @@ async fn form(
 
 fn about(environment: Environment, live_credits: u32) -> String {
     match (environment, live_credits) {
-        (Environment::Live, 0) => "The page itself. The team has no credits for it.".to_owned(),
-        (Environment::Live, 1) => "The page itself, for the team’s last credit.".to_owned(),
+        (Environment::Live, 0) => "Captures the page. The team has no credits left.".to_owned(),
+        (Environment::Live, 1) => "Captures the page. Uses the last credit if it succeeds.".to_owned(),
         (Environment::Live, left) => {
-            format!("The page itself. One of {} credits when it succeeds.", grouped(left.into()))
+            format!("Captures the page. Uses 1 of {} credits if it succeeds.", grouped(left.into()))
         }
-        (Environment::Test, _) => "A placeholder of the same size. Free; the page is not visited.".to_owned(),
+        (Environment::Test, _) => {
+            "Returns a placeholder image of the same size. Free; the page is not opened.".to_owned()
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! `/teams/{team}/grabs/{grab}/delete`: asks first, then deletes the picture for good.
+//! `/teams/{team}/grabs/{grab}/delete`: deletes the image after a confirmation.
 
 use std::sync::Arc;
 
@@ -11,56 +11,56 @@ use http::StatusCode;
 
 use super::view::View;
 use crate::Web;
-use crate::forgery;
+use crate::csrf;
 use crate::form::Form;
-use crate::frame::{Client, see_other};
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first_at;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url_for;
 
 #[derive(Template)]
 #[template(path = "grab_delete.html")]
 struct DeletePage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: &'a str,
     view: View,
     is_live: bool,
 }
 
-/// The question. Where there is no picture, there is nothing to ask.
+/// Asks for confirmation. Redirects if the grab has no image.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, grab)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_first_at(request.uri())));
+    let Some(at) = web.team_context(request.headers(), &team).await? else {
+        return Ok(see_other(&sign_in_url_for(request.uri())));
     };
-    let (grab, _) = at.enter_grab(&web, &grab).await?;
+    let (grab, _) = at.find_grab_counted(&web, &grab).await?;
     let is_live = grab.environment == Environment::Live;
     let view = View::of(&grab, &at);
-    if !view.is_picture() {
+    if !view.has_image() {
         return Ok(see_other(&view.path));
     }
-    let template = DeletePage { frame: web.team_frame(&at, ""), form_token: at.form_token(), view, is_live };
+    let template = DeletePage { layout: web.team_layout(&at, ""), form_token: at.form_token(), view, is_live };
     Ok(page(StatusCode::OK, &template))
 }
 
-/// Deletes it.
+/// Deletes the image.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, grab)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
-    let Some(at) = web.at_team(&head.headers, &team).await? else { return Err(Problem::signed_out()) };
-    forgery::check(&head.headers, &sent, at.form_token())?;
-    let (grab, caller) = at.enter_grab(&web, &grab).await?;
+    let input = Form::read(&head.headers, body).await?;
+    let Some(at) = web.team_context(&head.headers, &team).await? else { return Err(Problem::signed_out()) };
+    csrf::check(&head.headers, &input, at.form_token())?;
+    let (grab, caller) = at.find_grab_counted(&web, &grab).await?;
     grabs::delete(&web.core, caller, grab.id).await?;
     Ok(see_other(&format!("{}?deleted", at.grab_path(grab.id, ""))))
 }

@@ -1,5 +1,4 @@
-//! What happens to grabs while their pages are open, as Server-Sent Events: `parts` holds the parts of the page that have
-//! changed, `end` says that nothing more will come.
+//! Server-SubmittedForm Events for open pages: `parts` contains the changed parts of the page, `end` closes the stream.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,83 +13,94 @@ use futures::stream::{self, SelectAll, Stream, StreamExt};
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::GrabId;
-use grabd_engine::grabs::{self, Cut};
+use grabd_engine::grabs::{self, WatchInterrupted};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::list::CardNews;
-use super::show::Parts;
+use super::list::CardUpdate;
+use super::show::GrabParts;
 use crate::Web;
 use crate::form::Form;
-use crate::frame::Client;
 use crate::problem::Problem;
-use crate::team::AtTeam;
+use crate::response::ClientIp;
+use crate::team::TeamContext;
 
-/// The field of the query that names a grab.
+/// The query parameter with the id of a grab.
 pub(super) const GRAB: &str = "grab";
-/// Grabs that one stream tells of: those of a page, and those that began while it was read.
-const MOST: usize = 32;
-/// Comments in between keep proxies from closing a quiet connection.
+/// Maximum number of grabs per stream: those of a page, and some that were created while it was read.
+const MAX_GRABS: usize = 32;
+/// Interval of comments that keep proxies from closing an idle connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-type States = Pin<Box<dyn Stream<Item = Result<Arc<Grab>, Cut>> + Send>>;
+type States = Pin<Box<dyn Stream<Item = Result<Arc<Grab>, WatchInterrupted>> + Send>>;
 
-/// How a changed grab is shown.
-type Show = fn(&Grab, &AtTeam) -> askama::Result<String>;
+/// Renders the changed parts of a grab.
+type RenderFn = fn(&Grab, &TeamContext) -> askama::Result<String>;
 
-/// What happens to one grab, for its own page.
-pub(crate) async fn of_one(
+/// Streams the changes of one grab, for its page.
+pub(crate) async fn watch_one(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, grab)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let at = enter(&web, client, request.headers(), &team).await?;
+    let at = authorize(&web, client, request.headers(), &team).await?;
     let (grab, caller) = at.find_grab(&web, &grab).await?;
     let states = states(&web, caller, grab.id).await?;
-    Ok(told(web, &at, request.headers(), stream::select_all([states]), |grab, at| Parts::of(grab, at).render()))
+    let render: RenderFn = |grab, at| GrabParts::of(grab, at).render();
+    Ok(event_stream(web, &at, request.headers(), stream::select_all([states]), render))
 }
 
-/// What happens to some grabs, for the gallery.
-pub(crate) async fn of_many(
+/// Streams the changes of several grabs, for the gallery.
+pub(crate) async fn watch_many(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let at = enter(&web, client, request.headers(), &team).await?;
+    let at = authorize(&web, client, request.headers(), &team).await?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let asked: Vec<&str> = query.fields().iter().filter(|(name, _)| name == GRAB).map(|(_, id)| &**id).collect();
-    if asked.len() > MOST {
-        return Err(Problem::bad_request("Too many captures", format!("At most {MOST} can be followed at once."), ""));
+    let ids: Vec<&str> = query.fields().iter().filter(|(name, _)| name == GRAB).map(|(_, id)| &**id).collect();
+    if ids.len() > MAX_GRABS {
+        return Err(Problem::bad_request(
+            "Too many captures",
+            format!("At most {MAX_GRABS} captures can be followed at once."),
+            "",
+        ));
     }
     let mut all = SelectAll::new();
-    for id in asked {
+    for id in ids {
         let (grab, caller) = at.find_grab(&web, id).await?;
         all.push(states(&web, caller, grab.id).await?);
     }
-    Ok(told(web, &at, request.headers(), all, |grab, at| CardNews::of(grab, at).render()))
+    Ok(event_stream(web, &at, request.headers(), all, |grab, at| CardUpdate::of(grab, at).render()))
 }
 
-async fn enter(web: &Web, client: Client, headers: &HeaderMap, team: &str) -> Result<AtTeam, Problem> {
+async fn authorize(web: &Web, client: ClientIp, headers: &HeaderMap, team: &str) -> Result<TeamContext, Problem> {
     web.limits.parts.take(client.0)?;
-    web.at_team(headers, team).await?.ok_or_else(Problem::signed_out)
+    web.team_context(headers, team).await?.ok_or_else(Problem::signed_out)
 }
 
 async fn states(web: &Web, caller: Caller, grab: GrabId) -> Result<States, Problem> {
-    // From the beginning: the page may have been read some time ago.
+    // From the first state: the grab may have changed since the page was rendered.
     Ok(Box::pin(grabs::watch(&web.core, caller, grab, 0).await?))
 }
 
-/// The stream. It is dropped with its connection, and owns no work.
-fn told(web: Arc<Web>, at: &AtTeam, headers: &HeaderMap, states: SelectAll<States>, show: Show) -> Response {
-    let reader = Reader { web, team: at.insider.team.to_string(), headers: headers.clone(), show };
-    let events = stream::unfold(Some((reader, states)), async |state| {
-        let (reader, mut states) = state?;
+/// The event stream. It spawns no task, so closing the connection drops everything.
+fn event_stream(
+    web: Arc<Web>,
+    at: &TeamContext,
+    headers: &HeaderMap,
+    states: SelectAll<States>,
+    render: RenderFn,
+) -> Response {
+    let subscriber = Subscriber { web, team: at.team_member.team.to_string(), headers: headers.clone(), render };
+    let events = stream::unfold(Some((subscriber, states)), async |state| {
+        let (subscriber, mut states) = state?;
         match states.next().await {
-            Some(Ok(grab)) => Some((Ok::<_, Infallible>(reader.tell(&grab).await?), Some((reader, states)))),
-            // Readers come back by themselves.
-            Some(Err(Cut)) => None,
+            Some(Ok(grab)) => Some((Ok::<_, Infallible>(subscriber.event(&grab).await?), Some((subscriber, states)))),
+            // The browser reconnects by itself.
+            Some(Err(WatchInterrupted)) => None,
             None => Some((Ok(Event::default().event("end").data("nothing more will come")), None)),
         }
     });
@@ -99,22 +109,22 @@ fn told(web: Arc<Web>, at: &AtTeam, headers: &HeaderMap, states: SelectAll<State
     response
 }
 
-/// Who reads a stream.
-struct Reader {
+/// The client of a stream.
+struct Subscriber {
     web: Arc<Web>,
     team: String,
     headers: HeaderMap,
-    show: Show,
+    render: RenderFn,
 }
 
-impl Reader {
-    /// One event; `None` ends the stream. Whoever has signed out or left the team since it began hears nothing more.
-    async fn tell(&self, grab: &Grab) -> Option<Event> {
-        let at = self.web.at_team(&self.headers, &self.team).await.ok()??;
-        match (self.show)(grab, &at) {
+impl Subscriber {
+    /// Renders one event. `None` ends the stream: the user has signed out or left the team since it began.
+    async fn event(&self, grab: &Grab) -> Option<Event> {
+        let at = self.web.team_context(&self.headers, &self.team).await.ok()??;
+        match (self.render)(grab, &at) {
             Ok(html) => Some(Event::default().event("parts").data(html)),
             Err(error) => {
-                tracing::error!(%error, "a part of a page could not be written");
+                tracing::error!(%error, "failed to render a part of a page");
                 None
             }
         }

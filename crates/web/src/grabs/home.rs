@@ -1,4 +1,4 @@
-//! `/grabs`: on to the team that the person joined first, where the others are one step away.
+//! `/grabs`: redirects to the gallery of the team that the user joined first.
 
 use std::sync::Arc;
 
@@ -8,20 +8,21 @@ use grabd_engine::accounts;
 
 use super::PATH;
 use crate::Web;
-use crate::frame::{Client, see_other};
 use crate::problem::Problem;
-use crate::session::sign_in_first;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url;
 use crate::team;
 
-/// Sends people on.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Redirects to the gallery.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_first(PATH))) };
+    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_url(PATH))) };
     let teams = accounts::list_memberships(&web.core, person.session.person.id).await?;
     match teams.first() {
         Some(first) => Ok(see_other(&team::path(first.team, "grabs"))),
-        None => Err(Problem::not_found(
-            "You are in no team, and captures belong to teams. Ask whoever runs this grabd to put you into one.",
-        )),
+        None if web.has_only_suspended_teams(&person.session).await? => Err(Problem::team_suspended()),
+        None => {
+            Err(Problem::not_found("You are not a member of a team yet. Create a team or contact your administrator."))
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! A team's captures: one file per page. `view` says in people's words how a grab stands, and `events` tells the pages that
-//! are open when that changes.
+//! A team's captures: one file per page. `view` prepares a grab for display, and `events` streams changes to open
+//! pages.
 
 pub(crate) mod capture;
 pub(crate) mod delete;
@@ -7,8 +7,8 @@ pub(crate) mod events;
 pub(crate) mod home;
 pub(crate) mod list;
 pub(crate) mod options;
-pub(crate) mod repeat;
 pub(crate) mod show;
+pub(crate) mod snippets;
 pub(crate) mod thumbnail;
 pub(crate) mod view;
 
@@ -20,44 +20,45 @@ use grabd_engine::grabs;
 
 use crate::Web;
 use crate::problem::Problem;
-use crate::team::AtTeam;
+use crate::team::TeamContext;
 
-/// The way to the gallery of one's first team.
+/// Redirects to the gallery of the user's first team.
 pub(crate) const PATH: &str = "/grabs";
-/// The form.
+/// The form for a new capture.
 pub(crate) const CAPTURE: &str = "/teams/{team}/capture";
 /// The gallery.
 pub(crate) const LIST: &str = "/teams/{team}/grabs";
-/// What happens to some grabs of it.
+/// The event stream of the gallery.
 pub(crate) const LIST_EVENTS: &str = "/teams/{team}/grabs/events";
 /// One grab.
 pub(crate) const ONE: &str = "/teams/{team}/grabs/{grab}";
-/// What happens to it.
+/// The event stream of a grab.
 pub(crate) const EVENTS: &str = "/teams/{team}/grabs/{grab}/events";
-/// Its picture made small.
+/// The thumbnail of a grab's image.
 pub(crate) const THUMBNAIL: &str = "/teams/{team}/grabs/{grab}/thumbnail";
-/// Whether to delete its picture.
+/// Deletes the image of a grab.
 pub(crate) const DELETE: &str = "/teams/{team}/grabs/{grab}/delete";
 
-/// Both, in the order in which pages offer them.
+/// Both environments, in display order.
 pub(crate) const ENVIRONMENTS: [Environment; 2] = [Environment::Live, Environment::Test];
 
-impl AtTeam {
-    /// The path of a grab's page, or with `page` of one below it.
+impl TeamContext {
+    /// The path of a grab's page, or of the page `page` below it.
     fn grab_path(&self, grab: GrabId, page: &str) -> String {
         let slash = if page.is_empty() { "" } else { "/" };
         self.path(&format!("grabs/{grab}{slash}{page}"))
     }
 
-    /// The team's grab, in whichever environment it is, and the caller whom it belongs to. Asks without counting.
+    /// Finds the team's grab in either environment, and the caller for that environment. Does not count against the
+    /// rate limit.
     ///
     /// # Errors
     /// When the team has no such grab.
     async fn find_grab(&self, web: &Web, id: &str) -> Result<(Grab, Caller), Problem> {
-        let unknown = || Problem::not_found("There is no such capture in this team.");
+        let unknown = || Problem::not_found("This team has no such capture.");
         let id: GrabId = id.parse().map_err(|_| unknown())?;
         for environment in ENVIRONMENTS {
-            let caller = self.insider.watcher(environment);
+            let caller = self.team_member.uncounted_caller(environment);
             match grabs::get(&web.core, caller, id).await {
                 Ok(grab) => return Ok((grab, caller)),
                 Err(Fault::NotFound { .. }) => {}
@@ -67,13 +68,13 @@ impl AtTeam {
         Err(unknown())
     }
 
-    /// The same for a page, which is counted as a request of the grab's environment.
+    /// The same, counted against the rate limit of the grab's environment.
     ///
     /// # Errors
-    /// When the team has no such grab, or has asked too often.
-    async fn enter_grab(&self, web: &Web, id: &str) -> Result<(Grab, Caller), Problem> {
+    /// When the team has no such grab, or has reached its rate limit.
+    async fn find_grab_counted(&self, web: &Web, id: &str) -> Result<(Grab, Caller), Problem> {
         let (grab, _) = self.find_grab(web, id).await?;
-        let caller = self.insider.enter(&web.core, grab.environment)?;
+        let caller = self.team_member.admit(&web.core, grab.environment)?;
         Ok((grab, caller))
     }
 }

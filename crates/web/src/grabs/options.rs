@@ -1,12 +1,14 @@
-//! The options of a capture as the fields of a form: how they are shown, read, and complained about.
+//! The options of a capture as form fields: rendering, parsing and error messages.
 
 use grabd_domain::Fault;
-use grabd_domain::capture::{CaptureRequest, CaptureSpec, Format};
+use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::faults;
 use grabd_domain::limits;
+use grabd_options::{CaptureOption, Group, Kind, TABLE, Value};
 
-use crate::form::{Complaint, Form};
+use crate::form::{FieldError, Form};
+use crate::problem::wait;
 
 /// The field of the environment.
 pub(crate) const ENVIRONMENT: &str = "environment";
@@ -16,194 +18,264 @@ pub(crate) struct Text {
     pub(crate) name: &'static str,
     pub(crate) label: &'static str,
     pub(crate) hint: String,
-    pub(crate) longest: usize,
+    pub(crate) max_length: usize,
     pub(crate) input_mode: &'static str,
     pub(crate) is_required: bool,
     pub(crate) value: String,
     pub(crate) error: Option<String>,
 }
 
-/// A field for a whole number.
-pub(crate) struct Number {
+/// How an option is entered.
+pub(crate) enum Input {
+    /// A number between two bounds.
+    Number { min: String, max: String, step: &'static str },
+    /// A check box.
+    Flag { is_checked: bool },
+    /// One of some words. The second member is whether it is selected.
+    Choice(Vec<(&'static str, bool)>),
+    /// A line of text.
+    Line { max_length: usize },
+    /// Several lines of text.
+    Lines { max_length: usize },
+}
+
+/// An option as a form field.
+pub(crate) struct OptionField {
     pub(crate) name: &'static str,
     pub(crate) label: &'static str,
-    pub(crate) least: i64,
-    pub(crate) most: i64,
+    pub(crate) hint: String,
+    pub(crate) input: Input,
     pub(crate) value: String,
+    /// The default.
+    pub(crate) placeholder: &'static str,
     pub(crate) error: Option<String>,
 }
 
-impl Number {
-    pub(crate) fn hint(&self) -> String {
-        format!("{} to {}", self.least, self.most)
+impl OptionField {
+    /// Does it need the whole width of the form?
+    pub(crate) const fn is_wide(&self) -> bool {
+        matches!(self.input, Input::Line { .. } | Input::Lines { .. } | Input::Flag { .. })
     }
 }
 
-/// Every option, with what stands in it.
+/// The options of a group.
+pub(crate) struct OptionGroup {
+    pub(crate) title: &'static str,
+    pub(crate) fields: Vec<OptionField>,
+}
+
+/// All options with their values.
 pub(crate) struct Options {
     pub(crate) url: Text,
-    pub(crate) width: Number,
-    pub(crate) height: Number,
-    pub(crate) delay_ms: Number,
-    pub(crate) selector: Text,
-    /// Each format's word, what people call it, and whether it is chosen.
-    pub(crate) formats: Vec<(&'static str, &'static str, bool)>,
-    pub(crate) format_error: Option<String>,
-    pub(crate) full_page: bool,
+    /// What most captures need.
+    pub(crate) main: Vec<OptionGroup>,
+    pub(crate) more: Vec<OptionGroup>,
+    /// Has one of the further options a value or an error?
+    pub(crate) is_more_open: bool,
+}
+
+/// The most characters of a status in a list, and of a rectangle, with spaces.
+const STATUS_CHARS: usize = 6;
+const RECTANGLE_CHARS: usize = 64;
+
+/// Options that the form does not have: a document of a megabyte is for programs.
+const NOT_IN_FORM: [&str; 2] = ["html", "base_url"];
+
+/// Options that are shown without being opened.
+const MAIN: [&str; 6] = ["full_page", "selector", "width", "height", "device", "format"];
+
+fn in_form() -> impl Iterator<Item = &'static CaptureOption> {
+    TABLE.iter().filter(|option| !NOT_IN_FORM.contains(&option.name))
 }
 
 impl Options {
-    /// What was sent, or what a link asks for, with the complaints about it.
-    pub(crate) fn of(sent: &Form, complaints: &[Complaint]) -> Self {
-        let error = |name| {
-            let own = complaints.iter().find(|complaint| complaint.field == name);
-            own.map(|complaint| complaint.message.clone())
+    /// The fields with the values of a form or query, and their errors.
+    pub(crate) fn of(input: &Form, errors: &[FieldError]) -> Self {
+        let error = |name: &str| {
+            let own = errors.iter().find(|field_error| field_error.field == name);
+            own.map(|field_error| field_error.message.clone())
         };
-        let or = |name, otherwise: String| if sent.has(name) { sent.one(name).to_owned() } else { otherwise };
-        let number = |name, label, range: std::ops::RangeInclusive<i64>, otherwise: String| Number {
-            name,
-            label,
-            least: *range.start(),
-            most: *range.end(),
-            value: or(name, otherwise),
-            error: error(name),
+        let groups = |is_main: bool| -> Vec<OptionGroup> {
+            let groups = Group::ALL.into_iter().map(|group| {
+                let options = in_form().filter(|option| option.group == group && option.name != "url");
+                let options = options.filter(|option| MAIN.contains(&option.name) == is_main);
+                let fields = options.map(|option| field(option, input, error(option.name))).collect();
+                OptionGroup { title: group.title(), fields }
+            });
+            groups.filter(|group| !group.fields.is_empty()).collect()
         };
-        let chosen = or("format", Format::default().as_str().to_owned());
-        let format = |format: Format| (format.as_str(), format_name(format), format.as_str() == chosen);
+        let more = groups(false);
+        let is_used = |field: &OptionField| field.error.is_some() || !field.value.is_empty();
         Self {
-            url: url(sent, error("url")),
-            width: number("width", "Width", limits::WIDTH, limits::DEFAULT_WIDTH.to_string()),
-            height: number("height", "Height", limits::HEIGHT, limits::DEFAULT_HEIGHT.to_string()),
-            delay_ms: number("delay_ms", "Wait before the shot", limits::DELAY_MS, "0".to_owned()),
-            selector: Text {
-                name: "selector",
-                label: "Only one element",
-                hint: "A CSS selector, such as main or #chart. Empty: the page.".to_owned(),
-                longest: limits::SELECTOR_CHARS,
-                input_mode: "text",
-                is_required: false,
-                value: sent.one("selector").to_owned(),
-                error: error("selector"),
-            },
-            formats: [Format::Png, Format::Jpeg, Format::Webp].map(format).to_vec(),
-            format_error: error("format"),
-            full_page: sent.one("full_page") == "true",
+            url: url(input, error("url")),
+            main: groups(true),
+            is_more_open: more.iter().flat_map(|group| &group.fields).any(is_used),
+            more,
         }
     }
 }
 
-/// The field of the address.
-pub(crate) fn url(sent: &Form, error: Option<String>) -> Text {
+/// The most characters of an object or a list that is entered in one line.
+const LINE_CHARS: usize = 1500;
+
+/// The most characters of a list with an entry on each line. Longer ones are for the API.
+const LINES_CHARS: usize = 16_384;
+
+fn field(option: &CaptureOption, input: &Form, error: Option<String>) -> OptionField {
+    let default = option.default.trim_matches('"');
+    // An option that is left out may depend on others, as the width on the device. So defaults are only shown. Secrets
+    // are not sent back, so they must be entered again.
+    let value = Some(input.get(option.name)).filter(|value| *value != default && !option.is_secret);
+    let value = value.unwrap_or_default().to_owned();
+    let hint = || match option.kind.syntax() {
+        Some(syntax) => format!("{} {syntax}", option.help),
+        None => option.help.to_owned(),
+    };
+    let bounds = |min: &str, max: &str| format!("{} {min} to {max}.", option.help);
+    let (hint, input) = match option.kind {
+        Kind::Integer { min, max, .. } => {
+            let (min, max) = (min.to_string(), max.to_string());
+            (bounds(&min, &max), Input::Number { min, max, step: "1" })
+        }
+        Kind::Number { min, max } => {
+            let (min, max) = (min.to_string(), max.to_string());
+            (bounds(&min, &max), Input::Number { min, max, step: "any" })
+        }
+        // A form that does not show an option, or a link that leaves it out, must not turn it off.
+        Kind::Flag if option.is_on_by_default() => {
+            let words = ["true", "false"].map(|word| (word, word == value || (value.is_empty() && word == default)));
+            (option.help.to_owned(), Input::Choice(words.to_vec()))
+        }
+        Kind::Flag => (option.help.to_owned(), Input::Flag { is_checked: value == "true" }),
+        Kind::Word(words) => {
+            let selected = if value.is_empty() { default } else { value.as_str() };
+            let words = words.iter().map(|word| (*word, *word == selected)).collect();
+            (option.help.to_owned(), Input::Choice(words))
+        }
+        Kind::Url => (option.help.to_owned(), Input::Line { max_length: limits::URL_BYTES }),
+        Kind::Selector | Kind::TimeZone | Kind::Locale | Kind::PageRanges => {
+            (option.help.to_owned(), Input::Line { max_length: option.kind.max_chars().unwrap_or_default() })
+        }
+        Kind::Text { max, is_multiline: false } => (option.help.to_owned(), Input::Line { max_length: max }),
+        Kind::Text { max, is_multiline: true } => (option.help.to_owned(), Input::Lines { max_length: max }),
+        Kind::Selectors { max } => {
+            let max_length = (option.kind.max_chars().unwrap_or_default() + 1) * max;
+            (format!("{} One on each line, at most {max}.", option.help), Input::Lines { max_length })
+        }
+        Kind::Words(_) | Kind::Object { .. } | Kind::Chars { .. } => (hint(), Input::Line { max_length: LINE_CHARS }),
+        Kind::Patterns { .. } | Kind::Objects { .. } | Kind::Headers { .. } | Kind::Labels { .. } => {
+            (hint(), Input::Lines { max_length: LINES_CHARS })
+        }
+        Kind::Statuses { max } => {
+            let hint = format!("{} 4xx, 5xx or a number, one on each line.", option.help);
+            (hint, Input::Lines { max_length: STATUS_CHARS * max })
+        }
+        Kind::Rectangle => {
+            (format!("{} As x,y,width,height.", option.help), Input::Line { max_length: RECTANGLE_CHARS })
+        }
+    };
+    OptionField { name: option.name, label: option.label, hint, input, value, placeholder: default, error }
+}
+
+/// The URL field.
+pub(crate) fn url(input: &Form, error: Option<String>) -> Text {
     Text {
         name: "url",
-        label: "Address of the page",
-        hint: "Such as https://example.com/. It must be public.".to_owned(),
-        longest: limits::URL_BYTES,
+        label: "URL",
+        hint: "For example https://example.com/. The page must be public.".to_owned(),
+        max_length: limits::URL_BYTES,
         input_mode: "url",
         is_required: true,
-        value: sent.one("url").to_owned(),
+        value: input.get("url").to_owned(),
         error,
     }
 }
 
-/// A format as people call it.
-pub(crate) const fn format_name(format: Format) -> &'static str {
-    match format {
-        Format::Png => "PNG",
-        Format::Jpeg => "JPEG",
-        Format::Webp => "WebP",
-    }
-}
-
-/// The request that a form makes. Nothing is judged here but whether a number is one: the core says what will do.
-pub(crate) fn request(sent: &Form) -> CaptureRequest {
-    let mut unparsed = Vec::new();
-    let mut number = |name: &'static str| {
-        let text = sent.one(name).trim();
-        let number = text.parse().ok();
-        if number.is_none() && !text.is_empty() {
-            unparsed.push((name.to_owned(), format!("\"{text}\"")));
+/// Converts a form to a request. Only the syntax of numbers is checked here; the domain validates the values.
+pub(crate) fn request(input: &Form) -> CaptureRequest {
+    let mut request = CaptureRequest::default();
+    for option in in_form() {
+        let text = input.get(option.name);
+        if option.kind == Kind::Flag && !option.is_on_by_default() {
+            // Browsers leave out a check box that is not checked.
+            request.set(option.name, Value::Flag(text == "true"));
+        } else if !text.trim().is_empty() {
+            match option.kind.parse(text) {
+                Some(value) => _ = request.set(option.name, value),
+                None => {
+                    let seen = option.seen(&format!("\"{}\"", text.trim()));
+                    request.unparsed.push((option.name.to_owned(), seen));
+                }
+            }
         }
-        number
-    };
-    let (width, height, delay_ms) = (number("width"), number("height"), number("delay_ms"));
-    let text = |name| Some(sent.one(name).trim()).filter(|text| !text.is_empty()).map(str::to_owned);
-    CaptureRequest {
-        url: text("url").map(with_scheme),
-        width,
-        height,
-        format: text("format"),
-        full_page: Some(sent.one("full_page") == "true"),
-        delay_ms,
-        selector: text("selector"),
-        unparsed,
     }
+    request.url = request.url.map(with_scheme);
+    request
 }
 
-/// People leave the scheme out. What has a colon before its first slash says something else with it.
+/// Adds `https://` if the scheme is missing. Text with a colon before its first slash is left unchanged.
 pub(crate) fn with_scheme(text: String) -> String {
     let first = text.split('/').next().unwrap_or_default();
     if first.is_empty() || first.contains(':') { text } else { format!("https://{text}") }
 }
 
-/// The same options as a query, for a form that is to begin with them.
+/// The options as a query, which prefills the form.
 pub(crate) fn to_query(spec: &CaptureSpec, environment: Environment) -> String {
-    let (width, height) = (spec.viewport.width().to_string(), spec.viewport.height().to_string());
-    let delay_ms = spec.delay.as_millis().to_string();
-    let mut pairs = vec![
-        ("url", spec.url.as_str()),
-        ("width", &width),
-        ("height", &height),
-        ("format", spec.format.as_str()),
-        ("full_page", if spec.full_page { "true" } else { "false" }),
-        ("delay_ms", &delay_ms),
-        (ENVIRONMENT, environment.as_str()),
-    ];
-    if let Some(selector) = &spec.selector {
-        pairs.push(("selector", selector.as_str()));
-    }
-    Form::from_iter(pairs).to_query()
+    let request = spec.to_minimal_request();
+    let options = in_form().filter(|option| !option.is_secret);
+    let values = options.filter_map(|option| Some((option.name, option.kind.to_text(&request.get(option.name)?))));
+    let values: Vec<(&str, String)> = values.collect();
+    let pairs = values.iter().map(|(name, value)| (*name, value.as_str()));
+    Form::from_iter(pairs.chain([(ENVIRONMENT, environment.as_str())])).to_query()
 }
 
-/// What a refused create means for who filled the form in; `Err` when they can do nothing about it here.
-pub(crate) fn complaint(fault: Fault) -> Result<Complaint, Fault> {
-    let about = |field: &'static str, message: String| Ok(Complaint { field, message });
+/// The form error for a rejected request; `Err` if the user cannot correct it in the form.
+pub(crate) fn field_error(fault: Fault) -> Result<FieldError, Fault> {
+    let about = |field: &'static str, message: String| Ok(FieldError { field, message });
     match fault {
         Fault::BadRequest(field) | Fault::InvalidViewport(field) => about(field.name, sentence(&field)),
-        Fault::SsrfDetected(_) => about("url", "This address is not public, so it cannot be captured.".to_owned()),
+        Fault::SsrfDetected(_) => about("url", "This URL is not public, so it cannot be captured.".to_owned()),
         Fault::CreditsExhausted => {
-            about(ENVIRONMENT, "The team has no live credits left. Test captures cost nothing.".to_owned())
+            about(ENVIRONMENT, "The team has no credits left. Test captures are free.".to_owned())
         }
         Fault::QueueLimitExceeded { limit } => about(
             "",
-            format!(
-                "{limit} captures of this team are under way already. Send the form again when one of them has ended."
-            ),
+            format!("The team already has {limit} captures in progress. Try again when one of them has finished."),
         ),
+        Fault::QueueTooLong { wait_s } => {
+            let wait = wait(wait_s);
+            about("", format!("Many captures are waiting for a browser. Send the form again in {wait}."))
+        }
+        Fault::FailedRenderTimeExceeded { retry_after_s, .. } => {
+            let wait = wait(retry_after_s);
+            about("", format!("Too many captures of this account failed. Send the form again in {wait}."))
+        }
+        Fault::StorageFull | Fault::TeamStorageFull { .. } => about("", fault.to_string()),
         Fault::IdempotencyMismatch(_) | Fault::IdempotencyConflict => {
-            about("", "This form was sent before, with other options. Send it again to capture with these.".to_owned())
+            about("", "This form was already submitted with other options. Submit it again to use these.".to_owned())
         }
         Fault::RenderBlocked(message) | Fault::RenderFailed(message) => about("url", message),
-        Fault::Unauthorized | Fault::NotFound { .. } | Fault::RateLimitExceeded { .. } | Fault::InternalError => {
-            Err(fault)
-        }
+        Fault::Unauthorized
+        | Fault::TeamSuspended
+        | Fault::LinkRefused(_)
+        | Fault::KeyExpired { .. }
+        | Fault::Forbidden { .. }
+        | Fault::NotFound { .. }
+        | Fault::RateLimitExceeded { .. }
+        | Fault::ImagesBusy { .. }
+        | Fault::InternalError => Err(fault),
     }
 }
 
-/// The core's complaint with the name that the field has on the page.
+/// The domain's validation error with the label of the field.
 fn sentence(field: &faults::Field) -> String {
     let faults::Field { name, seen, allowed } = field;
-    let label = match *name {
-        "url" => "The address",
-        "width" => "The width",
-        "height" => "The height",
-        "format" => "The format",
-        "delay_ms" => "The wait before the shot",
-        "selector" => "The selector",
-        _ => "The form",
+    let label = match grabd_options::find(name) {
+        Some(option) => option.label.to_owned(),
+        None => "The form".to_owned(),
     };
     match (*name, seen.is_empty()) {
-        ("url", true) => "Write the address of a page.".to_owned(),
+        ("url", true) => "Enter the URL of a page.".to_owned(),
         (_, true) => format!("{label} must be {allowed}."),
         (_, false) => format!("{label} must be {allowed}; it was {seen}."),
     }
@@ -213,31 +285,31 @@ fn sentence(field: &faults::Field) -> String {
 mod tests {
     use super::*;
 
-    fn asks(query: &str) -> CaptureRequest {
+    fn parse(query: &str) -> CaptureRequest {
         request(&Form::parse(query.as_bytes()))
     }
 
     #[test]
-    fn what_is_empty_is_left_to_the_core() {
-        let request = asks("url=&width=+&height=&format=&delay_ms=&selector=");
+    fn empty_fields_are_omitted_from_the_request() {
+        let request = parse("url=&width=+&height=&format=&delay_ms=&selector=");
         assert_eq!((request.url, request.width, request.selector), (None, None, None));
         assert!(request.unparsed.is_empty());
         assert_eq!(request.full_page, Some(false));
     }
 
     #[test]
-    fn numbers_that_are_none_are_shown_to_the_core() {
-        let request = asks("url=https://example.com/&width=wide&height=7e2&delay_ms=500");
+    fn invalid_numbers_are_passed_on_as_unparsed() {
+        let request = parse("url=https://example.com/&width=wide&height=7e2&delay_ms=500");
         assert_eq!((request.width, request.height, request.delay_ms), (None, None, Some(500)));
         let seen: Vec<_> = request.unparsed.iter().map(|(name, seen)| (&**name, &**seen)).collect();
         assert_eq!(seen, [("width", "\"wide\""), ("height", "\"7e2\"")]);
         let fault = CaptureSpec::parse(&request).unwrap_err();
-        let Complaint { field, message } = complaint(fault).unwrap();
-        assert_eq!((field, &*message), ("width", "The width must be an integer from 320 to 1920; it was \"wide\"."));
+        let FieldError { field, message } = field_error(fault).unwrap();
+        assert_eq!((field, &*message), ("width", "Width must be an integer from 320 to 1920; it was \"wide\"."));
     }
 
     #[test]
-    fn people_leave_the_scheme_out() {
+    fn missing_scheme_becomes_https() {
         for (text, url) in [
             ("example.com", "https://example.com"),
             (" example.com/a?b=c:d ", "https://example.com/a?b=c:d"),
@@ -251,12 +323,52 @@ mod tests {
     }
 
     #[test]
-    fn a_form_can_begin_with_what_a_grab_was_made_with() {
+    fn option_that_is_on_by_default_is_turned_off_only_explicitly() {
+        assert_eq!(parse("url=https://example.com/").javascript, None);
+        assert_eq!(parse("url=https://example.com/&javascript=true").javascript, Some(true));
+        let request = parse("url=https://example.com/&javascript=false&clip=1,2,3,4&fail_on_status=4xx%0D%0A503");
+        assert_eq!(request.javascript, Some(false));
+        assert_eq!(request.fail_on_status, Some(vec!["4xx".to_owned(), "503".to_owned()]));
+        let spec = CaptureSpec::parse(&request).unwrap();
+        let query = to_query(&spec, Environment::Live);
+        assert_eq!(CaptureSpec::parse(&parse(&query)).unwrap(), spec, "{query}");
+        let invalid = CaptureSpec::parse(&parse("url=https://example.com/&clip=1,2")).unwrap_err();
+        assert!(field_error(invalid).unwrap().message.starts_with("Clip must be an object with"));
+    }
+
+    #[test]
+    fn query_of_a_spec_prefills_the_form() {
         let query = "url=https%3A%2F%2Fexample.com%2F%3Fa%3Db%26c&width=800&height=600&format=webp&full_page=true\
-                     &delay_ms=250&environment=test&selector=a%5Bhref%3D%22x%22%5D";
-        let spec = CaptureSpec::parse(&asks(query)).unwrap();
+                     &delay_ms=250&selector=a%5Bhref%3D%22x%22%5D&environment=test";
+        let spec = CaptureSpec::parse(&parse(query)).unwrap();
         assert_eq!(to_query(&spec, Environment::Test), query);
         let options = Options::of(&Form::parse(query.as_bytes()), &[]);
-        assert_eq!((&*options.width.value, options.full_page, options.formats[2].2), ("800", true, true));
+        let fields: Vec<&OptionField> =
+            options.main.iter().chain(&options.more).flat_map(|group| &group.fields).collect();
+        let field = |name: &str| fields.iter().find(|field| field.name == name).unwrap();
+        assert_eq!(field("width").value, "800");
+        assert!(matches!(field("full_page").input, Input::Flag { is_checked: true }));
+        let Input::Choice(formats) = &field("format").input else { panic!("a choice") };
+        assert_eq!(formats[2], ("webp", true));
+        assert!(options.is_more_open, "the delay differs from its default");
+    }
+
+    #[test]
+    fn secrets_are_read_from_the_form_and_not_sent_back() {
+        let query = "url=https://example.com/&headers=X-Token:+hidden-1&cookies=a=hidden-2;+path=/x&basic_auth=me:hidden-3\
+                     &geolocation=48.2,16.37&block_types=image,+font&width=wide";
+        let request = parse(query);
+        assert!(request.headers.is_some() && request.cookies.is_some() && request.basic_auth.is_some());
+        let options = Options::of(&Form::parse(query.as_bytes()), &[]);
+        let fields: Vec<&OptionField> =
+            options.main.iter().chain(&options.more).flat_map(|group| &group.fields).collect();
+        assert!(fields.iter().all(|field| !field.value.contains("hidden")));
+        let value = |name: &str| fields.iter().find(|field| field.name == name).unwrap().value.as_str();
+        assert_eq!((value("geolocation"), value("block_types")), ("48.2,16.37", "image, font"));
+        let spec = CaptureSpec::parse(&CaptureRequest { unparsed: Vec::new(), ..request }).unwrap();
+        let prefilled = to_query(&spec, Environment::Test);
+        assert!(prefilled.contains("geolocation=48.2%2C16.37") && !prefilled.contains("hidden"), "{prefilled}");
+        let fault = CaptureSpec::parse(&parse("url=https://example.com/&headers=hidden")).unwrap_err();
+        assert!(!field_error(fault).unwrap().message.contains("hidden\""));
     }
 }

@@ -1,4 +1,4 @@
-//! `/teams/{team}/grabs/{grab}`: the picture, what was asked for, what came of it, and how to have it again.
+//! `/teams/{team}/grabs/{grab}`: a grab with its image, request, outcome, and programs that repeat it.
 
 use std::sync::Arc;
 
@@ -9,70 +9,74 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::Grab;
 use http::StatusCode;
 
-use super::view::{self, Fact, Stands, View};
-use super::{options, repeat};
+use super::options;
+use super::snippets::{self, Snippet};
+use super::view::{self, Detail, ImageState, View};
 use crate::Web;
 use crate::form::Form;
-use crate::frame::{Client, see_other};
-use crate::page::{Frame, Rights, page_with};
+use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
-use crate::session::sign_in_first_at;
-use crate::team::AtTeam;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url_for;
+use crate::team::TeamContext;
 
 #[derive(Template)]
 #[template(path = "grab.html")]
 struct GrabPage {
-    frame: Frame,
+    layout: Layout,
     is_deleted: bool,
-    parts: Parts,
-    request: Vec<Fact>,
-    curl: String,
+    parts: GrabParts,
+    request: Vec<Detail>,
+    snippets: Vec<Snippet>,
+    /// Path of the script that shows snippets as tabs.
+    code_script: String,
     key: &'static str,
     again: String,
     list: String,
 }
 
-/// What changes on the page while it is open.
+/// The parts of the page that change while it is open.
 #[derive(Template)]
 #[template(path = "grab_parts.html")]
-pub(super) struct Parts {
+pub(super) struct GrabParts {
     view: View,
-    outcome: Vec<Fact>,
+    outcome: Vec<Detail>,
 }
 
-impl Parts {
-    pub(super) fn of(grab: &Grab, at: &AtTeam) -> Self {
+impl GrabParts {
+    pub(super) fn of(grab: &Grab, at: &TeamContext) -> Self {
         Self { view: View::of(grab, at), outcome: view::outcome(grab) }
     }
 }
 
-/// The page. While the grab is open it follows it, with a script or by being loaded again.
+/// Shows the page. While the grab is open, the page updates itself by script or by reloading.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, grab)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_first_at(request.uri())));
+    let Some(at) = web.team_context(request.headers(), &team).await? else {
+        return Ok(see_other(&sign_in_url_for(request.uri())));
     };
-    let (grab, _) = at.enter_grab(&web, &grab).await?;
+    let (grab, _) = at.find_grab_counted(&web, &grab).await?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let is_open = !grab.status().is_terminal();
-    let frame = web.team_frame(&at, "");
+    let layout = web.team_layout(&at, "");
     let template = GrabPage {
-        frame: Frame { script: is_open.then(|| web.assets.script.path.clone()), ..frame },
+        layout: Layout { script: is_open.then(|| web.assets.script.path.clone()), ..layout },
         is_deleted: query.has("deleted") && grab.deleted_at.is_some(),
         request: view::request(&grab),
-        curl: repeat::curl(web.core.public_url(), &grab.spec),
+        snippets: snippets::all(web.core.public_url(), &grab.spec),
+        code_script: web.assets.docs.path.clone(),
         key: match grab.environment {
             Environment::Live => "a live key",
             Environment::Test => "a test key",
         },
         again: format!("{}?{}", at.path("capture"), options::to_query(&grab.spec, grab.environment)),
         list: format!("{}?environment={}", at.path("grabs"), grab.environment.as_str()),
-        parts: Parts::of(&grab, &at),
+        parts: GrabParts::of(&grab, &at),
     };
-    Ok(page_with(Rights { script: is_open, ..Rights::default() }, StatusCode::OK, &template))
+    Ok(page_with(CspOptions { connects: is_open, ..CspOptions::default() }, StatusCode::OK, &template))
 }

@@ -1,35 +1,35 @@
-//! `/teams/{team}/grabs/{grab}/thumbnail`: a small copy of the picture, for the gallery.
+//! `/teams/{team}/grabs/{grab}/thumbnail`: the thumbnail of the image, for the gallery.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use grabd_domain::Fault;
-use grabd_domain::grabs::State as Stands;
+use grabd_domain::grabs::State as GrabState;
 use grabd_engine::grabs;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{HeaderName, HeaderValue, StatusCode};
 
 use crate::Web;
-use crate::frame::Client;
 use crate::problem::Problem;
+use crate::response::ClientIp;
 
-/// A deleted picture is gone within a minute, and so is what a browser keeps of it.
-const KEPT: &str = "private, max-age=60";
+/// Deleted images disappear within a minute, so browsers may cache a thumbnail for as long.
+const CACHING: &str = "private, max-age=60";
 
-/// The file.
+/// Sends the thumbnail.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, grab)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.parts.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else { return Err(Problem::signed_out()) };
+    let Some(at) = web.team_context(request.headers(), &team).await? else { return Err(Problem::signed_out()) };
     let (grab, caller) = at.find_grab(&web, &grab).await?;
-    let none = || Problem::not_found("This capture has no picture.");
-    let Stands::Done { image: Some(_), .. } = grab.state else { return Err(none()) };
-    // A grab has one picture for good, or none any more.
+    let none = || Problem::not_found("This capture has no image.");
+    let GrabState::Done { image: Some(_), .. } = grab.state else { return Err(none()) };
+    // The image of a grab never changes; it can only be deleted.
     let tag = HeaderValue::try_from(format!("\"{}\"", grab.id)).expect("an id is visible ASCII");
     let mut response = match request.headers().get(IF_NONE_MATCH) == Some(&tag) {
         true => StatusCode::NOT_MODIFIED.into_response(),
@@ -41,7 +41,7 @@ pub(crate) async fn show(
     };
     let headers = response.headers_mut();
     headers.insert(ETAG, tag);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(KEPT));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(CACHING));
     headers.insert(HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin"));
     Ok(response)
 }

@@ -1,97 +1,114 @@
-//! How a grab stands, in people's words.
+//! The state of a grab for display.
 
 use std::time::Duration;
 
-use grabd_domain::capture::CaptureSpec;
+use grabd_domain::capture::FileKind;
 use grabd_domain::credentials::Environment;
-use grabd_domain::grabs::{Facts, Failure, FailureReason, Grab, SettledBy, State, Status};
+use grabd_domain::grabs::{
+    BlockedRequests, Challenge, Consent, ConsentResult, Failure, FailureReason, Findings, Grab, GrabFile, PageInfo,
+    RenderMetadata, SettledBy, State, Status, Warning,
+};
+use grabd_options::TABLE;
 
-use super::options::format_name;
 use crate::apps::list::environment_name;
-use crate::moment::Moment;
-use crate::team::AtTeam;
+use crate::team::TeamContext;
+use crate::time_format::Moment;
 
-/// Characters of an address that stand for all of it.
+/// Options that are shown even if they have their defaults.
+const ALWAYS_SHOWN: [&str; 4] = ["url", "width", "height", "format"];
+
+/// Maximum length of a title.
 const TITLE_CHARS: usize = 80;
 
 /// A grab as a page shows it.
 pub(crate) struct View {
     pub(crate) id: String,
-    /// The address without its scheme, shortened.
+    /// The URL without its scheme, shortened.
     pub(crate) title: String,
     pub(crate) environment: &'static str,
     pub(crate) status: &'static str,
     pub(crate) sentence: String,
-    pub(crate) stands: Stands,
+    pub(crate) image: ImageState,
     pub(crate) created: Moment,
-    /// The page of the grab; others are below it.
+    /// The path of the grab's page.
     pub(crate) path: String,
 }
 
-/// What there is to see.
-pub(crate) enum Stands {
-    /// Nothing yet.
+/// The image of a grab, or why there is none.
+pub(crate) enum ImageState {
+    /// The grab is still open.
     Open,
-    /// A picture.
-    Picture(Picture),
-    /// There was a picture.
+    /// The image is available.
+    Available(ImageView),
+    /// The image was deleted.
     Deleted,
-    /// Why there is none.
+    /// The grab failed.
     Failed { title: &'static str, message: String },
 }
 
-/// A picture under its public address.
-pub(crate) struct Picture {
+/// An image with its public path.
+pub(crate) struct ImageView {
     pub(crate) path: String,
     pub(crate) file_name: String,
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) alt: String,
+    /// The files beside it.
+    pub(crate) files: Vec<FileLink>,
 }
 
-/// A fact with its name.
-pub(crate) struct Fact {
+/// A file beside an image.
+pub(crate) struct FileLink {
+    pub(crate) path: String,
+    /// The name under which it is saved.
+    pub(crate) file_name: String,
+    pub(crate) label: &'static str,
+    pub(crate) size: String,
+}
+
+/// A name and a value.
+pub(crate) struct Detail {
     pub(crate) name: &'static str,
     pub(crate) value: String,
 }
 
 impl View {
-    pub(crate) fn of(grab: &Grab, at: &AtTeam) -> Self {
+    pub(crate) fn of(grab: &Grab, at: &TeamContext) -> Self {
         let title = title(grab.spec.url.as_str());
         Self {
             id: grab.id.to_string(),
             environment: environment_name(grab.environment),
             status: status_name(grab.status()),
             sentence: sentence(grab),
-            stands: stands(grab, &title),
+            image: image_state(grab, &title),
             created: grab.created_at.into(),
             path: at.grab_path(grab.id, ""),
             title,
         }
     }
 
-    /// What the style sheet calls how it stands.
+    /// The CSS class of the state.
     pub(crate) const fn class(&self) -> &'static str {
-        match self.stands {
-            Stands::Open => "open",
-            Stands::Picture(_) => "done",
-            Stands::Deleted => "deleted",
-            Stands::Failed { .. } => "failed",
+        match self.image {
+            ImageState::Open => "open",
+            ImageState::Available(_) => "done",
+            ImageState::Deleted => "deleted",
+            ImageState::Failed { .. } => "failed",
         }
     }
 
-    /// Does its picture have a small one?
-    pub(crate) fn is_picture(&self) -> bool {
-        matches!(self.stands, Stands::Picture(_))
+    /// Whether the grab has an image.
+    pub(crate) fn has_image(&self) -> bool {
+        matches!(self.image, ImageState::Available(_))
     }
 
-    /// Is something still to come?
+    /// Whether the grab is still open.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.stands, Stands::Open)
+        matches!(self.image, ImageState::Open)
     }
 }
 
-/// An address without its scheme, shortened.
+/// A URL without its scheme, shortened.
 pub(crate) fn title(url: &str) -> String {
     let short = url.split_once("://").map_or(url, |(_, rest)| rest);
     let short = short.strip_suffix('/').unwrap_or(short);
@@ -101,11 +118,11 @@ pub(crate) fn title(url: &str) -> String {
     }
 }
 
-/// A status as people read it.
+/// The display name of a status.
 pub(crate) const fn status_name(status: Status) -> &'static str {
     match status {
-        Status::Pending => "Waiting",
-        Status::Processing => "In the browser",
+        Status::Pending => "Queued",
+        Status::Processing => "Rendering",
         Status::Done => "Done",
         Status::Failed => "Failed",
     }
@@ -113,134 +130,227 @@ pub(crate) const fn status_name(status: Status) -> &'static str {
 
 fn sentence(grab: &Grab) -> String {
     match (&grab.state, grab.deleted_at) {
-        (State::Pending, _) if grab.attempts > 0 => "Waiting for a browser, to be tried once more.".to_owned(),
-        (State::Pending, _) => "Waiting for a browser.".to_owned(),
-        (State::Processing, _) => "A browser has the page open.".to_owned(),
-        (State::Done { .. }, Some(_)) => "Its picture was deleted.".to_owned(),
+        (State::Pending, _) if grab.attempts > 0 => "Queued for another attempt.".to_owned(),
+        (State::Pending, _) => "Waiting for a free browser.".to_owned(),
+        (State::Processing, _) => "The page is being rendered.".to_owned(),
+        (State::Done { .. }, Some(_)) => "The image was deleted.".to_owned(),
         (State::Done { .. }, None) if grab.environment == Environment::Test => {
-            "A placeholder: the page was not visited, and nothing was charged.".to_owned()
+            "Placeholder image. The page was not opened and nothing was charged.".to_owned()
         }
         (State::Done { finished_at, .. }, None) => {
-            format!("The picture is there. It took {}.", seconds(finished_at.since(grab.created_at)))
+            format!("Captured in {}.", seconds(finished_at.since(grab.created_at)))
         }
-        (State::Failed { .. }, _) => "There is no picture, and nothing was charged.".to_owned(),
+        (State::Failed { .. }, _) => "No image was made and nothing was charged.".to_owned(),
     }
 }
 
-fn stands(grab: &Grab, title: &str) -> Stands {
+fn image_state(grab: &Grab, title: &str) -> ImageState {
     match &grab.state {
-        State::Pending | State::Processing => Stands::Open,
-        State::Done { image: Some(key), facts, .. } if grab.deleted_at.is_none() => Stands::Picture(Picture {
-            path: format!("/{}", key.path()),
-            file_name: format!("{}-{}.{}", grab.spec.url.host(), grab.id, key.format().as_str()),
-            width: facts.image_width.unwrap_or_else(|| grab.spec.viewport.width()),
-            height: facts.image_height.unwrap_or_else(|| grab.spec.reported_height()),
-            alt: format!("Picture of {title}"),
-        }),
-        State::Done { .. } => Stands::Deleted,
+        State::Pending | State::Processing => ImageState::Open,
+        State::Done { image: Some(key), metadata, .. } if grab.deleted_at.is_none() => {
+            ImageState::Available(ImageView {
+                path: format!("/{}", key.path()),
+                file_name: format!("{}-{}.{}", grab.spec.url.host(), grab.id, key.format().as_str()),
+                width: metadata.image_width.unwrap_or_else(|| grab.spec.viewport.width()),
+                height: metadata.image_height.unwrap_or_else(|| grab.spec.reported_height()),
+                alt: format!("Screenshot of {title}"),
+                files: metadata.files.iter().map(|file| file_link(grab, file)).collect(),
+            })
+        }
+        State::Done { .. } => ImageState::Deleted,
         State::Failed { failure, .. } => failed(failure),
     }
 }
 
-fn failed(failure: &Failure) -> Stands {
-    let title = match failure.reason {
-        FailureReason::RenderBlocked => "The site did not let itself be captured",
-        FailureReason::RenderFailed => "The page could not be captured",
-        FailureReason::SsrfDetected => "The page led to an address that is not public",
-        FailureReason::InternalError => "Something went wrong on our side",
+fn file_link(grab: &Grab, file: &GrabFile) -> FileLink {
+    let label = match file.kind {
+        FileKind::Html => "HTML",
+        FileKind::Text => "Text",
+        FileKind::Markdown => "Markdown",
+        FileKind::Links => "Links",
+        FileKind::Elements => "Elements",
+        FileKind::Pdf => "PDF",
+        FileKind::Report => "Report",
     };
-    Stands::Failed { title, message: failure.message.clone() }
+    let file_name = format!("{}-{}-{}", grab.spec.url.host(), grab.id, file.kind.file_name());
+    FileLink { path: format!("/{}", file.path()), file_name, label, size: size(file.bytes) }
 }
 
-/// What was asked for.
-pub(crate) fn request(grab: &Grab) -> Vec<Fact> {
-    let CaptureSpec { url, viewport, format, full_page, delay, selector } = &grab.spec;
-    let mut facts = vec![
-        fact("Address", url.as_str()),
-        fact("Viewport", format!("{} × {}", viewport.width(), viewport.height())),
-        fact("Format", format_name(*format)),
-    ];
-    if *full_page {
-        facts.push(fact("Shows", "the whole page"));
-    }
-    if let Some(selector) = selector {
-        facts.push(fact("Shows", format!("the element {}", selector.as_str())));
-    }
-    if !delay.is_zero() {
-        facts.push(fact("Wait before the shot", seconds(*delay)));
-    }
-    facts
+fn failed(failure: &Failure) -> ImageState {
+    let title = match failure.reason {
+        FailureReason::RenderBlocked => "The site blocked the capture",
+        FailureReason::RenderFailed => "The page could not be captured",
+        FailureReason::SsrfDetected => "The page redirected to a URL that is not public",
+        FailureReason::InternalError => "Internal error",
+    };
+    ImageState::Failed { title, message: failure.message.clone() }
 }
 
-/// What came of it.
-pub(crate) fn outcome(grab: &Grab) -> Vec<Fact> {
+/// The options of the request.
+pub(crate) fn request(grab: &Grab) -> Vec<Detail> {
+    let request = grab.spec.to_request();
+    let options = TABLE.iter().filter(|option| !option.is_secret);
+    let values = options.filter_map(|option| Some((option, request.get(option.name)?)));
+    let shown = values.filter(|(option, value)| ALWAYS_SHOWN.contains(&option.name) || !option.is_default(value));
+    // Only the names of secret options are known here.
+    let secrets = grab.spec.secrets.given().iter().filter_map(|name| grabd_options::find(name));
+    let mut details: Vec<Detail> =
+        shown.map(|(option, value)| detail(option.label, option.kind.to_text(&value))).collect();
+    details.extend(secrets.map(|option| detail(option.label, "given, not shown")));
+    details
+}
+
+/// The outcome of the grab.
+pub(crate) fn outcome(grab: &Grab) -> Vec<Detail> {
     match &grab.state {
         State::Pending | State::Processing => Vec::new(),
-        // A placeholder tells nothing of the page.
-        State::Done { size_bytes, facts, .. } if grab.environment == Environment::Test => {
-            vec![fact("Picture", picture(facts, *size_bytes))]
+        // A placeholder has no information about the page.
+        State::Done { size_bytes, metadata, .. } if grab.environment == Environment::Test => {
+            vec![detail("Image", image_summary(metadata, *size_bytes))]
         }
-        State::Done { finished_at, size_bytes, execution_ms, facts, .. } => {
+        State::Done { finished_at, size_bytes, execution_ms, metadata, .. } => {
             let took = finished_at.since(grab.created_at);
             let rendered = Duration::from_millis(u64::from(*execution_ms));
-            let mut shown = vec![fact("Picture", picture(facts, *size_bytes))];
-            shown.push(fact("From request to picture", seconds(took)));
-            shown.push(fact("Of that in the browser", seconds(rendered.min(took))));
-            shown.extend(verdict(facts));
+            let mut shown = vec![detail("Image", image_summary(metadata, *size_bytes))];
+            shown.push(detail("Total time", seconds(took)));
+            shown.push(detail("Rendering time", seconds(rendered.min(took))));
+            shown.extend(render_details(metadata));
             shown
         }
-        State::Failed { finished_at, failure, facts } => {
+        State::Failed { finished_at, failure, metadata } => {
             let mut shown = vec![
-                fact("Code", failure.reason.code().as_str()),
-                fact("From request to failure", seconds(finished_at.since(grab.created_at))),
+                detail("Code", failure.reason.code().as_str()),
+                detail("Time to failure", seconds(finished_at.since(grab.created_at))),
             ];
-            shown.extend(verdict(facts));
+            shown.extend(render_details(metadata));
             shown
         }
     }
 }
 
-fn picture(facts: &Facts, size_bytes: u64) -> String {
+fn image_summary(metadata: &RenderMetadata, size_bytes: u64) -> String {
     let size = size(size_bytes);
-    match (facts.image_width, facts.image_height) {
+    match (metadata.image_width, metadata.image_height) {
         (Some(width), Some(height)) => format!("{width} × {height} pixels, {size}"),
         (_, _) => size,
     }
 }
 
-/// What the browser saw on the way.
-fn verdict(facts: &Facts) -> Vec<Fact> {
-    let Facts { final_url, http_status, settled_by, blocked_requests, truncated, image_width: _, image_height: _ } =
-        facts;
+/// What the browser recorded while rendering.
+fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
+    let RenderMetadata {
+        final_url,
+        http_status,
+        settled_by,
+        blocked_requests,
+        truncated,
+        warnings,
+        image_width: _,
+        image_height: _,
+        page: PageInfo { title, description, lang, canonical_url, icon_url, page_width, page_height },
+        redirects,
+        timings: _,
+        image_sha256,
+        files: _,
+        findings,
+    } = metadata;
     let mut shown = Vec::new();
+    // Texts of the page. The template escapes them.
+    for (name, text) in [("Title", title), ("Description", description), ("Language", lang)] {
+        shown.extend(text.iter().map(|text| detail(name, text.as_str())));
+    }
     if let Some(url) = final_url {
-        shown.push(fact("Ended at", url.as_str()));
+        shown.push(detail("Final URL", url.as_str()));
     }
     if let Some(status) = http_status {
-        shown.push(fact("HTTP status", status.to_string()));
+        shown.push(detail("HTTP status", status.to_string()));
+    }
+    if let Some(redirects @ 1..) = redirects {
+        shown.push(detail("Redirects", redirects.to_string()));
+    }
+    if let (Some(width), Some(height)) = (page_width, page_height) {
+        shown.push(detail("Page", format!("{width} × {height} CSS pixels")));
+    }
+    for (name, url) in [("Canonical URL", canonical_url), ("Icon", icon_url)] {
+        shown.extend(url.iter().map(|url| detail(name, url.as_str())));
     }
     if let Some(settled_by) = settled_by {
-        let said = match settled_by {
-            SettledBy::Quiet => "when the page had come to rest",
-            SettledBy::Deadline => "when its time was up: the page did not come to rest",
+        let text = match settled_by {
+            SettledBy::Quiet => "when the page had finished loading",
+            SettledBy::Deadline => "at the time limit, before the page had finished loading",
         };
-        shown.push(fact("Taken", said));
+        shown.push(detail("Captured", text));
     }
     if *blocked_requests > 0 {
-        shown.push(fact("Requests refused", format!("{blocked_requests}, to addresses that are not public")));
+        shown.push(detail("Blocked requests", format!("{blocked_requests} to addresses that are not public")));
     }
+    shown.extend(finding_details(findings));
     if *truncated {
-        shown.push(fact("Cut", "the page is longer than a picture may be"));
+        shown.push(detail("Truncated", "the page exceeds the maximum image size"));
+    }
+    shown.extend(warnings.iter().map(|warning| detail("Warning", warning_text(*warning))));
+    shown.extend(image_sha256.iter().map(|digest| detail("SHA-256 of the image", digest.as_str())));
+    shown
+}
+
+/// What was found out about the page. A blank page is shown as a warning.
+fn finding_details(findings: &Findings) -> Vec<Detail> {
+    let Findings { blank: _, challenge, consent, blocked } = findings;
+    let mut shown = Vec::new();
+    if let Some(challenge) = challenge {
+        let text = match *challenge == Challenge::Unknown {
+            true => "of an unknown bot protection service",
+            false => challenge.as_str(),
+        };
+        shown.push(detail("Challenge", text));
+    }
+    if let Some(Consent { cmp, result }) = consent {
+        let result = match result {
+            ConsentResult::Rejected => "consent was refused",
+            ConsentResult::Hidden => "the dialog was hidden",
+            ConsentResult::Failed => "the dialog could not be removed",
+        };
+        shown.push(detail("Cookie banner", format!("{cmp}: {result}")));
+    }
+    if let Some(BlockedRequests { guard: _, ads, trackers, asked }) = blocked {
+        for (name, count) in [("Blocked ads", ads), ("Blocked trackers", trackers), ("Blocked on request", asked)] {
+            if *count > 0 {
+                shown.push(detail(name, count.to_string()));
+            }
+        }
     }
     shown
 }
 
-/// A fact.
-pub(crate) fn fact(name: &'static str, value: impl Into<String>) -> Fact {
-    Fact { name, value: value.into() }
+/// The display text of a warning.
+fn warning_text(warning: Warning) -> String {
+    let counted = |count: u32, one: &str, several: &str| match count {
+        1 => one.to_owned(),
+        count => format!("{count} {several}"),
+    };
+    match warning {
+        Warning::RequestsInFlight(count) => {
+            counted(count, "A request of the page was", "requests of the page were") + " still under way"
+        }
+        Warning::ImagesFailed(count) => counted(count, "An image", "images") + " could not be loaded",
+        Warning::ImagesMissing(count) => counted(count, "An image", "images") + " had not arrived",
+        Warning::FontsFailed(count) => counted(count, "A web font", "web fonts") + " could not be loaded",
+        Warning::SpinnerVisible => "The page still showed that it was loading".to_owned(),
+        Warning::Blank => "The page is blank".to_owned(),
+        Warning::WideCut => "The page is wider than the image".to_owned(),
+        Warning::Endless => "The page goes on without end; the image has its beginning".to_owned(),
+        Warning::VirtualList => "A list on the page only keeps the rows in view; others may be missing".to_owned(),
+        Warning::FrameUnfinished => "A frame on the page had not finished loading".to_owned(),
+        Warning::AlsoTruncated => "A text or the links beside the image were cut at their maximum size".to_owned(),
+    }
 }
 
-/// A time in the unit that fits.
+/// Creates a detail.
+pub(crate) fn detail(name: &'static str, value: impl Into<String>) -> Detail {
+    Detail { name, value: value.into() }
+}
+
+/// A duration in a suitable unit.
 pub(crate) fn seconds(time: Duration) -> String {
     match time.as_millis() {
         ms @ 0..1000 => format!("{ms} ms"),
@@ -260,22 +370,24 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use grabd_domain::capture::CaptureRequest;
+    use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 
     use super::*;
 
     #[test]
-    fn times_and_sizes_are_said_in_the_unit_that_fits() {
-        for (ms, said) in [(0, "0 ms"), (999, "999 ms"), (1830, "1.8 s"), (99_999, "99.9 s"), (123_456, "2 min 3 s")] {
-            assert_eq!(seconds(Duration::from_millis(ms)), said);
+    fn durations_and_sizes_are_formatted_in_a_suitable_unit() {
+        for (ms, expected) in
+            [(0, "0 ms"), (999, "999 ms"), (1830, "1.8 s"), (99_999, "99.9 s"), (123_456, "2 min 3 s")]
+        {
+            assert_eq!(seconds(Duration::from_millis(ms)), expected);
         }
-        for (bytes, said) in [(1, "1 byte"), (1000, "1 KB"), (48_213, "49 KB"), (1_250_000, "1.2 MB")] {
-            assert_eq!(size(bytes), said);
+        for (bytes, expected) in [(1, "1 byte"), (1000, "1 KB"), (48_213, "49 KB"), (1_250_000, "1.2 MB")] {
+            assert_eq!(size(bytes), expected);
         }
     }
 
     #[test]
-    fn a_title_is_the_address_without_what_says_nothing() {
+    fn title_is_the_url_without_scheme_and_trailing_slash() {
         let of = |url: &str| {
             let request = CaptureRequest { url: Some(url.to_owned()), ..CaptureRequest::default() };
             title(CaptureSpec::parse(&request).unwrap().url.as_str())
@@ -287,8 +399,8 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_was_seen_is_told() {
-        let facts = Facts {
+    fn render_details_list_all_metadata() {
+        let metadata = RenderMetadata {
             final_url: Some("https://example.com/b".to_owned()),
             http_status: Some(404),
             settled_by: Some(SettledBy::Deadline),
@@ -296,19 +408,47 @@ mod tests {
             image_width: Some(1280),
             image_height: Some(16_384),
             truncated: true,
+            warnings: vec![Warning::ImagesFailed(2), Warning::ImagesMissing(1)],
+            page: PageInfo {
+                title: Some("Home".to_owned()),
+                lang: Some("en".to_owned()),
+                icon_url: Some("https://example.com/i.png".to_owned()),
+                page_width: Some(1280),
+                page_height: Some(20_000),
+                ..PageInfo::default()
+            },
+            redirects: Some(1),
+            findings: Findings {
+                blank: Some(false),
+                challenge: Some(Challenge::Datadome),
+                consent: Some(Consent::new("onetrust", ConsentResult::Rejected)),
+                blocked: Some(BlockedRequests { guard: 3, ads: 2, trackers: 0, asked: 1 }),
+            },
+            ..RenderMetadata::default()
         };
-        let told: Vec<_> = verdict(&facts).into_iter().map(|fact| (fact.name, fact.value)).collect();
-        let told: Vec<_> = told.iter().map(|(name, value)| (*name, &**value)).collect();
+        let details: Vec<_> = render_details(&metadata).into_iter().map(|detail| (detail.name, detail.value)).collect();
+        let details: Vec<_> = details.iter().map(|(name, value)| (*name, &**value)).collect();
         assert_eq!(
-            told,
+            details,
             [
-                ("Ended at", "https://example.com/b"),
+                ("Title", "Home"),
+                ("Language", "en"),
+                ("Final URL", "https://example.com/b"),
                 ("HTTP status", "404"),
-                ("Taken", "when its time was up: the page did not come to rest"),
-                ("Requests refused", "3, to addresses that are not public"),
-                ("Cut", "the page is longer than a picture may be"),
+                ("Redirects", "1"),
+                ("Page", "1280 × 20000 CSS pixels"),
+                ("Icon", "https://example.com/i.png"),
+                ("Captured", "at the time limit, before the page had finished loading"),
+                ("Blocked requests", "3 to addresses that are not public"),
+                ("Challenge", "datadome"),
+                ("Cookie banner", "onetrust: consent was refused"),
+                ("Blocked ads", "2"),
+                ("Blocked on request", "1"),
+                ("Truncated", "the page exceeds the maximum image size"),
+                ("Warning", "2 images could not be loaded"),
+                ("Warning", "An image had not arrived"),
             ]
         );
-        assert!(verdict(&Facts::default()).is_empty());
+        assert!(render_details(&RenderMetadata::default()).is_empty());
     }
 }

@@ -1,29 +1,32 @@
-//! `/teams/{team}/keys`
+//! `/teams/{team}/keys`: the API keys of a team.
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use grabd_domain::credentials::Environment;
-use grabd_engine::accounts::{self, MyTeam, Session, TeamKey};
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::{Environment, MAX_KEY_DAYS, Scope, Scopes};
+use grabd_domain::links::LinkKey;
+use grabd_engine::accounts::{self, Session, TeamKey, UserTeam};
 use http::StatusCode;
 
-use super::path;
+use super::{DAYS, SCOPES, path};
 use crate::Web;
 use crate::apps::list::environment_name;
-use crate::form::{Complaint, Field, Form};
-use crate::frame::{Client, see_other};
-use crate::moment::Moment;
-use crate::page::{Frame, page};
+use crate::form::{Field, FieldError, Form};
+use crate::number::grouped;
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url;
 use crate::teams::name_field;
+use crate::time_format::Moment;
 
 #[derive(Template)]
 #[template(path = "keys.html")]
 struct KeysPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: &'a str,
     team_name: &'a str,
     path: String,
@@ -32,46 +35,95 @@ struct KeysPage<'a> {
     revoked: Vec<Key>,
     name: Field,
     wants_live: bool,
-    errors: &'a [Complaint],
+    scopes: Vec<ScopeChoice>,
+    days: Field,
+    max_days: u16,
+    errors: &'a [FieldError],
 }
 
-/// A key as it is shown.
+/// A permission in the form.
+struct ScopeChoice {
+    word: &'static str,
+    label: &'static str,
+    about: &'static str,
+    is_chosen: bool,
+}
+
+/// Labels and explanations of scopes.
+const fn describe(scope: Scope) -> (&'static str, &'static str) {
+    match scope {
+        Scope::Read => ("Read", "See captures, their images and the usage."),
+        Scope::Create => ("Create", "Capture pages."),
+        Scope::Manage => ("Manage", "Manage webhooks and delete images."),
+    }
+}
+
+/// A key in the list.
 struct Key {
     id: String,
     name: String,
     environment: &'static str,
     /// `sk_live_…3-_9`
     shown: String,
+    /// Its public name in links.
+    link_key: String,
     created: Moment,
     used: Option<Moment>,
     revoked: Option<Moment>,
+    /// The scopes of a restricted key; empty for all.
+    scopes: String,
+    expires: Option<Moment>,
+    is_expired: bool,
+    created_by: String,
+    grabs: String,
+    /// `None` for test keys, which spend none.
+    credits: Option<String>,
 }
 
-impl From<TeamKey> for Key {
-    fn from(key: TeamKey) -> Self {
-        let TeamKey { id, environment, name, last4, created_at, last_used_at, revoked_at } = key;
+impl Key {
+    fn new(key: TeamKey, now: Timestamp) -> Self {
+        let TeamKey {
+            id,
+            environment,
+            name,
+            last4,
+            created_at,
+            last_used_at,
+            revoked_at,
+            scopes,
+            expires_at,
+            created_by,
+            usage,
+        } = key;
         Self {
             id: id.to_string(),
             name,
             environment: environment_name(environment),
             shown: format!("{}…{last4}", environment.key_prefix()),
+            link_key: LinkKey(id).to_string(),
             created: created_at.into(),
             used: last_used_at.map(Moment::from),
             revoked: revoked_at.map(Moment::from),
+            scopes: if scopes == Scopes::ALL { String::new() } else { scopes.to_string() },
+            expires: expires_at.map(Moment::from),
+            is_expired: expires_at.is_some_and(|at| at <= now),
+            created_by: created_by.map(|email| email.to_string()).unwrap_or_default(),
+            grabs: grouped(usage.grabs),
+            credits: (environment == Environment::Live).then(|| grouped(usage.credits)),
         }
     }
 }
 
-/// The list, with the form for another one.
+/// Shows the list, with the form for a new key.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_first(request.uri().path())));
+        return Ok(see_other(&sign_in_url(request.uri().path())));
     };
     let team = web.my_team(&person.session, &team).await?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
@@ -81,24 +133,44 @@ pub(crate) async fn show(
 pub(super) async fn list(
     web: &Web,
     session: &Session,
-    team: MyTeam,
+    team: UserTeam,
     status: StatusCode,
     is_revoked: bool,
-    sent: Option<&Form>,
-    errors: &[Complaint],
+    input: Option<&Form>,
+    errors: &[FieldError],
 ) -> Result<Response, Problem> {
     let keys = accounts::list_keys(&web.core, session.person.id, team.team).await?;
-    let (open, revoked): (Vec<_>, Vec<_>) = keys.into_iter().map(Key::from).partition(|key| key.revoked.is_none());
+    let now = web.core.now();
+    let keys = keys.into_iter().map(|key| Key::new(key, now));
+    let (open, revoked): (Vec<_>, Vec<_>) = keys.partition(|key| key.revoked.is_none());
+    let choose = |scope: Scope| {
+        let (word, (label, about)) = (scope.as_str(), describe(scope));
+        let is_given = |form: &Form| form.fields().iter().any(|(name, value)| name == SCOPES && value == word);
+        ScopeChoice { word, label, about, is_chosen: input.is_none_or(is_given) }
+    };
+    let days = Field {
+        name: DAYS,
+        label: "Expires after",
+        kind: "number",
+        autocomplete: "off",
+        max_length: 0,
+        hint: "Days from now. Leave empty for a key that works until it is revoked.",
+        value: input.map(|form| form.get(DAYS).to_owned()).unwrap_or_default(),
+        error: None,
+    };
     let template = KeysPage {
-        frame: web.frame_about_team(session, team.team, "keys").await?,
+        layout: web.team_admin_layout(session, team.team, "keys").await?,
         form_token: &session.csrf,
         team_name: &team.name,
         path: path(team.team),
         is_revoked,
         open,
         revoked,
-        name: name_field("Name", "Where it is used, such as “build server”.", sent, errors),
-        wants_live: sent.is_some_and(|form| form.one("environment") == Environment::Live.as_str()),
+        name: name_field("Name", "Where the key is used, for example “build server”.", input, errors),
+        wants_live: input.is_some_and(|form| form.get("environment") == Environment::Live.as_str()),
+        scopes: Scope::ALL.map(choose).into(),
+        days: days.with_errors(errors),
+        max_days: MAX_KEY_DAYS,
         errors,
     };
     Ok(page(status, &template))

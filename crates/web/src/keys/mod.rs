@@ -1,7 +1,8 @@
 //! The API keys of a team.
 
+pub(crate) mod create;
+pub(crate) mod link;
 pub(crate) mod list;
-pub(crate) mod make;
 pub(crate) mod revoke;
 
 use std::sync::Arc;
@@ -12,23 +13,27 @@ use grabd_domain::ids::TeamId;
 use grabd_engine::accounts;
 
 use crate::Web;
-use crate::frame::{Client, see_other};
 use crate::problem::Problem;
-use crate::session::sign_in_first;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url;
 use crate::teams;
 
-/// The path that leads to the keys of the person's first team.
+/// Redirects to the keys of the user's first team.
 pub(crate) const PATH: &str = "/keys";
+
+/// The form's fields for the restrictions of a key.
+const SCOPES: &str = "scopes";
+const DAYS: &str = "days";
 
 /// The path of a team's keys.
 fn path(team: TeamId) -> String {
     format!("{}/keys", teams::path(team))
 }
 
-/// `/keys`: on to the team that the person joined first, where the others are one step away.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// `/keys`: redirects to the keys of the team that the user joined first.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_first(PATH))) };
+    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_url(PATH))) };
     let teams = accounts::list_teams(&web.core, person.session.person.id).await?;
     Ok(match teams.first() {
         Some(first) => see_other(&path(first.team)),

@@ -1,4 +1,4 @@
-//! `/teams/{team}/keys/{key}/revoke`
+//! `/teams/{team}/keys/{key}/revoke`: revokes a key after a confirmation.
 
 use std::sync::Arc;
 
@@ -9,56 +9,56 @@ use grabd_engine::accounts::{self, TeamError};
 
 use super::path;
 use crate::Web;
-use crate::confirm::{Question, ask};
-use crate::frame::{Client, see_other};
+use crate::confirm::{Confirmation, confirm_page};
 use crate::problem::Problem;
-use crate::sent::Sent;
-use crate::session::sign_in_first;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url;
+use crate::submitted_form::SubmittedForm;
 use crate::teams;
 
-/// Asks whether to.
+/// Asks for confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, key)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_first(request.uri().path())));
+        return Ok(see_other(&sign_in_url(request.uri().path())));
     };
     let team = web.my_team(&person.session, &team).await?;
     let id = parse(&key)?;
     let keys = accounts::list_keys(&web.core, person.session.person.id, team.team).await?;
-    let key = keys.into_iter().find(|key| key.id == id && key.revoked_at.is_none()).ok_or(TeamError::Unknown)?;
-    let question = Question {
-        deed: "Revoke the key",
-        what: &key.name,
+    let key = keys.into_iter().find(|key| key.id == id && key.revoked_at.is_none()).ok_or(TeamError::NotFound)?;
+    let confirmation = Confirmation {
+        title: "Revoke key",
+        subject: &key.name,
         consequences: &[
-            "Whatever still uses it is refused from its next request on.",
-            "It cannot be brought back. Captures that were made with it stay.",
+            "Requests with this key are refused immediately.",
+            "This cannot be undone. Captures made with it are kept.",
         ],
         button: "Revoke",
         action: format!("{}/{id}/revoke", path(team.team)),
         back: path(team.team),
         here: teams::PATH,
     };
-    Ok(ask(&web, &person.session, &question))
+    Ok(confirm_page(&web, &person.session, &confirmation))
 }
 
-/// Revokes it.
+/// Revokes the key.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, key)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let Sent { person, form: _ } = web.sent(&web.limits.pages, client, request).await?;
+    let SubmittedForm { person, form: _ } = web.submitted_form(&web.limits.pages, client, request).await?;
     let team = web.my_team(&person.session, &team).await?;
     accounts::revoke_key(&web.core, person.session.person.id, team.team, parse(&key)?).await?;
     Ok(see_other(&format!("{}?revoked", path(team.team))))
 }
 
 fn parse(key: &str) -> Result<KeyId, TeamError> {
-    key.parse().map_err(|_| TeamError::Unknown)
+    key.parse().map_err(|_| TeamError::NotFound)
 }

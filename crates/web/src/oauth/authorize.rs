@@ -1,31 +1,31 @@
-//! `/oauth/authorize`: an app asks, and a person decides.
+//! `/oauth/authorize`: the authorization endpoint.
 //!
-//! What is wrong with the request itself is said before anybody signs in. Nothing is allowed without a decision of the
-//! moment, and nobody is sent to an address that the app has not registered.
+//! The request is validated before the user signs in. Each request needs the user's consent, and redirects go only to
+//! registered redirect URIs.
 
 use std::sync::Arc;
 
 use axum::extract::{OriginalUri, Request, State};
 use axum::response::Response;
 use grabd_engine::accounts;
-use grabd_engine::oauth::{self, Asked, Refusal};
+use grabd_engine::oauth::{self, AuthorizationError, AuthorizationRequest};
 use http::StatusCode;
 
-use super::consent::{self, Place};
+use super::consent::{self, TeamEnvironment};
 use crate::Web;
-use crate::forgery;
-use crate::form::{Complaint, Form};
-use crate::frame::{Client, see_other};
+use crate::csrf;
+use crate::form::{FieldError, Form};
 use crate::problem::Problem;
-use crate::session::{SignedIn, sign_in_first};
+use crate::response::{ClientIp, see_other};
+use crate::session::{SignedIn, sign_in_url};
 
-const CANNOT: &str = "This app cannot be connected";
-const GO_BACK: &str = "Go back to the app and connect it again. If it stays, its makers have to look at it.";
+const CANNOT_CONNECT: &str = "This app cannot be connected";
+const GO_BACK: &str = "Go back to the app and try again. If the problem persists, contact the app’s developer.";
 
-/// The page to decide on, behind a sign-in where needed.
+/// Shows the consent page, after a sign-in if needed.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     OriginalUri(uri): OriginalUri,
     request: Request,
 ) -> Result<Response, Problem> {
@@ -33,44 +33,44 @@ pub(crate) async fn show(
     let fields = Form::parse(uri.query().unwrap_or_default().as_bytes());
     let asked = match oauth::check_request(&web.core, fields.fields()).await {
         Ok(asked) => asked,
-        Err(refusal) => return refused(refusal),
+        Err(refusal) => return reject(refusal),
     };
     match web.signed_in(request.headers()).await? {
         Some(person) => page(&web, &person, &asked, StatusCode::OK, &[]).await,
-        None => Ok(see_other(&sign_in_first(uri.path_and_query().map_or("", |own| own.as_str())))),
+        None => Ok(see_other(&sign_in_url(uri.path_and_query().map_or("", |own| own.as_str())))),
     }
 }
 
-/// The decision. A form without a ticket is an app's request in another dress (RFC 6749 section 3.1).
+/// Handles the decision. A form without a ticket is an authorization request by POST (RFC 6749 section 3.1).
 pub(crate) async fn decide(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     OriginalUri(uri): OriginalUri,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
-    if !sent.has(consent::TICKET) {
-        return Ok(see_other(&format!("{}?{}", uri.path(), sent.to_query())));
+    let input = Form::read(&head.headers, body).await?;
+    if !input.has(consent::TICKET_FIELD) {
+        return Ok(see_other(&format!("{}?{}", uri.path(), input.to_query())));
     }
     let Some(person) = web.signed_in(&head.headers).await? else { return Err(Problem::signed_out()) };
-    forgery::check(&head.headers, &sent, &person.session.csrf)?;
+    csrf::check(&head.headers, &input, &person.session.csrf)?;
     let user = person.session.person.id;
-    let Some(asked) = oauth::redeem(&web.core, user, sent.one(consent::TICKET)).await? else {
-        let message = "This page was answered before, or stood open for more than ten minutes.";
-        return Err(Problem::bad_request("Too late to decide", message, GO_BACK));
+    let Some(asked) = oauth::take_consent_request(&web.core, user, input.get(consent::TICKET_FIELD)).await? else {
+        let message = "This request was already answered, or the page was open for more than ten minutes.";
+        return Err(Problem::bad_request("Request expired", message, GO_BACK));
     };
-    match (sent.one("decision"), Place::parse(sent.one("place"))) {
-        ("allow", Some(Place { team, environment })) => {
+    match (input.get("decision"), TeamEnvironment::parse(input.get("place"))) {
+        ("allow", Some(TeamEnvironment { team, environment })) => {
             match oauth::allow(&web.core, user, asked, team, environment).await {
                 Ok(location) => Ok(see_other(&location)),
-                Err(refusal) => refused(refusal),
+                Err(refusal) => reject(refusal),
             }
         }
         ("allow", None) => {
-            let message = "Choose what it may use.".to_owned();
-            let missing = [Complaint { field: "place", message }];
+            let message = "Choose what the app may use.".to_owned();
+            let missing = [FieldError { field: "place", message }];
             page(&web, &person, &asked, StatusCode::UNPROCESSABLE_ENTITY, &missing).await
         }
         (_, _) => Ok(see_other(&oauth::deny(&web.core, &asked))),
@@ -80,20 +80,20 @@ pub(crate) async fn decide(
 async fn page(
     web: &Web,
     person: &SignedIn,
-    asked: &Asked,
+    asked: &AuthorizationRequest,
     status: StatusCode,
-    errors: &[Complaint],
+    errors: &[FieldError],
 ) -> Result<Response, Problem> {
     let user = person.session.person.id;
     let teams = accounts::list_memberships(&web.core, user).await?;
-    let ticket = oauth::ask(&web.core, user, asked).await?;
+    let ticket = oauth::create_consent_request(&web.core, user, asked).await?;
     Ok(consent::page(web, &person.session, asked, &teams, ticket.expose(), status, errors))
 }
 
-fn refused(refusal: Refusal) -> Result<Response, Problem> {
+fn reject(refusal: AuthorizationError) -> Result<Response, Problem> {
     match refusal {
-        Refusal::Page(message) => Err(Problem::bad_request(CANNOT, message, GO_BACK)),
-        Refusal::Redirect(location) => Ok(see_other(&location)),
-        Refusal::Inside(fault) => Err(fault.into()),
+        AuthorizationError::Page(message) => Err(Problem::bad_request(CANNOT_CONNECT, message, GO_BACK)),
+        AuthorizationError::Redirect(location) => Ok(see_other(&location)),
+        AuthorizationError::Internal(fault) => Err(fault.into()),
     }
 }

@@ -1,30 +1,30 @@
-//! The page on which a person decides about an app: who asks, where the answer goes, what is allowed, with which team.
+//! The consent page: the app, its redirect URI, and the choice of a team and environment.
 
 use askama::Template;
 use axum::response::Response;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::TeamId;
 use grabd_engine::accounts::{Membership, Session};
-use grabd_engine::oauth::Asked;
+use grabd_engine::oauth::AuthorizationRequest;
 use http::StatusCode;
 
 use super::authorize_path;
 use crate::Web;
 use crate::apps::list::environment_name;
-use crate::form::Complaint;
+use crate::form::FieldError;
 use crate::number::grouped;
-use crate::page::{Frame, page_leading_to};
+use crate::page::{Layout, page_with_form_target};
 
-/// The field with the right to decide once.
-pub(super) const TICKET: &str = "ticket";
+/// The field with the ticket, which allows a single decision.
+pub(super) const TICKET_FIELD: &str = "ticket";
 
-/// Characters of an app's name that stand in the title.
+/// Maximum length of an app's name in the title.
 const TITLE_CHARS: usize = 40;
 
 #[derive(Template)]
 #[template(path = "consent.html")]
 struct ConsentPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: &'a str,
     action: String,
     ticket: &'a str,
@@ -35,17 +35,17 @@ struct ConsentPage<'a> {
     email: &'a str,
     warning: String,
     choices: Vec<Choice>,
-    errors: &'a [Complaint],
+    errors: &'a [FieldError],
 }
 
-/// What an app would use: a team's credits and captures in one environment.
+/// What an app gets access to: one environment of a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TeamEnvironment {
     pub(super) team: TeamId,
     pub(super) environment: Environment,
 }
 
-/// A place as it is offered.
+/// An option of the form.
 #[derive(Debug)]
 struct Choice {
     value: String,
@@ -55,8 +55,8 @@ struct Choice {
     is_preselected: bool,
 }
 
-impl Place {
-    /// A place as the form has it: `<team>/live` or `<team>/test`.
+impl TeamEnvironment {
+    /// Parses the form value: `<team>/live` or `<team>/test`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (team, word) = text.split_once('/')?;
         let environment = [Environment::Live, Environment::Test].into_iter().find(|own| own.as_str() == word)?;
@@ -64,47 +64,47 @@ impl Place {
     }
 }
 
-/// The page. The answer to its form leads to the app's address, which the policy has to name.
+/// Renders the page. Its form redirects to the app's redirect URI, which the Content-Security-Policy must list.
 pub(super) fn page(
     web: &Web,
     session: &Session,
-    asked: &Asked,
+    asked: &AuthorizationRequest,
     teams: &[Membership],
     ticket: &str,
     status: StatusCode,
-    errors: &[Complaint],
+    errors: &[FieldError],
 ) -> Response {
     let template = ConsentPage {
-        frame: web.plain_frame(),
+        layout: web.plain_layout(),
         form_token: &session.csrf,
         action: authorize_path(&web.core.oauth().issuer),
         ticket,
         title: shortened(&asked.client_name),
         client_host: asked.client_host.as_deref(),
-        returns_to: asked.redirect.place(),
+        returns_to: asked.redirect.display_location(),
         is_loopback: asked.redirect.is_loopback(),
         email: session.person.email.as_str(),
         warning: warning(&asked.client_name, asked.client_host.as_deref(), asked.redirect.is_loopback()),
         choices: choices(teams),
         errors,
     };
-    page_leading_to(&asked.redirect.origin_or_scheme(), status, &template)
+    page_with_form_target(&asked.redirect.origin_or_scheme(), status, &template)
 }
 
-/// What nobody has checked about the app.
+/// The warning that the app's name is unverified.
 fn warning(name: &str, host: Option<&str>, is_loopback: bool) -> String {
     let checked = match host {
-        Some(host) => format!("“{name}” is what {host} says about itself; nobody here has checked it."),
-        None => format!("“{name}” is what the app calls itself; nobody here has checked it."),
+        Some(host) => format!("The name “{name}” was provided by {host} and has not been verified."),
+        None => format!("The name “{name}” was provided by the app and has not been verified."),
     };
     let whose = match is_loopback {
-        true => "The answer goes to a program on this computer. Allow it only if you have just started that program.",
-        false => "Allow it only if you have just come from there.",
+        true => "Access is given to a program on this computer. Allow it only if you have just started that program.",
+        false => "Allow it only if you just came from that site.",
     };
     format!("{checked} {whose}")
 }
 
-/// The beginning of a name, so that a long one does not push away what people have to see. The warning has all of it.
+/// Shortens a name, so that a long name does not hide the rest of the page. The warning has the full name.
 fn shortened(name: &str) -> String {
     match name.char_indices().nth(TITLE_CHARS) {
         Some((end, _)) => format!("{}…", &name[..end]),
@@ -112,10 +112,10 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// Both environments of every team. Live is preselected where it can pay, otherwise Test.
+/// Both environments of each team. Preselects Live of the first team with credits, otherwise Test.
 fn choices(teams: &[Membership]) -> Vec<Choice> {
-    let can_pay = teams.iter().position(|team| team.live_credits > 0);
-    let preselected = can_pay.map_or((0, Environment::Test), |team| (team, Environment::Live));
+    let with_credits = teams.iter().position(|team| team.live_credits > 0);
+    let preselected = with_credits.map_or((0, Environment::Test), |team| (team, Environment::Live));
     let offered = |(number, team): (usize, &Membership)| {
         [Environment::Live, Environment::Test].map(|environment| Choice {
             value: format!("{}/{}", team.team, environment.as_str()),
@@ -130,12 +130,12 @@ fn choices(teams: &[Membership]) -> Vec<Choice> {
 
 fn about(environment: Environment, credits: u32) -> String {
     match (environment, credits) {
-        (Environment::Live, 0) => "Real captures. There are no credits, so all are refused until there are.".to_owned(),
-        (Environment::Live, 1) => "Real captures. 1 credit is left; each capture spends one.".to_owned(),
+        (Environment::Live, 0) => "Real captures. The team has no credits, so captures are refused.".to_owned(),
+        (Environment::Live, 1) => "Real captures. 1 credit left; each capture costs one.".to_owned(),
         (Environment::Live, _) => {
-            format!("Real captures. {} credits are left; each capture spends one.", grouped(credits.into()))
+            format!("Real captures. {} credits left; each capture costs one.", grouped(credits.into()))
         }
-        (Environment::Test, _) => "Free placeholder pictures, for trying out. Nothing is spent.".to_owned(),
+        (Environment::Test, _) => "Free placeholder images for development.".to_owned(),
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn live_is_preselected_where_it_can_pay() {
+    fn live_is_preselected_for_the_first_team_with_credits() {
         for (credits, preselected) in [
             (&[0][..], Some((1, Environment::Test))),
             (&[1], Some((1, Environment::Live))),
@@ -163,21 +163,21 @@ mod tests {
             let teams: Vec<Membership> = (1..).zip(credits).map(|(number, credits)| team(number, *credits)).collect();
             let choices = choices(&teams);
             let mut chosen = choices.iter().filter(|choice| choice.is_preselected);
-            let place = chosen.next().and_then(|choice| Place::parse(&choice.value));
-            let expected =
-                preselected.map(|(number, environment)| Place { team: teams[number as usize - 1].team, environment });
-            assert_eq!((place, chosen.count(), choices.len()), (expected, 0, 2 * teams.len()), "{credits:?}");
+            let first = chosen.next().and_then(|choice| TeamEnvironment::parse(&choice.value));
+            let expected = preselected
+                .map(|(number, environment)| TeamEnvironment { team: teams[number as usize - 1].team, environment });
+            assert_eq!((first, chosen.count(), choices.len()), (expected, 0, 2 * teams.len()), "{credits:?}");
         }
     }
 
     #[test]
-    fn a_place_is_a_team_and_an_environment() {
+    fn form_value_parses_to_team_and_environment() {
         let id = team(1, 0).team;
-        let place = |environment| Some(Place { team: id, environment });
-        assert_eq!(Place::parse(&format!("{id}/live")), place(Environment::Live));
-        assert_eq!(Place::parse(&format!("{id}/test")), place(Environment::Test));
+        let expected = |environment| Some(TeamEnvironment { team: id, environment });
+        assert_eq!(TeamEnvironment::parse(&format!("{id}/live")), expected(Environment::Live));
+        assert_eq!(TeamEnvironment::parse(&format!("{id}/test")), expected(Environment::Test));
         for text in ["", "live", "/live", &format!("{id}"), &format!("{id}/"), &format!("{id}/Live")] {
-            assert_eq!(Place::parse(text), None, "{text}");
+            assert_eq!(TeamEnvironment::parse(text), None, "{text}");
         }
     }
 

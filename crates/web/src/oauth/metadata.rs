@@ -1,4 +1,4 @@
-//! `/.well-known/…`: what there is, and who lets in (RFC 8414, RFC 9728).
+//! `/.well-known/…`: authorization server metadata (RFC 8414) and protected resource metadata (RFC 9728).
 
 use std::sync::Arc;
 
@@ -8,24 +8,29 @@ use grabd_engine::oauth::{self, Resource};
 use http::StatusCode;
 use serde_json::Value;
 
-use super::answer;
+use super::response;
 use crate::Web;
 
 fn document(body: &Value) -> Response {
-    answer::json_of(StatusCode::OK, body, "public, max-age=300")
+    response::json_response(StatusCode::OK, body, "public, max-age=300")
 }
 
-/// About the authorization server.
+/// Metadata of the authorization server.
 pub(super) async fn server(State(web): State<Arc<Web>>) -> Response {
     document(&oauth::metadata(&web.core))
 }
 
-/// About MCP as a resource.
+/// Metadata of the MCP resource.
 pub(super) async fn mcp(State(web): State<Arc<Web>>) -> Response {
     document(&oauth::resource_metadata(&web.core, Resource::Mcp))
 }
 
-/// About REST as a resource.
+/// Metadata of the whole service.
+pub(super) async fn service(State(web): State<Arc<Web>>) -> Response {
+    document(&oauth::resource_metadata(&web.core, Resource::Service))
+}
+
+/// Metadata of the REST resource.
 pub(super) async fn api(State(web): State<Arc<Web>>) -> Response {
     document(&oauth::resource_metadata(&web.core, Resource::Api))
 }

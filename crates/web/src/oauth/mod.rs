@@ -1,10 +1,10 @@
-//! OAuth 2.1: the page where a person decides, and the endpoints that programs call.
+//! OAuth 2.1: the consent page, and the endpoints that programs call.
 
-mod answer;
 pub(crate) mod authorize;
 mod consent;
 mod metadata;
 mod register;
+mod response;
 mod token;
 
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::Web;
 const READ: &str = "GET, HEAD, OPTIONS";
 const WRITE: &str = "POST, OPTIONS";
 
-/// What programs ask, whichever site they come from. Nothing here looks at a cookie.
-pub(crate) fn programs(web: &Web) -> Router<Arc<Web>> {
+/// The endpoints that programs call, from any origin. They use no cookies.
+pub(crate) fn router(web: &Web) -> Router<Arc<Web>> {
     let settings = web.core.oauth();
     let mut routes = vec![
         ("/v1/oauth/token".to_owned(), WRITE, post(token::token)),
@@ -27,32 +27,35 @@ pub(crate) fn programs(web: &Web) -> Router<Arc<Web>> {
         ("/v1/oauth/register".to_owned(), WRITE, post(register::register)),
         (well_known("oauth-authorization-server", &settings.issuer), READ, get(metadata::server)),
     ];
-    // Clients that know no path look at the root, and what they want there is MCP.
-    for (url, about) in
-        [(&*settings.mcp_url, get(metadata::mcp)), (&*settings.base_url, get(metadata::api)), ("", get(metadata::mcp))]
-    {
+    // Without a path, the document names the origin (RFC 9728 section 3.3), unless MCP is served there.
+    let resources = [
+        (&*settings.mcp_url, get(metadata::mcp)),
+        (&*settings.base_url, get(metadata::api)),
+        ("", get(metadata::service)),
+    ];
+    for (url, handler) in resources {
         let path = well_known("oauth-protected-resource", url);
         if routes.iter().all(|(taken, _, _)| *taken != path) {
-            routes.push((path, READ, about));
+            routes.push((path, READ, handler));
         }
     }
     let router = routes
         .into_iter()
-        .fold(Router::new(), |router, (path, allowed, methods)| router.route(&path, answer::only(allowed, methods)));
-    router.layer(middleware::from_fn(answer::open_to_browsers))
+        .fold(Router::new(), |router, (path, allowed, methods)| router.route(&path, response::only(allowed, methods)));
+    router.layer(middleware::from_fn(response::allow_cross_origin))
 }
 
-/// The path at which authorization requests arrive.
+/// The path of the authorization endpoint.
 pub(crate) fn authorize_path(auth_url: &str) -> String {
     format!("{}/oauth/authorize", path(auth_url))
 }
 
-/// The path of a well-known document about `url`: the name goes between the host and the path (RFC 8414 section 3).
+/// The path of a well-known document for `url`. The name goes between the host and the path (RFC 8414 section 3).
 fn well_known(name: &str, url: &str) -> String {
     format!("/.well-known/{name}{}", path(url))
 }
 
-/// The path of an address, without a slash at its end.
+/// The path of a URL, without a trailing slash.
 fn path(url: &str) -> String {
     Url::parse(url).map_or_else(|_| String::new(), |url| url.path().trim_end_matches('/').to_owned())
 }
@@ -62,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_lie_before_the_path_they_are_about() {
+    fn well_known_name_goes_before_the_path() {
         for (name, url, path) in [
             ("oauth-authorization-server", "https://auth.grabd.example", "/.well-known/oauth-authorization-server"),
             ("oauth-authorization-server", "https://grabd.example/a/b", "/.well-known/oauth-authorization-server/a/b"),

@@ -1,4 +1,4 @@
-//! `/v1/oauth/register`: apps introduce themselves (RFC 7591).
+//! `/v1/oauth/register`: dynamic client registration (RFC 7591).
 
 use std::sync::Arc;
 
@@ -8,30 +8,35 @@ use grabd_engine::oauth::{self, RegistrationError};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
-use super::answer::{Refused, uncached};
+use super::response::{OauthError, uncached};
 use crate::Web;
 use crate::form;
-use crate::frame::Client;
+use crate::limits::site;
+use crate::response::ClientIp;
 
-/// A new app.
+/// When an app may try again if too many clients are registered. They are purged after a day.
+const RETRY_AFTER_S: u64 = 60 * 60;
+
+/// Registers a client.
 pub(super) async fn register(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     request: Request,
-) -> Result<Response, Refused> {
-    web.limits.registrations.take(client.0)?;
+) -> Result<Response, OauthError> {
+    web.limits.registrations.take(site(client.0))?;
     let (head, body) = request.into_parts();
     let media_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !media_type.split(';').next().is_some_and(|own| own.trim().eq_ignore_ascii_case("application/json")) {
-        return Err(Refused::bad_request("invalid_client_metadata", "The body must be application/json."));
+        return Err(OauthError::bad_request("invalid_client_metadata", "The body must be application/json."));
     }
-    let read = form::read(body).await;
-    let body = read.map_err(|why| Refused::bad_request("invalid_client_metadata", why.to_string()))?;
+    let body = form::read(body).await;
+    let body = body.map_err(|error| OauthError::bad_request("invalid_client_metadata", error.to_string()))?;
     Ok(uncached(StatusCode::CREATED, &oauth::register(&web.core, &body).await?))
 }
 
-impl From<RegistrationError> for Refused {
+impl From<RegistrationError> for OauthError {
     fn from(RegistrationError { status, error, description }: RegistrationError) -> Self {
-        Self::of(status, error, description)
+        let answer = Self::of(status, error, description);
+        if status == StatusCode::TOO_MANY_REQUESTS { answer.with_retry_after(RETRY_AFTER_S) } else { answer }
     }
 }

@@ -1,4 +1,4 @@
-//! `/v1/oauth/token` and `/v1/oauth/revoke`
+//! `/v1/oauth/token` and `/v1/oauth/revoke`.
 
 use std::sync::Arc;
 
@@ -8,23 +8,31 @@ use grabd_engine::oauth;
 use http::header::{AUTHORIZATION, CACHE_CONTROL};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::answer::{Refused, uncached};
+use super::response::{OauthError, uncached};
 use crate::Web;
 use crate::form::Form;
-use crate::frame::Client;
+use crate::response::ClientIp;
 
-/// Tokens for a code or a refresh token.
-pub(super) async fn token(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Refused> {
+/// Issues tokens for an authorization code or a refresh token.
+pub(super) async fn token(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, OauthError> {
     web.limits.tokens.take(client.0)?;
     let (head, body) = request.into_parts();
     let form = Form::read(&head.headers, body).await?;
     let tokens = oauth::token(&web.core, form.fields(), authorization(&head.headers)?).await?;
-    let body = serde_json::to_value(&tokens).expect("the names of an answer are strings");
+    let body = serde_json::to_value(&tokens).expect("a token response serializes");
     Ok(uncached(StatusCode::OK, &body))
 }
 
-/// The end of a token. An unknown one has ended already.
-pub(super) async fn revoke(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Refused> {
+/// Revokes a token. An unknown token counts as revoked.
+pub(super) async fn revoke(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, OauthError> {
     web.limits.tokens.take(client.0)?;
     let (head, body) = request.into_parts();
     let form = Form::read(&head.headers, body).await?;
@@ -32,11 +40,11 @@ pub(super) async fn revoke(State(web): State<Arc<Web>>, client: Client, request:
     Ok(([(CACHE_CONTROL, HeaderValue::from_static("no-store"))], StatusCode::OK).into_response())
 }
 
-fn authorization(headers: &HeaderMap) -> Result<Option<&str>, Refused> {
+fn authorization(headers: &HeaderMap) -> Result<Option<&str>, OauthError> {
     let mut lines = headers.get_all(AUTHORIZATION).iter();
     match (lines.next(), lines.next()) {
         (None, _) => Ok(None),
         (Some(line), None) if line.to_str().is_ok() => Ok(line.to_str().ok()),
-        (Some(_), _) => Err(Refused::bad_request("invalid_request", "The Authorization header cannot be read.")),
+        (Some(_), _) => Err(OauthError::bad_request("invalid_request", "The Authorization header cannot be read.")),
     }
 }

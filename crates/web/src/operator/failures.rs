@@ -1,19 +1,19 @@
-//! `/operator/failures`: live captures that failed, the latest first.
+//! `/operator/failures`: failed live captures, latest first.
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use grabd_engine::operator::{self, FailedAt};
+use grabd_engine::operator::{self, FailureCursor};
 use http::StatusCode;
 
-use super::place::{self, AFTER};
+use super::cursor::{self, AFTER};
 use super::view::Failure;
-use super::{AtOperator, Link, navigation};
+use super::{Link, OperatorContext, navigation};
 use crate::Web;
 use crate::form::Form;
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
 
 const PATH: &str = "/operator/failures";
@@ -21,24 +21,28 @@ const PATH: &str = "/operator/failures";
 #[derive(Template)]
 #[template(path = "operator_failures.html")]
 struct FailuresPage {
-    frame: Frame,
+    layout: Layout,
     links: Vec<Link>,
     failures: Vec<Failure>,
     is_first: bool,
     older: Option<String>,
 }
 
-/// The list.
-pub(super) async fn show(State(web): State<Arc<Web>>, at: AtOperator, request: Request) -> Result<Response, Problem> {
+/// Shows the list.
+pub(super) async fn show(
+    State(web): State<Arc<Web>>,
+    at: OperatorContext,
+    request: Request,
+) -> Result<Response, Problem> {
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let before = place::read(&query)?.map(|(at, grab)| FailedAt { at, grab });
+    let before = cursor::from_query(&query)?.map(|(at, grab)| FailureCursor { at, grab });
     let operator::FailuresPage { failures, next } = operator::list_failures(&web.core, &at.operator, before).await?;
     let template = FailuresPage {
-        frame: at.frame(&web),
+        layout: at.layout(&web),
         links: navigation(PATH),
         failures: failures.into_iter().map(Failure::from).collect(),
         is_first: before.is_none(),
-        older: next.map(|FailedAt { at, grab }| format!("{PATH}?{AFTER}={}", place::write(at, grab))),
+        older: next.map(|FailureCursor { at, grab }| format!("{PATH}?{AFTER}={}", cursor::format(at, grab))),
     };
     Ok(page(StatusCode::OK, &template))
 }

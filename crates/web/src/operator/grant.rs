@@ -1,51 +1,51 @@
-//! `/operator/teams/{team}/credits`: grants credits, once for each form.
+//! `/operator/teams/{team}/credits`: grants credits, at most once per form.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use grabd_engine::operator::{self, NewGrant, OperatorGranted};
+use grabd_engine::operator::{self, NewGrant, OperatorGrantOutcome};
 use http::StatusCode;
 
-use super::team::{CREDITS_FIELD, ONCE, REASON_FIELD, answer, complaint};
-use super::{AtOperator, unknown};
+use super::team::{CREDITS_FIELD, IDEMPOTENCY_FIELD, REASON_FIELD, field_error, render};
+use super::{OperatorContext, unknown};
 use crate::Web;
-use crate::forgery;
-use crate::form::{Complaint, Form};
-use crate::frame::see_other;
+use crate::csrf;
+use crate::form::{FieldError, Form};
 use crate::problem::Problem;
+use crate::response::see_other;
 
-/// The form is on the team's page: for who loads the address of an answer again.
-pub(super) async fn show(_: AtOperator, Path(team): Path<String>) -> Response {
+/// Redirects to the team's page, which has the form, when the URL of a submitted form is loaded with GET.
+pub(super) async fn show(_: OperatorContext, Path(team): Path<String>) -> Response {
     see_other(&format!("/operator/teams/{team}"))
 }
 
-/// Grants them.
+/// Grants the credits.
 pub(super) async fn submit(
     State(web): State<Arc<Web>>,
-    at: AtOperator,
+    at: OperatorContext,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     let (head, body) = request.into_parts();
-    let sent = Form::read(&head.headers, body).await?;
-    forgery::check(&head.headers, &sent, &at.session.csrf)?;
+    let input = Form::read(&head.headers, body).await?;
+    csrf::check(&head.headers, &input, &at.session.csrf)?;
     let id = team.parse().map_err(|_| unknown())?;
-    let again = async |errors: &[Complaint]| {
-        answer(&web, &at, &team, StatusCode::UNPROCESSABLE_ENTITY, &sent, false, errors).await
+    let show_errors = async |errors: &[FieldError]| {
+        render(&web, &at, &team, StatusCode::UNPROCESSABLE_ENTITY, &input, false, errors).await
     };
-    let new = match NewGrant::parse(sent.one(CREDITS_FIELD), sent.one(REASON_FIELD), sent.one(ONCE)) {
+    let new = match NewGrant::parse(input.get(CREDITS_FIELD), input.get(REASON_FIELD), input.get(IDEMPOTENCY_FIELD)) {
         Ok(new) => new,
-        Err(mistakes) => return again(&mistakes.into_iter().map(complaint).collect::<Vec<_>>()).await,
+        Err(mistakes) => return show_errors(&mistakes.into_iter().map(field_error).collect::<Vec<_>>()).await,
     };
     match operator::grant(&web.core, &at.operator, id, &new).await?.ok_or_else(unknown)? {
-        OperatorGranted::New(_) | OperatorGranted::Repeated(_) => {
+        OperatorGrantOutcome::New(_) | OperatorGrantOutcome::Repeated(_) => {
             Ok(see_other(&format!("/operator/teams/{id}?granted")))
         }
-        OperatorGranted::Otherwise => {
+        OperatorGrantOutcome::Conflict => {
             let message =
-                "This form was sent before, with other credits. Look at the lots before you send it as a new one.";
-            again(&[Complaint { field: "", message: message.to_owned() }]).await
+                "This form was already submitted with different values. Check the lots before you submit it again.";
+            show_errors(&[FieldError { field: "", message: message.to_owned() }]).await
         }
     }
 }

@@ -1,13 +1,14 @@
-//! What operators see: how the service is, all its teams, what failed. One file per page.
+//! The pages for operators: the state of the service, all teams, recent failures. One file per page.
 //!
-//! Everything below [`PATH`] passes [`gate`]: to anybody else it is as if there were nothing, whatever they ask and
-//! whether or not it exists. To add a page, give it a line in [`router`], and one in [`PAGES`] when the navigation leads
-//! to it.
+//! [`require_operator`] protects all paths below [`PATH`]: everybody else gets 404 for each of them, whether or not the
+//! page exists. To add a page, add a line in [`router`], and one in [`PAGES`] if the navigation should link to it.
 
+mod audit;
+mod cursor;
 mod failures;
 mod grant;
 mod overview;
-mod place;
+mod suspend;
 mod team;
 mod teams;
 mod view;
@@ -23,85 +24,100 @@ use grabd_engine::accounts::Session;
 use grabd_engine::operator::Operator;
 use http::request::Parts;
 
-use crate::frame::{Client, only};
-use crate::page::Frame;
+use crate::page::Layout;
 use crate::problem::Problem;
+use crate::response::{ClientIp, only};
 use crate::{FORM, READ, Web};
 
-/// The overview; all other pages lie below it.
+/// The overview. All other pages are below it.
 pub(crate) const PATH: &str = "/operator";
 
-/// The pages in the order of their navigation: the path, and what people call it.
-const PAGES: [(&str, &str); 3] =
-    [(PATH, "Overview"), ("/operator/teams", "Teams"), ("/operator/failures", "Recent failures")];
+/// The pages in the order of the navigation: path and label.
+const PAGES: [(&str, &str); 4] = [
+    (PATH, "Overview"),
+    ("/operator/teams", "Teams"),
+    ("/operator/failures", "Recent failures"),
+    (audit::PATH, "Audit trail"),
+];
 
-/// All routes, behind the gate.
-pub(crate) fn router(web: &Arc<Web>) -> Router<Arc<Web>> {
-    // As a service of any method: what a path allows is said behind the gate.
-    let of = |allowed, methods: MethodRouter<Arc<Web>>| any_service(only(allowed, methods).with_state(Arc::clone(web)));
-    Router::new()
-        .route(PATH, of(READ, get(overview::show)))
-        .route("/operator/teams", of(READ, get(teams::show)))
-        .route("/operator/teams/{team}", of(READ, get(team::show)))
-        .route("/operator/teams/{team}/credits", of(FORM, get(grant::show).post(grant::submit)))
-        .route("/operator/failures", of(READ, get(failures::show)))
-        .route("/operator/", any(nothing))
-        .route("/operator/{*rest}", any(nothing))
-        .layer(middleware::from_fn_with_state(Arc::clone(web), gate))
+/// Path, `Allow` header and handlers of each page.
+pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>); 8] {
+    [
+        (PATH, READ, get(overview::show)),
+        ("/operator/teams", READ, get(teams::show)),
+        ("/operator/teams/{team}", READ, get(team::show)),
+        ("/operator/teams/{team}/credits", FORM, get(grant::show).post(grant::submit)),
+        ("/operator/teams/{team}/suspend", FORM, get(grant::show).post(suspend::suspend)),
+        ("/operator/teams/{team}/restore", FORM, get(grant::show).post(suspend::restore)),
+        ("/operator/failures", READ, get(failures::show)),
+        (audit::PATH, READ, get(audit::show)),
+    ]
 }
 
-/// An operator in front of a browser.
+/// All pages, protected by [`require_operator`].
+pub(crate) fn router(web: &Arc<Web>) -> Router<Arc<Web>> {
+    // Each route accepts any method, so that the 405 response comes after the check.
+    let of = |allowed, methods: MethodRouter<Arc<Web>>| any_service(only(allowed, methods).with_state(Arc::clone(web)));
+    routes()
+        .into_iter()
+        .fold(Router::new(), |router, (path, allowed, methods)| router.route(path, of(allowed, methods)))
+        .route("/operator/", any(not_found))
+        .route("/operator/{*rest}", any(not_found))
+        .layer(middleware::from_fn_with_state(Arc::clone(web), require_operator))
+}
+
+/// A signed-in operator.
 #[derive(Clone)]
-struct AtOperator {
+struct OperatorContext {
     operator: Operator,
     session: Session,
 }
 
-/// Lets operators alone through.
-async fn gate(
+/// Middleware that rejects everybody but operators.
+async fn require_operator(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let Some(person) = web.signed_in(request.headers()).await? else { return Err(unknown()) };
-    let Some(operator) = Operator::of(&person.session) else { return Err(unknown()) };
-    request.extensions_mut().insert(AtOperator { operator, session: person.session });
+    let Some(operator) = Operator::from_session(&person.session) else { return Err(unknown()) };
+    request.extensions_mut().insert(OperatorContext { operator, session: person.session });
     Ok(next.run(request).await)
 }
 
-async fn nothing() -> Problem {
+async fn not_found() -> Problem {
     unknown()
 }
 
 fn unknown() -> Problem {
-    Problem::not_found("There is nothing at this address for you.")
+    Problem::not_found("This page does not exist, or you do not have access to it.")
 }
 
-impl<S: Sync> FromRequestParts<S> for AtOperator {
+impl<S: Sync> FromRequestParts<S> for OperatorContext {
     type Rejection = Problem;
 
-    /// Whom the gate let through.
+    /// The operator that [`require_operator`] added to the request.
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         parts.extensions.get().cloned().ok_or_else(unknown)
     }
 }
 
-/// A link of the pages' navigation.
+/// A link of the navigation.
 struct Link {
     path: &'static str,
     label: &'static str,
     is_here: bool,
 }
 
-/// The navigation of the pages; `here` is the path of the one that is shown, or of the one above it.
+/// The navigation. `here` is the path of the current page or of its parent.
 fn navigation(here: &str) -> Vec<Link> {
     PAGES.into_iter().map(|(path, label)| Link { path, label, is_here: path == here }).collect()
 }
 
-impl AtOperator {
-    fn frame(&self, web: &Web) -> Frame {
-        web.frame_of(&self.session, PATH)
+impl OperatorContext {
+    fn layout(&self, web: &Web) -> Layout {
+        web.user_layout(&self.session, PATH)
     }
 }

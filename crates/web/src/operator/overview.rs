@@ -1,4 +1,4 @@
-//! `/operator`: how the service is, at one look.
+//! `/operator`: the state of the service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,23 +9,23 @@ use axum::response::Response;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, FailureReason};
-use grabd_engine::operator::{self, Attached, EndedAs, LATE_AFTER, Overview, Queue, QueueOfTeam};
+use grabd_engine::operator::{self, AttachedRenderer, LATE_AFTER, OutcomeCount, Overview, Queue, TeamQueue};
 use http::StatusCode;
 
 use super::view::{renderer_name, share, size, span};
-use super::{AtOperator, Link, PATH, navigation};
+use super::{Link, OperatorContext, PATH, navigation};
 use crate::Web;
-use crate::moment::Moment;
 use crate::number::grouped;
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::time_format::Moment;
 
 #[derive(Template)]
 #[template(path = "operator.html")]
 struct OverviewPage {
-    frame: Frame,
+    layout: Layout,
     links: Vec<Link>,
-    /// What needs somebody, a sentence each.
+    /// Alarms, one sentence each.
     alarms: Vec<String>,
     now: Moment,
     version: &'static str,
@@ -54,7 +54,7 @@ struct OverviewPage {
     endpoints_disabled: String,
 }
 
-/// A renderer as it is shown.
+/// A renderer in the list.
 struct Renderer {
     name: String,
     is_late: bool,
@@ -68,10 +68,10 @@ struct Renderer {
     is_tested: bool,
     self_test: String,
     attached: Moment,
-    told: String,
+    last_report: String,
 }
 
-/// A team with what it has in the queue.
+/// A team with its jobs in the queue.
 struct Team {
     path: String,
     name: String,
@@ -82,23 +82,23 @@ struct Team {
     is_full: bool,
 }
 
-/// How grabs ended in one way.
+/// The number of grabs with one outcome.
 struct Outcome {
-    /// The metrics' word for it.
+    /// The label in the metrics.
     result: &'static str,
     live: String,
     test: String,
 }
 
-/// The page.
-pub(super) async fn show(State(web): State<Arc<Web>>, at: AtOperator) -> Result<Response, Problem> {
+/// Shows the page.
+pub(super) async fn show(State(web): State<Arc<Web>>, at: OperatorContext) -> Result<Response, Problem> {
     let overview = operator::overview(&web.core, &at.operator).await?;
-    let template = OverviewPage::of(overview, at.frame(&web));
+    let template = OverviewPage::of(overview, at.layout(&web));
     Ok(page(StatusCode::OK, &template))
 }
 
 impl OverviewPage {
-    fn of(overview: Overview, frame: Frame) -> Self {
+    fn of(overview: Overview, layout: Layout) -> Self {
         let Overview {
             version,
             started_at,
@@ -124,7 +124,7 @@ impl OverviewPage {
         };
         let (done, failed) = (live(true), live(false));
         Self {
-            frame,
+            layout,
             links: navigation(PATH),
             alarms: alarms(&renderers, undelivered.failing + undelivered.disabled),
             now: now.into(),
@@ -157,16 +157,17 @@ impl OverviewPage {
 }
 
 impl Renderer {
-    fn of(attached: Attached, now: Timestamp) -> Self {
-        let Attached { session, attached_at, slots, busy, told } = attached;
-        let (condition, told_at) = told.map_or_else(|| (None, attached_at), |(condition, at)| (Some(condition), at));
+    fn of(attached: AttachedRenderer, now: Timestamp) -> Self {
+        let AttachedRenderer { session, attached_at, slots, busy, heartbeat } = attached;
+        let (condition, told_at) =
+            heartbeat.map_or_else(|| (None, attached_at), |(condition, at)| (Some(condition), at));
         let silence = now.since(told_at);
         let is_late = silence > LATE_AFTER;
         let knows = condition.is_some();
         let condition = condition.unwrap_or_default();
         let browser = match condition.browser.is_empty() {
             true if knows => "being replaced".to_owned(),
-            true => "not told yet".to_owned(),
+            true => "unknown".to_owned(),
             false => condition.browser,
         };
         let replaced: u64 = condition.restarts.values().sum();
@@ -187,7 +188,7 @@ impl Renderer {
             is_tested: condition.is_tested,
             self_test: condition.self_test,
             attached: attached_at.into(),
-            told: match silence < Duration::from_secs(1) {
+            last_report: match silence < Duration::from_secs(1) {
                 true => "just now".to_owned(),
                 false => format!("{} ago", span(silence)),
             },
@@ -196,8 +197,8 @@ impl Renderer {
 }
 
 impl Team {
-    fn of(team: QueueOfTeam, async_queue: u32) -> Self {
-        let QueueOfTeam { team, name, waiting, rendering, asynchronous, limit } = team;
+    fn of(team: TeamQueue, async_queue: u32) -> Self {
+        let TeamQueue { team, name, waiting, rendering, asynchronous, limit } = team;
         let limit = u64::from(limit.unwrap_or(async_queue));
         Self {
             path: format!("/operator/teams/{team}"),
@@ -211,8 +212,8 @@ impl Team {
     }
 }
 
-/// Every way to end, those that did not happen too: a zero is an answer.
-fn outcomes(ended: &[EndedAs]) -> Vec<Outcome> {
+/// All outcomes, including those with a count of zero.
+fn outcomes(ended: &[OutcomeCount]) -> Vec<Outcome> {
     let reasons = [
         FailureReason::RenderBlocked,
         FailureReason::RenderFailed,
@@ -234,17 +235,17 @@ fn outcomes(ended: &[EndedAs]) -> Vec<Outcome> {
 fn alarms(renderers: &[Renderer], endpoints: u64) -> Vec<String> {
     let mut alarms = Vec::new();
     if renderers.is_empty() {
-        alarms.push("No renderer is attached, so nothing is captured.".to_owned());
+        alarms.push("No renderer is connected, so captures are not processed.".to_owned());
     }
     for renderer in renderers {
         if renderer.is_late {
-            alarms.push(format!("The renderer {} has told nothing of itself for too long.", renderer.name));
+            alarms.push(format!("The renderer {} is not responding.", renderer.name));
         }
     }
     if endpoints > 0 {
         alarms.push(match endpoints {
-            1 => "One webhook endpoint does not answer as it should.".to_owned(),
-            more => format!("{} webhook endpoints do not answer as they should.", grouped(more)),
+            1 => "One webhook endpoint is failing.".to_owned(),
+            more => format!("{} webhook endpoints are failing.", grouped(more)),
         });
     }
     alarms
@@ -253,33 +254,33 @@ fn alarms(renderers: &[Renderer], endpoints: u64) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use grabd_domain::ids::SessionId;
-    use grabd_domain::render::Condition;
+    use grabd_domain::render::RendererStatus;
 
     use super::*;
 
-    /// A renderer that told of itself so many milliseconds ago.
+    /// A renderer whose last report is this many milliseconds old.
     fn renderer(silence_ms: i64) -> Renderer {
         let now = Timestamp::from_ms(1_800_000_000_000);
         let restarts = [("memory".to_owned(), 3), ("grabs".to_owned(), 2)].into_iter().collect();
-        let condition = Condition { browser: "Chromium 1".to_owned(), restarts, ..Condition::default() };
-        let told = Some((condition, Timestamp::from_ms(now.as_ms() - silence_ms)));
+        let condition = RendererStatus { browser: "Chromium 1".to_owned(), restarts, ..RendererStatus::default() };
+        let heartbeat = Some((condition, Timestamp::from_ms(now.as_ms() - silence_ms)));
         let session: SessionId = "01993e1c-7b1a-7000-8000-0123456789ab".parse().unwrap();
-        Renderer::of(Attached { session, attached_at: now, slots: 4, busy: 1, told }, now)
+        Renderer::of(AttachedRenderer { session, attached_at: now, slots: 4, busy: 1, heartbeat }, now)
     }
 
     #[test]
-    fn a_renderer_that_is_silent_or_missing_needs_somebody() {
+    fn late_and_missing_renderers_and_failing_endpoints_raise_alarms() {
         let (live, late) = (renderer(14_999), renderer(15_001));
         assert_eq!(
-            (live.is_late, live.told.as_str(), live.replaced.as_str()),
+            (live.is_late, live.last_report.as_str(), live.replaced.as_str()),
             (false, "14 s ago", "5 (grabs 2, memory 3)")
         );
         assert!(late.is_late);
         assert_eq!(alarms(&[live], 0), Vec::<String>::new());
-        assert_eq!(alarms(&[late], 0), ["The renderer 01993e1c has told nothing of itself for too long."]);
-        assert_eq!(alarms(&[], 0), ["No renderer is attached, so nothing is captured."]);
-        let one = "One webhook endpoint does not answer as it should.";
+        assert_eq!(alarms(&[late], 0), ["The renderer 01993e1c is not responding."]);
+        assert_eq!(alarms(&[], 0), ["No renderer is connected, so captures are not processed."]);
+        let one = "One webhook endpoint is failing.";
         assert_eq!(alarms(&[renderer(0)], 1), [one]);
-        assert_eq!(alarms(&[renderer(0)], 1200), ["1,200 webhook endpoints do not answer as they should."]);
+        assert_eq!(alarms(&[renderer(0)], 1200), ["1,200 webhook endpoints are failing."]);
     }
 }

@@ -6,42 +6,45 @@ use askama::Template;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use grabd_domain::credits::LotKind;
-use grabd_engine::chance;
-use grabd_engine::operator::{self, CREDITS, Key, OneTeam, REASON_CHARS};
+use grabd_engine::operator::{self, CREDITS, Key, REASON_CHARS, TeamDetails};
+use grabd_engine::random;
 use http::StatusCode;
 
 use super::view::{Failure, share};
-use super::{AtOperator, Link, navigation, unknown};
+use super::{Link, OperatorContext, navigation, unknown};
 use crate::Web;
 use crate::apps::list::environment_name;
-use crate::form::{Complaint, Field, Form};
-use crate::moment::Moment;
+use crate::form::{Field, FieldError, Form};
 use crate::number::grouped;
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::time_format::Moment;
 
 /// The field with the number of credits.
 pub(super) const CREDITS_FIELD: &str = "credits";
-/// The field with what they are for.
+/// The field with the reason of the grant.
 pub(super) const REASON_FIELD: &str = "reason";
-/// The field that makes one grant of a form that is sent twice.
-pub(super) const ONCE: &str = "once";
+/// The field with the reason of a suspension.
+pub(super) const SUSPEND_REASON_FIELD: &str = "suspend_reason";
+/// The field with the idempotency key: a form that is sent twice makes one grant.
+pub(super) const IDEMPOTENCY_FIELD: &str = "once";
 
 #[derive(Template)]
 #[template(path = "operator_team.html")]
 struct TeamPage<'a> {
-    frame: Frame,
+    layout: Layout,
     links: Vec<Link>,
     form_token: &'a str,
     once: String,
     credits: Field,
     reason: Field,
-    errors: &'a [Complaint],
+    errors: &'a [FieldError],
     is_granted: bool,
     path: String,
     id: String,
     name: String,
-    is_active: bool,
+    suspension: Option<Suspended>,
+    suspend_reason: Field,
     created: Moment,
     live: String,
     subscription: String,
@@ -52,11 +55,17 @@ struct TeamPage<'a> {
     failed_share: String,
     members: Vec<(String, &'static str)>,
     lots: Vec<Lot>,
-    keys: Vec<ShownKey>,
+    keys: Vec<KeyRow>,
     failures: Vec<Failure>,
 }
 
-/// A lot as a table shows it.
+/// The suspension of the team.
+struct Suspended {
+    since: Moment,
+    reason: String,
+}
+
+/// A lot in the table.
 struct Lot {
     kind: &'static str,
     granted: String,
@@ -67,8 +76,8 @@ struct Lot {
     source: String,
 }
 
-/// A key as a table shows it.
-struct ShownKey {
+/// A key in the table.
+struct KeyRow {
     name: String,
     /// `sk_live_…3-_9`
     shown: String,
@@ -77,7 +86,7 @@ struct ShownKey {
     revoked: Option<Moment>,
 }
 
-impl From<Key> for ShownKey {
+impl From<Key> for KeyRow {
     fn from(key: Key) -> Self {
         Self {
             name: key.name,
@@ -89,30 +98,30 @@ impl From<Key> for ShownKey {
     }
 }
 
-/// The page.
+/// Shows the page.
 pub(super) async fn show(
     State(web): State<Arc<Web>>,
-    at: AtOperator,
+    at: OperatorContext,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    answer(&web, &at, &team, StatusCode::OK, &Form::default(), query.has("granted"), &[]).await
+    render(&web, &at, &team, StatusCode::OK, &Form::default(), query.has("granted"), &[]).await
 }
 
-/// The page with a form as it was sent, and what is wrong with it.
-pub(super) async fn answer(
+/// Renders the page with a submitted form and its errors.
+pub(super) async fn render(
     web: &Web,
-    at: &AtOperator,
+    at: &OperatorContext,
     team: &str,
     status: StatusCode,
-    sent: &Form,
+    input: &Form,
     is_granted: bool,
-    errors: &[Complaint],
+    errors: &[FieldError],
 ) -> Result<Response, Problem> {
     let id = team.parse().map_err(|_| unknown())?;
     let found = operator::find_team(&web.core, &at.operator, id).await?.ok_or_else(unknown)?;
-    let OneTeam { team, members, balance, lots, keys, done, failed, failures } = found;
+    let TeamDetails { team, members, balance, lots, keys, done, failed, failures } = found;
     let lots = lots.into_iter().map(|holding| Lot {
         kind: match holding.lot.kind {
             LotKind::Subscription => "Subscription",
@@ -126,19 +135,22 @@ pub(super) async fn answer(
         source: holding.source_ref,
     });
     let template = TeamPage {
-        frame: at.frame(web),
+        layout: at.layout(web),
         links: navigation("/operator/teams"),
         form_token: &at.session.csrf,
-        // A form that is shown again is a new one: what the one before stands for may have been granted.
-        once: chance::secret_text(),
-        credits: credits_field(sent, errors),
-        reason: reason_field(sent, errors),
+        // The form always gets a new idempotency key, because a grant with the previous one may exist.
+        once: random::secret_text(),
+        credits: credits_field(input, errors),
+        reason: reason_field(input, errors),
         errors,
         is_granted,
         path: format!("/operator/teams/{}", team.id),
         id: team.id.to_string(),
         name: team.name,
-        is_active: team.status == "active",
+        suspension: team
+            .suspension
+            .map(|suspension| Suspended { since: suspension.at.into(), reason: suspension.reason }),
+        suspend_reason: suspend_reason_field(input, errors),
         created: team.created_at.into(),
         live: grouped(balance.total()),
         subscription: grouped(balance.subscription),
@@ -149,54 +161,68 @@ pub(super) async fn answer(
         failed_share: share(failed, done + failed),
         members: members.into_iter().map(|member| (member.email.to_string(), member.role.as_str())).collect(),
         lots: lots.collect(),
-        keys: keys.into_iter().map(ShownKey::from).collect(),
+        keys: keys.into_iter().map(KeyRow::from).collect(),
         failures: failures.into_iter().map(Failure::from).collect(),
     };
     Ok(page(status, &template))
 }
 
-fn credits_field(sent: &Form, errors: &[Complaint]) -> Field {
+fn credits_field(input: &Form, errors: &[FieldError]) -> Field {
     Field {
         name: CREDITS_FIELD,
         label: "Credits",
         kind: "text",
         autocomplete: "off",
-        longest: 7,
-        hint: "Prepaid: they do not lapse.",
-        value: sent.one(CREDITS_FIELD).to_owned(),
+        max_length: 7,
+        hint: "Prepaid credits do not expire.",
+        value: input.get(CREDITS_FIELD).to_owned(),
         error: None,
     }
     .with_errors(errors)
 }
 
-fn reason_field(sent: &Form, errors: &[Complaint]) -> Field {
+fn reason_field(input: &Form, errors: &[FieldError]) -> Field {
     Field {
         name: REASON_FIELD,
         label: "Reason",
         kind: "text",
         autocomplete: "off",
-        longest: 200,
-        hint: "The team reads it in its ledger.",
-        value: sent.one(REASON_FIELD).to_owned(),
+        max_length: 200,
+        hint: "Shown in the team’s ledger.",
+        value: input.get(REASON_FIELD).to_owned(),
         error: None,
     }
     .with_errors(errors)
 }
 
-/// What is wrong with a form, beside its fields.
-pub(super) fn complaint(mistake: operator::Mistake) -> Complaint {
+fn suspend_reason_field(input: &Form, errors: &[FieldError]) -> Field {
+    Field {
+        name: SUSPEND_REASON_FIELD,
+        label: "Why it is suspended",
+        kind: "text",
+        autocomplete: "off",
+        max_length: 200,
+        hint: "Only operators read it.",
+        value: input.get(SUSPEND_REASON_FIELD).to_owned(),
+        error: None,
+    }
+    .with_errors(errors)
+}
+
+/// The form error for a mistake.
+pub(super) fn field_error(mistake: operator::GrantFormError) -> FieldError {
     let (field, message) = match mistake {
-        operator::Mistake::Credits => {
-            let most = grouped((*CREDITS.end()).into());
-            (CREDITS_FIELD, format!("Write a whole number from {} to {most}.", CREDITS.start()))
+        operator::GrantFormError::Credits => {
+            let max = grouped((*CREDITS.end()).into());
+            (CREDITS_FIELD, format!("Enter a whole number from {} to {max}.", CREDITS.start()))
         }
-        operator::Mistake::Reason => {
-            let (least, most) = (REASON_CHARS.start(), REASON_CHARS.end());
-            (REASON_FIELD, format!("Write a reason of {least} to {most} characters."))
+        operator::GrantFormError::Reason => {
+            let (min, max) = (REASON_CHARS.start(), REASON_CHARS.end());
+            (REASON_FIELD, format!("Enter a reason of {min} to {max} characters."))
         }
-        operator::Mistake::Once => {
-            ("", "This form did not arrive whole. Nothing was granted; send it again.".to_owned())
+        operator::GrantFormError::FormId => {
+            ("", "The form was incomplete. Nothing was granted. Submit it again.".to_owned())
         }
     };
-    Complaint { field, message }
+    FieldError { field, message }
 }

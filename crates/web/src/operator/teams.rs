@@ -1,30 +1,30 @@
-//! `/operator/teams`: all teams, the newest first, and those that a search finds.
+//! `/operator/teams`: all teams, newest first, with a search.
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use grabd_engine::operator::{self, TeamPlace, TeamRow};
+use grabd_engine::operator::{self, TeamCursor, TeamRow};
 use http::StatusCode;
 
-use super::place::{self, AFTER};
-use super::{AtOperator, Link, navigation};
+use super::cursor::{self, AFTER};
+use super::{Link, OperatorContext, navigation};
 use crate::Web;
 use crate::form::Form;
-use crate::moment::Moment;
 use crate::number::grouped;
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::time_format::Moment;
 
 const PATH: &str = "/operator/teams";
-/// The field of a query that says what to search for.
+/// The query parameter of the search.
 const SEARCH: &str = "q";
 
 #[derive(Template)]
 #[template(path = "operator_teams.html")]
 struct TeamsPage<'a> {
-    frame: Frame,
+    layout: Layout,
     links: Vec<Link>,
     search: &'a str,
     teams: Vec<Team>,
@@ -32,7 +32,7 @@ struct TeamsPage<'a> {
     older: Option<String>,
 }
 
-/// A team as a table shows it.
+/// A team in the table.
 struct Team {
     path: String,
     name: String,
@@ -60,22 +60,26 @@ impl From<TeamRow> for Team {
     }
 }
 
-/// The list.
-pub(super) async fn show(State(web): State<Arc<Web>>, at: AtOperator, request: Request) -> Result<Response, Problem> {
+/// Shows the list.
+pub(super) async fn show(
+    State(web): State<Arc<Web>>,
+    at: OperatorContext,
+    request: Request,
+) -> Result<Response, Problem> {
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let after = place::read(&query)?.map(|(created_at, team)| TeamPlace { created_at, team });
-    let search = query.one(SEARCH);
+    let after = cursor::from_query(&query)?.map(|(created_at, team)| TeamCursor { created_at, team });
+    let search = query.get(SEARCH);
     let operator::TeamsPage { teams, next } = operator::list_teams(&web.core, &at.operator, search, after).await?;
-    let link = |place: Option<TeamPlace>| {
-        let place = place.map(|TeamPlace { created_at, team }| place::write(created_at, team));
+    let link = |after: Option<TeamCursor>| {
+        let after = after.map(|TeamCursor { created_at, team }| cursor::format(created_at, team));
         let mut query: Vec<(&str, &str)> = Vec::new();
         query.extend((!search.is_empty()).then_some((SEARCH, search)));
-        query.extend(place.as_deref().map(|place| (AFTER, place)));
+        query.extend(after.as_deref().map(|after| (AFTER, after)));
         let query = Form::from_iter(query).to_query();
         format!("{PATH}{}{query}", if query.is_empty() { "" } else { "?" })
     };
     let template = TeamsPage {
-        frame: at.frame(&web),
+        layout: at.layout(&web),
         links: navigation(PATH),
         search,
         teams: teams.into_iter().map(Team::from).collect(),

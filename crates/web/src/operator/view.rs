@@ -1,16 +1,16 @@
-//! Figures in people's words.
+//! Formatting of values for display.
 
 use std::time::Duration;
 
 use grabd_domain::ids::SessionId;
-use grabd_engine::operator::Failed;
+use grabd_engine::operator::FailedGrab;
 
-use crate::moment::Moment;
+use crate::time_format::Moment;
 
-/// A failure as a table shows it.
+/// A failed capture in a table.
 pub(super) struct Failure {
     pub(super) finished: Moment,
-    /// The metrics' word for it.
+    /// The label in the metrics.
     pub(super) code: &'static str,
     pub(super) host: String,
     pub(super) team: String,
@@ -20,9 +20,9 @@ pub(super) struct Failure {
     pub(super) grab: String,
 }
 
-impl From<Failed> for Failure {
-    fn from(failed: Failed) -> Self {
-        let Failed { grab, team, team_name, reason, host, session, attempts, finished_at } = failed;
+impl From<FailedGrab> for Failure {
+    fn from(failed: FailedGrab) -> Self {
+        let FailedGrab { grab, team, team_name, reason, host, session, attempts, finished_at } = failed;
         Self {
             finished: finished_at.into(),
             code: reason.code().as_str(),
@@ -36,12 +36,12 @@ impl From<Failed> for Failure {
     }
 }
 
-/// How a renderer's session is called on these pages: the beginning of its id, which is random.
+/// The display name of a renderer: the first characters of its session id.
 pub(super) fn renderer_name(session: SessionId) -> String {
     session.to_string().chars().take(8).collect()
 }
 
-/// How long something took or takes, in its two largest units.
+/// A duration in its two largest units.
 pub(super) fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -53,7 +53,7 @@ pub(super) fn span(duration: Duration) -> String {
     }
 }
 
-/// Bytes in the unit that fits.
+/// A size in a suitable unit.
 pub(super) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
     if bytes < 1000 {
@@ -69,13 +69,13 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// How large a part of what ended that is, in percent to a tenth.
+/// A share in percent with one decimal.
 pub(super) fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
-        return "nothing has ended".to_owned();
+        return "no finished captures".to_owned();
     }
     let tenths = (part * 1000 + whole / 2) / whole;
-    format!("{}.{} % of what ended", tenths / 10, tenths % 10)
+    format!("{}.{} % of finished captures", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]
@@ -83,8 +83,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_sizes_and_shares_are_read_at_a_glance() {
-        for (seconds, said) in [
+    fn spans_sizes_and_shares_are_formatted_in_suitable_units() {
+        for (seconds, expected) in [
             (0, "less than a second"),
             (59, "59 s"),
             (61, "1 min 1 s"),
@@ -92,9 +92,9 @@ mod tests {
             (86_399, "23 h 59 min"),
             (90_000, "1 d 1 h"),
         ] {
-            assert_eq!(span(Duration::from_secs(seconds)), said);
+            assert_eq!(span(Duration::from_secs(seconds)), expected);
         }
-        for (bytes, said) in [
+        for (bytes, expected) in [
             (999, "999 bytes"),
             (1000, "1.0 KB"),
             (9_950, "9.9 KB"),
@@ -103,9 +103,9 @@ mod tests {
             (25_000_000_000, "25 GB"),
             (3_000_000_000_000_000, "3000 TB"),
         ] {
-            assert_eq!(size(bytes), said);
+            assert_eq!(size(bytes), expected);
         }
         let shares = [share(0, 0), share(1, 3), share(7, 7)];
-        assert_eq!(shares, ["nothing has ended", "33.3 % of what ended", "100.0 % of what ended"]);
+        assert_eq!(shares, ["no finished captures", "33.3 % of finished captures", "100.0 % of finished captures"]);
     }
 }

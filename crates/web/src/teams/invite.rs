@@ -1,4 +1,5 @@
-//! `/teams/{team}/invitations` and `/teams/{team}/invitations/{invitation}/withdraw`
+//! `/teams/{team}/invitations` and `/teams/{team}/invitations/{invitation}/withdraw`: creates and withdraws
+//! invitations.
 
 use std::sync::Arc;
 
@@ -8,57 +9,61 @@ use grabd_domain::accounts::Role;
 use grabd_engine::accounts::{self, InviteError, TeamError};
 use http::StatusCode;
 
-use super::people::{Shown, back};
+use super::people::{PeopleView, redirect_with_notice};
 use crate::Web;
-use crate::accounts::sign_up::WANTED_EMAIL;
-use crate::form::Complaint;
-use crate::frame::Client;
+use crate::accounts::sign_up::EMAIL_MESSAGE;
+use crate::form::FieldError;
 use crate::problem::Problem;
-use crate::sent::Sent;
+use crate::response::ClientIp;
+use crate::submitted_form::SubmittedForm;
 
-/// Invites somebody. Where no mail is sent, the answer is the page with the link, this once.
+/// Creates an invitation. If no mail is sent, the response shows the link once.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let Sent { person, form } = web.sent(&web.limits.pages, client, request).await?;
+    let SubmittedForm { person, form } = web.submitted_form(&web.limits.pages, client, request).await?;
     let team = web.my_team(&person.session, &team).await?;
-    let email = form.one("email");
-    let role = if form.one("role") == Role::Owner.as_str() { Role::Owner } else { Role::Member };
-    let complaint = match accounts::invite(&web.core, &person.session.person, team.team, email, role).await {
-        Ok(accounts::Sent::Mailed) => return Ok(back(&team, "invited")),
-        Ok(accounts::Sent::ByHand(link)) => {
-            let shown = Shown { link: Some(&link), ..Shown::default() };
-            return shown.page(&web, &person.session, team, StatusCode::OK).await;
+    let email = form.get("email");
+    let role = if form.get("role") == Role::Owner.as_str() { Role::Owner } else { Role::Member };
+    let message = match accounts::invite(&web.core, &person.session.person, team.team, email, role).await {
+        Ok(accounts::InviteOutcome::Mailed) => return Ok(redirect_with_notice(&team, "invited")),
+        Ok(accounts::InviteOutcome::Link(link)) => {
+            let view = PeopleView { link: Some(&link), ..PeopleView::default() };
+            return view.render(&web, &person.session, team, StatusCode::OK).await;
         }
-        Err(InviteError::Email(_)) => WANTED_EMAIL.to_owned(),
+        Err(InviteError::Email(_)) => EMAIL_MESSAGE.to_owned(),
         Err(InviteError::TooMany) => {
-            "Many invitations were sent in the last hour, by this team or to this address. Try again in an hour."
+            "Too many invitations: 30 a day for you, 50 for the team, or 5 messages an hour to this address. Try again \
+             later."
                 .to_owned()
         }
-        Err(InviteError::Team(TeamError::AlreadyIn)) => "Whoever has this address is in the team already.".to_owned(),
+        Err(InviteError::MailUnavailable) => {
+            "The mail server accepts no messages at the moment. Try again in a few minutes.".to_owned()
+        }
+        Err(InviteError::Team(TeamError::AlreadyMember)) => "This person is already a member of the team.".to_owned(),
         Err(InviteError::Team(TeamError::Full)) => {
-            "As many invitations are open as there may be. Take one back that is not needed any more.".to_owned()
+            "The team has reached its limit of open invitations. Revoke one that is not needed.".to_owned()
         }
         Err(InviteError::Team(error)) => return Err(error.into()),
     };
-    let errors = [Complaint { field: "email", message: complaint }];
-    let shown = Shown { email, errors: &errors, ..Shown::default() };
-    shown.page(&web, &person.session, team, StatusCode::UNPROCESSABLE_ENTITY).await
+    let errors = [FieldError { field: "email", message }];
+    let view = PeopleView { email, errors: &errors, ..PeopleView::default() };
+    view.render(&web, &person.session, team, StatusCode::UNPROCESSABLE_ENTITY).await
 }
 
-/// Takes one back.
+/// Withdraws an invitation.
 pub(crate) async fn withdraw(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, invitation)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let Sent { person, form: _ } = web.sent(&web.limits.pages, client, request).await?;
+    let SubmittedForm { person, form: _ } = web.submitted_form(&web.limits.pages, client, request).await?;
     let team = web.my_team(&person.session, &team).await?;
-    let invitation = invitation.parse().map_err(|_| TeamError::Unknown)?;
-    accounts::withdraw(&web.core, person.session.person.id, team.team, invitation).await?;
-    Ok(back(&team, "withdrawn"))
+    let invitation = invitation.parse().map_err(|_| TeamError::NotFound)?;
+    accounts::withdraw_invitation(&web.core, person.session.person.id, team.team, invitation).await?;
+    Ok(redirect_with_notice(&team, "withdrawn"))
 }

@@ -1,4 +1,4 @@
-//! `/teams`
+//! `/teams`: the teams of a user.
 
 use std::sync::Arc;
 
@@ -6,69 +6,80 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use grabd_domain::accounts::Role;
-use grabd_engine::accounts::{self, MyTeam, Session};
+use grabd_engine::accounts::{self, Session, UserTeam};
 use http::StatusCode;
 
 use super::{PATH, name_field};
 use crate::Web;
-use crate::form::{Complaint, Field, Form};
-use crate::frame::{Client, see_other};
-use crate::page::{Frame, page};
+use crate::form::{Field, FieldError, Form};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url;
+
+/// Notices, by the query parameter that shows them.
+const NOTICES: [(&str, &str); 2] = [
+    ("left", "You have left the team. Apps you connected to it no longer have access."),
+    ("deleted", "Team deleted. Its captures and images are being erased."),
+];
 
 #[derive(Template)]
 #[template(path = "teams.html")]
 struct TeamsPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: &'a str,
-    has_left: bool,
+    notice: &'static str,
     teams: Vec<Row>,
+    /// The names of suspended teams.
+    suspended: Vec<String>,
     name: Field,
-    errors: &'a [Complaint],
+    errors: &'a [FieldError],
 }
 
-/// A team as it is shown.
+/// A team in the list.
 struct Row {
     id: String,
     name: String,
-    /// What the person is in it.
-    part: &'static str,
+    /// The user's role, with its article.
+    role: &'static str,
 }
 
-impl From<MyTeam> for Row {
-    fn from(MyTeam { team, name, role }: MyTeam) -> Self {
-        let part = match role {
-            Role::Owner => "an owner",
-            Role::Member => "a member",
+impl From<UserTeam> for Row {
+    fn from(UserTeam { team, name, role }: UserTeam) -> Self {
+        let role = match role {
+            Role::Owner => "owner",
+            Role::Member => "member",
         };
-        Self { id: team.to_string(), name, part }
+        Self { id: team.to_string(), name, role }
     }
 }
 
-/// The list.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: Client, request: Request) -> Result<Response, Problem> {
+/// Shows the list.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_first(PATH))) };
+    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_url(PATH))) };
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    list(&web, &person.session, StatusCode::OK, query.has("left"), None, &[]).await
+    let notice = NOTICES.iter().find(|(word, _)| query.has(word)).map_or("", |(_, notice)| *notice);
+    list(&web, &person.session, StatusCode::OK, notice, None, &[]).await
 }
 
 pub(super) async fn list(
     web: &Web,
     session: &Session,
     status: StatusCode,
-    has_left: bool,
-    sent: Option<&Form>,
-    errors: &[Complaint],
+    notice: &'static str,
+    input: Option<&Form>,
+    errors: &[FieldError],
 ) -> Result<Response, Problem> {
     let teams = accounts::list_teams(&web.core, session.person.id).await?;
+    let suspended = accounts::list_suspended_teams(&web.core, session.person.id).await?;
     let template = TeamsPage {
-        frame: web.frame_of(session, PATH),
+        layout: web.user_layout(session, PATH),
         form_token: &session.csrf,
-        has_left,
+        notice,
         teams: teams.into_iter().map(Row::from).collect(),
-        name: name_field("Name of the new team", "", sent, errors),
+        suspended: suspended.into_iter().map(|(_, name)| name).collect(),
+        name: name_field("Team name", "", input, errors),
         errors,
     };
     Ok(page(status, &template))

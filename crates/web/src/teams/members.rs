@@ -1,4 +1,4 @@
-//! `/teams/{team}/members/{user}/role` and `/teams/{team}/members/{user}/remove`
+//! `/teams/{team}/members/{user}/role` and `/teams/{team}/members/{user}/remove`: changes roles and removes members.
 
 use std::sync::Arc;
 
@@ -8,41 +8,41 @@ use grabd_domain::accounts::Role;
 use grabd_domain::ids::UserId;
 use grabd_engine::accounts::{self, TeamError};
 
-use super::people::back;
+use super::people::redirect_with_notice;
 use super::{PATH, people_path};
 use crate::Web;
-use crate::confirm::{Question, ask};
-use crate::frame::{Client, see_other};
+use crate::confirm::{Confirmation, confirm_page};
 use crate::problem::Problem;
-use crate::sent::Sent;
-use crate::session::sign_in_first;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url;
+use crate::submitted_form::SubmittedForm;
 
-/// Makes somebody an owner or a member.
-pub(crate) async fn appoint(
+/// Changes the role of a member.
+pub(crate) async fn set_role(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, user)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let Sent { person, form } = web.sent(&web.limits.pages, client, request).await?;
+    let SubmittedForm { person, form } = web.submitted_form(&web.limits.pages, client, request).await?;
     let team = web.my_team(&person.session, &team).await?;
-    let Some(role) = Role::ALL.into_iter().find(|role| role.as_str() == form.one("role")) else {
-        return Err(Problem::bad_request("There is no such role", "People are owners or members.", ""));
+    let Some(role) = Role::ALL.into_iter().find(|role| role.as_str() == form.get("role")) else {
+        return Err(Problem::bad_request("Unknown role", "The role must be owner or member.", ""));
     };
-    accounts::appoint(&web.core, person.session.person.id, team.team, parse(&user)?, role).await?;
-    Ok(back(&team, "changed"))
+    accounts::set_role(&web.core, person.session.person.id, team.team, parse(&user)?, role).await?;
+    Ok(redirect_with_notice(&team, "changed"))
 }
 
-/// Asks whether to remove somebody.
-pub(crate) async fn ask_to_remove(
+/// Asks for confirmation to remove a member.
+pub(crate) async fn confirm_removal(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, user)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_first(request.uri().path())));
+        return Ok(see_other(&sign_in_url(request.uri().path())));
     };
     let team = web.my_team(&person.session, &team).await?;
     if team.role != Role::Owner {
@@ -50,37 +50,37 @@ pub(crate) async fn ask_to_remove(
     }
     let user = parse(&user)?;
     let members = accounts::list_members(&web.core, person.session.person.id, team.team).await?;
-    let member = members.into_iter().find(|member| member.user == user).ok_or(TeamError::Unknown)?;
-    let question = Question {
-        deed: "Remove",
-        what: member.email.as_str(),
+    let member = members.into_iter().find(|member| member.user == user).ok_or(TeamError::NotFound)?;
+    let confirmation = Confirmation {
+        title: "Remove",
+        subject: member.email.as_str(),
         consequences: &[
-            "They leave the team, and apps they connected can do nothing for it any more, at once.",
-            "Keys belong to the team and go on working. Revoke those that they know and should not use.",
+            "They and the apps they connected lose access to the team immediately.",
+            "API keys belong to the team and keep working. Revoke those that they know.",
         ],
         button: "Remove",
         action: request.uri().path().to_owned(),
         back: people_path(team.team),
         here: PATH,
     };
-    Ok(ask(&web, &person.session, &question))
+    Ok(confirm_page(&web, &person.session, &confirmation))
 }
 
-/// Removes them.
+/// Removes a member.
 pub(crate) async fn remove(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, user)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let Sent { person, form: _ } = web.sent(&web.limits.pages, client, request).await?;
+    let SubmittedForm { person, form: _ } = web.submitted_form(&web.limits.pages, client, request).await?;
     let team = web.my_team(&person.session, &team).await?;
     let me = person.session.person.id;
     let user = parse(&user)?;
-    accounts::dismiss(&web.core, me, team.team, user).await?;
-    Ok(if user == me { see_other(&format!("{PATH}?left")) } else { back(&team, "changed") })
+    accounts::remove_member(&web.core, me, team.team, user).await?;
+    Ok(if user == me { see_other(&format!("{PATH}?left")) } else { redirect_with_notice(&team, "changed") })
 }
 
 fn parse(user: &str) -> Result<UserId, TeamError> {
-    user.parse().map_err(|_| TeamError::Unknown)
+    user.parse().map_err(|_| TeamError::NotFound)
 }

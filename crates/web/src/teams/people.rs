@@ -1,4 +1,4 @@
-//! `/teams/{team}/people`: who is in it, who is invited, what it is called.
+//! `/teams/{team}/people`: the members, invitations and name of a team.
 
 use std::sync::Arc;
 
@@ -6,38 +6,38 @@ use askama::Template;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use grabd_domain::accounts::{EMAIL_BYTES, Role};
-use grabd_engine::accounts::{self, Invitation, Member, MyTeam, Session};
+use grabd_engine::accounts::{self, Invitation, Member, Session, UserTeam};
 use http::StatusCode;
 
 use super::{path, people_path};
 use crate::Web;
-use crate::form::{Complaint, Field, Form};
-use crate::frame::{Client, see_other};
-use crate::moment::Moment;
-use crate::page::{Frame, Rights, page_with};
+use crate::form::{Field, FieldError, Form};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url;
+use crate::time_format::Moment;
 
 #[derive(Template)]
 #[template(path = "team.html")]
 struct TeamPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: &'a str,
     team_name: &'a str,
     path: String,
     is_owner: bool,
     notice: &'static str,
-    /// The link that whoever invited somebody has to pass on.
+    /// The invitation link that the user has to pass on.
     link: Option<&'a str>,
     sends_mail: bool,
     people: Vec<Row>,
-    invitations: Vec<Invited>,
+    invitations: Vec<InvitationRow>,
     email: Field,
     name: Field,
-    errors: &'a [Complaint],
+    errors: &'a [FieldError],
 }
 
-/// Somebody, as they are shown.
+/// A member in the list.
 struct Row {
     id: String,
     email: String,
@@ -48,15 +48,15 @@ struct Row {
     since: Moment,
 }
 
-/// An invitation, as it is shown.
-struct Invited {
+/// An invitation in the list.
+struct InvitationRow {
     id: String,
     email: String,
     role: &'static str,
     until: Moment,
 }
 
-/// A role as people read it.
+/// The display name of a role.
 pub(crate) const fn role_name(role: Role) -> &'static str {
     match role {
         Role::Owner => "Owner",
@@ -64,75 +64,75 @@ pub(crate) const fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// What was done, by the word in the address that says it.
+/// Notices, by the query parameter that shows them.
 const NOTICES: [(&str, &str); 6] = [
-    ("founded", "The team is there. It has neither keys nor credits yet."),
-    ("joined", "You are in the team."),
-    ("renamed", "The team has its new name."),
-    ("invited", "The invitation is on its way. It counts for seven days."),
-    ("withdrawn", "The invitation counts no more."),
-    ("changed", "The change is made."),
+    ("founded", "Team created. It has no keys and no credits yet."),
+    ("joined", "You have joined the team."),
+    ("renamed", "Team renamed."),
+    ("invited", "Invitation sent. It expires after seven days."),
+    ("withdrawn", "Invitation revoked."),
+    ("changed", "Change saved."),
 ];
 
-/// The page.
+/// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_first(request.uri().path())));
+        return Ok(see_other(&sign_in_url(request.uri().path())));
     };
     let team = web.my_team(&person.session, &team).await?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let notice = NOTICES.iter().find(|(word, _)| query.has(word)).map_or("", |(_, notice)| *notice);
-    Shown { notice, ..Shown::default() }.page(&web, &person.session, team, StatusCode::OK).await
+    PeopleView { notice, ..PeopleView::default() }.render(&web, &person.session, team, StatusCode::OK).await
 }
 
-/// What is answered with this page as a form, and asked for again as an address, leads back to it.
-pub(crate) async fn show_again(
+/// Redirects to the page when the URL of a submitted form is loaded with GET.
+pub(crate) async fn redirect_to_page(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_first(request.uri().path())));
+        return Ok(see_other(&sign_in_url(request.uri().path())));
     };
     Ok(see_other(&people_path(web.my_team(&person.session, &team).await?.team)))
 }
 
-/// What the page shows beside the team itself.
+/// The variable content of the page.
 #[derive(Default)]
-pub(super) struct Shown<'a> {
+pub(super) struct PeopleView<'a> {
     pub(super) notice: &'static str,
     pub(super) link: Option<&'a str>,
     pub(super) email: &'a str,
     pub(super) name: Option<&'a str>,
-    pub(super) errors: &'a [Complaint],
+    pub(super) errors: &'a [FieldError],
 }
 
-impl Shown<'_> {
-    pub(super) async fn page(
+impl PeopleView<'_> {
+    pub(super) async fn render(
         self,
         web: &Web,
         session: &Session,
-        team: MyTeam,
+        team: UserTeam,
         status: StatusCode,
     ) -> Result<Response, Problem> {
         let Self { notice, link, email, name, errors } = self;
         let me = session.person.id;
         let people = accounts::list_members(&web.core, me, team.team).await?;
         let invitations = accounts::list_invitations(&web.core, me, team.team).await?;
-        let name = super::name_field("Name of the team", "", None, errors).holding(name.unwrap_or(&team.name));
-        let mut frame = web.frame_about_team(session, team.team, "people").await?;
-        frame.script = link.map(|_| web.assets.copy.path.clone());
+        let name = super::name_field("Team name", "", None, errors).with_value(name.unwrap_or(&team.name));
+        let mut layout = web.team_admin_layout(session, team.team, "people").await?;
+        layout.script = link.map(|_| web.assets.copy.path.clone());
         let owners = people.iter().filter(|member| member.role == Role::Owner).count();
         let template = TeamPage {
-            frame,
+            layout,
             form_token: &session.csrf,
             team_name: &team.name,
             path: path(team.team),
@@ -141,12 +141,12 @@ impl Shown<'_> {
             link,
             sends_mail: web.core.sends_mail(),
             people: people.into_iter().map(|member| Row::of(member, session, owners)).collect(),
-            invitations: invitations.into_iter().map(Invited::from).collect(),
-            email: email_field(errors).holding(email),
+            invitations: invitations.into_iter().map(InvitationRow::from).collect(),
+            email: email_field(errors).with_value(email),
             name,
             errors,
         };
-        Ok(page_with(Rights { script: link.is_some(), ..Rights::default() }, status, &template))
+        Ok(page(status, &template))
     }
 }
 
@@ -165,28 +165,28 @@ impl Row {
     }
 }
 
-impl From<Invitation> for Invited {
+impl From<Invitation> for InvitationRow {
     fn from(invitation: Invitation) -> Self {
         let Invitation { id, team: _, team_name: _, email, role, invited_by: _, expires_at } = invitation;
         Self { id: id.to_string(), email: email.to_string(), role: role_name(role), until: expires_at.into() }
     }
 }
 
-fn email_field(complaints: &[Complaint]) -> Field {
+fn email_field(errors: &[FieldError]) -> Field {
     let field = Field {
         name: "email",
         label: "E-mail address",
         kind: "email",
         autocomplete: "off",
-        longest: u32::try_from(*EMAIL_BYTES.end()).unwrap_or(u32::MAX),
+        max_length: u32::try_from(*EMAIL_BYTES.end()).unwrap_or(u32::MAX),
         hint: "",
         value: String::new(),
         error: None,
     };
-    field.with_errors(complaints)
+    field.with_errors(errors)
 }
 
-/// Leads back to the page, which says what was done.
-pub(super) fn back(team: &MyTeam, word: &str) -> Response {
-    see_other(&format!("{}?{word}", people_path(team.team)))
+/// Redirects to the page, which shows the notice.
+pub(super) fn redirect_with_notice(team: &UserTeam, notice: &str) -> Response {
+    see_other(&format!("{}?{notice}", people_path(team.team)))
 }

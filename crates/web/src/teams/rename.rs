@@ -1,4 +1,4 @@
-//! `/teams/{team}/name`
+//! `/teams/{team}/name`: renames a team.
 
 use std::sync::Arc;
 
@@ -7,29 +7,29 @@ use axum::response::Response;
 use grabd_engine::accounts::{self, TeamError};
 use http::StatusCode;
 
-use super::people::{Shown, back};
+use super::people::{PeopleView, redirect_with_notice};
 use crate::Web;
-use crate::form::Complaint;
-use crate::frame::Client;
+use crate::form::FieldError;
 use crate::problem::Problem;
-use crate::sent::Sent;
+use crate::response::ClientIp;
+use crate::submitted_form::SubmittedForm;
 
-/// Gives it.
+/// Renames the team.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let Sent { person, form } = web.sent(&web.limits.pages, client, request).await?;
+    let SubmittedForm { person, form } = web.submitted_form(&web.limits.pages, client, request).await?;
     let team = web.my_team(&person.session, &team).await?;
-    let name = form.one("name");
+    let name = form.get("name");
     match accounts::rename_team(&web.core, person.session.person.id, team.team, name).await {
-        Ok(()) => Ok(back(&team, "renamed")),
-        Err(TeamError::Name(error)) => {
-            let errors = [Complaint { field: "name", message: format!("Write a name. It {error}.") }];
-            let shown = Shown { name: Some(name), errors: &errors, ..Shown::default() };
-            shown.page(&web, &person.session, team, StatusCode::UNPROCESSABLE_ENTITY).await
+        Ok(()) => Ok(redirect_with_notice(&team, "renamed")),
+        Err(TeamError::TeamName(error)) => {
+            let errors = [FieldError { field: "name", message: format!("Enter a name. It {error}.") }];
+            let view = PeopleView { name: Some(name), errors: &errors, ..PeopleView::default() };
+            view.render(&web, &person.session, team, StatusCode::UNPROCESSABLE_ENTITY).await
         }
         Err(error) => Err(error.into()),
     }

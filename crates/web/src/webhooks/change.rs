@@ -1,4 +1,4 @@
-//! `/teams/{team}/webhooks/{webhook}/change`: where it is told, what of, and what people call it.
+//! `/teams/{team}/webhooks/{webhook}/change`: changes the URL, events and description of a webhook.
 
 use std::sync::Arc;
 
@@ -11,90 +11,90 @@ use http::StatusCode;
 
 use super::fields::{self, Fields};
 use crate::Web;
-use crate::form::Complaint;
-use crate::frame::{Client, see_other};
-use crate::page::{Frame, page};
+use crate::form::FieldError;
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first_at;
-use crate::team::AtTeam;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url_for;
+use crate::team::TeamContext;
 
-/// The form, here and for a new one.
+/// The form for new and existing webhooks.
 #[derive(Template)]
 #[template(path = "webhook_form.html")]
 pub(super) struct FormPage<'a> {
-    pub(super) frame: Frame,
+    pub(super) layout: Layout,
     pub(super) form_token: &'a str,
     pub(super) title: &'static str,
     pub(super) action: String,
     pub(super) back: String,
     pub(super) fields: Fields,
-    /// The environments to choose from; none for a webhook that is in one.
-    pub(super) places: Vec<Place>,
+    /// The environments to choose from. Empty for an existing webhook.
+    pub(super) environments: Vec<EnvironmentChoice>,
     pub(super) environment_error: Option<String>,
     pub(super) button: &'static str,
-    pub(super) errors: &'a [Complaint],
+    pub(super) errors: &'a [FieldError],
 }
 
-/// An environment to choose.
-pub(super) struct Place {
+/// An environment option.
+pub(super) struct EnvironmentChoice {
     pub(super) value: &'static str,
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) is_chosen: bool,
 }
 
-/// The form, as the webhook is.
+/// Shows the form with the current values.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, webhook)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_first_at(request.uri())));
+    let Some(at) = web.team_context(request.headers(), &team).await? else {
+        return Ok(see_other(&sign_in_url_for(request.uri())));
     };
-    let (webhook, _) = at.enter_webhook(&web, &webhook).await?;
+    let (webhook, _) = at.find_webhook_counted(&web, &webhook).await?;
     Ok(form(&web, &at, webhook.id, StatusCode::OK, Fields::of_webhook(&webhook), &[]))
 }
 
-/// Changes it.
+/// Saves the changes.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, webhook)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (at, sent) = web.sent_in_team(client, &team, request).await?;
-    let (webhook, caller) = at.enter_webhook(&web, &webhook).await?;
-    match webhooks::change(&web.core, caller, webhook.id, &fields::request(&sent)).await {
+    let (at, input) = web.submitted_form_in_team(client, &team, request).await?;
+    let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
+    match webhooks::change(&web.core, caller, webhook.id, &fields::request(&input)).await {
         Ok(changed) => Ok(see_other(&format!("{}?changed", at.webhook_path(changed.id, "")))),
         Err(fault) => {
-            let errors = [fields::complaint(fault, &sent)?];
+            let errors = [fields::field_error(fault, &input)?];
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            Ok(form(&web, &at, webhook.id, status, Fields::of(&sent, &errors), &errors))
+            Ok(form(&web, &at, webhook.id, status, Fields::of(&input, &errors), &errors))
         }
     }
 }
 
 fn form(
     web: &Web,
-    at: &AtTeam,
+    at: &TeamContext,
     webhook: EndpointId,
     status: StatusCode,
     fields: Fields,
-    errors: &[Complaint],
+    errors: &[FieldError],
 ) -> Response {
     let template = FormPage {
-        frame: web.webhook_frame(at),
+        layout: web.webhook_layout(at),
         form_token: at.form_token(),
-        title: "Change the webhook",
+        title: "Edit webhook",
         action: at.webhook_path(webhook, "change"),
         back: at.webhook_path(webhook, ""),
         fields,
-        places: Vec::new(),
+        environments: Vec::new(),
         environment_error: None,
-        button: "Keep the changes",
+        button: "Save changes",
         errors,
     };
     page(status, &template)

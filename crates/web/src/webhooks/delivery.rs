@@ -1,4 +1,4 @@
-//! `/teams/{team}/webhooks/{webhook}/deliveries/{delivery}`: one message, what it says, and how sending it went.
+//! `/teams/{team}/webhooks/{webhook}/deliveries/{delivery}`: one delivery with its message and attempts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,68 +11,68 @@ use grabd_engine::webhooks::{self, Message};
 use http::StatusCode;
 use serde_json::Value;
 
-use super::view::{Hook, Sent};
+use super::view::{DeliveryView, WebhookView};
 use super::{delivery_id, no_delivery};
 use crate::Web;
 use crate::form::Form;
-use crate::frame::{Client, see_other};
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first_at;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url_for;
 
-/// The field of the query that says it was sent a moment ago.
+/// The query parameter of a delivery that was just sent.
 pub(super) const SENT: &str = "sent";
-/// How long the page of what was just sent waits for the answer. Most receivers have answered by then, and a person has
-/// not begun to wonder.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long the page of a delivery that was just sent waits for the result. Most receivers respond sooner, and the page
+/// still loads fast enough.
+const RESULT_WAIT: Duration = Duration::from_secs(3);
 
 #[derive(Template)]
 #[template(path = "delivery.html")]
 struct DeliveryPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: &'a str,
-    hook: Hook,
-    sent: Sent,
-    /// The page of the capture that it is about.
+    hook: WebhookView,
+    sent: DeliveryView,
+    /// The page of the capture that the message is about.
     capture: Option<String>,
-    /// What it says, with a line for each member. None was written before the first attempt.
+    /// The message as formatted JSON. `None` before the first attempt.
     body: Option<String>,
 }
 
-/// The page.
+/// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, webhook, delivery)): Path<(String, String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_first_at(request.uri())));
+    let Some(at) = web.team_context(request.headers(), &team).await? else {
+        return Ok(see_other(&sign_in_url_for(request.uri())));
     };
-    let (webhook, caller) = at.enter_webhook(&web, &webhook).await?;
+    let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
     let id = delivery_id(&delivery)?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let patience = if query.has(SENT) { PATIENCE } else { Duration::ZERO };
-    let message = match webhooks::await_delivery(&web.core, caller, webhook.id, id, patience).await {
+    let wait = if query.has(SENT) { RESULT_WAIT } else { Duration::ZERO };
+    let message = match webhooks::await_delivery(&web.core, caller, webhook.id, id, wait).await {
         Ok(message) => message,
         Err(Fault::NotFound { .. }) => return Err(no_delivery()),
         Err(fault) => return Err(fault.into()),
     };
     let Message { delivery, grab, body } = message;
     let template = DeliveryPage {
-        frame: web.webhook_frame(&at),
+        layout: web.webhook_layout(&at),
         form_token: at.form_token(),
-        hook: Hook::of(&webhook, &at),
-        sent: Sent::of(&delivery, &webhook, &at, web.core.now()),
+        hook: WebhookView::of(&webhook, &at),
+        sent: DeliveryView::of(&delivery, &webhook, &at, web.core.now()),
         capture: grab.map(|grab| at.path(&format!("grabs/{grab}"))),
-        body: body.map(|body| in_lines(&body)),
+        body: body.map(|body| pretty_json(&body)),
     };
     Ok(page(StatusCode::OK, &template))
 }
 
-/// JSON as people read it; what is none stays as it is.
-fn in_lines(body: &str) -> String {
+/// Formats JSON with line breaks. Other text is returned unchanged.
+fn pretty_json(body: &str) -> String {
     let value = serde_json::from_str::<Value>(body);
     value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_else(|_| body.to_owned())
 }
@@ -82,8 +82,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_keep_their_order() {
-        assert_eq!(in_lines(r#"{"b":1,"a":{"c":null}}"#), "{\n  \"b\": 1,\n  \"a\": {\n    \"c\": null\n  }\n}");
-        assert_eq!(in_lines("{"), "{");
+    fn pretty_json_keeps_the_order_of_members() {
+        assert_eq!(pretty_json(r#"{"b":1,"a":{"c":null}}"#), "{\n  \"b\": 1,\n  \"a\": {\n    \"c\": null\n  }\n}");
+        assert_eq!(pretty_json("{"), "{");
     }
 }

@@ -1,19 +1,19 @@
-//! What is filled in about a webhook: how it is shown, read, and complained about.
+//! The form fields of a webhook: rendering, parsing and error messages.
 
 use grabd_domain::Fault;
 use grabd_domain::faults;
 use grabd_domain::limits::URL_BYTES;
-use grabd_domain::webhooks::{DESCRIPTION_CHARS, Endpoint, Event, Events, MAX_ENDPOINTS, Request};
+use grabd_domain::webhooks::{DESCRIPTION_CHARS, Endpoint, EndpointRequest, Event, Events, MAX_ENDPOINTS};
 
 use super::view::event_name;
-use crate::form::{Complaint, Form};
+use crate::form::{FieldError, Form};
 use crate::grabs::options::{ENVIRONMENT, Text, with_scheme};
 
 const URL: &str = "url";
 const EVENTS: &str = "events";
 const DESCRIPTION: &str = "description";
 
-/// Every field that can be changed later, with what stands in it.
+/// The fields that can be changed later, with their values.
 pub(super) struct Fields {
     pub(super) url: Text,
     pub(super) events: Vec<Choice>,
@@ -21,7 +21,7 @@ pub(super) struct Fields {
     pub(super) description: Text,
 }
 
-/// A kind of event to choose.
+/// An event option.
 pub(super) struct Choice {
     pub(super) word: &'static str,
     pub(super) name: &'static str,
@@ -29,37 +29,37 @@ pub(super) struct Choice {
 }
 
 impl Fields {
-    /// Those of a webhook that is yet to be: it hears of everything.
+    /// The fields of a new webhook, which receives all events.
     pub(super) fn empty() -> Self {
         Self::of(&Form::from_iter([(EVENTS, Events::ALL)]), &[])
     }
 
-    /// Those of a webhook as it is.
+    /// The fields of an existing webhook.
     pub(super) fn of_webhook(webhook: &Endpoint) -> Self {
         let mut pairs = vec![(URL, webhook.url.as_str()), (DESCRIPTION, &*webhook.description)];
         pairs.extend(webhook.events.words().into_iter().map(|word| (EVENTS, word)));
         Self::of(&Form::from_iter(pairs), &[])
     }
 
-    /// As they were sent, with the complaints about them.
-    pub(super) fn of(sent: &Form, complaints: &[Complaint]) -> Self {
+    /// The fields of a submitted form, with their errors.
+    pub(super) fn of(input: &Form, errors: &[FieldError]) -> Self {
         let error = |name| {
-            let own = complaints.iter().find(|complaint| complaint.field == name);
-            own.map(|complaint| complaint.message.clone())
+            let own = errors.iter().find(|field_error| field_error.field == name);
+            own.map(|field_error| field_error.message.clone())
         };
-        let chosen = events(sent);
+        let chosen = events(input);
         let choice = |word, name| Choice { word, name, is_chosen: chosen.contains(&word) };
-        let everything = choice(Events::ALL, "Everything, and kinds that are yet to come");
+        let everything = choice(Events::ALL, "All events, including future ones");
         let some = Event::SUBSCRIBABLE.map(|event| choice(event.as_str(), event_name(event)));
         Self {
             url: Text {
                 name: URL,
-                label: "Address of your receiver",
-                hint: "Such as https://example.com/hooks/grabd. It must be public.".to_owned(),
-                longest: URL_BYTES,
+                label: "Endpoint URL",
+                hint: "For example https://example.com/hooks/grabd. It must be a public HTTPS URL.".to_owned(),
+                max_length: URL_BYTES,
                 input_mode: "url",
                 is_required: true,
-                value: sent.one(URL).to_owned(),
+                value: input.get(URL).to_owned(),
                 error: error(URL),
             },
             events: std::iter::once(everything).chain(some).collect(),
@@ -67,59 +67,63 @@ impl Fields {
             description: Text {
                 name: DESCRIPTION,
                 label: "Description",
-                hint: format!("For people, up to {DESCRIPTION_CHARS} characters. May stay empty."),
-                longest: DESCRIPTION_CHARS,
+                hint: format!("Optional, up to {DESCRIPTION_CHARS} characters."),
+                max_length: DESCRIPTION_CHARS,
                 input_mode: "text",
                 is_required: false,
-                value: sent.one(DESCRIPTION).to_owned(),
+                value: input.get(DESCRIPTION).to_owned(),
                 error: error(DESCRIPTION),
             },
         }
     }
 }
 
-fn events(sent: &Form) -> Vec<&str> {
-    sent.fields().iter().filter(|(name, _)| name == EVENTS).map(|(_, word)| &**word).collect()
+fn events(input: &Form) -> Vec<&str> {
+    input.fields().iter().filter(|(name, _)| name == EVENTS).map(|(_, word)| &**word).collect()
 }
 
-/// The request that a form makes. The core says what will do.
-pub(super) fn request(sent: &Form) -> Request {
-    let mut events: Vec<String> = events(sent).into_iter().map(str::to_owned).collect();
+/// Converts a form to a request. The domain validates the values.
+pub(super) fn request(input: &Form) -> EndpointRequest {
+    let mut events: Vec<String> = events(input).into_iter().map(str::to_owned).collect();
     if events.is_empty() {
-        // Over a wire, no words mean all. Nobody means that who has taken away every mark, so it has to be refused.
+        // The API reads an empty list as all events. In the form nothing is selected, which must be an error.
         events.push(String::new());
     }
-    Request {
-        url: Some(with_scheme(sent.one(URL).trim().to_owned())),
+    EndpointRequest {
+        url: Some(with_scheme(input.get(URL).trim().to_owned())),
         events: Some(events),
-        description: Some(sent.one(DESCRIPTION).trim().to_owned()),
+        description: Some(input.get(DESCRIPTION).trim().to_owned()),
         status: None,
         unparsed: Vec::new(),
     }
 }
 
-/// What a refusal means for who filled the form in; `Err` when they can do nothing about it here.
-pub(super) fn complaint(fault: Fault, sent: &Form) -> Result<Complaint, Fault> {
-    let about = |field: &'static str, message: String| Ok(Complaint { field, message });
+/// The form error for a rejected request; `Err` if the user cannot correct it in the form.
+pub(super) fn field_error(fault: Fault, input: &Form) -> Result<FieldError, Fault> {
+    let about = |field: &'static str, message: String| Ok(FieldError { field, message });
     match fault {
         Fault::BadRequest(field) => match field.name {
-            URL if sent.one(URL).trim().is_empty() => about(URL, "Write the address of your receiver.".to_owned()),
-            URL => about(URL, must("The address", &field)),
-            EVENTS if events(sent).is_empty() => about(EVENTS, "Choose what it hears of.".to_owned()),
+            URL if input.get(URL).trim().is_empty() => about(URL, "Enter the endpoint URL.".to_owned()),
+            URL => about(URL, must("The URL", &field)),
+            EVENTS if events(input).is_empty() => about(EVENTS, "Choose at least one event.".to_owned()),
             EVENTS => about(EVENTS, must("The events", &field)),
             DESCRIPTION => about(DESCRIPTION, must("The description", &field)),
             _ => about(
                 ENVIRONMENT,
                 format!(
-                    "The team has {MAX_ENDPOINTS} webhooks there, as many as it may have. Delete one of them first."
+                    "The team has reached the limit of {MAX_ENDPOINTS} webhooks in this environment. Delete one first."
                 ),
             ),
         },
         Fault::SsrfDetected(field) => {
-            let rule = "Messages are sent to public addresses alone.";
-            about(URL, format!("{rule} {}", must("The address", &field)))
+            let rule = "Messages are sent to public URLs only.";
+            about(URL, format!("{rule} {}", must("The URL", &field)))
         }
         Fault::Unauthorized
+        | Fault::TeamSuspended
+        | Fault::LinkRefused(_)
+        | Fault::KeyExpired { .. }
+        | Fault::Forbidden { .. }
         | Fault::InvalidViewport(_)
         | Fault::IdempotencyMismatch(_)
         | Fault::CreditsExhausted
@@ -127,7 +131,12 @@ pub(super) fn complaint(fault: Fault, sent: &Form) -> Result<Complaint, Fault> {
         | Fault::IdempotencyConflict
         | Fault::RenderBlocked(_)
         | Fault::RateLimitExceeded { .. }
+        | Fault::ImagesBusy { .. }
+        | Fault::QueueTooLong { .. }
+        | Fault::FailedRenderTimeExceeded { .. }
         | Fault::QueueLimitExceeded { .. }
+        | Fault::StorageFull
+        | Fault::TeamStorageFull { .. }
         | Fault::RenderFailed(_)
         | Fault::InternalError => Err(fault),
     }
@@ -144,40 +153,41 @@ fn must(label: &str, field: &faults::Field) -> String {
 #[cfg(test)]
 mod tests {
     use grabd_domain::address::Policy;
-    use grabd_domain::webhooks::{Registration, Rules};
+    use grabd_domain::webhooks::{EndpointRules, Registration};
 
     use super::*;
 
-    fn refused(query: &str) -> Option<(&'static str, String)> {
-        let (sent, policy) = (Form::parse(query.as_bytes()), Policy::default());
-        let fault = Registration::parse(&request(&sent), Rules { policy: &policy, allow_http: false }).err()?;
-        complaint(fault, &sent).ok().map(|complaint| (complaint.field, complaint.message))
+    fn error(query: &str) -> Option<(&'static str, String)> {
+        let (input, policy) = (Form::parse(query.as_bytes()), Policy::default());
+        let fault =
+            Registration::parse(&request(&input), EndpointRules { policy: &policy, allow_http: false }).err()?;
+        field_error(fault, &input).ok().map(|field_error| (field_error.field, field_error.message))
     }
 
     #[test]
-    fn what_is_wrong_is_said_beside_its_field() {
-        for (query, field, said) in [
-            ("events=*", "url", "Write the address of your receiver."),
-            ("url=+&events=*", "url", "Write the address of your receiver."),
+    fn errors_name_their_field() {
+        for (query, field, expected) in [
+            ("events=*", "url", "Enter the endpoint URL."),
+            ("url=+&events=*", "url", "Enter the endpoint URL."),
             ("url=http://example.com/&events=*", "url", "must be an https URL of a public address; it was \"http:"),
             (
                 "url=https://10.0.0.1/&events=*",
                 "url",
                 "must be a URL whose host is a public address; it was \"10.0.0.1\".",
             ),
-            ("url=example.com", "events", "Choose what it hears of."),
+            ("url=example.com", "events", "Choose at least one event."),
             ("url=example.com&events=grab.lost", "events", "it was \"grab.lost\"."),
         ] {
-            let (named, message) = refused(query).unwrap();
-            assert!(named == field && message.contains(said), "{query}: {named}: {message}");
+            let (actual, message) = error(query).unwrap();
+            assert!(actual == field && message.contains(expected), "{query}: {actual}: {message}");
         }
         let long = format!("url=example.com&events=*&description={}", "a".repeat(201));
-        assert_eq!(refused(&long).map(|(field, _)| field), Some("description"));
-        assert_eq!(refused("url=example.com&events=grab.done&events=grab.failed&description=+a+"), None);
+        assert_eq!(error(&long).map(|(field, _)| field), Some("description"));
+        assert_eq!(error("url=example.com&events=grab.done&events=grab.failed&description=+a+"), None);
     }
 
     #[test]
-    fn a_form_begins_with_what_is_registered() {
+    fn fields_select_the_registered_events() {
         let chosen = |fields: Fields| -> Vec<_> {
             fields.events.into_iter().filter(|choice| choice.is_chosen).map(|choice| choice.word).collect()
         };

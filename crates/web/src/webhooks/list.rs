@@ -1,4 +1,4 @@
-//! `/teams/{team}/webhooks`: where the team wants messages, in both environments.
+//! `/teams/{team}/webhooks`: the webhooks of a team, in both environments.
 
 use std::sync::Arc;
 
@@ -8,60 +8,60 @@ use axum::response::Response;
 use grabd_engine::webhooks::{self, DeliveriesRequest};
 use http::StatusCode;
 
-use super::view::{Hook, Sent};
+use super::view::{DeliveryView, WebhookView};
 use crate::Web;
 use crate::form::Form;
-use crate::frame::{Client, see_other};
 use crate::grabs::ENVIRONMENTS;
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first_at;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url_for;
 
 #[derive(Template)]
 #[template(path = "webhooks.html")]
 struct WebhooksPage {
-    frame: Frame,
+    layout: Layout,
     team: String,
     is_deleted: bool,
     hooks: Vec<Row>,
-    make: String,
+    create: String,
 }
 
-/// A webhook, and what was sent to it last.
+/// A webhook with its latest delivery.
 struct Row {
-    hook: Hook,
-    last: Option<Sent>,
+    hook: WebhookView,
+    last: Option<DeliveryView>,
 }
 
-/// The list.
+/// Shows the list.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(team): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_first_at(request.uri())));
+    let Some(at) = web.team_context(request.headers(), &team).await? else {
+        return Ok(see_other(&sign_in_url_for(request.uri())));
     };
     let (now, newest) = (web.core.now(), DeliveriesRequest { limit: Some(1), ..DeliveriesRequest::default() });
     let mut hooks = Vec::new();
-    // There are few in each environment, so that one look at each is no matter.
+    // The number of webhooks is small, so one query for each is acceptable.
     for environment in ENVIRONMENTS {
-        let caller = at.insider.enter(&web.core, environment)?;
+        let caller = at.team_member.admit(&web.core, environment)?;
         for webhook in webhooks::list(&web.core, caller).await? {
-            let sent = webhooks::list_deliveries(&web.core, caller, webhook.id, &newest).await?.deliveries;
-            let last = sent.first().map(|delivery| Sent::of(delivery, &webhook, &at, now));
-            hooks.push(Row { hook: Hook::of(&webhook, &at), last });
+            let deliveries = webhooks::list_deliveries(&web.core, caller, webhook.id, &newest).await?.deliveries;
+            let last = deliveries.first().map(|delivery| DeliveryView::of(delivery, &webhook, &at, now));
+            hooks.push(Row { hook: WebhookView::of(&webhook, &at), last });
         }
     }
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let template = WebhooksPage {
-        frame: web.webhook_frame(&at),
-        team: at.insider.team_name.clone(),
+        layout: web.webhook_layout(&at),
+        team: at.team_member.team_name.clone(),
         is_deleted: query.has("deleted"),
         hooks,
-        make: at.path("webhooks/new"),
+        create: at.path("webhooks/new"),
     };
     Ok(page(StatusCode::OK, &template))
 }

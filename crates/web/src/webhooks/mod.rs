@@ -1,12 +1,12 @@
-//! A team's webhooks: one file per page, or per form that has none of its own. `fields` is what is filled in, and `view`
-//! says in people's words how a webhook stands, and what was sent to it.
+//! A team's webhooks: one file per page, or per form without a page of its own. `fields` has the form fields, and
+//! `view` prepares webhooks and deliveries for display.
 
 pub(crate) mod change;
+pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod delivery;
 mod fields;
 pub(crate) mod list;
-pub(crate) mod make;
 pub(crate) mod secret;
 pub(crate) mod send;
 pub(crate) mod show;
@@ -17,47 +17,47 @@ use axum::extract::Request;
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::ids::{DeliveryId, EndpointId};
-use grabd_domain::webhooks::Endpoint;
+use grabd_domain::webhooks::{Endpoint, MAX_SENDS};
 use grabd_engine::webhooks;
 
 use crate::Web;
-use crate::forgery;
+use crate::csrf;
 use crate::form::Form;
-use crate::frame::Client;
 use crate::grabs::ENVIRONMENTS;
-use crate::page::Frame;
+use crate::page::Layout;
 use crate::problem::Problem;
-use crate::team::AtTeam;
+use crate::response::ClientIp;
+use crate::team::TeamContext;
 use crate::teams;
 
 /// The list.
 pub(crate) const LIST: &str = "/teams/{team}/webhooks";
-/// The form for another one.
-pub(crate) const MAKE: &str = "/teams/{team}/webhooks/new";
-/// One, with what was sent to it.
+/// The form for a new webhook.
+pub(crate) const NEW: &str = "/teams/{team}/webhooks/new";
+/// One webhook with its deliveries.
 pub(crate) const ONE: &str = "/teams/{team}/webhooks/{webhook}";
-/// What it is told, and where.
+/// Changes a webhook.
 pub(crate) const CHANGE: &str = "/teams/{team}/webhooks/{webhook}/change";
-/// A new secret.
+/// Rotates the secret.
 pub(crate) const SECRET: &str = "/teams/{team}/webhooks/{webhook}/secret";
-/// Whether to switch it off.
+/// Disables a webhook.
 pub(crate) const OFF: &str = "/teams/{team}/webhooks/{webhook}/off";
-/// Switches it on.
+/// Enables a webhook.
 pub(crate) const ON: &str = "/teams/{team}/webhooks/{webhook}/on";
-/// Whether to delete it.
+/// Deletes a webhook.
 pub(crate) const DELETE: &str = "/teams/{team}/webhooks/{webhook}/delete";
 /// Sends a test message.
 pub(crate) const TEST: &str = "/teams/{team}/webhooks/{webhook}/test";
-/// One message that was sent to it.
+/// One delivery.
 pub(crate) const DELIVERY: &str = "/teams/{team}/webhooks/{webhook}/deliveries/{delivery}";
-/// Sends that once more.
+/// Repeats a delivery.
 pub(crate) const AGAIN: &str = "/teams/{team}/webhooks/{webhook}/deliveries/{delivery}/again";
 
-/// What the navigation calls the list and all below it.
+/// The path segment of these pages, for the navigation.
 const PAGE: &str = "webhooks";
 
-impl AtTeam {
-    /// The path of a webhook's page, or with `page` of one below it.
+impl TeamContext {
+    /// The path of a webhook's page, or of the page `page` below it.
     fn webhook_path(&self, webhook: EndpointId, page: &str) -> String {
         let slash = if page.is_empty() { "" } else { "/" };
         self.path(&format!("{PAGE}/{webhook}{slash}{page}"))
@@ -68,16 +68,17 @@ impl AtTeam {
         self.webhook_path(webhook, &format!("deliveries/{delivery}"))
     }
 
-    /// The team's webhook, in whichever environment it is, and the caller whom it belongs to, counted as a request there.
+    /// Finds the team's webhook in either environment, and the caller for that environment. Counts against its rate
+    /// limit.
     ///
     /// # Errors
-    /// When the team has no such webhook, or has asked too often.
-    async fn enter_webhook(&self, web: &Web, id: &str) -> Result<(Endpoint, Caller), Problem> {
-        let unknown = || Problem::not_found("There is no such webhook in this team.");
+    /// When the team has no such webhook, or has reached its rate limit.
+    async fn find_webhook_counted(&self, web: &Web, id: &str) -> Result<(Endpoint, Caller), Problem> {
+        let unknown = || Problem::not_found("This team has no such webhook.");
         let id: EndpointId = id.parse().map_err(|_| unknown())?;
         for environment in ENVIRONMENTS {
-            match webhooks::get(&web.core, self.insider.watcher(environment), id).await {
-                Ok(webhook) => return Ok((webhook, self.insider.enter(&web.core, environment)?)),
+            match webhooks::get(&web.core, self.team_member.uncounted_caller(environment), id).await {
+                Ok(webhook) => return Ok((webhook, self.team_member.admit(&web.core, environment)?)),
                 Err(Fault::NotFound { .. }) => {}
                 Err(fault) => return Err(fault.into()),
             }
@@ -87,22 +88,27 @@ impl AtTeam {
 }
 
 impl Web {
-    /// A frame that shows these pages as about the team itself, as its keys are.
-    fn webhook_frame(&self, at: &AtTeam) -> Frame {
-        Frame { here: teams::PATH, ..self.team_frame(at, PAGE) }
+    /// The layout of these pages, which administer the team.
+    fn webhook_layout(&self, at: &TeamContext) -> Layout {
+        Layout { here: teams::PATH, ..self.team_layout(at, PAGE) }
     }
 
-    /// The form that somebody in this team has sent from a page of ours.
+    /// Reads a form of a team page and checks the rate limit, the session, the membership and the CSRF token.
     ///
     /// # Errors
-    /// When it does not count: too many came, there is no form or no team of theirs, or it came from elsewhere.
-    async fn sent_in_team(&self, client: Client, team: &str, request: Request) -> Result<(AtTeam, Form), Problem> {
+    /// When one of the checks fails.
+    async fn submitted_form_in_team(
+        &self,
+        client: ClientIp,
+        team: &str,
+        request: Request,
+    ) -> Result<(TeamContext, Form), Problem> {
         self.limits.pages.take(client.0)?;
         let (head, body) = request.into_parts();
-        let sent = Form::read(&head.headers, body).await?;
-        let Some(at) = self.at_team(&head.headers, team).await? else { return Err(Problem::signed_out()) };
-        forgery::check(&head.headers, &sent, at.form_token())?;
-        Ok((at, sent))
+        let input = Form::read(&head.headers, body).await?;
+        let Some(at) = self.team_context(&head.headers, team).await? else { return Err(Problem::signed_out()) };
+        csrf::check(&head.headers, &input, at.form_token())?;
+        Ok((at, input))
     }
 }
 
@@ -111,12 +117,18 @@ fn delivery_id(text: &str) -> Result<DeliveryId, Problem> {
     text.parse().map_err(|_| no_delivery())
 }
 
-/// What is not there may have been: deliveries are forgotten after a month.
+/// The delivery does not exist, or was deleted after 30 days.
 fn no_delivery() -> Problem {
-    Problem::not_found("There is no such message. What was sent is listed for 30 days.")
+    Problem::not_found("This delivery does not exist. Deliveries are listed for 30 days.")
 }
 
-/// Nothing is sent to a webhook that is off.
+/// The message was sent the maximum number of times.
+fn sent_too_often() -> Problem {
+    let message = format!("A message is sent at most {MAX_SENDS} times.");
+    Problem::conflict("This message was sent too often", message, "Its content is on its page, to copy it from there.")
+}
+
+/// The webhook is disabled.
 fn is_off() -> Problem {
-    Problem::in_the_way("This webhook is switched off", "Nothing is sent to it.", "Switch it on first.")
+    Problem::conflict("This webhook is disabled", "No messages are sent to it.", "Enable it first.")
 }

@@ -1,4 +1,4 @@
-//! `/teams/{team}/webhooks/{webhook}/secret`: a new secret, which the answer shows this once.
+//! `/teams/{team}/webhooks/{webhook}/secret`: rotates the secret. The response is the only page that shows the new one.
 
 use std::sync::Arc;
 
@@ -9,81 +9,81 @@ use grabd_domain::webhooks::{Endpoint, ROTATION_OVERLAP};
 use grabd_engine::webhooks::{self, Secret};
 use http::StatusCode;
 
-use super::view::Hook;
+use super::view::WebhookView;
 use crate::Web;
-use crate::confirm::{Question, ask};
-use crate::frame::{Client, see_other};
-use crate::moment::Moment;
-use crate::page::{Frame, Rights, page_with};
+use crate::confirm::{Confirmation, confirm_page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first_at;
-use crate::team::AtTeam;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url_for;
+use crate::team::TeamContext;
 use crate::teams;
+use crate::time_format::Moment;
 
 const CONSEQUENCES: [&str; 3] = [
     "The new secret is shown once, on the next page.",
-    "For 24 hours, messages are signed with the new one and the present one, so that your receiver can change over.",
-    "One that was replaced before stops signing at once.",
+    "For 24 hours, messages are signed with both secrets, so that you can update your endpoint.",
+    "A secret that was replaced earlier stops working immediately.",
 ];
-const _: () = assert!(ROTATION_OVERLAP.as_secs() == 24 * 60 * 60, "the question says how long both are good");
+const _: () = assert!(ROTATION_OVERLAP.as_secs() == 24 * 60 * 60, "the text of the page says 24 hours");
 
 #[derive(Template)]
 #[template(path = "webhook_secret.html")]
 struct SecretPage {
-    frame: Frame,
+    layout: Layout,
     is_new: bool,
-    hook: Hook,
+    hook: WebhookView,
     secret: String,
-    /// Until when the secret before signs too.
+    /// Until when the previous secret also signs.
     until: Moment,
 }
 
-/// Asks whether to.
+/// Asks for confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, webhook)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_first_at(request.uri())));
+    let Some(at) = web.team_context(request.headers(), &team).await? else {
+        return Ok(see_other(&sign_in_url_for(request.uri())));
     };
-    let (webhook, _) = at.enter_webhook(&web, &webhook).await?;
-    let hook = Hook::of(&webhook, &at);
-    let question = Question {
-        deed: "Make a new secret for",
-        what: &hook.title,
+    let (webhook, _) = at.find_webhook_counted(&web, &webhook).await?;
+    let hook = WebhookView::of(&webhook, &at);
+    let confirmation = Confirmation {
+        title: "Rotate the secret of",
+        subject: &hook.title,
         consequences: &CONSEQUENCES,
-        button: "New secret",
+        button: "Rotate secret",
         action: at.webhook_path(webhook.id, "secret"),
         back: hook.path,
         here: teams::PATH,
     };
-    Ok(ask(&web, &at.signed_in.session, &question))
+    Ok(confirm_page(&web, &at.signed_in.session, &confirmation))
 }
 
-/// Makes it.
+/// Rotates the secret.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, webhook)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (at, _) = web.sent_in_team(client, &team, request).await?;
-    let (webhook, caller) = at.enter_webhook(&web, &webhook).await?;
+    let (at, _) = web.submitted_form_in_team(client, &team, request).await?;
+    let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
     let (webhook, secret) = webhooks::rotate_secret(&web.core, caller, webhook.id).await?;
     Ok(show_once(&web, &at, &webhook, &secret, false))
 }
 
-/// The page with a secret. No other has it.
-pub(super) fn show_once(web: &Web, at: &AtTeam, webhook: &Endpoint, secret: &Secret, is_new: bool) -> Response {
+/// Renders the page with a new secret.
+pub(super) fn show_once(web: &Web, at: &TeamContext, webhook: &Endpoint, secret: &Secret, is_new: bool) -> Response {
     let template = SecretPage {
-        frame: Frame { script: Some(web.assets.copy.path.clone()), ..web.webhook_frame(at) },
+        layout: Layout { script: Some(web.assets.copy.path.clone()), ..web.webhook_layout(at) },
         is_new,
-        hook: Hook::of(webhook, at),
+        hook: WebhookView::of(webhook, at),
         secret: secret.reveal(),
         until: (web.core.now() + ROTATION_OVERLAP).into(),
     };
-    page_with(Rights { script: true, ..Rights::default() }, StatusCode::OK, &template)
+    page(StatusCode::OK, &template)
 }

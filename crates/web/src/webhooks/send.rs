@@ -1,4 +1,5 @@
-//! `/teams/{team}/webhooks/{webhook}/test`, and `…/deliveries/{delivery}/again`: both lead on to the page of what is sent.
+//! `/teams/{team}/webhooks/{webhook}/test` and `…/deliveries/{delivery}/again`: send a message and redirect to its
+//! page.
 
 use std::sync::Arc;
 
@@ -10,42 +11,43 @@ use grabd_domain::webhooks::Delivery;
 use grabd_engine::webhooks;
 
 use super::delivery::SENT;
-use super::{delivery_id, is_off, no_delivery};
+use super::{delivery_id, is_off, no_delivery, sent_too_often};
 use crate::Web;
-use crate::frame::{Client, see_other};
 use crate::problem::Problem;
-use crate::team::AtTeam;
+use crate::response::{ClientIp, see_other};
+use crate::team::TeamContext;
 
 /// Sends a test message.
 pub(crate) async fn test(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, webhook)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (at, _) = web.sent_in_team(client, &team, request).await?;
-    let (webhook, caller) = at.enter_webhook(&web, &webhook).await?;
-    let due = webhooks::send_test(&web.core, caller, webhook.id).await;
-    on_its_way(&at, webhook.id, due)
+    let (at, _) = web.submitted_form_in_team(client, &team, request).await?;
+    let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
+    let delivery = webhooks::send_test(&web.core, caller, webhook.id).await;
+    redirect(&at, webhook.id, delivery)
 }
 
-/// Sends a message once more.
+/// Repeats a delivery.
 pub(crate) async fn again(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, webhook, delivery)): Path<(String, String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (at, _) = web.sent_in_team(client, &team, request).await?;
-    let (webhook, caller) = at.enter_webhook(&web, &webhook).await?;
-    let due = webhooks::redeliver(&web.core, caller, webhook.id, delivery_id(&delivery)?).await;
-    on_its_way(&at, webhook.id, due)
+    let (at, _) = web.submitted_form_in_team(client, &team, request).await?;
+    let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
+    let delivery = webhooks::redeliver(&web.core, caller, webhook.id, delivery_id(&delivery)?).await;
+    redirect(&at, webhook.id, delivery)
 }
 
-fn on_its_way(at: &AtTeam, webhook: EndpointId, due: Result<Delivery, Fault>) -> Result<Response, Problem> {
-    match due {
+fn redirect(at: &TeamContext, webhook: EndpointId, delivery: Result<Delivery, Fault>) -> Result<Response, Problem> {
+    match delivery {
         Ok(delivery) => Ok(see_other(&format!("{}?{SENT}", at.delivery_path(webhook, delivery.id)))),
-        // It is about the state of the webhook: nothing else is asked for.
+        Err(Fault::BadRequest(field)) if field.name == webhooks::DELIVERY_FIELD => Err(sent_too_often()),
+        // The request has no other fields, so the error is about the state of the webhook.
         Err(Fault::BadRequest(_)) => Err(is_off()),
         Err(Fault::NotFound { .. }) => Err(no_delivery()),
         Err(fault) => Err(fault.into()),

@@ -1,4 +1,4 @@
-//! `/teams/{team}/webhooks/{webhook}`: how it stands, and what was sent to it.
+//! `/teams/{team}/webhooks/{webhook}`: the status of a webhook, and its deliveries.
 
 use std::sync::Arc;
 
@@ -10,80 +10,80 @@ use grabd_engine::webhooks::{self, DeliveriesRequest};
 use http::StatusCode;
 
 use super::PAGE;
-use super::view::{Hook, Sent};
+use super::view::{DeliveryView, WebhookView};
 use crate::Web;
 use crate::form::Form;
-use crate::frame::{Client, see_other};
-use crate::page::{Frame, page};
+use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::session::sign_in_first_at;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url_for;
 
-/// The field of the query that tells where in the list to go on.
+/// The query parameter of the pagination.
 const AFTER: &str = "starting_after";
 
 #[derive(Template)]
 #[template(path = "webhook.html")]
 struct WebhookPage<'a> {
-    frame: Frame,
+    layout: Layout,
     form_token: &'a str,
     notice: &'static str,
     list: String,
-    hook: Hook,
-    sent: Vec<Sent>,
+    hook: WebhookView,
+    sent: Vec<DeliveryView>,
     newest: Option<String>,
     older: Option<String>,
 }
 
-/// The page.
+/// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, webhook)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_first_at(request.uri())));
+    let Some(at) = web.team_context(request.headers(), &team).await? else {
+        return Ok(see_other(&sign_in_url_for(request.uri())));
     };
-    let (webhook, caller) = at.enter_webhook(&web, &webhook).await?;
+    let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let after = Some(query.one(AFTER)).filter(|after| !after.is_empty()).map(str::to_owned);
-    let is_further = after.is_some();
-    let wanted = DeliveriesRequest { starting_after: after, ..DeliveriesRequest::default() };
-    let listed = match webhooks::list_deliveries(&web.core, caller, webhook.id, &wanted).await {
+    let after = Some(query.get(AFTER)).filter(|after| !after.is_empty()).map(str::to_owned);
+    let is_later_page = after.is_some();
+    let list_request = DeliveriesRequest { starting_after: after, ..DeliveriesRequest::default() };
+    let listed = match webhooks::list_deliveries(&web.core, caller, webhook.id, &list_request).await {
         Ok(listed) => listed,
         Err(Fault::BadRequest(_)) => {
             return Err(Problem::bad_request(
-                "There is no such place in the list",
-                "The address names a message that is not in this list. What was sent is listed for 30 days.",
-                "Begin at the newest one.",
+                "Invalid page link",
+                "The link refers to a delivery that is not in this list. Deliveries are listed for 30 days.",
+                "Go back to the first page.",
             ));
         }
         Err(fault) => return Err(fault.into()),
     };
-    let (hook, now) = (Hook::of(&webhook, &at), web.core.now());
+    let (hook, now) = (WebhookView::of(&webhook, &at), web.core.now());
     let last = listed.deliveries.last().filter(|_| listed.has_more);
     let template = WebhookPage {
-        frame: web.webhook_frame(&at),
+        layout: web.webhook_layout(&at),
         form_token: at.form_token(),
         notice: notice(&query, hook.is_on),
         list: at.path(PAGE),
-        sent: listed.deliveries.iter().map(|delivery| Sent::of(delivery, &webhook, &at, now)).collect(),
-        newest: is_further.then(|| hook.path.clone()),
+        sent: listed.deliveries.iter().map(|delivery| DeliveryView::of(delivery, &webhook, &at, now)).collect(),
+        newest: is_later_page.then(|| hook.path.clone()),
         older: last.map(|last| format!("{}?{AFTER}={}", hook.path, last.id)),
         hook,
     };
     Ok(page(StatusCode::OK, &template))
 }
 
-/// What was done a moment ago, as long as it is so.
+/// The notice for the query parameter, if it is still true.
 fn notice(query: &Form, is_on: bool) -> &'static str {
     if query.has("changed") {
-        "The changes are kept. They count from the next message on."
+        "Changes saved. They apply from the next message on."
     } else if query.has("on") && is_on {
-        "The webhook is switched on. What it failed before is forgiven."
+        "Webhook enabled."
     } else if query.has("off") && !is_on {
-        "The webhook is switched off. What was still to be sent is given up."
+        "Webhook disabled. Pending messages were cancelled."
     } else {
         ""
     }

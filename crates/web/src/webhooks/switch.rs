@@ -1,4 +1,4 @@
-//! `/teams/{team}/webhooks/{webhook}/off` and `…/on`
+//! `/teams/{team}/webhooks/{webhook}/off` and `…/on`: disables and enables a webhook.
 
 use std::sync::Arc;
 
@@ -7,56 +7,56 @@ use axum::response::Response;
 use grabd_domain::webhooks;
 use grabd_engine::webhooks::change;
 
-use super::view::Hook;
+use super::view::WebhookView;
 use crate::Web;
-use crate::confirm::{Question, ask};
-use crate::frame::{Client, see_other};
+use crate::confirm::{Confirmation, confirm_page};
 use crate::problem::Problem;
-use crate::session::sign_in_first_at;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url_for;
 use crate::teams;
 
-/// Asks whether to switch it off.
-pub(crate) async fn ask_to_end(
+/// Asks for confirmation to disable the webhook.
+pub(crate) async fn confirm_off(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path((team, webhook)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let Some(at) = web.at_team(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_first_at(request.uri())));
+    let Some(at) = web.team_context(request.headers(), &team).await? else {
+        return Ok(see_other(&sign_in_url_for(request.uri())));
     };
-    let (webhook, _) = at.enter_webhook(&web, &webhook).await?;
-    let hook = Hook::of(&webhook, &at);
-    let question = Question {
-        deed: "Switch off",
-        what: &hook.title,
+    let (webhook, _) = at.find_webhook_counted(&web, &webhook).await?;
+    let hook = WebhookView::of(&webhook, &at);
+    let confirmation = Confirmation {
+        title: "Disable",
+        subject: &hook.title,
         consequences: &[
-            "Nothing is sent until it is switched on again, and what ends meanwhile is not told later.",
-            "Messages that were to be repeated are given up.",
+            "No messages are sent until you enable it again. Events in the meantime are not delivered later.",
+            "Pending retries are cancelled.",
         ],
-        button: "Switch off",
+        button: "Disable webhook",
         action: at.webhook_path(webhook.id, "off"),
         back: hook.path,
         here: teams::PATH,
     };
-    Ok(ask(&web, &at.signed_in.session, &question))
+    Ok(confirm_page(&web, &at.signed_in.session, &confirmation))
 }
 
-/// Switches it off.
+/// Disables the webhook.
 pub(crate) async fn off(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(path): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
     switch(&web, client, path, request, ("disabled", "off")).await
 }
 
-/// Switches it on.
+/// Enables the webhook.
 pub(crate) async fn on(
     State(web): State<Arc<Web>>,
-    client: Client,
+    client: ClientIp,
     Path(path): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
@@ -65,14 +65,15 @@ pub(crate) async fn on(
 
 async fn switch(
     web: &Web,
-    client: Client,
+    client: ClientIp,
     (team, webhook): (String, String),
     request: Request,
     (status, notice): (&str, &str),
 ) -> Result<Response, Problem> {
-    let (at, _) = web.sent_in_team(client, &team, request).await?;
-    let (webhook, caller) = at.enter_webhook(web, &webhook).await?;
-    let wanted = webhooks::Request { status: Some(status.to_owned()), ..webhooks::Request::default() };
-    let webhook = change(&web.core, caller, webhook.id, &wanted).await?;
+    let (at, _) = web.submitted_form_in_team(client, &team, request).await?;
+    let (webhook, caller) = at.find_webhook_counted(web, &webhook).await?;
+    let change_request =
+        webhooks::EndpointRequest { status: Some(status.to_owned()), ..webhooks::EndpointRequest::default() };
+    let webhook = change(&web.core, caller, webhook.id, &change_request).await?;
     Ok(see_other(&format!("{}?{notice}", at.webhook_path(webhook.id, ""))))
 }

@@ -1,4 +1,4 @@
-//! What a single grab waits for behind another team's flood.
+//! How long a single grab waits behind another team's flood.
 
 use std::time::Instant;
 
@@ -11,11 +11,11 @@ use grabd_tests::site::Site;
 
 use crate::service::Service;
 
-/// Creates on their way at a time.
+/// Concurrent create requests.
 const AT_ONCE: usize = 32;
 const SINGLE: &str = "/colour/1/2/3";
 
-/// Prints how many pages of the flood were opened before the single grab's, and how long it took.
+/// Prints how many pages of the flood were opened before the page of the single grab, and how long that took.
 pub(crate) async fn measure(queued: u32) -> anyhow::Result<()> {
     let site = Site::start(ALLOWED).await?;
     let slots = 4;
@@ -33,7 +33,7 @@ pub(crate) async fn measure(queued: u32) -> anyhow::Result<()> {
     let took = began.elapsed();
     println!("{queued} grabs queued in {took:.1?}, {:.0}/s", f64::from(queued) / took.as_secs_f64());
 
-    let before = site.hits_in_all();
+    let before = site.total_hits();
     let began = Instant::now();
     service.queue(single.live.expose(), &site.url(SINGLE)).await?;
     site.wait_for_hits(SINGLE, 1).await;

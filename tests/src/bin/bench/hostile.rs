@@ -1,5 +1,4 @@
-//! Hostile pages one after another, for as long as it takes a leak to show: memory, processes, threads of the service and
-//! directories, before and after.
+//! Soak test with hostile pages that reveals leaks: memory, processes, open files and directories before and after.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,10 +11,10 @@ use anyhow::Context;
 use futures::{StreamExt, TryStreamExt, stream};
 use grabd_tests::dns::Dns;
 use grabd_tests::harness::ALLOWED;
+use grabd_tests::process_tree::ProcessTree;
+use grabd_tests::scenario::{CaptureOutcome, PLAIN};
 use grabd_tests::site::Site;
-use grabd_tests::site::hostile::{self, Answer, Page};
-use grabd_tests::tree::Tree;
-use grabd_tests::trial::{PLAIN, Seen};
+use grabd_tests::site::hostile::{self, ExpectedOutcome, Page};
 use serde_json::json;
 
 use crate::measure::Sample;
@@ -24,10 +23,10 @@ use crate::service::Service;
 /// Disposed contexts and replaced browsers are gone within this time.
 const REST: Duration = Duration::from_secs(15);
 
-/// Grabs before the first count: what is then there is there for good.
+/// Grabs before the first measurement, so that one-time allocations are not counted.
 const WARM_UP: usize = 10;
 
-/// What came of a page's visits.
+/// Results of the captures of one page.
 #[derive(Default)]
 struct Row {
     visits: usize,
@@ -36,8 +35,8 @@ struct Row {
     last: String,
 }
 
-/// What the service holds.
-struct Held {
+/// Resources that the service uses.
+struct ResourceUsage {
     mib: f64,
     service_mib: f64,
     processes: usize,
@@ -45,8 +44,8 @@ struct Held {
     directories: usize,
 }
 
-impl Held {
-    fn of(tree: Tree, run_dir: &Path) -> Self {
+impl ResourceUsage {
+    fn of(tree: ProcessTree, run_dir: &Path) -> Self {
         let count = |path: &Path| fs::read_dir(path).map_or(0, Iterator::count);
         #[expect(clippy::cast_precision_loss, reason = "kilobytes of one process")]
         let service_mib = tree.own_rss_kib() as f64 / 1024.0;
@@ -65,11 +64,11 @@ impl Held {
     }
 }
 
-/// Captures `grabs` hostile pages, `at_a_time` of them at once, in the order of their table again and again.
+/// Captures `grabs` hostile pages, `at_a_time` concurrently, cycling through the table.
 pub(crate) async fn measure(grabs: usize, at_a_time: usize, only: &[String]) -> anyhow::Result<()> {
     let site = Site::start(ALLOWED).await?;
     let dns = Dns::start(Ipv4Addr::new(127, 0, 0, 2)).await?;
-    // The browser may be another user, who must get through.
+    // The browser may run as another user, who must be able to traverse the directory.
     let run_dir = tempfile::tempdir()?;
     fs::set_permissions(run_dir.path(), fs::Permissions::from_mode(0o711))?;
     let browsers = run_dir.path().join("browsers");
@@ -81,7 +80,7 @@ pub(crate) async fn measure(grabs: usize, at_a_time: usize, only: &[String]) -> 
     for _ in 0..WARM_UP {
         customer.capture(&plain, json!({})).await?;
     }
-    let before = Held::of(service.tree(), &browsers);
+    let before = ResourceUsage::of(service.tree(), &browsers);
     let pages: Vec<Page> =
         hostile::pages().filter(|page| only.is_empty() || only.iter().any(|name| name == page.name)).collect();
     anyhow::ensure!(!pages.is_empty(), "no such page");
@@ -91,16 +90,16 @@ pub(crate) async fn measure(grabs: usize, at_a_time: usize, only: &[String]) -> 
     let mut peak = 0.0_f64;
     let (customer, site) = (&customer, &site);
     let visits = stream::iter(pages.iter().cycle().take(grabs))
-        .map(|page| async move { anyhow::Ok((page, customer.visit(site, page).await?)) })
+        .map(|page| async move { anyhow::Ok((page, customer.capture_page(site, page).await?)) })
         .buffer_unordered(at_a_time.max(1));
     tokio::pin!(visits);
-    while let Some((page, seen)) = visits.try_next().await? {
-        note(rows.entry(page.name).or_default(), page.answer, &seen);
+    while let Some((page, outcome)) = visits.try_next().await? {
+        record(rows.entry(page.name).or_default(), page.expected, &outcome);
         peak = peak.max(service.tree().pss_mib());
     }
     let took = began.elapsed();
 
-    println!("{:<32}{:>7}{:>7}{:>10}{:>10}  last answer", "page", "visits", "wrong", "p50 ms", "max ms");
+    println!("{:<32}{:>7}{:>7}{:>10}{:>10}  last outcome", "page", "visits", "wrong", "p50 ms", "max ms");
     for page in &pages {
         if let Some(row) = rows.get_mut(page.name) {
             let (median, most) = (row.took.quantile(0.5), row.took.quantile(1.0));
@@ -109,16 +108,16 @@ pub(crate) async fn measure(grabs: usize, at_a_time: usize, only: &[String]) -> 
     }
     let wrong: usize = rows.values().map(|row| row.wrong).sum();
     println!(
-        "\n{grabs} grabs in {:.0} s, {at_a_time} at a time; {wrong} wrong answers; peak {peak:.0} MiB",
+        "\n{grabs} grabs in {:.0} s, {at_a_time} at a time; {wrong} wrong outcomes; peak {peak:.0} MiB",
         took.as_secs_f64()
     );
 
     tokio::time::sleep(REST).await;
     let mut next = Sample::default();
     for _ in 0..WARM_UP {
-        let seen = customer.capture(&plain, json!({})).await?;
-        anyhow::ensure!(seen.is_plain(), "a plain page afterwards: {seen}");
-        next.add(seen.took);
+        let outcome = customer.capture(&plain, json!({})).await?;
+        anyhow::ensure!(outcome.is_plain(), "a plain page afterwards: {outcome}");
+        next.add(outcome.took);
     }
     println!("plain pages afterwards: p50 {:.0} ms, max {:.0} ms\n", next.quantile(0.5), next.quantile(1.0));
     println!(
@@ -126,19 +125,19 @@ pub(crate) async fn measure(grabs: usize, at_a_time: usize, only: &[String]) -> 
         "", "MiB in all", "service MiB", "processes", "open files", "directories"
     );
     before.print("before");
-    Held::of(service.tree(), &browsers).print("after");
+    ResourceUsage::of(service.tree(), &browsers).print("after");
     service.stop().await?;
     println!("{:<10}{:>62}", "stopped", fs::read_dir(&browsers).map_or(0, Iterator::count));
     Ok(())
 }
 
-fn note(row: &mut Row, answer: Answer, seen: &Seen) {
-    let wrong = !seen.is(answer);
+fn record(row: &mut Row, expected: ExpectedOutcome, outcome: &CaptureOutcome) {
+    let wrong = !outcome.matches(expected);
     row.visits += 1;
-    row.took.add(seen.took);
-    // The last wrong one, if there is any.
+    row.took.add(outcome.took);
+    // Prefer the last wrong result.
     if wrong || row.wrong == 0 {
-        row.last = seen.to_string();
+        row.last = outcome.to_string();
     }
     row.wrong += usize::from(wrong);
 }

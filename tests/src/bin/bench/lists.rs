@@ -1,4 +1,4 @@
-//! What a page of a long history costs against one of a short history, on SQLite through the store itself.
+//! The cost of a list page for a long history compared with a short one, measured on the SQLite store.
 
 use std::time::{Duration, Instant};
 
@@ -7,23 +7,23 @@ use futures::stream::{self, TryStreamExt};
 use grabd_domain::Timestamp;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
-use grabd_domain::grabs::{Facts, Failure, FailureReason, ImageKey, State, Status};
+use grabd_domain::grabs::{Failure, FailureReason, ImageKey, RenderMetadata, State, Status};
 use grabd_domain::ids::{GrabId, TeamId};
-use grabd_store::{Cursor, NewPlaceholder, NewTeam, Page, Store};
+use grabd_store::{Cursor, NewPlaceholder, NewTeam, PageRequest, Store};
 use uuid::Uuid;
 
-/// The short history.
+/// Grabs in the short history.
 const FEW: u64 = 1000;
-/// Of so many grabs one has failed: enough that half of the short history has a full page of them.
+/// One in this many grabs has failed, so that half of the short history contains a full page of failed grabs.
 const FAILED_OF: u64 = 20;
-/// Grabs a page shows.
+/// Grabs per page.
 const LIMIT: u32 = 25;
-/// Pages read of each kind, in turn of both histories.
+/// Pages read per kind, alternating between the histories.
 const TURNS: usize = 400;
-/// Writes on the way at the same time, so that commits are shared.
+/// Concurrent writes, so that they share commits.
 const AT_ONCE: usize = 256;
 
-/// The kinds of pages: which status, and whether from the top or from the middle.
+/// The kinds of pages: status filter, and whether from the middle of the history.
 const KINDS: [(&str, Option<Status>, bool); 6] = [
     ("first page", None, false),
     ("middle page", None, true),
@@ -33,7 +33,7 @@ const KINDS: [(&str, Option<Status>, bool); 6] = [
     ("middle page of failed", Some(Status::Failed), true),
 ];
 
-/// Measures both histories in turn, so that both meet the same machine.
+/// Measures both histories alternately, so that load on the machine affects both.
 pub(super) async fn measure(many: u64) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let histories = [History::make(directory.path(), FEW).await?, History::make(directory.path(), many).await?];
@@ -45,7 +45,7 @@ pub(super) async fn measure(many: u64) -> anyhow::Result<()> {
             for (history, took) in histories.iter().zip(&mut took) {
                 let began = Instant::now();
                 history.read(status, from_middle).await?;
-                // The first of each fills caches and is not counted.
+                // The first read warms caches and is not counted.
                 if turn > 0 {
                     took.push(began.elapsed());
                 }
@@ -80,19 +80,28 @@ impl History {
                 let (store, spec) = (&store, spec.clone());
                 async move {
                     let (now, outcome) = (at(number)?, outcome(number)?);
-                    let new = NewPlaceholder { id: id(number), team, spec, now, outcome, idempotency: None };
+                    let new = NewPlaceholder {
+                        id: id(number),
+                        team,
+                        key: None,
+                        spec,
+                        now,
+                        outcome,
+                        idempotency: None,
+                        fingerprint: None,
+                    };
                     store.create_placeholder(new).await?;
                     Ok(())
                 }
             })
             .await?;
-        println!("made a history of {grabs} grabs in {:.1} s", began.elapsed().as_secs_f64());
+        println!("created a history of {grabs} grabs in {:.1} s", began.elapsed().as_secs_f64());
         Ok(Self { store, team, middle: id(grabs / 2) })
     }
 
     async fn read(&self, status: Option<Status>, from_middle: bool) -> anyhow::Result<()> {
         let cursor = from_middle.then_some(Cursor::After(self.middle));
-        let page = Page { limit: LIMIT, status, cursor };
+        let page = PageRequest { limit: LIMIT, status, cursor, ..PageRequest::default() };
         let listed = self.store.list_grabs(self.team, Environment::Test, page).await?.context("the cursor is known")?;
         ensure!(listed.grabs.len() == usize::try_from(LIMIT)?, "a page of {} grabs", listed.grabs.len());
         Ok(())
@@ -108,20 +117,20 @@ fn at(number: u64) -> anyhow::Result<Timestamp> {
 }
 
 fn outcome(number: u64) -> anyhow::Result<State> {
-    let (finished_at, facts) = (at(number)?, Facts::default());
+    let (finished_at, metadata) = (at(number)?, RenderMetadata::default());
     Ok(match number % FAILED_OF {
-        0 => State::Failed { finished_at, failure: Failure::new(FailureReason::RenderFailed, "It failed."), facts },
+        0 => State::Failed { finished_at, failure: Failure::new(FailureReason::RenderFailed, "It failed."), metadata },
         _ => State::Done {
             finished_at,
             image: Some(ImageKey::new(u128::from(number), "png")),
             size_bytes: 1,
             execution_ms: 1,
-            facts,
+            metadata,
         },
     })
 }
 
-/// In microseconds.
+/// The median in microseconds.
 fn median(mut took: Vec<Duration>) -> f64 {
     took.sort_unstable();
     took.get(took.len() / 2).map_or(0.0, |median| median.as_secs_f64() * 1e6)

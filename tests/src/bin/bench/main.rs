@@ -1,79 +1,90 @@
-//! What grabd costs over the bare procedure, from one interleaved run. `script/bench` builds and starts it.
+//! Measures the cost of grabd over the baseline in one interleaved run. `script/bench` builds and starts it.
 //!
-//! Absolute figures belong to the machine; the ratios are what to look at.
+//! Absolute figures depend on the machine. Compare the ratios.
 
-mod bare;
-mod faces;
+mod baseline;
 mod fairness;
 mod hostile;
+mod hostile_tenants;
 mod lists;
 mod measure;
+mod pictures;
+mod rest_api;
 mod service;
+mod sheet;
 mod watchers;
 
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bare::Bare;
+use baseline::Baseline;
 use clap::{Parser, Subcommand};
 use grabd_tests::harness::ALLOWED;
+use grabd_tests::process_tree::ProcessTree;
 use grabd_tests::site::Site;
-use grabd_tests::tree::Tree;
 use measure::Sample;
 use service::Service;
 
 #[derive(Parser)]
-#[command(about = "Measures grabd against the bare procedure")]
+#[command(about = "Measures grabd against the bare browser")]
 struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Pictures of each page and side at concurrency 1.
+    /// Images per page and side at concurrency 1.
     #[arg(long, default_value_t = 40)]
     grabs: usize,
-    /// Seconds of each page and side at concurrency 4.
+    /// Seconds per page and side at concurrency 4.
     #[arg(long, default_value_t = 12)]
     seconds: u64,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Queues a team's flood and measures what another team's single grab waits for.
+    /// Queues a flood of one team and measures how long another team's single grab waits.
     Fairness {
-        /// Grabs of the flood.
+        /// Grabs in the flood.
         #[arg(long, default_value_t = 10_000)]
         queued: u32,
     },
-    /// Follows many waiting grabs over a few connections: memory of a stream, and how late its events are.
+    /// Watches many waiting grabs over a few connections: memory per stream, and latency of events.
     Watchers {
-        /// Streams, one for each grab.
+        /// Number of streams, one per grab.
         #[arg(long, default_value_t = 10_000)]
         streams: usize,
-        /// Seconds in which rendered grabs are waited for.
+        /// Seconds to wait for rendered grabs.
         #[arg(long, default_value_t = 30)]
         seconds: u64,
     },
-    /// Measures pages of a long history against pages of a short one.
+    /// Compares list pages of a long history with those of a short one.
     Lists {
-        /// Grabs of the long history.
+        /// Grabs in the long history.
         #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..))]
         grabs: u64,
     },
-    /// Captures hostile pages for long, and looks what stays behind.
+    /// Captures hostile pages for a long time and measures what remains.
     Hostile {
-        /// Grabs in all.
+        /// Total number of grabs.
         #[arg(long, default_value_t = 500)]
         grabs: usize,
-        /// Grabs at a time.
+        /// Concurrent grabs.
         #[arg(long, default_value_t = 2)]
         at_a_time: usize,
         /// Only these pages.
         pages: Vec<String>,
     },
-    /// Serves a bare axum handler, to compare with. The measurement starts it by itself.
+    /// Measures a paying team's captures while hostile teams keep the slots busy for free.
+    HostileTenants {
+        /// Seconds for each of the three numbers of hostile teams.
+        #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u64).range(5..=600))]
+        seconds: u64,
+    },
+    /// Compares how many images of hard pages are correct for grabd and other tools.
+    Pictures(pictures::Args),
+    /// Serves a bare axum handler for comparison. Started by the measurement itself.
     BareAxum,
 }
 
-/// A page and how it is captured.
+/// A page and whether it is captured as a full page.
 #[derive(Clone, Copy)]
 struct Page {
     name: &'static str,
@@ -87,26 +98,30 @@ const PAGES: [Page; 3] = [
     Page { name: "tall", path: "/tall", full_page: true },
 ];
 
-/// Rounds at concurrency 4, bare and service in turn.
+/// Rounds at concurrency 4, alternating between baseline and service.
 const ROUNDS: u64 = 3;
-/// Grabs at a time in a throughput round.
+/// Concurrent grabs in a throughput round.
 const CONCURRENCY: usize = 4;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     match args.command {
-        Some(Command::BareAxum) => return faces::serve_bare().await,
+        Some(Command::BareAxum) => return rest_api::serve_bare().await,
         Some(Command::Fairness { queued }) => return fairness::measure(queued).await,
         Some(Command::Watchers { streams, seconds }) => {
             return watchers::measure(streams, Duration::from_secs(seconds)).await;
         }
         Some(Command::Hostile { grabs, at_a_time, pages }) => return hostile::measure(grabs, at_a_time, &pages).await,
+        Some(Command::HostileTenants { seconds }) => {
+            return hostile_tenants::measure(Duration::from_secs(seconds)).await;
+        }
+        Some(Command::Pictures(args)) => return pictures::measure(args).await,
         Some(Command::Lists { grabs }) => return lists::measure(grabs).await,
         None => {}
     }
     let site = Site::start(ALLOWED).await?;
-    let bare = Bare::start().await.context("the bare browser")?;
+    let bare = Baseline::start().await.context("the bare browser")?;
     let service = Service::start().await.context("the service")?;
 
     println!("latency at concurrency 1, ms ({} grabs each, interleaved)", args.grabs);
@@ -114,14 +129,14 @@ async fn main() -> anyhow::Result<()> {
     for page in PAGES {
         let (mut bare_sample, mut rest_sample) = (Sample::default(), Sample::default());
         let url = site.url(page.path);
-        // The first of each side fills caches and is not counted.
+        // The first capture of each side warms caches and is not counted.
         for turn in 0..=args.grabs {
             let prepared = bare.prepare().await?;
             let began = Instant::now();
             let bytes = bare.grab(&prepared, &url, page.full_page).await?;
             let bare_took = began.elapsed();
             bare.dispose(prepared).await?;
-            anyhow::ensure!(!bytes.is_empty(), "the bare picture is empty");
+            anyhow::ensure!(!bytes.is_empty(), "the baseline image is empty");
             let began = Instant::now();
             service.grab(&url, page.full_page).await?;
             let rest_took = began.elapsed();
@@ -173,12 +188,12 @@ async fn main() -> anyhow::Result<()> {
         );
     }
 
-    faces::measure(&service).await?;
+    rest_api::measure(&service).await?;
     service.stop().await?;
     bare.stop().await
 }
 
-/// What one side did in its rounds.
+/// Totals of one side.
 #[derive(Default)]
 struct Run {
     grabs: u32,
@@ -188,7 +203,7 @@ struct Run {
 }
 
 impl Run {
-    async fn add<W, F>(&mut self, tree: Tree, length: Duration, work: W) -> anyhow::Result<()>
+    async fn add<W, F>(&mut self, tree: ProcessTree, length: Duration, work: W) -> anyhow::Result<()>
     where
         W: Fn() -> F,
         F: Future<Output = anyhow::Result<()>>,

@@ -1,8 +1,8 @@
-//! Times.
+//! Samples of durations.
 
 use std::time::Duration;
 
-/// Durations of one kind of work.
+/// Durations of one kind of operation.
 #[derive(Default)]
 pub(crate) struct Sample(Vec<Duration>);
 

@@ -1,21 +1,22 @@
-//! grabd as an operator starts it, called as a customer calls it.
+//! The grabd binary, started as an operator does and called as a customer does.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Context;
 use grabd_store::Store;
 use serde_json::{Value, json};
 
-use grabd_tests::tree::Tree;
-use grabd_tests::trial::Customer;
+use grabd_tests::process_tree::ProcessTree;
+use grabd_tests::scenario::Customer;
 
-/// The running binary and a customer of it.
+/// The running binary, with a team and its keys.
 pub(crate) struct Service {
     process: Child,
     client: reqwest::Client,
     base: String,
-    /// Where gRPC is served, as `host:port`.
+    /// The gRPC address as `host:port`.
     pub(crate) grpc: String,
     pub(crate) live_key: String,
     test_key: String,
@@ -27,12 +28,16 @@ impl Service {
         Self::start_with(&[]).await
     }
 
-    /// With these settings on top of the benchmark's own.
+    /// Starts with these settings in addition to the benchmark's own.
     pub(crate) async fn start_with(settings: &[(&str, &str)]) -> anyhow::Result<Self> {
+        Self::start_binary(&std::env::current_exe()?.with_file_name("grabd"), settings).await
+    }
+
+    /// Starts another build with these settings.
+    pub(crate) async fn start_binary(binary: &Path, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
-        let binary = std::env::current_exe()?.with_file_name("grabd");
         let run = |args: &[&str]| {
-            let mut command = Command::new(&binary);
+            let mut command = Command::new(binary);
             command
                 .args(args)
                 .env("GRABD_DATA_DIR", dir.path().join("data"))
@@ -41,26 +46,27 @@ impl Service {
                 .env("GRABD_METRICS__LISTEN", "127.0.0.1:0")
                 .env("GRABD_EGRESS__ALLOW_CIDRS", "127.0.0.2/32")
                 .env("GRABD_LIMITS__REQUESTS_PER_MINUTE", "100000000")
+                .env("GRABD_ABUSE__FAILED_SECONDS_PER_MINUTE_UNPAID", "100000000")
                 .env("GRABD_LOG__FILTER", "warn")
                 .envs(settings.iter().copied())
                 .stdin(Stdio::null());
             command
         };
-        let made = run(&["admin", "team", "create", "bench", "--credits", "100000000", "--json"])
+        let team = run(&["admin", "team", "create", "bench", "--credits", "100000000", "--json"])
             .output()
             .with_context(|| format!("{}; script/bench builds it", binary.display()))?;
-        let made: Value = serde_json::from_slice(&made.stdout).context("the team's keys")?;
+        let team: Value = serde_json::from_slice(&team.stdout).context("the team's keys")?;
         let mut process = run(&["serve"]).stdout(Stdio::piped()).spawn()?;
         let mut lines = BufReader::new(process.stdout.take().context("stdout")?).lines();
-        let mut told = |name: &str| {
+        let mut address_of = |name: &str| {
             let mut lines = lines.by_ref().map_while(Result::ok);
             let address =
                 lines.find_map(|line| line.trim().strip_prefix(name)?.split_whitespace().next().map(str::to_owned));
-            address.context("the service says where it listens")
+            address.context("the service did not print where it listens")
         };
-        let (base, grpc) = (told("REST ")?, told("gRPC ")?);
+        let (base, grpc) = (address_of("REST ")?, address_of("gRPC ")?);
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        let key = |name: &str| made[name].as_str().map(str::to_owned).context("a key");
+        let key = |name: &str| team[name].as_str().map(str::to_owned).context("a key");
         Ok(Self {
             process,
             client: grabd_tests::client::client().build()?,
@@ -72,38 +78,38 @@ impl Service {
         })
     }
 
-    pub(crate) fn tree(&self) -> Tree {
-        Tree(self.process.id())
+    pub(crate) fn tree(&self) -> ProcessTree {
+        ProcessTree(self.process.id())
     }
 
-    /// Somebody with the live key.
+    /// A client with the live key.
     pub(crate) fn customer(&self) -> Customer {
         Customer { client: self.client.clone(), base: self.base.clone(), key: self.live_key.clone() }
     }
 
-    /// A picture by REST, from the request to the answer.
+    /// Captures a page over REST.
     pub(crate) async fn grab(&self, url: &str, full_page: bool) -> anyhow::Result<()> {
         self.create(&self.live_key, &json!({ "url": url, "full_page": full_page })).await.map(drop)
     }
 
-    /// A placeholder by REST.
+    /// Creates a placeholder over REST.
     pub(crate) async fn placeholder(&self) -> anyhow::Result<Value> {
         self.create(&self.test_key, &json!({ "url": "https://example.com/" })).await
     }
 
-    /// One grab read by its id.
+    /// Reads a grab by its id.
     pub(crate) async fn get(&self, id: &str) -> anyhow::Result<()> {
         let request = self.client.get(format!("{}/grabs/{id}", self.base)).bearer_auth(&self.test_key);
         request.send().await?.error_for_status()?.bytes().await?;
         Ok(())
     }
 
-    /// The database, beside the service.
+    /// Opens the service's database directly.
     pub(crate) async fn store(&self) -> anyhow::Result<Store> {
         Ok(Store::open(&format!("sqlite://{}", self.dir.path().join("data/grabd.db").display())).await?)
     }
 
-    /// Queues a grab; its id.
+    /// Queues a grab and returns its id.
     pub(crate) async fn queue(&self, key: &str, url: &str) -> anyhow::Result<String> {
         let body = json!({ "url": url, "width": 320, "height": 240 });
         let request = self.client.post(format!("{}/grabs?async=true", self.base)).bearer_auth(key).json(&body);
@@ -111,12 +117,26 @@ impl Service {
         Ok(grab["id"].as_str().context("an id")?.to_owned())
     }
 
+    /// Creates a grab with the live key. Returns status and body.
+    pub(crate) async fn capture(&self, body: &Value) -> anyhow::Result<(u16, Value)> {
+        self.post(&self.live_key, body).await
+    }
+
+    /// Downloads the image of a grab.
+    pub(crate) async fn image(&self, url: &str) -> anyhow::Result<Vec<u8>> {
+        Ok(self.client.get(url).send().await?.error_for_status()?.bytes().await?.to_vec())
+    }
+
     async fn create(&self, key: &str, body: &Value) -> anyhow::Result<Value> {
-        let response = self.client.post(format!("{}/grabs", self.base)).bearer_auth(key).json(body).send().await?;
-        let status = response.status();
-        let answer: Value = response.json().await?;
-        anyhow::ensure!(status.is_success(), "{status}: {answer}");
+        let (status, answer) = self.post(key, body).await?;
+        anyhow::ensure!(status == 200, "{status}: {answer}");
         Ok(answer)
+    }
+
+    /// Creates a grab with a key. Returns status and body.
+    pub(crate) async fn post(&self, key: &str, body: &Value) -> anyhow::Result<(u16, Value)> {
+        let response = self.client.post(format!("{}/grabs", self.base)).bearer_auth(key).json(body).send().await?;
+        Ok((response.status().as_u16(), response.json().await?))
     }
 
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
@@ -129,7 +149,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // Already waited for when all went well.
+        // The process has already been waited for unless an error occurred.
         let _ = self.process.kill();
     }
 }

@@ -1,8 +1,8 @@
-//! Many streams that wait: what one costs while nothing happens, and how late it is told when something does.
+//! Many waiting streams: the cost of an idle stream, and the latency of its events.
 //!
-//! Each stream follows a grab of its own. What happens first is real: the grabs at the head of the queue are rendered,
-//! and are compared with the time at which the database says they ended. Then another process cancels grabs: that
-//! nobody tells the service, so it is what the look at all watched grabs, once a second, makes of it.
+//! Each stream watches a grab of its own. First, the grabs at the head of the queue are rendered, and events are
+//! compared with the end times in the database. Then another process cancels grabs. The service is not notified of
+//! that, so those events depend on its poll of all watched grabs, once per second.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use std::time::Duration;
 use anyhow::Context;
 use futures::{StreamExt, TryStreamExt, stream};
 use grabd_domain::Timestamp;
-use grabd_domain::grabs::{Facts, Failure, FailureReason, State};
+use grabd_domain::grabs::{Failure, FailureReason, RenderMetadata, State};
 use grabd_domain::ids::GrabId;
 use grabd_engine::clock::Clock;
 use grabd_proto::v1::WatchGrabRequest;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_store::{By, Failing, Store};
+use grabd_store::{FailGrab, FailureSource, Store};
 use grabd_tests::harness::ALLOWED;
 use grabd_tests::site::Site;
 use tokio::sync::mpsc;
@@ -27,26 +27,26 @@ use tonic::transport::{Channel, Endpoint};
 use crate::measure::Sample;
 use crate::service::Service;
 
-/// Connections that share the streams.
+/// Connections that carry the streams.
 const CONNECTIONS: usize = 4;
-/// Creates and opens on their way at a time.
+/// Concurrent creates and stream openings.
 const AT_ONCE: usize = 64;
-/// Grabs before the watched ones, which are rendered while those are queued and their streams opened.
+/// Grabs queued before the watched ones. They are rendered while the watched grabs are queued and their streams opened.
 const AHEAD: usize = 400;
-/// Grabs that another process cancels, and the time between two.
+/// Grabs that another process cancels, and the pause between two.
 const CANCELLED: usize = 1_000;
 const CANCEL_EVERY: Duration = Duration::from_millis(5);
-/// The longest an event may be under way before it counts as lost.
+/// The latency after which an event counts as lost.
 const LOST: Duration = Duration::from_secs(10);
 
-/// A state that a stream was told, and when.
-struct Told {
+/// A state that a stream received, and when.
+struct StateEvent {
     grab: GrabId,
     revision: i64,
     at: Timestamp,
 }
 
-/// Prints memory and lateness.
+/// Measures and prints memory and latency.
 pub(crate) async fn measure(streams: usize, seconds: Duration) -> anyhow::Result<()> {
     let site = Site::start(ALLOWED).await?;
     let limit = (streams + AHEAD).to_string();
@@ -60,13 +60,13 @@ pub(crate) async fn measure(streams: usize, seconds: Duration) -> anyhow::Result
     for _ in 0..CONNECTIONS {
         channels.push(Endpoint::try_from(format!("http://{}", service.grpc))?.connect().await?);
     }
-    let (tell, mut told) = mpsc::channel(streams);
+    let (sender, mut events) = mpsc::channel(streams);
     let readers = TaskTracker::new();
     let before = service.tree().own_rss_kib();
     let opened = stream::iter(ids.iter().zip(channels.iter().cycle()));
     opened
         .map(anyhow::Ok)
-        .try_for_each_concurrent(AT_ONCE, |(id, channel)| follow(&service, channel, id, &tell, &readers))
+        .try_for_each_concurrent(AT_ONCE, |(id, channel)| follow(&service, channel, id, &sender, &readers))
         .await?;
     let (cpu, rest) = (service.tree().own_cpu(), Duration::from_secs(5));
     sleep(rest).await;
@@ -79,14 +79,14 @@ pub(crate) async fn measure(streams: usize, seconds: Duration) -> anyhow::Result
     let store = service.store().await?;
     let mut all: HashMap<GrabId, Timestamp> = HashMap::new();
     let collect = async {
-        while let Some(Told { grab, revision, at }) = told.recv().await {
+        while let Some(StateEvent { grab, revision, at }) = events.recv().await {
             // Revision 1 is the wait, 2 the render, 4 the end of a grab that needed one attempt.
             if revision > 2 {
                 all.insert(grab, at);
             }
         }
     };
-    // The readers hold senders of their own, so this only ends with the time.
+    // The readers keep senders open, so this ends only by the timeout.
     let _ = timeout(seconds, collect).await;
     report("rendered", &store, &all).await?;
 
@@ -94,7 +94,7 @@ pub(crate) async fn measure(streams: usize, seconds: Duration) -> anyhow::Result
     let cancelled = cancel(&store, &ids).await?;
     let collect = async {
         while all.len() < cancelled.len() {
-            let Some(Told { grab, at, .. }) = told.recv().await else { return };
+            let Some(StateEvent { grab, at, .. }) = events.recv().await else { return };
             if cancelled.contains_key(&grab) {
                 all.insert(grab, at);
             }
@@ -102,30 +102,30 @@ pub(crate) async fn measure(streams: usize, seconds: Duration) -> anyhow::Result
     };
     let lost = timeout(LOST, collect).await.is_err();
     report("cancelled by another process", &store, &all).await?;
-    anyhow::ensure!(!lost, "{} of {} events never came", cancelled.len() - all.len(), cancelled.len());
+    anyhow::ensure!(!lost, "{} of {} events were lost", cancelled.len() - all.len(), cancelled.len());
     store.close().await;
     drop(channels);
     service.stop().await
 }
 
-/// Opens one stream and reads it to its end.
+/// Opens a stream and reads it to its end.
 async fn follow(
     service: &Service,
     channel: &Channel,
     id: &str,
-    tell: &mpsc::Sender<Told>,
+    sender: &mpsc::Sender<StateEvent>,
     readers: &TaskTracker,
 ) -> anyhow::Result<()> {
     let mut request = Request::new(WatchGrabRequest { id: id.to_owned(), after_revision: 0 });
     request.metadata_mut().insert("authorization", format!("Bearer {}", service.live_key).parse()?);
     let mut states = GrabServiceClient::new(channel.clone()).watch_grab(request).await?.into_inner();
     let first = states.message().await?.and_then(|state| state.grab).context("a first state")?;
-    anyhow::ensure!(first.revision == 1, "a grab was rendered before its stream was open: let more go ahead");
-    let (tell, grab) = (tell.clone(), id.parse().map_err(|_| anyhow::anyhow!("an id {id}"))?);
+    anyhow::ensure!(first.revision == 1, "a grab was rendered before its stream was open: increase AHEAD");
+    let (sender, grab) = (sender.clone(), id.parse().map_err(|_| anyhow::anyhow!("an id {id}"))?);
     readers.spawn(async move {
         while let Ok(Some(state)) = states.message().await {
             let (revision, at) = (state.grab.map_or(0, |grab| grab.revision), Clock::system().now());
-            if tell.send(Told { grab, revision, at }).await.is_err() {
+            if sender.send(StateEvent { grab, revision, at }).await.is_err() {
                 return;
             }
         }
@@ -133,7 +133,7 @@ async fn follow(
     Ok(())
 }
 
-/// Cancels grabs from the end of the queue, one after the other.
+/// Cancels grabs one by one, from the end of the queue.
 async fn cancel(store: &Store, ids: &[String]) -> anyhow::Result<HashMap<GrabId, Timestamp>> {
     let mut pace = interval(CANCEL_EVERY);
     let mut cancelled = HashMap::new();
@@ -142,7 +142,8 @@ async fn cancel(store: &Store, ids: &[String]) -> anyhow::Result<HashMap<GrabId,
         let grab = id.parse().map_err(|_| anyhow::anyhow!("an id {id}"))?;
         let failure = Failure::new(FailureReason::RenderFailed, "cancelled");
         let now = Clock::system().now();
-        let failing = Failing { grab, by: By::Cancel, failure, facts: Facts::default(), now };
+        let failing =
+            FailGrab { grab, source: FailureSource::Cancel, failure, metadata: RenderMetadata::default(), now };
         if store.fail(failing).await?.is_some() {
             cancelled.insert(grab, now);
         }
@@ -150,18 +151,19 @@ async fn cancel(store: &Store, ids: &[String]) -> anyhow::Result<HashMap<GrabId,
     Ok(cancelled)
 }
 
-/// From the time the end carries, which is read just before its commit, to the time its reader had it.
-async fn report(what: &str, store: &Store, told: &HashMap<GrabId, Timestamp>) -> anyhow::Result<()> {
-    let ids: Vec<GrabId> = told.keys().copied().collect();
-    let mut late = Sample::default();
+/// Prints the latency from the recorded end time, which is read just before the commit, to the time at which the reader
+/// received it.
+async fn report(what: &str, store: &Store, ends: &HashMap<GrabId, Timestamp>) -> anyhow::Result<()> {
+    let ids: Vec<GrabId> = ends.keys().copied().collect();
+    let mut latency = Sample::default();
     for grab in store.find_grabs(&ids).await? {
         if let (State::Done { finished_at, .. } | State::Failed { finished_at, .. }, Some(at)) =
-            (&grab.state, told.get(&grab.id))
+            (&grab.state, ends.get(&grab.id))
         {
-            late.add(at.since(*finished_at));
+            latency.add(at.since(*finished_at));
         }
     }
-    let [p50, p99, worst] = [0.5, 0.99, 1.0].map(|quantile| late.quantile(quantile));
-    println!("{what}: {} ends told, p50 {p50:.0} ms, p99 {p99:.0} ms, worst {worst:.0} ms", ids.len());
+    let [p50, p99, worst] = [0.5, 0.99, 1.0].map(|quantile| latency.quantile(quantile));
+    println!("{what}: {} ends received, p50 {p50:.0} ms, p99 {p99:.0} ms, worst {worst:.0} ms", ids.len());
     Ok(())
 }

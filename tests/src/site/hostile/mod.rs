@@ -1,7 +1,8 @@
-//! Pages that want to hold a capture up, wear it out or lead it astray, and the answer that each deserves.
+//! Pages that try to block, exhaust or mislead a capture, and the expected outcome of each.
 //!
-//! `scripts` are pages that do it by themselves, `sites` those whose server takes part, and `answers` what such servers
-//! send. To add a page, add a row to one of the two tables; tests and the soak go through both.
+//! `scripts` are pages that attack by themselves, `sites` are pages whose server takes part, and `responses` is what
+//! such servers send. To add a page, add a row to one of the two tables. The tests and the soak benchmark use both
+//! tables.
 
 use axum::Router;
 use axum::response::Html;
@@ -10,98 +11,98 @@ use serde_json::{Value, json};
 
 use super::behaviour::{GREEN, css};
 
-mod answers;
+mod responses;
 mod scripts;
 mod sites;
 
 /// A hostile page.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
-    /// What it does; pages with a body of their own are below `/hostile/` by this name.
+    /// The name of the attack. Pages with a body of their own are served below `/hostile/` under this name.
     pub name: &'static str,
-    /// Where and how it is captured.
+    /// The content, and how it is captured.
     pub body: Body,
-    /// What the caller is told.
-    pub answer: Answer,
-    /// How long that takes.
-    pub length: Length,
+    /// The expected outcome.
+    pub expected: ExpectedOutcome,
+    /// How long the capture takes, and what it costs.
+    pub load: CaptureLoad,
 }
 
-/// What a page is made of.
+/// The content of a page.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
     /// A green page with this script in it.
     Script(&'static str),
-    /// A green page with this in its body.
+    /// A green page with this HTML in its body.
     Html(&'static str),
-    /// A green page with this in its body, captured as a whole.
-    Whole(&'static str),
+    /// A green page with this HTML in its body, captured as a full page.
+    FullPage(&'static str),
     /// A green page with this script in it, of which `#target` is captured.
     Element(&'static str),
-    /// Whatever is at this path of the site.
+    /// The response at this path of the site.
     At(&'static str),
 }
 
-/// What the caller of a page is told.
+/// The expected outcome of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// A picture, green all over.
+pub enum ExpectedOutcome {
+    /// A completely green image.
     Green,
-    /// A picture, of whatever there is to see.
-    Picture,
+    /// An image with any content.
+    Image,
     /// `render_failed`, with this in its message.
     Failed(&'static str),
     /// `render_blocked`, with this in its message.
     Blocked(&'static str),
-    /// A green picture or `render_failed`: the machine's size and speed decide.
+    /// A green image or `render_failed`, depending on the size and speed of the machine.
     GreenOrFailed,
-    /// A picture or `render_failed`, as before.
-    PictureOrFailed,
+    /// An image or `render_failed`, depending on the size and speed of the machine.
+    ImageOrFailed,
 }
 
-/// How long a page keeps a browser busy.
+/// How a page loads a browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
-    /// Seconds.
+pub enum CaptureLoad {
+    /// The capture ends within seconds.
     Short,
-    /// Until a limit of the capture ends it, without work for the processor.
+    /// A time limit ends the capture. The processor is idle.
     Waiting,
-    /// Until a limit of the capture ends it, at full speed.
+    /// A time limit ends the capture. The processor is busy.
     Working,
-    /// Until a limit of the capture ends it, and no page of the same browser is drawn meanwhile.
+    /// A time limit ends the capture. Meanwhile no other page of the same browser is drawn.
     Stalling,
 }
 
 impl Page {
-    const fn new(name: &'static str, body: Body, answer: Answer) -> Self {
-        Self { name, body, answer, length: Length::Short }
+    const fn new(name: &'static str, body: Body, expected: ExpectedOutcome) -> Self {
+        Self { name, body, expected, load: CaptureLoad::Short }
     }
 
     const fn waiting(self) -> Self {
-        Self { length: Length::Waiting, ..self }
+        Self { load: CaptureLoad::Waiting, ..self }
     }
 
     const fn working(self) -> Self {
-        Self { length: Length::Working, ..self }
+        Self { load: CaptureLoad::Working, ..self }
     }
 
     const fn stalling(self) -> Self {
-        Self { length: Length::Stalling, ..self }
+        Self { load: CaptureLoad::Stalling, ..self }
     }
 
-    /// Its path on the site.
+    /// The path on the site.
     pub fn path(&self) -> String {
         match self.body {
             Body::At(path) => path.to_owned(),
-            Body::Script(_) | Body::Html(_) | Body::Whole(_) | Body::Element(_) => format!("/hostile/{}", self.name),
+            Body::Script(_) | Body::Html(_) | Body::FullPage(_) | Body::Element(_) => format!("/hostile/{}", self.name),
         }
     }
 
-    /// What a create asks for beside the address.
+    /// The members of the create request besides the URL.
     pub fn options(&self) -> Value {
         match self.body {
             Body::Script(_) | Body::Html(_) | Body::At(_) => json!({}),
-            Body::Whole(_) => json!({ "full_page": true, "format": "jpeg" }),
+            Body::FullPage(_) => json!({ "full_page": true, "format": "jpeg" }),
             Body::Element(_) => json!({ "selector": "#target", "format": "jpeg" }),
         }
     }
@@ -109,7 +110,7 @@ impl Page {
     fn html(&self) -> Option<Html<String>> {
         let body = match self.body {
             Body::Script(script) | Body::Element(script) => format!("<script>{PRELUDE}{script}</script>"),
-            Body::Html(html) | Body::Whole(html) => html.to_owned(),
+            Body::Html(html) | Body::FullPage(html) => html.to_owned(),
             Body::At(_) => return None,
         };
         let green = css(GREEN);
@@ -121,7 +122,7 @@ impl Page {
     }
 }
 
-/// Words that the scripts share. Every name that ends in `.example` must lead to the site.
+/// Helpers of the scripts. Names below `.example` must resolve to the site.
 const PRELUDE: &str = "
     const elsewhere = (path, name = 'elsewhere') => `http://${name}.example:${location.port}${path}`;
     const add = (tag, members) => document.body.appendChild(Object.assign(document.createElement(tag), members));
@@ -135,7 +136,7 @@ pub fn pages() -> impl Iterator<Item = Page> + Clone {
 }
 
 pub(super) fn routes() -> Router {
-    pages().fold(answers::routes(), |router, page| match page.html() {
+    pages().fold(responses::routes(), |router, page| match page.html() {
         Some(html) => router.route(&page.path(), get(move || async move { html })),
         None => router,
     })

@@ -1,10 +1,10 @@
-//! Pages whose own scripts and styles are the trouble.
+//! Pages that attack with their own scripts and styles.
 
-use super::Answer::{Failed, Green, GreenOrFailed, Picture, PictureOrFailed};
-use super::Body::{Element, Html, Script, Whole};
+use super::Body::{Element, FullPage, Html, Script};
+use super::ExpectedOutcome::{Failed, Green, GreenOrFailed, Image, ImageOrFailed};
 use super::Page;
 
-/// Each with what it deserves.
+/// All pages, each with its expected outcome.
 pub(super) const PAGES: &[Page] = &[
     // Dialogs.
     Page::new(
@@ -65,7 +65,7 @@ pub(super) const PAGES: &[Page] = &[
     Page::new("reloads", Script("location.replace('?' + Math.random())"), Green),
     Page::new("reloads-later", Script("whenLoaded(() => location.reload())"), Green),
     Page::new("refreshes", Html("<meta http-equiv=refresh content=0>"), Green),
-    // What was there before it is the tab's own blank page.
+    // The previous history entry is the tab's own blank page.
     Page::new("goes-back", Script("whenLoaded(() => history.back())"), GreenOrFailed),
     Page::new(
         "to-and-fro",
@@ -84,7 +84,7 @@ pub(super) const PAGES: &[Page] = &[
     Page::new("long-hash", Script("location.hash = 'a'.repeat(1.9e6)"), Green),
     Page::new("name-of-40-mb", Script("if (!name) { name = megabytes(40); location.replace('?') }"), Green),
     Page::new("frame-name-of-40-mb", Script("add('iframe', { name: megabytes(40), src: '/tiny' })"), Green),
-    // Addresses that are none of the web's.
+    // URLs that are not http(s).
     Page::new("to-mailto", Script("location.href = 'mailto:a@b.example'"), Green),
     Page::new("to-custom-scheme", Script("whenLoaded(() => { location.href = 'grabd-test://open' })"), Green),
     Page::new("frame-to-tel", Html("<iframe src='tel:123' style='display:none'></iframe>"), Green),
@@ -154,7 +154,7 @@ pub(super) const PAGES: &[Page] = &[
     ),
     Page::new("long-title", Script("document.title = megabytes(64)"), Green),
     // Size.
-    Page::new("tall", Whole("<div style='height:200000px'></div>"), Green),
+    Page::new("tall", FullPage("<div style='height:200000px'></div>"), Green),
     Page::new(
         "tall-and-wide-element",
         Element("add('div', { id: 'target', style: 'width:200000px;height:200000px' })"),
@@ -222,7 +222,7 @@ pub(super) const PAGES: &[Page] = &[
              gl.enableVertexAttribArray(0);
              gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 0, 0); gl.drawArrays(gl.TRIANGLES, 0, 3); gl.finish() }",
         ),
-        PictureOrFailed,
+        ImageOrFailed,
     )
     .stalling(),
     Page::new(
@@ -232,7 +232,7 @@ pub(super) const PAGES: &[Page] = &[
              ${'<feMorphology operator=dilate radius=60 />'.repeat(100)}</filter></svg>
              <div style='position:fixed;inset:0;will-change:transform;filter:url(#f);background:red'></div>`)",
         ),
-        PictureOrFailed,
+        ImageOrFailed,
     )
     .stalling(),
     Page::new(
@@ -253,8 +253,8 @@ pub(super) const PAGES: &[Page] = &[
         ),
         Green,
     ),
-    // Tampering with what we stand on.
-    Page::new("no-document-element", Script("whenLoaded(() => document.documentElement.remove())"), Picture),
+    // Tampering with the APIs that a capture uses.
+    Page::new("no-document-element", Script("whenLoaded(() => document.documentElement.remove())"), Image),
     Page::new(
         "tampered",
         Script(

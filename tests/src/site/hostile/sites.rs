@@ -1,10 +1,10 @@
-//! Pages whose server is part of the trouble.
+//! Pages whose server takes part in the attack.
 
-use super::Answer::{Blocked, Failed, Green, GreenOrFailed, Picture};
 use super::Body::{At, Html, Script};
+use super::ExpectedOutcome::{Blocked, Failed, Green, GreenOrFailed, Image};
 use super::Page;
 
-/// Each with what it deserves.
+/// All pages, each with its expected outcome.
 pub(super) const PAGES: &[Page] = &[
     // No document.
     Page::new("redirects-in-a-circle", At("/loop"), Failed("circle")),
@@ -17,7 +17,8 @@ pub(super) const PAGES: &[Page] = &[
     ),
     Page::new("leads-to-an-attachment", Script("whenLoaded(() => { location.href = '/download' })"), Green),
     Page::new("basic-auth", At("/basic-auth"), Blocked("401")),
-    // Over plain http this is a proxy's word, and ours hangs up on a site that says it.
+    // Over plain HTTP only a proxy may send this status, so the guard's proxy closes the connection of a site that
+    // sends it.
     Page::new("proxy-auth", At("/sends/proxy-auth"), Failed("without an answer")),
     Page::new("image-with-basic-auth", Html("<img src=/basic-auth style=display:none>"), Green),
     Page::new("redirects-to-data", At("/redirect?to=data:text/html,x"), Failed("not on the web")),
@@ -25,13 +26,13 @@ pub(super) const PAGES: &[Page] = &[
     Page::new("redirects-to-chrome", At("/redirect?to=chrome://crash"), Failed("not on the web")),
     Page::new("redirects-to-view-source", At("/redirect?to=view-source:http://127.0.0.2/"), Failed("without a page")),
     Page::new("redirects-to-mailto", At("/redirect?to=mailto:a@b.example"), Failed("without a page")),
-    // Answers without an end.
+    // Responses without an end.
     Page::new("never-answers", At("/hang"), Failed("in time")).waiting(),
     Page::new("trickles", At("/sends/trickle"), Green).waiting(),
     Page::new("image-never-answers", Html("<img src=/hang style=display:none>"), Green).waiting(),
     Page::new("image-trickles", Html("<img src=/sends/trickle-image style=display:none>"), Green).waiting(),
     Page::new("script-never-answers", Html("<script src=/hang></script>"), Green).waiting(),
-    Page::new("style-never-answers", Html("<link rel=stylesheet href=/hang>"), Picture).waiting(),
+    Page::new("style-never-answers", Html("<link rel=stylesheet href=/hang>"), Image).waiting(),
     Page::new(
         "font-never-answers",
         Html("<style>@font-face { font-family: x; src: url(/hang) } p { font-family: x }</style><p>&nbsp;"),
@@ -46,11 +47,11 @@ pub(super) const PAGES: &[Page] = &[
         Green,
     )
     .waiting(),
-    // Answers of a size.
+    // Large responses.
     Page::new("endless-document", At("/sends/endless"), Failed("more than")),
     Page::new("document-of-1-gb", At("/sends/gigabyte"), Failed("more than")),
     Page::new("bomb", At("/sends/bomb"), Failed("more than")),
-    // An image that never answers keeps the page from being captured before it has fetched.
+    // The image that never responds keeps the page from being captured before the fetch.
     Page::new(
         "fetch-of-a-bomb",
         Script("add('img', { src: '/hang' }); fetch('/sends/bomb').then((answer) => answer.text())"),
@@ -74,7 +75,7 @@ pub(super) const PAGES: &[Page] = &[
         Script("add('img', { src: '/hang' }); fetch('/sends/gigabyte').then((answer) => answer.arrayBuffer())"),
         Failed("more than"),
     ),
-    // Connections and workers that stay.
+    // Connections and workers that stay open.
     Page::new(
         "socket",
         Script(

@@ -1,4 +1,4 @@
-//! A purchase begins: what Stripe is asked, and what is made of its answers.
+//! Starting a purchase: requests to Stripe, and the handling of its responses.
 
 use std::time::Instant;
 
@@ -6,23 +6,23 @@ use anyhow::Result;
 use grabd_domain::Fault;
 use grabd_domain::faults::Code;
 use grabd_engine::billing::{can_buy, packages, start_checkout};
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::TestApp;
 use grabd_tests::stripe::{Reply, SECRET_KEY};
 
-use super::House;
+use super::BillingTest;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_price_is_ours_and_the_session_stripes() -> Result<()> {
-    let house = House::start().await?;
-    assert!(can_buy(house.core()));
-    for package in packages(house.core()) {
-        let url = house.buy(&package.name).await.expect("a session");
+async fn checkout_creates_a_session_with_the_listed_price() -> Result<()> {
+    let billing = BillingTest::start().await?;
+    assert!(can_buy(billing.core()));
+    for package in packages(billing.core()) {
+        let url = billing.buy(&package.name).await.expect("a session");
         assert!(url.starts_with("https://checkout.stripe.com/c/pay/cs_test_") && url.ends_with("#fid"), "{url}");
-        let requests = house.stripe.take_requests();
+        let requests = billing.stripe.take_requests();
         let [request] = &requests[..] else { panic!("{requests:?}") };
         assert_eq!(request.authorization, format!("Bearer {SECRET_KEY}"));
         assert_eq!(request.version, "2024-11-20.acacia");
-        let team = house.harness.team.team.to_string();
+        let team = billing.app.team.team.to_string();
         let (credits, cents) = (package.credits.to_string(), package.price_cents.to_string());
         for (name, value) in [
             ("mode", "payment"),
@@ -41,53 +41,53 @@ async fn the_price_is_ours_and_the_session_stripes() -> Result<()> {
         }
     }
     for unknown in ["", "1M", "25K", "25k "] {
-        assert_eq!(house.buy(unknown).await, Err(Code::BadRequest), "{unknown:?}");
+        assert_eq!(billing.buy(unknown).await, Err(Code::BadRequest), "{unknown:?}");
     }
-    assert_eq!((house.stripe.take_requests().len(), house.stripe.sessions().len()), (0, 3));
-    house.harness.finish().await
+    assert_eq!((billing.stripe.take_requests().len(), billing.stripe.sessions().len()), (0, 3));
+    billing.app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_stripe_does_not_answer_is_asked_once_more_and_makes_one_session() -> Result<()> {
-    let house = House::start().await?;
-    for (replies, asked, begun) in [
+async fn checkout_retries_once_and_creates_one_session() -> Result<()> {
+    let billing = BillingTest::start().await?;
+    for (replies, attempts, succeeds) in [
         (vec![Reply::Error(500)], 2, true),
         (vec![Reply::Error(500), Reply::Error(503)], 2, false),
         (vec![Reply::Error(400)], 1, false),
         (vec![Reply::Error(401)], 1, false),
         (vec![Reply::Error(402)], 1, false),
         (vec![Reply::Error(429)], 1, false),
-        (vec![Reply::Nonsense], 1, false),
-        (vec![Reply::Silence], 2, true),
+        (vec![Reply::Malformed], 1, false),
+        (vec![Reply::NoResponse], 2, true),
     ] {
-        let before = house.stripe.sessions().len();
-        house.stripe.replies(&replies);
+        let before = billing.stripe.sessions().len();
+        billing.stripe.reply_with(&replies);
         let began = Instant::now();
-        let outcome = house.buy("25k").await;
+        let outcome = billing.buy("25k").await;
         assert!(began.elapsed().as_secs() < 15, "{replies:?}");
-        assert_eq!(outcome.as_ref().err(), (!begun).then_some(&Code::InternalError), "{replies:?}");
-        let requests = house.stripe.take_requests();
-        assert_eq!(requests.len(), asked, "{replies:?}");
+        assert_eq!(outcome.as_ref().err(), (!succeeds).then_some(&Code::InternalError), "{replies:?}");
+        let requests = billing.stripe.take_requests();
+        assert_eq!(requests.len(), attempts, "{replies:?}");
         assert!(requests.iter().all(|request| request.idempotency_key == requests[0].idempotency_key));
-        assert_eq!(house.stripe.sessions().len() - before, usize::from(begun), "{replies:?}");
+        assert_eq!(billing.stripe.sessions().len() - before, usize::from(succeeds), "{replies:?}");
     }
-    let House { harness, stripe } = house;
+    let BillingTest { app, stripe } = billing;
     drop(stripe);
-    let (team, back) = (harness.team.team, "https://grabs.example.com/billing");
-    let nobody = start_checkout(harness.service.core(), team, "ann@example.com", "25k", back, back).await;
-    assert_eq!(nobody, Err(Fault::InternalError));
-    harness.finish().await
+    let (team, back) = (app.team.team, "https://grabs.example.com/billing");
+    let unreachable = start_checkout(app.service.core(), team, "ann@example.com", "25k", back, back).await;
+    assert_eq!(unreachable, Err(Fault::InternalError));
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_keys_nothing_is_sold() -> Result<()> {
-    let harness = Harness::start(0, &[]).await?;
-    let core = harness.service.core();
+async fn checkout_is_disabled_without_stripe_keys() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let core = app.service.core();
     assert!(!can_buy(core) && packages(core).len() == 3);
-    let (team, back) = (harness.team.team, "https://grabs.example.com/billing");
+    let (team, back) = (app.team.team, "https://grabs.example.com/billing");
     let refused = start_checkout(core, team, "ann@example.com", "25k", back, back).await.map_err(|fault| fault.code());
     assert_eq!(refused, Err(Code::BadRequest));
-    let told = harness.client.post(format!("{}/billing/stripe", harness.base())).body("{}").send().await?;
-    assert_eq!(told.status(), 404);
-    harness.finish().await
+    let response = app.client.post(format!("{}/billing/stripe", app.base())).body("{}").send().await?;
+    assert_eq!(response.status(), 404);
+    app.finish().await
 }

@@ -1,25 +1,25 @@
-//! What the pages about usage and credits are told, and that it is the asking team's alone.
+//! Data of the usage and billing pages, which must be limited to the requesting team.
 
 use anyhow::{Context, Result};
 use futures::TryStreamExt;
 use grabd_domain::Day;
 use grabd_domain::credits::{EntryKind, LotKind};
 use grabd_engine::accounts;
-use grabd_engine::billing::{DAYS, Ended, captures_by_day, holdings, ledger, ledger_csv};
-use grabd_tests::harness::Harness;
+use grabd_engine::billing::{DAYS, EndedGrabs, grabs_by_day, holdings, ledger, ledger_csv};
+use grabd_tests::harness::TestApp;
 use serde_json::json;
 
 use super::now;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_team_sees_its_credits_captures_and_entries() -> Result<()> {
-    let harness = Harness::start(3, &[]).await?;
-    let (core, team) = (harness.service.core(), harness.team.team);
-    let other = accounts::create_team(harness.service.store(), "another", 7, now()).await?.team;
-    let (grab, _) = harness.capture("/tiny", json!({})).await?;
-    assert_eq!(harness.create(json!({ "url": harness.site.url("/status/403") })).await?.0, 422);
+async fn team_sees_only_its_own_lots_captures_and_entries() -> Result<()> {
+    let app = TestApp::start(3, &[]).await?;
+    let (core, team) = (app.service.core(), app.team.team);
+    let other = accounts::create_team(app.service.store(), "another", 7, now()).await?.team;
+    let (grab, _) = app.capture("/tiny", json!({})).await?;
+    assert_eq!(app.create(json!({ "url": app.site.url("/status/403") })).await?.0, 422);
     let body = json!({ "url": "https://example.com/" });
-    let request = harness.client.post(format!("{}/grabs", harness.base())).bearer_auth(harness.test()).json(&body);
+    let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test()).json(&body);
     assert_eq!(request.send().await?.status(), 200);
 
     let lots = holdings(core, team).await?;
@@ -27,11 +27,11 @@ async fn a_team_sees_its_credits_captures_and_entries() -> Result<()> {
     assert_eq!((own.lot.kind, own.lot.granted, own.lot.remaining, own.lot.held), (LotKind::Prepaid, 3, 2, 0));
     assert_eq!(own.source_ref, format!("team:{team}"));
 
-    let days = captures_by_day(core, team).await?;
+    let days = grabs_by_day(core, team).await?;
     let today = days.last().context("today")?;
     assert_eq!((days.len(), today.day), (usize::from(DAYS), Day::of(now())));
-    assert_eq!((today.live, today.test), (Ended { done: 1, failed: 1 }, Ended { done: 1, failed: 0 }));
-    assert!(captures_by_day(core, other).await?.iter().all(|day| day.live == Ended::default()));
+    assert_eq!((today.live, today.test), (EndedGrabs { done: 1, failed: 1 }, EndedGrabs { done: 1, failed: 0 }));
+    assert!(grabs_by_day(core, other).await?.iter().all(|day| day.live == EndedGrabs::default()));
 
     let page = ledger(core, team, None, 1).await?;
     let [spend] = &page.entries[..] else { anyhow::bail!("{page:?}") };
@@ -41,7 +41,7 @@ async fn a_team_sees_its_credits_captures_and_entries() -> Result<()> {
     assert_eq!((rest.entries.len(), rest.before), (1, None));
     assert_eq!(rest.entries[0].reference, Some(own.source_ref.clone()));
     assert_eq!(ledger(core, other, None, 9).await?.entries.len(), 1);
-    // A number of somebody else's entry is a place in the list, and shows nothing of theirs.
+    // An entry id of another team is only a position in the list and reveals nothing.
     let theirs = ledger(core, other, Some(i64::MAX), 9).await?.entries[0].id;
     assert!(ledger(core, team, Some(theirs), 9).await?.entries.iter().all(|entry| entry.lot == own.lot.id));
 
@@ -53,5 +53,5 @@ async fn a_team_sees_its_credits_captures_and_entries() -> Result<()> {
         format!("{},{},grant,3,{},,team:{team}", rest.entries[0].id, rest.entries[0].at, own.lot.id.0),
     ];
     assert_eq!(file, expected.map(|line| line + "\r\n").concat());
-    harness.finish().await
+    app.finish().await
 }

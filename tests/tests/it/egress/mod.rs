@@ -1,4 +1,4 @@
-//! No page reaches an address that the guard has not checked.
+//! Pages cannot reach addresses that the guard has not allowed.
 
 mod channels;
 mod control;

@@ -1,17 +1,18 @@
-//! Bodies that are too much, or no JSON that two readers would read alike.
+//! Bodies that are too large, or that JSON parsers would interpret differently.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::TestApp;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
 
-use super::{answer, attack, exchange};
+use super::{answer, attack, connect, exchange, until_closed};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_is_read_in_one_way_or_refused() -> Result<()> {
-    let harness = Harness::start(0, &[]).await?;
+async fn ambiguous_bodies_are_refused() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
     let deep = format!("{{\"url\":\"https://example.com/\",\"a\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
     let cases: [(&str, &[u8], &str, &str); 9] = [
         ("deep", deep.as_bytes(), "bad_request", "nested deeper"),
@@ -24,9 +25,9 @@ async fn a_body_is_read_in_one_way_or_refused() -> Result<()> {
         ("a huge number", br#"{"url":"https://example.com/","width":1e400}"#, "invalid_viewport", "width"),
         ("a huge delay", br#"{"url":"https://example.com/","delay_ms":1e400}"#, "bad_request", "delay_ms"),
     ];
-    attack(&harness, "bodies of two readings", 16, async {
+    attack(&app, "ambiguous bodies", 16, async {
         for (name, body, code, names) in cases {
-            let request = harness.client.post(format!("{}/grabs", harness.base())).bearer_auth(harness.test());
+            let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test());
             let response = request.header("content-type", "application/json").body(body.to_vec()).send().await?;
             let (status, answer) = (response.status(), response.json::<Value>().await?);
             let message = answer["error"]["message"].as_str().unwrap_or_default();
@@ -35,28 +36,28 @@ async fn a_body_is_read_in_one_way_or_refused() -> Result<()> {
         Ok(())
     })
     .await?;
-    harness.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_beyond_the_limit_is_neither_kept_nor_awaited() -> Result<()> {
-    let harness = Harness::start(0, &[]).await?;
+async fn oversized_body_is_refused_without_being_read() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
     let head = format!(
         "POST /v1/grabs HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n",
-        harness.test()
+        app.test()
     );
     let chunk = format!("4000\r\n{}\r\n", "a".repeat(0x4000));
-    // Some megabytes in chunks that never end; a length that promises a gigabyte; the same to one who waits to be asked.
+    // Several megabytes in endless chunks; a length of a gigabyte; the same length with `Expect: 100-continue`.
     let cases = [
         ("chunked", format!("{head}transfer-encoding: chunked\r\n\r\n{}", chunk.repeat(300))),
         ("announced", format!("{head}content-length: 1000000000\r\n\r\n{{")),
         ("announced and waiting", format!("{head}content-length: 1000000000\r\nexpect: 100-continue\r\n\r\n")),
     ];
-    attack(&harness, "huge bodies", 24, async {
+    attack(&app, "huge bodies", 24, async {
         for (name, sent) in cases {
-            let text = exchange(harness.service.http(), sent.as_bytes()).await?;
-            ensure!(!text.contains("100 Continue"), "{name}: asked for it");
-            // Whose bytes are still under way may find the connection reset, and read nothing.
+            let text = exchange(app.service.http(), sent.as_bytes()).await?;
+            ensure!(!text.contains("100 Continue"), "{name}: the body was requested");
+            // A client that is still sending may see a reset and read nothing.
             if name != "chunked" || !text.is_empty() {
                 let (status, body) = answer(&text)?;
                 ensure!(status == 400 && body["error"]["code"] == "bad_request", "{name}: {text}");
@@ -65,16 +66,48 @@ async fn a_body_beyond_the_limit_is_neither_kept_nor_awaited() -> Result<()> {
         Ok(())
     })
     .await?;
-    harness.finish().await
+    app.finish().await
+}
+
+/// A connection that the service closes without announcing it loses the client's next request.
+#[tokio::test(flavor = "multi_thread")]
+async fn unread_body_is_discarded_or_the_end_of_the_connection_is_announced() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let to = app.service.http();
+    // Without a credential, the body is not read.
+    let head = |further: &str| format!("POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n{further}\r\n");
+    let mut stream = connect(to).await?;
+    stream.write_all(head("content-length: 2\r\n").as_bytes()).await?;
+    // The body arrives after the service has handled the header.
+    ensure!(app.client.get(format!("{}/healthz", app.service.public_url())).send().await?.status() == 200);
+    stream.write_all(b"{}").await?;
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await?;
+    let received = String::from_utf8_lossy(&until_closed(&mut stream).await?).into_owned();
+    let statuses: Vec<&str> = received.split("HTTP/1.1 ").skip(1).filter_map(|response| response.get(..3)).collect();
+    ensure!(statuses == ["401", "200"], "{received}");
+
+    for (name, sent) in [
+        ("never sent", head("content-length: 2\r\n")),
+        ("too long", head("content-length: 100000\r\n")),
+        ("to be requested", head("content-length: 2\r\nexpect: 100-continue\r\n")),
+        ("unfinished", format!("{}2\r\n{{}}\r\n", head("transfer-encoding: chunked\r\n"))),
+    ] {
+        let received = exchange(to, sent.as_bytes()).await?;
+        ensure!(
+            received.starts_with("HTTP/1.1 401 ") && received.contains("\r\nconnection: close\r\n"),
+            "{name}: {received}"
+        );
+    }
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_creates_with_one_key_are_one_grab() -> Result<()> {
-    let harness = Harness::start(0, &[]).await?;
-    let before = harness.get("/usage", harness.test()).await?.1["usage"]["grabs_last_30d"].as_u64();
+async fn thousand_creates_with_one_key_make_one_grab() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let before = app.get("/usage", app.test()).await?.1["usage"]["grabs_last_30d"].as_u64();
     let body = json!({ "url": "https://example.com/once", "width": 320, "height": 240 });
     let creates = (0..1_000).map(|_| async {
-        let request = harness.client.post(format!("{}/grabs", harness.base())).bearer_auth(harness.test());
+        let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test());
         let response = request.header("idempotency-key", "one").json(&body).send().await?;
         anyhow::Ok((response.status().as_u16(), response.json::<Value>().await?))
     });
@@ -91,7 +124,7 @@ async fn a_thousand_creates_with_one_key_are_one_grab() -> Result<()> {
     let ids = seen.keys().filter(|(status, _)| *status == 200).count();
     assert_eq!(ids, 1, "{seen:?}");
     assert!(seen.keys().all(|(status, what)| *status == 200 || what == "\"idempotency_conflict\""), "{seen:?}");
-    let after = harness.get("/usage", harness.test()).await?.1["usage"]["grabs_last_30d"].as_u64();
+    let after = app.get("/usage", app.test()).await?.1["usage"]["grabs_last_30d"].as_u64();
     assert_eq!(after, before.map(|before| before + 1));
-    harness.finish().await
+    app.finish().await
 }

@@ -1,4 +1,4 @@
-//! HTTP/2 written by hand, because no client library says what these clients say.
+//! Raw HTTP/2 frames, because client libraries do not send what these tests need.
 
 use std::net::SocketAddr;
 
@@ -17,13 +17,13 @@ pub(super) const CONTINUATION: u8 = 9;
 pub(super) const END_STREAM: u8 = 1;
 pub(super) const END_HEADERS: u8 = 4;
 
-/// A frame as it is on the line.
+/// Encodes a frame.
 pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("a frame is small").to_be_bytes();
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// The header block of a request, in the plainest HPACK there is.
+/// The header block of a request, in HPACK literals without indexing.
 pub(super) fn block(method: &str, path: &str, further: &[(&str, &str)]) -> Vec<u8> {
     let pseudo = [(":method", method), (":scheme", "http"), (":path", path), (":authority", "a")];
     let text = |text: &str| {
@@ -34,14 +34,14 @@ pub(super) fn block(method: &str, path: &str, further: &[(&str, &str)]) -> Vec<u
     fields.flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
 }
 
-/// A connection whose client has said its settings.
+/// Opens a connection and sends the preface and settings.
 pub(super) async fn open(to: SocketAddr, settings: &[u8]) -> Result<TcpStream> {
     let mut stream = super::connect(to).await?;
     stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, settings)].concat()).await?;
     Ok(stream)
 }
 
-/// Kind and payload of every whole frame.
+/// Parses kind and payload of every complete frame.
 pub(super) fn parse(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut frames = Vec::new();
     while let [a, b, c, kind, _, _, _, _, _, rest @ ..] = bytes {
@@ -53,12 +53,12 @@ pub(super) fn parse(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     frames
 }
 
-/// How many frames of a kind.
+/// Counts frames of a kind.
 pub(super) fn count(frames: &[(u8, Vec<u8>)], kind: u8) -> usize {
     frames.iter().filter(|(seen, _)| *seen == kind).count()
 }
 
-/// The code with which the connection was given up, if it was.
+/// The error code of the last GOAWAY frame.
 pub(super) fn goaway(frames: &[(u8, Vec<u8>)]) -> Option<u32> {
     let (_, payload) = frames.iter().rfind(|(kind, _)| *kind == GOAWAY)?;
     payload.get(4..8).and_then(|code| code.try_into().ok()).map(u32::from_be_bytes)

@@ -1,20 +1,20 @@
-//! Requests that are no good HTTP/1: whatever may be read in two ways is not read at all.
+//! Malformed HTTP/1 requests: ambiguous requests are refused.
 
 use anyhow::{Result, ensure};
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::TestApp;
 
 use super::{answer, attack, exchange};
 
-/// Ends a header that the service is to answer and then close.
+/// Ends a request header after which the service responds and closes.
 const END: &str = "host: a\r\nconnection: close\r\n\r\n";
 
-/// What another reader would have taken for a body.
+/// A request that another parser would take for a body.
 const SMUGGLED: &str = "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_can_be_read_in_two_ways_is_refused_in_the_envelope() -> Result<()> {
-    let harness = Harness::start(0, &[]).await?;
-    let to = harness.service.http();
+async fn ambiguous_requests_are_refused_with_the_error_envelope() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let to = app.service.http();
     let post = "POST /v1/grabs HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
     let many: String = (0..150).map(|n| format!("x-{n}: 1\r\n")).collect();
     let cases: Vec<(&str, Vec<u8>, &[u16])> = vec![
@@ -47,12 +47,12 @@ async fn what_can_be_read_in_two_ways_is_refused_in_the_envelope() -> Result<()>
             &[400],
         ),
         ("very many headers", format!("GET /v1/pricing HTTP/1.1\r\n{many}{END}").into(), &[400]),
-        ("a method nobody knows", format!("BREW /v1/grabs HTTP/1.1\r\n{END}").into(), &[405]),
+        ("an unknown method", format!("BREW /v1/grabs HTTP/1.1\r\n{END}").into(), &[405]),
         ("a tunnel", format!("CONNECT a:443 HTTP/1.1\r\n{END}").into(), &[404, 405]),
         ("the whole server", format!("OPTIONS * HTTP/1.1\r\n{END}").into(), &[404]),
         ("a path that climbs", format!("GET /v1/../../etc/passwd HTTP/1.1\r\n{END}").into(), &[404]),
     ];
-    attack(&harness, "malformed requests", 16, async {
+    attack(&app, "malformed requests", 16, async {
         for (name, sent, expected) in cases {
             let text = exchange(to, &sent).await?;
             ensure!(text.matches("HTTP/1.").count() == 1, "{name}: {text}");
@@ -64,13 +64,13 @@ async fn what_can_be_read_in_two_ways_is_refused_in_the_envelope() -> Result<()>
         Ok(())
     })
     .await?;
-    harness.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_only_strange_is_answered() -> Result<()> {
-    let harness = Harness::start(0, &[]).await?;
-    let to = harness.service.http();
+async fn unusual_but_valid_requests_are_served() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let to = app.service.http();
     let cases: [(&str, Vec<u8>); 7] = [
         ("an absolute target", format!("GET http://other.example/v1/pricing HTTP/1.1\r\n{END}").into()),
         ("bare line feeds", b"GET /v1/pricing HTTP/1.1\nhost: a\nconnection: close\n\n".to_vec()),
@@ -84,17 +84,17 @@ async fn what_is_only_strange_is_answered() -> Result<()> {
         let text = exchange(to, &sent).await?;
         ensure!(text.starts_with("HTTP/1.1 200 ") || text.starts_with("HTTP/1.0 200 "), "{name}: {text:.200}");
     }
-    harness.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_requests_on_one_connection_is_answered_in_turn() -> Result<()> {
+async fn pipelined_requests_are_answered_in_order() -> Result<()> {
     const REQUESTS: usize = 2_000;
-    let harness = Harness::start(0, &[]).await?;
+    let app = TestApp::start_without_browser(0, &[]).await?;
     let mut sent = "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n".repeat(REQUESTS - 1);
     sent.push_str(&format!("GET /healthz HTTP/1.1\r\n{END}"));
-    let text = attack(&harness, "pipelined requests", 16, async {
-        let stream = super::connect(harness.service.http()).await?;
+    let text = attack(&app, "pipelined requests", 16, async {
+        let stream = super::connect(app.service.http()).await?;
         let (mut from, mut to) = stream.into_split();
         let mut text = String::new();
         let write = tokio::io::AsyncWriteExt::write_all(&mut to, sent.as_bytes());
@@ -106,5 +106,5 @@ async fn a_flood_of_requests_on_one_connection_is_answered_in_turn() -> Result<(
     })
     .await?;
     assert_eq!(text.matches("HTTP/1.1 200 OK").count(), REQUESTS);
-    harness.finish().await
+    app.finish().await
 }

@@ -1,9 +1,10 @@
-//! Abuse of HTTP/2, which both listeners speak.
+//! Abuse of HTTP/2, on both listeners.
 
 use std::net::SocketAddr;
 
 use anyhow::{Result, ensure};
-use grabd_tests::harness::Harness;
+use grabd::serve::Rendering;
+use grabd_tests::harness::TestApp;
 use tokio::io::AsyncWriteExt;
 
 use super::frames::{
@@ -12,26 +13,26 @@ use super::frames::{
 };
 use super::{attack, until_closed};
 
-/// What the service says to these frames before it closes.
-async fn said(to: SocketAddr, sent: &[u8]) -> Result<Vec<(u8, Vec<u8>)>> {
+/// Sends frames and returns the frames that the service sends before it closes the connection.
+async fn exchange_frames(to: SocketAddr, sent: &[u8]) -> Result<Vec<(u8, Vec<u8>)>> {
     let stream = open(to, &[]).await?;
     let (from, mut writer) = stream.into_split();
     let write = async {
-        // The service may have heard enough before the end.
+        // The service may close the connection before everything is sent.
         let _ = writer.write_all(sent).await;
         writer
     };
     let mut from = from;
-    let mut heard = Vec::new();
-    let read = tokio::io::AsyncReadExt::read_to_end(&mut from, &mut heard);
-    let (_writer, read) = tokio::join!(write, tokio::time::timeout(super::PATIENCE, read));
+    let mut received = Vec::new();
+    let read = tokio::io::AsyncReadExt::read_to_end(&mut from, &mut received);
+    let (_writer, read) = tokio::join!(write, tokio::time::timeout(super::WAIT_LIMIT, read));
     let _ = read?;
-    Ok(parse(&heard))
+    Ok(parse(&received))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn abuse_of_the_protocol_ends_the_connection() -> Result<()> {
-    let harness = Harness::start(0, &[]).await?;
+async fn protocol_abuse_closes_the_connection() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
     let request = block("GET", "/v1/pricing", &[]);
     let open_request = |stream: u32, flags: u8| frame(HEADERS, flags, stream, &request);
     let rapid: Vec<u8> = (0..5_000)
@@ -47,52 +48,52 @@ async fn abuse_of_the_protocol_ends_the_connection() -> Result<()> {
     let cases: [(&str, Vec<u8>); 6] = [
         ("rapid reset", rapid),
         ("a header that never ends", continued),
-        ("a header that never ends and says nothing", empty),
+        ("a header that never ends and is empty", empty),
         ("a frame beyond the size", frame(HEADERS, END_HEADERS, 1, &vec![0; 20_000])),
         ("a ping of a stream", frame(PING, 0, 1, &[0; 8])),
         ("settings of nonsense", frame(SETTINGS, 0, 0, &[0, 4, 0xff, 0xff, 0xff, 0xff])),
     ];
-    for (listener, to) in [("HTTP", harness.service.http()), ("gRPC", harness.service.grpc())] {
+    for (listener, to) in [("HTTP", app.service.http()), ("gRPC", app.service.grpc())] {
         for (name, sent) in &cases {
             let name = format!("{listener}: {name}");
-            let heard = attack(&harness, &name, 32, said(to, sent)).await?;
-            println!("{name}: GOAWAY {:?}, {} frames", goaway(&heard), heard.len());
-            ensure!(goaway(&heard).is_some_and(|code| code != 0), "{name}: {heard:?}");
+            let received = attack(&app, &name, 32, exchange_frames(to, sent)).await?;
+            println!("{name}: GOAWAY {:?}, {} frames", goaway(&received), received.len());
+            ensure!(goaway(&received).is_some_and(|code| code != 0), "{name}: {received:?}");
         }
     }
-    harness.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_requests_at_once_are_a_hundred() -> Result<()> {
-    let harness = Harness::start(0, &[]).await?;
-    // Bodies that do not come, so that each would stay.
+async fn concurrent_streams_are_limited_to_a_hundred() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    // The bodies are never sent, so that each stream would stay open.
     let request = block("POST", "/v1/grabs", &[("content-type", "application/json")]);
     let sent: Vec<u8> = (0..10_000).flat_map(|n| frame(HEADERS, END_HEADERS, 2 * n + 1, &request)).collect();
-    let heard = attack(&harness, "10,000 streams", 32, said(harness.service.http(), &sent)).await?;
-    println!("10,000 streams: {} resets, GOAWAY {:?}", count(&heard, RST_STREAM), goaway(&heard));
-    // Refusing them one by one is work too, and ends after a while.
-    ensure!(count(&heard, RST_STREAM) == 1_024, "{}", count(&heard, RST_STREAM));
-    ensure!(goaway(&heard) == Some(11), "{:?}", goaway(&heard));
-    harness.finish().await
+    let received = attack(&app, "10,000 streams", 32, exchange_frames(app.service.http(), &sent)).await?;
+    println!("10,000 streams: {} resets, GOAWAY {:?}", count(&received, RST_STREAM), goaway(&received));
+    // Refusing streams costs work too, so the service closes the connection after a while.
+    ensure!(count(&received, RST_STREAM) == 1_024, "{}", count(&received, RST_STREAM));
+    ensure!(goaway(&received) == Some(11), "{:?}", goaway(&received));
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_whose_answers_nobody_reads_stops() -> Result<()> {
-    let harness = Harness::start_with(0, &[], super::slow::SHORT).await?;
-    for (listener, to) in [("HTTP", harness.service.http()), ("gRPC", harness.service.grpc())] {
+async fn flood_without_reading_responses_is_disconnected() -> Result<()> {
+    let app = TestApp::start_with(0, &[], super::slow::SHORT, Rendering::None).await?;
+    for (listener, to) in [("HTTP", app.service.http()), ("gRPC", app.service.grpc())] {
         for (name, one) in [("pings", frame(PING, 0, 0, &[7; 8])), ("settings", frame(SETTINGS, 0, 0, &[]))] {
             let name = format!("{listener}: a flood of {name}");
             let many = one.repeat(4_000);
-            attack(&harness, &name, 48, async {
+            attack(&app, &name, 48, async {
                 let mut stream = open(to, &[]).await?;
-                // Ends when the service, whose line is full, has waited long enough.
+                // Ends when the service's send timeout expires.
                 let flood = async { while stream.write_all(&many).await.is_ok() {} };
-                tokio::time::timeout(super::PATIENCE, flood).await?;
+                tokio::time::timeout(super::WAIT_LIMIT, flood).await?;
                 until_closed(&mut stream).await.map(drop)
             })
             .await?;
         }
     }
-    harness.finish().await
+    app.finish().await
 }

@@ -1,5 +1,5 @@
-//! Clients that mean ill, on both listeners: each gets what it deserves, in bounded memory, while a client that means
-//! well and comes from another address goes on as if nothing happened.
+//! Hostile clients on both listeners: each is refused with bounded memory, while a well-behaved client from another
+//! address is served normally.
 
 mod bodies;
 mod floods;
@@ -13,60 +13,60 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::TestApp;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-/// Where the attacks come from.
+/// The address of the attacker.
 const ATTACKER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 9));
-/// How long an awaited event may take. It only bounds a test that fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit for an event. Only reached by failing tests.
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
 async fn connect(to: SocketAddr) -> Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     socket.bind(SocketAddr::new(ATTACKER, 0))?;
-    Ok(timeout(PATIENCE, socket.connect(to)).await??)
+    Ok(timeout(WAIT_LIMIT, socket.connect(to)).await??)
 }
 
-/// Everything the other side says until it closes. A reset is an end like any other.
+/// Reads until the connection is closed. A reset counts as a close.
 async fn until_closed(stream: &mut TcpStream) -> Result<Vec<u8>> {
-    let mut said = Vec::new();
-    match timeout(PATIENCE, stream.read_to_end(&mut said)).await.context("the connection stays open")? {
-        Ok(_) => Ok(said),
-        Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => Ok(said),
+    let mut received = Vec::new();
+    match timeout(WAIT_LIMIT, stream.read_to_end(&mut received)).await.context("the connection was not closed")? {
+        Ok(_) => Ok(received),
+        Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => Ok(received),
         Err(error) => Err(error.into()),
     }
 }
 
-/// What is said to these bytes before the connection is closed.
+/// Sends bytes and reads until the connection is closed.
 async fn exchange(to: SocketAddr, sent: &[u8]) -> Result<String> {
     let mut stream = connect(to).await?;
-    // Who refuses early may close before everything is sent.
+    // The service may close the connection before everything is sent.
     let _ = stream.write_all(sent).await;
     Ok(String::from_utf8_lossy(&until_closed(&mut stream).await?).into_owned())
 }
 
-/// The status and the JSON of the last answer in a text.
+/// The status and the JSON of the last response in a text.
 fn answer(text: &str) -> Result<(u16, Value)> {
-    let text = &text[text.rfind("HTTP/1.").with_context(|| format!("no answer in {text:?}"))?..];
+    let text = &text[text.rfind("HTTP/1.").with_context(|| format!("no response in {text:?}"))?..];
     let status = text.split(' ').nth(1).context("a status")?.parse()?;
     let body = text.split_once("\r\n\r\n").context("a body")?.1;
     Ok((status, serde_json::from_str(body).unwrap_or_default()))
 }
 
-/// Resident memory of this process, in which service and attacker are both.
+/// Resident memory of this process, which contains both service and attacker.
 fn resident_kib() -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-/// Carries an attack out while a good client reads and creates. Memory, the attacker's own included, may grow by
-/// `grow_mib` at most, looked at during the attack and afterwards.
-async fn attack<T>(harness: &Harness, name: &str, grow_mib: u64, attack: impl Future<Output = Result<T>>) -> Result<T> {
-    good_client(harness).await?;
+/// Runs an attack while a well-behaved client reads and creates. Memory, including the attacker's, may grow by at most
+/// `grow_mib` during and after the attack.
+async fn attack<T>(app: &TestApp, name: &str, grow_mib: u64, attack: impl Future<Output = Result<T>>) -> Result<T> {
+    check_good_client(app).await?;
     let before = resident_kib()?;
     let (mut peak, mut rounds) = (before, 0);
     let mut attack = std::pin::pin!(attack);
@@ -74,26 +74,26 @@ async fn attack<T>(harness: &Harness, name: &str, grow_mib: u64, attack: impl Fu
         tokio::select! {
             biased;
             outcome = &mut attack => break outcome.with_context(|| name.to_owned())?,
-            good = good_client(harness) => good.with_context(|| format!("a good client during {name}"))?,
+            good = check_good_client(app) => good.with_context(|| format!("a good client during {name}"))?,
         }
         rounds += 1;
         peak = peak.max(resident_kib()?);
     };
-    good_client(harness).await.with_context(|| format!("a good client after {name}"))?;
+    check_good_client(app).await.with_context(|| format!("a good client after {name}"))?;
     let after = resident_kib()?;
     peak = peak.max(after);
-    println!("{name}: {before} KiB before, {peak} peak, {after} after; {rounds} rounds of a good client");
+    println!("{name}: {before} KiB before, {peak} peak, {after} after; {rounds} rounds of the good client");
     ensure!(peak - before <= grow_mib * 1024, "{name}: memory went from {before} to {peak} KiB");
     Ok(outcome)
 }
 
-/// One read and one create, each with its right answer.
-async fn good_client(harness: &Harness) -> Result<()> {
-    let (status, usage) = timeout(PATIENCE, harness.get("/usage", harness.test())).await??;
+/// One read and one create, which must succeed.
+async fn check_good_client(app: &TestApp) -> Result<()> {
+    let (status, usage) = timeout(WAIT_LIMIT, app.get("/usage", app.test())).await??;
     ensure!(status == 200 && usage["environment"] == "test", "{status} {usage}");
     let body = json!({ "url": "https://example.com/", "width": 320, "height": 240 });
-    let create = harness.client.post(format!("{}/grabs", harness.base())).bearer_auth(harness.test()).json(&body);
-    let response = timeout(PATIENCE, create.send()).await??;
+    let create = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test()).json(&body);
+    let response = timeout(WAIT_LIMIT, create.send()).await??;
     let status = response.status();
     let grab: Value = response.json().await?;
     ensure!(status == 200 && grab["status"] == "done", "{status} {grab}");

@@ -1,21 +1,21 @@
-//! What means ill: bodies that are no messages, ids of all kinds, clients that vanish. Nothing panics, nothing stays.
+//! Hostile MCP input: malformed bodies, unusual ids, clients that disconnect. Nothing panics or leaks.
 
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use futures::future::join_all;
-use grabd_tests::agent::{Agent, LEGACY, MODERN, told};
-use grabd_tests::harness::Harness;
+use grabd_tests::agent::{Agent, LEGACY, MODERN, read_response};
+use grabd_tests::harness::TestApp;
 use serde_json::json;
 
 const NONE: &str = "\"arguments\":{}";
 const NONE_OPEN: &str = "\"arguments\":{";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_body_breaks_it() -> Result<()> {
-    let harness = Harness::start(1, &[]).await?;
+async fn malformed_bodies_get_a_json_rpc_error() -> Result<()> {
+    let app = TestApp::start_without_browser(1, &[]).await?;
     for version in [LEGACY[0], MODERN] {
-        let agent = Agent::new(&harness, harness.live(), version);
+        let agent = Agent::new(&app, app.live(), version);
         let good = agent.message(json!(1), "tools/list", json!({}));
         let call = agent.message(json!(1), "tools/call", json!({ "name": "create_grab", "arguments": {} })).to_string();
         let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
@@ -39,12 +39,12 @@ async fn no_body_breaks_it() -> Result<()> {
             (call.replace(NONE, "\"arguments\":{\"url\":1,\"url\":2}").into_bytes(), 400, -32600),
         ];
         for (body, status, code) in bodies {
-            let answer = told(agent.send(agent.headers(&good), body.clone()).await?).await?;
+            let answer = read_response(agent.send(agent.headers(&good), body.clone()).await?).await?;
             let shown = String::from_utf8_lossy(&body[..body.len().min(100)]).into_owned();
             assert_eq!((answer.status, answer.code()), (status, code), "{version} {shown}");
-            assert!(answer.body.to_string().len() < 1000, "little is repeated: {}", answer.body);
+            assert!(answer.body.to_string().len() < 1000, "the error repeats too much of the request: {}", answer.body);
         }
-        // Whatever an id is, it comes back as it was.
+        // Ids are returned unchanged.
         for id in [json!(0), json!(-1), json!(""), json!("é\"\\"), json!(u64::MAX), json!("x".repeat(100_000))] {
             let answer = agent.post(&agent.message(id.clone(), "tools/list", json!({}))).await?;
             assert_eq!(answer.body["id"], id);
@@ -53,7 +53,7 @@ async fn no_body_breaks_it() -> Result<()> {
         let body = good.to_string().replacen("\"id\":1", &format!("\"id\":{huge}"), 1);
         let text = agent.send(agent.headers(&good), body).await?.text().await?;
         ensure!(text.contains(&format!("\"id\":{huge},")), "{}", &text[..200]);
-        // Arguments of every type are the tool's own errors.
+        // Arguments of wrong types are tool errors.
         for tool in ["create_grab", "get_grab", "list_grabs", "get_usage", "get_pricing"] {
             for value in [json!(null), json!([]), json!({}), json!(1e300), json!("\u{0}"), json!(true)] {
                 let arguments = json!({ "url": value, "id": value, "limit": value, "provider": value, "zzz": value });
@@ -70,15 +70,15 @@ async fn no_body_breaks_it() -> Result<()> {
             }
         }
     }
-    harness.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_that_vanish_leave_nothing() -> Result<()> {
-    let harness = Harness::start(20, &[("browser.slots", "2")]).await?;
-    let agent = Agent::new(&harness, harness.live(), MODERN);
+async fn disconnected_clients_release_their_credits() -> Result<()> {
+    let app = TestApp::start(20, &[("browser.slots", "2")]).await?;
+    let agent = Agent::new(&app, app.live(), MODERN);
     let calls = (0..12).map(|at| {
-        let mut params = json!({ "name": "create_grab", "arguments": { "url": harness.site.url("/hang") } });
+        let mut params = json!({ "name": "create_grab", "arguments": { "url": app.site.url("/hang") } });
         params["_meta"]["progressToken"] = json!(at);
         let message = agent.message(json!(at), "tools/call", params);
         let headers = agent.headers(&message);
@@ -88,14 +88,14 @@ async fn clients_that_vanish_leave_nothing() -> Result<()> {
     for answer in join_all(calls).await {
         open.push(answer?);
     }
-    harness.site.wait_for_hits("/hang", 2).await;
-    let (_, usage) = harness.get("/usage", harness.live()).await?;
+    app.site.wait_for_hits("/hang", 2).await;
+    let (_, usage) = app.get("/usage", app.live()).await?;
     assert_eq!(usage["credits"]["held"], 12);
     drop(open);
-    // Each hears of its end through the same stream as everybody; none of them takes its 25 seconds.
+    // All cancelled grabs end well before their limit of 25 seconds.
     let ended = async {
         loop {
-            let (_, open) = harness.get("/grabs?status=failed&limit=100", harness.live()).await?;
+            let (_, open) = app.get("/grabs?status=failed&limit=100", app.live()).await?;
             if open["data"].as_array().map(Vec::len) == Some(12) {
                 return Ok::<_, anyhow::Error>(());
             }
@@ -103,9 +103,9 @@ async fn clients_that_vanish_leave_nothing() -> Result<()> {
         }
     };
     tokio::time::timeout(Duration::from_secs(15), ended).await??;
-    let (_, usage) = harness.get("/usage", harness.live()).await?;
+    let (_, usage) = app.get("/usage", app.live()).await?;
     assert_eq!(usage["credits"], json!({"subscription": 0, "prepaid": 20, "total": 20, "held": 0}));
-    let done = agent.call("create_grab", json!({ "url": harness.site.url("/tiny") })).await?;
+    let done = agent.call("create_grab", json!({ "url": app.site.url("/tiny") })).await?;
     assert_eq!(done.structured()?["status"], json!("done"));
-    harness.finish().await
+    app.finish().await
 }

@@ -1,10 +1,10 @@
-//! MCP end to end: what agents send and what they are answered, in each era of the protocol.
+//! MCP end to end: requests and responses in each era of the protocol.
 
+mod access;
 mod cancel;
 mod clients;
-mod door;
 mod eras;
 mod hostile;
+mod progress;
 mod results;
 mod tools;
-mod waiting;

@@ -1,15 +1,15 @@
-//! The picture inside of a result, and the bound of the whole.
+//! The image in a result, and the size limit of the result.
 
 use anyhow::{Context, Result};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use grabd_tests::agent::{Agent, Answer, MODERN};
-use grabd_tests::harness::Harness;
+use grabd_tests::agent::{Agent, MODERN, McpResponse};
+use grabd_tests::harness::TestApp;
 use image::GenericImageView;
 use serde_json::json;
 
-/// The picture of a result: its type, its bytes, and how large it is.
-fn picture(answer: &Answer) -> Result<(String, Vec<u8>, (u32, u32))> {
+/// The image in a result: media type, bytes and dimensions.
+fn image_block(answer: &McpResponse) -> Result<(String, Vec<u8>, (u32, u32))> {
     let block = &answer.result()?["content"][0];
     assert_eq!(block["annotations"], json!({ "audience": ["user", "assistant"], "priority": 1.0 }));
     let bytes = BASE64_STANDARD.decode(block["data"].as_str().context("data")?)?;
@@ -18,22 +18,22 @@ fn picture(answer: &Answer) -> Result<(String, Vec<u8>, (u32, u32))> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_small_picture_is_the_file_and_a_large_one_a_preview() -> Result<()> {
-    let harness = Harness::start(10, &[]).await?;
-    let agent = Agent::new(&harness, harness.live(), MODERN);
+async fn small_images_are_included_as_files_and_large_ones_as_previews() -> Result<()> {
+    let app = TestApp::start(10, &[]).await?;
+    let agent = Agent::new(&app, app.live(), MODERN);
     let keep = std::env::var_os("GRABD_TEST_KEEP_PICTURES");
     for (path, options, media_type, expected) in [
         ("/tiny", json!({ "width": 1280, "height": 720 }), "image/png", Some((1280, 720))),
         ("/tiny", json!({ "format": "webp" }), "image/webp", Some((1280, 720))),
         ("/article", json!({ "format": "jpeg" }), "image/jpeg", Some((1280, 720))),
-        // Larger than 1568 pixels a side: a preview of 1280.
+        // Images with a side of more than 1568 pixels are replaced by a preview of 1280 pixels.
         ("/tiny", json!({ "width": 1920, "height": 1080 }), "image/jpeg", Some((1280, 720))),
         ("/tall", json!({ "full_page": true }), "image/jpeg", None),
     ] {
         let mut arguments = options.clone();
-        arguments["url"] = json!(harness.site.url(path));
+        arguments["url"] = json!(app.site.url(path));
         let answer = agent.call("create_grab", arguments).await?;
-        let (seen, bytes, size) = picture(&answer)?;
+        let (seen, bytes, size) = image_block(&answer)?;
         let grab = answer.structured()?;
         assert_eq!(seen, media_type, "{path} {options}");
         assert!(answer.body["result"].to_string().len() < 900_000 && bytes.len() <= 600_000);
@@ -43,11 +43,11 @@ async fn a_small_picture_is_the_file_and_a_large_one_a_preview() -> Result<()> {
         } else {
             assert_eq!(size.0.max(size.1), 1280, "{path} {options}");
         }
-        // The address is the whole file's.
-        let file = harness.client.get(grab["image_url"].as_str().context("an address")?).send().await?.bytes().await?;
+        // The URL leads to the full image.
+        let file = app.client.get(grab["image_url"].as_str().context("an address")?).send().await?.bytes().await?;
         let (width, height) = image::load_from_memory(&file)?.dimensions();
         assert_eq!((&grab["image_width"], &grab["image_height"]), (&json!(width), &json!(height)));
-        assert_eq!(file.as_ref() == bytes.as_slice(), width.max(height) <= 1568, "the very file or a preview");
+        assert_eq!(file.as_ref() == bytes.as_slice(), width.max(height) <= 1568, "either the file itself or a preview");
         if let Some(keep) = &keep {
             let name = format!(
                 "{}-{width}x{height}.{}",
@@ -57,15 +57,15 @@ async fn a_small_picture_is_the_file_and_a_large_one_a_preview() -> Result<()> {
             std::fs::write(std::path::Path::new(keep).join(name), &bytes)?;
         }
     }
-    // A deleted picture is gone here too.
-    let grab = agent.call("create_grab", json!({ "url": harness.site.url("/tiny") })).await?;
+    // A deleted image is not included either.
+    let grab = agent.call("create_grab", json!({ "url": app.site.url("/tiny") })).await?;
     let id = grab.structured()?["id"].as_str().context("an id")?;
-    let delete = harness.client.delete(format!("{}/grabs/{id}", harness.base())).bearer_auth(harness.live());
+    let delete = app.client.delete(format!("{}/grabs/{id}", app.base())).bearer_auth(app.live());
     delete.send().await?.error_for_status()?;
     let gone = agent.call("get_grab", json!({ "id": id, "include_image": true })).await?;
     assert_eq!(
         (&gone.structured()?["image_url"], gone.result()?["content"].as_array().map(Vec::len)),
         (&json!(null), Some(1))
     );
-    harness.finish().await
+    app.finish().await
 }

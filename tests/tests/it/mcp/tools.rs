@@ -1,24 +1,24 @@
-//! What the tools take and give.
+//! Arguments and results of the tools.
 
 use std::collections::HashMap;
 
 use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
-use grabd_tests::agent::{Agent, Answer, LEGACY, MODERN};
-use grabd_tests::harness::{Harness, REFUSED};
+use grabd_tests::agent::{Agent, LEGACY, MODERN, McpResponse};
+use grabd_tests::harness::{REFUSED, TestApp};
 use serde_json::{Value, json};
 
-const NOBODY: &str = "01993e1c-7b1a-7000-8000-0123456789ab";
+const UNKNOWN_ID: &str = "01993e1c-7b1a-7000-8000-0123456789ab";
 
-/// Calls tools, and holds every good answer against the schema that the tool was listed with.
-struct Described<'a> {
+/// Calls tools and validates every result against the listed output schema.
+struct SchemaCheckedAgent<'a> {
     agent: Agent<'a>,
     outputs: HashMap<String, Value>,
 }
 
-impl<'a> Described<'a> {
-    async fn new(harness: &'a Harness, key: &str, version: &'a str) -> Result<Self> {
-        let agent = Agent::new(harness, key, version);
+impl<'a> SchemaCheckedAgent<'a> {
+    async fn new(app: &'a TestApp, key: &str, version: &'a str) -> Result<Self> {
+        let agent = Agent::new(app, key, version);
         let listed = agent.ask("tools/list", json!({})).await?;
         let tools = listed.body["result"]["tools"].as_array().context("tools")?;
         let name = |tool: &Value| tool["name"].as_str().unwrap_or_default().to_owned();
@@ -26,7 +26,7 @@ impl<'a> Described<'a> {
         Ok(Self { agent, outputs })
     }
 
-    async fn call(&self, tool: &str, arguments: Value) -> Result<Answer> {
+    async fn call(&self, tool: &str, arguments: Value) -> Result<McpResponse> {
         let answer = self.agent.call(tool, arguments).await?;
         let result = answer.result()?;
         let structured = &result["structuredContent"];
@@ -35,19 +35,19 @@ impl<'a> Described<'a> {
         ensure!(problems.is_empty(), "{tool}: {problems:?} in {structured}");
         let texts = result["content"].as_array().context("content")?.iter().filter_map(|block| block["text"].as_str());
         let same: Vec<Value> = texts.map(serde_json::from_str).collect::<Result<_, _>>()?;
-        ensure!(same == [structured.clone()], "the text says the same: {same:?}");
+        ensure!(same == [structured.clone()], "the text block differs: {same:?}");
         ensure!(answer.body["result"].to_string().len() < 900_000, "{tool}");
         Ok(answer)
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_tool_gives_what_it_says_in_every_era() -> Result<()> {
-    let harness = Harness::start(20, &[]).await?;
-    let page = harness.site.url("/tiny");
+async fn tool_results_match_their_schema_in_every_era() -> Result<()> {
+    let app = TestApp::start(20, &[]).await?;
+    let page = app.site.url("/tiny");
     for version in LEGACY.into_iter().chain([MODERN]) {
-        for (key, environment) in [(harness.live(), "live"), (harness.test(), "test")] {
-            let tools = Described::new(&harness, key, version).await?;
+        for (key, environment) in [(app.live(), "live"), (app.test(), "test")] {
+            let tools = SchemaCheckedAgent::new(&app, key, version).await?;
             let made = tools.call("create_grab", json!({ "url": page, "width": 800, "height": 600 })).await?;
             let grab = made.structured()?;
             assert_eq!((&grab["status"], &grab["width"], &grab["height"]), (&json!("done"), &json!(800), &json!(600)));
@@ -63,12 +63,12 @@ async fn every_tool_gives_what_it_says_in_every_era() -> Result<()> {
                 (&link["uri"], &link["mimeType"], &link["size"]),
                 (&grab["image_url"], &json!("image/png"), &grab["bytes"])
             );
-            let file = harness.client.get(link["uri"].as_str().context("an absolute address")?).send().await?;
+            let file = app.client.get(link["uri"].as_str().context("an absolute address")?).send().await?;
             assert_eq!(file.bytes().await?.len() as u64, grab["bytes"].as_u64().context("bytes")?);
 
             let id = &grab["id"];
             let plain = tools.call("get_grab", json!({ "id": id })).await?;
-            assert_eq!(plain.structured()?, grab, "a fetch shows what the create did");
+            assert_eq!(plain.structured()?, grab, "get_grab returns what create_grab did");
             assert_eq!(plain.result()?["content"][0]["type"], "resource_link");
             let pictured = tools.call("get_grab", json!({ "id": id, "include_image": true })).await?;
             assert_eq!(pictured.result()?["content"][0], made.result()?["content"][0]);
@@ -85,26 +85,25 @@ async fn every_tool_gives_what_it_says_in_every_era() -> Result<()> {
             let summary = tools.call("get_pricing", json!({})).await?;
             assert_eq!(summary.structured()?["pricing"]["per_grab_usd"], json!(0.002));
             let full = tools.call("get_pricing", json!({ "detail": "full" })).await?;
-            let size = |answer: &Answer| answer.body.to_string().len();
-            assert!(size(&summary) < size(&full), "in short unless asked for more");
+            let size = |answer: &McpResponse| answer.body.to_string().len();
+            assert!(size(&summary) < size(&full), "the summary is the default");
             let one = tools.call("get_pricing", json!({ "provider": "provider_b" })).await?;
             assert_eq!(one.structured()?["comparison"]["providers"].as_array().map(Vec::len), Some(2));
         }
     }
-    let (_, usage) = harness.get("/usage", harness.live()).await?;
+    let (_, usage) = app.get("/usage", app.live()).await?;
     assert_eq!(usage["credits"], json!({"subscription": 0, "prepaid": 12, "total": 12, "held": 0}));
-    harness.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_is_told_with_its_code_and_what_to_do() -> Result<()> {
-    let harness = Harness::start(1, &[]).await?;
+async fn tool_errors_have_a_code_and_a_hint() -> Result<()> {
+    let app = TestApp::start(1, &[]).await?;
     for version in [LEGACY[1], MODERN] {
-        let (live, test) =
-            (Agent::new(&harness, harness.live(), version), Agent::new(&harness, harness.test(), version));
-        let url = harness.site.url("/tiny");
+        let (live, test) = (Agent::new(&app, app.live(), version), Agent::new(&app, app.test(), version));
+        let url = app.site.url("/tiny");
         let private = format!("http://{REFUSED}:8801/");
-        // Tool, arguments, code, and what its message names.
+        // Tool, arguments, error code, and parts of the message.
         let with = |name: &str, value: Value| json!({ "url": url, name: value });
         let cases: Vec<(&str, Value, &str, &[&str])> = vec![
             ("create_grab", json!({}), "bad_request", &["`url`", "must be present"]),
@@ -137,12 +136,12 @@ async fn what_cannot_be_is_told_with_its_code_and_what_to_do() -> Result<()> {
             ("create_grab", with("widht", json!(800)), "bad_request", &["`widht`", "width, height"]),
             ("create_grab", with("idempotency_key", json!(7)), "idempotency_mismatch", &["Idempotency-Key"]),
             ("get_grab", json!({}), "bad_request", &["`id`"]),
-            ("get_grab", json!({ "id": NOBODY }), "not_found", &["No grab"]),
+            ("get_grab", json!({ "id": UNKNOWN_ID }), "not_found", &["No grab"]),
             ("get_grab", json!({ "id": "no id" }), "not_found", &["No grab"]),
             ("list_grabs", json!({ "limit": 0 }), "bad_request", &["`limit`", "got 0", "from 1 to 100"]),
             ("list_grabs", json!({ "limit": "ten" }), "bad_request", &["`limit`", "got \"ten\""]),
             ("list_grabs", json!({ "status": "lost" }), "bad_request", &["`status`", "\"pending\""]),
-            ("list_grabs", json!({ "starting_after": NOBODY }), "bad_request", &["`starting_after`"]),
+            ("list_grabs", json!({ "starting_after": UNKNOWN_ID }), "bad_request", &["`starting_after`"]),
             ("get_usage", json!({ "a": 1 }), "bad_request", &["`a`", "no arguments"]),
             ("get_pricing", json!({ "provider": "provider_z" }), "bad_request", &["`provider`"]),
             ("get_pricing", json!({ "detail": 5 }), "bad_request", &["`detail`"]),
@@ -164,8 +163,8 @@ async fn what_cannot_be_is_told_with_its_code_and_what_to_do() -> Result<()> {
                 test.call("create_grab", json!({ "url": format!("http://{host}.test/") })).await?.failure()?;
             assert_eq!(failure["error"]["code"], code);
         }
-        // What fails while it is rendered fails the tool; looked at later, it is a grab like any other.
-        let failure = live.call("create_grab", json!({ "url": harness.site.url("/status/403") })).await?.failure()?;
+        // A failed capture is a tool error. Read later, it is a failed grab.
+        let failure = live.call("create_grab", json!({ "url": app.site.url("/status/403") })).await?.failure()?;
         assert_eq!(failure["error"]["code"], "render_blocked");
         let failed = live.call("list_grabs", json!({ "status": "failed", "limit": 1 })).await?;
         let grab = live
@@ -176,26 +175,25 @@ async fn what_cannot_be_is_told_with_its_code_and_what_to_do() -> Result<()> {
             (&json!("failed"), &failure["error"]["message"])
         );
         let none = live.ask("tools/call", json!({ "name": "get_usage" })).await?;
-        assert_eq!(none.result()?["isError"], false, "no arguments are none");
+        assert_eq!(none.result()?["isError"], false, "missing arguments are allowed");
         let text = live.ask("tools/call", json!({ "name": "get_usage", "arguments": "none" })).await?.failure()?;
         assert_eq!(text["error"]["message"], "`arguments` must be an object; got \"none\".");
     }
-    let live = Agent::new(&harness, harness.live(), MODERN);
-    assert!(live.call("create_grab", json!({ "url": harness.site.url("/tiny") })).await?.result().is_ok());
-    let failure = live.call("create_grab", json!({ "url": harness.site.url("/tiny") })).await?.failure()?;
+    let live = Agent::new(&app, app.live(), MODERN);
+    assert!(live.call("create_grab", json!({ "url": app.site.url("/tiny") })).await?.result().is_ok());
+    let failure = live.call("create_grab", json!({ "url": app.site.url("/tiny") })).await?.failure()?;
     assert_eq!(
         (&failure["error"]["code"], failure["hint"].as_str().is_some_and(|hint| hint.contains("get_usage"))),
         (&json!("credits_exhausted"), true)
     );
-    harness.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_at_once_are_twenty_grabs_and_one_key_is_one() -> Result<()> {
-    let harness = Harness::start(30, &[]).await?;
-    let agent = Agent::new(&harness, harness.live(), MODERN);
-    let calls =
-        (0..20).map(|n| agent.call("create_grab", json!({ "url": harness.site.url("/tiny"), "width": 400 + n })));
+async fn concurrent_creates_make_separate_grabs_and_one_key_makes_one() -> Result<()> {
+    let app = TestApp::start(30, &[]).await?;
+    let agent = Agent::new(&app, app.live(), MODERN);
+    let calls = (0..20).map(|n| agent.call("create_grab", json!({ "url": app.site.url("/tiny"), "width": 400 + n })));
     let mut ids = Vec::new();
     for (at, answer) in join_all(calls).await.into_iter().enumerate() {
         let answer = answer?;
@@ -206,54 +204,50 @@ async fn twenty_at_once_are_twenty_grabs_and_one_key_is_one() -> Result<()> {
     ids.dedup();
     assert_eq!(ids.len(), 20);
 
-    let keyed = json!({ "url": harness.site.url("/tiny"), "idempotency_key": "0f3c" });
+    let keyed = json!({ "url": app.site.url("/tiny"), "idempotency_key": "0f3c" });
     let first = agent.call("create_grab", keyed.clone()).await?;
     let again = agent.call("create_grab", keyed.clone()).await?;
     assert_eq!(first.structured()?, again.structured()?);
-    // The same key stands for the same request on both faces.
-    let rest = harness.client.post(format!("{}/grabs", harness.base())).bearer_auth(harness.live());
+    // The key is shared between MCP and REST.
+    let rest = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.live());
     let rest: Value = rest
         .header("idempotency-key", "0f3c")
-        .json(&json!({ "url": harness.site.url("/tiny") }))
+        .json(&json!({ "url": app.site.url("/tiny") }))
         .send()
         .await?
         .json()
         .await?;
     assert_eq!(&rest["id"], &first.structured()?["id"]);
-    let other =
-        agent.call("create_grab", json!({ "url": harness.site.url("/tall"), "idempotency_key": "0f3c" })).await?;
+    let other = agent.call("create_grab", json!({ "url": app.site.url("/tall"), "idempotency_key": "0f3c" })).await?;
     assert_eq!(other.failure()?["error"]["code"], "idempotency_mismatch");
-    let (_, usage) = harness.get("/usage", harness.live()).await?;
+    let (_, usage) = app.get("/usage", app.live()).await?;
     assert_eq!(usage["credits"]["total"], json!(30 - 21));
-    harness.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_grab_may_be_fetched_later() -> Result<()> {
-    let harness = Harness::start(3, &[]).await?;
-    let live = Agent::new(&harness, harness.live(), MODERN);
-    let queued = live.call("create_grab", json!({ "url": harness.site.url("/slow/700"), "async": true })).await?;
+async fn asynchronous_grab_can_be_read_later() -> Result<()> {
+    let app = TestApp::start(3, &[]).await?;
+    let live = Agent::new(&app, app.live(), MODERN);
+    let queued = live.call("create_grab", json!({ "url": app.site.url("/slow/700"), "async": true })).await?;
     assert_eq!(
         (&queued.structured()?["status"], &queued.structured()?["image_url"]),
         (&json!("pending"), &Value::Null)
     );
-    assert_eq!(queued.result()?["content"].as_array().map(Vec::len), Some(1), "there is no picture yet");
+    assert_eq!(queued.result()?["content"].as_array().map(Vec::len), Some(1), "there is no image yet");
     let id = queued.structured()?["id"].clone();
-    let end = harness
-        .client
-        .get(format!("{}/grabs/{}", harness.base(), id.as_str().context("id")?))
-        .bearer_auth(harness.live());
+    let end = app.client.get(format!("{}/grabs/{}", app.base(), id.as_str().context("id")?)).bearer_auth(app.live());
     end.header("prefer", "wait=25").send().await?.error_for_status()?;
     let done = live.call("get_grab", json!({ "id": id, "include_image": true })).await?;
     assert_eq!(
         (&done.structured()?["status"], &done.result()?["content"][0]["type"]),
         (&json!("done"), &json!("image"))
     );
-    // Nobody else sees it.
-    let test = Agent::new(&harness, harness.test(), MODERN);
+    // Other environments do not see the grab.
+    let test = Agent::new(&app, app.test(), MODERN);
     assert_eq!(test.call("get_grab", json!({ "id": id })).await?.failure()?["error"]["code"], "not_found");
-    // Placeholders are there at once, whatever was asked.
+    // Placeholders are done at once, even with `async`.
     let placeholder = test.call("create_grab", json!({ "url": "https://example.com/", "async": true })).await?;
     assert_eq!(placeholder.structured()?["status"], "done");
-    harness.finish().await
+    app.finish().await
 }

@@ -1,51 +1,59 @@
-//! Usage and billing: what the pages say is what the ledger has, and what is bought comes once, with Stripe's event.
+//! Usage and billing pages: they show what the ledger contains, and purchases are granted once, by Stripe's event.
 
 use std::io::Cursor;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use futures::TryStreamExt;
+use grabd::serve::{Rendering, Timeouts};
+use grabd_domain::admission::Account;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::{Balance, EntryKind};
-use grabd_domain::grabs::{Class, Facts, Failure, FailureReason, ImageKey, State};
+use grabd_domain::grabs::{Class, Failure, FailureReason, ImageKey, RenderMetadata, State};
 use grabd_domain::ids::{LeaseToken, SessionId, TeamId};
 use grabd_domain::{Day, Timestamp};
 use grabd_engine::clock::Clock;
-use grabd_engine::{accounts, billing, chance};
-use grabd_store::{By, Completion, Created, Failing, Images, NewGrab, NewLease, NewPlaceholder};
-use grabd_tests::harness::{ALLOWED, Harness};
-use grabd_tests::stripe::{Reply, SECRET_KEY, Stripe, WEBHOOK_SECRET, completed, event, payment_of, signature};
+use grabd_engine::{accounts, billing, random};
+use grabd_store::{Completion, Created, FailGrab, FailureSource, Images, NewGrab, NewLease, NewPlaceholder};
+use grabd_tests::harness::{ALLOWED, TestApp};
+use grabd_tests::stripe::{FakeStripe, Reply, SECRET_KEY, WEBHOOK_SECRET, completed, event, payment_id, signature};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::team::team_of;
-use super::visitor::{Answer, Visitor, open_house};
+use super::visitor::{PageResponse, Visitor, start_app, start_capturing_app};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A service that sells through the stand-in, and lets everybody sign up.
-pub(super) struct Shop {
-    pub(super) house: Harness,
-    pub(super) stripe: Stripe,
+/// A service with open sign-up that sells credits through the fake Stripe.
+pub(super) struct BillingApp {
+    pub(super) app: TestApp,
+    pub(super) stripe: FakeStripe,
 }
 
-impl Shop {
+impl BillingApp {
     pub(super) async fn open() -> Result<Self> {
-        let stripe = Stripe::start(ALLOWED).await?;
+        Self::with(Rendering::None).await
+    }
+
+    pub(super) async fn with(rendering: Rendering) -> Result<Self> {
+        let stripe = FakeStripe::start(ALLOWED).await?;
         let url = stripe.url();
         let settings = [
+            ("accounts.sign_up", "true"),
             ("billing.stripe_secret_key", SECRET_KEY),
             ("billing.stripe_webhook_secret", WEBHOOK_SECRET),
             ("billing.stripe_api_base", &url),
         ];
-        Ok(Self { house: open_house(&settings).await?, stripe })
+        let app = TestApp::start_with(0, &settings, Timeouts::default(), rendering).await?;
+        Ok(Self { app, stripe })
     }
 
-    /// Has Stripe tell that a session is paid; what came of it.
+    /// Sends the event that a session is paid. Returns the result.
     async fn pay(&self, session: &Value) -> Result<String> {
         let body = event("checkout.session.completed", &completed(session, true));
-        let request = self.house.client.post(format!("{}/billing/stripe", self.house.base()));
+        let request = self.app.client.post(format!("{}/billing/stripe", self.app.base()));
         let request = request.header("stripe-signature", signature(WEBHOOK_SECRET, now(), &body)).body(body);
         let answer = request.send().await?;
         ensure!(answer.status() == 200);
@@ -57,15 +65,15 @@ fn now() -> Timestamp {
     Clock::system().now()
 }
 
-/// Sends the form of a package.
-async fn buy(visitor: &mut Visitor<'_>, team: TeamId, package: &str) -> Result<Answer> {
-    let form_token = visitor.get(&format!("/teams/{team}/billing")).await?.hidden("form_token")?;
+/// Submits the purchase form of a package.
+async fn buy(visitor: &mut Visitor<'_>, team: TeamId, package: &str) -> Result<PageResponse> {
+    let form_token = visitor.get(&format!("/teams/{team}/billing")).await?.hidden_field("form_token")?;
     let form = [("form_token", &*form_token), ("package", package)];
     visitor.post(&format!("/teams/{team}/billing/checkout"), &form).await
 }
 
-/// The cells of the table whose name begins like this, row by row.
-fn table(page: &Answer, name: &str) -> Result<Vec<Vec<String>>> {
+/// The cells of the table whose label starts with `name`, by row.
+fn table(page: &PageResponse, name: &str) -> Result<Vec<Vec<String>>> {
     let table = page.body.split(&format!(" aria-label=\"{name}")).nth(1).and_then(|rest| rest.split("</table>").next());
     let table = table.with_context(|| format!("no table {name:?} in {}", page.body))?;
     let body = table.split("<tbody>").nth(1).context("a body")?;
@@ -74,30 +82,30 @@ fn table(page: &Answer, name: &str) -> Result<Vec<Vec<String>>> {
     Ok(body.split("</tr>").filter(|row| row.contains("<td")).map(cells).collect())
 }
 
-/// Without elements, in one line.
+/// The text of HTML, in one line.
 fn text(html: &str) -> String {
     let pieces = html.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text));
     pieces.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_says_what_the_ledger_has() -> Result<()> {
-    let house = open_house(&[]).await?;
-    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
-    let team = team_of(&house, "ada@example.com", 5).await?;
+async fn billing_page_shows_the_ledger() -> Result<()> {
+    let app = start_capturing_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 5).await?;
     let path = format!("/teams/{team}/billing");
-    let store = house.service.store();
+    let store = app.service.store();
     let ends = now() + DAY * 30;
     accounts::start_subscription(store, team, 2, ends, "ref:invoice <7>", now()).await?;
     for (environment, url, count) in [
-        (Environment::Live, house.site.url("/tiny"), 3),
-        (Environment::Live, house.site.url("/status/403"), 1),
+        (Environment::Live, app.site.url("/tiny"), 3),
+        (Environment::Live, app.site.url("/status/403"), 1),
         (Environment::Test, "https://example.com/".to_owned(), 2),
         (Environment::Test, "https://blocked.test/".to_owned(), 1),
     ] {
         let (_, key) = accounts::issue_key(store, team, environment, "x", now()).await?;
         for _ in 0..count {
-            let request = house.client.post(format!("{}/grabs", house.base())).bearer_auth(key.expose());
+            let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(key.expose());
             request.json(&json!({ "url": url })).send().await?;
         }
     }
@@ -107,22 +115,22 @@ async fn the_page_says_what_the_ledger_has() -> Result<()> {
     let balance = Balance::of(&store.lots(team).await?, now());
     assert_eq!(balance.total(), 4);
     assert!(page.body.contains("<strong>4</strong> <span class=\"soft\">credits</span>"), "{}", page.body);
-    // The subscription is spent first, and its lot is empty.
-    let lots = table(&page, "The balance by lot")?;
+    // The subscription is spent first, so its lot is empty.
+    let lots = table(&page, "Balance by lot")?;
     let [lot] = &lots[..] else { panic!("{lots:?}") };
     assert!(lot[0].starts_with("Prepaid from ") && lot[0].ends_with(" for ada@example.com"), "{lot:?}");
     assert_eq!(lot[1..], ["4 of 5", "Never"]);
 
-    // Every entry, with its number; what a credit was spent for is one step away.
+    // All entries with their amounts. Spent credits link to their grab.
     let entries = store.ledger(team, None, 100).await?;
-    let shown = table(&page, "The newest entries")?;
+    let shown = table(&page, "Latest ledger entries")?;
     let amounts: Vec<i32> =
         shown.iter().map(|row| row[2].replace('\u{2212}', "-").parse()).collect::<Result<_, _>>()?;
     assert_eq!(amounts, entries.iter().map(|entry| entry.amount).collect::<Vec<_>>());
     assert_eq!(amounts, [-1, -1, -1, 2, 5]);
     assert_eq!(
         (shown[3][1].as_str(), shown[4][1].as_str()),
-        ("Granted invoice &#60;7&#62;", "Granted for ada@example.com")
+        ("Grant invoice &#60;7&#62;", "Grant for ada@example.com")
     );
     for (row, entry) in shown.iter().zip(&entries) {
         assert!(page.body.contains(&format!("<time datetime=\"{}\">", entry.at)), "{row:?}");
@@ -131,8 +139,8 @@ async fn the_page_says_what_the_ledger_has() -> Result<()> {
         assert_eq!(ada.get(&format!("/teams/{team}/grabs/{grab}")).await?.status, 200);
     }
 
-    // The table and the drawing have the days of the engine.
-    let days = billing::captures_by_day(house.service.core(), team).await?;
+    // Table and chart show the days that the engine reports.
+    let days = billing::grabs_by_day(app.service.core(), team).await?;
     let rows = table(&page, "Captures of the last 30 days")?;
     let figures: Vec<[u64; 4]> =
         days.iter().rev().map(|day| [day.live.done, day.live.failed, day.test.done, day.test.failed]).collect();
@@ -142,34 +150,34 @@ async fn the_page_says_what_the_ledger_has() -> Result<()> {
         .collect::<Result<_>>()?;
     assert_eq!(shown, figures);
     assert_eq!(figures[0], [3, 1, 2, 1]);
-    assert!(rows[0][0].ends_with(", so far") && rows[30][0] == "In all", "{rows:?}");
+    assert!(rows[0][0].ends_with(", so far") && rows[30][0] == "Total", "{rows:?}");
     let today = page.body.rsplit("<g>").next().context("today's bar")?;
     for class in ["live", "live failed", "test", "test failed"] {
         assert_eq!(today.matches(&format!("<rect class=\"{class}\"")).count(), 1, "{class}");
     }
     assert!(page.body.contains("Live, done: 3. Live, failed: 1. Test, done: 2. Test, failed: 1. Most on "));
-    house.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_ledger_is_read_to_its_end_on_pages_and_as_a_file() -> Result<()> {
-    let house = open_house(&[]).await?;
-    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
-    let (store, team) = (house.service.store(), team_of(&house, "ada@example.com", 0).await?);
+async fn ledger_is_paged_and_exported_completely() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let (store, team) = (app.service.store(), team_of(&app, "ada@example.com", 0).await?);
     let path = format!("/teams/{team}/billing");
     let none = ada.get(&path).await?;
-    assert!(none.body.contains("No credits have come or gone yet") && none.body.contains("Nothing was captured"));
+    assert!(none.body.contains("No entries yet") && none.body.contains("No captures in the last 30 days"));
     assert!(none.body.contains("<strong>0</strong>") && !none.body.contains("ledger.csv"), "{}", none.body);
     for credits in 1..=103 {
         let reference = format!("=order {credits}, \"{}\"", Uuid::from_u128(credits));
         accounts::grant_prepaid(store, team, u32::try_from(credits)?, &reference, now()).await?;
     }
     let newest = ada.get(&path).await?;
-    assert_eq!(table(&newest, "The newest entries")?.len(), 8);
+    assert_eq!(table(&newest, "Latest ledger entries")?.len(), 8);
     let (mut amounts, mut pages, mut next) = (Vec::new(), 0, format!("{path}/ledger"));
     loop {
         let page = ada.get(&next).await?;
-        amounts.extend(table(&page, "Entries")?.into_iter().map(|row| row[2].clone()));
+        amounts.extend(table(&page, "Ledger entries")?.into_iter().map(|row| row[2].clone()));
         pages += 1;
         let older = page.body.split("rel=\"next\" href=\"").nth(1).and_then(|rest| rest.split('"').next());
         let Some(older) = older else { break };
@@ -179,15 +187,15 @@ async fn the_ledger_is_read_to_its_end_on_pages_and_as_a_file() -> Result<()> {
     assert_eq!(amounts, (1..=103).rev().map(|credits| format!("+{credits}")).collect::<Vec<_>>());
     for place in ["x", "9223372036854775808"] {
         let answer = ada.get(&format!("{path}/ledger?before={place}")).await?;
-        assert!(answer.status == 400 && answer.body.contains("no such place in the ledger"), "{place}");
+        assert!(answer.status == 400 && answer.body.contains("Invalid page link"), "{place}");
     }
-    assert!(ada.get(&format!("{path}/ledger?before=-1")).await?.body.contains("There are no older entries"));
+    assert!(ada.get(&format!("{path}/ledger?before=-1")).await?.body.contains("No older entries"));
 
     let file = ada.get(&format!("{path}/ledger.csv")).await?;
     let name = format!("attachment; filename=\"grabd-ledger-{}.csv\"", Day::of(now()));
     assert_eq!(file.header("content-type"), "text/csv; charset=utf-8; header=present");
     assert_eq!((file.header("content-disposition"), file.header("cache-control")), (&*name, "no-store"));
-    let expected: Vec<_> = billing::ledger_csv(house.service.core(), team).try_collect().await?;
+    let expected: Vec<_> = billing::ledger_csv(app.service.core(), team).try_collect().await?;
     assert_eq!(file.body.as_bytes(), expected.concat());
     let entries = store.ledger(team, None, 1000).await?;
     let lines: Vec<&str> = file.body.split_terminator("\r\n").collect();
@@ -197,15 +205,15 @@ async fn the_ledger_is_read_to_its_end_on_pages_and_as_a_file() -> Result<()> {
         assert!(line.contains(",\"'=order "), "{line}");
     }
     assert_eq!(lines.len() - 1, entries.len());
-    house.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_bought_comes_once_and_with_the_event() -> Result<()> {
-    let shop = Shop::open().await?;
-    let (house, stripe) = (&shop.house, &shop.stripe);
-    let mut ada = Visitor::with_account(house, "ada@example.com").await?;
-    let (store, team) = (house.service.store(), team_of(house, "ada@example.com", 0).await?);
+async fn purchase_is_granted_once_by_the_event() -> Result<()> {
+    let billing_app = BillingApp::open().await?;
+    let (app, stripe) = (&billing_app.app, &billing_app.stripe);
+    let mut ada = Visitor::with_account(app, "ada@example.com").await?;
+    let (store, team) = (app.service.store(), team_of(app, "ada@example.com", 0).await?);
     let page = ada.get(&format!("/teams/{team}/billing")).await?;
     for words in ["25,000 credits", "50,000 credits", "125,000 credits", "Buy for 50 USD", "Buy for 250 USD"] {
         assert!(page.body.contains(words), "{words}");
@@ -213,68 +221,68 @@ async fn what_is_bought_comes_once_and_with_the_event() -> Result<()> {
     let policy = page.header("content-security-policy");
     assert!(policy.contains("; form-action 'self' https://checkout.stripe.com; frame-ancestors 'none'"), "{policy}");
 
-    // To Stripe, for this team, with the way back.
+    // The redirect leads to Stripe, with the team and the return URLs.
     let answer = buy(&mut ada, team, "50k").await?;
     assert_eq!(answer.status, 303, "{}", answer.body);
     let [session] = &stripe.sessions()[..] else { panic!("{:?}", stripe.sessions()) };
     assert_eq!(session["url"], answer.location());
     assert_eq!((&session["client_reference_id"], &session["amount_total"]), (&json!(team.to_string()), &json!(10_000)));
     assert_eq!(session["customer_email"], "ada@example.com");
-    let origin = house.service.public_url();
+    let origin = app.service.public_url();
     let way = |name: &str| Some(session[name].as_str()?.strip_prefix(origin)?.to_owned());
     let (success, cancel) = (way("success_url").context("a way back")?, way("cancel_url").context("a way back")?);
 
-    // Whoever comes back is thanked, and told of no credits before they are there.
+    // The return page does not mention credits before they are granted.
     let cancelled = ada.get(&cancel).await?;
-    assert!(cancelled.status == 200 && cancelled.body.contains("Nothing was bought."), "{}", cancelled.body);
+    assert!(cancelled.status == 200 && cancelled.body.contains("Nothing was charged."), "{}", cancelled.body);
     let early = ada.get(&success).await?;
-    assert!(early.body.contains("arrive in a moment") && !early.body.contains("50,000"), "{}", early.body);
+    assert!(early.body.contains("are added as soon as") && !early.body.contains("50,000"), "{}", early.body);
     assert!(ada.get(&format!("/teams/{team}/billing")).await?.body.contains("<strong>0</strong>"));
-    assert_eq!(shop.pay(session).await?, "granted");
+    assert_eq!(billing_app.pay(session).await?, "granted");
     let late = ada.get(&success).await?;
-    assert!(late.body.contains("50,000 credits have come to") && !late.body.contains("in a moment"), "{}", late.body);
+    assert!(late.body.contains("50,000 credits were added to") && !late.body.contains("as soon as"), "{}", late.body);
 
-    // Told again, and visited again, it stays what it is.
+    // Repeated events and visits change nothing.
     for _ in 0..2 {
-        assert_eq!(shop.pay(session).await?, "repeated");
+        assert_eq!(billing_app.pay(session).await?, "repeated");
         assert_eq!(ada.get(&success).await?.body, late.body);
     }
     let entries = store.ledger(team, None, 10).await?;
     let [entry] = &entries[..] else { panic!("{entries:?}") };
-    let reference = format!("stripe:{}", payment_of(session));
+    let reference = format!("stripe:{}", payment_id(session));
     assert_eq!((entry.kind, entry.amount, entry.reference.as_ref()), (EntryKind::Grant, 50_000, Some(&reference)));
     let page = ada.get(&format!("/teams/{team}/billing")).await?;
     assert!(page.body.contains("<strong>50,000</strong>"), "{}", page.body);
-    assert_eq!(table(&page, "The newest entries")?[0][1..], [format!("Bought {reference}"), "+50,000".to_owned()]);
+    assert_eq!(table(&page, "Latest ledger entries")?[0][1..], [format!("Purchase {reference}"), "+50,000".to_owned()]);
 
-    // An earlier purchase is none of the next one.
+    // An earlier purchase is not shown for the next one.
     let next = buy(&mut ada, team, "25k").await?;
     let sessions = stripe.sessions();
     let session = sessions.iter().find(|session| session["url"] == next.location()).context("a second session")?;
     let success = session["success_url"].as_str().and_then(|url| url.strip_prefix(origin)).context("a way back")?;
-    assert!(ada.get(success).await?.body.contains("arrive in a moment"));
+    assert!(ada.get(success).await?.body.contains("are added as soon as"));
     for query in ["", "?since=", "?since=x", "?since=9223372036854775807"] {
         let answer = ada.get(&format!("/teams/{team}/billing/paid{query}")).await?;
-        assert!(answer.status == 200 && answer.body.contains("arrive in a moment"), "{query}");
+        assert!(answer.status == 200 && answer.body.contains("are added as soon as"), "{query}");
     }
-    shop.house.finish().await
+    billing_app.app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_buys_by_another_page_nor_without_end() -> Result<()> {
-    let shop = Shop::open().await?;
-    let (house, stripe) = (&shop.house, &shop.stripe);
-    let mut ada = Visitor::with_account(house, "ada@example.com").await?;
-    let mut bob = Visitor::with_account(house, "bob@example.com").await?;
-    let team = team_of(house, "ada@example.com", 0).await?;
-    let bobs = team_of(house, "bob@example.com", 0).await?;
+async fn forged_and_excessive_purchases_are_refused() -> Result<()> {
+    let billing_app = BillingApp::open().await?;
+    let (app, stripe) = (&billing_app.app, &billing_app.stripe);
+    let mut ada = Visitor::with_account(app, "ada@example.com").await?;
+    let mut bob = Visitor::with_account(app, "bob@example.com").await?;
+    let team = team_of(app, "ada@example.com", 0).await?;
+    let bobs = team_of(app, "bob@example.com", 0).await?;
     let path = format!("/teams/{team}/billing/checkout");
-    let form_token = ada.get(&format!("/teams/{team}/billing")).await?.hidden("form_token")?;
-    let foreign = bob.get(&format!("/teams/{bobs}/billing")).await?.hidden("form_token")?;
+    let form_token = ada.get(&format!("/teams/{team}/billing")).await?.hidden_field("form_token")?;
+    let foreign = bob.get(&format!("/teams/{bobs}/billing")).await?.hidden_field("form_token")?;
     for forged in [&[("package", "25k")][..], &[("package", "25k"), ("form_token", &foreign)]] {
         for _ in 0..6 {
             let answer = ada.post(&path, forged).await?;
-            assert!(answer.status == 403 && answer.body.contains("cannot be accepted"), "{}", answer.body);
+            assert!(answer.status == 403 && answer.body.contains("has expired"), "{}", answer.body);
         }
     }
     ada.headers.push(("sec-fetch-site", "cross-site".to_owned()));
@@ -283,13 +291,13 @@ async fn nobody_buys_by_another_page_nor_without_end() -> Result<()> {
     assert_eq!(stripe.take_requests().len(), 0);
     assert_eq!(ada.get(&path).await?.status, 405);
 
-    // What others sent for her took nothing of hers: ten in an hour, whatever comes of them.
+    // Forged requests did not count. The limit is ten per hour, whatever the result.
     for (package, reply, status) in [
         ("25k", None, 303),
         ("", None, 400),
         ("1M", None, 400),
         ("25k", Some(Reply::Error(401)), 502),
-        ("25k", Some(Reply::Nonsense), 502),
+        ("25k", Some(Reply::Malformed), 502),
         ("125k", None, 303),
         ("25k", None, 303),
         ("25k", None, 303),
@@ -297,7 +305,7 @@ async fn nobody_buys_by_another_page_nor_without_end() -> Result<()> {
         ("25k", None, 303),
         ("25k", None, 429),
     ] {
-        stripe.replies(&reply.into_iter().collect::<Vec<_>>());
+        stripe.reply_with(&reply.into_iter().collect::<Vec<_>>());
         let answer = buy(&mut ada, team, package).await?;
         assert_eq!(answer.status, status, "{package} {reply:?}: {}", answer.body);
         assert_eq!(answer.location().starts_with("https://checkout.stripe.com/"), status == 303);
@@ -311,50 +319,50 @@ async fn nobody_buys_by_another_page_nor_without_end() -> Result<()> {
         }
     }
     assert_eq!(stripe.sessions().len(), 6);
-    assert_eq!(buy(&mut bob, bobs, "25k").await?.status, 303, "he had his own ten");
+    assert_eq!(buy(&mut bob, bobs, "25k").await?.status, 303, "each person has a limit of their own");
     for (who, team) in [(&mut ada, bobs), (&mut bob, team)] {
         let form = [("package", "25k"), ("form_token", &*form_token)];
         assert!([404, 403].contains(&who.post(&format!("/teams/{team}/billing/checkout"), &form).await?.status));
     }
     assert_eq!(stripe.sessions().len(), 7);
-    shop.house.finish().await
+    billing_app.app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_nothing_is_sold_the_page_says_whom_to_ask() -> Result<()> {
+async fn billing_page_without_sales_shows_the_top_up_text() -> Result<()> {
     for (top_up, expected) in [
-        ("", "Ask whoever runs this grabd for more"),
+        ("", "To get more credits"),
         ("https://shop.example/?team={team}", "<a href=\"https://shop.example/?team={team}\">"),
-        ("javascript:alert(1)", "You get them here: javascript:alert(1)</p>"),
+        ("javascript:alert(1)", "Credits are sold here: javascript:alert(1)</p>"),
     ] {
-        let house = open_house(&[("billing.top_up", top_up)]).await?;
-        let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
-        let team = team_of(&house, "ada@example.com", 0).await?;
+        let app = start_app(&[("billing.top_up", top_up)]).await?;
+        let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+        let team = team_of(&app, "ada@example.com", 0).await?;
         let page = ada.get(&format!("/teams/{team}/billing")).await?;
         let expected = expected.replace("{team}", &team.to_string());
         assert!(page.body.contains(&expected), "{expected}: {}", page.body);
         assert!(!page.body.contains("/billing/checkout") && !page.body.contains("Stripe"), "{}", page.body);
         assert!(page.header("content-security-policy").contains("; form-action 'self'; "));
-        // Whoever sends the form anyway is told the same.
-        let form_token = page.hidden("form_token")?;
+        // Submitting the form anyway is refused.
+        let form_token = page.hidden_field("form_token")?;
         let form = [("form_token", &*form_token), ("package", "25k")];
         let answer = ada.post(&format!("/teams/{team}/billing/checkout"), &form).await?;
-        assert!(answer.status == 400 && answer.body.contains("This cannot be bought here"), "{}", answer.body);
-        house.finish().await?;
+        assert!(answer.status == 400 && answer.body.contains("This package is not available"), "{}", answer.body);
+        app.finish().await?;
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn usage_leads_to_the_page_of_the_team_that_asked() -> Result<()> {
-    let house = open_house(&[]).await?;
-    house.welcome("ada@example.com").await?;
-    let mut ada = Visitor::new(&house);
-    for key in [house.live(), house.test()] {
-        let (_, usage) = house.get("/usage", key).await?;
+async fn usage_top_up_links_to_the_billing_page_of_the_team() -> Result<()> {
+    let app = start_app(&[]).await?;
+    app.create_member("ada@example.com").await?;
+    let mut ada = Visitor::new(&app);
+    for key in [app.live(), app.test()] {
+        let (_, usage) = app.get("/usage", key).await?;
         let top_up = usage["top_up"].as_str().context("top_up")?;
-        assert_eq!(top_up, format!("{}/teams/{}/billing", house.service.public_url(), house.team.team));
-        let path = top_up.strip_prefix(house.service.public_url()).context("an address of ours")?;
+        assert_eq!(top_up, format!("{}/teams/{}/billing", app.service.public_url(), app.team.team));
+        let path = top_up.strip_prefix(app.service.public_url()).context("an address of ours")?;
         let answer = ada.get(path).await?;
         if answer.status == 303 {
             let next = reqwest::Url::parse(&format!("http://x.invalid{}", answer.location()))?;
@@ -364,78 +372,93 @@ async fn usage_leads_to_the_page_of_the_team_that_asked() -> Result<()> {
         }
         assert!(ada.get(path).await?.body.contains("<h1>Usage and billing</h1>"));
     }
-    house.finish().await
+    app.finish().await
 }
 
-/// Gives a team a past of 30 days: a subscription, a purchase and captures of every kind.
-pub(super) async fn history(house: &Harness, team: TeamId) -> Result<()> {
-    let (store, now) = (house.service.store(), now());
+/// Creates 30 days of history for a team: a subscription, a purchase and captures of every kind.
+pub(super) async fn history(app: &TestApp, team: TeamId) -> Result<()> {
+    let (store, now) = (app.service.store(), now());
     accounts::start_subscription(store, team, 25_000, now + DAY * 310, "ref:invoice-4711", now - DAY * 55).await?;
     accounts::grant_prepaid(store, team, 25_000, "stripe:pi_3QNexampleexampleexample01", now - DAY * 12).await?;
     let spec = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
     let spec = CaptureSpec::parse(&spec)?;
     for day in (0..30_u32).rev() {
-        // Work days have more than week-ends, and something was broken a week ago.
+        // More captures on work days than on weekends, and a spike of failures a week ago.
         let busy = [9, 12, 14, 11, 7, 2, 1][day as usize % 7];
         let failed = if day == 7 { 9 } else { u32::from(day % 5 == 2) };
         let tests = if day > 20 { 6 } else { u32::from(day % 4 == 0) * 3 };
         for number in 0..busy + failed {
-            live(house, team, &spec, now - DAY * day, number < busy).await?;
+            create_live_grab(app, team, &spec, now - DAY * day, number < busy).await?;
         }
         for number in 0..tests {
             let outcome = match number % 6 {
-                5 => State::Failed { finished_at: now, failure: blocked(), facts: Facts::default() },
+                5 => State::Failed { finished_at: now, failure: blocked(), metadata: RenderMetadata::default() },
                 _ => State::Done {
                     finished_at: now,
-                    image: Some(ImageKey::new(chance::random(), "png")),
+                    image: Some(ImageKey::new(random::random(), "png")),
                     size_bytes: 10,
                     execution_ms: 2,
-                    facts: Facts::default(),
+                    metadata: RenderMetadata::default(),
                 },
             };
-            let (id, now) = (chance::grab_id(now), now - DAY * day);
-            let placeholder = NewPlaceholder { id, team, spec: spec.clone(), now, outcome, idempotency: None };
+            let (id, now) = (random::grab_id(now), now - DAY * day);
+            let placeholder = NewPlaceholder {
+                id,
+                team,
+                key: None,
+                spec: spec.clone(),
+                now,
+                outcome,
+                idempotency: None,
+                fingerprint: None,
+            };
             store.create_placeholder(placeholder).await?;
         }
     }
     Ok(())
 }
 
-/// A live grab of a day, which has ended as if a renderer had made it.
-async fn live(house: &Harness, team: TeamId, spec: &CaptureSpec, at: Timestamp, done: bool) -> Result<()> {
-    let (store, id) = (house.service.store(), chance::grab_id(at));
+/// A live grab on a day, ended as if a renderer had done it.
+async fn create_live_grab(app: &TestApp, team: TeamId, spec: &CaptureSpec, at: Timestamp, done: bool) -> Result<()> {
+    let (store, id) = (app.service.store(), random::grab_id(at));
     let (token, session) =
-        (LeaseToken(Uuid::from_u128(chance::random())), SessionId(Uuid::from_u128(chance::random())));
-    // It must not be over before it has ended.
+        (LeaseToken(Uuid::from_u128(random::random())), SessionId(Uuid::from_u128(random::random())));
+    // The lease must not expire before the grab ends.
     let until = now() + DAY;
     let created = store
         .create(NewGrab {
             id,
             team,
+            account: Account::of_team(team),
+            key: None,
             class: Class::Sync,
             spec: spec.clone(),
+            secrets: None,
             now: at,
             deadline_at: until,
             async_limit_default: 50,
-            lease: Some(NewLease { token, until, session, random: chance::random() }),
+            lease: Some(NewLease { token, until, session, random: random::random() }),
+            wait: None,
             idempotency: None,
+            fingerprint: None,
         })
         .await?;
     let Created::Leased { upload_key } = created else { anyhow::bail!("{created:?}") };
     if done {
         let mut png = Cursor::new(Vec::new());
         image::RgbImage::new(16, 9).write_to(&mut png, image::ImageFormat::Png)?;
-        Images::local(house.data_dir().join("images"))?.put(&upload_key, png.into_inner().into()).await?;
+        Images::local(app.data_dir().join("images"))?.put(&upload_key, png.into_inner().into()).await?;
     }
     match done {
         true => {
-            let (size_bytes, execution_ms, facts) = (10, 2, Facts::default());
-            let completion = Completion { grab: id, token, upload_key, size_bytes, execution_ms, facts, now: at };
+            let (size_bytes, execution_ms, metadata) = (10, 2, RenderMetadata::default());
+            let completion = Completion { grab: id, token, upload_key, size_bytes, execution_ms, metadata, now: at };
             store.complete(completion).await?.context("a lease")?;
         }
         false => {
-            let facts = Facts::default();
-            let failing = Failing { grab: id, by: By::Lease(token), failure: blocked(), facts, now: at };
+            let metadata = RenderMetadata::default();
+            let failing =
+                FailGrab { grab: id, source: FailureSource::Lease(token), failure: blocked(), metadata, now: at };
             store.fail(failing).await?.context("a lease")?;
         }
     }

@@ -1,13 +1,13 @@
-//! How often an address may ask, and what it is told then.
+//! Rate limits per address, and the responses when they are exceeded.
 
 use anyhow::Result;
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::TestApp;
 
-use super::visitor::{Answer, Visitor, open_house};
+use super::visitor::{PageResponse, Visitor, start_app};
 
-/// Asks as this address until it is refused; how often it was not, and the refusal.
-async fn exhaust(house: &Harness, address: &str, path: &str, is_form: bool) -> Result<(u32, Answer)> {
-    let mut visitor = Visitor::new(house);
+/// Sends requests from this address until one is refused. Returns the number of admitted requests and the refusal.
+async fn exhaust(app: &TestApp, address: &str, path: &str, is_form: bool) -> Result<(u32, PageResponse)> {
+    let mut visitor = Visitor::new(app);
     visitor.headers.push(("x-forwarded-for", address.to_owned()));
     for admitted in 0..40 {
         let answer = if is_form { visitor.post(path, &[]).await? } else { visitor.get(path).await? };
@@ -19,9 +19,9 @@ async fn exhaust(house: &Harness, address: &str, path: &str, is_form: bool) -> R
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_address_has_its_share() -> Result<()> {
+async fn pages_are_rate_limited_per_network() -> Result<()> {
     let settings = [("limits.requests_per_minute", "7"), ("http.trusted_proxies", "127.0.0.1/32")];
-    let house = open_house(&settings).await?;
+    let app = start_app(&settings).await?;
     let before = std::time::Instant::now();
     let rows = [
         ("/oauth/authorize", false, 7, 9, true),
@@ -44,6 +44,9 @@ async fn each_address_has_its_share() -> Result<()> {
         ("/account/password", true, 20, 3, true),
         ("/forgotten-password", true, 10, 360, true),
         ("/new-password", true, 20, 3, true),
+        ("/verify-email", false, 7, 9, true),
+        ("/verify-email", true, 20, 3, true),
+        ("/verify-email/send", true, 10, 360, true),
         ("/invitation", true, 10, 360, true),
         ("/teams/0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44/billing", false, 7, 9, true),
         ("/teams/0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44/billing/ledger.csv", false, 7, 9, true),
@@ -54,9 +57,9 @@ async fn each_address_has_its_share() -> Result<()> {
         ("/v1/oauth/revoke", true, 7, 9, false),
         ("/v1/oauth/register", true, 20, 180, false),
     ];
-    // Each row has a network of its own, of which every address counts as the same one.
+    // Each row uses a network of its own, whose addresses count as one.
     for (number, (path, is_form, share, longest, is_page)) in rows.into_iter().enumerate() {
-        let (admitted, refusal) = exhaust(&house, &format!("2001:db8:{number}:1::1"), path, is_form).await?;
+        let (admitted, refusal) = exhaust(&app, &format!("2001:db8:{number}:1::1"), path, is_form).await?;
         let slack = before.elapsed().as_secs() as u32 / 3 + 1;
         assert!((share..=share + slack).contains(&admitted), "{path}: {admitted}");
         let wait: u64 = refusal.header("retry-after").parse()?;
@@ -66,10 +69,15 @@ async fn each_address_has_its_share() -> Result<()> {
             false => assert_eq!(refusal.json()?["error"], "temporarily_unavailable", "{path}"),
         }
         assert_eq!(refusal.header("cache-control"), "no-store");
-        let neighbour = exhaust(&house, &format!("2001:db8:{number}:1:ffff::1"), path, is_form).await?.0;
+        let neighbour = exhaust(&app, &format!("2001:db8:{number}:1:ffff::1"), path, is_form).await?.0;
         assert!(neighbour <= slack, "{path}: the network's other addresses had {neighbour}");
-        let stranger = exhaust(&house, &format!("2001:db8:{number}:2::1"), path, is_form).await?.0;
-        assert!(stranger >= share, "{path}: a stranger had {stranger}");
+        // Registrations are limited for each /48, everything else for each /64.
+        let other = match path {
+            "/v1/oauth/register" => format!("2001:db8:{}:1::1", number + 0x100),
+            _ => format!("2001:db8:{number}:2::1"),
+        };
+        let other_network = exhaust(&app, &other, path, is_form).await?.0;
+        assert!(other_network >= share, "{path}: another network had {other_network}");
     }
-    house.finish().await
+    app.finish().await
 }

@@ -1,98 +1,105 @@
-//! Letters: whom they reach, what their links open, and what becomes of them when the mail server is in no mood.
+//! Emails: recipients, links, and retries when the mail server refuses them.
 
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use grabd_tests::harness::Harness;
-use grabd_tests::mail_server::{MailServer, Secrecy};
+use grabd_tests::harness::TestApp;
+use grabd_tests::mail_server::{MailServer, TlsMode};
 
 use super::log::Log;
-use super::visitor::{Answer, PASSWORD, Visitor, open_house, register, request_of};
+use super::visitor::{PASSWORD, PageResponse, Visitor, authorization_path, register, start_app};
 
 const NEW: &str = "quite another password";
 
-/// A service that lets everybody sign up, and whose letters go to this server.
-pub(super) async fn house_with(server: &MailServer, user: &str, more: &[(&'static str, &str)]) -> Result<Harness> {
+/// Starts a service with open sign-up that sends mail to this server.
+pub(super) async fn start_app_with_mail(
+    server: &MailServer,
+    user: &str,
+    more: &[(&'static str, &str)],
+) -> Result<TestApp> {
     let url = server.url(user);
     let settings = [("mail.smtp_url", &*url), ("mail.from", "grabd <grabd@example.com>")];
-    open_house(&[&settings, more].concat()).await
+    start_app(&[&settings, more].concat()).await
 }
 
-pub(super) async fn forget(house: &Harness, email: &str) -> Result<Answer> {
-    let mut visitor = Visitor::new(house);
-    let form_token = visitor.get("/forgotten-password").await?.hidden("form_token")?;
+pub(super) async fn request_password_reset(app: &TestApp, email: &str) -> Result<PageResponse> {
+    let mut visitor = Visitor::new(app);
+    let form_token = visitor.get("/forgotten-password").await?.hidden_field("form_token")?;
     visitor.post("/forgotten-password", &[("form_token", &*form_token), ("email", email)]).await
 }
 
-/// What follows the origin in a link.
-fn path<'a>(house: &Harness, link: &'a str) -> Result<&'a str> {
-    link.strip_prefix(house.service.public_url()).with_context(|| link.to_owned())
+/// The path of a link, without the origin.
+fn path<'a>(app: &TestApp, link: &'a str) -> Result<&'a str> {
+    link.strip_prefix(app.service.public_url()).with_context(|| link.to_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forgotten_password_is_chosen_anew_with_the_mail_of_its_owner() -> Result<()> {
-    let server = MailServer::start(Secrecy::None).await?;
-    let house = house_with(&server, "", &[]).await?;
-    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
-    let request = request_of(&register(&house).await?, &[])?;
+async fn password_reset_works_with_the_emailed_link() -> Result<()> {
+    let server = MailServer::start(TlsMode::None).await?;
+    let app = start_app_with_mail(&server, "", &[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let request = authorization_path(&register(&app).await?, &[])?;
     let page = ada.get(&request).await?;
-    let code = ada.decide(&page, "allow", &[]).await?.told("code")?;
-    let tokens = super::requests::exchange(&house, &request, &code).await?;
+    let code = ada.decide(&page, "allow", &[]).await?.redirect_param("code")?;
+    let tokens = super::oauth::exchange(&app, &request, &code).await?;
 
-    assert_eq!(forget(&house, " Ada@Example.com ").await?.status, 200);
-    let letter = server.wait_for(0).await?;
-    assert_eq!(letter.envelope, ("<grabd@example.com>".to_owned(), "<ada@example.com>".to_owned()));
-    assert_eq!((letter.in_tls, &*letter.hello), (false, "127.0.0.1"));
-    assert_eq!(letter.header("From"), Some("grabd <grabd@example.com>"));
-    assert_eq!(letter.header("Auto-Submitted"), Some("auto-generated"));
+    assert_eq!(request_password_reset(&app, " Ada@Example.com ").await?.status, 200);
+    let email = server.wait_for(0).await?;
+    assert_eq!(email.envelope, ("<grabd@example.com>".to_owned(), "<ada@example.com>".to_owned()));
+    assert_eq!((email.in_tls, &*email.hello), (false, "127.0.0.1"));
+    assert_eq!(email.header("From"), Some("grabd <grabd@example.com>"));
+    assert_eq!(email.header("Auto-Submitted"), Some("auto-generated"));
     assert!(
-        letter.header("Subject").is_some_and(|subject| subject.starts_with("A new password for grabd at 127.0.0.1"))
+        email
+            .header("Subject")
+            .is_some_and(|subject| subject.starts_with("Reset your password for grabd at 127.0.0.1"))
     );
-    assert!(letter.header("Message-ID").is_some() && letter.header("Date").is_some(), "{}", letter.data);
-    let link = letter.link()?;
-    let link = path(&house, &link)?;
+    assert!(email.header("Message-ID").is_some() && email.header("Date").is_some(), "{}", email.data);
+    let link = email.link()?;
+    let link = path(&app, &link)?;
 
-    // Looking, as a program does that looks at mails, uses nothing up.
-    let mut anywhere = Visitor::new(&house);
+    // Opening the link, as mail scanners do, does not use it up.
+    let mut visitor = Visitor::new(&app);
     for _ in 0..2 {
-        assert_eq!(anywhere.get(link).await?.status, 200);
+        assert_eq!(visitor.get(link).await?.status, 200);
     }
-    let page = anywhere.get(link).await?;
-    let (form_token, token) = (page.hidden("form_token")?, page.hidden("token")?);
+    let page = visitor.get(link).await?;
+    let (form_token, token) = (page.hidden_field("form_token")?, page.hidden_field("token")?);
     let form = |password| [("form_token", &*form_token), ("token", &*token), ("password", password)];
-    assert_eq!(anywhere.post("/new-password", &form("short")).await?.status, 422);
+    assert_eq!(visitor.post("/new-password", &form("short")).await?.status, 422);
     assert!(ada.is_signed_in().await?);
-    let answer = anywhere.post("/new-password", &form(NEW)).await?;
-    assert_eq!((answer.status, answer.location()), (303, "/sign-in?password_set"));
-    assert_eq!(anywhere.post("/new-password", &form(PASSWORD)).await?.status, 404);
-    assert_eq!(anywhere.get(link).await?.status, 404);
+    let answer = visitor.post("/new-password", &form(NEW)).await?;
+    assert_eq!((answer.status, answer.location()), (303, "/account?reset"));
+    // The form belonged to the visit before the sign-in.
+    assert_eq!(visitor.post("/new-password", &form(PASSWORD)).await?.status, 403);
+    assert_eq!(visitor.get(link).await?.status, 404);
 
-    // All sessions are over, the former password opens nothing, and what was connected goes on.
-    assert!(!ada.is_signed_in().await? && !anywhere.is_signed_in().await?);
-    assert_eq!(Visitor::new(&house).sign_in("ada@example.com", PASSWORD, "").await?.status, 422);
+    // All sessions end but that of the reset, the old password is invalid, and connected apps keep working.
+    assert!(!ada.is_signed_in().await? && visitor.is_signed_in().await?);
+    assert_eq!(Visitor::new(&app).sign_in("ada@example.com", PASSWORD, "").await?.status, 422);
     assert_eq!(ada.sign_in("ada@example.com", NEW, "").await?.status, 303);
     let access = tokens["access_token"].as_str().context("a token")?;
-    assert_eq!(house.get("/usage", access).await?.0, 200);
-    let letter = server.wait_for(1).await?;
-    assert!(letter.text().contains("was changed a moment ago"), "{}", letter.data);
-    house.finish().await
+    assert_eq!(app.get("/usage", access).await?.0, 200);
+    let email = server.wait_for(1).await?;
+    assert!(email.text().contains("was changed"), "{}", email.data);
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_learns_from_a_forgotten_password_who_has_an_account() -> Result<()> {
-    let server = MailServer::start(Secrecy::None).await?;
-    let house = house_with(&server, "", &[("http.trusted_proxies", "127.0.0.1/32")]).await?;
+async fn password_reset_does_not_reveal_accounts() -> Result<()> {
+    let server = MailServer::start(TlsMode::None).await?;
+    let app = start_app_with_mail(&server, "", &[("http.trusted_proxies", "127.0.0.1/32")]).await?;
     for number in 0..8 {
-        Visitor::with_account(&house, &format!("known{number}@example.com")).await?;
+        Visitor::with_account(&app, &format!("known{number}@example.com")).await?;
     }
     let mut seen = Vec::new();
     let mut times = [Vec::new(), Vec::new()];
     for number in 0..8 {
         for (which, name) in ["known", "nobody"].into_iter().enumerate() {
             let email = format!("{name}{number}@example.com");
-            let mut visitor = Visitor::new(&house);
+            let mut visitor = Visitor::new(&app);
             visitor.headers.push(("x-forwarded-for", format!("2001:db8:{number}:{which}::1")));
-            let form_token = visitor.get("/forgotten-password").await?.hidden("form_token")?;
+            let form_token = visitor.get("/forgotten-password").await?.hidden_field("form_token")?;
             let before = Instant::now();
             let answer =
                 visitor.post("/forgotten-password", &[("form_token", &*form_token), ("email", &*email)]).await?;
@@ -102,111 +109,111 @@ async fn nobody_learns_from_a_forgotten_password_who_has_an_account() -> Result<
         }
     }
     assert!(seen.iter().all(|body| *body == seen[0]), "the answers differ");
-    let [known, nobody] = times.map(|mut times| {
+    let [known, unknown] = times.map(|mut times| {
         times.sort();
         times[times.len() / 2]
     });
-    eprintln!("the median answer took {known:?} for those who are known, and {nobody:?} for nobody");
+    eprintln!("the median answer took {known:?} for known addresses and {unknown:?} for unknown ones");
     server.wait_for(7).await?;
-    assert_eq!(server.letters().len(), 8, "nobody is written to who has no account");
-    house.finish().await
+    assert_eq!(server.emails().len(), 8, "no email is sent without an account");
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_pestered_with_letters_they_did_not_ask_for() -> Result<()> {
-    let server = MailServer::start(Secrecy::None).await?;
-    let house = house_with(&server, "", &[]).await?;
-    Visitor::with_account(&house, "ada@example.com").await?;
-    Visitor::with_account(&house, "eve@example.com").await?;
+async fn password_reset_emails_per_person_are_limited() -> Result<()> {
+    let server = MailServer::start(TlsMode::None).await?;
+    let app = start_app_with_mail(&server, "", &[]).await?;
+    Visitor::with_account(&app, "ada@example.com").await?;
+    Visitor::with_account(&app, "eve@example.com").await?;
     for _ in 0..8 {
-        assert_eq!(forget(&house, "ada@example.com").await?.status, 200);
+        assert_eq!(request_password_reset(&app, "ada@example.com").await?.status, 200);
     }
-    // Hers comes after all that went to the other.
-    assert_eq!(forget(&house, "eve@example.com").await?.status, 200);
+    // This email is sent after all emails to the other person.
+    assert_eq!(request_password_reset(&app, "eve@example.com").await?.status, 200);
     server.wait_for(5).await?;
-    house.finish().await?;
-    let to_ada = server.letters().iter().filter(|letter| letter.envelope.1 == "<ada@example.com>").count();
-    assert_eq!((to_ada, server.letters().len()), (5, 6));
+    app.finish().await?;
+    let to_ada = server.emails().iter().filter(|email| email.envelope.1 == "<ada@example.com>").count();
+    assert_eq!((to_ada, server.emails().len()), (5, 6));
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn letters_travel_in_tls_with_the_operators_password() -> Result<()> {
+async fn emails_are_sent_over_tls_with_authentication() -> Result<()> {
     let dir = tempfile::tempdir()?;
-    for secrecy in [Secrecy::StartTls, Secrecy::Tls] {
-        let server = MailServer::start(secrecy).await?;
+    for tls_mode in [TlsMode::StartTls, TlsMode::Tls] {
+        let server = MailServer::start(tls_mode).await?;
         let ca_file = dir.path().join("ca.pem");
         std::fs::write(&ca_file, server.certificate())?;
         let ca_file = ca_file.display().to_string();
-        let house = house_with(&server, "user%40example.com:s%3Aecret@", &[("mail.ca_file", &*ca_file)]).await?;
-        Visitor::with_account(&house, "ada@example.com").await?;
-        forget(&house, "ada@example.com").await?;
-        let letter = server.wait_for(0).await?;
-        assert!(letter.in_tls, "{secrecy:?}");
-        // RFC 4616: nothing, the user, the password, with zeros between.
+        let app = start_app_with_mail(&server, "user%40example.com:s%3Aecret@", &[("mail.ca_file", &*ca_file)]).await?;
+        Visitor::with_account(&app, "ada@example.com").await?;
+        request_password_reset(&app, "ada@example.com").await?;
+        let email = server.wait_for(0).await?;
+        assert!(email.in_tls, "{tls_mode:?}");
+        // RFC 4616: empty authorization identity, user and password, separated by NUL.
         use base64::Engine as _;
         let expected = base64::prelude::BASE64_STANDARD.encode("\0user@example.com\0s:ecret");
-        assert_eq!(letter.auth, Some(format!("PLAIN {expected}")), "{secrecy:?}");
-        house.finish().await?;
+        assert_eq!(email.auth, Some(format!("PLAIN {expected}")), "{tls_mode:?}");
+        app.finish().await?;
 
-        // A server that nobody vouches for gets nothing.
-        let stranger = MailServer::start(secrecy).await?;
-        let house = house_with(&stranger, "user:secret@", &[]).await?;
-        Visitor::with_account(&house, "ada@example.com").await?;
-        forget(&house, "ada@example.com").await?;
-        house.finish().await?;
-        assert_eq!(stranger.letters().len(), 0, "{secrecy:?}");
+        // A server with an untrusted certificate receives nothing.
+        let stranger = MailServer::start(tls_mode).await?;
+        let app = start_app_with_mail(&stranger, "user:secret@", &[]).await?;
+        Visitor::with_account(&app, "ada@example.com").await?;
+        request_password_reset(&app, "ada@example.com").await?;
+        app.finish().await?;
+        assert_eq!(stranger.emails().len(), 0, "{tls_mode:?}");
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_in_no_mood_is_asked_again_and_one_that_refuses_is_not() -> Result<()> {
-    let server = MailServer::start(Secrecy::None).await?;
-    let house = house_with(&server, "", &[]).await?;
-    Visitor::with_account(&house, "ada@example.com").await?;
-    server.answers(&["451 come back later", "250 taken", "550 no such person"]);
-    forget(&house, "ada@example.com").await?;
+async fn temporary_refusals_are_retried_and_permanent_ones_are_not() -> Result<()> {
+    let server = MailServer::start(TlsMode::None).await?;
+    let app = start_app_with_mail(&server, "", &[]).await?;
+    Visitor::with_account(&app, "ada@example.com").await?;
+    server.reply_with(&["451 come back later", "250 taken", "550 no such person"]);
+    request_password_reset(&app, "ada@example.com").await?;
     let (first, second) = (server.wait_for(0).await?, server.wait_for(1).await?);
     assert_eq!(first.link()?, second.link()?);
-    forget(&house, "ada@example.com").await?;
+    request_password_reset(&app, "ada@example.com").await?;
     server.wait_for(2).await?;
-    // At the end, whatever would still be tried is tried.
-    house.finish().await?;
-    assert_eq!(server.letters().len(), 3);
+    // The shutdown makes all remaining attempts.
+    app.finish().await?;
+    assert_eq!(server.emails().len(), 3);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn links_are_in_the_log_only_where_no_letters_are_sent() -> Result<()> {
+async fn reset_links_are_logged_only_without_a_mail_server() -> Result<()> {
     let log = Log::capture();
-    let silent = open_house(&[]).await?;
+    let silent = start_app(&[]).await?;
     Visitor::with_account(&silent, "ada@example.com").await?;
-    let page = forget(&silent, "ada@example.com").await?;
-    assert!(page.body.contains("Ask whoever runs this grabd"), "{}", page.body);
+    let page = request_password_reset(&silent, "ada@example.com").await?;
+    assert!(page.body.contains("Contact your administrator"), "{}", page.body);
     let public_url = silent.service.public_url().to_owned();
-    // Ended first: what was to be written is written then.
+    // Stop the service first, because it writes pending emails on shutdown.
     silent.finish().await?;
     let link = log.text()?.split("link=").nth(1).and_then(|rest| rest.split_whitespace().next().map(str::to_owned));
     let link = link.context("no link for the operator")?;
     let link = link.trim_matches('"').to_owned();
     assert!(link.starts_with(&format!("{public_url}/new-password?token=gpr_")), "{link}");
 
-    let server = MailServer::start(Secrecy::None).await?;
-    let house = house_with(&server, "", &[]).await?;
-    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
-    forget(&house, "ada@example.com").await?;
+    let server = MailServer::start(TlsMode::None).await?;
+    let app = start_app_with_mail(&server, "", &[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    request_password_reset(&app, "ada@example.com").await?;
     let reset = server.wait_for(0).await?.link()?;
-    let mut anywhere = Visitor::new(&house);
-    let page = anywhere.get(path(&house, &reset)?).await?;
-    let (form_token, token) = (page.hidden("form_token")?, page.hidden("token")?);
+    let mut visitor = Visitor::new(&app);
+    let page = visitor.get(path(&app, &reset)?).await?;
+    let (form_token, token) = (page.hidden_field("form_token")?, page.hidden_field("token")?);
     let team = super::people::first_team(&mut ada).await?;
     super::people::invite(&mut ada, &team, "bob@example.com", "member").await?;
     let invitation = server.wait_for(1).await?.link()?;
-    assert_eq!(Visitor::new(&house).get(path(&house, &invitation)?).await?.status, 200);
+    assert_eq!(Visitor::new(&app).get(path(&app, &invitation)?).await?.status, 200);
     let form = [("form_token", &*form_token), ("token", &*token), ("password", NEW)];
-    assert_eq!(anywhere.post("/new-password", &form).await?.status, 303);
-    house.finish().await?;
+    assert_eq!(visitor.post("/new-password", &form).await?.status, 303);
+    app.finish().await?;
     let text = log.text()?;
     assert!(text.lines().count() > 20, "the log is not captured:\n{text}");
     for secret in [token, NEW.to_owned(), invitation.split_once("token=").context("a token")?.1.to_owned()] {

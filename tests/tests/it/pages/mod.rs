@@ -1,26 +1,29 @@
-//! The pages and OAuth as people and their apps have them.
+//! The web app and OAuth, as people and their apps use them.
 //!
-//! To check a new page, have one of the walks in `tests/pages` go to it in each of its states: `walk.mjs` through signing in
-//! and apps, `grabs.mjs` through captures, `account.mjs` through keys and accounts, `teams.mjs` through teams, `billing.mjs`
-//! through usage and purchases, `webhooks.mjs` through webhooks, `operator.mjs` through what operators see; `journey.mjs` is
-//! one person's way through all of it. Their eyes (`eyes.mjs`) are axe, pa11y and Lighthouse, and the validator of HTML reads
-//! what they leave. How quickly pages are shown is measured by `script/bench pages`. A new page of a team also gets its row in
-//! `team` or `people`, one of operators in `operator`.
+//! To check a new page, add it in each of its states to one of the browser walks in `tests/pages`: `walk.mjs` for
+//! sign-in and apps, `grabs.mjs` for captures, `account.mjs` for keys and accounts, `teams.mjs` for teams,
+//! `billing.mjs` for usage and purchases, `webhooks.mjs` for webhooks, `operator.mjs` for the operator pages, and
+//! `journey.mjs` for one person's way through all of it. `audits.mjs` checks each page with axe, pa11y and Lighthouse,
+//! and an HTML validator checks the pages that the walks save. `script/bench pages` measures page speed. A new page of
+//! a team also gets a row in `team` or `people`, and an operator page a row in `operator`.
 
 mod billing;
-mod clients;
-mod crossings;
+mod csrf;
+mod deletion;
 mod grabs;
 mod limits;
 mod log;
 mod looks;
 mod mail;
+mod oauth;
+mod oauth_library;
 mod operator;
 mod people;
-mod requests;
 mod sessions;
-mod start;
+mod start_page;
+mod suspension;
 mod team;
+mod verify_email;
 mod visitor;
 mod webhooks;
 
@@ -28,13 +31,13 @@ use anyhow::{Result, ensure};
 use grabd_tests::programs::{node, root, run};
 use serde_json::Value;
 
-/// Runs one of the scripts of `tests/pages`; what it said.
+/// Runs a script of `tests/pages` and returns its output.
 async fn run_script(script: &str, arguments: &Value) -> Result<String> {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("arguments.json");
     std::fs::write(&file, arguments.to_string())?;
     let script = root().join("tests/pages").join(script);
-    let (is_content, said) = run(&node(), &[&script, &file].map(|path| path.display().to_string())).await?;
-    ensure!(is_content, "{} said: {said} (is a package missing? run script/setup --tests)", script.display());
-    Ok(said)
+    let (success, output) = run(&node(), &[&script, &file].map(|path| path.display().to_string())).await?;
+    ensure!(success, "{} failed: {output} (is a package missing? run script/setup --tests)", script.display());
+    Ok(output)
 }

@@ -1,20 +1,20 @@
-//! Sessions begin with signing in, never before, and end at once.
+//! Sessions start with signing in and end at once.
 
 use anyhow::Result;
 
-use super::visitor::{PASSWORD, Visitor, open_house};
+use super::visitor::{PASSWORD, Visitor, start_app};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_signs_in_to_a_session_that_was_there_before() -> Result<()> {
-    let house = open_house(&[]).await?;
-    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
+async fn sign_in_creates_a_new_session() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let first = ada.session()?;
     assert!(first.starts_with("gss_") && first.len() == 47, "{}", first.len());
-    assert!(!ada.cookies.contains_key("grabd_visit"), "the visit is over");
+    assert!(!ada.cookies.contains_key("grabd_visit"), "the visit cookie is removed");
 
-    // A session that somebody planted stays nobody's, and one that was open ends.
+    // A planted session token is not adopted, and an earlier session ends.
     let planted = format!("gss_{}", "a".repeat(43));
-    let mut victim = Visitor::new(&house);
+    let mut victim = Visitor::new(&app);
     victim.cookies.insert("grabd_session".to_owned(), planted.clone());
     assert!(!victim.is_signed_in().await?);
     let answer = victim.sign_in("ada@example.com", PASSWORD, "").await?;
@@ -28,68 +28,68 @@ async fn nobody_signs_in_to_a_session_that_was_there_before() -> Result<()> {
     assert!(victim.is_signed_in().await? && ada.is_signed_in().await?);
 
     let former = victim.session()?;
-    let mut again = Visitor::new(&house);
-    let token = again.get("/sign-in").await?.hidden("form_token")?;
+    let mut again = Visitor::new(&app);
+    let token = again.get("/sign-in").await?.hidden_field("form_token")?;
     again.cookies.insert("grabd_session".to_owned(), former.clone());
     let form = [("form_token", &*token), ("email", "ada@example.com"), ("password", PASSWORD)];
     assert_eq!(again.post("/sign-in", &form).await?.status, 303);
     assert_ne!(again.session()?, former);
-    assert!(!victim.is_signed_in().await?, "the former session of that browser has ended");
+    assert!(!victim.is_signed_in().await?, "the former session of that browser must have ended");
 
-    // Signing out ends it for whoever else has its token, and no other.
-    let mut thief = Visitor::new(&house);
+    // Signing out ends the session for every holder of its token, and no other session.
+    let mut thief = Visitor::new(&app);
     thief.cookies.clone_from(&again.cookies);
     assert!(thief.is_signed_in().await?);
-    let form_token = again.get("/apps").await?.hidden("form_token")?;
+    let form_token = again.get("/apps").await?.hidden_field("form_token")?;
     let answer = again.post("/sign-out", &[("form_token", &form_token)]).await?;
     assert_eq!((answer.status, answer.location()), (303, "/sign-in?signed_out"));
     assert!(!again.cookies.contains_key("grabd_session"));
     assert!(!thief.is_signed_in().await?);
     assert!(ada.is_signed_in().await?);
-    house.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_learns_who_has_an_account() -> Result<()> {
-    let house = open_house(&[]).await?;
-    Visitor::with_account(&house, "ada@example.com").await?;
+async fn sign_in_does_not_reveal_accounts() -> Result<()> {
+    let app = start_app(&[]).await?;
+    Visitor::with_account(&app, "ada@example.com").await?;
     let mut bodies = Vec::new();
     for email in ["ada@example.com", "nobody@example.com"] {
-        let mut visitor = Visitor::new(&house);
+        let mut visitor = Visitor::new(&app);
         let answer = visitor.sign_in(email, "not the password at all", "").await?;
         assert_eq!(answer.status, 422);
         assert!(!visitor.cookies.contains_key("grabd_session"));
-        bodies.push(answer.body.replace(email, "").replace(&answer.hidden("form_token")?, ""));
+        bodies.push(answer.body.replace(email, "").replace(&answer.hidden_field("form_token")?, ""));
     }
     assert_eq!(bodies[0], bodies[1]);
-    house.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn under_https_cookies_belong_to_one_host_and_never_travel_in_the_clear() -> Result<()> {
-    let house = open_house(&[("http.public_url", "https://grabd.example")]).await?;
-    let url = format!("http://{}/sign-in", house.service.http());
-    let answer = house.client.get(url).send().await?;
+async fn cookies_are_host_only_and_secure_under_https() -> Result<()> {
+    let app = start_app(&[("http.public_url", "https://grabd.example")]).await?;
+    let url = format!("http://{}/sign-in", app.service.http());
+    let answer = app.client.get(url).send().await?;
     let line = answer.headers()["set-cookie"].to_str()?;
     assert!(line.starts_with("__Host-grabd_visit=") && line.ends_with("; HttpOnly; SameSite=Lax; Secure"), "{line}");
-    house.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn problems_leave_people_the_way_to_their_other_pages() -> Result<()> {
-    let house = open_house(&[]).await?;
-    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
-    let mut nobody = Visitor::new(&house);
-    let (hers, nobodys) = (ada.get("/sign-out").await?, nobody.get("/sign-out").await?);
-    assert_eq!((hers.status, nobodys.status), (405, 405));
+async fn error_pages_keep_the_navigation() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let mut signed_out = Visitor::new(&app);
+    let (hers, signed_out_page) = (ada.get("/sign-out").await?, signed_out.get("/sign-out").await?);
+    assert_eq!((hers.status, signed_out_page.status), (405, 405));
     let navigation = ["<nav aria-label=\"Main\">", "ada@example.com", "action=\"/sign-out\""];
     for part in navigation {
         assert!(hers.body.contains(part), "{part}: {}", hers.body);
-        assert!(!nobodys.body.contains(part), "{part}: {}", nobodys.body);
+        assert!(!signed_out_page.body.contains(part), "{part}: {}", signed_out_page.body);
     }
-    // It does what it does elsewhere.
-    let answer = ada.post("/sign-out", &[("form_token", &hers.hidden("form_token")?)]).await?;
+    // The sign-out form works there as well.
+    let answer = ada.post("/sign-out", &[("form_token", &hers.hidden_field("form_token")?)]).await?;
     assert_eq!(answer.status, 303);
-    assert_eq!(ada.get("/sign-out").await?.body, nobodys.body);
-    house.finish().await
+    assert_eq!(ada.get("/sign-out").await?.body, signed_out_page.body);
+    app.finish().await
 }

@@ -1,17 +1,17 @@
-//! What is below `/teams/{team}` is for those who are in the team, and for nobody else.
+//! Everything below `/teams/{team}` is only for members of the team.
 
 use anyhow::{Context, Result};
 use grabd_domain::accounts::Email;
 use grabd_domain::ids::TeamId;
 use grabd_engine::accounts;
 use grabd_engine::clock::Clock;
-use grabd_tests::harness::Harness;
+use grabd_tests::harness::TestApp;
 
-use super::visitor::{Answer, Visitor, open_house};
-use super::webhooks::{make, press};
+use super::visitor::{PageResponse, Visitor, start_app};
+use super::webhooks::{create_webhook, submit};
 
-/// Every page and part of a team, and whether it takes forms. `{grab}` is a grab of the team, `{webhook}` one of its webhooks,
-/// and `{delivery}` a message that was sent to that.
+/// All routes of a team, and whether they take forms. `{grab}` is a grab of the team, `{webhook}` one of its webhooks,
+/// and `{delivery}` a message sent to it.
 const ROUTES: [(&str, bool); 30] = [
     ("billing", false),
     ("billing/ledger", false),
@@ -45,27 +45,27 @@ const ROUTES: [(&str, bool); 30] = [
     ("webhooks/{webhook}/deliveries/{delivery}/again", true),
 ];
 
-/// The first team of somebody, with so many prepaid credits more.
-pub(super) async fn team_of(house: &Harness, email: &str, credits: u32) -> Result<TeamId> {
-    let store = house.service.store();
-    let person = store.find_person(&Email::parse(email)?).await?.context("nobody has this address")?;
-    let (team, ..) = store.list_memberships(person.id).await?.into_iter().next().context("they are in no team")?;
+/// The first team of a person, with additional prepaid credits.
+pub(super) async fn team_of(app: &TestApp, email: &str, credits: u32) -> Result<TeamId> {
+    let store = app.service.store();
+    let person = store.find_person(&Email::parse(email)?).await?.context("no person has this address")?;
+    let (team, ..) = store.list_memberships(person.id).await?.into_iter().next().context("the person is in no team")?;
     if credits > 0 {
         accounts::grant_prepaid(store, team, credits, &format!("for {email}"), Clock::system().now()).await?;
     }
     Ok(team)
 }
 
-/// Sends the capture form of a team with these fields on top of its own.
-pub(super) async fn capture(visitor: &mut Visitor<'_>, team: TeamId, fields: &[(&str, &str)]) -> Result<Answer> {
+/// Submits the capture form of a team with these fields.
+pub(super) async fn capture(visitor: &mut Visitor<'_>, team: TeamId, fields: &[(&str, &str)]) -> Result<PageResponse> {
     let path = format!("/teams/{team}/capture");
     let form = visitor.get(&path).await?;
-    let (form_token, once) = (form.hidden("form_token")?, form.hidden("once")?);
+    let (form_token, once) = (form.hidden_field("form_token")?, form.hidden_field("once")?);
     let own = [("form_token", &*form_token), ("once", &*once)];
     visitor.post(&path, &[&own, fields].concat()).await
 }
 
-/// Captures a placeholder; the path of its page.
+/// Captures a placeholder. Returns the path of its page.
 pub(super) async fn placeholder(visitor: &mut Visitor<'_>, team: TeamId, url: &str) -> Result<String> {
     let answer = capture(visitor, team, &[("url", url), ("environment", "test")]).await?;
     anyhow::ensure!(answer.status == 303, "{} {}", answer.status, answer.body);
@@ -73,20 +73,20 @@ pub(super) async fn placeholder(visitor: &mut Visitor<'_>, team: TeamId, url: &s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_in_a_team_finds_nothing_of_it() -> Result<()> {
-    let house = open_house(&[]).await?;
-    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
-    let mut eve = Visitor::with_account(&house, "eve@example.com").await?;
-    let (hers, eves) = (team_of(&house, "ada@example.com", 0).await?, team_of(&house, "eve@example.com", 0).await?);
+async fn team_pages_are_not_found_for_non_members() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let mut eve = Visitor::with_account(&app, "eve@example.com").await?;
+    let (hers, eves) = (team_of(&app, "ada@example.com", 0).await?, team_of(&app, "eve@example.com", 0).await?);
     let page = placeholder(&mut ada, hers, "https://secret.example/").await?;
     let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let grab = last(&page);
     let fields = [("url", "https://secret.example/"), ("events", "*"), ("environment", "test")];
-    let (webhook_page, _) = make(&mut ada, hers, &fields).await?;
-    let sent = press(&mut ada, &format!("{webhook_page}/test")).await?;
+    let (webhook_page, _) = create_webhook(&mut ada, hers, &fields).await?;
+    let sent = submit(&mut ada, &format!("{webhook_page}/test")).await?;
     let (webhook, delivery) = (last(&webhook_page), last(sent.location().trim_end_matches("?sent")));
     let unknown = "01993e1c-7b1a-7000-8000-0123456789ab".to_owned();
-    let form_token = eve.get(&format!("/teams/{eves}/capture")).await?.hidden("form_token")?;
+    let form_token = eve.get(&format!("/teams/{eves}/capture")).await?.hidden_field("form_token")?;
     let form = [
         ("form_token", &*form_token),
         ("once", "x"),
@@ -96,15 +96,15 @@ async fn who_is_not_in_a_team_finds_nothing_of_it() -> Result<()> {
     ];
 
     for (route, is_form) in ROUTES {
-        // With the ids of what is hers, or with another one.
+        // With the ids of the owner's objects, or with another id.
         let path = |team: &str, other: Option<&str>| {
             let own = [("{grab}", &grab), ("{webhook}", &webhook), ("{delivery}", &delivery)];
-            let filled = |path: String, (name, id): (&str, &String)| path.replace(name, other.unwrap_or(id));
-            format!("/teams/{team}/{}", own.into_iter().fold(route.to_owned(), filled))
+            let replaced = |path: String, (name, id): (&str, &String)| path.replace(name, other.unwrap_or(id));
+            format!("/teams/{team}/{}", own.into_iter().fold(route.to_owned(), replaced))
         };
         let mut foreign = vec![path(&hers.to_string(), None), path(&unknown, None), path("x", None)];
         if route.contains('{') {
-            // In a team of one's own, what is somebody else's is as unknown as what nobody has.
+            // Within the own team, foreign ids are as unknown as ids that do not exist.
             foreign.extend([None, Some(&*unknown), Some("x")].map(|other| path(&eves.to_string(), other)));
         }
         let mut bodies = Vec::new();
@@ -116,17 +116,17 @@ async fn who_is_not_in_a_team_finds_nothing_of_it() -> Result<()> {
         }
         bodies.sort();
         bodies.dedup();
-        assert!(bodies.len() <= 2, "{route}: what is foreign can be told from what is unknown");
+        assert!(bodies.len() <= 2, "{route}: foreign ids can be distinguished from unknown ids");
 
-        // Nobody who is signed out gets further, whether it is there or not.
-        let mut nobody = Visitor::new(&house);
+        // Signed-out visitors get the same response whether or not the object exists.
+        let mut signed_out = Visitor::new(&app);
         let path = path(&hers.to_string(), None);
-        let answer = if is_form { nobody.post(&path, &form).await? } else { nobody.get(&path).await? };
+        let answer = if is_form { signed_out.post(&path, &form).await? } else { signed_out.get(&path).await? };
         let expected = if is_form || route.contains("events") || route.contains("thumbnail") { 403 } else { 303 };
         assert_eq!(answer.status, expected, "{path}");
         assert!(expected == 403 || answer.location().starts_with("/sign-in?next=%2Fteams%2F"), "{path}");
 
-        // The same is there for who is in the team: the table does not only ask for what is nowhere.
+        // Members get the page, which shows that the table contains valid routes.
         if !is_form {
             let answer = ada.get(&path).await?;
             assert_eq!(answer.status, 200, "{path}");
@@ -134,43 +134,43 @@ async fn who_is_not_in_a_team_finds_nothing_of_it() -> Result<()> {
     }
     let cursor = eve.get(&format!("/teams/{eves}/grabs?starting_after={grab}")).await?;
     assert_eq!(cursor.status, 400);
-    assert!(ada.get(&page).await?.body.contains("/i/"), "the picture is still there");
+    assert!(ada.get(&page).await?.body.contains("/i/"), "the image must still exist");
     let webhook = ada.get(&webhook_page).await?.body;
-    assert!(webhook.contains("Send a test") && webhook.matches("?sent").count() == 0, "{webhook}");
+    assert!(webhook.contains("Send test message") && webhook.matches("?sent").count() == 0, "{webhook}");
     assert_eq!(webhook.matches("webhook.test").count(), 1, "{webhook}");
-    house.finish().await
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_put_out_of_a_team_is_out_at_once() -> Result<()> {
-    let house = open_house(&[]).await?;
-    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
-    let team = team_of(&house, "ada@example.com", 0).await?;
+async fn removed_member_loses_access_at_once() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
     let page = placeholder(&mut ada, team, "https://example.com/").await?;
     assert_eq!(ada.get("/grabs").await?.location(), format!("/teams/{team}/grabs"));
     assert_eq!(ada.get(&page).await?.status, 200);
-    let person = house.service.store().find_person(&Email::parse("ada@example.com")?).await?.context("ada")?;
-    assert!(house.service.store().remove_member(team, person.id).await?);
+    let person = app.service.store().find_person(&Email::parse("ada@example.com")?).await?.context("ada")?;
+    assert!(app.service.store().remove_member(team, person.id).await?);
     for path in [page.clone(), format!("{page}/thumbnail"), format!("/teams/{team}/capture")] {
         assert_eq!(ada.get(&path).await?.status, 404, "{path}");
     }
     let home = ada.get("/grabs").await?;
-    assert!(home.status == 404 && home.body.contains("You are in no team"), "{}", home.body);
-    house.finish().await
+    assert!(home.status == 404 && home.body.contains("You are not a member of"), "{}", home.body);
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_in_two_teams_goes_from_a_page_of_one_to_that_of_the_other() -> Result<()> {
-    let house = open_house(&[]).await?;
-    let mut ada = Visitor::with_account(&house, "ada@example.com").await?;
-    let first = team_of(&house, "ada@example.com", 0).await?;
-    let form_token = ada.get("/apps").await?.hidden("form_token")?;
-    let founded = ada.post("/teams", &[("form_token", &form_token), ("name", "The <other> ones")]).await?;
-    let second = founded.location().split('/').nth(2).context("a team")?.to_owned();
+async fn team_switcher_links_to_the_matching_page() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let first = team_of(&app, "ada@example.com", 0).await?;
+    let form_token = ada.get("/apps").await?.hidden_field("form_token")?;
+    let created = ada.post("/teams", &[("form_token", &form_token), ("name", "The <other> ones")]).await?;
+    let second = created.location().split('/').nth(2).context("a team")?.to_owned();
     let fields = [("url", "https://hooks.example.com/"), ("events", "*"), ("environment", "test")];
-    let (webhook, _) = make(&mut ada, first, &fields).await?;
+    let (webhook, _) = create_webhook(&mut ada, first, &fields).await?;
     let grab = placeholder(&mut ada, first, "https://example.com/").await?;
-    // A page that every team has leads to the same one, any other to the list that it belongs to.
+    // Pages that every team has lead to the same page of the other team, others to the list they belong to.
     for (here, there) in [
         (format!("/teams/{first}/grabs"), "grabs"),
         (format!("/teams/{first}/capture"), "capture"),
@@ -191,9 +191,9 @@ async fn who_is_in_two_teams_goes_from_a_page_of_one_to_that_of_the_other() -> R
         assert!(other.body.contains(&current), "{target}: {}", other.body);
         assert!(other.body.contains(&format!("<a href=\"/teams/{first}/{there}\"><bdi>")), "{target}");
     }
-    // Who is in one team has no other to go to.
-    let mut eve = Visitor::with_account(&house, "eve@example.com").await?;
-    let hers = team_of(&house, "eve@example.com", 0).await?;
+    // Without another team there is no link.
+    let mut eve = Visitor::with_account(&app, "eve@example.com").await?;
+    let hers = team_of(&app, "eve@example.com", 0).await?;
     assert!(!eve.get(&format!("/teams/{hers}/grabs")).await?.body.contains("class=\"others\""));
-    house.finish().await
+    app.finish().await
 }

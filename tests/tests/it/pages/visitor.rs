@@ -1,68 +1,91 @@
-//! Somebody with a browser that has no eyes: it keeps cookies, reads forms, and follows nothing by itself.
+//! A minimal browser: it keeps cookies and reads forms, and does not follow redirects.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use grabd_tests::harness::Harness;
+use grabd_domain::accounts::Email;
+use grabd_engine::accounts;
+use grabd_store::InitialTeam;
 pub(super) use grabd_tests::harness::PASSWORD;
+use grabd_tests::harness::TestApp;
 use reqwest::header::{COOKIE, HeaderMap, LOCATION, SET_COOKIE};
 use serde_json::{Value, json};
 
-/// Where the app of these tests wants its answers.
+/// The redirect URI of the OAuth client.
 pub(super) const REDIRECT: &str = "https://app.example/callback";
-/// The challenge of the verifier below (RFC 7636 appendix B).
+/// The challenge of [`VERIFIER`] (RFC 7636 appendix B).
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
-/// The secret that exchanges a code.
+/// The PKCE code verifier.
 pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
-/// A service that lets everybody sign up.
-pub(super) async fn open_house(settings: &[(&'static str, &str)]) -> Result<Harness> {
-    Harness::start(0, &[&[("accounts.sign_up", "true")], settings].concat()).await
+/// Starts a service with open sign-up.
+pub(super) async fn start_app(settings: &[(&'static str, &str)]) -> Result<TestApp> {
+    TestApp::start_without_browser(0, &[&[("accounts.sign_up", "true")], settings].concat()).await
 }
 
-/// One browser.
+/// Starts a service with open sign-up that also captures pages.
+pub(super) async fn start_capturing_app(settings: &[(&'static str, &str)]) -> Result<TestApp> {
+    TestApp::start(0, &[&[("accounts.sign_up", "true")], settings].concat()).await
+}
+
+/// A browser session.
 pub(super) struct Visitor<'a> {
-    harness: &'a Harness,
+    app: &'a TestApp,
     pub(super) cookies: BTreeMap<String, String>,
-    /// Sent with every request.
+    /// Headers that are sent with every request.
     pub(super) headers: Vec<(&'static str, String)>,
 }
 
-/// What it was answered.
-pub(super) struct Answer {
+/// A response.
+pub(super) struct PageResponse {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: String,
 }
 
 impl<'a> Visitor<'a> {
-    pub(super) fn new(harness: &'a Harness) -> Self {
-        Self { harness, cookies: BTreeMap::new(), headers: Vec::new() }
+    pub(super) fn new(app: &'a TestApp) -> Self {
+        Self { app, cookies: BTreeMap::new(), headers: Vec::new() }
     }
 
-    /// Somebody with a new account.
-    pub(super) async fn with_account(harness: &'a Harness, email: &str) -> Result<Self> {
-        let mut visitor = Self::new(harness);
-        let form_token = visitor.get("/sign-up").await?.hidden("form_token")?;
+    /// Creates an account with a verified address and a team of its own, and signs in.
+    pub(super) async fn with_account(app: &'a TestApp, email: &str) -> Result<Self> {
+        if !app.service.core().sends_mail() {
+            return Self::with_sign_up(app, email).await;
+        }
+        let (address, now) = (Email::parse(email)?, app.service.core().now());
+        let (team, name) = accounts::personal_team(&address, now);
+        let place = InitialTeam::New(team, name);
+        accounts::create_person(app.service.store(), &address, PASSWORD, place, now).await?;
+        let mut visitor = Self::new(app);
+        let answer = visitor.sign_in(email, PASSWORD, "").await?;
+        ensure!(answer.status == 303, "{} {}", answer.status, answer.body);
+        Ok(visitor)
+    }
+
+    /// Signs up.
+    pub(super) async fn with_sign_up(app: &'a TestApp, email: &str) -> Result<Self> {
+        let mut visitor = Self::new(app);
+        let form_token = visitor.get("/sign-up").await?.hidden_field("form_token")?;
         let form = [("form_token", &*form_token), ("email", email), ("password", PASSWORD)];
         let answer = visitor.post("/sign-up", &form).await?;
         ensure!(answer.status == 303, "{} {}", answer.status, answer.body);
         Ok(visitor)
     }
 
-    pub(super) async fn get(&mut self, path: &str) -> Result<Answer> {
-        let request = self.harness.client.get(format!("{}{path}", self.harness.service.public_url()));
+    pub(super) async fn get(&mut self, path: &str) -> Result<PageResponse> {
+        let request = self.app.client.get(format!("{}{path}", self.app.service.public_url()));
         self.send(request).await
     }
 
-    pub(super) async fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Result<Answer> {
-        let request = self.harness.client.post(format!("{}{path}", self.harness.service.public_url()));
+    pub(super) async fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Result<PageResponse> {
+        let request = self.app.client.post(format!("{}{path}", self.app.service.public_url()));
         let body = reqwest::Url::parse_with_params("http://form.invalid", form)?;
         let body = body.query().unwrap_or_default().to_owned();
         self.send(request.header("content-type", "application/x-www-form-urlencoded").body(body)).await
     }
 
-    async fn send(&mut self, mut request: reqwest::RequestBuilder) -> Result<Answer> {
+    async fn send(&mut self, mut request: reqwest::RequestBuilder) -> Result<PageResponse> {
         let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         for (name, value) in &self.headers {
             request = request.header(*name, value);
@@ -76,18 +99,23 @@ impl<'a> Visitor<'a> {
             };
         }
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Ok(Answer { status, headers, body: response.text().await? })
+        Ok(PageResponse { status, headers, body: response.text().await? })
     }
 
-    pub(super) async fn sign_in(&mut self, email: &str, password: &str, next: &str) -> Result<Answer> {
-        let form_token = self.get("/sign-in").await?.hidden("form_token")?;
+    pub(super) async fn sign_in(&mut self, email: &str, password: &str, next: &str) -> Result<PageResponse> {
+        let form_token = self.get("/sign-in").await?.hidden_field("form_token")?;
         let form = [("form_token", &*form_token), ("email", email), ("password", password), ("next", next)];
         self.post("/sign-in", &form).await
     }
 
-    /// Answers the consent page: with these fields instead of its own.
-    pub(super) async fn decide(&mut self, page: &Answer, decision: &str, changes: &[(&str, &str)]) -> Result<Answer> {
-        let (form_token, ticket) = (page.hidden("form_token")?, page.hidden("ticket")?);
+    /// Submits the consent page. `changes` replace fields of the form.
+    pub(super) async fn decide(
+        &mut self,
+        page: &PageResponse,
+        decision: &str,
+        changes: &[(&str, &str)],
+    ) -> Result<PageResponse> {
+        let (form_token, ticket) = (page.hidden_field("form_token")?, page.hidden_field("ticket")?);
         let place = page.body.split("name=\"place\" value=\"").nth(1).context("a place")?;
         let place = place.split('"').next().unwrap_or_default();
         let fields = [("form_token", &*form_token), ("ticket", &*ticket), ("place", place), ("decision", decision)];
@@ -96,18 +124,18 @@ impl<'a> Visitor<'a> {
         self.post("/oauth/authorize", &fields).await
     }
 
-    /// Is somebody signed in?
+    /// Whether the session is signed in.
     pub(super) async fn is_signed_in(&mut self) -> Result<bool> {
         Ok(self.get("/apps").await?.status == 200)
     }
 
-    /// The session's token.
+    /// The session token.
     pub(super) fn session(&self) -> Result<String> {
         self.cookies.get("grabd_session").cloned().context("a session")
     }
 }
 
-impl Answer {
+impl PageResponse {
     pub(super) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
@@ -116,16 +144,16 @@ impl Answer {
         self.header(LOCATION.as_str())
     }
 
-    /// A parameter of the address that the browser is sent to.
-    pub(super) fn told(&self, name: &str) -> Result<String> {
+    /// A query parameter of the redirect location.
+    pub(super) fn redirect_param(&self, name: &str) -> Result<String> {
         let location =
             reqwest::Url::parse(self.location()).with_context(|| format!("{} {}", self.status, self.body))?;
         let value = location.query_pairs().find(|(named, _)| named == name).map(|(_, value)| value.into_owned());
         value.with_context(|| format!("no {name} in {location}"))
     }
 
-    /// A hidden field of the page's form.
-    pub(super) fn hidden(&self, name: &str) -> Result<String> {
+    /// The value of a hidden form field.
+    pub(super) fn hidden_field(&self, name: &str) -> Result<String> {
         let after = format!("<input type=\"hidden\" name=\"{name}\" value=\"");
         let value = self.body.split(&after).nth(1).and_then(|rest| rest.split('"').next());
         value.map(|value| value.replace("&#38;", "&")).with_context(|| format!("no field {name} in {}", self.body))
@@ -136,18 +164,18 @@ impl Answer {
     }
 }
 
-/// Registers an app; its id.
-pub(super) async fn register(harness: &Harness) -> Result<String> {
+/// Registers an OAuth client and returns its id.
+pub(super) async fn register(app: &TestApp) -> Result<String> {
     let metadata = json!({
         "client_name": "An app", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none",
     });
-    let url = format!("{}/v1/oauth/register", harness.service.public_url());
-    let answer: Value = harness.client.post(url).json(&metadata).send().await?.error_for_status()?.json().await?;
+    let url = format!("{}/v1/oauth/register", app.service.public_url());
+    let answer: Value = app.client.post(url).json(&metadata).send().await?.error_for_status()?.json().await?;
     Ok(answer["client_id"].as_str().context("a client")?.to_owned())
 }
 
-/// The path of an authorization request, with these fields instead of its own. An empty one is left out.
-pub(super) fn request_of(client: &str, changes: &[(&str, &str)]) -> Result<String> {
+/// The path of an authorization request. `changes` replace parameters; empty values remove them.
+pub(super) fn authorization_path(client: &str, changes: &[(&str, &str)]) -> Result<String> {
     let fields = [
         ("response_type", "code"),
         ("client_id", client),

@@ -2,7 +2,7 @@ use super::*;
 
 fn started(request: &str, kind: Kind) -> Event {
     let (request, url) = (request.to_owned(), format!("http://a/{request}"));
-    Event::RequestStarted { loader: request.clone(), request, frame: Some("main".into()), kind, url }
+    Event::RequestStarted { loader: request.clone(), request, frame: Some("main".into()), kind, url, redirected: None }
 }
 
 fn navigated(loader: &str, unreachable_url: Option<&str>) -> Event {
@@ -15,20 +15,22 @@ fn navigated(loader: &str, unreachable_url: Option<&str>) -> Event {
     }
 }
 
-fn seen(events: impl IntoIterator<Item = Event>) -> Seen {
-    let mut seen = Seen { main_frame: "main".into(), ..Seen::default() };
+fn seen(events: impl IntoIterator<Item = Event>) -> WatchState {
+    let mut seen = WatchState { main_frame: "main".into(), ..WatchState::default() };
     let now = Instant::now();
-    events.into_iter().for_each(|event| seen.fold(event, now));
+    events.into_iter().for_each(|event| seen.apply(event, now));
     seen
 }
 
 #[test]
-fn a_document_carries_the_head_of_its_own_answer() {
+fn document_has_the_head_of_its_own_response() {
     let head = |status| Head { status, ..Head::default() };
     let answered = |loader: &str, status| Event::ResponseReceived {
+        request: loader.into(),
         loader: loader.into(),
         kind: Kind::Document,
         head: head(status),
+        length: None,
     };
     let seen = seen([
         started("1", Kind::Document),
@@ -38,22 +40,22 @@ fn a_document_carries_the_head_of_its_own_answer() {
         answered("2", 404),
     ]);
     assert_eq!(seen.document.as_ref().and_then(|d| d.head.clone()), Some(head(200)));
-    assert!(seen.has_left("1"), "a navigation is in flight");
+    assert!(seen.has_left("1"), "a navigation is pending");
     let mut seen = seen;
-    seen.fold(navigated("2", None), Instant::now());
+    seen.apply(navigated("2", None), Instant::now());
     assert_eq!(seen.document.as_ref().and_then(|d| d.head.clone()), Some(head(404)));
     assert!(seen.has_left("1") && !seen.has_left("2"));
     assert_eq!(seen.navigations, 2);
 }
 
 #[test]
-fn a_failed_navigation_waits_for_the_error_page_and_an_aborted_one_does_not() {
+fn failed_navigation_is_followed_by_an_error_page_unless_aborted() {
     let failed = |error: &str| Event::RequestFailed { request: "2".into(), error: error.into() };
     let start = || [started("1", Kind::Document), navigated("1", None), started("2", Kind::Document)];
 
     let mut refused = seen(start().into_iter().chain([failed("net::ERR_EMPTY_RESPONSE")]));
     assert!(refused.has_left("1"));
-    refused.fold(navigated("2", Some("http://a/2")), Instant::now());
+    refused.apply(navigated("2", Some("http://a/2")), Instant::now());
     let document = refused.document.unwrap();
     assert_eq!(document.error.as_deref(), Some("net::ERR_EMPTY_RESPONSE"));
     assert_eq!(document.unreachable_url.as_deref(), Some("http://a/2"));
@@ -64,78 +66,84 @@ fn a_failed_navigation_waits_for_the_error_page_and_an_aborted_one_does_not() {
 }
 
 #[test]
-fn rest_counts_from_the_last_start_and_unanswered_requests_hold_it_up_for_a_while() {
+fn relevant_requests_delay_the_image() {
+    let hold = |page: &WatchState, at| page.requests.hold(WaitLimit::Short, at);
     let mut page = seen([started("1", Kind::Document), navigated("1", None), Event::Loaded]);
     let start = Instant::now();
-    assert!(matches!(page.rest(start), Rest::NotBefore(_)), "the document itself was just asked for");
-    let start = start + QUIET;
-    assert_eq!(page.rest(start), Rest::Quiet, "nothing was asked for since");
-    page.fold(started("ping", Kind::Other), start);
-    assert_eq!(page.rest(start), Rest::Quiet, "pings change no picture");
-    page.fold(started("2", Kind::Data), start);
-    assert_eq!(page.rest(start), Rest::NotBefore(start + PATIENCE));
-    assert_eq!(page.rest(start + PATIENCE), Rest::Quiet, "a long poll is not waited for");
-    let answered = start + QUIET * 2;
-    page.fold(Event::RequestFinished { request: "2".into() }, answered);
-    assert_eq!(page.rest(answered), Rest::NotBefore(answered + QUIET), "its script has something to draw");
-    assert_eq!(page.rest(answered + QUIET), Rest::Quiet);
+    assert_eq!(hold(&page, start), None, "the document has arrived");
+    page.apply(started("ping", Kind::Other), start);
+    assert_eq!(hold(&page, start), None, "pings do not change the image");
+    page.apply(started("2", Kind::Data), start);
+    assert_eq!(hold(&page, start), Some(Hold::Until(start + Duration::from_secs(1))));
+    page.apply(Event::RequestFinished { request: "2".into() }, start);
+    assert_eq!(hold(&page, start), None);
+    page.apply(Event::SocketOpened { request: "3".into() }, start);
+    page.apply(Event::MessageReceived { request: "3".into() }, start);
+    assert_eq!(hold(&page, start), Some(Hold::Until(start + QUIET)));
+    page.apply(Event::SocketClosed { request: "3".into() }, start);
+    assert_eq!(hold(&page, start), None);
+    page.apply(started("4", Kind::Image), start);
+    page.apply(navigated("5", None), start);
+    assert_eq!(hold(&page, start), None, "the requests belong to the previous document");
 }
 
 #[test]
-fn bodies_are_counted_as_they_unpack() {
+fn decoded_response_bytes_are_limited() {
     let piece = |request: &str, bytes| Event::DataReceived { request: request.into(), bytes };
-    let one = |bytes| seen([piece("1", ANSWER_BYTES), piece("1", bytes)]).excess;
+    let one = |bytes| seen([piece("1", MAX_RESPONSE_BYTES), piece("1", bytes)]).excess;
     assert_eq!((one(0), one(1)), (None, Some(Excess::Bytes)));
     let ended = || Event::RequestFinished { request: "1".into() };
-    let many = |bytes| seen([piece("1", ANSWER_BYTES), ended(), piece("2", ANSWER_BYTES), piece("3", bytes)]).excess;
+    let many = |bytes| {
+        seen([piece("1", MAX_RESPONSE_BYTES), ended(), piece("2", MAX_RESPONSE_BYTES), piece("3", bytes)]).excess
+    };
     assert_eq!((many(0), many(1)), (None, Some(Excess::Bytes)));
-    let mut flood = seen((0..2 * IN_FLIGHT).map(|request| piece(&request.to_string(), 1)));
-    assert_eq!((flood.received.len(), flood.excess), (IN_FLIGHT, None));
-    flood.fold(piece("last", ANSWER_BYTES + 1), Instant::now());
-    assert_eq!(flood.excess, Some(Excess::Bytes), "one that is not remembered has its limit, too");
+    let mut flood = seen((0..2 * MAX_COUNTED_RESPONSES).map(|request| piece(&request.to_string(), 1)));
+    assert_eq!((flood.received.len(), flood.excess), (MAX_COUNTED_RESPONSES, None));
+    flood.apply(piece("last", MAX_RESPONSE_BYTES + 1), Instant::now());
+    assert_eq!(flood.excess, Some(Excess::Bytes), "untracked responses are limited, too");
 }
 
 #[test]
-fn what_is_told_has_a_limit_also_where_nobody_looks() {
+fn event_bytes_are_limited() {
     let watch = Watch::new("main");
-    let tell = watch.sink();
-    tell(TOLD_BYTES, None);
-    assert_eq!(watch.look(|seen| seen.excess), None);
-    tell(1, None);
-    assert_eq!(watch.look(|seen| seen.excess), Some(Excess::Bytes));
+    let sink = watch.sink();
+    sink(MAX_EVENT_BYTES, None);
+    assert_eq!(watch.read(|seen| seen.excess), None);
+    sink(1, None);
+    assert_eq!(watch.read(|seen| seen.excess), Some(Excess::Bytes));
 }
 
 #[test]
-fn workers_are_counted() {
+fn workers_are_limited() {
     let started = |count| seen((0..count).map(|_| Event::WorkerStarted)).excess;
-    assert_eq!((started(WORKERS), started(WORKERS + 1)), (None, Some(Excess::Workers)));
+    assert_eq!((started(MAX_WORKERS), started(MAX_WORKERS + 1)), (None, Some(Excess::Workers)));
 }
 
 #[test]
-fn a_page_that_is_held_has_not_left_for_where_it_wants_to_go() {
+fn blocked_navigation_does_not_leave_the_document() {
     let mut page = seen([started("1", Kind::Document), navigated("1", None), started("2", Kind::Document)]);
     assert!(page.has_left("1"));
-    page.held = true;
+    page.navigation_blocked = true;
     assert!(!page.has_left("1"));
-    page.fold(navigated("2", None), Instant::now());
-    assert!(page.has_left("1"), "what was under way may still arrive");
+    page.apply(navigated("2", None), Instant::now());
+    assert!(page.has_left("1"), "a navigation in progress may still commit");
 }
 
 #[test]
-fn a_world_belongs_to_its_document() {
+fn world_belongs_to_its_document() {
     let watch = Watch::new("main");
-    let tell = watch.sink();
-    tell(0, Some(navigated("1", None)));
+    let sink = watch.sink();
+    sink(0, Some(navigated("1", None)));
     watch.set_world("1".into(), World::new(7));
     assert_eq!(watch.world(), Some(World::new(7)));
-    tell(0, Some(navigated("2", None)));
+    sink(0, Some(navigated("2", None)));
     assert_eq!(watch.world(), None);
     watch.set_world("1".into(), World::new(7));
-    assert_eq!(watch.world(), None, "the answer came late");
+    assert_eq!(watch.world(), None, "the world belongs to the previous document");
 }
 
 #[test]
-fn a_closed_page_that_crashed_has_crashed() {
+fn crash_takes_precedence_over_close() {
     assert_eq!(seen([Event::Crashed, Event::Detached]).gone, Some(Gone::Crashed));
     assert_eq!(seen([Event::Detached]).gone, Some(Gone::Closed));
 }

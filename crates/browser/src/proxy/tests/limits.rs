@@ -1,9 +1,9 @@
-//! Where a grab's share ends.
+//! The limits of a grab.
 
 use super::*;
 
 #[tokio::test]
-async fn over_its_bytes_everything_of_the_grab_is_cut() {
+async fn exceeding_the_byte_limit_closes_all_connections_of_the_grab() {
     const LENGTH: usize = 2 << 20;
     let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n{}", "x".repeat(LENGTH));
     let origin = Origin::start(move |_| Some(answer.clone())).await;
@@ -12,28 +12,28 @@ async fn over_its_bytes_everything_of_the_grab_is_cut() {
     let request = format!("GET {}/ HTTP/1.1\r\nConnection: close\r\n\r\n", origin.url());
     assert!(exchange(&listener, &request).await.len() > LENGTH);
     assert!(!listener.over_limit());
-    // The second answer does not fit, and takes the idle connection with it.
+    // The second response exceeds the limit, which also closes the idle connection.
     assert!(exchange(&listener, &request).await.len() < LENGTH);
     assert!(listener.over_limit());
-    assert_eq!(rest(&mut idle).await, "");
-    nobody_listens(listener.port()).await;
+    assert_eq!(read_to_end(&mut idle).await, "");
+    wait_until_closed(listener.port()).await;
 }
 
 #[tokio::test]
-async fn what_is_sent_counts_like_what_is_received() {
+async fn sent_bytes_count_towards_the_limit() {
     let origin = Origin::hello().await;
     let listener = proxy(Limits { bytes: 100_000, ..Limits::default() }).open().await.unwrap();
     let body = "x".repeat(200_000);
     let request = format!("POST {}/ HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}", origin.url(), body.len());
     let mut browser = browser(&listener).await;
-    // The proxy may hang up before everything is sent.
+    // The proxy may close the connection before everything is sent.
     let _ = browser.write_all(request.as_bytes()).await;
-    assert_eq!(rest(&mut browser).await, "");
+    assert_eq!(read_to_end(&mut browser).await, "");
     assert!(listener.over_limit());
 }
 
 #[tokio::test]
-async fn a_longer_head_than_the_limit_is_not_forwarded() {
+async fn request_over_the_header_limit_is_not_forwarded() {
     let origin = Origin::hello().await;
     let listener = proxy(Limits { header_bytes: 16 << 10, ..Limits::default() }).open().await.unwrap();
     let request =
@@ -41,18 +41,18 @@ async fn a_longer_head_than_the_limit_is_not_forwarded() {
     assert!(exchange(&listener, &request(15 << 10)).await.ends_with("hello"));
     let answer = exchange(&listener, &request(17 << 10)).await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer}");
-    assert_eq!(origin.seen().requests.len(), 1);
+    assert_eq!(origin.recorded().requests.len(), 1);
 }
 
 #[tokio::test]
-async fn a_longer_answer_head_than_the_limit_is_no_answer() {
+async fn response_over_the_header_limit_closes_the_connection() {
     let origin = Origin::start(|_| Some(format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(17 << 10)))).await;
     let listener = proxy(Limits { header_bytes: 16 << 10, ..Limits::default() }).open().await.unwrap();
     assert_eq!(exchange(&listener, &format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url())).await, "");
 }
 
 #[tokio::test]
-async fn one_connection_too_many_is_closed_and_a_free_place_is_taken_again() {
+async fn connection_over_the_limit_is_closed_until_another_one_ends() {
     let origin = Origin::hello().await;
     let listener = proxy(Limits { connections: 2, ..Limits::default() }).open().await.unwrap();
     let request = format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url());
@@ -64,11 +64,11 @@ async fn one_connection_too_many_is_closed_and_a_free_place_is_taken_again() {
         open.push(browser);
     }
     let mut third = browser(&listener).await;
-    assert_eq!(rest(&mut third).await, "");
+    assert_eq!(read_to_end(&mut third).await, "");
     let mut first = open.remove(0);
     first.shutdown().await.unwrap();
-    assert_eq!(rest(&mut first).await, "hello");
-    // The place is free a moment after the connection is seen to close.
+    assert_eq!(read_to_end(&mut first).await, "hello");
+    // The permit is released shortly after the connection is closed.
     let again = async {
         loop {
             let mut next = browser(&listener).await;
@@ -78,15 +78,15 @@ async fn one_connection_too_many_is_closed_and_a_free_place_is_taken_again() {
             }
         }
     };
-    timeout(PATIENCE, again).await.unwrap();
+    timeout(TIMEOUT, again).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_connection_has_an_end_even_when_nothing_happens() {
+async fn idle_connection_is_closed_after_the_time_limit() {
     let listener = proxy(Limits { connection_seconds: 1, ..Limits::default() }).open().await.unwrap();
     let mut browser = browser(&listener).await;
-    assert_eq!(rest(&mut browser).await, "");
-    // The listener itself goes on.
+    assert_eq!(read_to_end(&mut browser).await, "");
+    // The listener stays open.
     assert_eq!(exchange(&listener, "GET http://127.0.0.1/ HTTP/1.1\r\n\r\n").await, "");
 }
 
@@ -103,9 +103,9 @@ async fn shutdown_ends_every_task() {
     let mut kept = browser(&listener).await;
     kept.write_all(format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url()).as_bytes()).await.unwrap();
     head(&mut kept).await.unwrap();
-    assert!(tasks.len() >= 3, "the door, the connection and the way to the origin");
+    assert!(tasks.len() >= 3, "the listener, the connection and the connection to the origin");
     tasks.close();
     shutdown.cancel();
-    timeout(PATIENCE, tasks.wait()).await.unwrap();
-    assert_eq!(rest(&mut kept).await, "hello");
+    timeout(TIMEOUT, tasks.wait()).await.unwrap();
+    assert_eq!(read_to_end(&mut kept).await, "hello");
 }

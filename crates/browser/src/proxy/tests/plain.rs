@@ -1,9 +1,9 @@
-//! What the origin sees of a plain request, and the browser of its answer.
+//! Forwarding of plain requests and their responses.
 
 use super::*;
 
 #[tokio::test]
-async fn the_origin_sees_what_a_browser_without_a_proxy_would_send() {
+async fn origin_receives_the_request_of_a_browser_without_a_proxy() {
     let (origin, listener) = (Origin::hello().await, listener().await);
     let (site, at) = (origin.url(), origin.address);
     let mut browser = browser(&listener).await;
@@ -13,9 +13,9 @@ async fn the_origin_sees_what_a_browser_without_a_proxy_would_send() {
     );
     browser.write_all(request.as_bytes()).await.unwrap();
     assert_eq!(head(&mut browser).await.unwrap(), "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
-    assert_eq!(exactly(&mut browser, 5).await, "hello");
+    assert_eq!(read_exactly(&mut browser, 5).await, "hello");
     assert_eq!(
-        origin.seen().requests,
+        origin.recorded().requests,
         [format!(
             "GET /a%20b?c=d|`&e HTTP/1.1\r\nHost: {at}\r\nConnection: keep-alive\r\nUpgrade-Insecure-Requests: 1\r\n\
              User-Agent: Chrome\r\nX-oDD-case: 1\r\nAccept-Encoding: gzip\r\nCookie: a=b\r\n\r\n"
@@ -24,7 +24,7 @@ async fn the_origin_sees_what_a_browser_without_a_proxy_would_send() {
 }
 
 #[tokio::test]
-async fn fields_for_the_connection_only_stay_behind() {
+async fn hop_by_hop_fields_are_not_forwarded() {
     let origin = Origin::start(|_| {
         Some(
             "HTTP/1.1 200 Fine\r\nX-One: 1\r\nConnection: X-Hop\r\nX-Hop: 1\r\nProxy-Authenticate: Basic\r\n\
@@ -46,68 +46,68 @@ async fn fields_for_the_connection_only_stay_behind() {
         "HTTP/1.1 200 Fine\r\nX-One: 1\r\nset-cookie: a\r\nSet-Cookie: b\r\nContent-Length: 0\r\n\r\n"
     );
     let expected = format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: keep-alive\r\n\r\n", origin.address);
-    assert_eq!(origin.seen().requests, [expected]);
+    assert_eq!(origin.recorded().requests, [expected]);
 }
 
 #[tokio::test]
-async fn requests_on_one_connection_share_one_to_the_origin() {
+async fn requests_on_one_connection_share_one_origin_connection() {
     let (origin, listener) = (Origin::hello().await, listener().await);
     let mut browser = browser(&listener).await;
     for _ in 0..3 {
         browser.write_all(format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url()).as_bytes()).await.unwrap();
         head(&mut browser).await.unwrap();
-        exactly(&mut browser, 5).await;
+        read_exactly(&mut browser, 5).await;
     }
-    assert_eq!((origin.seen().connections, origin.seen().requests.len()), (1, 3));
+    assert_eq!((origin.recorded().connections, origin.recorded().requests.len()), (1, 3));
 }
 
 #[tokio::test]
-async fn an_origin_that_closes_is_dialled_again() {
+async fn closed_origin_connection_is_reopened() {
     let closing = "HTTP/1.0 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
     let (origin, listener) = (Origin::start(move |_| Some(closing.to_owned())).await, listener().await);
     let mut browser = browser(&listener).await;
     for _ in 0..3 {
         browser.write_all(format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url()).as_bytes()).await.unwrap();
         assert_eq!(head(&mut browser).await.unwrap(), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
-        exactly(&mut browser, 2).await;
+        read_exactly(&mut browser, 2).await;
     }
-    assert_eq!(origin.seen().connections, 3);
+    assert_eq!(origin.recorded().connections, 3);
 }
 
 #[tokio::test]
-async fn a_second_origin_on_the_same_connection_is_dialled_for_itself() {
+async fn second_origin_on_one_connection_gets_its_own_connection() {
     let (first, second) = (Origin::hello().await, Origin::hello().await);
     let listener = listener().await;
     let mut browser = browser(&listener).await;
     for origin in [&first, &second, &first] {
         browser.write_all(format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url()).as_bytes()).await.unwrap();
         head(&mut browser).await.unwrap();
-        exactly(&mut browser, 5).await;
+        read_exactly(&mut browser, 5).await;
     }
-    assert_eq!((first.seen().requests.len(), second.seen().requests.len()), (2, 1));
+    assert_eq!((first.recorded().requests.len(), second.recorded().requests.len()), (2, 1));
 }
 
 #[tokio::test]
-async fn bodies_of_requests_travel_in_both_framings() {
+async fn request_bodies_are_forwarded_in_both_framings() {
     let (origin, listener) = (Origin::hello().await, listener().await);
     let mut browser = browser(&listener).await;
     for framing in ["Content-Length: 3\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"] {
         let request = format!("POST {}/ HTTP/1.1\r\n{framing}", origin.url());
         browser.write_all(request.as_bytes()).await.unwrap();
         head(&mut browser).await.unwrap();
-        exactly(&mut browser, 5).await;
+        read_exactly(&mut browser, 5).await;
     }
-    let seen = origin.seen().requests;
-    assert!(seen[0].ends_with("Content-Length: 3\r\n\r\nabc"), "{seen:?}");
+    let recorded = origin.recorded().requests;
+    assert!(recorded[0].ends_with("Content-Length: 3\r\n\r\nabc"), "{recorded:?}");
     assert!(
-        seen[1].to_ascii_lowercase().ends_with("transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
-        "{seen:?}"
+        recorded[1].to_ascii_lowercase().ends_with("transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
+        "{recorded:?}"
     );
 }
 
-/// What the origin answers, and what the browser gets, head and body. A missing body end shows as a missing `0` chunk.
+/// Method, the origin's response, and what the browser receives. A missing end of body shows as a missing `0` chunk.
 #[tokio::test]
-async fn answers_of_every_framing_arrive() {
+async fn responses_of_every_framing_are_forwarded() {
     let cases = [
         ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n"),
         ("GET", "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n"),
@@ -127,13 +127,13 @@ async fn answers_of_every_framing_arrive() {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
         ),
-        // Two framings: the coding wins, and the length is gone.
+        // Both framings: Transfer-Encoding wins, and Content-Length is removed.
         (
             "GET",
             "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
         ),
-        // As old servers write.
+        // Obsolete syntax of old servers.
         (
             "GET",
             "HTTP/1.1 200 OK\r\nX-Long: a\r\n b\r\nBroken\r\nContent-Length : 2\r\n\r\nhi",
@@ -153,27 +153,27 @@ async fn answers_of_every_framing_arrive() {
 }
 
 #[tokio::test]
-async fn an_answer_that_ends_with_its_connection_ends_here_too() {
+async fn response_delimited_by_close_ends_with_the_origin_connection() {
     let socket = TcpListener::bind("127.0.0.2:0").await.unwrap();
     let (listener, at) = (listener().await, socket.local_addr().unwrap());
     for (answer, expected) in [
         ("HTTP/1.1 200 OK\r\n\r\nhi", "2\r\nhi\r\n0\r\n\r\n"),
-        // Cut short: the end of the body must not be made up.
+        // Truncated: the end of the body must not be added.
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n", "2\r\nhi\r\n"),
     ] {
         let mut browser = browser(&listener).await;
         browser.write_all(format!("GET http://{at}/ HTTP/1.1\r\nConnection: close\r\n\r\n").as_bytes()).await.unwrap();
-        let (mut far, _) = socket.accept().await.unwrap();
-        head(&mut far).await.unwrap();
-        far.write_all(answer.as_bytes()).await.unwrap();
-        drop(far);
+        let (mut upstream, _) = socket.accept().await.unwrap();
+        head(&mut upstream).await.unwrap();
+        upstream.write_all(answer.as_bytes()).await.unwrap();
+        drop(upstream);
         head(&mut browser).await.unwrap();
-        assert_eq!(rest(&mut browser).await, expected);
+        assert_eq!(read_to_end(&mut browser).await, expected);
     }
 }
 
 #[tokio::test]
-async fn an_origin_that_speaks_as_a_proxy_gets_no_hearing() {
+async fn proxy_response_from_an_origin_is_not_forwarded() {
     for answer in [
         "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
@@ -181,27 +181,27 @@ async fn an_origin_that_speaks_as_a_proxy_gets_no_hearing() {
         let origin = Origin::start(move |_| Some(answer.to_owned())).await;
         let request = format!("GET {}/ HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", origin.url());
         assert_eq!(exchange(&listener().await, &request).await, "");
-        assert_eq!(origin.seen().requests.len(), 1);
+        assert_eq!(origin.recorded().requests.len(), 1);
     }
 }
 
 #[tokio::test]
-async fn a_large_answer_streams_and_waits_for_a_slow_reader() {
+async fn large_response_is_streamed_with_backpressure() {
     const LENGTH: usize = 64 << 20;
     let socket = TcpListener::bind("127.0.0.2:0").await.unwrap();
     let at = socket.local_addr().unwrap();
     let listener = listener().await;
     let mut browser = browser(&listener).await;
     browser.write_all(format!("GET http://{at}/ HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
-    let (mut far, _) = socket.accept().await.unwrap();
-    head(&mut far).await.unwrap();
+    let (mut upstream, _) = socket.accept().await.unwrap();
+    head(&mut upstream).await.unwrap();
     let body: Vec<u8> = (0..LENGTH).map(|i| u8::try_from(i % 251).unwrap()).collect();
     let sent = async {
-        far.write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n").as_bytes()).await.unwrap();
-        far.write_all(&body).await.unwrap();
+        upstream.write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n").as_bytes()).await.unwrap();
+        upstream.write_all(&body).await.unwrap();
     };
     tokio::pin!(sent);
-    // Nobody reads, so the origin cannot get rid of it: nothing in between takes it all.
+    // Nothing reads, so the origin must be blocked: no buffer in between takes everything.
     assert!(timeout(Duration::from_millis(300), &mut sent).await.is_err());
     let received = async {
         head(&mut browser).await.unwrap();
@@ -209,6 +209,6 @@ async fn a_large_answer_streams_and_waits_for_a_slow_reader() {
         browser.read_exact(&mut received).await.unwrap();
         received
     };
-    let ((), received) = timeout(PATIENCE, async { tokio::join!(sent, received) }).await.unwrap();
+    let ((), received) = timeout(TIMEOUT, async { tokio::join!(sent, received) }).await.unwrap();
     assert!(received == body);
 }

@@ -1,17 +1,20 @@
-//! What is not forwarded, what the browser learns of it, and what is remembered.
+//! Requests that are not forwarded, what the browser receives, and what is recorded.
 
-use grabd_domain::address::Refused;
-use grabd_egress::Refusal;
+use grabd_domain::address::AddressError;
+use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+use grabd_egress::EgressError;
 
-use super::super::Attempt;
+use super::super::UnreachedTarget;
 use super::*;
+use crate::FilterLists;
+use crate::lists::Blocklist;
 
-fn attempt(host: &str, port: u16, refusal: Refusal) -> Attempt {
-    Attempt { host: host.to_owned(), port, refusal }
+fn unreached(host: &str, port: u16, refusal: EgressError) -> UnreachedTarget {
+    UnreachedTarget { host: host.to_owned(), port, refusal }
 }
 
 #[tokio::test]
-async fn a_refused_plain_request_is_closed_without_an_answer() {
+async fn refused_plain_request_is_closed_without_a_response() {
     let closed = TcpListener::bind("127.0.0.2:0").await.unwrap().local_addr().unwrap().port();
     let listener = listener().await;
     for url in [
@@ -28,31 +31,31 @@ async fn a_refused_plain_request_is_closed_without_an_answer() {
     }
 }
 
-/// The port is open, so only the guard can have kept the request away.
+/// The port is open, so only the guard can have prevented the request.
 #[tokio::test]
-async fn every_request_of_a_kept_connection_is_checked() {
+async fn every_request_of_a_persistent_connection_is_checked() {
     let (origin, listener) = (Origin::hello().await, listener().await);
     let forbidden = TcpListener::bind("127.0.0.3:0").await.unwrap();
     let mut browser = browser(&listener).await;
     browser.write_all(format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url()).as_bytes()).await.unwrap();
     head(&mut browser).await.unwrap();
-    exactly(&mut browser, 5).await;
+    read_exactly(&mut browser, 5).await;
     let at = forbidden.local_addr().unwrap();
     browser
         .write_all(format!("GET http://{at}/ HTTP/1.1\r\nHost: {}\r\n\r\n", origin.address).as_bytes())
         .await
         .unwrap();
-    assert_eq!(rest(&mut browser).await, "");
+    assert_eq!(read_to_end(&mut browser).await, "");
     assert!(listener.was_refused("127.0.0.3", at.port()));
-    assert_eq!(origin.seen().requests.len(), 1);
+    assert_eq!(origin.recorded().requests.len(), 1);
     // The same port on another address is another origin.
     let elsewhere = format!("GET http://127.0.0.3:{}/ HTTP/1.1\r\n\r\n", origin.address.port());
     assert_eq!(exchange(&listener, &elsewhere).await, "");
-    assert_eq!(origin.seen().requests.len(), 1);
+    assert_eq!(origin.recorded().requests.len(), 1);
 }
 
 #[tokio::test]
-async fn what_no_browser_sends_is_not_forwarded() {
+async fn invalid_requests_are_not_forwarded() {
     let (origin, listener) = (Origin::hello().await, listener().await);
     let at = origin.address;
     for request in [
@@ -68,12 +71,12 @@ async fn what_no_browser_sends_is_not_forwarded() {
     for request in ["CONNECT 127.0.0.2 HTTP/1.1\r\n\r\n".to_owned(), format!("CONNECT me@{at} HTTP/1.1\r\n\r\n")] {
         assert!(exchange(&listener, &request).await.starts_with("HTTP/1.1 403 "), "{request}");
     }
-    assert_eq!(origin.seen().connections, 0);
+    assert_eq!(origin.recorded().connections, 0);
 }
 
-/// Requests that two parsers could read in two ways.
+/// Requests that two parsers could interpret differently.
 #[tokio::test]
-async fn ambiguous_requests_do_not_pass() {
+async fn ambiguous_requests_are_rejected() {
     let (origin, listener) = (Origin::hello().await, listener().await);
     let site = origin.url();
     let hidden = "GET http://127.0.0.1/ HTTP/1.1\r\n\r\n";
@@ -91,12 +94,12 @@ async fn ambiguous_requests_do_not_pass() {
         let answer = exchange(&listener, &request).await;
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{request:?} -> {answer:?}");
     }
-    assert_eq!(origin.seen().connections, 0);
+    assert_eq!(origin.recorded().connections, 0);
 }
 
-/// The coding wins, the length is gone, and the connection ends, so that nothing can hide behind the body.
+/// Transfer-Encoding wins, Content-Length is removed, and the connection is closed, so that nothing can be smuggled.
 #[tokio::test]
-async fn a_length_beside_a_coding_hides_no_second_request() {
+async fn length_with_transfer_encoding_does_not_smuggle_a_request() {
     let (origin, listener) = (Origin::hello().await, listener().await);
     let request = format!(
         "POST {site}/ HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n\
@@ -105,23 +108,23 @@ async fn a_length_beside_a_coding_hides_no_second_request() {
     );
     let answer = exchange(&listener, &request).await;
     assert_eq!(answer.matches("HTTP/1.1 200 OK").count(), 1, "{answer}");
-    let seen = origin.seen().requests;
-    assert_eq!(seen.len(), 1, "{seen:?}");
-    assert!(!seen[0].to_ascii_lowercase().contains("content-length"), "{seen:?}");
+    let recorded = origin.recorded().requests;
+    assert_eq!(recorded.len(), 1, "{recorded:?}");
+    assert!(!recorded[0].to_ascii_lowercase().contains("content-length"), "{recorded:?}");
 }
 
 #[tokio::test]
-async fn the_proxy_does_not_reach_itself() {
+async fn proxy_does_not_connect_to_itself() {
     let listener = proxy_allowing("127.0.0.0/8", Limits::default()).open().await.unwrap();
     let own = format!("127.99.0.1:{}", listener.port());
     assert_eq!(exchange(&listener, &format!("GET http://{own}/ HTTP/1.1\r\n\r\n")).await, "");
     assert!(exchange(&listener, &format!("CONNECT {own} HTTP/1.1\r\n\r\n")).await.starts_with("HTTP/1.1 403 "));
-    let refusal = Refusal::Address { address: ADDRESS.into(), why: Refused::Own };
-    assert_eq!(listener.refusals(), vec![attempt("127.99.0.1", listener.port(), refusal); 2]);
+    let refusal = EgressError::Address { address: ADDRESS.into(), why: AddressError::Own };
+    assert_eq!(listener.unreached(), vec![unreached("127.99.0.1", listener.port(), refusal); 2]);
 }
 
 #[tokio::test]
-async fn what_was_not_reached_is_remembered_in_order() {
+async fn unreached_targets_are_recorded_in_order() {
     let closed = TcpListener::bind("127.0.0.2:0").await.unwrap().local_addr().unwrap().port();
     let (origin, listener) = (Origin::hello().await, listener().await);
     let plain = |url: String| format!("GET {url} HTTP/1.1\r\nConnection: close\r\n\r\n");
@@ -130,24 +133,24 @@ async fn what_was_not_reached_is_remembered_in_order() {
     exchange(&listener, "CONNECT [2001:DB8::1]:443 HTTP/1.1\r\n\r\n").await;
     exchange(&listener, "CONNECT 127.0.0.2:25 HTTP/1.1\r\n\r\n").await;
     exchange(&listener, &plain(format!("http://127.0.0.2:{closed}/"))).await;
-    let documentation = Refusal::Address {
+    let documentation = EgressError::Address {
         address: "2001:db8::1".parse().unwrap(),
-        why: Refused::Reserved("documentation (RFC 3849)"),
+        why: AddressError::Reserved("documentation (RFC 3849)"),
     };
     assert_eq!(
-        listener.refusals(),
+        listener.unreached(),
         [
-            attempt("localhost", 8080, Refusal::Name),
-            attempt("2001:db8::1", 443, documentation),
-            attempt("127.0.0.2", 25, Refusal::Port),
-            attempt("127.0.0.2", closed, Refusal::ConnectFailed(std::io::ErrorKind::ConnectionRefused)),
+            unreached("localhost", 8080, EgressError::Name),
+            unreached("2001:db8::1", 443, documentation),
+            unreached("127.0.0.2", 25, EgressError::Port),
+            unreached("127.0.0.2", closed, EgressError::ConnectFailed(std::io::ErrorKind::ConnectionRefused)),
         ]
     );
     assert_eq!(listener.refused_count(), 3);
     for (host, port) in [("localhost", 8080), ("Localhost.", 8080), ("[2001:db8::1]", 443), ("2001:db8:0::1", 443)] {
         assert!(listener.was_refused(host, port), "{host}");
     }
-    // Not asked for, or asked for and merely not reached.
+    // Not requested, or requested and merely unreachable.
     for (host, port) in
         [("localhost", 80), ("example.com", 443), ("127.0.0.2", closed), ("127.0.0.2", origin.address.port())]
     {
@@ -156,7 +159,7 @@ async fn what_was_not_reached_is_remembered_in_order() {
 }
 
 #[tokio::test]
-async fn one_grab_does_not_see_what_another_was_refused() {
+async fn refusals_are_recorded_per_grab() {
     let proxy = proxy(Limits::default());
     let (one, other) = (proxy.open().await.unwrap(), proxy.open().await.unwrap());
     exchange(&one, "GET http://10.0.0.1/ HTTP/1.1\r\n\r\n").await;
@@ -166,24 +169,47 @@ async fn one_grab_does_not_see_what_another_was_refused() {
 }
 
 #[tokio::test]
-async fn the_list_is_bounded_and_the_answer_is_not_lost() {
+async fn list_is_bounded_but_refusals_are_still_found() {
     let listener = listener().await;
     for port in 1000..1300 {
         exchange(&listener, &format!("GET http://10.0.0.1:{port}/ HTTP/1.1\r\n\r\n")).await;
     }
-    assert_eq!(listener.refusals().len(), 256);
+    assert_eq!(listener.unreached().len(), 256);
     assert_eq!(listener.refused_count(), 300);
     assert!(listener.was_refused("10.0.0.1", 1299));
 }
 
 #[tokio::test]
-async fn the_deny_listener_refuses_what_others_allow() {
+async fn deny_listener_refuses_allowed_targets() {
     let origin = Origin::hello().await;
     let listener = proxy(Limits::default()).open_deny().await.unwrap();
     assert_eq!(exchange(&listener, &format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url())).await, "");
     let tunnel = format!("CONNECT {} HTTP/1.1\r\n\r\n", origin.address);
     assert!(exchange(&listener, &tunnel).await.starts_with("HTTP/1.1 403 "));
-    assert_eq!(origin.seen().connections, 0);
+    assert_eq!(origin.recorded().connections, 0);
     assert_eq!(listener.refused_count(), 2);
     assert!(listener.was_refused("127.0.0.2", origin.address.port()));
+}
+
+#[tokio::test]
+async fn listed_hosts_are_refused_without_a_connection_and_are_no_failures() {
+    let (origin, listener) = (Origin::hello().await, listener().await);
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("ads.txt"), "||127.0.0.2^").unwrap();
+    let (lists, _) = FilterLists::read(directory.path());
+    let (url, block) = (Some("https://example.com/".into()), Some(vec!["ads".into()]));
+    let spec = CaptureSpec::parse(&CaptureRequest { url, block, ..CaptureRequest::default() }).unwrap();
+    let blocklist = Blocklist::new(&spec.blocking, &Arc::new(lists), spec.url.as_str()).unwrap();
+    listener.set_blocklist(blocklist.clone());
+    let (at, get) = (origin.address, format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url()));
+    let connect = format!("CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n\r\n");
+    assert!(exchange(&listener, &connect).await.starts_with("HTTP/1.1 403 "));
+    assert_eq!(exchange(&listener, &get).await, "");
+    assert_eq!((blocklist.counts(0).ads, origin.recorded().connections), (2, 0));
+    assert_eq!((listener.refused_count(), listener.unreached().len()), (0, 0));
+    // The host of a document of the main frame.
+    blocklist.add_document(&origin.url());
+    let mut browser = browser(&listener).await;
+    browser.write_all(get.as_bytes()).await.unwrap();
+    assert!(head(&mut browser).await.unwrap().starts_with("HTTP/1.1 200 "));
 }

@@ -1,4 +1,4 @@
-//! `create_grab`: captures a page, and waits for it unless told not to.
+//! `create_grab`: captures a page, and waits for it unless `async` is set.
 
 use std::time::Duration;
 
@@ -8,30 +8,30 @@ use http::HeaderMap;
 use tokio::time::{Instant, timeout};
 
 use super::super::progress::Progress;
-use super::{Desk, Outcome, shown};
-use crate::rest::call::{self, Answer};
-use crate::rest::create;
-use crate::rest::error::{Failure, INTERNAL};
+use super::{ToolContext, ToolResult, grab_output};
+use crate::rest::call::{self, CoreResponse};
+use crate::rest::error::{ApiError, INTERNAL_MESSAGE};
 use crate::rest::fields::Fields;
 use crate::rest::json;
+use crate::rest::options;
 
-/// How often somebody who wants to hear of it is told that a page is still being rendered.
-const TELL_EVERY: Duration = Duration::from_secs(5);
-/// The core's name of the key.
-const KEY: &str = "Idempotency-Key";
+/// Interval of progress reports while the state does not change.
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
+/// The core's name of the field.
+const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 #[derive(Debug)]
-pub(in super::super) struct Asked {
+pub(in super::super) struct CreateGrabArgs {
     message: CreateGrabRequest,
     include_image: bool,
 }
 
-pub(super) fn read(fields: &mut Fields<'_>) -> super::Asked {
-    let include_image = match super::get_grab::switch(fields, "include_image", true) {
+pub(super) fn read(fields: &mut Fields<'_>) -> super::ToolArgs {
+    let include_image = match super::get_grab::read_bool(fields, "include_image", true) {
         Ok(include_image) => include_image,
-        Err(message) => return super::Asked::Unacceptable(message),
+        Err(message) => return super::ToolArgs::Invalid(message),
     };
-    let mut message = create::captured(fields);
+    let mut message = CreateGrabRequest { options: Some(options::read(fields)), ..CreateGrabRequest::default() };
     message.idempotency_key = fields.read("idempotency_key", json::string);
     message.set_mode(match fields.read("async", json::boolean) {
         Some(true) => CreateMode::Async,
@@ -39,66 +39,73 @@ pub(super) fn read(fields: &mut Fields<'_>) -> super::Asked {
     });
     message.unparsed = std::mem::take(&mut fields.unparsed);
     for unparsed in message.unparsed.iter_mut().filter(|unparsed| unparsed.field == "idempotency_key") {
-        unparsed.field = KEY.to_owned();
+        unparsed.field = IDEMPOTENCY_KEY.to_owned();
     }
-    super::Asked::CreateGrab(Box::new(Asked { message, include_image }))
+    super::ToolArgs::CreateGrab(Box::new(CreateGrabArgs { message, include_image }))
 }
 
-pub(super) async fn run(desk: &Desk, asked: Asked, progress: Progress) -> Outcome {
-    let Asked { message, include_image } = asked;
+pub(super) async fn run(context: &ToolContext, args: CreateGrabArgs, progress: Progress) -> ToolResult {
+    let CreateGrabArgs { message, include_image } = args;
     match message.mode() {
-        CreateMode::Async => later(desk, message, include_image).await,
-        CreateMode::Sync | CreateMode::Unspecified => now(desk, message, include_image, progress).await,
+        CreateMode::Async => create_async(context, message, include_image).await,
+        CreateMode::Sync | CreateMode::Unspecified => capture(context, message, include_image, progress).await,
     }
 }
 
-/// Leaves the grab with the core. A placeholder is there at once all the same.
-async fn later(desk: &Desk, message: CreateGrabRequest, include_image: bool) -> Outcome {
-    let mut core = GrabServiceClient::new(desk.mcp.transport.clone());
-    let sent = call::request(&desk.headers, message, call::CREATE);
-    let Answer { message, metadata } = call::answer(&desk.headers, call::CREATE, core.create_grab(sent)).await?;
-    let grab = message.grab.ok_or_else(|| desk.internal("the core created no grab"))?;
+/// Creates an asynchronous grab. The placeholder of a test key is done at once.
+async fn create_async(context: &ToolContext, message: CreateGrabRequest, include_image: bool) -> ToolResult {
+    let mut core = GrabServiceClient::new(context.mcp.transport.clone());
+    let sent = call::request(&context.headers, message, call::CREATE_DEADLINE);
+    let CoreResponse { message, metadata } =
+        call::send(&context.headers, call::CREATE_DEADLINE, core.create_grab(sent)).await?;
+    let grab = message.grab.ok_or_else(|| context.internal("the core returned no grab"))?;
     match grab.status() {
         GrabStatus::Failed => Err(failure(grab, &metadata)),
         GrabStatus::Done | GrabStatus::Pending | GrabStatus::Processing | GrabStatus::Unspecified => {
-            shown::grab(desk, grab, include_image, metadata).await
+            grab_output::tool_output(context, grab, include_image, metadata).await
         }
     }
 }
 
-/// Holds the grab until its end. Dropping this takes the request back.
-async fn now(desk: &Desk, create: CreateGrabRequest, include_image: bool, mut progress: Progress) -> Outcome {
-    let deadline = Instant::now() + call::CREATE;
-    let mut core = GrabServiceClient::new(desk.mcp.transport.clone());
-    let sent = call::request(&desk.headers, CaptureGrabRequest { create: Some(create) }, call::CREATE);
-    let Answer { message: mut states, metadata } =
-        call::answer(&desk.headers, call::CREATE, core.capture_grab(sent)).await?;
-    let mut standing = "Waiting for a browser.";
+/// Waits until the grab has ended. Dropping this future cancels the capture.
+async fn capture(
+    context: &ToolContext,
+    create: CreateGrabRequest,
+    include_image: bool,
+    mut progress: Progress,
+) -> ToolResult {
+    let deadline = Instant::now() + call::CREATE_DEADLINE;
+    let mut core = GrabServiceClient::new(context.mcp.transport.clone());
+    let sent = call::request(&context.headers, CaptureGrabRequest { create: Some(create) }, call::CREATE_DEADLINE);
+    let CoreResponse { message: mut states, metadata } =
+        call::send(&context.headers, call::CREATE_DEADLINE, core.capture_grab(sent)).await?;
+    let mut state_text = "Waiting for a free browser.";
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        match timeout(TELL_EVERY.min(left), states.message()).await {
-            Err(_) if left.is_zero() => return Err(desk.internal("a held grab did not end in time")),
-            Err(_) => progress.report(standing, None),
-            Ok(Err(status)) => return Err(Failure::of_status(&status, &desk.headers)),
-            Ok(Ok(None)) => return Err(desk.internal("a held grab has no end")),
+        match timeout(REPORT_INTERVAL.min(left), states.message()).await {
+            Err(_) if left.is_zero() => return Err(context.internal("a capture did not end in time")),
+            Err(_) => progress.report(state_text, None),
+            Ok(Err(status)) => return Err(ApiError::from_status(&status, &context.headers)),
+            Ok(Ok(None)) => return Err(context.internal("the capture stream ended before the grab")),
             Ok(Ok(Some(state))) => {
-                let grab = state.grab.ok_or_else(|| desk.internal("a held grab is missing"))?;
+                let grab = state.grab.ok_or_else(|| context.internal("a capture event has no grab"))?;
                 match grab.status() {
-                    GrabStatus::Done => return shown::grab(desk, grab, include_image, metadata).await,
+                    GrabStatus::Done => return grab_output::tool_output(context, grab, include_image, metadata).await,
                     GrabStatus::Failed => return Err(failure(grab, &metadata)),
-                    GrabStatus::Pending | GrabStatus::Unspecified => standing = "Waiting for a browser.",
-                    GrabStatus::Processing => standing = "The page is being rendered.",
+                    GrabStatus::Pending | GrabStatus::Unspecified => state_text = "Waiting for a free browser.",
+                    GrabStatus::Processing => state_text = "The page is being rendered.",
                 }
-                progress.report(standing, Some(&metadata));
+                progress.report(state_text, Some(&metadata));
             }
         }
     }
 }
 
-/// A capture that failed, told as the tool's failure.
-fn failure(grab: Grab, metadata: &HeaderMap) -> Failure {
-    let code = grab.failure_reason();
-    let mut failure = Failure::new(code, grab.error_message.unwrap_or_else(|| INTERNAL.to_owned()));
+/// The error for a failed capture.
+fn failure(grab: Grab, metadata: &HeaderMap) -> ApiError {
+    let (code, cause) = (grab.failure_reason(), grab.error_cause());
+    let message = grab.error_message.unwrap_or_else(|| INTERNAL_MESSAGE.to_owned());
+    let mut failure = ApiError::new(code, message).caused_by(cause);
     crate::rest::limits::copy(metadata, &mut failure.headers);
     failure
 }

@@ -1,55 +1,57 @@
-//! `get_grab`: one grab, and its picture if wanted.
+//! `get_grab`: one grab, optionally with its image.
 
 use grabd_proto::v1::GetGrabRequest;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
 
-use super::super::message::shortened;
-use super::{Desk, Outcome, shown};
-use crate::rest::call::{self, Answer};
+use super::super::message::shorten;
+use super::{ToolContext, ToolResult, grab_output};
+use crate::rest::call::{self, CoreResponse};
 use crate::rest::fields::Fields;
 use crate::rest::json;
 
 #[derive(Debug)]
-pub(in super::super) struct Asked {
+pub(in super::super) struct GetGrabArgs {
     id: String,
     include_image: bool,
 }
 
-pub(super) fn read(fields: &mut Fields<'_>) -> super::Asked {
-    let asked = switch(fields, "include_image", false).and_then(|include_image| {
-        // Which ids there are is the core's to say; that there is one is not.
+pub(super) fn read(fields: &mut Fields<'_>) -> super::ToolArgs {
+    let args = read_bool(fields, "include_image", false).and_then(|include_image| {
+        // Only the presence and type are checked here; the core validates the id.
         let id = fields.read("id", json::string);
-        id.map(|id| Asked { id, include_image }).ok_or_else(|| refused(fields, "id", "the id of a grab, as text"))
+        id.map(|id| GetGrabArgs { id, include_image })
+            .ok_or_else(|| argument_error(fields, "id", "the id of a grab, as text"))
     });
-    asked.map_or_else(super::Asked::Unacceptable, super::Asked::GetGrab)
+    args.map_or_else(super::ToolArgs::Invalid, super::ToolArgs::GetGrab)
 }
 
-/// A switch of this face's own.
+/// Reads a boolean argument that is not forwarded to the core.
 ///
 /// # Errors
-/// For a value that is neither on nor off.
-pub(super) fn switch(fields: &mut Fields<'_>, name: &str, absent: bool) -> Result<bool, String> {
+/// With a message for a value that is not a boolean.
+pub(super) fn read_bool(fields: &mut Fields<'_>, name: &str, default: bool) -> Result<bool, String> {
     match fields.read(name, json::boolean) {
-        Some(on) => Ok(on),
+        Some(value) => Ok(value),
         None if fields.unparsed.iter().any(|unparsed| unparsed.field == name) => {
-            Err(refused(fields, name, "true or false"))
+            Err(argument_error(fields, name, "true or false"))
         }
-        None => Ok(absent),
+        None => Ok(default),
     }
 }
 
-fn refused(fields: &Fields<'_>, name: &str, allowed: &str) -> String {
+fn argument_error(fields: &Fields<'_>, name: &str, allowed: &str) -> String {
     match fields.unparsed.iter().find(|unparsed| unparsed.field == name) {
-        Some(unparsed) => format!("`{name}` must be {allowed}; got {}.", shortened(&unparsed.seen)),
+        Some(unparsed) => format!("`{name}` must be {allowed}; got {}.", shorten(&unparsed.seen)),
         None => format!("`{name}` must be {allowed}."),
     }
 }
 
-pub(super) async fn run(desk: &Desk, asked: Asked) -> Outcome {
-    let Asked { id, include_image } = asked;
-    let mut core = GrabServiceClient::new(desk.mcp.transport.clone());
-    let sent = call::request(&desk.headers, GetGrabRequest { id }, call::PROMPT);
-    let Answer { message, metadata } = call::answer(&desk.headers, call::PROMPT, core.get_grab(sent)).await?;
-    let grab = message.grab.ok_or_else(|| desk.internal("the core told no grab"))?;
-    shown::grab(desk, grab, include_image, metadata).await
+pub(super) async fn run(context: &ToolContext, args: GetGrabArgs) -> ToolResult {
+    let GetGrabArgs { id, include_image } = args;
+    let mut core = GrabServiceClient::new(context.mcp.transport.clone());
+    let sent = call::request(&context.headers, GetGrabRequest { id }, call::QUERY_DEADLINE);
+    let CoreResponse { message, metadata } =
+        call::send(&context.headers, call::QUERY_DEADLINE, core.get_grab(sent)).await?;
+    let grab = message.grab.ok_or_else(|| context.internal("the core returned no grab"))?;
+    grab_output::tool_output(context, grab, include_image, metadata).await
 }

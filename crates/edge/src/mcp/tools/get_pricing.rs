@@ -1,35 +1,36 @@
-//! `get_pricing`: what grabs cost, in short unless asked for more.
+//! `get_pricing`: prices and comparison, as a summary unless `detail` is set.
 
 use grabd_proto::v1::GetPricingRequest;
 use grabd_proto::v1::pricing_service_client::PricingServiceClient;
 use serde_json::value::RawValue;
 
-use super::{Desk, Outcome, Success};
-use crate::rest::call::{self, Answer};
+use super::{ToolContext, ToolOutput, ToolResult};
+use crate::rest::call::{self, CoreResponse};
 use crate::rest::fields::Fields;
 use crate::rest::{json, wire};
 
-const SHORT: &str = "summary";
+const DEFAULT_DETAIL: &str = "summary";
 
-pub(super) fn read(fields: &mut Fields<'_>) -> super::Asked {
-    // What is no text is no word that the core knows either, and is told as it was written.
-    let word = |value: &RawValue| Some(json::string(value).unwrap_or_else(|| value.get().to_owned()));
-    let provider = fields.read("provider", word);
-    let detail = fields.read("detail", word).unwrap_or_else(|| SHORT.to_owned());
-    super::Asked::GetPricing(GetPricingRequest { provider, detail: Some(detail) })
+pub(super) fn read(fields: &mut Fields<'_>) -> super::ToolArgs {
+    // Values that are not strings are forwarded as source text; the core rejects them as unknown.
+    let text = |value: &RawValue| Some(json::string(value).unwrap_or_else(|| value.get().to_owned()));
+    let provider = fields.read("provider", text);
+    let detail = fields.read("detail", text).unwrap_or_else(|| DEFAULT_DETAIL.to_owned());
+    super::ToolArgs::GetPricing(GetPricingRequest { provider, detail: Some(detail) })
 }
 
-/// The prices are public and the core counts nobody who asks for them, so the call is counted first.
-pub(super) async fn run(desk: &Desk, asked: GetPricingRequest) -> Outcome {
-    let metadata = desk.take_request().await?;
-    let mut core = PricingServiceClient::new(desk.mcp.transport.clone());
-    let sent = call::request(&desk.headers, asked, call::PROMPT);
-    let Answer { message, metadata: _ } =
-        call::answer(&desk.headers, call::PROMPT, core.get_pricing(sent)).await.map_err(|mut failure| {
+/// Counts the call explicitly, because the core does not count pricing requests, which are public.
+pub(super) async fn run(context: &ToolContext, request: GetPricingRequest) -> ToolResult {
+    let metadata = context.take_request().await?;
+    let mut core = PricingServiceClient::new(context.mcp.transport.clone());
+    let sent = call::request(&context.headers, request, call::QUERY_DEADLINE);
+    let CoreResponse { message, metadata: _ } =
+        call::send(&context.headers, call::QUERY_DEADLINE, core.get_pricing(sent)).await.map_err(|mut failure| {
             failure.headers.extend(metadata.clone());
             failure
         })?;
-    let packet = message.packet.ok_or_else(|| desk.internal("the core told no pricing"))?;
-    let structured = serde_json::to_value(wire::Packet(&packet)).map_err(|_| desk.internal("pricing is no JSON"))?;
-    Ok(Success { structured, blocks: Vec::new(), metadata })
+    let packet = message.packet.ok_or_else(|| context.internal("the core returned no pricing"))?;
+    let structured = serde_json::to_value(wire::PricingPacket(&packet))
+        .map_err(|_| context.internal("the pricing cannot be serialized"))?;
+    Ok(ToolOutput { structured, blocks: Vec::new(), metadata })
 }

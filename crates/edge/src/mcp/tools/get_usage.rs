@@ -1,22 +1,23 @@
-//! `get_usage`: what is left to spend.
+//! `get_usage`: remaining credits and usage.
 
 use grabd_proto::v1::GetUsageRequest;
 use grabd_proto::v1::usage_service_client::UsageServiceClient;
 
-use super::{Desk, Outcome, Success};
-use crate::rest::call::{self, Answer};
+use super::{ToolContext, ToolOutput, ToolResult};
+use crate::rest::call::{self, CoreResponse};
 use crate::rest::fields::Fields;
 use crate::rest::wire;
 
-pub(super) fn read(_: &mut Fields<'_>) -> super::Asked {
-    super::Asked::GetUsage
+pub(super) fn read(_: &mut Fields<'_>) -> super::ToolArgs {
+    super::ToolArgs::GetUsage
 }
 
-pub(super) async fn run(desk: &Desk) -> Outcome {
-    let mut core = UsageServiceClient::new(desk.mcp.transport.clone());
-    let sent = call::request(&desk.headers, GetUsageRequest {}, call::PROMPT);
-    let Answer { message, metadata } = call::answer(&desk.headers, call::PROMPT, core.get_usage(sent)).await?;
-    let shown = wire::usage(&message).ok_or_else(|| desk.internal("the core told an incomplete usage"))?;
-    let structured = serde_json::to_value(shown).map_err(|_| desk.internal("a usage is no JSON"))?;
-    Ok(Success { structured, blocks: Vec::new(), metadata })
+pub(super) async fn run(context: &ToolContext) -> ToolResult {
+    let mut core = UsageServiceClient::new(context.mcp.transport.clone());
+    let sent = call::request(&context.headers, GetUsageRequest {}, call::QUERY_DEADLINE);
+    let CoreResponse { message, metadata } =
+        call::send(&context.headers, call::QUERY_DEADLINE, core.get_usage(sent)).await?;
+    let shown = wire::usage(&message).ok_or_else(|| context.internal("the core returned an incomplete usage"))?;
+    let structured = serde_json::to_value(shown).map_err(|_| context.internal("the usage cannot be serialized"))?;
+    Ok(ToolOutput { structured, blocks: Vec::new(), metadata })
 }

@@ -1,15 +1,16 @@
-//! The tools: what each takes and gives. `tools.json` describes them to agents and is served as it is.
+//! The tools. `tools.json` has their descriptions and schemas and is served unchanged.
 
 mod create_grab;
 mod get_grab;
 mod get_pricing;
 mod get_usage;
+mod grab_output;
 mod hints;
 mod list_grabs;
-mod shown;
 
 use std::sync::Arc;
 
+use grabd_options::TABLE;
 use grabd_proto::v1::access_service_client::AccessServiceClient;
 use grabd_proto::v1::{ErrorCode, GetPricingRequest, ListGrabsRequest, TakeRequestRequest};
 use http::HeaderMap;
@@ -18,42 +19,52 @@ use serde_json::{Value, json};
 
 use super::Mcp;
 use super::era::Era;
-use super::methods::signed;
+use super::methods::result_meta;
 use super::progress::Progress;
-use crate::rest::call::{self, Answer};
-use crate::rest::error::{Failure, row};
+use crate::rest::call::{self, CoreResponse};
+use crate::rest::error::{ApiError, status_and_code};
 use crate::rest::fields::Fields;
 use crate::rest::json::Members;
+use crate::rest::options;
 
-const DESCRIBED: &str = include_str!("tools.json");
-/// What a result may have in bytes; the rest of the answer has room beside it.
-const RESULT_BYTES: usize = 890_000;
+const TOOLS_JSON: &str = include_str!("tools.json");
+/// Maximum size of a result in bytes. The rest of the response stays within the documented 900,000 bytes.
+const MAX_RESULT_BYTES: usize = 890_000;
 
-/// The tools as they are listed.
+/// The tools in the order of their list.
 pub(super) struct Tools(Vec<Tool>);
 
 impl Tools {
-    /// From the description.
+    /// Parses `tools.json`, and adds the capture options to the arguments of `create_grab`.
     pub(super) fn read() -> Self {
-        Self(serde_json::from_str(DESCRIBED).expect("tools.json describes tools"))
+        let mut tools: Vec<Value> = serde_json::from_str(TOOLS_JSON).expect("tools.json is a list");
+        let create = tools.iter_mut().find(|tool| tool["name"] == "create_grab").expect("tools.json has create_grab");
+        let arguments = &mut create["inputSchema"]["properties"];
+        let of_capture = TABLE.iter().filter(|option| option.in_mcp).map(|option| {
+            let schema = serde_json::to_value(options::schema(option)).expect("a schema is JSON");
+            (option.name.to_owned(), schema)
+        });
+        let others = std::mem::take(arguments.as_object_mut().expect("the arguments are an object"));
+        *arguments = Value::Object(of_capture.chain(others).collect());
+        Self(serde_json::from_value(tools.into()).expect("tools.json is a valid list of tools"))
     }
 
-    /// All of them, always in the same order.
+    /// All tools, always in the same order.
     pub(super) fn list(&self) -> Vec<Tool> {
         self.0.clone()
     }
 
-    /// The tool of that name.
-    pub(super) fn find(&self, name: &str) -> Option<Known<'_>> {
+    /// The tool with a name.
+    pub(super) fn find(&self, name: &str) -> Option<ToolEntry<'_>> {
         let tool = self.0.iter().find(|tool| tool.name == name)?;
-        Some(Known { tool, reads: READERS.iter().find(|(known, _)| *known == name)?.1 })
+        Some(ToolEntry { tool, parser: ARGS_PARSERS.iter().find(|(known, _)| *known == name)?.1 })
     }
 }
 
-type Reads = fn(&mut Fields<'_>) -> Asked;
+type ArgsParser = fn(&mut Fields<'_>) -> ToolArgs;
 
-/// Who reads the arguments of which tool.
-const READERS: [(&str, Reads); 5] = [
+/// The argument parsers of the tools.
+const ARGS_PARSERS: [(&str, ArgsParser); 5] = [
     ("create_grab", create_grab::read),
     ("get_grab", get_grab::read),
     ("list_grabs", list_grabs::read),
@@ -61,121 +72,121 @@ const READERS: [(&str, Reads); 5] = [
     ("get_pricing", get_pricing::read),
 ];
 
-/// A tool that there is.
-pub(super) struct Known<'a> {
+/// A tool and its argument parser.
+pub(super) struct ToolEntry<'a> {
     tool: &'a Tool,
-    reads: Reads,
+    parser: ArgsParser,
 }
 
-impl Known<'_> {
-    /// What these arguments ask of it. Wrong values are the core's to judge; names that no value belongs to are not.
-    pub(super) fn ask(&self, arguments: Members<'_>) -> Asked {
+impl ToolEntry<'_> {
+    /// Parses arguments. Unknown names are rejected here; the core validates the values.
+    pub(super) fn parse_args(&self, arguments: Members<'_>) -> ToolArgs {
         let properties = self.tool.input_schema.get("properties").and_then(Value::as_object);
         let known: Vec<&str> = properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
         let mut fields = Fields::from(arguments);
-        if let Some(name) = fields.other_than(&known) {
-            let name = super::message::shortened(name);
+        if let Some(name) = fields.unknown_member(&known) {
+            let name = super::message::shorten(name);
             let takes = match known.is_empty() {
                 true => "no arguments".to_owned(),
                 false => known.join(", "),
             };
-            return Asked::Unacceptable(format!("`{name}` is no argument of {}, which takes {takes}.", self.tool.name));
+            return ToolArgs::Invalid(format!("`{name}` is no argument of {}, which takes {takes}.", self.tool.name));
         }
-        (self.reads)(&mut fields)
+        (self.parser)(&mut fields)
     }
 }
 
-/// What a call asks for.
+/// Parsed arguments of a tool.
 #[derive(Debug)]
-pub(super) enum Asked {
-    CreateGrab(Box<create_grab::Asked>),
-    GetGrab(get_grab::Asked),
+pub(super) enum ToolArgs {
+    CreateGrab(Box<create_grab::CreateGrabArgs>),
+    GetGrab(get_grab::GetGrabArgs),
     ListGrabs(ListGrabsRequest),
     GetUsage,
     GetPricing(GetPricingRequest),
-    /// Arguments that never reach the core, and what is wrong with them.
-    Unacceptable(String),
+    /// Arguments that are not forwarded to the core, with the error message.
+    Invalid(String),
 }
 
-/// Where a tool does its work: the face, and the headers of the request.
-pub(super) struct Desk {
+/// Context of a call: the server state, and the headers of the request.
+pub(super) struct ToolContext {
     pub(super) mcp: Arc<Mcp>,
     pub(super) headers: HeaderMap,
 }
 
-/// What a tool gives.
+/// Output of a tool.
 #[derive(Debug)]
-pub(super) struct Success {
-    /// As its output schema says.
+pub(super) struct ToolOutput {
+    /// Content that matches the output schema.
     structured: Value,
-    /// A picture and a link to it, or nothing.
+    /// An image and a link to it, or nothing.
     blocks: Vec<ContentBlock>,
-    /// What came with the core's answer.
+    /// Metadata of the core's response.
     pub(super) metadata: HeaderMap,
 }
 
-/// What a tool comes to.
-pub(super) type Outcome = Result<Success, Failure>;
+/// Result of a tool.
+pub(super) type ToolResult = Result<ToolOutput, ApiError>;
 
-/// Does what was asked.
-pub(super) async fn run(desk: Desk, asked: Asked, progress: Progress) -> Outcome {
-    match asked {
-        Asked::CreateGrab(asked) => create_grab::run(&desk, *asked, progress).await,
-        Asked::GetGrab(asked) => get_grab::run(&desk, asked).await,
-        Asked::ListGrabs(asked) => list_grabs::run(&desk, asked).await,
-        Asked::GetUsage => get_usage::run(&desk).await,
-        Asked::GetPricing(asked) => get_pricing::run(&desk, asked).await,
-        Asked::Unacceptable(message) => {
-            let metadata = desk.take_request().await?;
-            let mut failure = Failure::new(ErrorCode::BadRequest, message);
+/// Runs a tool.
+pub(super) async fn run(context: ToolContext, args: ToolArgs, progress: Progress) -> ToolResult {
+    match args {
+        ToolArgs::CreateGrab(args) => create_grab::run(&context, *args, progress).await,
+        ToolArgs::GetGrab(args) => get_grab::run(&context, args).await,
+        ToolArgs::ListGrabs(args) => list_grabs::run(&context, args).await,
+        ToolArgs::GetUsage => get_usage::run(&context).await,
+        ToolArgs::GetPricing(args) => get_pricing::run(&context, args).await,
+        ToolArgs::Invalid(message) => {
+            let metadata = context.take_request().await?;
+            let mut failure = ApiError::new(ErrorCode::BadRequest, message);
             failure.headers.extend(metadata);
             Err(failure)
         }
     }
 }
 
-impl Desk {
-    /// Counts a call that no other service counts; what the core tells of the caller's limits.
-    async fn take_request(&self) -> Result<HeaderMap, Failure> {
+impl ToolContext {
+    /// Counts a call that no other service counts. Returns the rate limit metadata of the core.
+    async fn take_request(&self) -> Result<HeaderMap, ApiError> {
         let mut core = AccessServiceClient::new(self.mcp.transport.clone());
-        let sent = call::request(&self.headers, TakeRequestRequest {}, call::PROMPT);
-        let Answer { message: _, metadata } =
-            call::answer(&self.headers, call::PROMPT, core.take_request(sent)).await?;
+        let sent = call::request(&self.headers, TakeRequestRequest {}, call::QUERY_DEADLINE);
+        let CoreResponse { message: _, metadata } =
+            call::send(&self.headers, call::QUERY_DEADLINE, core.take_request(sent)).await?;
         Ok(metadata)
     }
 
-    fn internal(&self, cause: &'static str) -> Failure {
-        Failure::internal(cause, call::request_id(&self.headers))
+    fn internal(&self, cause: &'static str) -> ApiError {
+        ApiError::internal(cause, call::request_id(&self.headers))
     }
 }
 
-/// The result of a call that went well: the structured content, and the same as text for those who read nothing else.
-pub(super) fn succeeded(era: Era, success: Success) -> CallToolResult {
-    let Success { structured, mut blocks, metadata: _ } = success;
+/// The result of a successful call: the structured content, and the same as text for clients that only read text.
+pub(super) fn success_result(era: Era, success: ToolOutput) -> CallToolResult {
+    let ToolOutput { structured, mut blocks, metadata: _ } = success;
     blocks.push(ContentBlock::text(structured.to_string()));
     let mut result = CallToolResult::success(blocks);
     result.structured_content = Some(structured);
-    let mut result = of_era(era, result);
-    // Only the picture is ever large.
-    if size(&result) > RESULT_BYTES {
+    let mut result = for_era(era, result);
+    // Only the image can be large.
+    if size(&result) > MAX_RESULT_BYTES {
         result.content.retain(|block| block.as_image().is_none());
     }
     result
 }
 
-/// The result of a call that did not: the contract's code and message, and what an agent does about it.
-pub(super) fn failed(era: Era, failure: &Failure) -> CallToolResult {
-    let (_, code) = row(failure.code);
+/// The result of a failed call: the error code and message, and a hint for the agent.
+pub(super) fn error_result(era: Era, failure: &ApiError) -> CallToolResult {
+    let (_, code) = status_and_code(failure.code);
     let error = json!({
-        "error": { "code": code, "message": failure.message },
-        "hint": hints::of(failure.code),
+        "error": { "code": code, "message": failure.message, "cause": grabd_proto::reason::cause_name(failure.cause) },
+        "hint": hints::for_code(failure.code),
     });
-    of_era(era, CallToolResult::error(vec![ContentBlock::text(error.to_string())]))
+    for_era(era, CallToolResult::error(vec![ContentBlock::text(error.to_string())]))
 }
 
-fn of_era(era: Era, mut result: CallToolResult) -> CallToolResult {
+fn for_era(era: Era, mut result: CallToolResult) -> CallToolResult {
     match era {
-        Era::Modern => result.meta = signed(),
+        Era::Modern => result.meta = result_meta(),
         Era::Legacy => result.result_type = None,
     }
     result

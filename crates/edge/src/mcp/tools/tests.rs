@@ -1,26 +1,32 @@
+use grabd_options::TABLE;
 use serde_json::value::RawValue;
 
 use super::*;
 
-fn ask(tool: &str, arguments: &str) -> Asked {
+fn parse_args(tool: &str, arguments: &str) -> ToolArgs {
     let tools = Tools::read();
-    tools.find(tool).unwrap().ask(crate::rest::json::object(arguments.as_bytes()).unwrap())
+    tools.find(tool).unwrap().parse_args(crate::rest::json::object(arguments.as_bytes()).unwrap())
 }
 
-fn refused(tool: &str, arguments: &str) -> String {
-    let Asked::Unacceptable(message) = ask(tool, arguments) else { panic!("{arguments} is acceptable") };
+fn rejected(tool: &str, arguments: &str) -> String {
+    let ToolArgs::Invalid(message) = parse_args(tool, arguments) else { panic!("{arguments} was accepted") };
     message
 }
 
 #[test]
-fn every_tool_is_described_and_has_its_reader() {
+fn every_tool_has_a_description_and_an_argument_parser() {
     let tools = Tools::read();
     let names: Vec<&str> = tools.0.iter().map(|tool| tool.name.as_ref()).collect();
-    assert_eq!(names, READERS.map(|(name, _)| name));
+    assert_eq!(names, ARGS_PARSERS.map(|(name, _)| name));
     assert!(tools.find("create_grab ").is_none());
-    // What is served is what was written, with nothing lost on the way through the types.
-    let served: Value = serde_json::to_value(tools.list()).unwrap();
-    assert_eq!(served, serde_json::from_str::<Value>(DESCRIBED).unwrap());
+    // The list must equal tools.json, capture options aside: no member may be lost by parsing.
+    let mut served: Value = serde_json::to_value(tools.list()).unwrap();
+    let arguments = served[0]["inputSchema"]["properties"].as_object_mut().unwrap();
+    assert_eq!(arguments.keys().next().unwrap(), "url");
+    for option in TABLE {
+        assert_eq!(arguments.shift_remove(option.name).is_some(), option.in_mcp, "{}", option.name);
+    }
+    assert_eq!(served, serde_json::from_str::<Value>(TOOLS_JSON).unwrap());
     for tool in &tools.0 {
         assert_eq!(tool.input_schema.get("additionalProperties"), Some(&json!(false)), "{}", tool.name);
         assert!(tool.output_schema.is_some() && tool.annotations.is_some() && tool.title.is_some(), "{}", tool.name);
@@ -28,7 +34,7 @@ fn every_tool_is_described_and_has_its_reader() {
 }
 
 #[test]
-fn arguments_that_no_service_could_judge_are_named() {
+fn unknown_arguments_and_invalid_local_values_are_rejected() {
     for (tool, arguments, expected) in [
         ("get_usage", r#"{"a":1}"#, "`a` is no argument of get_usage, which takes no arguments."),
         (
@@ -41,45 +47,49 @@ fn arguments_that_no_service_could_judge_are_named() {
         ("get_grab", r#"{"id":"a","include_image":"yes"}"#, "`include_image` must be true or false; got \"yes\"."),
         ("create_grab", r#"{"url":"x","include_image":null}"#, "`include_image` must be true or false; got null."),
     ] {
-        assert_eq!(refused(tool, arguments), expected, "{arguments}");
+        assert_eq!(rejected(tool, arguments), expected, "{arguments}");
     }
-    let long = refused("get_usage", &format!("{{\"{}\":1}}", "é".repeat(1000)));
+    let long = rejected("get_usage", &format!("{{\"{}\":1}}", "é".repeat(1000)));
     assert!(long.chars().count() < 200, "{long}");
 }
 
 #[test]
-fn everything_else_is_the_cores_to_judge() {
-    let Asked::CreateGrab(asked) = ask("create_grab", r#"{"url":5,"width":"1","async":"yes","idempotency_key":7}"#)
+fn other_invalid_values_are_forwarded_to_the_core() {
+    let ToolArgs::CreateGrab(args) =
+        parse_args("create_grab", r#"{"url":5,"width":"1","async":"yes","idempotency_key":7}"#)
     else {
-        panic!("a create")
+        panic!("not a create")
     };
-    let asked = format!("{asked:?}");
+    let args = format!("{args:?}");
     for field in ["url", "width", "async", "Idempotency-Key"] {
-        assert!(asked.contains(&format!("field: \"{field}\"")), "{field} in {asked}");
+        assert!(args.contains(&format!("field: \"{field}\"")), "{field} in {args}");
     }
-    let Asked::ListGrabs(asked) = ask("list_grabs", r#"{"limit":1.5,"status":"lost","starting_after":1}"#) else {
-        panic!("a list")
+    let ToolArgs::ListGrabs(args) = parse_args("list_grabs", r#"{"limit":1.5,"status":"lost","starting_after":1}"#)
+    else {
+        panic!("not a list")
     };
-    let fields: Vec<&str> = asked.unparsed.iter().map(|unparsed| unparsed.field.as_str()).collect();
+    let fields: Vec<&str> = args.unparsed.iter().map(|unparsed| unparsed.field.as_str()).collect();
     assert_eq!(fields, ["limit", "status", "starting_after"]);
-    let Asked::GetPricing(asked) = ask("get_pricing", r#"{"provider":5}"#) else { panic!("prices") };
-    assert_eq!((asked.provider.as_deref(), asked.detail.as_deref()), (Some("5"), Some("summary")));
-}
-
-#[test]
-fn a_result_that_is_too_large_goes_without_its_picture() {
-    let with_picture = |bytes: usize| {
-        let blocks = vec![ContentBlock::image("A".repeat(bytes), "image/png"), ContentBlock::text("link")];
-        succeeded(Era::Modern, Success { structured: json!({ "id": "x" }), blocks, metadata: HeaderMap::new() })
+    let ToolArgs::GetPricing(args) = parse_args("get_pricing", r#"{"provider":5}"#) else {
+        panic!("not a pricing request")
     };
-    assert_eq!(with_picture(800_000).content.len(), 3);
-    assert_eq!(with_picture(900_000).content.len(), 2);
+    assert_eq!((args.provider.as_deref(), args.detail.as_deref()), (Some("5"), Some("summary")));
 }
 
 #[test]
-fn only_modern_results_say_what_they_are_and_whose() {
-    let failure = Failure::new(ErrorCode::CreditsExhausted, "No live credits left.");
-    let modern = serde_json::to_value(failed(Era::Modern, &failure)).unwrap();
+fn results_that_are_too_large_omit_the_image() {
+    let with_image = |bytes: usize| {
+        let blocks = vec![ContentBlock::image("A".repeat(bytes), "image/png"), ContentBlock::text("link")];
+        success_result(Era::Modern, ToolOutput { structured: json!({ "id": "x" }), blocks, metadata: HeaderMap::new() })
+    };
+    assert_eq!(with_image(800_000).content.len(), 3);
+    assert_eq!(with_image(900_000).content.len(), 2);
+}
+
+#[test]
+fn only_modern_results_have_a_type_and_server_info() {
+    let failure = ApiError::new(ErrorCode::CreditsExhausted, "No live credits left.");
+    let modern = serde_json::to_value(error_result(Era::Modern, &failure)).unwrap();
     assert_eq!((&modern["resultType"], &modern["isError"]), (&json!("complete"), &json!(true)));
     assert_eq!(modern["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "grabd");
     assert!(modern.get("structuredContent").is_none());
@@ -87,8 +97,8 @@ fn only_modern_results_say_what_they_are_and_whose() {
     let error: &RawValue = serde_json::from_str(text).unwrap();
     assert_eq!(
         error.get(),
-        r#"{"error":{"code":"credits_exhausted","message":"No live credits left."},"hint":"Call get_usage; the user can top up at its top_up address."}"#
+        r#"{"error":{"code":"credits_exhausted","message":"No live credits left.","cause":"request"},"hint":"Call get_usage; the user can top up at its top_up address."}"#
     );
-    let legacy = serde_json::to_value(failed(Era::Legacy, &failure)).unwrap();
+    let legacy = serde_json::to_value(error_result(Era::Legacy, &failure)).unwrap();
     assert!(legacy.get("resultType").is_none() && legacy.get("_meta").is_none());
 }

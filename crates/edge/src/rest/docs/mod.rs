@@ -1,6 +1,6 @@
-//! The reference: the description as it is, for programs, and a page made of it at start, for people.
+//! The API reference: the OpenAPI document, and an HTML page that is rendered from it at startup.
 //!
-//! The page is whole in itself: one style sheet in it, no script, nothing fetched from anywhere.
+//! The page is self-contained: an inline style sheet, no scripts and no external resources.
 
 mod page;
 mod schema;
@@ -16,58 +16,61 @@ use http::{HeaderMap, HeaderValue};
 
 use super::{Edge, etag, openapi};
 
-/// The page for people.
-pub(super) const PATH: &str = "/docs";
-/// The document for programs.
-pub(super) const DOCUMENT: &str = "/v1/openapi.json";
+/// Path of the HTML page.
+pub(super) const PATH: &str = "/docs/api";
+/// Path of the OpenAPI document.
+pub(super) const OPENAPI_PATH: &str = "/v1/openapi.json";
 
-/// Nothing but the page's own style.
+/// The same document where tools look for it.
+pub(super) const ROOT_OPENAPI_PATH: &str = "/openapi.json";
+
+/// Content security policy of the page: only its inline style is allowed.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
-/// Both forms, prepared once.
+/// Both representations, rendered once.
 pub(super) struct Reference {
-    document: Prepared,
-    page: Prepared,
+    document: CachedDocument,
+    page: CachedDocument,
 }
 
-struct Prepared {
+struct CachedDocument {
     bytes: Bytes,
     tag: HeaderValue,
 }
 
 impl Reference {
-    /// Of the service at `origin`.
-    pub(super) fn of(origin: &str) -> Self {
-        let document = openapi::document(origin);
-        let json = serde_json::to_value(&document).expect("keys of a description are strings");
+    /// Renders the reference of the service at `origin`. Apps are authorized at `auth_url`.
+    pub(super) fn render(origin: &str, auth_url: &str) -> Self {
+        let document = openapi::document(origin, auth_url);
+        let json = serde_json::to_value(&document).expect("an OpenAPI document has string keys");
         let page = page::render(&json);
-        Self { document: Prepared::of(json.to_string()), page: Prepared::of(page) }
+        Self { document: CachedDocument::new(json.to_string()), page: CachedDocument::new(page) }
     }
 }
 
-impl Prepared {
-    fn of(text: String) -> Self {
+impl CachedDocument {
+    fn new(text: String) -> Self {
         Self { tag: etag::of_bytes(text.as_bytes()), bytes: text.into() }
     }
 
-    fn answer(&self, content_type: &'static str, request: &HeaderMap) -> Response {
+    fn response(&self, content_type: &'static str, request: &HeaderMap) -> Response {
         let mut response = Response::new(Body::from(self.bytes.clone()));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
-        etag::tagged(response, self.tag.clone(), request)
+        etag::with_etag(response, self.tag.clone(), request)
     }
 }
 
 /// `GET /v1/openapi.json`.
 pub(super) async fn document(State(edge): State<Arc<Edge>>, request: Request) -> Response {
-    edge.reference.document.answer("application/json", request.headers())
+    edge.reference.document.response("application/json", request.headers())
 }
 
-/// `GET /docs`.
+/// `GET /docs/api`.
 pub(super) async fn page(State(edge): State<Arc<Edge>>, request: Request) -> Response {
-    let mut response = edge.reference.page.answer("text/html; charset=utf-8", request.headers());
+    let mut response = edge.reference.page.response("text/html; charset=utf-8", request.headers());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     response
 }

@@ -1,4 +1,4 @@
-//! The page: introduction, operations, objects, errors; a list of all of them beside it.
+//! The HTML page: introduction, operations, objects and error codes, with a table of contents.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::text::{blocks, escape, inline, slug};
 const STYLE: &str = include_str!("style.css");
 const METHODS: [&str; 5] = ["post", "get", "patch", "put", "delete"];
 
-/// The description as a page.
+/// Renders an OpenAPI document as a page.
 pub(super) fn render(json: &Value) -> String {
     let document = Document(json);
     let info = &json["info"];
@@ -24,7 +24,7 @@ pub(super) fn render(json: &Value) -> String {
          <title>{title} API reference</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#content\">Skip to the reference</a>\n\
          <header><p class=\"name\">{title} <span>API reference</span></p>\
-         <p class=\"facts\"><span>Version {version}</span> <a href=\"{base}/openapi.json\">OpenAPI document</a></p></header>\n\
+         <p class=\"facts\"><a href=\"/docs\">Documentation</a> <span>Version {version}</span> <a href=\"{base}/openapi.json\">OpenAPI document</a></p></header>\n\
          <nav aria-label=\"Reference\">\n{}</nav>\n<main id=\"content\">\n<h1>{title} API</h1>\n\
          <p>All paths begin with <code>{base}</code>.</p>\n{}{}{}{}</main>\n</body>\n</html>\n",
         contents(json, about),
@@ -41,8 +41,9 @@ fn contents(json: &Value, about: &str) -> String {
         about.lines().filter_map(|line| line.strip_prefix("## ")).map(|title| item(&slug(title), &escape(title)));
     let mut html = format!("<h2>Guide</h2><ul>{}</ul>\n", guide.collect::<String>());
     for tag in tags(json) {
-        let items = tagged(json, tag).map(|(method, path, operation)| {
-            let name = format!("<span class=\"method {method}\">{}</span> {}", method.to_uppercase(), wrapping(path));
+        let items = operations_with_tag(json, tag).map(|(method, path, operation)| {
+            let name =
+                format!("<span class=\"method {method}\">{}</span> {}", method.to_uppercase(), breakable_path(path));
             item(text(&operation["operationId"]), &name)
         });
         html.push_str(&format!(
@@ -65,7 +66,7 @@ fn operations(document: Document<'_>, base: &str) -> String {
         json["tags"].as_array().into_iter().flatten().map(|tag| (text(&tag["name"]), &tag["description"]))
     {
         html.push_str(&format!("<h2 id=\"tag-{}\">{}</h2>\n<p>{}</p>\n", slug(tag), escape(tag), inline(text(about))));
-        for (method, path, operation) in tagged(json, tag) {
+        for (method, path, operation) in operations_with_tag(json, tag) {
             html.push_str(&self::operation(document, base, method, path, operation));
         }
     }
@@ -81,14 +82,14 @@ fn operation(document: Document<'_>, base: &str, method: &str, path: &str, opera
          <p class=\"line\"><span class=\"method {method}\">{}</span> <code>{}</code> <span class=\"key\">{key}</span></p>\n{}",
         escape(text(&operation["summary"])),
         method.to_uppercase(),
-        wrapping(path),
+        breakable_path(path),
         blocks(text(&operation["description"]), escape),
     );
     html.push_str(&parameters(operation));
     let body = &operation["requestBody"]["content"]["application/json"];
     if let Some(name) = schema::component(&body["schema"]) {
         html.push_str(&format!("<h4>Body, <a href=\"#schema-{}\">{name}</a></h4>\n", name.to_ascii_lowercase()));
-        html.push_str(&schema::members(document.follow(&body["schema"])));
+        html.push_str(&schema::members(document.resolve(&body["schema"])));
     }
     html.push_str(&format!(
         "<h4>Example</h4>\n<pre tabindex=\"0\"><code>{}</code></pre>\n",
@@ -96,7 +97,7 @@ fn operation(document: Document<'_>, base: &str, method: &str, path: &str, opera
     ));
     html.push_str("<h4>Answers</h4>\n<div class=\"answers\">\n");
     let responses = operation["responses"].as_object().into_iter().flatten();
-    html.extend(responses.map(|(status, response)| answer(document, status, response)));
+    html.extend(responses.map(|(status, response)| self::response(document, status, response)));
     html.push_str("</div>\n</section>\n");
     html
 }
@@ -113,7 +114,7 @@ fn parameters(operation: &Value) -> String {
                 text(&parameter["in"])
             );
             let required = parameter["required"] == true;
-            schema::described(text(&parameter["name"]), &parameter["schema"], required, &format!("{about}."))
+            schema::row_with_description(text(&parameter["name"]), &parameter["schema"], required, &format!("{about}."))
         })
         .collect();
     match rows.is_empty() {
@@ -125,11 +126,11 @@ fn parameters(operation: &Value) -> String {
     }
 }
 
-/// A line to paste.
+/// Example command.
 fn curl(base: &str, method: &str, path: &str, operation: &Value, open: bool) -> String {
     let mut lines = vec![match method {
-        "get" | "post" => format!("curl -sS '{base}{}'", filled(path, operation)),
-        method => format!("curl -sS -X {} '{base}{}'", method.to_uppercase(), filled(path, operation)),
+        "get" | "post" => format!("curl -sS '{base}{}'", example_path(path, operation)),
+        method => format!("curl -sS -X {} '{base}{}'", method.to_uppercase(), example_path(path, operation)),
     }];
     if !open {
         lines.push("-H \"Authorization: Bearer $KEY\"".to_owned());
@@ -144,24 +145,24 @@ fn curl(base: &str, method: &str, path: &str, operation: &Value, open: bool) -> 
     lines.join(" \\\n  ")
 }
 
-/// The path with the examples of its parameters.
-fn filled(path: &str, operation: &Value) -> String {
+/// The path with example values of its parameters.
+fn example_path(path: &str, operation: &Value) -> String {
     let parameters = operation["parameters"].as_array().into_iter().flatten().filter(|one| one["in"] == "path");
     parameters
         .fold(path.to_owned(), |path, one| path.replace(&format!("{{{}}}", text(&one["name"])), text(&one["example"])))
 }
 
-/// One answer: what it is at a glance, headers and an example when it is opened.
-fn answer(document: Document<'_>, status: &str, response: &Value) -> String {
+/// One response: its status and description, with headers and an example in the collapsed part.
+fn response(document: Document<'_>, status: &str, response: &Value) -> String {
     let about = text(&response["description"]);
     let kind = if status.starts_with(['4', '5']) { "error" } else { "good" };
     let codes: Vec<&str> = about.lines().filter_map(|line| line.strip_prefix("- `")?.split('`').next()).collect();
-    let glance = match codes.is_empty() {
+    let summary = match codes.is_empty() {
         true => inline(about),
         false => codes.iter().map(|code| format!("<code>{}</code>", escape(code))).collect::<Vec<_>>().join(" "),
     };
     let mut html = format!(
-        "<details><summary><span class=\"status {kind}\">{}</span> <span>{glance}</span></summary>\n",
+        "<details><summary><span class=\"status {kind}\">{}</span> <span>{summary}</span></summary>\n",
         escape(status)
     );
     if !codes.is_empty() {
@@ -179,7 +180,7 @@ fn answer(document: Document<'_>, status: &str, response: &Value) -> String {
         let first = || content["examples"].as_object()?.values().next().map(|one| &one["value"]);
         let example = Some(&content["example"]).filter(|example| !example.is_null()).or_else(first);
         if let Some(example) = example {
-            let pretty = || serde_json::to_string_pretty(example).expect("JSON is written as JSON");
+            let pretty = || serde_json::to_string_pretty(example).expect("JSON values serialize without errors");
             let shown = example.as_str().map_or_else(pretty, str::to_owned);
             html.push_str(&format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", escape(shown.trim_end())));
         }
@@ -205,10 +206,10 @@ fn objects(document: Document<'_>) -> String {
     html
 }
 
-/// Every code under its own anchor, where the `Link` of an error answer leads.
+/// Every code with its own anchor, the target of the `Link` header of error responses.
 fn errors() -> String {
-    let rows = openapi::TABLE.map(|code| {
-        let (status, word) = error::row(code);
+    let rows = openapi::ERROR_CODES.map(|code| {
+        let (status, word) = error::status_and_code(code);
         let meaning = inline(openapi::meaning(code));
         format!(
             "<tr id=\"{word}\"><th scope=\"row\"><code>{}</code></th><td>{}</td><td>{meaning}</td></tr>\n",
@@ -228,14 +229,14 @@ fn tags(json: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The operations of a tag with their method and path.
-fn tagged<'a>(json: &'a Value, tag: &'a str) -> impl Iterator<Item = (&'static str, &'a str, &'a Value)> {
+fn operations_with_tag<'a>(json: &'a Value, tag: &'a str) -> impl Iterator<Item = (&'static str, &'a str, &'a Value)> {
     let paths = json["paths"].as_object().into_iter().flatten();
     let all = paths.flat_map(|(path, item)| METHODS.iter().map(move |method| (*method, path.as_str(), &item[*method])));
     all.filter(move |(_, _, operation)| operation["tags"][0] == tag)
 }
 
-/// A path that may break before its slashes.
-fn wrapping(path: &str) -> String {
+/// A path with line break opportunities before its slashes.
+fn breakable_path(path: &str) -> String {
     escape(path).replace('/', "<wbr>/")
 }
 
@@ -250,7 +251,7 @@ mod tests {
     use super::*;
 
     fn page() -> String {
-        render(&serde_json::to_value(openapi::document("https://grabd.example")).unwrap())
+        render(&serde_json::to_value(openapi::document("https://grabd.example", "https://grabd.example")).unwrap())
     }
 
     fn attributes<'a>(page: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn every_link_inside_the_page_leads_somewhere_and_every_anchor_is_one() {
+    fn internal_links_have_targets_and_anchors_are_unique() {
         let page = page();
         let ids: Vec<&str> = attributes(&page, " id=\"").collect();
         let unique: BTreeSet<&str> = ids.iter().copied().collect();
@@ -268,21 +269,21 @@ mod tests {
         for link in links {
             assert!(unique.contains(link), "{link}");
         }
-        // Where the `Link` of an error leads, whatever its code.
-        assert!(openapi::TABLE.iter().all(|code| unique.contains(error::row(*code).1)));
+        // Targets of the `Link` header of errors.
+        assert!(openapi::ERROR_CODES.iter().all(|code| unique.contains(error::status_and_code(*code).1)));
         assert!(unique.contains("errors"));
     }
 
     #[test]
-    fn the_page_needs_nothing_from_elsewhere() {
+    fn page_loads_no_external_resources() {
         let page = page();
         assert!(!page.contains("<script") && !page.contains("src=\"") && !page.contains("@import"));
-        let elsewhere = attributes(&page, "href=\"").filter(|link| !link.starts_with('#') && *link != "data:,");
-        assert_eq!(elsewhere.collect::<Vec<_>>(), ["https://grabd.example/v1/openapi.json"]);
+        let external = attributes(&page, "href=\"").filter(|link| !link.starts_with('#') && *link != "data:,");
+        assert_eq!(external.collect::<Vec<_>>(), ["/docs", "https://grabd.example/v1/openapi.json"]);
     }
 
     #[test]
-    fn every_operation_is_shown_with_a_line_to_paste() {
+    fn every_operation_has_an_example_command() {
         let page = page();
         for line in [
             "curl -sS &#39;https://grabd.example/v1/grabs&#39;",

@@ -1,16 +1,16 @@
-//! Schemas and headers as tables.
+//! Schemas as HTML tables, and headers as lists.
 
 use serde_json::{Map, Value};
 
 use super::text::{escape, inline};
 
-/// The description and what its references mean.
+/// An OpenAPI document whose references can be resolved.
 #[derive(Clone, Copy)]
 pub(super) struct Document<'a>(pub(super) &'a Value);
 
 impl<'a> Document<'a> {
-    /// What a reference leads to; anything else is itself.
-    pub(super) fn follow(self, value: &'a Value) -> &'a Value {
+    /// Resolves a reference. Returns any other value unchanged.
+    pub(super) fn resolve(self, value: &'a Value) -> &'a Value {
         let target = value["$ref"].as_str().and_then(|reference| self.0.pointer(reference.strip_prefix('#')?));
         target.unwrap_or(value)
     }
@@ -21,7 +21,7 @@ pub(super) fn component(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.rsplit('/').next()
 }
 
-/// The members of an object, those of objects inside it among them.
+/// The members of an object, including those of nested objects.
 pub(super) fn members(schema: &Value) -> String {
     let mut rows = String::new();
     collect(schema, "", &mut rows);
@@ -48,16 +48,16 @@ fn collect(schema: &Value, prefix: &str, rows: &mut String) {
     }
 }
 
-/// One row: a member or a parameter.
+/// The row of a member, with the description in its schema.
 pub(super) fn row(name: &str, schema: &Value, required: bool) -> String {
     let about = schema["description"].as_str().unwrap_or_default();
-    described(name, schema, required, about)
+    row_with_description(name, schema, required, about)
 }
 
-/// One row with its own words.
-pub(super) fn described(name: &str, schema: &Value, required: bool, about: &str) -> String {
+/// The row of a member or parameter.
+pub(super) fn row_with_description(name: &str, schema: &Value, required: bool, about: &str) -> String {
     let mark = if required { " <span class=\"required\">required</span>" } else { "" };
-    // A line may break after a point or an underscore.
+    // Lines may break after a dot or an underscore.
     let name = escape(name).replace('.', ".<wbr>").replace('_', "_<wbr>");
     format!(
         "<tr><th scope=\"row\"><code>{name}</code>{mark}</th><td>{}</td><td>{}{}</td></tr>\n",
@@ -67,7 +67,7 @@ pub(super) fn described(name: &str, schema: &Value, required: bool, about: &str)
     )
 }
 
-/// The type in words.
+/// The name of the type.
 fn type_of(schema: &Value) -> String {
     if let Some(name) = component(schema) {
         return format!("<a href=\"#schema-{}\">{}</a>", name.to_ascii_lowercase(), escape(name));
@@ -89,7 +89,7 @@ fn type_of(schema: &Value) -> String {
     }
 }
 
-/// What values are allowed and which one holds without any.
+/// The allowed values and the default.
 fn bounds(schema: &Value) -> String {
     let code = |value: &Value| {
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -112,10 +112,10 @@ fn whole(number: &Value) -> Option<i64> {
     number.as_i64().or_else(|| number.as_f64().map(|number| number as i64))
 }
 
-/// The headers of an answer.
+/// The headers of a response.
 pub(super) fn headers(document: Document<'_>, headers: &Map<String, Value>) -> String {
     let items = headers.iter().map(|(name, header)| {
-        let about = document.follow(header)["description"].as_str().unwrap_or_default();
+        let about = document.resolve(header)["description"].as_str().unwrap_or_default();
         format!("<li><code>{}</code>: {}</li>", escape(name), inline(about))
     });
     format!("<ul class=\"headers\">{}</ul>\n", items.collect::<String>())

@@ -1,6 +1,6 @@
-//! Text as HTML: escaped, and with the little Markdown that the description uses.
+//! Text as HTML: escaping, and the subset of Markdown that the descriptions use.
 
-/// Plain text.
+/// Escapes plain text.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -16,7 +16,7 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// A run of text with `code`, **strong** and *emphasised* parts.
+/// Inline text with `code`, **strong** and *emphasised* parts.
 pub(super) fn inline(text: &str) -> String {
     let parts = text.split('`').enumerate();
     parts
@@ -29,7 +29,7 @@ pub(super) fn inline(text: &str) -> String {
 
 fn paired(text: &str, mark: &str, element: &str) -> String {
     let parts: Vec<&str> = text.split(mark).collect();
-    // A mark without its partner is only a character.
+    // An unpaired mark is literal text.
     if parts.len().is_multiple_of(2) {
         return text.to_owned();
     }
@@ -42,7 +42,7 @@ fn paired(text: &str, mark: &str, element: &str) -> String {
         .collect()
 }
 
-/// Paragraphs and lists. Headings are given as they come to `heading`.
+/// Paragraphs and lists. Headings are rendered by `heading`.
 pub(super) fn blocks(text: &str, heading: impl Fn(&str) -> String) -> String {
     let mut html = String::new();
     for block in text.split("\n\n").map(str::trim).filter(|block| !block.is_empty()) {
@@ -58,7 +58,7 @@ pub(super) fn blocks(text: &str, heading: impl Fn(&str) -> String) -> String {
     html
 }
 
-/// A title as an anchor.
+/// The anchor of a title.
 pub(super) fn slug(title: &str) -> String {
     let words = title.split(|character: char| !character.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
@@ -69,19 +69,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_cannot_break_out() {
+    fn html_special_characters_are_escaped() {
         assert_eq!(escape("<a b=\"c\" d='e'>&"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
         assert_eq!(inline("`<b>` <i>"), "<code>&lt;b&gt;</code> &lt;i&gt;");
     }
 
     #[test]
-    fn the_little_markdown_is_understood() {
+    fn markdown_subset_is_rendered() {
         assert_eq!(
             inline("a **b** *c* `**d**` 2*3"),
             "a <strong>b</strong> *c* <code>**d**</code> 2*3".replace("*c* ", "<em>c</em> ")
         );
         let html = blocks("## One two\n\nText.\n\n- a\n- `b`", |title| format!("<h2>{title}</h2>"));
         assert_eq!(html, "<h2>One two</h2><p>Text.</p>\n<ul><li>a</li><li><code>b</code></li></ul>\n");
-        assert_eq!(slug("Waiting, or not"), "waiting-or-not");
+        assert_eq!(slug("Verifying, or not"), "verifying-or-not");
     }
 }

@@ -1,16 +1,18 @@
-//! The operations beside grabs: balance, prices, this description.
+//! Operations for usage, pricing and the OpenAPI document.
 
 use grabd_proto::v1::ErrorCode;
 use serde_json::json;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterIn, PathItem};
 use utoipa::openapi::{ContentBuilder, ObjectBuilder, Type};
 
-use super::parts::{answer, if_none_match, json_of, keyed, open, parameter, path, text, unchanged};
+use super::parts::{
+    authenticated, if_none_match, json_content, not_modified, parameter, path, public, success_response, text,
+};
 use super::pricing;
 
 const TAG: &str = "Account";
 
-/// Every path beside grabs.
+/// All account paths.
 pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
     vec![
         path("/usage", [(HttpMethod::Get, usage())]),
@@ -28,39 +30,39 @@ fn usage() -> OperationBuilder {
         "environment": "live",
         "top_up": "https://grabd.example"
     });
-    keyed(TAG, "getUsage", "Read balance and usage", about, &[]).response(
+    authenticated(TAG, "getUsage", "Read balance and usage", about, &[]).response(
         "200",
-        answer("Balance and usage.", &[]).content("application/json", json_of("Usage", example).build()),
+        success_response("Balance and usage.", &[]).content("application/json", json_content("Usage", example).build()),
     )
 }
 
 fn prices() -> OperationBuilder {
-    let about = "What a grab costs and how the service compares with others. Needs no key, and pages of any origin may read it.";
+    let about = "Price of a grab, and a comparison with other services. Needs no key; pages of any origin may read it.";
     let providers = text().enum_values(Some(pricing::PROVIDERS));
     let details = text().enum_values(Some(["summary", "full"])).default(Some(json!("full")));
-    open(TAG, "getPricing", "Read the prices", about, &[ErrorCode::BadRequest])
+    public(TAG, "getPricing", "Read the prices", about, &[ErrorCode::BadRequest])
         .parameter(parameter(
             ParameterIn::Query,
             "provider",
-            "Compare with this provider only, for a smaller answer.",
+            "Compare with this provider only, for a smaller response.",
             providers,
             None,
         ))
-        .parameter(parameter(ParameterIn::Query, "detail", "How much to tell.", details, None))
+        .parameter(parameter(ParameterIn::Query, "detail", "Level of detail.", details, None))
         .parameter(if_none_match())
         .response(
             "200",
-            answer("The prices.", &["ETag"])
-                .content("application/json", json_of("Pricing", pricing::example()).build()),
+            success_response("The prices.", &["ETag"])
+                .content("application/json", json_content("Pricing", pricing::example()).build()),
         )
-        .response("304", unchanged(&[]))
+        .response("304", not_modified(&[]))
 }
 
 fn description() -> OperationBuilder {
-    let about = "This API as an OpenAPI 3.1 document: what you are reading, for programs. Needs no key.";
+    let about = "This API reference as an OpenAPI 3.1 document. Needs no key.";
     let document = ContentBuilder::new().schema(Some(ObjectBuilder::new().schema_type(Type::Object)));
-    open(TAG, "getDescription", "Read this description", about, &[])
+    public(TAG, "getDescription", "Read this description", about, &[])
         .parameter(if_none_match())
-        .response("200", answer("The document.", &["ETag"]).content("application/json", document.build()))
-        .response("304", unchanged(&[]))
+        .response("200", success_response("The document.", &["ETag"]).content("application/json", document.build()))
+        .response("304", not_modified(&[]))
 }

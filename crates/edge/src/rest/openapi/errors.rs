@@ -1,17 +1,18 @@
-//! What each error code means, and the answers that carry it.
+//! Documentation of the error codes and the responses that have them.
 
 use std::collections::BTreeMap;
 
+use grabd_proto::reason;
 use grabd_proto::v1::ErrorCode;
 use serde_json::json;
 use utoipa::openapi::schema::AllOfBuilder;
 use utoipa::openapi::{ContentBuilder, Object, ObjectBuilder, Ref, Response, ResponseBuilder, Type};
 
-use super::super::error;
+use super::super::{error, wire};
 use super::parts::header;
 
-/// Every code, in the order of the contract's table.
-pub(in super::super) const TABLE: [ErrorCode; 13] = [
+/// Every code, in the order of the contract's table, and then the additions to it.
+pub(in super::super) const ERROR_CODES: [ErrorCode; 14] = [
     ErrorCode::Unauthorized,
     ErrorCode::BadRequest,
     ErrorCode::InvalidViewport,
@@ -25,29 +26,34 @@ pub(in super::super) const TABLE: [ErrorCode; 13] = [
     ErrorCode::QueueLimitExceeded,
     ErrorCode::RenderFailed,
     ErrorCode::InternalError,
+    ErrorCode::Forbidden,
 ];
 
-/// When a code is answered, and what to do then.
+/// When a code is returned, and what to do.
 pub(in super::super) fn meaning(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::Unauthorized => "The Bearer token is missing or not valid. Check the key.",
-        ErrorCode::BadRequest => {
-            "Something in the request cannot be accepted; the message says what. Do not retry it as it is."
+        ErrorCode::Forbidden => {
+            "The API key is valid, but lacks the scope that the request needs; the message names it."
         }
+        ErrorCode::BadRequest => "The request is invalid; the message names the problem. Do not retry it unchanged.",
         ErrorCode::InvalidViewport => "`width` or `height` is not an integer within its range.",
-        ErrorCode::SsrfDetected => "The address is not public: it is private, local or reserved, or leads there.",
+        ErrorCode::SsrfDetected => "The URL leads to an address that is not public: private, local or reserved.",
         ErrorCode::IdempotencyMismatch => {
             "The Idempotency-Key was used for another request, or is not 1 to 255 visible ASCII characters in one header line."
         }
         ErrorCode::CreditsExhausted => {
-            "No live credits are left. Read `GET /usage`, then top up; a test key only tries the wiring."
+            "No live credits are left. Read `GET /usage`, then top up. Test keys spend no credits."
         }
-        ErrorCode::NotFound => "There is nothing with that id for this key, or nothing at this path.",
+        ErrorCode::NotFound => "Nothing with that id is visible to this key, or the path does not exist.",
         ErrorCode::IdempotencyConflict => {
             "The first request with this Idempotency-Key is still running. Retry shortly."
         }
-        ErrorCode::RenderBlocked => "The target site refused to be captured. Nothing was charged.",
-        ErrorCode::RateLimitExceeded => "Too many requests. Wait as long as `Retry-After` says.",
+        ErrorCode::RenderBlocked => "The target site blocked the capture. Nothing was charged.",
+        ErrorCode::RateLimitExceeded => {
+            "Too many requests, too much time of failed captures, or, with the cause `service`, a queue that is longer \
+             than a synchronous request can wait. Wait for the seconds in `Retry-After`."
+        }
         ErrorCode::QueueLimitExceeded => {
             "Too many asynchronous grabs of the team are open. Wait until some have ended."
         }
@@ -58,10 +64,13 @@ pub(in super::super) fn meaning(code: ErrorCode) -> &'static str {
     }
 }
 
-/// A message as callers get it.
+/// An example message.
 fn example(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::Unauthorized => "Missing or invalid Bearer token.",
+        ErrorCode::Forbidden => {
+            "This API key lacks the scope `create`; its scopes: read. Use another key, or create one."
+        }
         ErrorCode::BadRequest => "`url` must be present.",
         ErrorCode::InvalidViewport => "`width` must be an integer from 320 to 1920; got 100.",
         ErrorCode::SsrfDetected => "The target URL is not an allowed public address.",
@@ -81,45 +90,53 @@ fn example(code: ErrorCode) -> &'static str {
             "Async queue limit exceeded: 50 grabs of this team are already pending or processing."
         }
         ErrorCode::RenderFailed => "The page could not be rendered: the connection was refused.",
-        ErrorCode::InternalError | ErrorCode::Unspecified => error::INTERNAL,
+        ErrorCode::InternalError | ErrorCode::Unspecified => error::INTERNAL_MESSAGE,
     }
 }
 
-/// The envelope with any code.
+/// Schema of the error envelope.
 pub(super) fn schema() -> Object {
     let code = ObjectBuilder::new()
         .schema_type(Type::String)
-        .enum_values(Some(TABLE.map(|code| error::row(code).1)))
-        .description(Some("What happened, for programs. Stable."));
+        .enum_values(Some(ERROR_CODES.map(|code| error::status_and_code(code).1)))
+        .description(Some("Machine-readable error code. Stable."));
     let message =
-        ObjectBuilder::new().schema_type(Type::String).description(Some("What happened, for people. May change."));
-    let error =
-        ObjectBuilder::new().property("code", code).property("message", message).required("code").required("message");
+        ObjectBuilder::new().schema_type(Type::String).description(Some("Human-readable message. May change."));
+    let mut cause = wire::cause_schema();
+    cause.description = Some("Whose fault it is: the request, the target site, or the service.".to_owned());
+    let error = ObjectBuilder::new()
+        .property("code", code)
+        .property("message", message)
+        .property("cause", cause)
+        .required("code")
+        .required("message")
+        .required("cause");
     ObjectBuilder::new()
-        .description(Some("Every error answer, and nothing else in it."))
+        .description(Some("Body of every error response."))
         .property("error", error)
         .required("error")
         .build()
 }
 
-/// The answers that carry these codes, one for each HTTP status.
+/// The responses with these codes, one for each HTTP status.
 pub(super) fn responses(codes: &[ErrorCode]) -> Vec<(String, Response)> {
     let mut by_status: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
-    for code in TABLE.into_iter().filter(|code| codes.contains(code)) {
-        by_status.entry(error::row(code).0.as_u16()).or_default().push(code);
+    for code in ERROR_CODES.into_iter().filter(|code| codes.contains(code)) {
+        by_status.entry(error::status_and_code(code).0.as_u16()).or_default().push(code);
     }
     by_status.into_iter().map(|(status, codes)| (status.to_string(), response(status, &codes))).collect()
 }
 
 fn response(status: u16, codes: &[ErrorCode]) -> Response {
     let lines: Vec<String> =
-        codes.iter().map(|code| format!("- `{}`: {}", error::row(*code).1, meaning(*code))).collect();
-    let words = codes.iter().map(|code| error::row(*code).1);
+        codes.iter().map(|code| format!("- `{}`: {}", error::status_and_code(*code).1, meaning(*code))).collect();
+    let words = codes.iter().map(|code| error::status_and_code(*code).1);
     let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words.clone()));
     let error = ObjectBuilder::new().property("error", ObjectBuilder::new().property("code", code));
     let schema = AllOfBuilder::new().item(Ref::from_schema_name("Error")).item(error);
     let examples = codes.iter().zip(words).map(|(code, word)| {
-        let value = json!({ "error": { "code": word, "message": example(*code) } });
+        let cause = reason::cause_name(reason::usual_cause(*code));
+        let value = json!({ "error": { "code": word, "message": example(*code), "cause": cause } });
         (word, utoipa::openapi::example::ExampleBuilder::new().value(Some(value)).build())
     });
     let content = ContentBuilder::new().schema(Some(schema)).examples_from_iter(examples);

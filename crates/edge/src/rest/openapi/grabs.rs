@@ -1,4 +1,4 @@
-//! The operations on grabs.
+//! Operations on grabs.
 
 use grabd_proto::v1::ErrorCode;
 use serde_json::json;
@@ -8,12 +8,13 @@ use utoipa::openapi::{ContentBuilder, ObjectBuilder, Required, Type};
 
 use super::super::wire;
 use super::parts::{
-    answer, done, id, if_none_match, integer, json_of, keyed, parameter, path, pending, text, unchanged,
+    authenticated, done, id, if_none_match, integer, json_content, not_modified, parameter, path, pending,
+    success_response, text,
 };
 
 const TAG: &str = "Grabs";
 
-/// Every path of grabs.
+/// All paths of grabs.
 pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
     vec![
         path("/grabs", [(HttpMethod::Post, create()), (HttpMethod::Get, list())]),
@@ -23,15 +24,15 @@ pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
 }
 
 fn create() -> OperationBuilder {
-    let about = "Renders the page and answers with the finished grab, within 25 seconds. With a live key and `Prefer: \
-                 respond-async`, or `?async=true`, the answer is 202 at once and the page is rendered later. A test key \
-                 always gets its placeholder at once.\n\nOne credit is spent when the grab ends as `done`. A caller that \
-                 goes away cancels nothing: retry with the same `Idempotency-Key` to get the answer.";
+    let about = "Renders the page and returns the finished grab, within 25 seconds. With a live key and `Prefer: \
+                 respond-async`, or `?async=true`, the response is 202 at once and the page is rendered later. A test key \
+                 always gets its placeholder at once.\n\nOne credit is spent when the grab ends as `done`. Closing the \
+                 connection cancels nothing: retry with the same `Idempotency-Key` to get the result.";
     let key = text().min_length(Some(1)).max_length(Some(255)).pattern(Some(r"^[\x21-\x7e]+$"));
     let idempotency_key = parameter(
         ParameterIn::Header,
         "Idempotency-Key",
-        "A key of your own, 1 to 255 visible ASCII characters. Retries with the same key return the original answer.",
+        "A key that you choose, 1 to 255 visible ASCII characters. Retries with the same key return the original response.",
         key,
         Some(json!("8e03978e-40d5-43dd-bc93-6894a57f9324")),
     );
@@ -52,7 +53,7 @@ fn create() -> OperationBuilder {
     let example = json!({ "url": "https://example.com", "width": 1280, "height": 720, "format": "png" });
     let body = RequestBodyBuilder::new()
         .required(Some(Required::True))
-        .content("application/json", json_of("CreateGrabRequest", example).build());
+        .content("application/json", json_content("CreateGrabRequest", example).build());
     let codes = [
         ErrorCode::BadRequest,
         ErrorCode::InvalidViewport,
@@ -64,14 +65,14 @@ fn create() -> OperationBuilder {
         ErrorCode::QueueLimitExceeded,
         ErrorCode::RenderFailed,
     ];
-    let captured = answer("Captured; the image is ready.", &["Location", "Idempotent-Replayed"])
-        .content("application/json", json_of("Grab", done()).build());
-    let queued = answer(
+    let captured = success_response("Captured; the image is ready.", &["Location", "Idempotent-Replayed"])
+        .content("application/json", json_content("Grab", done()).build());
+    let queued = success_response(
         "Queued. Poll the grab at `Location`, or follow its events.",
         &["Location", "Retry-After", "Preference-Applied", "Idempotent-Replayed"],
     )
-    .content("application/json", json_of("Grab", pending()).build());
-    keyed(TAG, "createGrab", "Capture a page", about, &codes)
+    .content("application/json", json_content("Grab", pending()).build());
+    authenticated(TAG, "createGrab", "Capture a page", about, &codes)
         .parameter(idempotency_key)
         .parameter(prefer)
         .parameter(asynchronous)
@@ -85,70 +86,70 @@ fn list() -> OperationBuilder {
                  as `starting_after`, or follow the `Link` with `rel=\"next\"`. `starting_after` and `ending_before` exclude \
                  each other.";
     let cursor = || text().format(Some(utoipa::openapi::SchemaFormat::Custom("uuid".to_owned())));
-    let page = answer("One page of grabs.", &["Link"])
-        .content("application/json", json_of("GrabList", json!({ "data": [done()], "has_more": true })).build());
-    keyed(TAG, "listGrabs", "List grabs", about, &[ErrorCode::BadRequest])
+    let page = success_response("One page of grabs.", &["Link"])
+        .content("application/json", json_content("GrabList", json!({ "data": [done()], "has_more": true })).build());
+    authenticated(TAG, "listGrabs", "List grabs", about, &[ErrorCode::BadRequest])
         .parameter(parameter(
             ParameterIn::Query,
             "limit",
-            "Most grabs on the page.",
+            "Maximum number of grabs on the page.",
             integer(1, 100).default(Some(json!(25))),
             None,
         ))
-        .parameter(parameter(ParameterIn::Query, "status", "Only grabs that stand so.", wire::statuses(), None))
+        .parameter(parameter(ParameterIn::Query, "status", "Only grabs in this state.", wire::status_schema(), None))
         .parameter(parameter(ParameterIn::Query, "starting_after", "Only grabs older than this one.", cursor(), None))
         .parameter(parameter(ParameterIn::Query, "ending_before", "Only grabs newer than this one.", cursor(), None))
         .response("200", page)
 }
 
 fn fetch() -> OperationBuilder {
-    let about = "The grab as it stands. With `Prefer: wait=N` the answer waits up to N seconds, 25 at most: until the grab \
-                 has ended, or, together with `If-None-Match`, until it has changed.";
+    let about = "The current state of the grab. With `Prefer: wait=N` the response waits up to N seconds, at most 25: until \
+                 the grab has ended or, together with `If-None-Match`, until it has changed.";
     let prefer = parameter(
         ParameterIn::Header,
         "Prefer",
-        "`wait=N` lets the answer wait for news, N seconds at most.",
+        "`wait=N` delays the response until the grab changes, at most N seconds.",
         text(),
         None,
     );
-    keyed(TAG, "getGrab", "Fetch a grab", about, &[ErrorCode::NotFound])
+    authenticated(TAG, "getGrab", "Fetch a grab", about, &[ErrorCode::NotFound])
         .parameter(id("grab"))
         .parameter(prefer)
         .parameter(if_none_match())
         .response(
             "200",
-            answer("The grab.", &["ETag", "Preference-Applied"])
-                .content("application/json", json_of("Grab", done()).build()),
+            success_response("The grab.", &["ETag", "Preference-Applied"])
+                .content("application/json", json_content("Grab", done()).build()),
         )
-        .response("304", unchanged(&["Preference-Applied"]))
+        .response("304", not_modified(&["Preference-Applied"]))
 }
 
 fn delete() -> OperationBuilder {
-    let about = "Deletes the image for good: its address stops working at once. The grab stays in the list, with an \
-                 `image_url` of null, and its credit stays spent. Repeating it changes nothing. A grab that is still open \
-                 runs to its end and then has no image.";
-    keyed(TAG, "deleteGrab", "Delete an image", about, &[ErrorCode::NotFound])
+    let about = "Permanently deletes the image: its URL stops working at once. The grab stays in the list, with an \
+                 `image_url` of null, and its credit stays spent. Repeating the request has no effect. A grab that is \
+                 still open runs to its end and then has no image.";
+    authenticated(TAG, "deleteGrab", "Delete an image", about, &[ErrorCode::NotFound])
         .parameter(id("grab"))
-        .response("204", answer("The image is deleted. No body.", &[]))
+        .response("204", success_response("The image is deleted. No body.", &[]))
 }
 
 fn events() -> OperationBuilder {
-    let about = "Server-Sent Events: the grab as it stands, then again after each change, until it has ended. Each event is \
-                 named `grab`, its data is a Grab, and its id goes into `Last-Event-ID` to resume, which browsers do by \
-                 themselves. A reader that comes back after the end gets 204.";
+    let about = "Server-Sent Events: the current state of the grab, then its state after each change, until it has ended. \
+                 Each event is named `grab` and its data is a Grab. To resume, send its id as `Last-Event-ID`, as browsers \
+                 do automatically. A reader that resumes after the last event gets 204.";
     let last = parameter(
         ParameterIn::Header,
         "Last-Event-ID",
-        "Id of the last event you have; only later states are told.",
+        "Id of the last event you received; only later states are sent.",
         text(),
         None,
     );
     let example = format!("event: grab\nid: 4\ndata: {}\n\n", done());
-    // Without a schema: version 3.1 cannot tell one event from the whole text.
+    // No schema: OpenAPI 3.1 cannot describe single events of a stream.
     let stream = ContentBuilder::new().example(Some(json!(example)));
-    keyed(TAG, "watchGrab", "Follow a grab", about, &[ErrorCode::NotFound])
+    authenticated(TAG, "watchGrab", "Follow a grab", about, &[ErrorCode::NotFound])
         .parameter(id("grab"))
         .parameter(last)
-        .response("200", answer("A stream of events.", &[]).content("text/event-stream", stream.build()))
-        .response("204", answer("The grab has ended and you have seen it. No body.", &[]))
+        .response("200", success_response("A stream of events.", &[]).content("text/event-stream", stream.build()))
+        .response("204", success_response("The grab has ended and you have seen it. No body.", &[]))
 }

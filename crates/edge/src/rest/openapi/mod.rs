@@ -1,71 +1,97 @@
-//! The description of this face for programs (OpenAPI 3.1) and, through `docs`, for people.
+//! The OpenAPI 3.1 document of the REST API. `docs` renders it as HTML.
 //!
-//! Schemas are derived from the wire types that answer; the operations stand here, one function each. A path of the router
-//! that has no operation here, or the other way round, fails a test.
+//! Schemas are derived from the wire types; operations are written here, one function each. A test fails if the router
+//! and this document have different paths.
 
 mod account;
 mod errors;
 mod grabs;
+mod links;
+mod messages;
 mod parts;
 mod pricing;
 mod request;
 mod webhooks;
 
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::path::PathItem;
+use utoipa::openapi::security::{AuthorizationCode, Flow, HttpAuthScheme, HttpBuilder, OAuth2, Scopes, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
-    ComponentsBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Paths, PathsBuilder, ServerBuilder,
+    ComponentsBuilder, ContactBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Paths, PathsBuilder,
+    ServerBuilder,
 };
 
 use super::webhooks as hooks;
 use super::wire;
-pub(super) use errors::{TABLE, meaning};
+pub(super) use errors::{ERROR_CODES, meaning};
 
-/// Version of the description, which is that of the contract and not of the program.
+/// Version of the API contract, not of the program.
 const VERSION: &str = "1.0.0";
-/// Where all paths begin.
+/// Prefix of all paths.
 pub(super) const ROOT: &str = "/v1";
-/// The name under which operations refer to the credential.
+/// Names of the security schemes.
 const BEARER: &str = "bearer";
+const OAUTH: &str = "oauth";
+/// The scope of access tokens.
+const OAUTH_SCOPE: &str = "grabs";
 
 const ABOUT: &str = include_str!("about.md");
 
-/// Groups of operations, in the order in which people should meet them.
+/// Groups of operations in the order of their documentation.
 const TAGS: [(&str, &str); 3] = [
-    ("Grabs", "A grab is one capture of a web page: what was asked for, how it went, and where the image is."),
-    ("Webhooks", "Signed messages to an address of yours when asynchronous live grabs have ended."),
-    ("Account", "What is left, what it costs, and this description."),
+    ("Grabs", "A grab is one capture of a web page: its request, its state and its image."),
+    ("Webhooks", "Signed messages to your URL when asynchronous live grabs have ended."),
+    ("Account", "Balance, pricing, and this API reference."),
 ];
 
-/// Everything below `/v1` of the service at `origin`.
-pub(super) fn document(origin: &str) -> OpenApi {
+/// The document of the service at `origin`. Apps are authorized at `auth_url`.
+pub(super) fn document(origin: &str, auth_url: &str) -> OpenApi {
     let info = InfoBuilder::new()
         .title("grabd")
         .version(VERSION)
         .description(Some(ABOUT.trim()))
+        .contact(Some(ContactBuilder::new().name(Some("The operator of this service")).url(Some(origin)).build()))
         .license(Some(LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build()));
     let server = ServerBuilder::new().url(format!("{origin}{ROOT}")).description(Some("This service"));
     OpenApiBuilder::new()
         .info(info)
         .servers(Some([server.build()]))
         .tags(Some(TAGS.map(|(name, about)| TagBuilder::new().name(name).description(Some(about)).build())))
-        .paths(paths())
-        .components(Some(components().build()))
+        .paths(paths(operations()))
+        .webhooks(Some(paths(messages::operations())))
+        .components(Some(components(origin, auth_url).build()))
         .build()
 }
 
-fn paths() -> Paths {
-    let operations = grabs::operations().into_iter().chain(webhooks::operations()).chain(account::operations());
-    let items = operations.fold(PathsBuilder::new(), |paths, (path, item)| paths.path(path, item));
-    items.build()
+fn operations() -> impl Iterator<Item = (&'static str, PathItem)> {
+    let grabs = grabs::operations().into_iter().chain(links::operations());
+    grabs.chain(webhooks::operations()).chain(account::operations())
 }
 
-fn components() -> ComponentsBuilder {
+fn paths(operations: impl IntoIterator<Item = (&'static str, PathItem)>) -> Paths {
+    operations.into_iter().fold(PathsBuilder::new(), |paths, (path, item)| paths.path(path, item)).build()
+}
+
+/// How apps get access tokens.
+fn oauth(origin: &str, auth_url: &str) -> SecurityScheme {
+    let token_url = format!("{origin}{ROOT}/oauth/token");
+    let scopes = Scopes::from_iter([(OAUTH_SCOPE, "Capture pages and read captures for one team.")]);
+    let authorize_url = format!("{auth_url}/oauth/authorize");
+    let flow = AuthorizationCode::with_refresh_url(authorize_url, token_url.clone(), scopes, token_url);
+    SecurityScheme::OAuth2(OAuth2::with_description(
+        [Flow::AuthorizationCode(flow)],
+        "`Authorization: Bearer <access token>`. OAuth 2.1 with PKCE; clients may register themselves.",
+    ))
+}
+
+fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
     let credential = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("API key").description(Some(
         "`Authorization: Bearer <API key>`. `sk_live_…` renders and spends credits, `sk_test_…` does not.",
     ));
     let components = ComponentsBuilder::new()
         .security_scheme(BEARER, SecurityScheme::Http(credential.build()))
+        .security_scheme(OAUTH, oauth(origin, auth_url))
+        .security_scheme(links::SIGNATURE, links::signature())
         .schema("CreateGrabRequest", request::create_grab())
         .schema_from::<wire::Grab<'_>>()
         .schema_from::<wire::GrabList<'_>>()
@@ -78,6 +104,8 @@ fn components() -> ComponentsBuilder {
         .schema_from::<hooks::DeliveryList<'_>>()
         .schema("Pricing", pricing::packet())
         .schema("Error", errors::schema());
+    let components =
+        messages::schemas().into_iter().fold(components, |components, (name, schema)| components.schema(name, schema));
     parts::headers().into_iter().fold(components, |components, (name, header)| components.header(name, header))
 }
 

@@ -1,4 +1,4 @@
-//! What operations have in common: headers, parameters, the errors that any of them may answer.
+//! Shared parts of operations: headers, parameters and common errors.
 
 use grabd_proto::v1::ErrorCode;
 use serde_json::{Value, json};
@@ -8,16 +8,18 @@ use utoipa::openapi::{
     ContentBuilder, ObjectBuilder, Ref, RefOr, Required, ResponseBuilder, Schema, SecurityRequirement, Type,
 };
 
-use super::{BEARER, errors};
+use super::{BEARER, OAUTH, OAUTH_SCOPE, errors};
 
-/// An operation that needs a key, with its errors on top of those that any such operation has.
-pub(super) fn keyed(tag: &str, id: &str, summary: &str, about: &str, codes: &[ErrorCode]) -> OperationBuilder {
-    let codes = [codes, &[ErrorCode::Unauthorized]].concat();
-    open(tag, id, summary, about, &codes).securities(Some([SecurityRequirement::new::<_, [&str; 0], _>(BEARER, [])]))
+/// An operation that needs a key. `codes` are its errors in addition to the common ones.
+pub(super) fn authenticated(tag: &str, id: &str, summary: &str, about: &str, codes: &[ErrorCode]) -> OperationBuilder {
+    let codes = [codes, &[ErrorCode::Unauthorized, ErrorCode::Forbidden]].concat();
+    let by_key = SecurityRequirement::new::<_, [&str; 0], _>(BEARER, []);
+    let by_token = SecurityRequirement::new(OAUTH, [OAUTH_SCOPE]);
+    public(tag, id, summary, about, &codes).securities(Some([by_key, by_token]))
 }
 
 /// An operation that needs no key.
-pub(super) fn open(tag: &str, id: &str, summary: &str, about: &str, codes: &[ErrorCode]) -> OperationBuilder {
+pub(super) fn public(tag: &str, id: &str, summary: &str, about: &str, codes: &[ErrorCode]) -> OperationBuilder {
     let codes = [codes, &[ErrorCode::RateLimitExceeded, ErrorCode::InternalError]].concat();
     let operation = OperationBuilder::new()
         .tag(tag)
@@ -42,8 +44,8 @@ pub(super) fn path<const N: usize>(
     (path, item)
 }
 
-/// An answer that is no error, with the headers that all of them have and `further` ones.
-pub(super) fn answer(about: &str, further: &[&str]) -> ResponseBuilder {
+/// A successful response with the common headers and `further` ones.
+pub(super) fn success_response(about: &str, further: &[&str]) -> ResponseBuilder {
     let always = [
         "X-Request-Id",
         "RateLimit",
@@ -58,19 +60,19 @@ pub(super) fn answer(about: &str, further: &[&str]) -> ResponseBuilder {
         .fold(ResponseBuilder::new().description(about), |answer, name| answer.header_ref(*name, header(name)))
 }
 
-/// JSON of a component's schema.
-pub(super) fn json_of(schema: &str, example: Value) -> ContentBuilder {
+/// JSON content with the schema of a component.
+pub(super) fn json_content(schema: &str, example: Value) -> ContentBuilder {
     ContentBuilder::new().schema(Some(Ref::from_schema_name(schema))).example(Some(example))
 }
 
-/// The answer to somebody who has it already.
-pub(super) fn unchanged(further: &[&str]) -> ResponseBuilder {
-    answer("What you have is what there is. No body.", &[further, &["ETag"]].concat())
+/// The 304 response.
+pub(super) fn not_modified(further: &[&str]) -> ResponseBuilder {
+    success_response("Not changed since the response you have. No body.", &[further, &["ETag"]].concat())
 }
 
-/// A parameter that may be left out.
+/// An optional parameter.
 pub(super) fn parameter(
-    place: ParameterIn,
+    location: ParameterIn,
     name: &str,
     about: &str,
     schema: impl Into<RefOr<Schema>>,
@@ -78,7 +80,7 @@ pub(super) fn parameter(
 ) -> Parameter {
     ParameterBuilder::new()
         .name(name)
-        .parameter_in(place)
+        .parameter_in(location)
         .required(Required::False)
         .description(Some(about))
         .schema(Some(schema))
@@ -101,18 +103,18 @@ pub(super) fn id(what: &str) -> Parameter {
         .build()
 }
 
-/// The tag of what the caller has.
+/// The `If-None-Match` header.
 pub(super) fn if_none_match() -> Parameter {
-    let about = "The `ETag` of the answer you have. If it still holds, the answer is 304.";
+    let about = "The `ETag` of the response you have. If it is still current, the response is 304.";
     parameter(ParameterIn::Header, "If-None-Match", about, text(), None)
 }
 
-/// Any text.
+/// A string.
 pub(super) fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String)
 }
 
-/// A whole number within bounds.
+/// An integer within bounds.
 pub(super) fn integer(least: i64, most: i64) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least as f64)).maximum(Some(most as f64))
 }
@@ -122,7 +124,7 @@ pub(super) fn header(name: &str) -> Ref {
     Ref::new(format!("#/components/headers/{name}"))
 }
 
-/// Every header that answers have.
+/// All response headers.
 pub(super) fn headers() -> Vec<(&'static str, Header)> {
     let header = |name, about: &str, schema: ObjectBuilder, example: Value| {
         (name, HeaderBuilder::new().description(Some(about)).schema(Some(schema)).example(Some(example)).build())
@@ -131,22 +133,23 @@ pub(super) fn headers() -> Vec<(&'static str, Header)> {
     vec![
         header(
             "X-Request-Id",
-            "Names the request, here and in the log.",
+            "Id of the request, also used in the log.",
             text(),
             json!("0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44"),
         ),
         header(
             "RateLimit",
-            "What is left: `r` requests, and `t` seconds until there is one more.",
+            "Remaining quota: `r` requests, and `t` seconds until one more is available.",
             text(),
             json!("\"default\";r=59;t=1"),
         ),
         header("RateLimit-Policy", "The limit: `q` requests in `w` seconds.", text(), json!("\"default\";q=60;w=60")),
         header("X-RateLimit-Limit", "The limit of requests per minute.", number(), json!(60)),
         header("X-RateLimit-Remaining", "Requests left.", number(), json!(59)),
-        header("X-RateLimit-Reset", "Unix time at which there is one more.", number(), json!(1_795_206_775)),
+        header("X-RateLimit-Reset", "Unix time at which one more is available.", number(), json!(1_795_206_775)),
         header("Retry-After", "Seconds to wait.", number(), json!(2)),
-        header("Location", "Where it is.", text(), json!(format!("/v1/grabs/{EXAMPLE_ID}"))),
+        header("Location", "Path of the resource.", text(), json!(format!("/v1/grabs/{EXAMPLE_ID}"))),
+        header("Cache-Control", "How long the response may be stored.", text(), json!("public, max-age=86400")),
         header("ETag", "Tag of this state, for `If-None-Match`.", text(), json!("W/\"4\"")),
         header(
             "Link",
@@ -154,16 +157,16 @@ pub(super) fn headers() -> Vec<(&'static str, Header)> {
             text(),
             json!("</v1/grabs?starting_after=…>; rel=\"next\""),
         ),
-        header("Preference-Applied", "Which preference of `Prefer` was honoured.", text(), json!("respond-async")),
-        header("Idempotent-Replayed", "`true` when this answer was given before.", text(), json!("true")),
-        header("WWW-Authenticate", "That a Bearer token is wanted.", text(), json!("Bearer")),
+        header("Preference-Applied", "The preference of `Prefer` that was applied.", text(), json!("respond-async")),
+        header("Idempotent-Replayed", "`true` for a replay of an earlier response.", text(), json!("true")),
+        header("WWW-Authenticate", "The required authentication scheme.", text(), json!("Bearer")),
     ]
 }
 
 /// Id of the grab in all examples.
 pub(super) const EXAMPLE_ID: &str = "0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44";
 
-/// A grab that went well.
+/// Example of a done grab.
 pub(super) fn done() -> Value {
     json!({
         "id": EXAMPLE_ID,
@@ -183,11 +186,23 @@ pub(super) fn done() -> Value {
         "blocked_requests": 0,
         "image_width": 1280,
         "image_height": 720,
-        "truncated": false
+        "truncated": false,
+        "warnings": [],
+        "title": "Example Domain",
+        "description": null,
+        "lang": "en",
+        "canonical_url": null,
+        "icon_url": null,
+        "page_width": 1280,
+        "page_height": 720,
+        "redirects": 0,
+        "timings": { "queued_ms": 24, "navigate_ms": 96, "load_ms": 14, "settle_ms": 152, "shot_ms": 38 },
+        "image_sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "blank": false
     })
 }
 
-/// A grab that is still to be rendered.
+/// Example of a pending grab.
 pub(super) fn pending() -> Value {
     let mut grab = done();
     grab["status"] = json!("pending");
@@ -202,8 +217,19 @@ pub(super) fn pending() -> Value {
         "image_width",
         "image_height",
         "truncated",
+        "warnings",
+        "title",
+        "lang",
+        "page_width",
+        "page_height",
+        "redirects",
+        "timings",
+        "image_sha256",
     ] {
         grab[name] = Value::Null;
+    }
+    if let Value::Object(members) = &mut grab {
+        members.remove("blank");
     }
     grab
 }

@@ -1,13 +1,13 @@
-//! The pricing packet. It passes through this face as a whole, without types of its own to derive this from.
+//! Schema of the pricing packet. It is written by hand because the packet is forwarded as untyped JSON.
 
 use serde_json::{Value, json};
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, OneOfBuilder};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 
-/// The competitors that the comparison can be narrowed to.
+/// Providers that the comparison can be limited to.
 pub(super) const PROVIDERS: [&str; 3] = ["provider_a", "provider_b", "provider_c"];
 
-/// A packet with its comparison left short.
+/// An example packet with a shortened comparison.
 pub(super) fn example() -> Value {
     json!({
         "pricing": {
@@ -29,7 +29,7 @@ pub(super) fn example() -> Value {
     })
 }
 
-/// What a grab costs, how others compare, and where to read on.
+/// Schema of the whole packet.
 pub(super) fn packet() -> RefOr<Schema> {
     let links = ObjectBuilder::new().additional_properties(Some(AdditionalProperties::RefOr(text())));
     object([("pricing", prices()), ("comparison", comparison()), ("links", links.into())], [])
@@ -118,7 +118,7 @@ fn provider() -> RefOr<Schema> {
     object(texts.map(|name| (name, text())).into_iter().chain(further), [])
 }
 
-/// An object with members that are always there, and others. More may appear everywhere.
+/// An object with required and optional members. Unknown members are allowed.
 fn object(
     required: impl IntoIterator<Item = (&'static str, RefOr<Schema>)>,
     optional: impl IntoIterator<Item = (&'static str, RefOr<Schema>)>,

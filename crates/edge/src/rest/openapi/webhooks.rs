@@ -1,4 +1,4 @@
-//! The operations on webhooks.
+//! Operations on webhooks.
 
 use grabd_proto::v1::ErrorCode;
 use serde_json::{Value, json};
@@ -6,11 +6,11 @@ use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBu
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::{Required, SchemaFormat};
 
-use super::parts::{EXAMPLE_ID, answer, id, integer, json_of, keyed, parameter, path, text};
+use super::parts::{EXAMPLE_ID, authenticated, id, integer, json_content, parameter, path, success_response, text};
 
 const TAG: &str = "Webhooks";
 
-/// Every path of webhooks.
+/// All paths of webhooks.
 pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
     vec![
         path("/webhooks", [(HttpMethod::Post, create()), (HttpMethod::Get, list())]),
@@ -26,13 +26,13 @@ pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
 }
 
 fn create() -> OperationBuilder {
-    let about = "Registers an address for signed messages about asynchronous live grabs that have ended. The `secret` is in \
-                 this answer and never again. A team may have ten in each environment.";
+    let about = "Registers a URL for signed messages about asynchronous live grabs that have ended. The `secret` is only \
+                 returned in this response. A team may have ten webhooks in each environment.";
     let codes = [ErrorCode::BadRequest, ErrorCode::SsrfDetected];
     let example = json!({ "url": "https://example.com/hooks/grabd", "events": ["grab.done", "grab.failed"] });
-    let registered = answer("Registered, with its secret.", &["Location"])
-        .content("application/json", json_of("Webhook", with_secret()).build());
-    keyed(TAG, "createWebhook", "Register a webhook", about, &codes)
+    let registered = success_response("Registered, with its secret.", &["Location"])
+        .content("application/json", json_content("Webhook", with_secret()).build());
+    authenticated(TAG, "createWebhook", "Register a webhook", about, &codes)
         .request_body(Some(body("CreateWebhookRequest", example)))
         .response("201", registered)
 }
@@ -40,62 +40,65 @@ fn create() -> OperationBuilder {
 fn list() -> OperationBuilder {
     let about = "The webhooks of the key's team and environment, newest first, all on one page.";
     let all = json!({ "data": [webhook()], "has_more": false });
-    let page = answer("All of them.", &[]).content("application/json", json_of("WebhookList", all).build());
-    keyed(TAG, "listWebhooks", "List webhooks", about, &[]).response("200", page)
+    let page =
+        success_response("All webhooks.", &[]).content("application/json", json_content("WebhookList", all).build());
+    authenticated(TAG, "listWebhooks", "List webhooks", about, &[]).response("200", page)
 }
 
 fn fetch() -> OperationBuilder {
     let about = "One webhook, without its secret.";
-    let found = answer("The webhook.", &[]).content("application/json", json_of("Webhook", webhook()).build());
-    keyed(TAG, "getWebhook", "Fetch a webhook", about, &[ErrorCode::NotFound])
+    let response =
+        success_response("The webhook.", &[]).content("application/json", json_content("Webhook", webhook()).build());
+    authenticated(TAG, "getWebhook", "Fetch a webhook", about, &[ErrorCode::NotFound])
         .parameter(id("webhook"))
-        .response("200", found)
+        .response("200", response)
 }
 
 fn update() -> OperationBuilder {
-    let about = "Changes the members that the body has. Disabling cancels what was still to be sent; enabling forgives what \
-                 has failed.";
+    let about =
+        "Changes the members in the body. Disabling cancels pending deliveries; enabling clears earlier failures.";
     let codes = [ErrorCode::NotFound, ErrorCode::BadRequest, ErrorCode::SsrfDetected];
-    let changed = answer("As it is now.", &[]).content("application/json", json_of("Webhook", webhook()).build());
-    keyed(TAG, "updateWebhook", "Change a webhook", about, &codes)
+    let changed = success_response("The changed webhook.", &[])
+        .content("application/json", json_content("Webhook", webhook()).build());
+    authenticated(TAG, "updateWebhook", "Change a webhook", about, &codes)
         .parameter(id("webhook"))
         .request_body(Some(body("UpdateWebhookRequest", json!({ "status": "disabled" }))))
         .response("200", changed)
 }
 
 fn delete() -> OperationBuilder {
-    let about = "Removes a webhook; what was still to be sent to it is not sent.";
-    keyed(TAG, "deleteWebhook", "Remove a webhook", about, &[ErrorCode::NotFound])
+    let about = "Removes a webhook. Its pending deliveries are not sent.";
+    authenticated(TAG, "deleteWebhook", "Remove a webhook", about, &[ErrorCode::NotFound])
         .parameter(id("webhook"))
-        .response("204", answer("It is removed. No body.", &[]))
+        .response("204", success_response("The webhook is removed. No body.", &[]))
 }
 
 fn rotate_secret() -> OperationBuilder {
-    let about = "Makes a new secret, which is in this answer and never again. For 24 hours the old one signs too, so that \
-                 you can change over without losing a message.";
-    let rotated =
-        answer("With the new secret.", &[]).content("application/json", json_of("Webhook", with_secret()).build());
-    keyed(TAG, "rotateWebhookSecret", "Make a new secret", about, &[ErrorCode::NotFound])
+    let about = "Creates a new secret, which is only returned in this response. For 24 hours messages are also signed with \
+                 the old one, so that you can switch without losing a message.";
+    let rotated = success_response("The webhook with its new secret.", &[])
+        .content("application/json", json_content("Webhook", with_secret()).build());
+    authenticated(TAG, "rotateWebhookSecret", "Rotate the secret", about, &[ErrorCode::NotFound])
         .parameter(id("webhook"))
         .response("200", rotated)
 }
 
 fn test() -> OperationBuilder {
     let about = "Sends a `webhook.test` message at once. Test keys can do this too.";
-    keyed(TAG, "testWebhook", "Send a test", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
+    authenticated(TAG, "testWebhook", "Send a test", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
         .parameter(id("webhook"))
-        .response("202", on_its_way())
+        .response("202", scheduled())
 }
 
 fn deliveries() -> OperationBuilder {
-    let about = "What was sent within 30 days, newest first, with the state of each message. For the next page, send the id \
-                 of the last delivery as `starting_after`, or follow the `Link` with `rel=\"next\"`.";
+    let about = "The deliveries of the last 30 days, newest first. For the next page, send the id of the last delivery as \
+                 `starting_after`, or follow the `Link` with `rel=\"next\"`.";
     let limit = integer(1, 100).default(Some(json!(25)));
     let cursor = text().format(Some(SchemaFormat::Custom("uuid".to_owned())));
     let page = json!({ "data": [delivery()], "has_more": true });
-    keyed(TAG, "listDeliveries", "List deliveries", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
+    authenticated(TAG, "listDeliveries", "List deliveries", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
         .parameter(id("webhook"))
-        .parameter(parameter(ParameterIn::Query, "limit", "Most deliveries on the page.", limit, None))
+        .parameter(parameter(ParameterIn::Query, "limit", "Maximum number of deliveries on the page.", limit, None))
         .parameter(parameter(
             ParameterIn::Query,
             "starting_after",
@@ -105,26 +108,27 @@ fn deliveries() -> OperationBuilder {
         ))
         .response(
             "200",
-            answer("One page of deliveries.", &["Link"])
-                .content("application/json", json_of("DeliveryList", page).build()),
+            success_response("One page of deliveries.", &["Link"])
+                .content("application/json", json_content("DeliveryList", page).build()),
         )
 }
 
 fn redeliver() -> OperationBuilder {
-    let about = "Sends a message once more, now: the same bytes under the same `webhook-id`.";
-    keyed(TAG, "redeliverWebhook", "Send a message again", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
+    let about = "Sends a message again at once: the same bytes with the same `webhook-id`.";
+    authenticated(TAG, "redeliverWebhook", "Send a message again", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
         .parameter(id("webhook"))
         .parameter(delivery_id())
-        .response("202", on_its_way())
+        .response("202", scheduled())
 }
 
-fn on_its_way() -> utoipa::openapi::ResponseBuilder {
-    answer("The message is on its way.", &[]).content("application/json", json_of("Delivery", delivery()).build())
+fn scheduled() -> utoipa::openapi::ResponseBuilder {
+    success_response("The delivery is scheduled.", &[])
+        .content("application/json", json_content("Delivery", delivery()).build())
 }
 
 fn body(schema: &str, example: Value) -> RequestBody {
     let body = RequestBodyBuilder::new().required(Some(Required::True));
-    body.content("application/json", json_of(schema, example).build()).build()
+    body.content("application/json", json_content(schema, example).build()).build()
 }
 
 fn delivery_id() -> Parameter {

@@ -1,4 +1,4 @@
-//! What was sent to an endpoint, and what is asked to be sent.
+//! Deliveries of an endpoint: list, test and redeliver.
 
 use std::sync::Arc;
 
@@ -11,34 +11,34 @@ use http::header::LINK;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use url::form_urlencoded;
 
-use super::super::error::Failure;
+use super::super::error::ApiError;
 use super::super::query::Query;
 use super::super::{Edge, call, headers, id};
 use super::wire;
 
-type Answered = Result<Response, Failure>;
+type HandlerResult = Result<Response, ApiError>;
 
 /// `GET /v1/webhooks/{id}/deliveries`.
 pub(in super::super) async fn deliveries(
     State(edge): State<Arc<Edge>>,
     path: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Answered {
+) -> HandlerResult {
     let (parts, _) = request.into_parts();
     let id = id(path);
-    let query = Query::of(&parts.uri);
+    let query = Query::from_uri(&parts.uri);
     let mut unparsed = Vec::new();
-    let limit = query.parsed("limit", &mut unparsed, |text| text.parse().ok());
-    let starting_after = query.once("starting_after", &mut unparsed).map(str::to_owned);
+    let limit = query.parse("limit", &mut unparsed, |text| text.parse().ok());
+    let starting_after = query.single("starting_after", &mut unparsed).map(str::to_owned);
     let message = ListDeliveriesRequest { id: id.clone(), limit, starting_after, unparsed };
     let mut core = WebhookServiceClient::new(edge.transport.clone());
-    let sent = call::request(&parts.headers, message, call::PROMPT);
-    let answer = call::answer(&parts.headers, call::PROMPT, core.list_deliveries(sent)).await?;
-    let deliveries = &answer.message.deliveries;
+    let sent = call::request(&parts.headers, message, call::QUERY_DEADLINE);
+    let reply = call::send(&parts.headers, call::QUERY_DEADLINE, core.list_deliveries(sent)).await?;
+    let deliveries = &reply.message.deliveries;
     let data = deliveries.iter().map(wire::delivery).collect::<Option<Vec<_>>>();
     let data = data.ok_or_else(|| incomplete(&parts.headers))?;
-    let page = wire::DeliveryList { data, has_more: answer.message.has_more };
-    let mut response = headers::json(StatusCode::OK, headers::PRIVATE, &page, &answer.metadata);
+    let page = wire::DeliveryList { data, has_more: reply.message.has_more };
+    let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &page, &reply.metadata);
     if let (true, Some(oldest)) = (page.has_more, deliveries.last()) {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if let Some(limit) = limit {
@@ -53,39 +53,39 @@ pub(in super::super) async fn deliveries(
     Ok(response)
 }
 
-/// `POST /v1/webhooks/{id}/test`. A body is not read.
+/// `POST /v1/webhooks/{id}/test`. The request body is ignored.
 pub(in super::super) async fn test(
     State(edge): State<Arc<Edge>>,
     path: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Answered {
+) -> HandlerResult {
     let headers = request.headers();
     let mut core = WebhookServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, TestWebhookRequest { id: id(path) }, call::PROMPT);
-    let answer = call::answer(headers, call::PROMPT, core.test_webhook(sent)).await?;
-    due(answer.message.delivery.as_ref(), &answer.metadata, headers)
+    let sent = call::request(headers, TestWebhookRequest { id: id(path) }, call::QUERY_DEADLINE);
+    let reply = call::send(headers, call::QUERY_DEADLINE, core.test_webhook(sent)).await?;
+    delivery_response(reply.message.delivery.as_ref(), &reply.metadata, headers)
 }
 
-/// `POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver`. A body is not read.
+/// `POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver`. The request body is ignored.
 pub(in super::super) async fn redeliver(
     State(edge): State<Arc<Edge>>,
     path: Result<Path<(String, String)>, PathRejection>,
     request: Request,
-) -> Answered {
+) -> HandlerResult {
     let headers = request.headers();
-    // Ids that are no text at all go on as none, so that the core's order of judgement holds.
+    // Ids that are not UTF-8 are forwarded as empty, so that the core checks the credential and the limits first.
     let (id, delivery_id) = path.map(|Path(ids)| ids).unwrap_or_default();
     let mut core = WebhookServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, RedeliverWebhookRequest { id, delivery_id }, call::PROMPT);
-    let answer = call::answer(headers, call::PROMPT, core.redeliver_webhook(sent)).await?;
-    due(answer.message.delivery.as_ref(), &answer.metadata, headers)
+    let sent = call::request(headers, RedeliverWebhookRequest { id, delivery_id }, call::QUERY_DEADLINE);
+    let reply = call::send(headers, call::QUERY_DEADLINE, core.redeliver_webhook(sent)).await?;
+    delivery_response(reply.message.delivery.as_ref(), &reply.metadata, headers)
 }
 
-fn due(delivery: Option<&Delivery>, metadata: &HeaderMap, request: &HeaderMap) -> Answered {
+fn delivery_response(delivery: Option<&Delivery>, metadata: &HeaderMap, request: &HeaderMap) -> HandlerResult {
     let shown = delivery.and_then(wire::delivery).ok_or_else(|| incomplete(request))?;
-    Ok(headers::json(StatusCode::ACCEPTED, headers::PRIVATE, &shown, metadata))
+    Ok(headers::json_response(StatusCode::ACCEPTED, headers::PRIVATE_NO_STORE, &shown, metadata))
 }
 
-fn incomplete(request: &HeaderMap) -> Failure {
-    Failure::internal("the core told an incomplete delivery", call::request_id(request))
+fn incomplete(request: &HeaderMap) -> ApiError {
+    ApiError::internal("the core returned an incomplete delivery", call::request_id(request))
 }

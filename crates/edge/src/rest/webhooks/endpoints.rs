@@ -1,4 +1,4 @@
-//! Endpoints: register, read, change, rotate, remove.
+//! Endpoints: create, read, update, rotate the secret, delete.
 
 use std::sync::Arc;
 
@@ -15,104 +15,114 @@ use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use prost_types::FieldMask;
 
-use super::super::error::Failure;
+use super::super::error::ApiError;
 use super::super::{Edge, call, headers, id};
-use super::request::{Asked, close_if};
+use super::request::{EndpointRequest, close_if_unread};
 use super::wire;
 
-type Answered = Result<Response, Failure>;
+type HandlerResult = Result<Response, ApiError>;
 type Id = Result<Path<String>, PathRejection>;
 
 /// `POST /v1/webhooks`.
 pub(in super::super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let (asked, unread) = Asked::read(&parts, body).await;
-    let mut response = registered(&edge, &parts.headers, asked).await.into_response();
-    close_if(unread, parts.version, response.headers_mut());
+    let (body, unread) = EndpointRequest::read(&parts, body).await;
+    let mut response = create_endpoint(&edge, &parts.headers, body).await.into_response();
+    close_if_unread(unread, parts.version, response.headers_mut());
     response
 }
 
-async fn registered(edge: &Edge, headers: &HeaderMap, asked: Asked) -> Answered {
-    // A status is of no meaning here, whatever it is: an endpoint begins enabled.
-    let Asked { url, events, description, status: _, mut unparsed } = asked;
+async fn create_endpoint(edge: &Edge, headers: &HeaderMap, body: EndpointRequest) -> HandlerResult {
+    // A status is ignored, valid or not: new endpoints are enabled.
+    let EndpointRequest { url, events, description, status: _, mut unparsed } = body;
     unparsed.retain(|field| field.field != "status");
     let message = CreateWebhookRequest { url, events: events.unwrap_or_default(), description, unparsed };
     let mut core = WebhookServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, message, call::PROMPT);
-    let answer = call::answer(headers, call::PROMPT, core.create_webhook(sent)).await?;
-    let webhook = answer.message.webhook;
+    let sent = call::request(headers, message, call::QUERY_DEADLINE);
+    let reply = call::send(headers, call::QUERY_DEADLINE, core.create_webhook(sent)).await?;
+    let webhook = reply.message.webhook;
     let location = webhook.as_ref().map(|webhook| format!("/v1/webhooks/{}", webhook.id));
     let location = location.and_then(|location| HeaderValue::from_str(&location).ok());
-    let mut response = shown(StatusCode::CREATED, webhook.as_ref(), &answer.metadata, headers)?;
+    let mut response = webhook_response(StatusCode::CREATED, webhook.as_ref(), &reply.metadata, headers)?;
     response.headers_mut().insert(LOCATION, location.ok_or_else(|| incomplete(headers))?);
     Ok(response)
 }
 
 /// `GET /v1/webhooks`.
-pub(in super::super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Answered {
+pub(in super::super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> HandlerResult {
     let headers = request.headers();
     let mut core = WebhookServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, ListWebhooksRequest {}, call::PROMPT);
-    let answer = call::answer(headers, call::PROMPT, core.list_webhooks(sent)).await?;
-    let data = answer.message.webhooks.iter().map(wire::webhook).collect::<Option<Vec<_>>>();
+    let sent = call::request(headers, ListWebhooksRequest {}, call::QUERY_DEADLINE);
+    let reply = call::send(headers, call::QUERY_DEADLINE, core.list_webhooks(sent)).await?;
+    let data = reply.message.webhooks.iter().map(wire::webhook).collect::<Option<Vec<_>>>();
     let data = data.ok_or_else(|| incomplete(headers))?;
-    let page = wire::WebhookList { data, has_more: answer.message.has_more };
-    Ok(headers::json(StatusCode::OK, headers::PRIVATE, &page, &answer.metadata))
+    let page = wire::WebhookList { data, has_more: reply.message.has_more };
+    Ok(headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &page, &reply.metadata))
 }
 
 /// `GET /v1/webhooks/{id}`.
-pub(in super::super) async fn fetch(State(edge): State<Arc<Edge>>, path: Id, request: Request) -> Answered {
+pub(in super::super) async fn fetch(State(edge): State<Arc<Edge>>, path: Id, request: Request) -> HandlerResult {
     let headers = request.headers();
     let mut core = WebhookServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, GetWebhookRequest { id: id(path) }, call::PROMPT);
-    let answer = call::answer(headers, call::PROMPT, core.get_webhook(sent)).await?;
-    shown(StatusCode::OK, answer.message.webhook.as_ref(), &answer.metadata, headers)
+    let sent = call::request(headers, GetWebhookRequest { id: id(path) }, call::QUERY_DEADLINE);
+    let reply = call::send(headers, call::QUERY_DEADLINE, core.get_webhook(sent)).await?;
+    webhook_response(StatusCode::OK, reply.message.webhook.as_ref(), &reply.metadata, headers)
 }
 
 /// `PATCH /v1/webhooks/{id}`.
 pub(in super::super) async fn update(State(edge): State<Arc<Edge>>, path: Id, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let (asked, unread) = Asked::read(&parts, body).await;
-    let mut response = changed(&edge, &parts.headers, id(path), asked).await.into_response();
-    close_if(unread, parts.version, response.headers_mut());
+    let (body, unread) = EndpointRequest::read(&parts, body).await;
+    let mut response = update_endpoint(&edge, &parts.headers, id(path), body).await.into_response();
+    close_if_unread(unread, parts.version, response.headers_mut());
     response
 }
 
-async fn changed(edge: &Edge, headers: &HeaderMap, id: String, asked: Asked) -> Answered {
-    let (webhook, paths, unparsed) = asked.into_change();
+async fn update_endpoint(edge: &Edge, headers: &HeaderMap, id: String, body: EndpointRequest) -> HandlerResult {
+    let (webhook, paths, unparsed) = body.into_change();
     let update_mask = Some(FieldMask { paths });
     let message = UpdateWebhookRequest { id, webhook: Some(webhook), update_mask, unparsed };
     let mut core = WebhookServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, message, call::PROMPT);
-    let answer = call::answer(headers, call::PROMPT, core.update_webhook(sent)).await?;
-    shown(StatusCode::OK, answer.message.webhook.as_ref(), &answer.metadata, headers)
+    let sent = call::request(headers, message, call::QUERY_DEADLINE);
+    let reply = call::send(headers, call::QUERY_DEADLINE, core.update_webhook(sent)).await?;
+    webhook_response(StatusCode::OK, reply.message.webhook.as_ref(), &reply.metadata, headers)
 }
 
-/// `DELETE /v1/webhooks/{id}`. A body is not read, because nothing in it could matter.
-pub(in super::super) async fn delete(State(edge): State<Arc<Edge>>, path: Id, request: Request) -> Answered {
+/// `DELETE /v1/webhooks/{id}`. The request body is ignored.
+pub(in super::super) async fn delete(State(edge): State<Arc<Edge>>, path: Id, request: Request) -> HandlerResult {
     let headers = request.headers();
     let mut core = WebhookServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, DeleteWebhookRequest { id: id(path) }, call::PROMPT);
-    let answer = call::answer(headers, call::PROMPT, core.delete_webhook(sent)).await?;
-    let mut response = headers::answer(StatusCode::NO_CONTENT, headers::PRIVATE, Body::empty(), &answer.metadata);
+    let sent = call::request(headers, DeleteWebhookRequest { id: id(path) }, call::QUERY_DEADLINE);
+    let reply = call::send(headers, call::QUERY_DEADLINE, core.delete_webhook(sent)).await?;
+    let mut response =
+        headers::response(StatusCode::NO_CONTENT, headers::PRIVATE_NO_STORE, Body::empty(), &reply.metadata);
     response.headers_mut().remove(CONTENT_TYPE);
     Ok(response)
 }
 
-/// `POST /v1/webhooks/{id}/rotate_secret`. A body is not read.
-pub(in super::super) async fn rotate_secret(State(edge): State<Arc<Edge>>, path: Id, request: Request) -> Answered {
+/// `POST /v1/webhooks/{id}/rotate_secret`. The request body is ignored.
+pub(in super::super) async fn rotate_secret(
+    State(edge): State<Arc<Edge>>,
+    path: Id,
+    request: Request,
+) -> HandlerResult {
     let headers = request.headers();
     let mut core = WebhookServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, RotateWebhookSecretRequest { id: id(path) }, call::PROMPT);
-    let answer = call::answer(headers, call::PROMPT, core.rotate_webhook_secret(sent)).await?;
-    shown(StatusCode::OK, answer.message.webhook.as_ref(), &answer.metadata, headers)
+    let sent = call::request(headers, RotateWebhookSecretRequest { id: id(path) }, call::QUERY_DEADLINE);
+    let reply = call::send(headers, call::QUERY_DEADLINE, core.rotate_webhook_secret(sent)).await?;
+    webhook_response(StatusCode::OK, reply.message.webhook.as_ref(), &reply.metadata, headers)
 }
 
-fn shown(status: StatusCode, webhook: Option<&Webhook>, metadata: &HeaderMap, request: &HeaderMap) -> Answered {
+fn webhook_response(
+    status: StatusCode,
+    webhook: Option<&Webhook>,
+    metadata: &HeaderMap,
+    request: &HeaderMap,
+) -> HandlerResult {
     let shown = webhook.and_then(wire::webhook).ok_or_else(|| incomplete(request))?;
-    Ok(headers::json(status, headers::PRIVATE, &shown, metadata))
+    Ok(headers::json_response(status, headers::PRIVATE_NO_STORE, &shown, metadata))
 }
 
-fn incomplete(request: &HeaderMap) -> Failure {
-    Failure::internal("the core told an incomplete webhook", call::request_id(request))
+fn incomplete(request: &HeaderMap) -> ApiError {
+    ApiError::internal("the core returned an incomplete webhook", call::request_id(request))
 }

@@ -1,4 +1,4 @@
-//! `/v1/webhooks` and what lies below it.
+//! Handlers of `/v1/webhooks`.
 
 mod deliveries;
 mod endpoints;

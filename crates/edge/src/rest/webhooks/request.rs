@@ -1,4 +1,4 @@
-//! The bodies of a create and of a change.
+//! Request bodies of create and update.
 
 use axum::body::Body;
 use grabd_proto::v1::{Unparsed, Webhook, WebhookStatus};
@@ -7,16 +7,16 @@ use http::request::Parts;
 use http::{HeaderValue, Version};
 use serde_json::value::RawValue;
 
-use super::super::body::{self, Refused};
+use super::super::body::{self, BodyError};
 use super::super::call::unparsed;
 use super::super::fields::Fields;
 use super::super::json;
 use super::wire;
 
-/// What a body says of an endpoint. Nothing malformed is refused here: it goes on as "unparsed", so that a bad
-/// credential and an empty limit are told first.
+/// The parsed body. Malformed input is forwarded as `unparsed` instead of being rejected here, so that an invalid
+/// credential and an exceeded limit are reported first.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct EndpointRequest {
     pub(super) url: Option<String>,
     pub(super) events: Option<Vec<String>>,
     pub(super) description: Option<String>,
@@ -24,19 +24,19 @@ pub(super) struct Asked {
     pub(super) unparsed: Vec<Unparsed>,
 }
 
-impl Asked {
-    /// Of a request's body, and whether some of that was left unread.
+impl EndpointRequest {
+    /// Reads a body. The second value tells whether part of it was left unread.
     pub(super) async fn read(parts: &Parts, body: Body) -> (Self, bool) {
-        match body::read(&parts.headers, body, body::LIMIT_BYTES).await {
-            Ok(bytes) => (Self::of(&bytes), false),
-            Err(Refused { seen, unread, why: _ }) => (Self::unusable(&seen), unread),
+        match body::read(&parts.headers, body, body::MAX_BODY_BYTES).await {
+            Ok(bytes) => (Self::parse(&bytes), false),
+            Err(BodyError { seen, unread, kind: _ }) => (Self::unparsed_body(&seen), unread),
         }
     }
 
-    fn of(body: &[u8]) -> Self {
-        let mut fields = match Fields::of(body) {
+    fn parse(body: &[u8]) -> Self {
+        let mut fields = match Fields::parse(body) {
             Ok(fields) => fields,
-            Err(seen) => return Self::unusable(&seen),
+            Err(seen) => return Self::unparsed_body(&seen),
         };
         let status = |value: &RawValue| wire::parse_status(&json::string(value)?);
         Self {
@@ -48,11 +48,11 @@ impl Asked {
         }
     }
 
-    fn unusable(seen: &str) -> Self {
+    fn unparsed_body(seen: &str) -> Self {
         Self { unparsed: vec![unparsed("body", seen)], ..Self::default() }
     }
 
-    /// As a change: the new values, and the names of those that are meant.
+    /// Converts to an update: the new values, the field mask paths and the unparsed fields.
     pub(super) fn into_change(self) -> (Webhook, Vec<String>, Vec<Unparsed>) {
         let Self { url, events, description, status, unparsed } = self;
         let named = [
@@ -61,7 +61,7 @@ impl Asked {
             ("description", description.is_some()),
             ("status", status.is_some()),
         ];
-        let paths = named.iter().filter(|(_, there)| *there).map(|(name, _)| (*name).to_owned()).collect();
+        let paths = named.iter().filter(|(_, present)| *present).map(|(name, _)| (*name).to_owned()).collect();
         let webhook = Webhook {
             url: url.unwrap_or_default(),
             events: events.unwrap_or_default(),
@@ -73,8 +73,8 @@ impl Asked {
     }
 }
 
-/// More of the body may be under way, so that the connection is of no further use.
-pub(super) fn close_if(unread: bool, version: Version, headers: &mut http::HeaderMap) {
+/// Closes an HTTP/1 connection after a body that was not read completely, because it cannot be reused.
+pub(super) fn close_if_unread(unread: bool, version: Version, headers: &mut http::HeaderMap) {
     if unread && version < Version::HTTP_2 {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }

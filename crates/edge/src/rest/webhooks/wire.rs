@@ -1,4 +1,4 @@
-//! What endpoints and deliveries look like in JSON.
+//! JSON representation of endpoints and deliveries.
 
 use grabd_proto::v1;
 use serde::Serialize;
@@ -6,31 +6,31 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::SchemaType;
 use utoipa::openapi::{Object, ObjectBuilder, Type};
 
-use super::super::wire::Moment;
+use super::super::wire::Rfc3339;
 
-/// An endpoint that is told when asynchronous live grabs have ended.
+/// A URL that receives messages when asynchronous live grabs have ended.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Webhook)]
 pub(in super::super) struct Webhook<'a> {
     /// Id of the webhook.
     #[schema(format = "uuid")]
     id: &'a str,
-    /// Where messages go.
+    /// URL that receives the messages.
     #[schema(format = "uri")]
     url: &'a str,
-    /// What it is told: `grab.done`, `grab.failed`, or `*` for all.
+    /// Event types to send: `grab.done`, `grab.failed`, or `*` for all.
     events: &'a [String],
-    /// For people.
+    /// Free text.
     description: &'a str,
-    /// Does it get messages?
-    #[schema(schema_with = webhook_statuses)]
+    /// Whether messages are sent.
+    #[schema(schema_with = webhook_status_schema)]
     status: &'static str,
-    /// When it was registered.
+    /// Time of registration.
     #[schema(value_type = String, format = DateTime)]
-    created_at: Moment,
-    /// Why it gets none: `requested`, `gone` because it answered 410, or `failing` because it failed for five days.
+    created_at: Rfc3339,
+    /// Why the webhook is disabled: `requested`, `gone` after a 410 response, or `failing` after five days of failures.
     disabled_reason: Option<&'a str>,
-    /// What signs its messages. Only in the answers that create the webhook or rotate its secret.
+    /// Signing secret. Only in the responses that create the webhook or rotate its secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     secret: Option<&'a str>,
@@ -53,35 +53,35 @@ pub(in super::super) struct Delivery<'a> {
     id: &'a str,
     /// Id of the message, the same at every attempt: the `webhook-id` header.
     message_id: &'a str,
-    /// What the message is about.
+    /// Event type.
     #[serde(rename = "type")]
     kind: &'a str,
     /// Attempts so far.
     #[schema(minimum = 0)]
     attempt: i32,
-    /// How it stands. After `delivered` and `exhausted` nothing more is sent.
-    #[schema(schema_with = delivery_statuses)]
+    /// State of the delivery. `delivered` and `exhausted` are final.
+    #[schema(schema_with = delivery_status_schema)]
     status: &'static str,
-    /// HTTP status of the last attempt; null when there was no answer.
+    /// HTTP status of the last attempt; null if there was no response.
     status_code: Option<i32>,
-    /// When the last attempt was made.
+    /// Time of the last attempt.
     #[schema(value_type = Option<String>, format = DateTime)]
-    attempted_at: Option<Moment>,
-    /// When the next one will be.
+    attempted_at: Option<Rfc3339>,
+    /// Time of the next attempt.
     #[schema(value_type = Option<String>, format = DateTime)]
-    next_attempt_at: Option<Moment>,
+    next_attempt_at: Option<Rfc3339>,
 }
 
-/// What was sent to a webhook within 30 days, newest first.
+/// The deliveries to a webhook within 30 days, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in super::super) struct DeliveryList<'a> {
     /// The deliveries.
     pub(super) data: Vec<Delivery<'a>>,
-    /// Are there older ones?
+    /// Whether there are older ones.
     pub(super) has_more: bool,
 }
 
-/// An endpoint; none when the core left out what it must tell.
+/// Converts an endpoint. `None` if a required field is missing.
 pub(super) fn webhook(webhook: &v1::Webhook) -> Option<Webhook<'_>> {
     let v1::Webhook { id, url, events, description, status: _, created_at, secret, disabled_reason } = webhook;
     Some(Webhook {
@@ -89,14 +89,14 @@ pub(super) fn webhook(webhook: &v1::Webhook) -> Option<Webhook<'_>> {
         url,
         events,
         description,
-        status: webhook_word(webhook.status())?,
-        created_at: Moment::of(created_at.as_ref()?)?,
+        status: webhook_name(webhook.status())?,
+        created_at: Rfc3339::from_proto(created_at.as_ref()?)?,
         disabled_reason: disabled_reason.as_deref(),
         secret: secret.as_deref(),
     })
 }
 
-/// A delivery; none when the core left out what it must tell.
+/// Converts a delivery. `None` if a required field is missing.
 pub(super) fn delivery(delivery: &v1::Delivery) -> Option<Delivery<'_>> {
     let v1::Delivery { id, message_id, r#type, attempt, status: _, status_code, attempted_at, next_attempt_at } =
         delivery;
@@ -105,21 +105,21 @@ pub(super) fn delivery(delivery: &v1::Delivery) -> Option<Delivery<'_>> {
         message_id,
         kind: r#type,
         attempt: *attempt,
-        status: delivery_word(delivery.status())?,
+        status: delivery_name(delivery.status())?,
         status_code: *status_code,
-        attempted_at: attempted_at.as_ref().and_then(Moment::of),
-        next_attempt_at: next_attempt_at.as_ref().and_then(Moment::of),
+        attempted_at: attempted_at.as_ref().and_then(Rfc3339::from_proto),
+        next_attempt_at: next_attempt_at.as_ref().and_then(Rfc3339::from_proto),
     })
 }
 
-/// The status behind a word.
+/// Parses the name of a status.
 pub(super) fn parse_status(word: &str) -> Option<v1::WebhookStatus> {
     [v1::WebhookStatus::Enabled, v1::WebhookStatus::Disabled]
         .into_iter()
-        .find(|status| webhook_word(*status) == Some(word))
+        .find(|status| webhook_name(*status) == Some(word))
 }
 
-fn webhook_word(status: v1::WebhookStatus) -> Option<&'static str> {
+fn webhook_name(status: v1::WebhookStatus) -> Option<&'static str> {
     match status {
         v1::WebhookStatus::Unspecified => None,
         v1::WebhookStatus::Enabled => Some("enabled"),
@@ -127,7 +127,7 @@ fn webhook_word(status: v1::WebhookStatus) -> Option<&'static str> {
     }
 }
 
-fn delivery_word(status: v1::DeliveryStatus) -> Option<&'static str> {
+fn delivery_name(status: v1::DeliveryStatus) -> Option<&'static str> {
     match status {
         v1::DeliveryStatus::Unspecified => None,
         v1::DeliveryStatus::Pending => Some("pending"),
@@ -137,14 +137,14 @@ fn delivery_word(status: v1::DeliveryStatus) -> Option<&'static str> {
     }
 }
 
-fn webhook_statuses() -> Object {
-    words(&["enabled", "disabled"])
+fn webhook_status_schema() -> Object {
+    string_enum(&["enabled", "disabled"])
 }
 
-fn delivery_statuses() -> Object {
-    words(&["pending", "delivered", "failed", "exhausted"])
+fn delivery_status_schema() -> Object {
+    string_enum(&["pending", "delivered", "failed", "exhausted"])
 }
 
-fn words(words: &[&str]) -> Object {
-    ObjectBuilder::new().schema_type(SchemaType::Type(Type::String)).enum_values(Some(words.iter().copied())).build()
+fn string_enum(values: &[&str]) -> Object {
+    ObjectBuilder::new().schema_type(SchemaType::Type(Type::String)).enum_values(Some(values.iter().copied())).build()
 }

@@ -1,4 +1,4 @@
-//! A core that answers by script.
+//! A mock core with scripted responses.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -25,47 +25,47 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use super::webhooks::Webhooks;
 
-/// What the core tells of a recognised team's limit.
+/// Rate limit headers that the core sends for a recognised team.
 pub(crate) const POLICY: &str = "\"default\";q=60;w=60";
 pub(crate) const STATE: &str = "\"default\";r=59;t=12";
 
-type Watched = Pin<Box<dyn Stream<Item = Result<WatchGrabResponse, Status>> + Send>>;
+type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchGrabResponse, Status>> + Send>>;
 
-/// One RPC: what it says next, and what it was asked. Without a script it never answers.
-pub(crate) struct Rpc<Q, A> {
-    script: Mutex<Option<Script<A>>>,
-    seen: Mutex<Vec<(HeaderMap, Q)>>,
+/// One RPC: its script and the recorded requests. Without a script it never responds.
+pub(crate) struct Rpc<Req, Resp> {
+    script: Mutex<Option<Script<Resp>>>,
+    seen: Mutex<Vec<(HeaderMap, Req)>>,
 }
 
-type Script<A> = Arc<dyn Fn() -> Result<Response<A>, Status> + Send + Sync>;
+type Script<Resp> = Arc<dyn Fn() -> Result<Response<Resp>, Status> + Send + Sync>;
 
-impl<Q: Clone + Send, A: Send> Rpc<Q, A> {
+impl<Req: Clone + Send, Resp: Send> Rpc<Req, Resp> {
     pub(super) fn new() -> Self {
         Self { script: Mutex::new(None), seen: Mutex::new(Vec::new()) }
     }
 
-    /// From now on, this is the answer.
-    pub(crate) fn answers(&self, script: impl Fn() -> Result<Response<A>, Status> + Send + Sync + 'static) {
+    /// Sets the script that produces all further responses.
+    pub(crate) fn respond_with(&self, script: impl Fn() -> Result<Response<Resp>, Status> + Send + Sync + 'static) {
         *self.script.lock().expect("not poisoned") = Some(Arc::new(script));
     }
 
-    /// Everything it was asked since it was last looked at.
-    pub(crate) fn asked(&self) -> Vec<(HeaderMap, Q)> {
+    /// Takes the recorded requests.
+    pub(crate) fn take_requests(&self) -> Vec<(HeaderMap, Req)> {
         std::mem::take(&mut self.seen.lock().expect("not poisoned"))
     }
 
-    /// The one thing it was asked since it was last looked at.
+    /// Takes the recorded requests, which must be exactly one.
     #[track_caller]
-    pub(crate) fn asked_once(&self) -> (HeaderMap, Q) {
-        let mut asked = self.asked();
-        assert_eq!(asked.len(), 1);
-        asked.remove(0)
+    pub(crate) fn take_request(&self) -> (HeaderMap, Req) {
+        let mut requests = self.take_requests();
+        assert_eq!(requests.len(), 1);
+        requests.remove(0)
     }
 
-    pub(super) async fn call(&self, request: Request<Q>) -> Result<Response<A>, Status> {
+    pub(super) async fn call(&self, request: Request<Req>) -> Result<Response<Resp>, Status> {
         let (metadata, _, message) = request.into_parts();
         self.seen.lock().expect("not poisoned").push((metadata.into_headers(), message));
-        // Scripts may panic, which must not happen under the lock.
+        // Scripts may panic, which must not poison the lock.
         let script = self.script.lock().expect("not poisoned").clone();
         match script {
             Some(script) => script(),
@@ -79,7 +79,7 @@ pub(crate) struct Core {
     pub(crate) get: Rpc<GetGrabRequest, GetGrabResponse>,
     pub(crate) delete: Rpc<DeleteGrabRequest, DeleteGrabResponse>,
     pub(crate) list: Rpc<ListGrabsRequest, ListGrabsResponse>,
-    pub(crate) watch: Rpc<WatchGrabRequest, Watched>,
+    pub(crate) watch: Rpc<WatchGrabRequest, WatchStream>,
     pub(crate) usage: Rpc<GetUsageRequest, GetUsageResponse>,
     pub(crate) webhooks: Webhooks,
     pub(crate) pricing: Rpc<GetPricingRequest, GetPricingResponse>,
@@ -109,11 +109,11 @@ impl Core {
 
 #[tonic::async_trait]
 impl GrabService for Core {
-    type WatchGrabStream = Watched;
+    type WatchGrabStream = WatchStream;
     type CaptureGrabStream = futures::stream::Empty<Result<CaptureGrabResponse, Status>>;
 
     async fn capture_grab(&self, _: Request<CaptureGrabRequest>) -> Result<Response<Self::CaptureGrabStream>, Status> {
-        Err(Status::unimplemented("REST holds no grab"))
+        Err(Status::unimplemented("REST does not use this RPC"))
     }
 
     async fn create_grab(&self, request: Request<CreateGrabRequest>) -> Result<Response<CreateGrabResponse>, Status> {
@@ -132,7 +132,7 @@ impl GrabService for Core {
         self.list.call(request).await
     }
 
-    async fn watch_grab(&self, request: Request<WatchGrabRequest>) -> Result<Response<Watched>, Status> {
+    async fn watch_grab(&self, request: Request<WatchGrabRequest>) -> Result<Response<WatchStream>, Status> {
         self.watch.call(request).await
     }
 }
@@ -151,16 +151,16 @@ impl PricingService for Core {
     }
 }
 
-/// An answer with the state of a recognised team's limit.
-pub(crate) fn limited<A>(message: A) -> Result<Response<A>, Status> {
+/// A response with the rate limit headers of a recognised team.
+pub(crate) fn with_limit_headers<Resp>(message: Resp) -> Result<Response<Resp>, Status> {
     let mut response = Response::new(message);
     response.metadata_mut().insert(reason::RATE_LIMIT_POLICY, POLICY.parse().expect("metadata"));
     response.metadata_mut().insert(reason::RATE_LIMIT, STATE.parse().expect("metadata"));
     Ok(response)
 }
 
-/// An error with its reason, as the core sends it. Everything after authentication tells the limit.
-pub(crate) fn fault(code: ErrorCode, message: &str, retry: Option<Duration>) -> Status {
+/// An error with its reason, as the core sends it. All errors after authentication have rate limit headers.
+pub(crate) fn error_status(code: ErrorCode, message: &str, retry: Option<Duration>) -> Status {
     let mut details = ErrorDetails::with_error_info(reason::of(code), reason::DOMAIN, HashMap::new());
     if let Some(retry) = retry {
         details.set_retry_info(Some(retry));
@@ -189,9 +189,9 @@ pub(crate) fn grab(status: GrabStatus, revision: i64) -> Grab {
     }
 }
 
-/// A watched grab that tells these revisions and then stays open, ends, or breaks.
-pub(crate) fn watched(revisions: Vec<Grab>, then: impl Stream<Item = Status> + Send + 'static) -> Watched {
+/// A watch stream that sends these revisions and then stays open, ends or fails.
+pub(crate) fn watch_stream(revisions: Vec<Grab>, then: impl Stream<Item = Status> + Send + 'static) -> WatchStream {
     use futures::StreamExt;
-    let told = futures::stream::iter(revisions).map(|grab| Ok(WatchGrabResponse { grab: Some(grab) }));
-    Box::pin(told.chain(then.map(Err)))
+    let events = futures::stream::iter(revisions).map(|grab| Ok(WatchGrabResponse { grab: Some(grab) }));
+    Box::pin(events.chain(then.map(Err)))
 }

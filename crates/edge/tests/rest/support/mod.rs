@@ -1,4 +1,4 @@
-//! What all tests need: the scripted core, the two transports, and requests that are short to write.
+//! Shared test support: the mock core, both transports, and helpers for requests.
 
 mod core;
 mod webhooks;
@@ -24,29 +24,30 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Endpoint, Server};
 use tower::ServiceExt;
 
-pub(crate) use self::core::{Core, POLICY, STATE, fault, grab, limited, watched};
+pub(crate) use self::core::{Core, POLICY, STATE, error_status, grab, watch_stream, with_limit_headers};
 
-/// Who asks, where a test does not say.
+/// Default peer address.
 pub(crate) const PEER: &str = "192.0.2.1:4711";
 pub(crate) const KEY: &str = "Bearer sk_live_x";
 
 pub(crate) fn options() -> Options {
     Options {
         public_url: "https://grabd.example/".to_owned(),
+        auth_url: "https://grabd.example".to_owned(),
         requests_per_minute: 60,
         async_queue_limit: 50,
         trusted_proxies: vec!["10.0.0.0/8".parse().expect("a network")],
     }
 }
 
-/// The face, the core behind it, and the server between them when there is one.
-pub(crate) struct House {
+/// The REST API with a mock core, and the gRPC server between them if there is one.
+pub(crate) struct TestApp {
     pub(crate) core: Arc<Core>,
     pub(crate) router: Router,
     _server: JoinSet<Result<(), tonic::transport::Error>>,
 }
 
-impl House {
+impl TestApp {
     pub(crate) fn new() -> Self {
         Self::with(options())
     }
@@ -68,40 +69,40 @@ impl House {
         Self { core, router: router(transport, options()), _server: server }
     }
 
-    /// Both ways to the core, which no caller can tell apart.
+    /// One app with each transport. Both must behave the same.
     pub(crate) async fn both() -> [Self; 2] {
         [Self::new(), Self::over_a_channel().await]
     }
 
-    /// Sends a request from `PEER`, unless it says otherwise itself. No answer here takes a minute.
-    pub(crate) async fn send(&self, mut request: Request<Body>) -> Reply {
+    /// Sends a request, from `PEER` unless it has a peer address. Fails after 60 seconds.
+    pub(crate) async fn send(&self, mut request: Request<Body>) -> TestResponse {
         if request.extensions().get::<ConnectInfo<SocketAddr>>().is_none() {
             request.extensions_mut().insert(peer(PEER));
         }
         let whole = async {
             let response = self.router.clone().oneshot(request).await.expect("a router does not fail");
             let (parts, body) = response.into_parts();
-            let body = body.collect().await.expect("bodies here do not break off").to_bytes();
-            Reply { status: parts.status, headers: parts.headers, body }
+            let body = body.collect().await.expect("the body is complete").to_bytes();
+            TestResponse { status: parts.status, headers: parts.headers, body }
         };
-        timeout(Duration::from_secs(60), whole).await.expect("an answer that ends")
+        timeout(Duration::from_secs(60), whole).await.expect("the response ends in time")
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Reply {
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
         self.send(get(path).body(Body::empty()).expect("a request")).await
     }
 
-    pub(crate) async fn create(&self, body: &str) -> Reply {
+    pub(crate) async fn create(&self, body: &str) -> TestResponse {
         self.send(post("/v1/grabs").body(Body::from(body.to_owned())).expect("a request")).await
     }
 }
 
-/// Does not connect before it is used.
+/// Connects on first use.
 pub(crate) fn connect(address: SocketAddr) -> tonic::transport::Channel {
     Endpoint::from_shared(format!("http://{address}")).expect("an address").connect_lazy()
 }
 
-/// A face whose core cannot be reached.
+/// A transport to an unreachable core.
 pub(crate) fn unreachable() -> Transport {
     transport::channel(connect("127.0.0.1:1".parse().expect("an address")))
 }
@@ -118,24 +119,24 @@ pub(crate) fn post(path: &str) -> Builder {
     Request::post(path).header("authorization", KEY).header("content-type", "application/json")
 }
 
-pub(crate) fn bare(request: Builder) -> Request<Body> {
+pub(crate) fn without_body(request: Builder) -> Request<Body> {
     request.body(Body::empty()).expect("a request")
 }
 
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Reply {
-    /// A header that comes once or not at all; empty when it does not.
+impl TestResponse {
+    /// The value of a header that may occur once; empty if absent.
     #[track_caller]
     pub(crate) fn header(&self, name: &str) -> &str {
         let values: Vec<_> = self.headers.get_all(name).iter().collect();
         assert!(values.len() <= 1, "{name}: {values:?}");
-        values.first().map_or("", |value| value.to_str().expect("our headers are visible ASCII"))
+        values.first().map_or("", |value| value.to_str().expect("header values are visible ASCII"))
     }
 
     #[track_caller]
@@ -149,14 +150,14 @@ impl Reply {
         std::str::from_utf8(&self.body).expect("text")
     }
 
-    /// Asserts the envelope and returns its message.
+    /// Asserts status, error code and envelope, and returns the message.
     #[track_caller]
-    pub(crate) fn refused(&self, status: u16, code: &str) -> String {
+    pub(crate) fn assert_error(&self, status: u16, code: &str) -> String {
         assert_eq!(self.status, status, "{}", self.text());
         let Value::Object(whole) = self.json() else { panic!("{}", self.text()) };
         assert_eq!(whole.keys().collect::<Vec<_>>(), ["error"]);
         let error = whole["error"].as_object().expect("an object");
-        assert_eq!(error.keys().collect::<Vec<_>>(), ["code", "message"]);
+        assert_eq!(error.keys().collect::<Vec<_>>(), ["code", "message", "cause"]);
         assert_eq!(error["code"], code);
         assert_eq!(self.header("cache-control"), "no-store");
         error["message"].as_str().expect("a message").to_owned()

@@ -1,4 +1,4 @@
-//! The webhooks of the scripted core.
+//! The webhook service of the mock core.
 
 use grabd_proto::v1::webhook_service_server::WebhookService;
 use grabd_proto::v1::{
@@ -39,46 +39,49 @@ impl Webhooks {
     }
 }
 
-type Answer<T> = Result<Response<T>, Status>;
+type RpcResult<T> = Result<Response<T>, Status>;
 
 #[tonic::async_trait]
 impl WebhookService for Core {
-    async fn create_webhook(&self, request: Request<CreateWebhookRequest>) -> Answer<CreateWebhookResponse> {
+    async fn create_webhook(&self, request: Request<CreateWebhookRequest>) -> RpcResult<CreateWebhookResponse> {
         self.webhooks.create.call(request).await
     }
 
-    async fn get_webhook(&self, request: Request<GetWebhookRequest>) -> Answer<GetWebhookResponse> {
+    async fn get_webhook(&self, request: Request<GetWebhookRequest>) -> RpcResult<GetWebhookResponse> {
         self.webhooks.get.call(request).await
     }
 
-    async fn list_webhooks(&self, request: Request<ListWebhooksRequest>) -> Answer<ListWebhooksResponse> {
+    async fn list_webhooks(&self, request: Request<ListWebhooksRequest>) -> RpcResult<ListWebhooksResponse> {
         self.webhooks.list.call(request).await
     }
 
-    async fn update_webhook(&self, request: Request<UpdateWebhookRequest>) -> Answer<UpdateWebhookResponse> {
+    async fn update_webhook(&self, request: Request<UpdateWebhookRequest>) -> RpcResult<UpdateWebhookResponse> {
         self.webhooks.update.call(request).await
     }
 
-    async fn delete_webhook(&self, request: Request<DeleteWebhookRequest>) -> Answer<DeleteWebhookResponse> {
+    async fn delete_webhook(&self, request: Request<DeleteWebhookRequest>) -> RpcResult<DeleteWebhookResponse> {
         self.webhooks.delete.call(request).await
     }
 
     async fn rotate_webhook_secret(
         &self,
         request: Request<RotateWebhookSecretRequest>,
-    ) -> Answer<RotateWebhookSecretResponse> {
+    ) -> RpcResult<RotateWebhookSecretResponse> {
         self.webhooks.rotate.call(request).await
     }
 
-    async fn test_webhook(&self, request: Request<TestWebhookRequest>) -> Answer<TestWebhookResponse> {
+    async fn test_webhook(&self, request: Request<TestWebhookRequest>) -> RpcResult<TestWebhookResponse> {
         self.webhooks.test.call(request).await
     }
 
-    async fn list_deliveries(&self, request: Request<ListDeliveriesRequest>) -> Answer<ListDeliveriesResponse> {
+    async fn list_deliveries(&self, request: Request<ListDeliveriesRequest>) -> RpcResult<ListDeliveriesResponse> {
         self.webhooks.deliveries.call(request).await
     }
 
-    async fn redeliver_webhook(&self, request: Request<RedeliverWebhookRequest>) -> Answer<RedeliverWebhookResponse> {
+    async fn redeliver_webhook(
+        &self,
+        request: Request<RedeliverWebhookRequest>,
+    ) -> RpcResult<RedeliverWebhookResponse> {
         self.webhooks.redeliver.call(request).await
     }
 }

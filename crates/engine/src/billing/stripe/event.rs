@@ -1,15 +1,19 @@
-//! What Stripe tells: the few members of its events that matter here.
+//! Stripe events, reduced to the members that are used here.
 
 use std::collections::BTreeMap;
 
 use grabd_domain::ids::TeamId;
+use grabd_store::DisputeState;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{CURRENCY, source_ref};
 
-/// Something that happened at Stripe.
+/// Maximum length of an id in bytes. Stripe allows 255.
+const MAX_ID_BYTES: usize = 255;
+
+/// A Stripe event.
 #[derive(Debug, Deserialize)]
 pub(super) struct Event {
     pub(super) id: String,
@@ -23,14 +27,16 @@ struct Data {
     object: Value,
 }
 
-/// An event as far as it matters here.
+/// The object of an event.
 #[derive(Debug)]
-pub(super) enum Told {
-    /// A Checkout session was completed, or its payment came later.
+pub(super) enum EventObject {
+    /// A Checkout session that was completed, or whose delayed payment succeeded.
     Session(Session),
-    /// A payment was paid back, in part or in full.
+    /// A charge that was refunded, in part or in full.
     Refund(Charge),
-    /// Anything else.
+    /// A dispute that was opened or closed.
+    Dispute(Dispute),
+    /// Any other event type.
     Other,
 }
 
@@ -38,7 +44,7 @@ pub(super) enum Told {
 #[derive(Debug, Deserialize)]
 pub(super) struct Session {
     pub(super) id: String,
-    /// Stripe makes the payment before it completes the session, so each event about a paid one names the same.
+    /// Stripe creates the payment before it completes the session, so every event about a paid session has the same id.
     payment_intent: Option<String>,
     payment_status: String,
     amount_total: Option<u64>,
@@ -47,7 +53,7 @@ pub(super) struct Session {
     metadata: Option<BTreeMap<String, String>>,
 }
 
-/// A payment that went through.
+/// A successful payment.
 #[derive(Debug, Deserialize)]
 pub(super) struct Charge {
     payment_intent: Option<String>,
@@ -55,20 +61,29 @@ pub(super) struct Charge {
     pub(super) amount_refunded: u64,
 }
 
-/// What a session comes to.
+/// A dispute of a payment, also called a chargeback.
+#[derive(Debug, Deserialize)]
+pub(super) struct Dispute {
+    pub(super) id: String,
+    payment_intent: Option<String>,
+    status: String,
+    pub(super) reason: Option<String>,
+}
+
+/// The classification of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// A package was paid, by whom and in full.
+pub(super) enum SessionOutcome {
+    /// A package was paid in full.
     Paid(Purchase),
-    /// The money is still under way; another event tells when it came.
+    /// The payment is pending; another event follows when it succeeds.
     Unpaid,
-    /// Nothing that was sold here: an account may sell other things as well.
+    /// The sale was not made by this service: the Stripe account may sell other things.
     Foreign,
-    /// It says that it was sold here and does not add up, because of this.
+    /// The session has this service's metadata but is inconsistent; the text is the reason.
     Unexpected(&'static str),
 }
 
-/// A package that was paid.
+/// A paid package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Purchase {
     pub(super) team: TeamId,
@@ -81,63 +96,91 @@ impl Event {
         serde_json::from_slice(body)
     }
 
-    pub(super) fn told(self) -> Result<Told, serde_json::Error> {
-        fn read<T: DeserializeOwned>(event: Event, told: fn(T) -> Told) -> Result<Told, serde_json::Error> {
-            serde_json::from_value(event.data.object).map(told)
+    pub(super) fn into_object(self) -> Result<EventObject, serde_json::Error> {
+        fn parse<T: DeserializeOwned>(
+            event: Event,
+            variant: fn(T) -> EventObject,
+        ) -> Result<EventObject, serde_json::Error> {
+            serde_json::from_value(event.data.object).map(variant)
         }
         match self.kind.as_str() {
-            "checkout.session.completed" | "checkout.session.async_payment_succeeded" => read(self, Told::Session),
-            "charge.refunded" => read(self, Told::Refund),
-            _ => Ok(Told::Other),
+            "checkout.session.completed" | "checkout.session.async_payment_succeeded" => {
+                parse(self, EventObject::Session)
+            }
+            "charge.refunded" => parse(self, EventObject::Refund),
+            "charge.dispute.created" | "charge.dispute.closed" => parse(self, EventObject::Dispute),
+            _ => Ok(EventObject::Other),
         }
     }
 }
 
 impl Session {
-    /// Judges a session by what it was asked for with: its metadata says what was bought and what that cost then, whatever
-    /// the price list says now.
-    pub(super) fn judge(&self) -> Verdict {
+    /// Classifies a session by the metadata it was created with. The price at that time counts, not the current price
+    /// list.
+    pub(super) fn classify(&self) -> SessionOutcome {
         let Some(metadata) = self.metadata.as_ref().filter(|metadata| metadata.contains_key("team")) else {
-            return Verdict::Foreign;
+            return SessionOutcome::Foreign;
         };
         if self.payment_status != "paid" {
-            return Verdict::Unpaid;
+            return SessionOutcome::Unpaid;
         }
         let of = |name: &str| metadata.get(name).map(String::as_str);
         let Some(team) = of("team").and_then(|team| team.parse::<TeamId>().ok()) else {
-            return Verdict::Unexpected("the team is no id");
+            return SessionOutcome::Unexpected("the team is not an id");
         };
         if self.client_reference_id.as_deref() != of("team") {
-            return Verdict::Unexpected("client_reference_id is another team");
+            return SessionOutcome::Unexpected("client_reference_id is not the team");
         }
         let Some(credits) = of("credits").and_then(|credits| credits.parse().ok()).filter(|credits| *credits > 0)
         else {
-            return Verdict::Unexpected("the credits are no number");
+            return SessionOutcome::Unexpected("the credits are not a positive number");
         };
         let Some(price) = of("price_cents").and_then(|price| price.parse::<u64>().ok()).filter(|price| *price > 0)
         else {
-            return Verdict::Unexpected("the price is no number");
+            return SessionOutcome::Unexpected("the price is not a positive number");
         };
         if self.currency.as_deref() != Some(CURRENCY) {
-            return Verdict::Unexpected("it was paid in another currency");
+            return SessionOutcome::Unexpected("the currency is not that of the price list");
         }
         if self.amount_total != Some(price) {
-            return Verdict::Unexpected("the amount is not what the package cost");
+            return SessionOutcome::Unexpected("the amount is not the price of the package");
         }
         let source_ref = source_ref(self.payment_intent.as_deref().unwrap_or(&self.id));
-        Verdict::Paid(Purchase { team, credits, source_ref })
+        SessionOutcome::Paid(Purchase { team, credits, source_ref })
     }
 
-    /// For the log.
+    /// Amount and currency, for the log.
     pub(super) fn amount(&self) -> (Option<u64>, Option<&str>) {
         (self.amount_total, self.currency.as_deref())
     }
 }
 
 impl Charge {
-    /// The payment behind it, as its lot has it.
+    /// The reference of the lot that this payment bought.
     pub(super) fn source_ref(&self) -> Option<String> {
         self.payment_intent.as_deref().map(source_ref)
+    }
+}
+
+impl Dispute {
+    /// The reference of the lot that the disputed payment bought.
+    pub(super) fn source_ref(&self) -> Option<String> {
+        self.payment_intent.as_deref().map(source_ref)
+    }
+
+    /// The state of the dispute. An inquiry that was closed without a dispute counts as won.
+    pub(super) fn state(&self) -> DisputeState {
+        match self.status.as_str() {
+            "won" | "warning_closed" => DisputeState::Won,
+            "lost" => DisputeState::Lost,
+            // Every other status, also one that is unknown here, is that of a dispute without a decision.
+            _ => DisputeState::Open,
+        }
+    }
+
+    /// Whether the id has the length of an id.
+    pub(super) fn has_valid_id(&self) -> bool {
+        (1..=MAX_ID_BYTES).contains(&self.id.len())
     }
 }
 
@@ -149,7 +192,7 @@ mod tests {
 
     const TEAM: &str = "01993e1c-7b1a-7000-8000-0123456789ab";
 
-    fn session(change: impl FnOnce(&mut Value)) -> Verdict {
+    fn session(change: impl FnOnce(&mut Value)) -> SessionOutcome {
         let mut object = json!({
             "id": "cs_test_1", "object": "checkout.session", "mode": "payment", "payment_intent": "pi_1",
             "payment_status": "paid", "amount_total": 5000, "currency": "usd", "client_reference_id": TEAM,
@@ -157,28 +200,29 @@ mod tests {
         });
         change(&mut object);
         let event = json!({"id": "evt_1", "type": "checkout.session.completed", "data": {"object": object}});
-        match Event::read(event.to_string().as_bytes()).unwrap().told().unwrap() {
-            Told::Session(session) => session.judge(),
-            told @ (Told::Refund(_) | Told::Other) => panic!("{told:?}"),
+        match Event::read(event.to_string().as_bytes()).unwrap().into_object().unwrap() {
+            EventObject::Session(session) => session.classify(),
+            object @ (EventObject::Refund(_) | EventObject::Dispute(_) | EventObject::Other) => panic!("{object:?}"),
         }
     }
 
     #[test]
-    fn a_paid_package_is_a_purchase() {
+    fn paid_session_is_a_purchase_and_foreign_metadata_is_ignored() {
         let team = TEAM.parse().unwrap();
-        let bought =
-            |reference: &str| Verdict::Paid(Purchase { team, credits: 25_000, source_ref: reference.to_owned() });
+        let bought = |reference: &str| {
+            SessionOutcome::Paid(Purchase { team, credits: 25_000, source_ref: reference.to_owned() })
+        };
         assert_eq!(session(|_| {}), bought("stripe:pi_1"));
         assert_eq!(session(|s| s["payment_intent"] = Value::Null), bought("stripe:cs_test_1"));
-        assert_eq!(session(|s| s["payment_status"] = json!("unpaid")), Verdict::Unpaid);
-        assert_eq!(session(|s| s["payment_status"] = json!("no_payment_required")), Verdict::Unpaid);
+        assert_eq!(session(|s| s["payment_status"] = json!("unpaid")), SessionOutcome::Unpaid);
+        assert_eq!(session(|s| s["payment_status"] = json!("no_payment_required")), SessionOutcome::Unpaid);
         for foreign in [Value::Null, json!({}), json!({"order": "7"})] {
-            assert_eq!(session(|s| s["metadata"] = foreign), Verdict::Foreign);
+            assert_eq!(session(|s| s["metadata"] = foreign), SessionOutcome::Foreign);
         }
     }
 
     #[test]
-    fn what_does_not_add_up_is_no_purchase() {
+    fn inconsistent_session_is_unexpected() {
         for (pointer, value) in [
             ("/amount_total", json!(4999)),
             ("/amount_total", json!(5001)),
@@ -197,30 +241,49 @@ mod tests {
             ("/metadata/price_cents", json!("4999")),
             ("/metadata/price_cents", json!("")),
         ] {
-            let verdict = session(|s| *s.pointer_mut(pointer).unwrap() = value.clone());
-            assert!(matches!(verdict, Verdict::Unexpected(_)), "{pointer} {value}: {verdict:?}");
+            let outcome = session(|s| *s.pointer_mut(pointer).unwrap() = value.clone());
+            assert!(matches!(outcome, SessionOutcome::Unexpected(_)), "{pointer} {value}: {outcome:?}");
         }
-        // Free of charge is no price, even where nothing was paid.
+        // A price of zero is invalid, even when nothing was paid.
         let free = session(|s| {
             s["amount_total"] = json!(0);
             s["metadata"]["price_cents"] = json!("0");
         });
-        assert!(matches!(free, Verdict::Unexpected(_)), "{free:?}");
+        assert!(matches!(free, SessionOutcome::Unexpected(_)), "{free:?}");
         let without = session(|s| s["metadata"] = json!({"team": TEAM, "package": "25k"}));
-        assert!(matches!(without, Verdict::Unexpected(_)), "{without:?}");
+        assert!(matches!(without, SessionOutcome::Unexpected(_)), "{without:?}");
     }
 
     #[test]
-    fn other_events_are_not_read_further() {
+    fn status_of_a_dispute_gives_its_state() {
+        for (status, expected) in [
+            ("needs_response", DisputeState::Open),
+            ("warning_under_review", DisputeState::Open),
+            ("a_status_of_the_future", DisputeState::Open),
+            ("won", DisputeState::Won),
+            ("warning_closed", DisputeState::Won),
+            ("lost", DisputeState::Lost),
+        ] {
+            let object = json!({"id": "du_1", "payment_intent": "pi_1", "status": status, "reason": null});
+            let event = json!({"id": "evt_1", "type": "charge.dispute.closed", "data": {"object": object}});
+            let object = Event::read(event.to_string().as_bytes()).unwrap().into_object().unwrap();
+            let EventObject::Dispute(dispute) = object else { panic!("{object:?}") };
+            assert_eq!(dispute.state(), expected, "{status}");
+            assert_eq!(dispute.source_ref().as_deref(), Some("stripe:pi_1"));
+        }
+    }
+
+    #[test]
+    fn other_event_types_are_not_parsed_and_malformed_events_fail() {
         for (kind, object) in [("customer.created", json!(7)), ("checkout.session.expired", json!({}))] {
             let event = json!({"id": "evt_1", "type": kind, "data": {"object": object}});
-            let told = Event::read(event.to_string().as_bytes()).unwrap().told();
-            assert!(matches!(told, Ok(Told::Other)), "{told:?}");
+            let object = Event::read(event.to_string().as_bytes()).unwrap().into_object();
+            assert!(matches!(object, Ok(EventObject::Other)), "{object:?}");
         }
         for broken in ["", "[]", "{}", r#"{"id":"evt_1","type":"charge.refunded"}"#] {
             assert!(Event::read(broken.as_bytes()).is_err(), "{broken}");
         }
         let event = json!({"id": "evt_1", "type": "charge.refunded", "data": {"object": {"amount": "much"}}});
-        assert!(Event::read(event.to_string().as_bytes()).unwrap().told().is_err());
+        assert!(Event::read(event.to_string().as_bytes()).unwrap().into_object().is_err());
     }
 }

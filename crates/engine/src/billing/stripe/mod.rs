@@ -1,8 +1,8 @@
-//! Payments through Stripe: a purchase begins as a Checkout session that we ask for, and ends as an event that Stripe
-//! signs and we are sent.
+//! Payments through Stripe. A purchase starts with a Checkout session that this service creates, and is completed by a
+//! signed webhook event from Stripe.
 //!
-//! Nothing is kept between the two. What was bought, by whom and for how much travels as the session's metadata, which
-//! nobody between us and Stripe can change: we set it with the secret key, and the event's signature covers it.
+//! No state is stored in between. The team, package and price are in the session's metadata, which cannot be changed by
+//! others: it is set with the secret key and covered by the event's signature.
 
 pub(super) mod checkout;
 mod event;
@@ -13,23 +13,23 @@ use std::fmt;
 
 use grabd_domain::target::TargetUrl;
 
-pub use receive::{MAX_EVENT_BYTES, Outcome, SIGNATURE, receive};
+pub use receive::{MAX_EVENT_BYTES, Outcome, SIGNATURE_HEADER, receive};
 
-/// The currency of the price list, as Stripe writes it.
+/// The currency of the price list, as a Stripe currency code.
 const CURRENCY: &str = "usd";
 
-/// An account with Stripe.
+/// A Stripe account.
 pub struct Stripe {
-    /// Where sessions are asked for.
+    /// URL at which Checkout sessions are created.
     sessions: TargetUrl,
     secret_key: String,
-    /// Each of them may have signed an event: while one is rotated there are two.
+    /// Webhook signing secrets; two during a rotation.
     webhook_secrets: Vec<String>,
 }
 
 impl Stripe {
-    /// The account of a secret key, whose events are signed with one of these secrets. `None` when `api_base` is no
-    /// origin such as `https://api.stripe.com`.
+    /// An account with its secret key and webhook signing secrets. `None` when `api_base` is not an origin such as
+    /// `https://api.stripe.com`.
     pub fn new(api_base: &str, secret_key: &str, webhook_secrets: Vec<String>) -> Option<Self> {
         let sessions = TargetUrl::restore(&format!("{}/v1/checkout/sessions", api_base.trim_end_matches('/')))?;
         Some(Self { sessions, secret_key: secret_key.to_owned(), webhook_secrets })
@@ -42,17 +42,17 @@ impl fmt::Debug for Stripe {
     }
 }
 
-/// What the reference of a lot begins with that was paid for here.
-const PAID_HERE: &str = "stripe:";
+/// Prefix of the reference of a lot that was bought through this service.
+const PAYMENT_PREFIX: &str = "stripe:";
 
-/// The payment or session behind a lot, as the lot has it.
+/// The lot reference of a payment or session id.
 fn source_ref(id: &str) -> String {
-    format!("{PAID_HERE}{id}")
+    format!("{PAYMENT_PREFIX}{id}")
 }
 
-/// Is it a payment that stands behind a lot or an entry with this reference?
+/// Whether a lot or entry with this reference was paid for through Stripe.
 pub fn is_payment(reference: &str) -> bool {
-    reference.starts_with(PAID_HERE)
+    reference.starts_with(PAYMENT_PREFIX)
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_not_shown() {
+    fn debug_hides_secrets_and_invalid_origins_are_refused() {
         let stripe = Stripe::new("https://api.stripe.com/", "sk_live_hunter2", vec!["whsec_hunter3".into()]).unwrap();
         assert_eq!(format!("{stripe:?}"), "Stripe at https://api.stripe.com/v1/checkout/sessions");
         assert!(Stripe::new("api.stripe.com", "", Vec::new()).is_none());

@@ -1,43 +1,50 @@
-//! An event comes in. Whatever comes of it is said once, and a repetition changes nothing: the payment is the reference of
-//! the lot it grants, and no two lots have the same.
+//! Handling of incoming Stripe events. It is idempotent: the payment id is the reference of the granted lot, and
+//! references are unique.
 
 use grabd_domain::Fault;
+use grabd_domain::credits::LotKind;
 use grabd_domain::faults::Field;
-use grabd_store::{Error, Granted, Share, TakeBack};
+use grabd_store::{Clawback, ClawbackOutcome, DisputeState, Error, Grant, GrantOutcome, Share};
 
-use super::event::{Charge, Event, Purchase, Session, Told, Verdict};
+use super::event::{Charge, Dispute, Event, EventObject, Purchase, Session, SessionOutcome};
 use super::{Stripe, signature};
-use crate::accounts;
 use crate::core::{Core, inside};
 
-/// The header with an event's signature, and the field that is refused when it does not fit.
-pub const SIGNATURE: &str = "stripe-signature";
-/// The largest event in bytes. Those about sessions and charges have a tenth of it.
+/// The header with an event's signature, and the field name of the error when it does not verify.
+pub const SIGNATURE_HEADER: &str = "stripe-signature";
+/// Maximum size of an event in bytes. Events about sessions and charges have a tenth of it.
 pub const MAX_EVENT_BYTES: usize = 64 << 10;
 
-/// What came of an event. Each of them is an end: Stripe need not send it again.
+/// The outcome of an event. Each one is final: Stripe need not send the event again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Credits were granted.
     Granted,
-    /// They had been granted before.
+    /// The credits had been granted before.
     Repeated,
-    /// The money is still under way.
+    /// The payment is still pending.
     Unpaid,
-    /// It was not sold here.
+    /// The sale was not made by this service.
     Foreign,
-    /// What was paid is not what was to be paid. Nothing was granted, and somebody has to look.
+    /// The payment does not match the purchase. Nothing was granted; the operator has to investigate.
     Unexpected,
-    /// The team that it was sold to is gone. Nothing was granted, and somebody has to look.
+    /// The team does not exist. Nothing was granted; the operator has to investigate.
     UnknownTeam,
-    /// A payment was paid back, and what was left of its credits is gone.
+    /// A payment was refunded, and the remaining credits were taken back.
     Refunded,
-    /// It is about nothing that matters here.
+    /// A payment is or stays disputed, and the remaining credits were taken back.
+    Disputed,
+    /// A dispute was won, and the credits were given back.
+    DisputeWon,
+    /// A refund or a dispute of a payment that has not granted anything. It is applied when it does; the sale may also
+    /// not have been made by this service.
+    Remembered,
+    /// The event type is not handled.
     Ignored,
 }
 
 impl Outcome {
-    /// The operator's word.
+    /// Value of the metric label.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Granted => "granted",
@@ -47,20 +54,24 @@ impl Outcome {
             Self::Unexpected => "unexpected",
             Self::UnknownTeam => "unknown_team",
             Self::Refunded => "refunded",
+            Self::Disputed => "disputed",
+            Self::DisputeWon => "dispute_won",
+            Self::Remembered => "remembered",
             Self::Ignored => "ignored",
         }
     }
 }
 
-/// Takes in an event: the value of its `Stripe-Signature` and its body, byte for byte.
+/// Handles an event, given the value of its `Stripe-Signature` header and the raw body.
 ///
 /// # Errors
-/// [`Fault::BadRequest`] when Stripe did not sign it just now, or it cannot be read; [`Fault::InternalError`] when it
-/// could not be carried out, so that it has to come again; [`Fault::NotFound`] when nothing is sold here.
+/// [`Fault::BadRequest`] when the signature is not valid and recent, or the event cannot be parsed;
+/// [`Fault::InternalError`] when it could not be processed and has to be sent again; [`Fault::NotFound`] when purchases
+/// are not configured.
 pub async fn receive(core: &Core, signature: Option<&str>, body: &[u8]) -> Result<Outcome, Fault> {
     let stripe = core.stripe.as_ref().ok_or(Fault::NotFound { what: "account" })?;
-    let outcome = take(core, stripe, signature, body).await;
-    core.metrics.payment_told(match &outcome {
+    let outcome = handle(core, stripe, signature, body).await;
+    core.metrics.payment_event(match &outcome {
         Ok(outcome) => outcome.as_str(),
         Err(Fault::BadRequest(_)) => "refused",
         Err(_) => "failed",
@@ -68,47 +79,60 @@ pub async fn receive(core: &Core, signature: Option<&str>, body: &[u8]) -> Resul
     outcome
 }
 
-async fn take(core: &Core, stripe: &Stripe, signature: Option<&str>, body: &[u8]) -> Result<Outcome, Fault> {
-    // Anybody can send what does not verify, so it is counted and not logged.
+async fn handle(core: &Core, stripe: &Stripe, signature: Option<&str>, body: &[u8]) -> Result<Outcome, Fault> {
+    // Anybody can send an unsigned event, so it is counted and not logged.
     signature::verify(signature, body, &stripe.webhook_secrets, core.clock.now())
-        .map_err(|seen| bad(SIGNATURE, &seen.to_string(), "Stripe's own, made within the last 5 minutes"))?;
+        .map_err(|error| bad(SIGNATURE_HEADER, &error.to_string(), "Stripe's own, made within the last 5 minutes"))?;
     let unreadable = |error: serde_json::Error| {
-        tracing::error!(%error, "an event that Stripe has signed cannot be read; is its API version a newer one?");
+        tracing::error!(%error, "a signed Stripe event cannot be parsed; check its API version");
         bad("body", "", "an event of a version that is understood here")
     };
     let event = Event::read(body).map_err(unreadable)?;
     let id = event.id.clone();
-    match event.told().map_err(unreadable)? {
-        Told::Session(session) => settle(core, &id, &session).await,
-        Told::Refund(charge) => refund(core, &id, &charge).await,
-        Told::Other => Ok(Outcome::Ignored),
+    match event.into_object().map_err(unreadable)? {
+        EventObject::Session(session) => grant_purchase(core, &id, &session).await,
+        EventObject::Refund(charge) => refund(core, &id, &charge).await,
+        EventObject::Dispute(disputed) => dispute(core, &id, &disputed).await,
+        EventObject::Other => Ok(Outcome::Ignored),
     }
 }
 
-async fn settle(core: &Core, event: &str, session: &Session) -> Result<Outcome, Fault> {
-    let purchase = match session.judge() {
-        Verdict::Paid(purchase) => purchase,
-        Verdict::Unpaid => return Ok(Outcome::Unpaid),
-        Verdict::Foreign => return Ok(Outcome::Foreign),
-        Verdict::Unexpected(why) => return Ok(unexpected(event, session, why)),
+async fn grant_purchase(core: &Core, event: &str, session: &Session) -> Result<Outcome, Fault> {
+    let purchase = match session.classify() {
+        SessionOutcome::Paid(purchase) => purchase,
+        SessionOutcome::Unpaid => return Ok(Outcome::Unpaid),
+        SessionOutcome::Foreign => return Ok(Outcome::Foreign),
+        SessionOutcome::Unexpected(why) => return Ok(unexpected(event, session, why)),
     };
     let Purchase { team, credits, source_ref } = purchase;
-    if core.store.find_team(team).await.map_err(inside("stripe.team"))?.is_none() {
+    let found = core.store.find_team(team).await.map_err(inside("stripe.team"))?;
+    if found.is_none_or(|found| found.deleted_at.is_some()) {
         tracing::error!(
             stripe.event = event,
             stripe.session = session.id,
             team.id = %team,
-            "PAID AND NOT GRANTED: there is no such team here. Pay it back at Stripe, or find out whose it is"
+            "PAID AND NOT GRANTED: the team does not exist or was deleted. Refund the payment at Stripe, or find out whose it is"
         );
         return Ok(Outcome::UnknownTeam);
     }
-    match accounts::grant_prepaid(&core.store, team, credits, &source_ref, core.clock.now()).await {
-        Ok(Granted::New(_)) => {
-            tracing::info!(stripe.session = session.id, team.id = %team, credits, "credits were bought");
+    let now = core.clock.now();
+    let grant = Grant { team, kind: LotKind::Prepaid, credits, expires_at: None, source_ref, now };
+    match core.store.grant_purchase(grabd_store::Purchase(grant)).await {
+        Ok((GrantOutcome::New(_), reversed)) => {
+            tracing::info!(stripe.session = session.id, team.id = %team, credits, "credits bought");
+            if let Some(ClawbackOutcome { lot, taken, .. }) = reversed {
+                tracing::warn!(
+                    stripe.event = event,
+                    team.id = %team,
+                    lot = lot.0,
+                    taken,
+                    "the payment had been refunded or disputed before its credits were granted; they were taken back"
+                );
+            }
             Ok(Outcome::Granted)
         }
-        Ok(Granted::Repeated(_)) => Ok(Outcome::Repeated),
-        // Sending it again would not help.
+        Ok((GrantOutcome::Repeated(_), _)) => Ok(Outcome::Repeated),
+        // Sending the event again would not help.
         Err(Error::Inconsistent(why)) => Ok(unexpected(event, session, why)),
         Err(error) => Err(inside("stripe.grant")(error)),
     }
@@ -122,7 +146,7 @@ fn unexpected(event: &str, session: &Session, why: &str) -> Outcome {
         amount,
         currency,
         why,
-        "PAID AND NOT GRANTED: the payment does not fit what was sold. Look at the session at Stripe"
+        "PAID AND NOT GRANTED: the payment does not match the purchase. Check the session at Stripe"
     );
     Outcome::Unexpected
 }
@@ -131,22 +155,59 @@ async fn refund(core: &Core, event: &str, charge: &Charge) -> Result<Outcome, Fa
     let Some(source_ref) = charge.source_ref() else { return Ok(Outcome::Foreign) };
     let share = Share { parts: charge.amount_refunded, of: charge.amount };
     let reference = format!("refund of {source_ref}");
-    let change = TakeBack { source_ref, share, reference: reference.clone(), now: core.clock.now() };
-    match core.store.take_back(change).await.map_err(inside("stripe.refund"))? {
+    let change = Clawback { source_ref, share, reference: reference.clone(), now: core.clock.now() };
+    match core.store.claw_back(change).await.map_err(inside("stripe.refund"))? {
         Some(back) => {
-            let (taken, missing) = (back.taken, back.missing);
-            tracing::warn!(
-                stripe.event = event,
-                lot = back.lot.0,
-                reference,
-                taken,
-                missing,
-                "credits were taken back"
-            );
+            log_taken_back(event, &reference, back);
             Ok(Outcome::Refunded)
         }
-        None => Ok(Outcome::Foreign),
+        None => Ok(remembered(event, &reference)),
     }
+}
+
+async fn dispute(core: &Core, event: &str, dispute: &Dispute) -> Result<Outcome, Fault> {
+    let Some(source_ref) = dispute.source_ref() else { return Ok(Outcome::Foreign) };
+    if !dispute.has_valid_id() {
+        return Err(bad("id", "", "the id of a dispute"));
+    }
+    let (state, reference) = (dispute.state(), format!("dispute {} of {source_ref}", dispute.id));
+    let change = grabd_store::Dispute { source_ref, reference: reference.clone(), state, now: core.clock.now() };
+    let Some(back) = core.store.dispute(change).await.map_err(inside("stripe.dispute"))? else {
+        return Ok(remembered(event, &reference));
+    };
+    match state {
+        DisputeState::Open => {
+            let reason = dispute.reason.as_deref().unwrap_or_default();
+            tracing::warn!(
+                stripe.event = event,
+                reference,
+                reason,
+                "A PAYMENT IS DISPUTED. Answer the dispute at Stripe"
+            );
+            log_taken_back(event, &reference, back);
+            Ok(Outcome::Disputed)
+        }
+        DisputeState::Lost => {
+            tracing::warn!(stripe.event = event, reference, "a dispute was lost");
+            log_taken_back(event, &reference, back);
+            Ok(Outcome::Disputed)
+        }
+        DisputeState::Won => {
+            let (lot, team, restored) = (back.lot.0, back.team, back.restored);
+            tracing::warn!(stripe.event = event, lot, team.id = %team, reference, restored, "a dispute was won");
+            Ok(Outcome::DisputeWon)
+        }
+    }
+}
+
+fn log_taken_back(event: &str, reference: &str, back: ClawbackOutcome) {
+    let ClawbackOutcome { lot, team, taken, missing, .. } = back;
+    tracing::warn!(stripe.event = event, lot = lot.0, team.id = %team, reference, taken, missing, "credits taken back");
+}
+
+fn remembered(event: &str, reference: &str) -> Outcome {
+    tracing::info!(stripe.event = event, reference, "no credits came from this payment so far");
+    Outcome::Remembered
 }
 
 fn bad(name: &'static str, seen: &str, allowed: &str) -> Fault {

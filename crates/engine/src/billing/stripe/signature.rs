@@ -1,5 +1,5 @@
-//! Was it Stripe who sent this, and just now? `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=<hex>]…`, where each `v1` is the
-//! HMAC-SHA256 of `t`, a dot and the body.
+//! Verification of Stripe's webhook signatures. The header is `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=<hex>]...`,
+//! where each `v1` is the HMAC-SHA256 of `t`, a dot and the body.
 
 use std::time::Duration;
 
@@ -7,63 +7,64 @@ use grabd_domain::Timestamp;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// How far the time of signing may be from ours, in both directions. Within it a recorded event could be sent again,
-/// which grants nothing.
+/// Maximum difference between the signing time and the local clock, in both directions. A recorded event could be
+/// replayed within it, which has no effect.
 const TOLERANCE: Duration = Duration::from_secs(5 * 60);
 
-/// Why an event is not believed.
+/// Why a signature was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unbelievable {
-    /// There is no header.
+pub(super) enum SignatureError {
+    /// The header is missing.
     #[error("absent")]
     Missing,
-    /// It is not what the scheme describes, or of another version.
+    /// The header does not follow the scheme, or has another version.
     #[error("without one time and a v1 signature")]
     Malformed,
-    /// No secret of ours made any of the signatures.
+    /// No configured secret matches a signature.
     #[error("by no secret that is configured here")]
-    Forged,
-    /// It was signed too long ago, or in the future.
+    Mismatch,
+    /// The signing time is outside the tolerance.
     #[error("made more than 5 minutes away from this machine's time")]
     Stale,
 }
 
-/// Believes a body that one of the secrets has signed within the tolerance.
+/// Accepts a body that was signed with one of the secrets, within the tolerance.
 pub(super) fn verify(
     header: Option<&str>,
     body: &[u8],
     secrets: &[String],
     now: Timestamp,
-) -> Result<(), Unbelievable> {
-    let Parts { time, signatures } = read(header.ok_or(Unbelievable::Missing)?).ok_or(Unbelievable::Malformed)?;
-    let signed = secrets.iter().any(|secret| {
-        let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("a key of any length will do");
+) -> Result<(), SignatureError> {
+    let SignatureHeader { time, signatures } =
+        parse(header.ok_or(SignatureError::Missing)?).ok_or(SignatureError::Malformed)?;
+    let is_signed = secrets.iter().any(|secret| {
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC accepts keys of any length");
         for part in [time.as_bytes(), b".", body] {
             mac.update(part);
         }
-        // The comparison takes the same time wherever the two differ.
+        // Constant-time comparison.
         signatures.iter().any(|signature| mac.clone().verify_slice(signature).is_ok())
     });
-    if !signed {
-        return Err(Unbelievable::Forged);
+    if !is_signed {
+        return Err(SignatureError::Mismatch);
     }
     let at = time.parse::<i64>().ok().and_then(|seconds| seconds.checked_mul(1000)).map(Timestamp::from_ms);
-    let at = at.ok_or(Unbelievable::Malformed)?;
+    let at = at.ok_or(SignatureError::Malformed)?;
     match now.since(at).max(at.since(now)) <= TOLERANCE {
         true => Ok(()),
-        false => Err(Unbelievable::Stale),
+        false => Err(SignatureError::Stale),
     }
 }
 
-struct Parts<'a> {
-    /// As it was written, since so it was signed.
+struct SignatureHeader<'a> {
+    /// The original text, which is part of the signed data.
     time: &'a str,
     /// Never empty.
     signatures: Vec<[u8; 32]>,
 }
 
-/// What is of another version, or no signature by its length, is passed over. Two times would leave open which is meant.
-fn read(header: &str) -> Option<Parts<'_>> {
+/// Ignores signatures of other versions or lengths. A header with two times is ambiguous and refused.
+fn parse(header: &str) -> Option<SignatureHeader<'_>> {
     let mut times = Vec::new();
     let mut signatures = Vec::new();
     for part in header.split(',') {
@@ -74,7 +75,7 @@ fn read(header: &str) -> Option<Parts<'_>> {
         }
     }
     let [time] = times[..] else { return None };
-    (!signatures.is_empty()).then_some(Parts { time, signatures })
+    (!signatures.is_empty()).then_some(SignatureHeader { time, signatures })
 }
 
 fn hex(text: &str) -> Option<[u8; 32]> {
@@ -102,56 +103,56 @@ mod tests {
         mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    fn judge(header: &str) -> Result<(), Unbelievable> {
+    fn check(header: &str) -> Result<(), SignatureError> {
         let secrets = ["whsec_of_the_test".to_owned(), "whsec_the_next".to_owned()];
         verify(Some(header), BODY, &secrets, NOW)
     }
 
     #[test]
-    fn the_scheme_is_openssls_too() {
+    fn signature_computed_by_openssl_is_accepted() {
         assert_eq!(sign("whsec_of_the_test", T, BODY), OPENSSL);
-        assert_eq!(judge(&format!("t={T},v1={OPENSSL}")), Ok(()));
+        assert_eq!(check(&format!("t={T},v1={OPENSSL}")), Ok(()));
     }
 
     #[test]
-    fn only_what_is_signed_here_and_now_is_believed() {
-        use Unbelievable::{Forged, Malformed, Missing, Stale};
-        let ours = |t| sign("whsec_of_the_test", t, BODY);
+    fn only_recent_signatures_of_configured_secrets_are_accepted() {
+        use SignatureError::{Malformed, Mismatch, Missing, Stale};
+        let valid = |t| sign("whsec_of_the_test", t, BODY);
         let next = sign("whsec_the_next", T, BODY);
         let wrong = sign("whsec_of_another", T, BODY);
         let altered = sign("whsec_of_the_test", T, br#"{"id":"evt_2"}"#);
         for (header, expected) in [
-            (format!("t={T},v1={}", ours(T)), Ok(())),
-            (format!("t={T}, v1={}", ours(T)), Ok(())),
-            (format!("v1={},t={T}", ours(T).to_uppercase()), Ok(())),
-            // While a secret is rotated, either signs, and Stripe signs with both.
+            (format!("t={T},v1={}", valid(T)), Ok(())),
+            (format!("t={T}, v1={}", valid(T)), Ok(())),
+            (format!("v1={},t={T}", valid(T).to_uppercase()), Ok(())),
+            // During a rotation Stripe signs with both secrets, and either is accepted.
             (format!("t={T},v1={next}"), Ok(())),
-            (format!("t={T},v1={wrong},v1={}", ours(T)), Ok(())),
-            (format!("t={T},v1={},v1={wrong}", ours(T)), Ok(())),
-            (format!("t={T},v1=00,v1={},v0=00", ours(T)), Ok(())),
-            (format!("t={T},v1={wrong}"), Err(Forged)),
-            (format!("t={T},v1={altered}"), Err(Forged)),
-            (format!("t={},v1={}", T + 1, ours(T)), Err(Forged)),
-            (format!("t={T},v1={}", &ours(T)[..62]), Err(Malformed)),
+            (format!("t={T},v1={wrong},v1={}", valid(T)), Ok(())),
+            (format!("t={T},v1={},v1={wrong}", valid(T)), Ok(())),
+            (format!("t={T},v1=00,v1={},v0=00", valid(T)), Ok(())),
+            (format!("t={T},v1={wrong}"), Err(Mismatch)),
+            (format!("t={T},v1={altered}"), Err(Mismatch)),
+            (format!("t={},v1={}", T + 1, valid(T)), Err(Mismatch)),
+            (format!("t={T},v1={}", &valid(T)[..62]), Err(Malformed)),
             (format!("t={T},v1={}", "é".repeat(32)), Err(Malformed)),
-            (format!("t={T},v0={}", ours(T)), Err(Malformed)),
+            (format!("t={T},v0={}", valid(T)), Err(Malformed)),
             (format!("t={T},v1="), Err(Malformed)),
             (format!("t={T}"), Err(Malformed)),
-            (format!("v1={}", ours(T)), Err(Malformed)),
-            (format!("t={T},t={},v1={}", T + 1, ours(T)), Err(Malformed)),
-            (format!("t=now,v1={}", ours(T)), Err(Forged)),
-            (ours(T), Err(Malformed)),
+            (format!("v1={}", valid(T)), Err(Malformed)),
+            (format!("t={T},t={},v1={}", T + 1, valid(T)), Err(Malformed)),
+            (format!("t=now,v1={}", valid(T)), Err(Mismatch)),
+            (valid(T), Err(Malformed)),
             (String::new(), Err(Malformed)),
-            // 774.120 s is ours: 300 s before are 474.120 s, after them 1074.120 s.
-            (format!("t={},v1={}", T - 299, ours(T - 299)), Ok(())),
-            (format!("t={},v1={}", T - 300, ours(T - 300)), Err(Stale)),
-            (format!("t={},v1={}", T + 300, ours(T + 300)), Ok(())),
-            (format!("t={},v1={}", T + 301, ours(T + 301)), Err(Stale)),
-            (format!("t={},v1={}", i64::MAX, ours(i64::MAX)), Err(Malformed)),
+            // The local clock is at 774.120 s, so the tolerance is from 474.120 s to 1074.120 s.
+            (format!("t={},v1={}", T - 299, valid(T - 299)), Ok(())),
+            (format!("t={},v1={}", T - 300, valid(T - 300)), Err(Stale)),
+            (format!("t={},v1={}", T + 300, valid(T + 300)), Ok(())),
+            (format!("t={},v1={}", T + 301, valid(T + 301)), Err(Stale)),
+            (format!("t={},v1={}", i64::MAX, valid(i64::MAX)), Err(Malformed)),
         ] {
-            assert_eq!(judge(&header), expected, "{header}");
+            assert_eq!(check(&header), expected, "{header}");
         }
         assert_eq!(verify(None, BODY, &["whsec_of_the_test".to_owned()], NOW), Err(Missing));
-        assert_eq!(verify(Some(&format!("t={T},v1={}", ours(T))), BODY, &[], NOW), Err(Forged));
+        assert_eq!(verify(Some(&format!("t={T},v1={}", valid(T))), BODY, &[], NOW), Err(Mismatch));
     }
 }

@@ -1,4 +1,4 @@
-//! One connection driven to its end: by its client, by a drain, or because somebody's patience is over.
+//! Drives one connection until the client ends it, the service drains, or a timeout expires.
 
 use std::error::Error;
 use std::pin::pin;
@@ -14,52 +14,52 @@ use hyper_util::server::conn::auto::{Connection, HttpServerConnExec};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::Patience;
-use super::answer::Answer;
-use super::places::Place;
-use super::pulse::{Pulse, Verdict};
+use super::Timeouts;
+use super::activity::{Action, ConnectionActivity};
+use super::limiter::ConnectionPermit;
+use super::response::ResponseBody;
 
-/// How often a connection is looked at while the shortest patience lasts. Each is exceeded by one such look at most.
-const LOOKS: u32 = 5;
+/// Checks per shortest timeout. Each timeout is exceeded by at most one interval.
+const CHECKS: u32 = 5;
 
-/// Returns when the connection has ended or should.
+/// Returns when the connection has ended or must be dropped.
 pub(super) async fn drive<I, S>(
     connection: Connection<'_, I, S, TokioExecutor>,
-    pulse: &Pulse,
-    place: &Place,
-    patience: Patience,
+    activity: &ConnectionActivity,
+    permit: &ConnectionPermit,
+    timeouts: Timeouts,
     stop: &CancellationToken,
 ) where
-    S: Service<Request<Incoming>, Response = Response<Answer>>,
+    S: Service<Request<Incoming>, Response = Response<ResponseBody>>,
     S::Error: Into<Box<dyn Error + Send + Sync>>,
     S::Future: 'static,
     I: Read + Write + Unpin + 'static,
-    TokioExecutor: HttpServerConnExec<S::Future, Answer>,
+    TokioExecutor: HttpServerConnExec<S::Future, ResponseBody>,
 {
     let mut connection = pin!(connection);
-    let shortest = patience.header.min(patience.idle).min(patience.answer);
-    let mut looks = interval((shortest / LOOKS).max(Duration::from_millis(1)));
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut told: Option<Instant> = None;
+    let shortest = timeouts.header.min(timeouts.idle).min(timeouts.answer);
+    let mut checks = interval((shortest / CHECKS).max(Duration::from_millis(1)));
+    checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut closing_since: Option<Instant> = None;
     loop {
         let should_close = tokio::select! {
-            // A peer that breaks off or talks nonsense is no event of ours.
+            // Disconnects and protocol errors of the peer are not logged.
             _ = connection.as_mut() => return,
-            () = stop.cancelled(), if told.is_none() => true,
-            _ = looks.tick() => match pulse.verdict(patience, told.is_some() || place.is_wanted()) {
-                Verdict::Wait => false,
-                Verdict::Close => true,
-                Verdict::Cut => return,
+            () = stop.cancelled(), if closing_since.is_none() => true,
+            _ = checks.tick() => match activity.action(timeouts, closing_since.is_some() || permit.is_contended()) {
+                Action::Wait => false,
+                Action::Close => true,
+                Action::Abort => return,
             },
         };
-        match told {
-            // Requests that are under way still have their answers.
+        match closing_since {
+            // Open requests are finished.
             None if should_close => {
                 connection.as_mut().graceful_shutdown();
-                told = Some(Instant::now());
+                closing_since = Some(Instant::now());
             }
-            // One that was told and does not go is left.
-            Some(since) if should_close && since.elapsed() >= patience.answer => return,
+            // The client did not close the connection in time.
+            Some(since) if should_close && since.elapsed() >= timeouts.answer => return,
             Some(_) | None => {}
         }
     }

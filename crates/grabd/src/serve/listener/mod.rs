@@ -1,16 +1,18 @@
-//! A listener for the open network: everything a client may hold or keep waiting has a bound.
+//! A listener for untrusted clients: all resources and waiting times of a client are limited.
 //!
-//! `places` bounds connections and requests, of all clients and of one address. `pulse` knows what one connection is
-//! doing and for how long; `line` and `answer` tell it, `connection` acts on it. Headers, HTTP/2 frames and streams are
-//! bounded by the protocol's own settings, which each face brings.
+//! `limiter` limits connections and requests, in total and for one address. `activity` tracks what a connection is
+//! doing and for how long. `tracked_stream` and `response` report to it, and `connection` enforces its decisions.
+//! `request_body` reads what routes leave unread.
+//! Headers, HTTP/2 frames and streams are limited by the protocol settings of each [`ListenerService`].
 //!
-//! *Invariant:* nothing here knows a route. What an answer says is for the faces.
+//! *Invariant:* nothing here knows a route. The content of responses is defined by the [`ListenerService`].
 
-mod answer;
+mod activity;
 mod connection;
-mod line;
-mod places;
-mod pulse;
+mod limiter;
+mod request_body;
+mod response;
+mod tracked_stream;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,125 +27,129 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use answer::Answering;
-use line::Line;
-use places::{Place, Places};
-use pulse::Pulse;
+use activity::ConnectionActivity;
+use limiter::{ConnectionLimiter, ConnectionPermit};
+use response::ConnectionService;
+use tracked_stream::TrackedStream;
 
-/// When accepting fails (too many files open), this long is waited before the next try: that another part of the process
-/// closes a file is no event here.
+/// Delay after accepting failed, for example with too many open files. Nothing signals that another file was closed.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
-/// What open requests get at a drain: the longest synchronous create and its answer.
+/// Time limit for open requests during a drain: the longest synchronous create and its response.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// How much clients may hold.
+/// Limits of a listener.
 #[derive(Clone, Debug)]
-pub(crate) struct Bounds {
-    /// Connections at a time; further ones wait in the accept queue, and idle ones make room.
+pub(crate) struct ConnectionLimits {
+    /// Concurrent connections. Further ones wait in the accept queue, and idle ones are closed.
     pub(crate) connections: usize,
-    /// Connections of one address at a time; further ones are turned away.
+    /// Concurrent connections of one address. Further ones are rejected.
     pub(crate) connections_per_address: usize,
-    /// Requests of one address at a time.
+    /// Concurrent requests of one address.
     pub(crate) requests_per_address: usize,
-    /// Networks of proxies. Many clients stand behind one, so what is bounded for an address is not bounded for them.
+    /// Networks of trusted proxies, which serve many clients and are exempt from the limits for one address.
     pub(crate) proxies: Vec<IpNet>,
 }
 
 /// How long clients may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// For the header of a request to arrive, from its first byte or from the opening of the connection.
+pub struct Timeouts {
+    /// To send a request header, from its first byte or from the start of the connection.
     pub header: Duration,
     /// Between two requests.
     pub idle: Duration,
-    /// For a client to take the next part of an answer.
+    /// To read the next part of a response.
     pub answer: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self { header: Duration::from_secs(10), idle: Duration::from_secs(60), answer: Duration::from_secs(30) }
     }
 }
 
-/// What is served, and what those hear who ask for too much.
-pub(crate) struct Face {
+/// The service behind a listener, with its protocol settings and error responses.
+pub(crate) struct ListenerService {
     /// The protocol and its limits.
     pub(crate) protocol: Builder<TokioExecutor>,
-    /// The service.
+    /// The routes.
     pub(crate) router: Router,
-    /// Bytes for a connection that is turned away; none closes it without a word.
-    pub(crate) turned_away: Vec<u8>,
-    /// What to write instead of these bytes, if anything: the protocol answers what it cannot read by itself.
-    pub(crate) instead: fn(&[u8]) -> Option<Vec<u8>>,
-    /// The answer to a request beyond those that an address may have.
-    pub(crate) too_many: fn() -> Response,
+    /// Bytes to send to a rejected connection. If empty, it is closed silently.
+    pub(crate) rejection: Vec<u8>,
+    /// A replacement for these response bytes, for responses that hyper generates for invalid requests.
+    pub(crate) replace_response: fn(&[u8]) -> Option<Vec<u8>>,
+    /// The response if an address has too many open requests.
+    pub(crate) too_many_requests: fn() -> Response,
 }
 
-/// Accepts until `stop`, then waits for open requests.
+/// Accepts connections until `stop`, then waits for open requests.
 pub(crate) async fn serve(
     listener: TcpListener,
-    face: Face,
-    bounds: Bounds,
-    patience: Patience,
+    service: ListenerService,
+    limits: ConnectionLimits,
+    timeouts: Timeouts,
     stop: CancellationToken,
 ) {
-    let places = Places::new(bounds);
-    let face = Arc::new(face);
+    let limiter = ConnectionLimiter::new(limits);
+    let service = Arc::new(service);
     let tasks = TaskTracker::new();
-    let cut = CancellationToken::new();
+    let abort = CancellationToken::new();
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
             accepted = async {
-                let room = places.room().await;
-                (room, listener.accept().await)
+                let capacity = limiter.acquire_capacity().await;
+                (capacity, listener.accept().await)
             } => accepted,
         };
-        let (room, accepted) = accepted;
+        let (capacity, accepted) = accepted;
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                // The loop asks about the stop itself.
+                // The loop checks `stop` again.
                 let _ = stop.run_until_cancelled(tokio::time::sleep(ACCEPT_BACK_OFF)).await;
                 continue;
             }
         };
-        // Answers are small and complete: waiting for more to send only delays them.
+        // Responses are small and complete, so Nagle's algorithm would only delay them.
         let _ = stream.set_nodelay(true);
-        let Some(place) = places.take(peer, room) else {
-            // A fresh connection takes these few bytes at once, or its client does without.
-            let _ = stream.try_write(&face.turned_away);
+        let Some(permit) = limiter.acquire(peer, capacity) else {
+            // A new connection has buffer space for these bytes. Otherwise the client does not get them.
+            let _ = stream.try_write(&service.rejection);
             continue;
         };
-        tasks.spawn(one(stream, Arc::clone(&face), place, patience, stop.clone(), cut.clone()));
+        tasks.spawn(serve_connection(stream, Arc::clone(&service), permit, timeouts, stop.clone(), abort.clone()));
     }
     drop(listener);
     tasks.close();
     if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
-        tracing::warn!("some connections were still open at the end of the drain");
-        cut.cancel();
+        tracing::warn!("some connections were still open at the end of the drain; closing them");
+        abort.cancel();
         tasks.wait().await;
     }
 }
 
-/// One connection, from its first byte to its end.
-async fn one(
+/// Serves one connection until it ends.
+async fn serve_connection(
     stream: TcpStream,
-    face: Arc<Face>,
-    place: Place,
-    patience: Patience,
+    service: Arc<ListenerService>,
+    permit: ConnectionPermit,
+    timeouts: Timeouts,
     stop: CancellationToken,
-    cut: CancellationToken,
+    abort: CancellationToken,
 ) {
-    let pulse = Arc::new(Pulse::new());
-    let place = Arc::new(place);
-    let service = Answering::new(face.router.clone(), face.too_many, Arc::clone(&pulse), Arc::clone(&place));
-    let line = TokioIo::new(Line::new(stream, Arc::clone(&pulse), face.instead));
-    let connection = face.protocol.serve_connection(line, TowerToHyperService::new(service));
+    let activity = Arc::new(ConnectionActivity::new());
+    let permit = Arc::new(permit);
+    let routes = ConnectionService::new(
+        service.router.clone(),
+        service.too_many_requests,
+        Arc::clone(&activity),
+        Arc::clone(&permit),
+    );
+    let stream = TokioIo::new(TrackedStream::new(stream, Arc::clone(&activity), service.replace_response));
+    let connection = service.protocol.serve_connection(stream, TowerToHyperService::new(routes));
     tokio::select! {
-        () = connection::drive(connection, &pulse, &place, patience, &stop) => {}
-        () = cut.cancelled() => {}
+        () = connection::drive(connection, &activity, &permit, timeouts, &stop) => {}
+        () = abort.cancelled() => {}
     }
 }

@@ -1,4 +1,4 @@
-//! Live grabs that failed, the latest first: enough to find the fault, and nothing of what was captured but its host.
+//! Failed live grabs, latest first. Contains what is needed to find the fault; of the captured page only its host.
 
 use grabd_domain::Timestamp;
 use grabd_domain::grabs::FailureReason;
@@ -13,33 +13,33 @@ use crate::entities::{grab, team};
 use crate::queries::padded;
 use crate::{Error, Result, Store};
 
-/// A grab that failed, as far as it is an operator's business.
+/// A failed grab, as shown to operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
-    /// Its id, under which the log tells of it.
+pub struct FailedGrab {
+    /// Its id, also used in the logs.
     pub grab: GrabId,
-    /// Whose it is.
+    /// The owning team.
     pub team: TeamId,
-    /// What people call the team.
+    /// Name of the team.
     pub team_name: String,
-    /// Why.
+    /// Why it failed.
     pub reason: FailureReason,
-    /// The host of the page.
+    /// Host of the page.
     pub host: TargetHost,
-    /// The session of the renderer that had it in the end; `None`: none had it.
+    /// Session of the renderer of the last attempt; `None` when it was never leased.
     pub session: Option<SessionId>,
-    /// Renders begun.
+    /// Attempts started.
     pub attempts: u32,
     /// When it failed.
     pub finished_at: Timestamp,
 }
 
-/// A place in the list.
+/// A position in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FailedAt {
+pub struct FailureCursor {
     /// When it failed.
     pub at: Timestamp,
-    /// Which one.
+    /// The failed grab.
     pub grab: GrabId,
 }
 
@@ -55,23 +55,23 @@ struct Row {
 }
 
 impl Store {
-    /// At most `limit` live grabs of all teams that failed, the latest first: those before a place, when it is given.
+    /// Up to `limit` failed live grabs of all teams, latest first, optionally only those before a position.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn list_failed(&self, before: Option<FailedAt>, limit: u32) -> Result<Vec<Failed>> {
+    /// Database errors only.
+    pub async fn list_failed(&self, before: Option<FailureCursor>, limit: u32) -> Result<Vec<FailedGrab>> {
         self.read_failed(failed(before, limit)).await
     }
 
-    /// At most `limit` live grabs of one team that failed, those that were asked for last first.
+    /// Up to `limit` failed live grabs of one team, latest created first.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn list_failed_of(&self, team: TeamId, limit: u32) -> Result<Vec<Failed>> {
+    /// Database errors only.
+    pub async fn list_failed_of_team(&self, team: TeamId, limit: u32) -> Result<Vec<FailedGrab>> {
         self.read_failed(failed_of(team, limit)).await
     }
 
-    async fn read_failed(&self, query: Select<grab::Entity>) -> Result<Vec<Failed>> {
+    async fn read_failed(&self, query: Select<grab::Entity>) -> Result<Vec<FailedGrab>> {
         let rows = query.into_model::<Row>().all(self.database.reader()).await?;
         let names: Vec<(Uuid, String)> = team::Entity::find()
             .select_only()
@@ -84,19 +84,19 @@ impl Store {
     }
 }
 
-fn read(row: Row, names: &[(Uuid, String)]) -> Result<Failed> {
+fn read(row: Row, names: &[(Uuid, String)]) -> Result<FailedGrab> {
     let Row { id, team_id, request, error_code, session_id, attempts, finished_at } = row;
     let name = names.iter().find(|(team, _)| *team == team_id).map(|(_, name)| name.clone());
     let reason = error_code.as_deref().and_then(FailureReason::parse);
-    Ok(Failed {
+    Ok(FailedGrab {
         grab: GrabId(id),
         team: TeamId(team_id),
-        team_name: name.ok_or(Error::Inconsistent("a grab of no team"))?,
-        reason: reason.ok_or(Error::Inconsistent("an unknown reason of failure"))?,
+        team_name: name.ok_or(Error::Inconsistent("grab without a team"))?,
+        reason: reason.ok_or(Error::Inconsistent("unknown failure reason"))?,
         host: grab::read_spec(&request)?.url.host(),
         session: session_id.map(SessionId),
         attempts: read_count(attempts.into())?,
-        finished_at: codes::read_time(finished_at).ok_or(Error::Inconsistent("an ended grab without its time"))?,
+        finished_at: codes::read_time(finished_at).ok_or(Error::Inconsistent("ended grab without finished_at"))?,
     })
 }
 
@@ -112,12 +112,12 @@ fn columns(query: Select<grab::Entity>) -> Select<grab::Entity> {
     ])
 }
 
-pub(super) fn failed(before: Option<FailedAt>, limit: u32) -> Select<grab::Entity> {
-    // In the very words of the index, which has failures of live grabs alone: an argument would not be seen through.
+pub(super) fn failed(before: Option<FailureCursor>, limit: u32) -> Select<grab::Entity> {
+    // Literally the predicate of the partial index: the planner cannot match one with parameters.
     let mut query = columns(grab::Entity::find()).filter(Expr::cust("status = 3 AND env = 0"));
-    if let Some(FailedAt { at, grab: id }) = before {
-        let here = Expr::tuple([Expr::col(grab::Column::FinishedAt), Expr::col(grab::Column::Id)]);
-        query = query.filter(here.lt(Expr::tuple([Expr::value(at.as_ms()), Expr::value(id.0)])));
+    if let Some(FailureCursor { at, grab: id }) = before {
+        let sort_key = Expr::tuple([Expr::col(grab::Column::FinishedAt), Expr::col(grab::Column::Id)]);
+        query = query.filter(sort_key.lt(Expr::tuple([Expr::value(at.as_ms()), Expr::value(id.0)])));
     }
     query.order_by_desc(grab::Column::FinishedAt).order_by_desc(grab::Column::Id).limit(u64::from(limit))
 }

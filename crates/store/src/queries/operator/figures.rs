@@ -1,10 +1,10 @@
-//! Figures of the whole service: the queue, how grabs ended, what is owed to endpoints, and the database's size.
+//! Service-wide figures: the queue, grab results, pending webhook deliveries and the database size.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, FailureReason};
 use grabd_domain::ids::TeamId;
-use grabd_domain::webhooks::{DeliveryStatus, Disabled};
+use grabd_domain::webhooks::{DeliveryStatus, DisabledReason};
 use sea_orm::sea_query::{Expr, ExprTrait, Order};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, Select, Statement,
@@ -16,66 +16,66 @@ use crate::entities::{delivery, grab, job, team, webhook_endpoint};
 use crate::queries::padded;
 use crate::{Error, Kind, Result, Store};
 
-/// What is open, of all teams.
+/// The open grabs of all teams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// For each class that has any.
-    pub classes: Vec<Waiting>,
-    /// When the grab that waits longest was asked for; `None` when none waits.
+    /// One entry for each class with open grabs.
+    pub classes: Vec<ClassQueue>,
+    /// Creation time of the oldest waiting grab; `None` when none waits.
     pub oldest: Option<Timestamp>,
-    /// The teams with the most open grabs, those with the most first.
-    pub teams: Vec<QueueOfTeam>,
+    /// The teams with the most open grabs, in descending order.
+    pub teams: Vec<TeamQueue>,
 }
 
 /// The open grabs of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// Which class.
+pub struct ClassQueue {
+    /// The class.
     pub class: Class,
-    /// How many wait for a slot.
+    /// Grabs waiting for a slot.
     pub waiting: u64,
-    /// How many a renderer has.
+    /// Leased grabs.
     pub rendering: u64,
 }
 
 /// The open grabs of one team.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueOfTeam {
-    /// Which team.
+pub struct TeamQueue {
+    /// The team.
     pub team: TeamId,
-    /// What people call it.
+    /// Name of the team.
     pub name: String,
-    /// How many wait for a slot.
+    /// Grabs waiting for a slot.
     pub waiting: u64,
-    /// How many a renderer has.
+    /// Leased grabs.
     pub rendering: u64,
-    /// How many of both are asynchronous.
+    /// Asynchronous grabs among both.
     pub asynchronous: u64,
-    /// How many of those it may have; `None`: as configured.
+    /// The team's own limit of asynchronous grabs; `None`: the configured limit applies.
     pub limit: Option<u32>,
 }
 
-/// Grabs that ended in one way.
+/// Number of grabs with the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EndedAs {
-    /// In which environment.
+pub struct OutcomeCount {
+    /// The environment.
     pub environment: Environment,
-    /// Why they failed; `None`: they are done.
+    /// Why they failed; `None` when they are done.
     pub failure: Option<FailureReason>,
-    /// How many; never none.
+    /// Number of grabs, at least one.
     pub grabs: u64,
 }
 
-/// What endpoints have not got, and which do not answer.
+/// Pending deliveries and failing endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Undelivered {
-    /// Messages before their first attempt.
+pub struct DeliveryBacklog {
+    /// Deliveries before their first attempt.
     pub waiting: u64,
-    /// Messages that failed and are tried again.
+    /// Deliveries that failed and will be retried.
     pub retried: u64,
-    /// Endpoints at which nothing has succeeded of late, and that still get messages.
+    /// Enabled endpoints without a success since their first failure.
     pub failing: u64,
-    /// Endpoints that were disabled because they failed for too long.
+    /// Endpoints disabled because they failed for too long.
     pub disabled: u64,
 }
 
@@ -88,85 +88,94 @@ struct TeamRow {
 }
 
 impl Store {
-    /// The queue, with at most `most` teams. Reads the jobs, of which there is one for each open grab.
+    /// Summarizes the queue, with up to `max_teams` teams. Reads all jobs, one per open grab.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn queue(&self, most: u32) -> Result<Queue> {
+    /// Database errors only.
+    pub async fn queue(&self, max_teams: u32) -> Result<Queue> {
         let reader = self.database.reader();
         let classes: Vec<(i16, i64, i64)> = by_class().into_tuple().all(reader).await?;
         let waiting = |(class, open, rendering): (i16, i64, i64)| {
-            let (class, rendering) = (codes::read_class(class)?, number(rendering));
-            Ok(Waiting { class, waiting: number(open).saturating_sub(rendering), rendering })
+            let (class, rendering) = (codes::read_class(class)?, to_count(rendering));
+            Ok(ClassQueue { class, waiting: to_count(open).saturating_sub(rendering), rendering })
         };
         let classes = classes.into_iter().map(waiting).collect::<Result<Vec<_>>>()?;
         let oldest: Option<i64> = oldest().into_tuple().one(reader).await?;
-        let rows = by_team(most).into_model::<TeamRow>().all(reader).await?;
+        let rows = by_team(max_teams).into_model::<TeamRow>().all(reader).await?;
         let ids = padded(rows.iter().map(|row| row.team_id));
         let known = team::Entity::find().filter(team::Column::Id.is_in(ids)).all(reader).await?;
         let teams = rows.into_iter().map(|TeamRow { team_id, open, rendering, asynchronous }| {
-            let team = known.iter().find(|team| team.id == team_id).ok_or(Error::Inconsistent("a job of no team"))?;
+            let team = known.iter().find(|team| team.id == team_id).ok_or(Error::Inconsistent("job without a team"))?;
             let limit = team.async_queue_limit.map(read_count).transpose()?;
-            let (name, rendering) = (team.name.clone(), number(rendering));
-            let waiting = number(open).saturating_sub(rendering);
-            Ok(QueueOfTeam {
+            let (name, rendering) = (team.name.clone(), to_count(rendering));
+            let waiting = to_count(open).saturating_sub(rendering);
+            Ok(TeamQueue {
                 team: TeamId(team_id),
                 name,
                 waiting,
                 rendering,
-                asynchronous: number(asynchronous),
+                asynchronous: to_count(asynchronous),
                 limit,
             })
         });
         Ok(Queue { classes, oldest: codes::read_time(oldest), teams: teams.collect::<Result<_>>()? })
     }
 
-    /// How the grabs of all teams ended that ended at `since` or later, in no order.
+    /// Creation time of the oldest waiting grab; `None` when none waits.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn count_ended(&self, since: Timestamp) -> Result<Vec<EndedAs>> {
+    /// Database errors only.
+    pub async fn oldest_waiting(&self) -> Result<Option<Timestamp>> {
+        let oldest: Option<i64> = oldest().into_tuple().one(self.database.reader()).await?;
+        Ok(codes::read_time(oldest))
+    }
+
+    /// Counts the grabs of all teams that ended at `since` or later by result, unordered.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn count_ended(&self, since: Timestamp) -> Result<Vec<OutcomeCount>> {
         let counted: Vec<(i16, i16, Option<String>, i64)> =
             ended(since).into_tuple().all(self.database.reader()).await?;
         let read = |(environment, status, code, grabs): (i16, i16, Option<String>, i64)| {
-            let unknown = Error::Inconsistent("an unknown reason of failure");
+            let unknown = Error::Inconsistent("unknown failure reason");
             let failure = match status {
                 DONE => None,
                 _ => Some(code.as_deref().and_then(FailureReason::parse).ok_or(unknown)?),
             };
-            Ok(EndedAs { environment: codes::read_environment(environment)?, failure, grabs: number(grabs) })
+            Ok(OutcomeCount { environment: codes::read_environment(environment)?, failure, grabs: to_count(grabs) })
         };
         counted.into_iter().map(read).collect()
     }
 
-    /// What is owed to all endpoints.
+    /// Counts pending deliveries and failing endpoints of all teams.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn undelivered(&self) -> Result<Undelivered> {
+    /// Database errors only.
+    pub async fn delivery_backlog(&self) -> Result<DeliveryBacklog> {
         let reader = self.database.reader();
-        let owed: Vec<(i16, i64)> = owed().into_tuple().all(reader).await?;
-        let sick: Vec<(Option<i16>, i64)> = sick().into_tuple().all(reader).await?;
+        let pending_deliveries: Vec<(i16, i64)> = pending_deliveries().into_tuple().all(reader).await?;
+        let failing_endpoints: Vec<(Option<i16>, i64)> = failing_endpoints().into_tuple().all(reader).await?;
         let messages = |status| {
             let code = delivery::state(status);
-            owed.iter().find(|(state, _)| *state == code).map_or(0, |(_, count)| number(*count))
+            pending_deliveries.iter().find(|(state, _)| *state == code).map_or(0, |(_, count)| to_count(*count))
         };
-        let endpoints = |disabled: Option<Disabled>| {
+        let endpoints = |disabled: Option<DisabledReason>| {
             let code = disabled.map(webhook_endpoint::disabled);
-            sick.iter().find(|(disabled, _)| *disabled == code).map_or(0, |(_, count)| number(*count))
+            failing_endpoints.iter().find(|(disabled, _)| *disabled == code).map_or(0, |(_, count)| to_count(*count))
         };
-        Ok(Undelivered {
+        Ok(DeliveryBacklog {
             waiting: messages(DeliveryStatus::Pending),
             retried: messages(DeliveryStatus::Failed),
             failing: endpoints(None),
-            disabled: endpoints(Some(Disabled::Failing)),
+            disabled: endpoints(Some(DisabledReason::Failing)),
         })
     }
 
-    /// How large the database is, in bytes, with its indexes and what is free in it.
+    /// Size of the database in bytes, including indexes and free pages.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn size_bytes(&self) -> Result<u64> {
         let query = match self.kind() {
             Kind::Sqlite => "SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()",
@@ -174,8 +183,8 @@ impl Store {
         };
         let reader = self.database.reader();
         let row = reader.query_one_raw(Statement::from_string(reader.get_database_backend(), query)).await?;
-        let bytes: i64 = row.ok_or(Error::Inconsistent("a database without a size"))?.try_get("", "bytes")?;
-        Ok(number(bytes))
+        let bytes: i64 = row.ok_or(Error::Inconsistent("database size is missing"))?.try_get("", "bytes")?;
+        Ok(to_count(bytes))
     }
 }
 
@@ -184,12 +193,12 @@ pub(super) fn by_class() -> Select<job::Entity> {
         .select_only()
         .column(job::Column::Class)
         .column_as(job::Column::GrabId.count(), "open")
-        // Only what is leased has an end of its lease.
+        // COUNT ignores NULL, and `lease_until` is NULL unless the job is leased.
         .column_as(job::Column::LeaseUntil.count(), "rendering")
         .group_by(job::Column::Class)
 }
 
-pub(super) fn by_team(most: u32) -> Select<job::Entity> {
+pub(super) fn by_team(max_teams: u32) -> Select<job::Entity> {
     job::Entity::find()
         .select_only()
         .column(job::Column::TeamId)
@@ -199,10 +208,10 @@ pub(super) fn by_team(most: u32) -> Select<job::Entity> {
         .group_by(job::Column::TeamId)
         .order_by(job::Column::GrabId.count(), Order::Desc)
         .order_by(job::Column::TeamId, Order::Asc)
-        .limit(u64::from(most))
+        .limit(u64::from(max_teams))
 }
 
-/// The ids of grabs sort by when they were asked for.
+/// Grab ids sort by creation time.
 pub(super) fn oldest() -> Select<job::Entity> {
     job::Entity::find()
         .select_only()
@@ -224,7 +233,7 @@ pub(super) fn ended(since: Timestamp) -> Select<grab::Entity> {
         .group_by(grab::Column::ErrorCode)
 }
 
-pub(super) fn owed() -> Select<delivery::Entity> {
+pub(super) fn pending_deliveries() -> Select<delivery::Entity> {
     delivery::Entity::find()
         .select_only()
         .column(delivery::Column::State)
@@ -233,17 +242,18 @@ pub(super) fn owed() -> Select<delivery::Entity> {
         .group_by(delivery::Column::State)
 }
 
-fn sick() -> Select<webhook_endpoint::Entity> {
+fn failing_endpoints() -> Select<webhook_endpoint::Entity> {
     let failing = webhook_endpoint::Column::FailingSince.is_not_null();
-    let given_up = webhook_endpoint::Column::Disabled.eq(webhook_endpoint::disabled(Disabled::Failing));
+    let disabled_for_failing =
+        webhook_endpoint::Column::Disabled.eq(webhook_endpoint::disabled(DisabledReason::Failing));
     webhook_endpoint::Entity::find()
         .select_only()
         .column(webhook_endpoint::Column::Disabled)
         .column_as(webhook_endpoint::Column::Id.count(), "endpoints")
-        .filter(failing.or(given_up))
+        .filter(failing.or(disabled_for_failing))
         .group_by(webhook_endpoint::Column::Disabled)
 }
 
-pub(super) fn number(count: i64) -> u64 {
+pub(super) fn to_count(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }

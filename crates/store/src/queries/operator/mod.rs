@@ -1,6 +1,6 @@
-//! What operators read: of all teams at once, and of no grab more than they need to find a fault.
+//! Reads for operators, across all teams. Grabs are shown only as far as needed to find a fault.
 //!
-//! *Invariant:* whoever captured it knows a grab's address and picture. From here only its host goes out.
+//! *Invariant:* a grab's URL and image are private to its team. These queries expose only the URL's host.
 
 pub(crate) mod failures;
 pub(crate) mod figures;

@@ -1,32 +1,31 @@
-//! How SQLite reads what operators read: off an index, however long the history is. What PostgreSQL does is tried in
-//! `tests/store/operator_plans.rs`.
+//! Checks that the operator queries use indexes on SQLite. `tests/store/operator_plans.rs` checks PostgreSQL.
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::{ConnectionTrait, DbBackend, EntityTrait, QueryTrait, Select, Statement};
 use uuid::Uuid;
 
-use super::failures::{FailedAt, failed, failed_of};
-use super::figures::{by_class, by_team, ended, oldest, owed};
-use super::teams::{TeamPlace, TeamsWanted, captures, teams};
+use super::failures::{FailureCursor, failed, failed_of};
+use super::figures::{by_class, by_team, ended, oldest, pending_deliveries};
+use super::teams::{TeamCursor, TeamFilter, captures, teams};
 use crate::database::Database;
 
-/// How SQLite would do it, as one text.
+/// SQLite's query plan as text.
 async fn plan<E: EntityTrait>(database: &Database, query: Select<E>) -> String {
     let query = query.build(DbBackend::Sqlite);
     let values = query.values.unwrap_or_else(|| sea_orm::Values(Vec::new()));
     let explain =
         Statement::from_sql_and_values(DbBackend::Sqlite, format!("EXPLAIN QUERY PLAN {}", query.sql), values);
-    let rows = database.reader().query_all_raw(explain).await.expect("a plan");
-    let steps: Vec<String> = rows.iter().map(|row| row.try_get("", "detail").expect("a step")).collect();
+    let rows = database.reader().query_all_raw(explain).await.expect("query plan");
+    let steps: Vec<String> = rows.iter().map(|row| row.try_get("", "detail").expect("plan step")).collect();
     steps.join("\n")
 }
 
 #[tokio::test]
-async fn nothing_passes_the_whole_history() {
-    let database = Database::open("sqlite::memory:").await.expect("a database");
-    database.migrate().await.expect("the schema");
-    // A few thousand of two teams, and what is known about them.
+async fn operator_queries_use_indexes() {
+    let database = Database::open("sqlite::memory:").await.expect("open the database");
+    database.migrate().await.expect("migrate");
+    // A few thousand grabs of two teams, and their statistics.
     let grabs = "INSERT INTO grab (id, team_id, env, class, status, request, attempts, created_at, finished_at, \
          image_key, bytes, execution_ms, error_code) \
          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) \
@@ -38,16 +37,16 @@ async fn nothing_passes_the_whole_history() {
          SELECT randomblob(16), zeroblob(16), randomblob(16), 0, CASE i % 100 WHEN 0 THEN 0 ELSE 1 END, 1, \
          CASE i % 100 WHEN 0 THEN i END, i FROM n";
     for statement in [grabs, deliveries, "ANALYZE"] {
-        database.reader().execute_unprepared(statement).await.expect("rows");
+        database.reader().execute_unprepared(statement).await.expect("insert rows");
     }
     let (team, at) = (TeamId(Uuid::nil()), Timestamp::from_ms(4000));
-    let place = FailedAt { at, grab: GrabId(team.0) };
-    let teams_after = |wanted| teams(&wanted, Some(TeamPlace { created_at: at, team }), 25);
+    let cursor = FailureCursor { at, grab: GrabId(team.0) };
+    let teams_after = |filter| teams(&filter, Some(TeamCursor { created_at: at, team }), 25);
     for (plan, expected) in [
         (plan(&database, ended(at)).await, "SEARCH grab USING COVERING INDEX grab_ended (finished_at>?)"),
         (plan(&database, failed(None, 50)).await, "SCAN grab USING INDEX grab_failed"),
         (
-            plan(&database, failed(Some(place), 50)).await,
+            plan(&database, failed(Some(cursor), 50)).await,
             "SEARCH grab USING INDEX grab_failed ((finished_at,id)<(?,?))",
         ),
         (
@@ -58,12 +57,12 @@ async fn nothing_passes_the_whole_history() {
             plan(&database, captures(vec![team.0], at)).await,
             "SEARCH grab USING COVERING INDEX grab_list_status (team_id=? AND env=? AND status=? AND created_at>?)",
         ),
-        (plan(&database, teams_after(TeamsWanted::All)).await, "USING INDEX team_list ((created_at,id)<(?,?))"),
-        (plan(&database, teams_after(TeamsWanted::Named("a".into()))).await, "USING INDEX team_list"),
-        (plan(&database, owed()).await, "delivery USING INDEX delivery_"),
+        (plan(&database, teams_after(TeamFilter::All)).await, "USING INDEX team_list ((created_at,id)<(?,?))"),
+        (plan(&database, teams_after(TeamFilter::NameContains("a".into()))).await, "USING INDEX team_list"),
+        (plan(&database, pending_deliveries()).await, "delivery USING INDEX delivery_"),
     ] {
-        assert!(plan.contains(expected), "{expected} is not in:\n{plan}");
-        assert!(!plan.contains("ORDER BY"), "it sorts:\n{plan}");
+        assert!(plan.contains(expected), "expected {expected} in:\n{plan}");
+        assert!(!plan.contains("ORDER BY"), "plan sorts:\n{plan}");
     }
     for plan in [plan(&database, by_class()).await, plan(&database, by_team(10)).await, plan(&database, oldest()).await]
     {

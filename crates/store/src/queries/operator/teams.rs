@@ -1,4 +1,4 @@
-//! All teams, page by page, with what each has and did.
+//! Paginated list of all teams with their lots and captures.
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
@@ -9,62 +9,62 @@ use sea_orm::sea_query::{Expr, ExprTrait, Func, LikeExpr, Query};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 use uuid::Uuid;
 
-use super::figures::number;
+use super::figures::to_count;
 use crate::codes::{self, DONE};
 use crate::entities::{grab, lot, member, team, user};
 use crate::queries::accounts::Team;
 use crate::queries::padded;
 use crate::{Result, Store};
 
-/// Which teams are wanted.
+/// A filter for teams.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TeamsWanted {
-    /// All.
+pub enum TeamFilter {
+    /// All teams.
     All,
-    /// Those with this in their name, in whatever case.
-    Named(String),
-    /// The one with this id.
+    /// Teams whose name contains this text, ignoring case.
+    NameContains(String),
+    /// The team with this id.
     Id(TeamId),
-    /// Those that somebody is in.
-    Of(Email),
+    /// Teams that the person with this address belongs to.
+    MemberEmail(Email),
 }
 
-/// A place in the list.
+/// A position in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TeamPlace {
-    /// When the team was created.
+pub struct TeamCursor {
+    /// Creation time of the team.
     pub created_at: Timestamp,
-    /// Which one.
+    /// The team.
     pub team: TeamId,
 }
 
-/// A team with what it has and did.
+/// A team with its members, lots and captures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamSummary {
     /// The team.
     pub team: Team,
-    /// How many people are in it.
+    /// Number of members.
     pub members: u64,
-    /// Its lots that have something left.
+    /// Its lots with remaining credits.
     pub lots: Vec<Lot>,
-    /// Its live captures that are done, of those asked for since the time that was named.
+    /// Number of done live grabs created since the given time.
     pub captures: u64,
 }
 
 impl Store {
-    /// At most `limit` teams, the newest first: those after a place, when it is given. Captures count from `since` on.
+    /// Up to `limit` teams, newest first, optionally only those after a position. Captures are counted from `since` on.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn list_summaries(
         &self,
-        wanted: &TeamsWanted,
-        after: Option<TeamPlace>,
+        filter: &TeamFilter,
+        after: Option<TeamCursor>,
         limit: u32,
         since: Timestamp,
     ) -> Result<Vec<TeamSummary>> {
         let reader = self.database.reader();
-        let teams = teams(wanted, after, limit).all(reader).await?;
+        let teams = teams(filter, after, limit).all(reader).await?;
         let ids = padded(teams.iter().map(|team| team.id));
         let members: Vec<(Uuid, i64)> = member::Entity::find()
             .select_only()
@@ -76,15 +76,15 @@ impl Store {
             .all(reader)
             .await?;
         let captures: Vec<(Uuid, i64)> = captures(ids.clone(), since).into_tuple().all(reader).await?;
-        let left = lot::Entity::find().filter(lot::Column::TeamId.is_in(ids)).filter(lot::Column::Remaining.gt(0));
-        let lots = left.all(reader).await?;
+        let unspent = lot::Entity::find().filter(lot::Column::TeamId.is_in(ids)).filter(lot::Column::Remaining.gt(0));
+        let lots = unspent.all(reader).await?;
         let count =
-            |counts: &[(Uuid, i64)], id| counts.iter().find(|(team, _)| *team == id).map_or(0, |(_, n)| number(*n));
+            |counts: &[(Uuid, i64)], id| counts.iter().find(|(team, _)| *team == id).map_or(0, |(_, n)| to_count(*n));
         let summary = |row: team::Model| {
-            let own = lots.iter().filter(|lot| lot.team_id == row.id).cloned();
+            let team_lots = lots.iter().filter(|lot| lot.team_id == row.id).cloned();
             Ok(TeamSummary {
                 members: count(&members, row.id),
-                lots: own.map(Lot::try_from).collect::<Result<_>>()?,
+                lots: team_lots.map(Lot::try_from).collect::<Result<_>>()?,
                 captures: count(&captures, row.id),
                 team: row.into(),
             })
@@ -93,17 +93,17 @@ impl Store {
     }
 }
 
-pub(super) fn teams(wanted: &TeamsWanted, after: Option<TeamPlace>, limit: u32) -> Select<team::Entity> {
+pub(super) fn teams(filter: &TeamFilter, after: Option<TeamCursor>, limit: u32) -> Select<team::Entity> {
     let mut query = team::Entity::find();
-    match wanted {
-        TeamsWanted::All => {}
-        TeamsWanted::Named(part) => {
+    match filter {
+        TeamFilter::All => {}
+        TeamFilter::NameContains(part) => {
             let name = Expr::expr(Func::lower(Expr::col((team::Entity, team::Column::Name))));
             query = query.filter(name.like(LikeExpr::new(containing(part)).escape('\\')));
         }
-        TeamsWanted::Id(id) => query = query.filter(team::Column::Id.eq(id.0)),
-        TeamsWanted::Of(email) => {
-            let theirs = Query::select()
+        TeamFilter::Id(id) => query = query.filter(team::Column::Id.eq(id.0)),
+        TeamFilter::MemberEmail(email) => {
+            let team_ids = Query::select()
                 .column((member::Entity, member::Column::TeamId))
                 .from(member::Entity)
                 .inner_join(
@@ -112,12 +112,12 @@ pub(super) fn teams(wanted: &TeamsWanted, after: Option<TeamPlace>, limit: u32) 
                 )
                 .and_where(Expr::col((user::Entity, user::Column::Email)).eq(email.as_str()))
                 .take();
-            query = query.filter(team::Column::Id.in_subquery(theirs));
+            query = query.filter(team::Column::Id.in_subquery(team_ids));
         }
     }
-    if let Some(TeamPlace { created_at, team: id }) = after {
-        let here = Expr::tuple([Expr::col(team::Column::CreatedAt), Expr::col(team::Column::Id)]);
-        query = query.filter(here.lt(Expr::tuple([Expr::value(created_at.as_ms()), Expr::value(id.0)])));
+    if let Some(TeamCursor { created_at, team: id }) = after {
+        let sort_key = Expr::tuple([Expr::col(team::Column::CreatedAt), Expr::col(team::Column::Id)]);
+        query = query.filter(sort_key.lt(Expr::tuple([Expr::value(created_at.as_ms()), Expr::value(id.0)])));
     }
     query.order_by_desc(team::Column::CreatedAt).order_by_desc(team::Column::Id).limit(u64::from(limit))
 }
@@ -134,7 +134,7 @@ pub(super) fn captures(teams: Vec<Uuid>, since: Timestamp) -> Select<grab::Entit
         .group_by(grab::Column::TeamId)
 }
 
-/// A pattern for whatever contains the text, in which nothing stands for anything else.
+/// A LIKE pattern that matches text containing `text` literally: wildcards are escaped.
 fn containing(text: &str) -> String {
     let mut pattern = String::from("%");
     for character in text.to_lowercase().chars() {

@@ -1,4 +1,4 @@
-//! A person lets an app act for a team.
+//! Records a person's consent that an app may access a team.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
@@ -8,14 +8,14 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::LockType;
 use sea_orm::{EntityTrait, QuerySelect};
 
-use super::{is_active, seen};
+use super::{is_active, touch_client};
 use crate::database::{Transaction, Tx};
 use crate::entities::{member, oauth_code, oauth_grant};
 use crate::{Result, Store, codes};
 
-/// A grant to make, with the code that tells the app of it. The code itself is never seen here.
+/// A grant to create, with its authorization code. Contains only a hash of the code.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "domain says what each is")]
+#[expect(missing_docs, reason = "the domain types document the fields")]
 pub struct NewConsent {
     pub grant: GrantId,
     pub user: UserId,
@@ -32,33 +32,33 @@ pub struct NewConsent {
     pub now: Timestamp,
 }
 
-/// What a consent came to.
+/// Outcome of a consent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Consented {
-    /// The code can be exchanged.
-    Yes,
-    /// Nothing was written: the person is not in that team, or it may not act.
-    NotTheirs,
+pub enum ConsentOutcome {
+    /// The grant was created, and the code can be exchanged.
+    Granted,
+    /// Nothing was written: the person is not a member of the team, or the team is inactive.
+    NotMember,
 }
 
 impl Store {
-    /// Writes a consent down.
+    /// Records a consent.
     ///
     /// # Errors
-    /// Only of the database; a refusal is an outcome.
-    pub async fn consent(&self, consent: NewConsent) -> Result<Consented> {
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn consent(&self, consent: NewConsent) -> Result<ConsentOutcome> {
         self.database.write(consent).await
     }
 }
 
 impl Transaction for NewConsent {
-    type Outcome = Consented;
+    type Outcome = ConsentOutcome;
 
-    async fn apply(&self, tx: &Tx) -> Result<Consented> {
+    async fn apply(&self, tx: &Tx) -> Result<ConsentOutcome> {
         let membership =
             member::Entity::find_by_id((self.team.0, self.user.0)).lock(LockType::KeyShare).one(tx).await?;
         if membership.is_none() || !is_active(tx, self.team).await? {
-            return Ok(Consented::NotTheirs);
+            return Ok(ConsentOutcome::NotMember);
         }
         let grant = oauth_grant::ActiveModel {
             id: Set(self.grant.0),
@@ -84,7 +84,7 @@ impl Transaction for NewConsent {
             used_at: Set(None),
         };
         oauth_code::Entity::insert(code).exec_without_returning(tx).await?;
-        seen(tx, self.client.as_str(), self.now).await?;
-        Ok(Consented::Yes)
+        touch_client(tx, self.client.as_str(), self.now).await?;
+        Ok(ConsentOutcome::Granted)
     }
 }

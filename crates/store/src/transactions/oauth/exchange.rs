@@ -1,4 +1,4 @@
-//! A code is exchanged for the first pair of tokens, once.
+//! Exchanges an authorization code for the first token pair, once.
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::GrantId;
@@ -6,62 +6,62 @@ use grabd_domain::oauth::{Challenge, ClientId, Resources};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
-use super::{Exchanged, NewPair, end, is_over, issue, lock};
+use super::{NewTokenPair, TokenOutcome, delete_grant, issue_tokens, lock_grant, unusable_reason};
 use crate::database::{Transaction, Tx};
 use crate::entities::{oauth_code, oauth_grant};
 use crate::{Result, Store};
 
-/// A code that was presented, with what must be the same as when it was asked for.
+/// A presented code with the parameters that must match the authorization request.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     /// SHA-256 of the code.
     pub code: [u8; 32],
-    /// Who presents it.
+    /// The client that presents it.
     pub client: ClientId,
-    /// Where they say it was sent, if they say so.
+    /// The `redirect_uri` parameter, if present.
     pub redirect: Option<String>,
-    /// What their verifier makes of it.
+    /// The PKCE challenge computed from the presented verifier.
     pub challenge: Challenge,
-    /// What they want tokens for.
+    /// The requested resources.
     pub resources: Resources,
-    /// What they get.
-    pub pair: NewPair,
-    /// When.
+    /// The tokens to issue.
+    pub pair: NewTokenPair,
+    /// Current time.
     pub now: Timestamp,
 }
 
 impl Store {
-    /// Exchanges a code. A second use ends everything that came of the first.
+    /// Exchanges a code. A second use revokes the grant and all its tokens.
     ///
     /// # Errors
-    /// Only of the database; a refusal is an outcome.
-    pub async fn exchange(&self, exchange: Exchange) -> Result<Exchanged> {
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn exchange(&self, exchange: Exchange) -> Result<TokenOutcome> {
         self.database.write(exchange).await
     }
 }
 
 impl Transaction for Exchange {
-    type Outcome = Exchanged;
+    type Outcome = TokenOutcome;
 
-    async fn apply(&self, tx: &Tx) -> Result<Exchanged> {
+    async fn apply(&self, tx: &Tx) -> Result<TokenOutcome> {
         let find = || oauth_code::Entity::find_by_id(self.code.to_vec());
-        let Some(known) = find().one(tx).await? else { return Ok(Exchanged::Invalid("an unknown code")) };
-        // Whoever was first has committed once the lock is ours.
-        let (Some(grant), Some(code)) = (lock(tx, known.grant_id).await?, find().one(tx).await?) else {
-            return Ok(Exchanged::Invalid("the grant has ended"));
+        let Some(known) = find().one(tx).await? else { return Ok(TokenOutcome::Invalid("unknown code")) };
+        // Read the code again under the lock: a concurrent exchange has committed by now.
+        let (Some(grant), Some(code)) = (lock_grant(tx, known.grant_id).await?, find().one(tx).await?) else {
+            return Ok(TokenOutcome::Invalid("grant was revoked"));
         };
         if code.used_at.is_some() {
-            end(tx, grant.id).await?;
-            return Ok(Exchanged::Replayed(GrantId(grant.id)));
+            delete_grant(tx, grant.id).await?;
+            return Ok(TokenOutcome::Replayed(GrantId(grant.id)));
         }
-        if let Some(why) = self.complaint(&code, &grant) {
-            return Ok(Exchanged::Invalid(why));
+        if let Some(reason) = self.mismatch(&code, &grant) {
+            return Ok(TokenOutcome::Invalid(reason));
         }
-        if let Some(why) = is_over(tx, &grant, self.now).await? {
-            return Ok(Exchanged::Invalid(why));
+        if let Some(reason) = unusable_reason(tx, &grant, self.now).await? {
+            return Ok(TokenOutcome::Invalid(reason));
         }
         if Resources::from_text(&grant.resources).check(&self.resources).is_err() {
-            return Ok(Exchanged::Target);
+            return Ok(TokenOutcome::InvalidTarget);
         }
         oauth_code::Entity::update_many()
             .col_expr(oauth_code::Column::UsedAt, Expr::value(self.now.as_ms()))
@@ -73,22 +73,23 @@ impl Transaction for Exchange {
             .filter(oauth_grant::Column::Id.eq(grant.id))
             .exec(tx)
             .await?;
-        let expires_at = issue(tx, &grant, &self.pair, None, self.now).await?;
-        Ok(Exchanged::Issued { grant: GrantId(grant.id), expires_at })
+        let expires_at = issue_tokens(tx, &grant, &self.pair, None, self.now).await?;
+        Ok(TokenOutcome::Issued { grant: GrantId(grant.id), expires_at })
     }
 }
 
 impl Exchange {
-    /// A code that is presented wrongly is not spent: whoever it was meant for may still come.
-    fn complaint(&self, code: &oauth_code::Model, grant: &oauth_grant::Model) -> Option<&'static str> {
+    /// Why the request does not match the code. A mismatch does not use up the code: the rightful client may still
+    /// present it.
+    fn mismatch(&self, code: &oauth_code::Model, grant: &oauth_grant::Model) -> Option<&'static str> {
         if code.expires_at <= self.now.as_ms() {
-            Some("the code is too old")
+            Some("code expired")
         } else if grant.client_id != self.client.as_str() {
-            Some("another client's code")
+            Some("code of another client")
         } else if self.redirect.as_ref().is_some_and(|redirect| *redirect != code.redirect_uri) {
-            Some("another redirect_uri")
+            Some("redirect_uri mismatch")
         } else if code.challenge != self.challenge.as_str() {
-            Some("another verifier")
+            Some("code_verifier mismatch")
         } else {
             None
         }

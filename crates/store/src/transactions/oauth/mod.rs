@@ -1,15 +1,15 @@
-//! Apps register, people let them act, codes and tokens are exchanged.
+//! OAuth: client registration, consents, and the exchange of codes and tokens.
 //!
-//! Whatever concerns a grant locks it first, then looks at its codes and tokens: so of many who exchange the same one,
-//! each sees what those before did. A grant that ends is deleted, and everything that came of it goes at once.
+//! Every change of a grant locks the grant before it reads codes and tokens, so concurrent exchanges of the same code
+//! or token see each other's result. Ending a grant deletes it and, by cascade, its codes and tokens.
 
 pub(crate) mod consent;
-pub(crate) mod end;
+pub(crate) mod consent_request;
 pub(crate) mod exchange;
 pub(crate) mod purge;
 pub(crate) mod refresh;
 pub(crate) mod register;
-pub(crate) mod ticket;
+pub(crate) mod revoke;
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{GrantId, TeamId};
@@ -24,49 +24,49 @@ use crate::codes::{ACCESS, ACTIVE, REFRESH};
 use crate::database::Tx;
 use crate::entities::{oauth_client, oauth_grant, oauth_token, team};
 
-/// A pair of tokens to issue. The tokens themselves are never seen here.
+/// A token pair to issue. Contains only hashes of the tokens.
 #[derive(Clone, Debug)]
-pub struct NewPair {
+pub struct NewTokenPair {
     /// SHA-256 of the access token.
     pub access: [u8; 32],
     /// SHA-256 of the refresh token.
     pub refresh: [u8; 32],
 }
 
-/// What presenting a code or a refresh token came to.
+/// Outcome of presenting a code or a refresh token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Exchanged {
-    /// The pair is good from now on.
+pub enum TokenOutcome {
+    /// The token pair was issued.
     Issued {
-        /// For what.
+        /// The grant.
         grant: GrantId,
-        /// How long the access token is.
+        /// Expiry of the access token.
         expires_at: Timestamp,
     },
-    /// Nothing happened, for this reason, which is for logs.
+    /// Rejected without any change. The reason is for logs only.
     Invalid(&'static str),
-    /// Nothing happened: a resource was asked for that was not allowed.
-    Target,
-    /// It was used before. The grant has ended, with everything that came of it.
+    /// Rejected without any change: a requested resource was not granted.
+    InvalidTarget,
+    /// The code or token was used before. The grant and all its tokens were revoked.
     Replayed(GrantId),
 }
 
-/// Waits for the grant, if it is still there.
-async fn lock(tx: &Tx, grant: Uuid) -> Result<Option<oauth_grant::Model>> {
+/// Locks the grant, if it still exists.
+async fn lock_grant(tx: &Tx, grant: Uuid) -> Result<Option<oauth_grant::Model>> {
     Ok(oauth_grant::Entity::find_by_id(grant).lock(LockType::Update).one(tx).await?)
 }
 
-async fn end(tx: &Tx, grant: Uuid) -> Result<()> {
+async fn delete_grant(tx: &Tx, grant: Uuid) -> Result<()> {
     oauth_grant::Entity::delete_by_id(grant).exec(tx).await?;
     Ok(())
 }
 
-/// Why nothing can be had of a grant any more, if so.
-async fn is_over(tx: &Tx, grant: &oauth_grant::Model, now: Timestamp) -> Result<Option<&'static str>> {
+/// Why the grant can no longer be used, if so.
+async fn unusable_reason(tx: &Tx, grant: &oauth_grant::Model, now: Timestamp) -> Result<Option<&'static str>> {
     if grant.expires_at <= now.as_ms() {
-        return Ok(Some("the grant is over"));
+        return Ok(Some("grant expired"));
     }
-    Ok((!is_active(tx, TeamId(grant.team_id)).await?).then_some("the team is inactive"))
+    Ok((!is_active(tx, TeamId(grant.team_id)).await?).then_some("team is inactive"))
 }
 
 async fn is_active(tx: &Tx, team: TeamId) -> Result<bool> {
@@ -74,11 +74,11 @@ async fn is_active(tx: &Tx, team: TeamId) -> Result<bool> {
     Ok(active.one(tx).await?.is_some())
 }
 
-/// Makes the pair good; until when the access token is. Neither outlives the grant.
-async fn issue(
+/// Stores the token pair and returns the expiry of the access token. Neither token outlives the grant.
+async fn issue_tokens(
     tx: &Tx,
     grant: &oauth_grant::Model,
-    pair: &NewPair,
+    pair: &NewTokenPair,
     parent: Option<&[u8; 32]>,
     now: Timestamp,
 ) -> Result<Timestamp> {
@@ -96,12 +96,12 @@ async fn issue(
     let expires_at = until(ACCESS_LIFE);
     let rows = [row(&pair.access, ACCESS, expires_at), row(&pair.refresh, REFRESH, until(REFRESH_LIFE))];
     oauth_token::Entity::insert_many(rows).exec_without_returning(tx).await?;
-    seen(tx, &grant.client_id, now).await?;
+    touch_client(tx, &grant.client_id, now).await?;
     Ok(expires_at)
 }
 
-/// An app that is in use is not forgotten. One that describes itself was never written down.
-async fn seen(tx: &Tx, client: &str, now: Timestamp) -> Result<()> {
+/// Records the use of a client, so that it is not purged. Clients identified by a metadata URL have no row.
+async fn touch_client(tx: &Tx, client: &str, now: Timestamp) -> Result<()> {
     oauth_client::Entity::update_many()
         .col_expr(oauth_client::Column::SeenAt, Expr::value(now.as_ms()))
         .filter(oauth_client::Column::Id.eq(client))

@@ -1,4 +1,4 @@
-//! Owners invite people, and think better of it.
+//! Creates and withdraws invitations.
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
@@ -7,74 +7,80 @@ use grabd_domain::teams::INVITATIONS;
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, PaginatorTrait, QueryFilter, QuerySelect, RelationTrait};
 
-use super::{Answered, Refusal, allowed, enter_as_owner};
+use super::{TeamResult, TeamRuleError, allowed, lock_as_owner};
 use crate::database::{Transaction, Tx};
 use crate::entities::{invitation, member, user};
+use crate::transactions::audit::AuditEvent;
 use crate::{Result, Store, codes};
 
-/// An invitation to give. The token itself is never seen here.
+/// An invitation to create. Contains only a hash of the token.
 #[derive(Clone, Debug)]
 pub struct NewInvitation {
     /// Its id.
     pub id: InvitationId,
     /// SHA-256 of the token.
     pub hash: [u8; 32],
-    /// Into which team.
+    /// The team.
     pub team: TeamId,
-    /// For whom.
+    /// The invited address.
     pub email: Email,
-    /// As what.
+    /// The role to give.
     pub role: Role,
-    /// Who gives it.
+    /// The inviting owner.
     pub by: UserId,
-    /// When.
+    /// Current time.
     pub now: Timestamp,
-    /// Until when it counts.
+    /// Expiry.
     pub expires_at: Timestamp,
+    /// Whether the link is sent by e-mail only, so that its use verifies the address.
+    pub mailed: bool,
 }
 
-struct Withdrawal {
+struct WithdrawInvitation {
     team: TeamId,
     invitation: InvitationId,
     by: UserId,
 }
 
 impl Store {
-    /// Invites somebody. An invitation of the same address into the same team counts no more.
+    /// Invites a person. Replaces an earlier invitation of the same address to the same team.
     ///
     /// # Errors
-    /// Only of the database; a refusal is an outcome.
-    pub async fn invite(&self, invitation: NewInvitation) -> Result<Answered> {
-        self.database.write(invitation).await
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn invite(&self, invitation: NewInvitation) -> Result<TeamResult> {
+        let event =
+            AuditEvent::new("member.invite", &invitation.email, Some(invitation.team)).with(&invitation.role.as_str());
+        self.write_audited(invitation, event, TeamResult::is_ok).await
     }
 
-    /// Takes an invitation back.
+    /// Withdraws an invitation.
     ///
     /// # Errors
-    /// Only of the database; a refusal is an outcome.
-    pub async fn withdraw(&self, team: TeamId, invitation: InvitationId, by: UserId) -> Result<Answered> {
-        self.database.write(Withdrawal { team, invitation, by }).await
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn withdraw_invitation(&self, team: TeamId, invitation: InvitationId, by: UserId) -> Result<TeamResult> {
+        let event = AuditEvent::new("member.withdraw_invitation", &invitation, Some(team));
+        self.write_audited(WithdrawInvitation { team, invitation, by }, event, TeamResult::is_ok).await
     }
 }
 
 impl Transaction for NewInvitation {
-    type Outcome = Answered;
+    type Outcome = TeamResult;
 
-    async fn apply(&self, tx: &Tx) -> Result<Answered> {
-        allowed!(enter_as_owner(tx, self.team, self.by));
-        let is_in = member::Entity::find()
+    async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
+        allowed!(lock_as_owner(tx, self.team, self.by));
+        let members = member::Entity::find()
             .join(JoinType::InnerJoin, member::Relation::User.def())
             .filter(member::Column::TeamId.eq(self.team.0))
             .filter(user::Column::Email.eq(self.email.as_str()));
-        if is_in.count(tx).await? > 0 {
-            return Ok(Err(Refusal::AlreadyIn));
+        if members.count(tx).await? > 0 {
+            return Ok(Err(TeamRuleError::AlreadyMember));
         }
-        let ours = invitation::Entity::delete_many().filter(invitation::Column::TeamId.eq(self.team.0));
-        ours.clone().filter(invitation::Column::Email.eq(self.email.as_str())).exec(tx).await?;
-        ours.filter(invitation::Column::ExpiresAt.lte(self.now.as_ms())).exec(tx).await?;
+        let invitations = invitation::Entity::delete_many().filter(invitation::Column::TeamId.eq(self.team.0));
+        invitations.clone().filter(invitation::Column::Email.eq(self.email.as_str())).exec(tx).await?;
+        invitations.filter(invitation::Column::ExpiresAt.lte(self.now.as_ms())).exec(tx).await?;
         let open = invitation::Entity::find().filter(invitation::Column::TeamId.eq(self.team.0));
         if open.count(tx).await? >= INVITATIONS {
-            return Ok(Err(Refusal::Full));
+            return Ok(Err(TeamRuleError::LimitReached));
         }
         let row = invitation::ActiveModel {
             id: Set(self.id.0),
@@ -85,22 +91,23 @@ impl Transaction for NewInvitation {
             invited_by: Set(self.by.0),
             created_at: Set(self.now.as_ms()),
             expires_at: Set(self.expires_at.as_ms()),
+            mailed: Set(self.mailed),
         };
         invitation::Entity::insert(row).exec_without_returning(tx).await?;
         Ok(Ok(()))
     }
 }
 
-impl Transaction for Withdrawal {
-    type Outcome = Answered;
+impl Transaction for WithdrawInvitation {
+    type Outcome = TeamResult;
 
-    async fn apply(&self, tx: &Tx) -> Result<Answered> {
-        allowed!(enter_as_owner(tx, self.team, self.by));
+    async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
+        allowed!(lock_as_owner(tx, self.team, self.by));
         let deleted = invitation::Entity::delete_many()
             .filter(invitation::Column::Id.eq(self.invitation.0))
             .filter(invitation::Column::TeamId.eq(self.team.0))
             .exec(tx)
             .await?;
-        Ok(if deleted.rows_affected > 0 { Ok(()) } else { Err(Refusal::Unknown) })
+        Ok(if deleted.rows_affected > 0 { Ok(()) } else { Err(TeamRuleError::NotFound) })
     }
 }

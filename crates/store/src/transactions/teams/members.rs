@@ -1,70 +1,74 @@
-//! Members become owners and the other way round, are removed, and leave. A team is never left without an owner: the
-//! rule is asked under the team's lock, so two who leave at once find out in turn.
+//! Changes roles and removes members. A team always keeps an owner: the rule is checked under the team's lock, which
+//! serializes concurrent changes.
 
 use grabd_domain::accounts::Role;
 use grabd_domain::ids::{TeamId, UserId};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
-use super::{Answered, Refusal, allowed, enter, enter_as_owner, is_last_owner, role};
+use super::{TeamResult, TeamRuleError, allowed, find_role, is_last_owner, lock_as_member, lock_as_owner};
 use crate::database::{Transaction, Tx};
 use crate::entities::{invitation, member};
+use crate::transactions::audit::AuditEvent;
 use crate::{Result, Store, codes};
 
-struct Appointment {
+struct SetRole {
     team: TeamId,
     user: UserId,
     role: Role,
     by: UserId,
 }
 
-struct Removal {
+struct RemoveTeamMember {
     team: TeamId,
     user: UserId,
     by: UserId,
 }
 
-struct Leaving {
+struct LeaveTeam {
     team: TeamId,
     user: UserId,
 }
 
 impl Store {
-    /// Makes a member of a team an owner, or an owner a member.
+    /// Sets the role of a member.
     ///
     /// # Errors
-    /// Only of the database; a refusal is an outcome.
-    pub async fn appoint(&self, team: TeamId, user: UserId, role: Role, by: UserId) -> Result<Answered> {
-        self.database.write(Appointment { team, user, role, by }).await
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn set_role(&self, team: TeamId, user: UserId, role: Role, by: UserId) -> Result<TeamResult> {
+        let event = AuditEvent::new("member.role", &user, Some(team)).with(&role.as_str());
+        self.write_audited(SetRole { team, user, role, by }, event, TeamResult::is_ok).await
     }
 
-    /// Has an owner remove somebody, and with their membership every app they let act for the team.
+    /// Removes a member and their OAuth grants for the team, on behalf of an owner.
     ///
     /// # Errors
-    /// Only of the database; a refusal is an outcome.
-    pub async fn dismiss(&self, team: TeamId, user: UserId, by: UserId) -> Result<Answered> {
-        self.database.write(Removal { team, user, by }).await
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn remove_team_member(&self, team: TeamId, user: UserId, by: UserId) -> Result<TeamResult> {
+        let event = AuditEvent::new("member.remove", &user, Some(team));
+        self.write_audited(RemoveTeamMember { team, user, by }, event, TeamResult::is_ok).await
     }
 
-    /// Has somebody leave a team, and their apps with them.
+    /// Removes the person's own membership and their OAuth grants for the team.
     ///
     /// # Errors
-    /// Only of the database; a refusal is an outcome.
-    pub async fn leave_team(&self, team: TeamId, user: UserId) -> Result<Answered> {
-        self.database.write(Leaving { team, user }).await
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn leave_team(&self, team: TeamId, user: UserId) -> Result<TeamResult> {
+        let event = AuditEvent::new("member.leave", &user, Some(team));
+        self.write_audited(LeaveTeam { team, user }, event, TeamResult::is_ok).await
     }
 }
 
-impl Transaction for Appointment {
-    type Outcome = Answered;
+impl Transaction for SetRole {
+    type Outcome = TeamResult;
 
-    async fn apply(&self, tx: &Tx) -> Result<Answered> {
+    async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
         let &Self { team, user, role: new, by } = self;
-        allowed!(enter_as_owner(tx, team, by));
-        match (role(tx, team, user).await?, new) {
-            (None, _) => return Ok(Err(Refusal::Unknown)),
+        allowed!(lock_as_owner(tx, team, by));
+        match (find_role(tx, team, user).await?, new) {
+            (None, _) => return Ok(Err(TeamRuleError::NotFound)),
             (Some(Role::Owner), Role::Member) if is_last_owner(tx, team, user).await? => {
-                return Ok(Err(Refusal::LastOwner));
+                return Ok(Err(TeamRuleError::LastOwner));
             }
             (Some(_), _) => {}
         }
@@ -75,7 +79,7 @@ impl Transaction for Appointment {
             .exec(tx)
             .await?;
         if new == Role::Member {
-            // Whom they invited as an owner must not outlive that they were one.
+            // Invitations require an owner, so those of a former owner are deleted.
             invitation::Entity::delete_many()
                 .filter(invitation::Column::TeamId.eq(team.0))
                 .filter(invitation::Column::InvitedBy.eq(user.0))
@@ -86,31 +90,31 @@ impl Transaction for Appointment {
     }
 }
 
-impl Transaction for Removal {
-    type Outcome = Answered;
+impl Transaction for RemoveTeamMember {
+    type Outcome = TeamResult;
 
-    async fn apply(&self, tx: &Tx) -> Result<Answered> {
-        allowed!(enter_as_owner(tx, self.team, self.by));
-        match role(tx, self.team, self.user).await? {
-            None => Ok(Err(Refusal::Unknown)),
-            Some(role) => end(tx, self.team, self.user, role).await,
+    async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
+        allowed!(lock_as_owner(tx, self.team, self.by));
+        match find_role(tx, self.team, self.user).await? {
+            None => Ok(Err(TeamRuleError::NotFound)),
+            Some(role) => remove_membership(tx, self.team, self.user, role).await,
         }
     }
 }
 
-impl Transaction for Leaving {
-    type Outcome = Answered;
+impl Transaction for LeaveTeam {
+    type Outcome = TeamResult;
 
-    async fn apply(&self, tx: &Tx) -> Result<Answered> {
-        let role = allowed!(enter(tx, self.team, self.user));
-        end(tx, self.team, self.user, role).await
+    async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
+        let role = allowed!(lock_as_member(tx, self.team, self.user));
+        remove_membership(tx, self.team, self.user, role).await
     }
 }
 
-/// What stands on the membership goes with it: invitations, and grants with their tokens.
-async fn end(tx: &Tx, team: TeamId, user: UserId, role: Role) -> Result<Answered> {
+/// Deletes the membership. Its invitations and its grants with their tokens are deleted by cascade.
+async fn remove_membership(tx: &Tx, team: TeamId, user: UserId, role: Role) -> Result<TeamResult> {
     if role == Role::Owner && is_last_owner(tx, team, user).await? {
-        return Ok(Err(Refusal::LastOwner));
+        return Ok(Err(TeamRuleError::LastOwner));
     }
     member::Entity::delete_by_id((team.0, user.0)).exec(tx).await?;
     Ok(Ok(()))

@@ -1,8 +1,8 @@
-//! What the people of a team do with it. Each change asks, in its own transaction, what whoever makes it may do, so that a
-//! person who is removed meanwhile changes nothing more. All of them lock the team first.
+//! Changes that people make to their teams. Each change checks the person's permission in its own transaction, so a
+//! concurrently removed person can change nothing. All changes lock the team first.
 
-pub(crate) mod arrive;
-pub(crate) mod found;
+pub(crate) mod accept;
+pub(crate) mod create;
 pub(crate) mod invite;
 pub(crate) mod keys;
 pub(crate) mod members;
@@ -16,48 +16,48 @@ use crate::entities::member;
 use crate::transactions::create::lock_team;
 use crate::{Result, codes};
 
-/// Why nothing happened.
+/// Why a change was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Whoever asks is not in that team, or there is no such team, or it may not act.
-    NotIn,
-    /// Only its owners may.
+pub enum TeamRuleError {
+    /// The person is not a member of the team, or the team does not exist or is inactive.
+    NotMember,
+    /// Only owners may make this change.
     NotOwner,
-    /// The team has no such key, member or invitation, or no longer.
-    Unknown,
-    /// It would be left without an owner.
+    /// The team has no such key, member or invitation.
+    NotFound,
+    /// The team would be left without an owner.
     LastOwner,
-    /// They are in it already.
-    AlreadyIn,
-    /// There are as many as there may be.
-    Full,
+    /// The person is already a member.
+    AlreadyMember,
+    /// The limit is reached.
+    LimitReached,
 }
 
-/// What a change came to.
-pub type Answered<T = ()> = std::result::Result<T, Refusal>;
+/// Result of a change; the inner error is a rejection.
+pub type TeamResult<T = ()> = std::result::Result<T, TeamRuleError>;
 
-/// Locks the team; what this person is in it.
-async fn enter(tx: &Tx, team: TeamId, user: UserId) -> Result<Answered<Role>> {
+/// Locks the team and returns the role of this person.
+async fn lock_as_member(tx: &Tx, team: TeamId, user: UserId) -> Result<TeamResult<Role>> {
     if lock_team(tx, team).await?.is_none() {
-        return Ok(Err(Refusal::NotIn));
+        return Ok(Err(TeamRuleError::NotMember));
     }
-    role(tx, team, user).await.map(|role| role.ok_or(Refusal::NotIn))
+    find_role(tx, team, user).await.map(|role| role.ok_or(TeamRuleError::NotMember))
 }
 
-/// The same for what only owners may do.
-async fn enter_as_owner(tx: &Tx, team: TeamId, user: UserId) -> Result<Answered> {
-    Ok(enter(tx, team, user).await?.and_then(|role| match role {
+/// Locks the team and checks that this person is an owner.
+async fn lock_as_owner(tx: &Tx, team: TeamId, user: UserId) -> Result<TeamResult> {
+    Ok(lock_as_member(tx, team, user).await?.and_then(|role| match role {
         Role::Owner => Ok(()),
-        Role::Member => Err(Refusal::NotOwner),
+        Role::Member => Err(TeamRuleError::NotOwner),
     }))
 }
 
-async fn role(tx: &Tx, team: TeamId, user: UserId) -> Result<Option<Role>> {
+async fn find_role(tx: &Tx, team: TeamId, user: UserId) -> Result<Option<Role>> {
     let found = member::Entity::find_by_id((team.0, user.0)).one(tx).await?;
     found.map(|row| codes::read_role(row.role)).transpose()
 }
 
-/// Would a team be without an owner if this person were none?
+/// Whether this person is the only owner.
 async fn is_last_owner(tx: &Tx, team: TeamId, user: UserId) -> Result<bool> {
     let others = member::Entity::find()
         .filter(member::Column::TeamId.eq(team.0))
@@ -68,12 +68,12 @@ async fn is_last_owner(tx: &Tx, team: TeamId, user: UserId) -> Result<bool> {
     Ok(others == 0)
 }
 
-/// Goes on with what was allowed, or ends the transaction's body with what was not.
+/// Unwraps an allowed result, or returns the rejection from the transaction body.
 macro_rules! allowed {
-    ($answered:expr) => {
-        match $answered.await? {
+    ($result:expr) => {
+        match $result.await? {
             Ok(allowed) => allowed,
-            Err(refusal) => return Ok(Err(refusal)),
+            Err(error) => return Ok(Err(error)),
         }
     };
 }

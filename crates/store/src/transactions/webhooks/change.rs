@@ -1,21 +1,21 @@
-//! An endpoint changes, gets a new secret, or goes.
+//! Changes and removes endpoints and rotates their secrets.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{EndpointId, TeamId};
-use grabd_domain::webhooks::{Change, Disabled, Endpoint};
+use grabd_domain::webhooks::{DisabledReason, Endpoint, EndpointUpdate};
 use sea_orm::ActiveValue::{self, NotSet, Set, Unchanged};
 use sea_orm::sea_query::LockType;
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
-use super::{disable, give_up};
+use super::{cancel_pending, disable};
 use crate::database::{Transaction, Tx};
 use crate::entities::webhook_endpoint::{self, Model, scoped, write_events};
 use crate::{Result, Store};
 
-/// Which endpoint a caller means.
+/// An endpoint of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mine {
+pub struct EndpointRef {
     /// The caller's team.
     pub team: TeamId,
     /// The caller's environment.
@@ -25,58 +25,58 @@ pub struct Mine {
 }
 
 struct ChangeEndpoint {
-    mine: Mine,
-    change: Change,
+    target: EndpointRef,
+    change: EndpointUpdate,
 }
 
-struct Rotation {
-    mine: Mine,
+struct RotateSecret {
+    target: EndpointRef,
     secret: Vec<u8>,
     previous_until: Timestamp,
 }
 
-struct Removal {
-    mine: Mine,
+struct RemoveEndpoint {
+    target: EndpointRef,
 }
 
 impl Store {
-    /// Changes an endpoint, and answers it as it is then; `None` when the caller has no such endpoint. Disabling it
-    /// cancels what it is owed; enabling it forgives what it has failed.
+    /// Changes an endpoint and returns it. `None` when the caller has no such endpoint. Disabling cancels its pending
+    /// deliveries; enabling clears its failures.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn change_endpoint(&self, mine: Mine, change: Change) -> Result<Option<Endpoint>> {
-        self.database.write(ChangeEndpoint { mine, change }).await
+    /// Database errors only.
+    pub async fn change_endpoint(&self, target: EndpointRef, change: EndpointUpdate) -> Result<Option<Endpoint>> {
+        self.database.write(ChangeEndpoint { target, change }).await
     }
 
-    /// Gives an endpoint a new secret, encrypted; the one it had signs too until `previous_until`. `None` when the caller
-    /// has no such endpoint.
+    /// Sets a new, encrypted secret. The previous one also signs until `previous_until`. `None` when the caller has no
+    /// such endpoint.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn rotate_secret(
         &self,
-        mine: Mine,
+        target: EndpointRef,
         secret: Vec<u8>,
         previous_until: Timestamp,
     ) -> Result<Option<Endpoint>> {
-        self.database.write(Rotation { mine, secret, previous_until }).await
+        self.database.write(RotateSecret { target, secret, previous_until }).await
     }
 
-    /// Removes an endpoint and cancels what it is owed; `false` when the caller has no such endpoint.
+    /// Removes an endpoint and cancels its pending deliveries. `false` when the caller has no such endpoint.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn remove_endpoint(&self, mine: Mine) -> Result<bool> {
-        self.database.write(Removal { mine }).await
+    /// Database errors only.
+    pub async fn remove_endpoint(&self, target: EndpointRef) -> Result<bool> {
+        self.database.write(RemoveEndpoint { target }).await
     }
 }
 
-impl Mine {
-    /// The row, locked: a finished grab that is about to owe it something waits, or is waited for.
+impl EndpointRef {
+    /// Reads and locks the endpoint. The lock conflicts with grabs that end and enqueue deliveries for it.
     pub(super) async fn lock(&self, tx: &Tx, lock: LockType) -> Result<Option<Model>> {
-        let mine = scoped(self.team, self.environment).filter(webhook_endpoint::Column::Id.eq(self.endpoint.0));
-        Ok(mine.lock(lock).one(tx).await?)
+        let target = scoped(self.team, self.environment).filter(webhook_endpoint::Column::Id.eq(self.endpoint.0));
+        Ok(target.lock(lock).one(tx).await?)
     }
 }
 
@@ -84,8 +84,8 @@ impl Transaction for ChangeEndpoint {
     type Outcome = Option<Endpoint>;
 
     async fn apply(&self, tx: &Tx) -> Result<Option<Endpoint>> {
-        let Some(row) = self.mine.lock(tx, LockType::Update).await? else { return Ok(None) };
-        let Change { url, events, description, enabled } = &self.change;
+        let Some(row) = self.target.lock(tx, LockType::Update).await? else { return Ok(None) };
+        let EndpointUpdate { url, events, description, enabled } = &self.change;
         let mut changed = webhook_endpoint::ActiveModel {
             id: Unchanged(row.id),
             url: set(url.as_ref().map(ToString::to_string)),
@@ -101,18 +101,18 @@ impl Transaction for ChangeEndpoint {
             true => changed.update(tx).await?,
             false => row,
         };
-        if *enabled == Some(false) && disable(tx, row.id, Disabled::Requested).await? {
-            row.disabled = Some(webhook_endpoint::disabled(Disabled::Requested));
+        if *enabled == Some(false) && disable(tx, row.id, DisabledReason::Requested).await? {
+            row.disabled = Some(webhook_endpoint::disabled(DisabledReason::Requested));
         }
         webhook_endpoint::read(row).map(Some)
     }
 }
 
-impl Transaction for Rotation {
+impl Transaction for RotateSecret {
     type Outcome = Option<Endpoint>;
 
     async fn apply(&self, tx: &Tx) -> Result<Option<Endpoint>> {
-        let Some(row) = self.mine.lock(tx, LockType::Update).await? else { return Ok(None) };
+        let Some(row) = self.target.lock(tx, LockType::Update).await? else { return Ok(None) };
         let changed = webhook_endpoint::ActiveModel {
             id: Unchanged(row.id),
             secret: Set(self.secret.clone()),
@@ -124,14 +124,14 @@ impl Transaction for Rotation {
     }
 }
 
-impl Transaction for Removal {
+impl Transaction for RemoveEndpoint {
     type Outcome = bool;
 
     async fn apply(&self, tx: &Tx) -> Result<bool> {
-        let Some(row) = self.mine.lock(tx, LockType::Update).await? else { return Ok(false) };
+        let Some(row) = self.target.lock(tx, LockType::Update).await? else { return Ok(false) };
         webhook_endpoint::Entity::delete_by_id(row.id).exec(tx).await?;
-        // What was sent to it stays until it is old: nobody can ask for it any more, and there may be much of it.
-        give_up(tx, row.id).await?;
+        // Its deliveries are left to the purge: they are no longer accessible, and there may be many.
+        cancel_pending(tx, row.id).await?;
         Ok(true)
     }
 }

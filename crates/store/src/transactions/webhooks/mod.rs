@@ -1,16 +1,17 @@
-//! Endpoints come, change and go; what is owed to them is written with the end of a grab, taken, and settled.
+//! Webhook endpoints and deliveries. Deliveries are enqueued in the transaction that ends a grab, leased by senders,
+//! and updated after each attempt.
 //!
-//! Locks are taken in this order, after those of a grab: endpoint, delivery.
+//! Lock order, after the locks of a grab: endpoint, delivery.
 
 pub(crate) mod change;
-pub(crate) mod owe;
+pub(crate) mod enqueue;
+pub(crate) mod lease;
 pub(crate) mod purge;
+pub(crate) mod record;
 pub(crate) mod register;
 pub(crate) mod resend;
-pub(crate) mod settle;
-pub(crate) mod take;
 
-use grabd_domain::webhooks::{DeliveryStatus, Disabled};
+use grabd_domain::webhooks::{DeliveryStatus, DisabledReason};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 use uuid::Uuid;
@@ -19,20 +20,20 @@ use crate::Result;
 use crate::database::Tx;
 use crate::entities::{delivery, webhook_endpoint};
 
-/// No more messages for an endpoint, and no more attempts at those it is owed.
-async fn disable(tx: &Tx, endpoint: Uuid, why: Disabled) -> Result<bool> {
+/// Disables an endpoint and cancels its pending deliveries.
+pub(super) async fn disable(tx: &Tx, endpoint: Uuid, why: DisabledReason) -> Result<bool> {
     let updated = webhook_endpoint::Entity::update_many()
         .col_expr(webhook_endpoint::Column::Disabled, Expr::value(webhook_endpoint::disabled(why)))
         .filter(webhook_endpoint::Column::Id.eq(endpoint))
         .filter(webhook_endpoint::Column::Disabled.is_null())
         .exec(tx)
         .await?;
-    give_up(tx, endpoint).await?;
+    cancel_pending(tx, endpoint).await?;
     Ok(updated.rows_affected > 0)
 }
 
-/// What an endpoint is still owed is not sent.
-async fn give_up(tx: &Tx, endpoint: Uuid) -> Result<()> {
+/// Cancels all pending deliveries to an endpoint.
+pub(super) async fn cancel_pending(tx: &Tx, endpoint: Uuid) -> Result<()> {
     delivery::Entity::update_many()
         .col_expr(delivery::Column::State, Expr::value(delivery::state(DeliveryStatus::Exhausted)))
         .col_expr(delivery::Column::NextAt, Expr::value(Option::<i64>::None))

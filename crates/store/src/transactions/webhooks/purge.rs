@@ -1,7 +1,7 @@
-//! Deliveries are listed for a month, then forgotten.
+//! Deletes deliveries after a month.
 
 use grabd_domain::Timestamp;
-use grabd_domain::webhooks::LOG_LIFE;
+use grabd_domain::webhooks::DELIVERY_RETENTION;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
@@ -10,29 +10,29 @@ use crate::entities::delivery;
 use crate::queries::padded;
 use crate::{Result, Store};
 
-struct Purge {
+struct PurgeDeliveries {
     now: Timestamp,
     limit: u32,
 }
 
 impl Store {
-    /// Forgets at most `limit` deliveries that are no longer listed; how many it forgot.
+    /// Deletes up to `limit` deliveries that are no longer listed and returns their number.
     ///
     /// # Errors
-    /// Only of the database.
+    /// Database errors only.
     pub async fn purge_deliveries(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(Purge { now, limit }).await
+        self.database.write(PurgeDeliveries { now, limit }).await
     }
 }
 
-impl Transaction for Purge {
+impl Transaction for PurgeDeliveries {
     type Outcome = u64;
 
     async fn apply(&self, tx: &Tx) -> Result<u64> {
         let old: Vec<Uuid> = delivery::Entity::find()
             .select_only()
             .column(delivery::Column::Id)
-            .filter(delivery::Column::CreatedAt.lt((self.now - LOG_LIFE).as_ms()))
+            .filter(delivery::Column::CreatedAt.lt((self.now - DELIVERY_RETENTION).as_ms()))
             .order_by_asc(delivery::Column::CreatedAt)
             .limit(u64::from(self.limit))
             .into_tuple()
@@ -41,7 +41,7 @@ impl Transaction for Purge {
         if old.is_empty() {
             return Ok(0);
         }
-        let forgotten = delivery::Entity::delete_many();
-        Ok(forgotten.filter(delivery::Column::Id.is_in(padded(old.into_iter()))).exec(tx).await?.rows_affected)
+        let delete = delivery::Entity::delete_many();
+        Ok(delete.filter(delivery::Column::Id.is_in(padded(old.into_iter()))).exec(tx).await?.rows_affected)
     }
 }

@@ -1,4 +1,4 @@
-//! An endpoint comes.
+//! Registers webhook endpoints.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
@@ -17,26 +17,26 @@ use crate::{Result, Store, codes};
 pub struct NewEndpoint {
     /// Its id.
     pub id: EndpointId,
-    /// Whose it is.
+    /// The owning team.
     pub team: TeamId,
-    /// Grabs of which environment it hears of.
+    /// The environment whose grabs it receives.
     pub environment: Environment,
-    /// Where to, and what of.
+    /// URL, events and description.
     pub registration: Registration,
     /// Its secret, encrypted.
     pub secret: Vec<u8>,
-    /// When.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// What registering came to.
+/// Outcome of a registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Registered {
-    /// It gets messages from now on.
-    Yes(Box<Endpoint>),
-    /// Nothing was registered: the team has as many in this environment as it may have.
+pub enum RegisterOutcome {
+    /// The endpoint was registered.
+    Registered(Box<Endpoint>),
+    /// Nothing was registered: the team has reached the limit in this environment.
     TooMany,
-    /// Nothing was registered: there is no such team, or it may not act.
+    /// Nothing was registered: the team does not exist or is inactive.
     TeamInactive,
 }
 
@@ -44,22 +44,22 @@ impl Store {
     /// Registers an endpoint.
     ///
     /// # Errors
-    /// Only of the database; a refusal is an outcome.
-    pub async fn register_endpoint(&self, new: NewEndpoint) -> Result<Registered> {
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn register_endpoint(&self, new: NewEndpoint) -> Result<RegisterOutcome> {
         self.database.write(new).await
     }
 }
 
 impl Transaction for NewEndpoint {
-    type Outcome = Registered;
+    type Outcome = RegisterOutcome;
 
-    async fn apply(&self, tx: &Tx) -> Result<Registered> {
-        // The lock makes the count exact: of two that come at once, the second counts the first.
+    async fn apply(&self, tx: &Tx) -> Result<RegisterOutcome> {
+        // The lock makes the count exact under concurrent registrations.
         if lock_team(tx, self.team).await?.is_none() {
-            return Ok(Registered::TeamInactive);
+            return Ok(RegisterOutcome::TeamInactive);
         }
         if scoped(self.team, self.environment).count(tx).await? >= u64::from(MAX_ENDPOINTS) {
-            return Ok(Registered::TooMany);
+            return Ok(RegisterOutcome::TooMany);
         }
         let Registration { url, events, description } = &self.registration;
         let row = webhook_endpoint::ActiveModel {
@@ -77,7 +77,7 @@ impl Transaction for NewEndpoint {
             created_at: Set(self.now.as_ms()),
         };
         webhook_endpoint::Entity::insert(row).exec_without_returning(tx).await?;
-        Ok(Registered::Yes(Box::new(Endpoint {
+        Ok(RegisterOutcome::Registered(Box::new(Endpoint {
             id: self.id,
             team: self.team,
             environment: self.environment,

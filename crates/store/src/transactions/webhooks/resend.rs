@@ -1,99 +1,107 @@
-//! A message is asked for: a test, or one that was sent before.
+//! Enqueues test messages and redeliveries.
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::DeliveryId;
-use grabd_domain::webhooks::{Delivery, DeliveryStatus, Event};
+use grabd_domain::webhooks::{Delivery, DeliveryStatus, Event, MAX_SENDS};
 use sea_orm::sea_query::{Expr, LockType};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
-use super::change::Mine;
-use super::owe;
+use super::change::EndpointRef;
+use super::enqueue;
 use crate::database::{Transaction, Tx};
 use crate::entities::delivery;
-use crate::{Error, Result, Store};
+use crate::{Error, Result, Store, codes};
 
-struct Test {
-    mine: Mine,
+struct SendTest {
+    target: EndpointRef,
     id: DeliveryId,
     now: Timestamp,
 }
 
-struct Again {
-    mine: Mine,
+struct Redeliver {
+    target: EndpointRef,
     id: DeliveryId,
     now: Timestamp,
 }
 
-/// What asking for a message came to.
+/// Outcome of requesting a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resent {
-    /// It is due now.
+pub enum ResendOutcome {
+    /// The delivery is due now.
     Due(Delivery),
-    /// Nothing is sent to an endpoint that is disabled.
+    /// The endpoint is disabled.
     Disabled,
     /// The caller has no such endpoint.
     NoEndpoint,
     /// The endpoint has no such delivery.
     NoDelivery,
+    /// The message was sent this often, which is the maximum or more.
+    TooManyAttempts(u32),
 }
 
 impl Store {
-    /// Owes an endpoint a test message under a new id.
+    /// Enqueues a test message under a new id.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn test_endpoint(&self, mine: Mine, id: DeliveryId, now: Timestamp) -> Result<Resent> {
-        self.database.write(Test { mine, id, now }).await
+    /// Database errors only.
+    pub async fn test_endpoint(&self, target: EndpointRef, id: DeliveryId, now: Timestamp) -> Result<ResendOutcome> {
+        self.database.write(SendTest { target, id, now }).await
     }
 
-    /// Has a message sent once more, now: the same bytes under the same id.
+    /// Schedules a message to be sent again now, with the same body and id, unless it was sent [`MAX_SENDS`] times.
     ///
     /// # Errors
-    /// Only of the database.
-    pub async fn redeliver(&self, mine: Mine, id: DeliveryId, now: Timestamp) -> Result<Resent> {
-        self.database.write(Again { mine, id, now }).await
+    /// Database errors only.
+    pub async fn redeliver(&self, target: EndpointRef, id: DeliveryId, now: Timestamp) -> Result<ResendOutcome> {
+        self.database.write(Redeliver { target, id, now }).await
     }
 }
 
-impl Transaction for Test {
-    type Outcome = Resent;
+impl Transaction for SendTest {
+    type Outcome = ResendOutcome;
 
-    async fn apply(&self, tx: &Tx) -> Result<Resent> {
-        if let Some(refused) = refusal(tx, self.mine).await? {
-            return Ok(refused);
+    async fn apply(&self, tx: &Tx) -> Result<ResendOutcome> {
+        if let Some(rejected) = check_endpoint(tx, self.target).await? {
+            return Ok(rejected);
         }
-        let row = owe::new(self.id, self.mine.endpoint.0, None, Event::Test, self.now);
+        let row = enqueue::new(self.id, self.target.endpoint.0, None, Event::Test, self.now);
         let row = delivery::Entity::insert(row).exec_with_returning(tx).await?;
-        Ok(Resent::Due(delivery::read(&row)?))
+        Ok(ResendOutcome::Due(delivery::read(&row)?))
     }
 }
 
-impl Transaction for Again {
-    type Outcome = Resent;
+impl Transaction for Redeliver {
+    type Outcome = ResendOutcome;
 
-    async fn apply(&self, tx: &Tx) -> Result<Resent> {
-        if let Some(refused) = refusal(tx, self.mine).await? {
-            return Ok(refused);
+    async fn apply(&self, tx: &Tx) -> Result<ResendOutcome> {
+        if let Some(rejected) = check_endpoint(tx, self.target).await? {
+            return Ok(rejected);
+        }
+        // Locked, so that concurrent requests do not exceed the limit.
+        let id = delivery::Entity::find_by_id(self.id.0);
+        let found = id.filter(delivery::Column::EndpointId.eq(self.target.endpoint.0)).lock(LockType::Update);
+        let Some(row) = found.one(tx).await? else { return Ok(ResendOutcome::NoDelivery) };
+        let attempts = codes::read_count(row.attempt.into())?;
+        if attempts >= MAX_SENDS {
+            return Ok(ResendOutcome::TooManyAttempts(attempts));
         }
         let updated = delivery::Entity::update_many()
             .col_expr(delivery::Column::State, Expr::value(delivery::state(DeliveryStatus::Pending)))
             .col_expr(delivery::Column::NextAt, Expr::value(self.now.as_ms()))
-            .filter(delivery::Column::Id.eq(self.id.0))
-            .filter(delivery::Column::EndpointId.eq(self.mine.endpoint.0))
+            .filter(delivery::Column::Id.eq(row.id))
             .exec_with_returning(tx)
             .await?;
         match updated.as_slice() {
-            [] => Ok(Resent::NoDelivery),
-            [row] => Ok(Resent::Due(delivery::read(row)?)),
-            _ => Err(Error::Inconsistent("two deliveries with one id")),
+            [row] => Ok(ResendOutcome::Due(delivery::read(row)?)),
+            _ => Err(Error::Inconsistent("a locked delivery is missing or duplicate")),
         }
     }
 }
 
-async fn refusal(tx: &Tx, mine: Mine) -> Result<Option<Resent>> {
-    Ok(match mine.lock(tx, LockType::Share).await? {
-        None => Some(Resent::NoEndpoint),
-        Some(endpoint) if endpoint.disabled.is_some() => Some(Resent::Disabled),
+async fn check_endpoint(tx: &Tx, target: EndpointRef) -> Result<Option<ResendOutcome>> {
+    Ok(match target.lock(tx, LockType::Share).await? {
+        None => Some(ResendOutcome::NoEndpoint),
+        Some(endpoint) if endpoint.disabled.is_some() => Some(ResendOutcome::Disabled),
         Some(_) => None,
     })
 }

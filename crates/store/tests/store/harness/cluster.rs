@@ -1,8 +1,8 @@
-//! A throw-away PostgreSQL server, shared by the tests that run at the same time.
+//! A temporary PostgreSQL server, shared by concurrently running tests.
 //!
-//! Every test process holds a shared lock on one file for as long as it needs the server. Whoever finds no server starts
-//! one, and with it a watcher that waits for the exclusive lock, which the kernel grants when the last test is gone,
-//! however it went, and then stops the server and removes its files. So nothing is left behind.
+//! Every test process holds a shared lock on one file while it needs the server. The first one starts the server and a
+//! watcher process. The watcher waits for the exclusive lock, which the kernel grants when the last test process has
+//! exited, even by a crash. It then stops the server and removes its files.
 
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use sea_orm::ConnectionTrait;
 
-/// A database of one test on the shared server.
+/// The database of one test on the shared server.
 pub(crate) struct PrivateDatabase {
     cluster: Cluster,
     name: String,
@@ -19,14 +19,14 @@ pub(crate) struct PrivateDatabase {
 
 struct Cluster {
     home: PathBuf,
-    /// Held, never read: closing it gives the shared lock back.
+    /// Holds the shared lock; closing the file releases it.
     _user: File,
 }
 
 impl PrivateDatabase {
     pub(crate) async fn create() -> Self {
         let cluster = tokio::task::spawn_blocking(Cluster::join).await.unwrap();
-        // The name of a new directory is a name nobody else has.
+        // The name of a new temporary directory is unique.
         let name = tempfile::Builder::new().prefix("test").tempdir_in(&cluster.home).unwrap();
         let name = name.path().file_name().unwrap().to_str().unwrap().to_lowercase();
         cluster.command(&format!("CREATE DATABASE {name}")).await;
@@ -37,20 +37,20 @@ impl PrivateDatabase {
         self.cluster.url(&self.name)
     }
 
-    pub(crate) async fn drop_it(self) {
+    pub(crate) async fn drop_database(self) {
         self.cluster.command(&format!("DROP DATABASE {} WITH (FORCE)", self.name)).await;
     }
 
-    /// The server's log lines about this database, continuation lines included.
+    /// The server's log lines for this database, including continuation lines.
     pub(crate) fn log(&self) -> String {
         let log = std::fs::read_to_string(self.cluster.home.join("log")).unwrap();
-        let mut mine = false;
+        let mut is_ours = false;
         let mut lines = String::new();
         for line in log.lines() {
             if !line.starts_with('\t') {
-                mine = line.starts_with(&format!("{} ", self.name));
+                is_ours = line.starts_with(&format!("{} ", self.name));
             }
-            if mine {
+            if is_ours {
                 lines.push_str(line);
                 lines.push('\n');
             }
@@ -63,7 +63,7 @@ impl Cluster {
     fn join() -> Self {
         let mut checkout = DefaultHasher::new();
         env!("CARGO_TARGET_TMPDIR").hash(&mut checkout);
-        // Not below the target directory: a socket's path is at most 107 bytes, and the server's user must reach it.
+        // Not below the target directory: a socket path is limited to 107 bytes, and the server's user needs access.
         let home = std::env::temp_dir().join(format!("grabd-postgres-{:016x}", checkout.finish()));
         std::fs::create_dir_all(&home).unwrap();
         let user = lock_file(&home.join("users.lock"));
@@ -104,7 +104,7 @@ impl Cluster {
             run(Command::new("chown").arg("postgres").arg(&data));
         }
         run(self.program("initdb").arg("-D").arg(&data).args(["-A", "trust", "-U", "postgres", "-E", "UTF8", "-N"]));
-        // Inside the data directory, which the server's user owns.
+        // In the data directory, which the server's user owns.
         let log = data.join("server.log");
         let options = format!(
             "-c listen_addresses='' -c unix_socket_directories='{}' -c fsync=off -c full_page_writes=off \
@@ -127,7 +127,7 @@ impl Cluster {
         std::os::unix::fs::symlink(log, link).unwrap();
     }
 
-    /// Stops the server when nobody holds the shared lock any more, and removes its files.
+    /// Starts a process that stops the server and removes its files when no process holds the shared lock.
     fn watch(&self) {
         let data = self.home.join("data");
         let mut watcher = Command::new("setsid");
@@ -138,7 +138,7 @@ impl Cluster {
         run(watcher.arg("-D").arg(&data).args(["-m", "immediate", "stop"]));
     }
 
-    /// One of the server's programs, as a user who is not root: it refuses to run as root.
+    /// A command for one of the server's programs, which refuse to run as root.
     fn program(&self, name: &str) -> Command {
         let path = binaries().join(name);
         let mut command = if is_root() {
@@ -161,18 +161,18 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Debian keeps the server's programs off the path, one directory for each version.
+/// Debian installs the server's programs outside the PATH, in one directory per version.
 fn binaries() -> PathBuf {
     let installed = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     installed
         .map(|version| version.path().join("bin"))
         .filter(|bin| bin.join("initdb").exists())
         .max()
-        .expect("PostgreSQL is installed below /usr/lib/postgresql; script/setup does it")
+        .expect("PostgreSQL is not installed below /usr/lib/postgresql; run script/setup")
 }
 
 fn run(command: &mut Command) {
     let done = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let done = done.unwrap_or_else(|error| panic!("{command:?} does not run: {error}; script/setup installs it"));
+    let done = done.unwrap_or_else(|error| panic!("{command:?} cannot be run: {error}; run script/setup"));
     assert!(done.success(), "{command:?} failed: {done}");
 }

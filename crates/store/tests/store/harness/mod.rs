@@ -1,4 +1,4 @@
-//! A store of its own for each case, and short words for what cases are made of.
+//! A separate store for each test case, and shorthands for common steps.
 
 mod cluster;
 
@@ -6,105 +6,107 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
+use grabd_domain::admission::Account;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::{Lot, LotKind};
-use grabd_domain::grabs::{Class, Facts, Failure, FailureReason, Grab};
+use grabd_domain::grabs::{Class, Failure, FailureReason, Grab, RenderMetadata};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId, TeamId};
 use grabd_domain::limits::SYNC_DEADLINE;
 use grabd_store::{
-    Ask, By, Completion, Created, Failing, Grant, Granted, Kind, Leased, NewGrab, NewLease, NewTeam, Store,
+    Completion, Created, FailGrab, FailureSource, Grant, GrantOutcome, Kind, LeaseRequest, LeasedJob, NewGrab,
+    NewLease, NewTeam, Store,
 };
 use sea_orm::{ConnectionTrait, DatabaseConnection};
 use uuid::Uuid;
 
 use cluster::PrivateDatabase;
 
-/// When cases begin.
+/// Start time of the cases.
 pub(crate) const NOW: Timestamp = Timestamp::from_ms(1_800_000_000_000);
-/// The async limit of teams without one of their own.
+/// Default limit of open asynchronous grabs.
 pub(crate) const LIMIT: u32 = 50;
 
-/// Makes two tests of a case, one for each database.
+/// Generates two tests for each case, one per database.
 macro_rules! on_both {
-    ($(async fn $name:ident($world:ident) $body:block)*) => {$(
-        async fn $name($world: &$crate::harness::World) $body
+    ($(async fn $name:ident($db:ident) $body:block)*) => {$(
+        async fn $name($db: &$crate::harness::TestDb) $body
 
         mod $name {
-            use crate::harness::World;
+            use crate::harness::TestDb;
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn sqlite() {
-                let world = World::sqlite().await;
-                super::$name(&world).await;
-                world.end().await;
+                let db = TestDb::sqlite().await;
+                super::$name(&db).await;
+                db.finish().await;
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn postgres() {
-                let world = World::postgres().await;
-                super::$name(&world).await;
-                world.end().await;
+                let db = TestDb::postgres().await;
+                super::$name(&db).await;
+                db.finish().await;
             }
         }
     )*};
 }
 pub(crate) use on_both;
 
-/// A migrated store and the place it lives in.
-pub(crate) struct World {
+/// A migrated store and its database.
+pub(crate) struct TestDb {
     pub(crate) store: Store,
     pub(crate) url: String,
-    place: Place,
-    drawn: AtomicU64,
+    backend: Backend,
+    next_id: AtomicU64,
 }
 
-enum Place {
+enum Backend {
     Directory(tempfile::TempDir),
     Database(PrivateDatabase),
 }
 
-impl World {
+impl TestDb {
     pub(crate) async fn sqlite() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}", directory.path().join("grabd.sqlite").display());
-        Self::at(url, Place::Directory(directory)).await
+        Self::at(url, Backend::Directory(directory)).await
     }
 
     pub(crate) async fn postgres() -> Self {
         let database = PrivateDatabase::create().await;
-        Self::at(database.url(), Place::Database(database)).await
+        Self::at(database.url(), Backend::Database(database)).await
     }
 
-    async fn at(url: String, place: Place) -> Self {
+    async fn at(url: String, backend: Backend) -> Self {
         let store = Store::open(&url).await.unwrap();
         store.migrate().await.unwrap();
-        Self { store, url, place, drawn: AtomicU64::new(1) }
+        Self { store, url, backend, next_id: AtomicU64::new(1) }
     }
 
-    /// Every case ends here: whatever it did, the sums come out.
-    pub(crate) async fn end(self) {
+    /// Checks the invariants and closes the store. Called at the end of every case.
+    pub(crate) async fn finish(self) {
         assert_eq!(self.store.verify_ledger().await.unwrap(), []);
         self.store.close().await;
-        if let Place::Database(database) = self.place {
-            database.drop_it().await;
+        if let Backend::Database(database) = self.backend {
+            database.drop_database().await;
         }
     }
 
-    /// For looking and meddling behind the store's back.
-    pub(crate) async fn raw(&self) -> DatabaseConnection {
+    /// Opens a connection that bypasses the store.
+    pub(crate) async fn raw_connection(&self) -> DatabaseConnection {
         sea_orm::Database::connect(&self.url).await.unwrap()
     }
 
-    /// Runs one statement behind the store's back.
-    pub(crate) async fn meddle(&self, sql: &str) -> Result<u64, sea_orm::DbErr> {
-        let raw = self.raw().await;
+    /// Executes one statement, bypassing the store.
+    pub(crate) async fn execute_raw(&self, sql: &str) -> Result<u64, sea_orm::DbErr> {
+        let raw = self.raw_connection().await;
         let done = raw.execute_unprepared(sql).await.map(|done| done.rows_affected());
         raw.close().await.unwrap();
         done
     }
 
-    /// How an id is written in SQL of this database.
+    /// The id as an SQL literal of this database.
     pub(crate) fn literal(&self, id: Uuid) -> String {
         match self.store.kind() {
             Kind::Sqlite => format!("x'{}'", id.simple()),
@@ -112,27 +114,27 @@ impl World {
         }
     }
 
-    /// What the server has written about this database.
+    /// The server's log of this database.
     pub(crate) fn server_log(&self) -> String {
-        match &self.place {
-            Place::Database(database) => database.log(),
-            Place::Directory(_) => String::new(),
+        match &self.backend {
+            Backend::Database(database) => database.log(),
+            Backend::Directory(_) => String::new(),
         }
     }
 
     pub(crate) fn directory(&self) -> &std::path::Path {
-        match &self.place {
-            Place::Directory(directory) => directory.path(),
-            Place::Database(_) => panic!("this world lives in a server"),
+        match &self.backend {
+            Backend::Directory(directory) => directory.path(),
+            Backend::Database(_) => panic!("not a SQLite database"),
         }
     }
 
-    /// Ids that never repeat and sort by when they were drawn.
+    /// A new unique id. Ids sort in order of generation.
     pub(crate) fn id(&self) -> Uuid {
-        Uuid::from_u128(u128::from(self.drawn.fetch_add(1, Ordering::Relaxed)) << 64 | 7)
+        Uuid::from_u128(u128::from(self.next_id.fetch_add(1, Ordering::Relaxed)) << 64 | 7)
     }
 
-    /// A team with this many prepaid credits.
+    /// Creates a team with this many prepaid credits.
     pub(crate) async fn team(&self, credits: u32) -> TeamId {
         let team = TeamId(self.id());
         self.store.create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
@@ -148,7 +150,7 @@ impl World {
         kind: LotKind,
         credits: u32,
         expires_at: Option<Timestamp>,
-    ) -> Granted {
+    ) -> GrantOutcome {
         let source_ref = format!("payment {}", self.id());
         self.store.grant(Grant { team, kind, credits, expires_at, source_ref, now: NOW }).await.unwrap()
     }
@@ -157,13 +159,18 @@ impl World {
         NewGrab {
             id: GrabId(self.id()),
             team,
+            account: Account::of_team(team),
+            key: None,
             class,
             spec: spec(),
+            secrets: None,
             now: NOW,
             deadline_at: NOW + SYNC_DEADLINE,
             async_limit_default: LIMIT,
             lease: None,
+            wait: None,
             idempotency: None,
+            fingerprint: None,
         }
     }
 
@@ -176,7 +183,7 @@ impl World {
         }
     }
 
-    /// A synchronous grab that waits.
+    /// Creates a pending synchronous grab.
     pub(crate) async fn pending(&self, team: TeamId) -> GrabId {
         let new = self.new_grab(team, Class::Sync);
         let id = new.id;
@@ -184,20 +191,20 @@ impl World {
         id
     }
 
-    /// Slots of one session that ask for work.
-    pub(crate) fn ask(&self, class: Class, slots: usize, now: Timestamp) -> Ask {
+    /// A request for jobs for the slots of one session.
+    pub(crate) fn lease_request(&self, class: Class, slots: usize, now: Timestamp) -> LeaseRequest {
         let slots = (0..slots).map(|_| (LeaseToken(self.id()), self.id().as_u128())).collect();
-        Ask { class, session: SessionId(self.id()), now, slots }
+        LeaseRequest { class, session: SessionId(self.id()), now, slots, only_paid: false }
     }
 
-    /// The head of the synchronous queue, leased now.
-    pub(crate) async fn lease_one(&self) -> Leased {
-        let mut leased = self.store.lease(self.ask(Class::Sync, 1, NOW)).await.unwrap();
-        leased.pop().expect("a grab waits")
+    /// Leases the head of the synchronous queue.
+    pub(crate) async fn lease_one(&self) -> LeasedJob {
+        let mut leased = self.store.lease(self.lease_request(Class::Sync, 1, NOW)).await.unwrap();
+        leased.pop().expect("a pending grab")
     }
 
-    /// A grab of its own, leased.
-    pub(crate) async fn leased(&self, team: TeamId) -> Leased {
+    /// Creates a grab and leases it.
+    pub(crate) async fn leased(&self, team: TeamId) -> LeasedJob {
         let id = self.pending(team).await;
         let leased = self.lease_one().await;
         assert_eq!(leased.grab, id);
@@ -211,14 +218,14 @@ impl World {
         lots[0]
     }
 
-    /// What the only lot of a team has left, and what of it is held.
+    /// Remaining and held credits of a team's only lot.
     pub(crate) async fn credits(&self, team: TeamId) -> (u32, u32) {
         let lot = self.lot(team).await;
         (lot.remaining, lot.held)
     }
 
     pub(crate) async fn grab(&self, team: TeamId, id: GrabId) -> Grab {
-        self.store.find_grab(team, Environment::Live, id).await.unwrap().expect("the grab is there")
+        self.store.find_grab(team, Environment::Live, id).await.unwrap().expect("the grab exists")
     }
 }
 
@@ -227,24 +234,28 @@ pub(crate) fn spec() -> CaptureSpec {
     CaptureSpec::parse(&request).unwrap()
 }
 
-pub(crate) fn completion(leased: &Leased) -> Completion {
+pub(crate) fn completion(leased: &LeasedJob) -> Completion {
     Completion {
         grab: leased.grab,
         token: leased.token,
         upload_key: leased.upload_key.clone(),
         size_bytes: 48_213,
         execution_ms: 1_830,
-        facts: facts(),
+        metadata: facts(),
         now: NOW + Duration::from_secs(2),
     }
 }
 
-pub(crate) fn facts() -> Facts {
-    Facts { final_url: Some("https://example.com/".into()), http_status: Some(200), ..Facts::default() }
+pub(crate) fn facts() -> RenderMetadata {
+    RenderMetadata {
+        final_url: Some("https://example.com/".into()),
+        http_status: Some(200),
+        ..RenderMetadata::default()
+    }
 }
 
-pub(crate) fn failing(grab: GrabId, by: By, now: Timestamp) -> Failing {
-    Failing { grab, by, failure: blocked(), facts: facts(), now }
+pub(crate) fn failing(grab: GrabId, source: FailureSource, now: Timestamp) -> FailGrab {
+    FailGrab { grab, source, failure: blocked(), metadata: facts(), now }
 }
 
 pub(crate) fn blocked() -> Failure {

@@ -1,42 +1,42 @@
-//! What may happen.
+//! The commands of the property test.
 
 use grabd_domain::credits::LotKind;
 use grabd_domain::grabs::Class;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// One thing that happens. An [`Index`] points at one of whatever there is by then.
+/// A command. An [`Index`] selects one of the items that exist when it runs.
 #[derive(Clone, Debug)]
 pub(super) enum Command {
-    /// Credits come in, or the latest grant is repeated.
+    /// Grant credits, or repeat the latest grant.
     Grant { team: usize, kind: LotKind, credits: u32, term_s: u64, again: bool },
-    /// A create, perhaps with a free slot and with one of a few keys and requests.
+    /// Create a grab, optionally with a free slot and with one of a few keys and requests.
     Create { team: usize, class: Class, slot: bool, key: Option<(u8, u8)> },
-    /// Slots ask for work.
+    /// Lease jobs to slots.
     Lease { class: Class, slots: usize },
-    /// An attempt, running or lost, reports a picture; perhaps twice.
+    /// Complete an attempt, running or lost, once or twice.
     Complete { attempt: Index, twice: bool },
-    /// An attempt, running or lost, reports that there is none.
+    /// Fail an attempt, running or lost.
     Fail { attempt: Index },
-    /// An attempt, running or lost, is given back.
+    /// Release an attempt, running or lost.
     Release { attempt: Index },
-    /// Somebody calls a grab's deadline over.
+    /// Fail a grab by its deadline.
     TimeOut { grab: Index },
-    /// A grab's caller takes it back.
+    /// Cancel a grab.
     Cancel { grab: Index },
-    /// A grab's picture is deleted.
+    /// Delete a grab's image.
     Delete { grab: Index },
-    /// Overdue leases are looked for.
-    Rescue,
-    /// Overdue grabs are looked for.
+    /// Reclaim expired leases.
+    Reclaim,
+    /// Fail overdue grabs.
     ExpireJobs,
-    /// Ended terms are looked for.
+    /// Expire lots whose term has ended.
     ExpireLots,
-    /// Old keys are looked for.
+    /// Purge expired keys.
     PurgeKeys,
-    /// A team's subscriptions are cancelled.
+    /// Cancel a team's subscriptions.
     CancelSubscriptions { team: usize },
-    /// The clock jumps.
+    /// Move the clock.
     Jump { ms: i64 },
 }
 
@@ -67,7 +67,7 @@ pub(super) fn any() -> impl Strategy<Value = Command> {
         1 => index().prop_map(|grab| Command::TimeOut { grab }),
         1 => index().prop_map(|grab| Command::Cancel { grab }),
         2 => index().prop_map(|grab| Command::Delete { grab }),
-        1 => Just(Command::Rescue),
+        1 => Just(Command::Reclaim),
         1 => Just(Command::ExpireJobs),
         2 => Just(Command::ExpireLots),
         1 => Just(Command::PurgeKeys),

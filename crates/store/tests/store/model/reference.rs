@@ -1,8 +1,9 @@
-//! The model: lots, grabs and keys in plain lists, and what each command must come to.
+//! The reference model: lots, grabs and keys in plain lists, and the expected outcome of each command.
 
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
+use grabd_domain::admission::Account;
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::{Lot, LotKind};
 use grabd_domain::grabs::{Class, ImageKey};
@@ -10,8 +11,8 @@ use grabd_domain::idempotency::{IdempotencyKey, LIFE};
 use grabd_domain::ids::{GrabId, LeaseToken, LotId, SessionId, TeamId};
 use grabd_domain::limits::{LEASE_FLOOR, LEASE_MARGIN, MAX_ATTEMPTS, RENDER_BUDGET, SYNC_DEADLINE};
 use grabd_store::{
-    Ask, BACK_OFF, By, Completion, Created, Dead, Failing, Grant, Granted, NewGrab, NewLease, NewRecord, Released,
-    Repeat, Store,
+    BACK_OFF, Completion, Created, FailGrab, FailureSource, Grant, GrantOutcome, LeaseRequest, LostLeases, NewGrab,
+    NewLease, NewRecord, ReleaseOutcome, Repeat, Store,
 };
 use proptest::sample::Index;
 
@@ -19,9 +20,9 @@ use super::Ids;
 use super::commands::Command;
 use crate::harness::{NOW, blocked, facts, spec};
 
-/// Asynchronous grabs a team may have open: few, so that the limit is met.
+/// Limit of open asynchronous grabs; small, so that cases reach it.
 const ASYNC_LIMIT: u32 = 3;
-/// More than a case ever has of anything.
+/// More items than a case ever has.
 const MANY: u32 = 1000;
 
 pub(super) struct Model {
@@ -30,7 +31,7 @@ pub(super) struct Model {
     pub(super) grabs: Vec<Grab>,
     lots: Vec<OwnedLot>,
     keys: Vec<Key>,
-    /// Every attempt there ever was: which grab, by which right, and where its picture goes.
+    /// All attempts so far: grab, lease token and upload key.
     attempts: Vec<(GrabId, LeaseToken, ImageKey)>,
     latest_grant: Option<(Grant, LotId)>,
 }
@@ -49,11 +50,11 @@ pub(super) struct Grab {
     not_before: Timestamp,
     attempts: u32,
     lease: Option<(LeaseToken, Timestamp)>,
-    stands: Stands,
+    state: GrabState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stands {
+enum GrabState {
     Open,
     Done,
     Failed,
@@ -69,11 +70,11 @@ struct Key {
 
 impl Grab {
     pub(super) fn is_open(&self) -> bool {
-        self.stands == Stands::Open
+        self.state == GrabState::Open
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.stands == Stands::Done
+        self.state == GrabState::Done
     }
 
     fn is_leasable(&self, class: Class, now: Timestamp) -> bool {
@@ -95,14 +96,14 @@ impl Model {
         Self { teams, now: NOW, grabs, lots, keys, attempts, latest_grant: None }
     }
 
-    /// In the order of spending: subscriptions by their end, then prepaid ones by their age.
+    /// In spending order: subscriptions by expiry, then prepaid lots by age.
     pub(super) fn lots_of(&self, team: TeamId) -> impl Iterator<Item = &OwnedLot> {
         let mut lots: Vec<_> = self.lots.iter().filter(|lot| lot.team == team).collect();
         lots.sort_by_key(|owned| (owned.lot.kind, owned.lot.expires_at, owned.lot.id));
         lots.into_iter()
     }
 
-    /// How many creates would find a credit now.
+    /// Number of credits that creates could hold now.
     pub(super) fn spendable(&self, team: TeamId) -> u64 {
         let usable = self.lots_of(team).filter(|owned| owned.lot.expires_at.is_none_or(|end| end > self.now));
         usable.map(|owned| u64::from(owned.lot.remaining - owned.lot.held)).sum()
@@ -116,7 +117,7 @@ impl Model {
         self.grabs.iter_mut().find(|grab| grab.id == id).unwrap()
     }
 
-    /// Does the command on the store and in the model; they must come to the same.
+    /// Applies the command to the store and to the model and compares the outcomes.
     pub(super) async fn step(&mut self, store: &Store, ids: &Ids, command: &Command) {
         match command {
             Command::Grant { team, kind, credits, term_s, again } => {
@@ -134,18 +135,18 @@ impl Model {
             Command::Fail { attempt } => {
                 let Some((grab, token, _)) = self.attempt(attempt) else { return };
                 let ends = self.grab(grab).is_leased_by(token);
-                self.fail(store, grab, By::Lease(token), ends).await;
+                self.fail(store, grab, FailureSource::Lease(token), ends).await;
             }
             Command::TimeOut { grab } => {
                 let now = self.now;
                 let Some(grab) = self.pick(grab) else { return };
                 let (id, ends) = (grab.id, grab.is_open() && grab.deadline_at <= now);
-                self.fail(store, id, By::Deadline, ends).await;
+                self.fail(store, id, FailureSource::Deadline, ends).await;
             }
             Command::Cancel { grab } => {
                 let Some(grab) = self.pick(grab) else { return };
                 let (id, ends) = (grab.id, grab.is_open());
-                self.fail(store, id, By::Cancel, ends).await;
+                self.fail(store, id, FailureSource::Cancel, ends).await;
                 if ends {
                     self.keys.retain(|key| key.grab != id);
                 }
@@ -161,7 +162,7 @@ impl Model {
                 assert!(store.delete_grab(team, Environment::Live, id, self.now).await.unwrap());
                 self.keys.retain(|key| key.grab != id);
             }
-            Command::Rescue => self.rescue(store).await,
+            Command::Reclaim => self.reclaim(store).await,
             Command::ExpireJobs => self.expire_jobs(store).await,
             Command::ExpireLots => self.expire_lots(store).await,
             Command::PurgeKeys => self.purge_keys(store).await,
@@ -170,7 +171,7 @@ impl Model {
         }
     }
 
-    /// Everything that is open runs out of time, and every term ends.
+    /// Ends all open grabs by deadline and all subscription terms.
     pub(super) async fn end(&mut self, store: &Store) {
         self.now = self.now + LIFE * 365;
         self.expire_jobs(store).await;
@@ -189,7 +190,7 @@ impl Model {
 
     async fn grant(&mut self, store: &Store, ids: &Ids, team: usize, terms: (LotKind, u32, u64), again: bool) {
         if let (true, Some((grant, lot))) = (again, &self.latest_grant) {
-            assert_eq!(store.grant(grant.clone()).await.unwrap(), Granted::Repeated(*lot));
+            assert_eq!(store.grant(grant.clone()).await.unwrap(), GrantOutcome::Repeated(*lot));
             return;
         }
         let (team, (kind, credits, term_s)) = (self.teams[team], terms);
@@ -199,7 +200,7 @@ impl Model {
         };
         let source_ref = format!("payment {}", ids.next());
         let grant = Grant { team, kind, credits, expires_at, source_ref, now: self.now };
-        let Granted::New(id) = store.grant(grant.clone()).await.unwrap() else { panic!("a new reference") };
+        let GrantOutcome::New(id) = store.grant(grant.clone()).await.unwrap() else { panic!("expected a new lot") };
         let lot = Lot { id, kind, granted: credits, remaining: credits, held: 0, expires_at, cancelled: false };
         self.lots.push(OwnedLot { team, lot });
         self.latest_grant = Some((grant, id));
@@ -218,21 +219,26 @@ impl Model {
         let deadline_at = self.now + SYNC_DEADLINE;
         let until = deadline_at + LEASE_MARGIN;
         let session = SessionId(ids.next());
-        // The two classes of one request are two requests.
+        // The class is part of the request's fingerprint.
         let key = key.map(|(key, request)| (key, request + if class == Class::Async { 2 } else { 0 }));
         let new = NewGrab {
             id,
             team,
+            account: Account::of_team(team),
+            key: None,
             class,
             spec: spec(),
+            secrets: None,
             now: self.now,
             deadline_at,
             async_limit_default: ASYNC_LIMIT,
             lease: slot.then(|| NewLease { token, until, session, random: ids.next().as_u128() }),
+            wait: None,
             idempotency: key.map(|(key, request)| NewRecord {
                 key: IdempotencyKey::parse(&format!("key-{key}")).unwrap(),
                 fingerprint: [request; 32],
             }),
+            fingerprint: None,
         };
         let created = store.create(new).await.unwrap();
 
@@ -256,27 +262,27 @@ impl Model {
             assert_eq!(created, Created::CreditsExhausted);
             return;
         };
-        let waited_in = self.grabs.iter().any(|grab| grab.is_leasable(class, now));
+        let has_waiting = self.grabs.iter().any(|grab| grab.is_leasable(class, now));
         let lease = if let Created::Leased { upload_key } = created {
-            assert!(slot && !waited_in);
+            assert!(slot && !has_waiting);
             self.attempts.push((id, token, upload_key));
             Some((token, until))
         } else {
             assert_eq!(created, Created::Pending);
-            assert!(!slot || waited_in);
+            assert!(!slot || has_waiting);
             None
         };
         self.lot(lot).held += 1;
         let attempts = u32::from(lease.is_some());
-        let (not_before, stands) = (now, Stands::Open);
-        self.grabs.push(Grab { id, team, lot, class, deadline_at, not_before, attempts, lease, stands });
+        let (not_before, state) = (now, GrabState::Open);
+        self.grabs.push(Grab { id, team, lot, class, deadline_at, not_before, attempts, lease, state });
         if let Some((key, request)) = key {
             self.keys.retain(|known| (known.team, known.key) != (team, key));
             self.keys.push(Key { team, key, request, grab: id, since: now });
         }
     }
 
-    /// What a key that is known comes to.
+    /// The expected outcome of a repeated key.
     fn repeat(&mut self, team: TeamId, key: u8, request: u8) -> Option<String> {
         let known = self.keys.iter().find(|known| (known.team, known.key) == (team, key))?;
         let (id, same) = (known.grab, known.request == request);
@@ -290,11 +296,12 @@ impl Model {
         }
     }
 
-    /// Which of those that may be leased are, is for the tests of fairness.
+    /// Does not check which leasable grabs are leased; the fairness tests do.
     async fn lease(&mut self, store: &Store, ids: &Ids, class: Class, slots: usize) {
         let slots: Vec<_> = (0..slots).map(|_| (LeaseToken(ids.next()), ids.next().as_u128())).collect();
         let (count, now) = (slots.len(), self.now);
-        let leased = store.lease(Ask { class, session: SessionId(ids.next()), now, slots }).await.unwrap();
+        let session = SessionId(ids.next());
+        let leased = store.lease(LeaseRequest { class, session, now, slots, only_paid: false }).await.unwrap();
         let may = self.grabs.iter().filter(|grab| grab.is_leasable(class, now)).count();
         assert_eq!(leased.len(), may.min(count));
         for job in leased {
@@ -310,21 +317,21 @@ impl Model {
     async fn complete(&mut self, store: &Store, attempt: &Index) {
         let Some((grab, token, upload_key)) = self.attempt(attempt) else { return };
         let (size_bytes, execution_ms, now) = (1, 1, self.now);
-        let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, facts: facts(), now };
+        let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, metadata: facts(), now };
         let ended = store.complete(completion).await.unwrap().is_some();
         let model = self.grab(grab);
         assert_eq!(ended, model.is_leased_by(token));
         if ended {
-            model.stands = Stands::Done;
+            model.state = GrabState::Done;
             let lot = model.lot;
             let lot = self.lot(lot);
             (lot.remaining, lot.held) = (lot.remaining - 1, lot.held - 1);
         }
     }
 
-    async fn fail(&mut self, store: &Store, grab: GrabId, by: By, ends: bool) {
-        let failing = Failing { grab, by, failure: blocked(), facts: facts(), now: self.now };
-        assert_eq!(store.fail(failing).await.unwrap().is_some(), ends, "{by:?}");
+    async fn fail(&mut self, store: &Store, grab: GrabId, source: FailureSource, ends: bool) {
+        let failing = FailGrab { grab, source, failure: blocked(), metadata: facts(), now: self.now };
+        assert_eq!(store.fail(failing).await.unwrap().is_some(), ends, "{source:?}");
         if ends {
             self.failed(grab);
         }
@@ -332,35 +339,35 @@ impl Model {
 
     fn failed(&mut self, grab: GrabId) {
         let grab = self.grab(grab);
-        grab.stands = Stands::Failed;
+        grab.state = GrabState::Failed;
         let lot = grab.lot;
         self.lot(lot).held -= 1;
     }
 
-    fn released(&mut self, id: GrabId, token: LeaseToken, released: &Released) {
+    fn released(&mut self, id: GrabId, token: LeaseToken, released: &ReleaseOutcome) {
         let now = self.now;
         let grab = self.grab(id);
         match released {
-            Released::Stale => assert!(!grab.is_leased_by(token)),
-            Released::Again(attempts) => {
+            ReleaseOutcome::Stale => assert!(!grab.is_leased_by(token)),
+            ReleaseOutcome::Requeued(attempts) => {
                 assert!(grab.is_leased_by(token) && grab.attempts == *attempts && *attempts < MAX_ATTEMPTS);
                 (grab.lease, grab.not_before) = (None, now + BACK_OFF * *attempts);
             }
-            Released::GivenUp(_) => {
+            ReleaseOutcome::GivenUp(_) => {
                 assert!(grab.is_leased_by(token) && grab.attempts == MAX_ATTEMPTS);
                 self.failed(id);
             }
         }
     }
 
-    async fn rescue(&mut self, store: &Store) {
+    async fn reclaim(&mut self, store: &Store) {
         let now = self.now;
-        let rescued = store.rescue(Dead::Overdue, now, MANY).await.unwrap();
+        let reclaimed = store.reclaim_leases(LostLeases::Expired, now, MANY).await.unwrap();
         let overdue = |grab: &&Grab| grab.is_open() && grab.lease.is_some_and(|(_, until)| until <= now);
-        assert_eq!(rescued.len(), self.grabs.iter().filter(overdue).count());
-        for (id, released) in rescued {
+        assert_eq!(reclaimed.len(), self.grabs.iter().filter(overdue).count());
+        for (id, released) in reclaimed {
             let (token, _) = self.grab(id).lease.unwrap();
-            assert_ne!(released, Released::Stale);
+            assert_ne!(released, ReleaseOutcome::Stale);
             self.released(id, token, &released);
         }
     }

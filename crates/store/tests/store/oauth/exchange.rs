@@ -1,101 +1,107 @@
-//! What a code is bound to, and what its tokens open.
+//! Consent requests and the exchange of authorization codes.
 
 use std::time::Duration;
 
 use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::oauth::{ACCESS_LIFE, AuthMethod, CODE_LIFE, Challenge, ClientMetadata, RedirectUri, Resources};
-use grabd_store::{Client, Consented, Error, Exchange, Exchanged, NewClient, NewConsent, NewTicket};
+use grabd_store::{Client, ConsentOutcome, Error, Exchange, NewClient, NewConsent, NewConsentRequest, TokenOutcome};
 
-use super::house::{House, client_id, hash, new_client, redirect};
+use super::test_app::{TestApp, client_id, hash, new_client, redirect};
 use crate::harness::{NOW, on_both};
 
 const SOON: Duration = Duration::from_secs(1);
 
 on_both! {
-    async fn clients_come_back_as_they_registered(world) {
+    async fn client_is_found_as_registered(db) {
         let redirect_uris =
             ["https://a.example/cb", "cursor://x/y"].map(|uri| RedirectUri::parse(uri).unwrap()).to_vec();
         let metadata = ClientMetadata { name: "É & Co".into(), redirect_uris, auth_method: AuthMethod::Post };
         let id = client_id('p');
-        let new = NewClient { id: id.clone(), secret_hash: Some([7; 32]), metadata: metadata.clone(), now: NOW };
-        world.store.create_client(new.clone()).await.unwrap();
-        let found = world.store.find_client(id.as_str()).await.unwrap();
+        let secret_hash = Some([7; 32]);
+        let new = NewClient { id: id.clone(), secret_hash, metadata: metadata.clone(), now: NOW, max_unused: 100 };
+        db.store.create_client(new.clone()).await.unwrap();
+        let found = db.store.find_client(id.as_str()).await.unwrap();
         assert_eq!(found, Some(Client { metadata, secret_hash: Some([7; 32]) }));
-        assert_eq!(world.store.find_client(client_id('q').as_str()).await.unwrap(), None);
+        assert_eq!(db.store.find_client(client_id('q').as_str()).await.unwrap(), None);
         for bad in [new.clone(), NewClient { id: client_id('q'), secret_hash: None, ..new }] {
-            let refused = world.store.create_client(bad).await;
+            let refused = db.store.create_client(bad).await;
             assert!(matches!(refused, Err(Error::Constraint(_))), "{refused:?}");
         }
     }
 
-    async fn a_ticket_is_for_one_person_one_time_and_a_while(world) {
-        let (house, other) = (House::new(world).await, House::new(world).await);
-        let keep = async |number| {
+    async fn consent_request_can_be_consumed_once_by_its_person_before_expiry(db) {
+        let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
+        let create = async |number| {
             let expires_at = NOW + SOON;
-            let ticket = NewTicket { hash: hash(b't', number), user: house.user, request: "{}".into(), expires_at };
-            world.store.keep_ticket(ticket).await.unwrap();
+            let request =
+                NewConsentRequest { hash: hash(b't', number), user: app.user, request: "{}".into(), expires_at };
+            db.store.create_consent_request(request).await.unwrap();
         };
-        let take = async |number, user, now| world.store.take_ticket(hash(b't', number), user, now).await.unwrap();
-        keep(1).await;
-        assert_eq!(take(1, other.user, NOW).await, None, "it is somebody else's");
-        assert_eq!(take(1, house.user, NOW).await, Some("{}".to_owned()));
-        assert_eq!(take(1, house.user, NOW).await, None, "it was used");
-        keep(2).await;
-        assert_eq!(take(2, house.user, NOW + SOON).await, None, "it is too old");
+        let consume =
+            async |number, user, now| db.store.consume_consent_request(hash(b't', number), user, now).await.unwrap();
+        create(1).await;
+        assert_eq!(consume(1, other.user, NOW).await, None, "another person's request");
+        assert_eq!(consume(1, app.user, NOW).await, Some("{}".to_owned()));
+        assert_eq!(consume(1, app.user, NOW).await, None, "already consumed");
+        create(2).await;
+        assert_eq!(consume(2, app.user, NOW + SOON).await, None, "expired");
     }
 
-    async fn only_ones_own_active_team_can_be_given_away(world) {
-        let (house, other) = (House::new(world).await, House::new(world).await);
-        for team in [other.team, TeamId(world.id())] {
-            let consent = NewConsent { team, ..house.new_consent(1) };
-            assert_eq!(world.store.consent(consent).await.unwrap(), Consented::NotTheirs);
+    async fn consent_requires_membership_of_an_active_team(db) {
+        let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
+        for team in [other.team, TeamId(db.id())] {
+            let consent = NewConsent { team, ..app.new_consent(1) };
+            assert_eq!(db.store.consent(consent).await.unwrap(), ConsentOutcome::NotMember);
         }
-        let consent = NewConsent { user: UserId(world.id()), ..house.new_consent(1) };
-        assert_eq!(world.store.consent(consent).await.unwrap(), Consented::NotTheirs);
-        world.meddle("UPDATE team SET status = 1").await.unwrap();
-        assert_eq!(world.store.consent(house.new_consent(1)).await.unwrap(), Consented::NotTheirs);
+        let consent = NewConsent { user: UserId(db.id()), ..app.new_consent(1) };
+        assert_eq!(db.store.consent(consent).await.unwrap(), ConsentOutcome::NotMember);
+        db.execute_raw("UPDATE team SET status = 1").await.unwrap();
+        assert_eq!(db.store.consent(app.new_consent(1)).await.unwrap(), ConsentOutcome::NotMember);
     }
 
-    async fn a_code_becomes_tokens_of_that_team_and_environment(world) {
-        let (house, other) = (House::new(world).await, House::new(world).await);
-        let grant = house.consent(1).await;
-        assert_eq!(world.store.list_connections(house.user, NOW).await.unwrap(), [], "it is not connected yet");
-        let exchanged = world.store.exchange(house.exchange(1, 1)).await.unwrap();
-        assert_eq!(exchanged, Exchanged::Issued { grant, expires_at: NOW + ACCESS_LIFE });
-        let expected =
-            Caller { team: house.team, environment: Environment::Test, principal: Principal::Grant(grant) };
-        assert_eq!(house.opens(1, NOW).await, Some(expected));
+    async fn code_exchange_issues_tokens_for_the_team_and_environment(db) {
+        let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
+        let grant = app.consent(1).await;
+        assert_eq!(db.store.list_connections(app.user, NOW).await.unwrap(), [], "not connected yet");
+        let exchanged = db.store.exchange(app.exchange(1, 1)).await.unwrap();
+        assert_eq!(exchanged, TokenOutcome::Issued { grant, expires_at: NOW + ACCESS_LIFE });
+        let expected = Caller { team: app.team, environment: Environment::Test, principal: Principal::Grant(grant) };
+        assert_eq!(app.authenticate(1, NOW).await, Some(expected));
         let last = NOW + ACCESS_LIFE - Duration::from_millis(1);
-        assert_eq!(house.opens(1, last).await, Some(expected));
-        assert_eq!(house.opens(1, NOW + ACCESS_LIFE).await, None);
-        assert_eq!(world.store.authenticate_token(&hash(b'r', 1), NOW).await.unwrap(), None, "it only refreshes");
-        assert_eq!(world.store.authenticate(&hash(b'a', 1)).await.unwrap(), None, "it is no key");
+        assert_eq!(app.authenticate(1, last).await, Some(expected));
+        assert_eq!(app.authenticate(1, NOW + ACCESS_LIFE).await, None);
+        assert_eq!(
+            db.store.authenticate_token(&hash(b'r', 1), NOW).await.unwrap(),
+            None,
+            "a refresh token does not authenticate"
+        );
+        assert_eq!(db.store.authenticate(&hash(b'a', 1)).await.unwrap(), None, "an access token is not an API key");
 
-        world.store.touch_grants(vec![grant], NOW + SOON).await.unwrap();
-        world.store.touch_grants(vec![grant], NOW).await.unwrap();
-        let connected = world.store.list_connections(house.user, NOW).await.unwrap();
+        db.store.touch_grants(vec![grant], NOW + SOON).await.unwrap();
+        db.store.touch_grants(vec![grant], NOW).await.unwrap();
+        let connected = db.store.list_connections(app.user, NOW).await.unwrap();
         assert_eq!(connected.len(), 1);
         assert_eq!((connected[0].grant, connected[0].last_used_at), (grant, Some(NOW + SOON)));
         assert_eq!((connected[0].environment, connected[0].team_name.as_str()), (Environment::Test, "A team"));
-        assert_eq!(world.store.list_connections(other.user, NOW).await.unwrap(), []);
+        assert_eq!(db.store.list_connections(other.user, NOW).await.unwrap(), []);
     }
 
-    async fn live_and_test_are_two_grants(world) {
-        let house = House::new(world).await;
-        house.connect(1).await;
-        let live = NewConsent { environment: Environment::Live, ..house.new_consent(2) };
-        assert_eq!(world.store.consent(live).await.unwrap(), Consented::Yes);
-        world.store.exchange(house.exchange(2, 2)).await.unwrap();
-        assert_eq!(house.opens(1, NOW).await.unwrap().environment, Environment::Test);
-        assert_eq!(house.opens(2, NOW).await.unwrap().environment, Environment::Live);
+    async fn live_and_test_grants_are_separate(db) {
+        let app = TestApp::new(db).await;
+        app.connect(1).await;
+        let live = NewConsent { environment: Environment::Live, ..app.new_consent(2) };
+        assert_eq!(db.store.consent(live).await.unwrap(), ConsentOutcome::Granted);
+        db.store.exchange(app.exchange(2, 2)).await.unwrap();
+        assert_eq!(app.authenticate(1, NOW).await.unwrap().environment, Environment::Test);
+        assert_eq!(app.authenticate(2, NOW).await.unwrap().environment, Environment::Live);
     }
 
-    async fn a_code_that_is_presented_wrongly_gives_nothing_and_is_not_spent(world) {
-        let house = House::new(world).await;
-        world.store.create_client(new_client(client_id('x'))).await.unwrap();
-        let grant = house.consent(1).await;
-        let good = || house.exchange(1, 1);
+    async fn mismatched_code_exchange_is_rejected_and_keeps_the_code(db) {
+        let app = TestApp::new(db).await;
+        db.store.create_client(new_client(client_id('x'))).await.unwrap();
+        let grant = app.consent(1).await;
+        let good = || app.exchange(1, 1);
         let other = Challenge::parse(&"x".repeat(43), Some("S256")).unwrap();
         let wrong = [
             Exchange { code: hash(b'c', 9), ..good() },
@@ -106,54 +112,54 @@ on_both! {
             Exchange { now: NOW + CODE_LIFE, ..good() },
         ];
         for exchange in wrong {
-            let refused = world.store.exchange(exchange.clone()).await.unwrap();
-            assert!(matches!(refused, Exchanged::Invalid(_)), "{exchange:?}: {refused:?}");
-            assert_eq!(house.opens(1, NOW).await, None);
+            let refused = db.store.exchange(exchange.clone()).await.unwrap();
+            assert!(matches!(refused, TokenOutcome::Invalid(_)), "{exchange:?}: {refused:?}");
+            assert_eq!(app.authenticate(1, NOW).await, None);
         }
         let last = NOW + CODE_LIFE - Duration::from_millis(1);
-        let exchanged = world.store.exchange(Exchange { redirect: None, now: last, ..good() }).await.unwrap();
-        assert_eq!(exchanged, Exchanged::Issued { grant, expires_at: last + ACCESS_LIFE });
+        let exchanged = db.store.exchange(Exchange { redirect: None, now: last, ..good() }).await.unwrap();
+        assert_eq!(exchanged, TokenOutcome::Issued { grant, expires_at: last + ACCESS_LIFE });
     }
 
-    async fn a_code_is_for_the_resources_that_were_allowed(world) {
-        let house = House::new(world).await;
+    async fn exchange_rejects_resources_that_were_not_granted(db) {
+        let app = TestApp::new(db).await;
         let (mcp, api) = (Resources::from_text("https://a.example/mcp"), Resources::from_text("https://a.example/v1"));
-        let consent = NewConsent { resources: mcp.clone(), ..house.new_consent(1) };
-        world.store.consent(consent).await.unwrap();
-        let foreign = Exchange { resources: api.clone(), ..house.exchange(1, 1) };
-        assert_eq!(world.store.exchange(foreign).await.unwrap(), Exchanged::Target);
-        let own = Exchange { resources: mcp, ..house.exchange(1, 1) };
-        assert!(matches!(world.store.exchange(own).await.unwrap(), Exchanged::Issued { .. }));
-        let mut foreign = house.refreshing(1, 2, NOW);
+        let consent = NewConsent { resources: mcp.clone(), ..app.new_consent(1) };
+        db.store.consent(consent).await.unwrap();
+        let foreign = Exchange { resources: api.clone(), ..app.exchange(1, 1) };
+        assert_eq!(db.store.exchange(foreign).await.unwrap(), TokenOutcome::InvalidTarget);
+        let own = Exchange { resources: mcp, ..app.exchange(1, 1) };
+        assert!(matches!(db.store.exchange(own).await.unwrap(), TokenOutcome::Issued { .. }));
+        let mut foreign = app.refresh_request(1, 2, NOW);
         foreign.resources = api;
-        assert_eq!(world.store.refresh(foreign).await.unwrap(), Exchanged::Target);
-        assert!(matches!(house.refresh(1, 2, NOW).await, Exchanged::Issued { .. }), "it was not spent");
+        assert_eq!(db.store.refresh(foreign).await.unwrap(), TokenOutcome::InvalidTarget);
+        assert!(matches!(app.refresh(1, 2, NOW).await, TokenOutcome::Issued { .. }), "the token was not used up");
     }
 
-    async fn a_second_use_of_a_code_ends_what_came_of_the_first(world) {
-        let house = House::new(world).await;
-        let (grant, other) = (house.connect(1).await, house.connect(2).await);
-        assert!(matches!(house.refresh(1, 3, NOW).await, Exchanged::Issued { .. }));
-        // Even when whoever comes second knows nothing but the code, and comes late.
-        let mut second = house.exchange(1, 9);
+    async fn code_reuse_revokes_the_grant(db) {
+        let app = TestApp::new(db).await;
+        let (grant, other) = (app.connect(1).await, app.connect(2).await);
+        assert!(matches!(app.refresh(1, 3, NOW).await, TokenOutcome::Issued { .. }));
+        // Even when the second request has only the code and comes late.
+        let mut second = app.exchange(1, 9);
         second.challenge = Challenge::parse(&"x".repeat(43), Some("S256")).unwrap();
         second.now = NOW + CODE_LIFE * 9;
-        assert_eq!(world.store.exchange(second.clone()).await.unwrap(), Exchanged::Replayed(grant));
+        assert_eq!(db.store.exchange(second.clone()).await.unwrap(), TokenOutcome::Replayed(grant));
         for number in [1, 3, 9] {
-            assert_eq!(house.opens(number, NOW).await, None, "{number}");
+            assert_eq!(app.authenticate(number, NOW).await, None, "{number}");
         }
-        assert!(matches!(house.refresh(3, 4, NOW).await, Exchanged::Invalid(_)));
-        assert!(matches!(world.store.exchange(second).await.unwrap(), Exchanged::Invalid(_)));
-        assert_eq!(house.opens(2, NOW).await, house.caller(other), "another grant is another matter");
+        assert!(matches!(app.refresh(3, 4, NOW).await, TokenOutcome::Invalid(_)));
+        assert!(matches!(db.store.exchange(second).await.unwrap(), TokenOutcome::Invalid(_)));
+        assert_eq!(app.authenticate(2, NOW).await, app.caller(other), "other grants stay valid");
     }
 
-    async fn nothing_is_had_of_an_inactive_team(world) {
-        let house = House::new(world).await;
-        house.connect(1).await;
-        house.consent(2).await;
-        world.meddle("UPDATE team SET status = 1").await.unwrap();
-        assert_eq!(house.opens(1, NOW).await, None);
-        assert!(matches!(house.refresh(1, 3, NOW).await, Exchanged::Invalid(_)));
-        assert!(matches!(world.store.exchange(house.exchange(2, 2)).await.unwrap(), Exchanged::Invalid(_)));
+    async fn grants_of_an_inactive_team_are_unusable(db) {
+        let app = TestApp::new(db).await;
+        app.connect(1).await;
+        app.consent(2).await;
+        db.execute_raw("UPDATE team SET status = 1").await.unwrap();
+        assert_eq!(app.authenticate(1, NOW).await, None);
+        assert!(matches!(app.refresh(1, 3, NOW).await, TokenOutcome::Invalid(_)));
+        assert!(matches!(db.store.exchange(app.exchange(2, 2)).await.unwrap(), TokenOutcome::Invalid(_)));
     }
 }

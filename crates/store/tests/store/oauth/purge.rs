@@ -1,78 +1,94 @@
-//! What is over is forgotten, a bounded part at a time, and what is not stays.
+//! Purging of expired OAuth rows.
 
 use std::time::Duration;
 
 use grabd_domain::oauth::{ACCESS_LIFE, CODE_LIFE, GRANT_LIFE, REFRESH_LIFE, UNUSED_CLIENT_LIFE, USED_CODE_LIFE};
-use grabd_store::{Exchanged, NewClient, NewTicket};
+use grabd_store::{NewClient, NewConsentRequest, TokenOutcome};
 
-use super::house::{House, client_id, hash, new_client};
+use super::test_app::{TestApp, client_id, hash, new_client};
 use crate::harness::{NOW, on_both};
 
 const MOMENT: Duration = Duration::from_millis(1);
 
 on_both! {
-    async fn tickets_codes_and_tokens_go_when_they_are_over(world) {
-        let house = House::new(world).await;
+    async fn expired_consent_requests_codes_and_tokens_are_purged(db) {
+        let app = TestApp::new(db).await;
         let expires_at = NOW + CODE_LIFE;
         for number in 1..=3 {
-            let ticket = NewTicket { hash: hash(b't', number), user: house.user, request: "{}".into(), expires_at };
-            world.store.keep_ticket(ticket).await.unwrap();
+            let request =
+                NewConsentRequest { hash: hash(b't', number), user: app.user, request: "{}".into(), expires_at };
+            db.store.create_consent_request(request).await.unwrap();
         }
-        let purge = async |now, limit| world.store.purge_oauth(now, limit).await.unwrap();
+        let purge = async |now, limit| db.store.purge_oauth(now, limit).await.unwrap();
         assert_eq!(purge(expires_at - MOMENT, 9).await, 0);
-        assert_eq!(purge(expires_at, 2).await, 2, "a bounded part");
+        assert_eq!(purge(expires_at, 2).await, 2, "limited");
         assert_eq!(purge(expires_at, 2).await, 1);
 
-        house.connect(1).await;
+        app.connect(1).await;
         assert_eq!(purge(NOW + ACCESS_LIFE - MOMENT, 9).await, 0);
         assert_eq!(purge(NOW + ACCESS_LIFE, 9).await, 1, "the access token");
-        assert!(matches!(house.refresh(1, 2, NOW + ACCESS_LIFE).await, Exchanged::Issued { .. }));
-        // A second use of the code is known for what it is for a day.
+        assert!(matches!(app.refresh(1, 2, NOW + ACCESS_LIFE).await, TokenOutcome::Issued { .. }));
+        // Reuse of the code is detected for a day.
         let day = NOW + CODE_LIFE + USED_CODE_LIFE;
         assert_eq!(purge(day - MOMENT, 9).await, 1, "the second access token");
         assert_eq!(purge(day, 9).await, 1, "the code");
-        assert_eq!(purge(NOW + REFRESH_LIFE - MOMENT, 9).await, 0, "retired, and kept for its reuse");
-        assert_eq!(purge(NOW + REFRESH_LIFE, 9).await, 1, "the retired refresh token");
+        assert_eq!(purge(NOW + REFRESH_LIFE - MOMENT, 9).await, 0, "the rotated refresh token is kept to detect reuse");
+        assert_eq!(purge(NOW + REFRESH_LIFE, 9).await, 1, "the rotated refresh token");
     }
 
-    async fn grants_go_when_they_are_over_or_were_never_taken_up(world) {
-        let house = House::new(world).await;
-        house.consent(1).await;
-        house.connect(2).await;
-        world.store.purge_oauth(NOW + USED_CODE_LIFE, 9).await.unwrap();
-        let listed = world.store.list_connections(house.user, NOW).await.unwrap();
-        assert_eq!(listed.len(), 1, "the one that is connected stays");
-        assert!(matches!(house.refresh(2, 3, NOW + USED_CODE_LIFE).await, Exchanged::Issued { .. }));
-        world.store.purge_oauth(NOW + GRANT_LIFE, 9).await.unwrap();
-        assert_eq!(world.store.list_connections(house.user, NOW).await.unwrap(), []);
+    async fn expired_and_never_connected_grants_are_purged(db) {
+        let app = TestApp::new(db).await;
+        app.consent(1).await;
+        app.connect(2).await;
+        db.store.purge_oauth(NOW + USED_CODE_LIFE, 9).await.unwrap();
+        let listed = db.store.list_connections(app.user, NOW).await.unwrap();
+        assert_eq!(listed.len(), 1, "the connected grant stays");
+        assert!(matches!(app.refresh(2, 3, NOW + USED_CODE_LIFE).await, TokenOutcome::Issued { .. }));
+        db.store.purge_oauth(NOW + GRANT_LIFE, 9).await.unwrap();
+        assert_eq!(db.store.list_connections(app.user, NOW).await.unwrap(), []);
     }
 
-    async fn a_client_is_forgotten_a_month_after_its_last_use_but_never_with_a_grant(world) {
-        let house = House::new(world).await;
-        let used = house.connect(1).await;
+    async fn unused_client_is_purged_after_a_day_unless_it_has_a_grant(db) {
+        let app = TestApp::new(db).await;
+        let used = app.connect(1).await;
         for letter in ['u', 'v', 'w'] {
-            world.store.create_client(new_client(client_id(letter))).await.unwrap();
+            db.store.create_client(new_client(client_id(letter))).await.unwrap();
         }
         let late = NewClient { now: NOW + MOMENT, ..new_client(client_id('l')) };
-        world.store.create_client(late).await.unwrap();
-        let known = async |letter| world.store.find_client(client_id(letter).as_str()).await.unwrap().is_some();
-        let month = NOW + UNUSED_CLIENT_LIFE;
-        // Keeps the grant while a month passes; the access tokens and the code are swept first.
-        assert!(matches!(house.refresh(1, 2, month - MOMENT).await, Exchanged::Issued { .. }));
-        world.store.purge_oauth(month - MOMENT, 99).await.unwrap();
+        db.store.create_client(late).await.unwrap();
+        let known = async |letter| db.store.find_client(client_id(letter).as_str()).await.unwrap().is_some();
+        let day = NOW + UNUSED_CLIENT_LIFE;
+        // Keeps the grant alive for a day; the access tokens and the code are purged first.
+        assert!(matches!(app.refresh(1, 2, day - MOMENT).await, TokenOutcome::Issued { .. }));
+        db.store.purge_oauth(day - MOMENT, 99).await.unwrap();
         assert!(known('u').await);
-        let before = world.store.purge_oauth(month, 2).await.unwrap();
-        assert!(before <= 4, "a bounded part of each kind: {before}");
+        let before = db.store.purge_oauth(day, 2).await.unwrap();
+        assert!(before <= 4, "limited for each kind: {before}");
         assert_eq!([known('u').await, known('v').await, known('w').await].iter().filter(|known| **known).count(), 1);
-        world.store.purge_oauth(month, 99).await.unwrap();
+        db.store.purge_oauth(day, 99).await.unwrap();
         assert!(!known('u').await && !known('v').await && !known('w').await);
         assert!(known('l').await && known('c').await);
 
-        // Its last grant has ended, and it was in use a moment ago: it may come back.
-        assert!(world.store.end_grant(house.user, used).await.unwrap());
-        world.store.purge_oauth(month + MOMENT, 99).await.unwrap();
+        // A client without grants is kept for a day after its last use.
+        assert!(db.store.end_grant(app.user, used).await.unwrap());
+        db.store.purge_oauth(day + MOMENT, 99).await.unwrap();
         assert!(known('c').await && !known('l').await);
-        world.store.purge_oauth(month + UNUSED_CLIENT_LIFE, 99).await.unwrap();
+        db.store.purge_oauth(day + UNUSED_CLIENT_LIFE, 99).await.unwrap();
         assert!(!known('c').await);
+    }
+
+    async fn clients_without_a_grant_are_limited(db) {
+        let app = TestApp::new(db).await;
+        app.connect(1).await;
+        let limited = |letter, now| NewClient { max_unused: 2, now, ..new_client(client_id(letter)) };
+        assert!(db.store.create_client(limited('u', NOW)).await.unwrap());
+        let second = db.store.create_client(limited('v', NOW + MOMENT)).await.unwrap();
+        assert!(second, "a client with a grant is not counted");
+        assert!(!db.store.create_client(limited('w', NOW + MOMENT)).await.unwrap());
+        assert!(db.store.find_client(client_id('w').as_str()).await.unwrap().is_none());
+        // Clients that are about to be purged are not counted.
+        let day = NOW + UNUSED_CLIENT_LIFE;
+        assert!(db.store.create_client(limited('w', day)).await.unwrap());
+        assert!(!db.store.create_client(limited('x', day)).await.unwrap());
     }
 }

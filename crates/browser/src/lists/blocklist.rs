@@ -1,0 +1,220 @@
+//! What one grab blocks, and how often it did.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use grabd_domain::capture::{BlockedContent, Blocking};
+use grabd_domain::grabs::BlockedRequests;
+use url::{Host, Url};
+
+use super::FilterLists;
+use super::list::List;
+
+/// Maximum number of blocked URLs and hosts that are remembered, to tell them from those that failed.
+const REMEMBERED: usize = 4096;
+/// Maximum length of a remembered URL in bytes. A page can make URLs of megabytes.
+const MAX_URL_BYTES: usize = 2048;
+
+/// What one grab blocks. Shared by its proxy listener, which refuses hosts, and the rules for its requests.
+pub(crate) struct Blocklist {
+    lists: Arc<FilterLists>,
+    blocks_ads: bool,
+    blocks_trackers: bool,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// The URL of the document in the main frame.
+    page: String,
+    /// Its host.
+    page_host: String,
+    /// Domains of documents in the main frame, from which everything is loaded.
+    own: HashSet<String>,
+    /// URLs and hosts of requests that were blocked by a list.
+    blocked: HashSet<String>,
+    counts: BlockedRequests,
+}
+
+impl Blocklist {
+    /// For a grab of the page at this URL. `None` if it blocks nothing.
+    pub(crate) fn new(blocking: &Blocking, lists: &Arc<FilterLists>, url: &str) -> Option<Arc<Self>> {
+        if blocking.is_empty() {
+            return None;
+        }
+        let blocklist = Self {
+            lists: lists.clone(),
+            blocks_ads: blocking.has_content(BlockedContent::Ads),
+            blocks_trackers: blocking.has_content(BlockedContent::Trackers),
+            inner: Mutex::default(),
+        };
+        blocklist.add_document(url);
+        Some(Arc::new(blocklist))
+    }
+
+    /// Whether lists are used.
+    pub(crate) fn has_lists(&self) -> bool {
+        self.blocks_ads || self.blocks_trackers
+    }
+
+    /// Records that the main frame loads this URL. Nothing is refused that is of the same site.
+    pub(crate) fn add_document(&self, url: &str) {
+        let Some((host, site)) = Url::parse(url).ok().as_ref().and_then(host_and_site) else { return };
+        let mut inner = self.lock();
+        if inner.own.len() < REMEMBERED {
+            inner.own.insert(site);
+        }
+        (inner.page, inner.page_host) = (url.to_owned(), host);
+    }
+
+    /// Whether connections to this host are refused. Counts it if so.
+    pub(crate) fn refuses_host(&self, host: &str) -> bool {
+        let matches = |list: &List, inner: &Inner| list.blocks_host(host, &inner.page, &inner.page_host);
+        self.has_lists() && self.decide(host, &site_of(host), matches)
+    }
+
+    /// Whether a list blocks a request. Counts it if so. `kind` is the browser's name of its type.
+    pub(crate) fn blocks_url(&self, url: &str, kind: &str) -> bool {
+        if !self.has_lists() {
+            return false;
+        }
+        let kind = match kind {
+            "Document" => "sub_frame",
+            "Stylesheet" => "stylesheet",
+            "Image" => "image",
+            "Media" => "media",
+            "Font" => "font",
+            "Script" => "script",
+            "XHR" | "Fetch" | "EventSource" => "xhr",
+            "WebSocket" => "websocket",
+            "Ping" => "ping",
+            _ => "other",
+        };
+        self.decide(url, "", |list, inner| list.blocks_url(url, kind, &inner.page))
+    }
+
+    fn decide(&self, name: &str, site: &str, matches: impl Fn(&List, &Inner) -> bool) -> bool {
+        let mut inner = self.lock();
+        if inner.own.contains(site) {
+            return false;
+        }
+        let is_matched = |is_used: bool, list: &Option<List>, inner: &Inner| {
+            is_used && list.as_ref().is_some_and(|list| matches(list, inner))
+        };
+        if is_matched(self.blocks_ads, &self.lists.ads, &inner) {
+            inner.counts.ads = inner.counts.ads.saturating_add(1);
+        } else if is_matched(self.blocks_trackers, &self.lists.trackers, &inner) {
+            inner.counts.trackers = inner.counts.trackers.saturating_add(1);
+        } else {
+            return false;
+        }
+        if inner.blocked.len() < REMEMBERED && name.len() <= MAX_URL_BYTES {
+            inner.blocked.insert(name.to_owned());
+        }
+        true
+    }
+
+    /// Whether a request for this URL was blocked by a list.
+    pub(crate) fn has_blocked(&self, url: &str) -> bool {
+        let inner = self.lock();
+        inner.blocked.contains(url)
+            || Url::parse(url)
+                .ok()
+                .as_ref()
+                .and_then(host_and_site)
+                .is_some_and(|(host, _)| inner.blocked.contains(&host))
+    }
+
+    /// Counts a request that the caller blocked.
+    pub(crate) fn count_asked(&self) {
+        let mut inner = self.lock();
+        inner.counts.asked = inner.counts.asked.saturating_add(1);
+    }
+
+    /// The counts so far. `guard` is the number of requests that the guard refused.
+    pub(crate) fn counts(&self, guard: u32) -> BlockedRequests {
+        BlockedRequests { guard, ..self.lock().counts }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The host of a URL, without brackets, and its site.
+fn host_and_site(url: &Url) -> Option<(String, String)> {
+    let host = match url.host()? {
+        Host::Domain(name) => name.trim_end_matches('.').to_owned(),
+        Host::Ipv4(address) => address.to_string(),
+        Host::Ipv6(address) => address.to_string(),
+    };
+    let site = site_of(&host);
+    Some((host, site))
+}
+
+/// The registrable domain of a host. An address, or a public suffix, is its own site.
+fn site_of(host: &str) -> String {
+    match host.parse::<std::net::IpAddr>() {
+        Ok(_) => host.to_owned(),
+        Err(_) => psl::domain_str(host).unwrap_or(host).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+
+    use super::*;
+
+    fn blocklist(block: &[&str]) -> Option<Arc<Blocklist>> {
+        let list = |text: &str| List::parse(text.to_owned()).ok();
+        let lists =
+            FilterLists { ads: list("||ads.example^\n/ad.png"), trackers: list("||ads.example^\n||t.example^") };
+        let request = CaptureRequest {
+            url: Some("https://www.page.example/".into()),
+            block: Some(block.iter().map(|word| (*word).to_owned()).collect()),
+            ..CaptureRequest::default()
+        };
+        let spec = CaptureSpec::parse(&request).unwrap();
+        Blocklist::new(&spec.blocking, &Arc::new(lists), spec.url.as_str())
+    }
+
+    #[test]
+    fn hosts_are_refused_and_counted_once_by_the_first_list() {
+        let both = blocklist(&["ads", "trackers"]).unwrap();
+        assert!(
+            both.refuses_host("x.ads.example") && both.refuses_host("t.example") && !both.refuses_host("b.example")
+        );
+        assert!(both.blocks_url("https://b.example/ad.png", "Image"));
+        both.count_asked();
+        assert_eq!(both.counts(7), BlockedRequests { guard: 7, ads: 2, trackers: 1, asked: 1 });
+        for (url, has_blocked) in [
+            ("https://x.ads.example/y", true),
+            ("https://b.example/ad.png", true),
+            ("https://b.example/", false),
+            ("data:x", false),
+        ] {
+            assert_eq!(both.has_blocked(url), has_blocked, "{url}");
+        }
+        let long = format!("https://b.example/ad.png?{}", "x".repeat(MAX_URL_BYTES));
+        assert!(both.blocks_url(&long, "Image") && !both.has_blocked(&long), "long URLs are blocked, but not kept");
+        let trackers = blocklist(&["trackers"]).unwrap();
+        assert!(trackers.refuses_host("ads.example") && !trackers.blocks_url("https://b.example/ad.png", "Image"));
+        assert_eq!(trackers.counts(0), BlockedRequests { trackers: 1, ..BlockedRequests::default() });
+        let banners = blocklist(&["cookie_banners"]).unwrap();
+        assert!(!banners.refuses_host("ads.example") && !banners.blocks_url("https://ads.example/", "Image"));
+        assert!(blocklist(&[]).is_none());
+    }
+
+    #[test]
+    fn hosts_of_main_documents_are_never_refused() {
+        let ads = blocklist(&["ads"]).unwrap();
+        assert!(ads.refuses_host("click.ads.example"));
+        ads.add_document("https://click.ads.example/?to=x");
+        assert!(!ads.refuses_host("click.ads.example") && !ads.refuses_host("cdn.ads.example"));
+        assert_eq!(
+            (site_of("a.b.co.uk"), site_of("127.0.0.1"), site_of("::1")),
+            ("b.co.uk".into(), "127.0.0.1".into(), "::1".into())
+        );
+    }
+}

@@ -1,0 +1,210 @@
+//! Captures the whole page: scrolls until nothing more is loaded, then arranges the page for one image.
+
+use std::time::Duration;
+
+use grabd_domain::grabs::Warning;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{Bounds, CaptureArea, STATE_TIME, call_script, cut, end_of_search, left_until, millis};
+use crate::page::clock::AdvanceResult;
+use crate::page::drive::Drive;
+use crate::page::state::{Content, PageState};
+use crate::page::{CaptureError, settle};
+
+/// Scroll handlers are often debounced: they run only after scrolling has stopped for a while.
+const DEBOUNCE: Duration = Duration::from_millis(350);
+
+/// Consecutive positions that loaded nothing, after which the search stops.
+const MAX_FRUITLESS: u32 = 3;
+
+/// The relative change of height up to which a page counts as unaffected by the window size.
+const SAME_HEIGHT: f64 = 0.02;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SweepArguments {
+    max_height: u32,
+    budget_ms: u64,
+}
+
+#[derive(Deserialize)]
+struct SweepResult {
+    /// True if the end of the page was reached.
+    reached: bool,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+struct SweepEnd {
+    /// True if elements were removed from the document while it was scrolled.
+    r#virtual: bool,
+    height: f64,
+}
+
+#[derive(Deserialize)]
+struct VisitResult {
+    unfilled: u64,
+}
+
+#[derive(Deserialize)]
+struct FullPageLayout {
+    width: f64,
+    height: f64,
+    state: PageState,
+}
+
+pub(super) async fn find(drive: &Drive<'_>) -> Result<CaptureArea, CaptureError> {
+    let _fast = drive.clock.draw_fast();
+    drive.tab.watch.reset_irrelevant();
+    let sweep = Sweep { drive, max_height: Bounds::of(drive).height(), until: end_of_search(drive) };
+    let until = sweep.until;
+    let starts = drive.tab.watch.read(|seen| seen.starts);
+    let _: Option<Value> = sweep.call_script("prepareSweep").await?;
+    let grows = sweep.scroll_to_end().await?;
+    let mut is_at_rest = settle::at_rest_since(drive, until, starts).await?;
+    if is_at_rest && sweep.visit_gaps().await? {
+        is_at_rest = settle::at_rest_since(drive, until, starts).await?;
+    }
+    let ending: Option<SweepEnd> = sweep.call_script("endSweep").await?;
+    let is_virtual = ending.is_some_and(|ending| ending.r#virtual);
+    let unpainted: u64 = sweep.call_script("unpaintedFrames").await?.unwrap_or_default();
+    let is_tall = match ending.filter(|_| is_virtual || unpainted > 0) {
+        Some(ending) => sweep.enlarge_window(ending.height).await?,
+        None => false,
+    };
+    let is_filled = !is_virtual || (is_tall && sweep.call_script("isListFilled").await?.unwrap_or(false));
+    let has_arrived = drive.tab.watch.read(|seen| seen.starts) > starts;
+    let time = if has_arrived { settle::ARRIVAL_TIME } else { DEBOUNCE };
+    let played = settle::advance_settled(drive, until, time).await?;
+    is_at_rest &= played.is_some();
+    let arranged: Option<FullPageLayout> =
+        sweep.call_script_within(left_until(until).max(STATE_TIME), "arrangeFullPage").await?;
+    let viewport = drive.spec.viewport;
+    let arranged = arranged.unwrap_or_else(|| FullPageLayout {
+        width: viewport.width().into(),
+        height: viewport.height().into(),
+        state: played.unwrap_or_default(),
+    });
+
+    let mut area = cut(0.0, 0.0, arranged.width, arranged.height, Bounds::of(drive));
+    area.state = arranged.state;
+    area.is_incomplete = !is_at_rest;
+    if grows {
+        area.truncated = true;
+        area.warnings.push(Warning::Endless);
+    }
+    if !is_filled {
+        area.warnings.push(Warning::VirtualList);
+    }
+    if !is_tall && unpainted > 0 {
+        area.warnings.push(Warning::FrameUnfinished);
+    }
+    // The image shows more text than the first screen.
+    if area.state.content == Content::Sparse {
+        area.state.content = Content::Full;
+    }
+    Ok(area)
+}
+
+struct Sweep<'a> {
+    drive: &'a Drive<'a>,
+    max_height: u32,
+    until: Instant,
+}
+
+impl Sweep<'_> {
+    /// Scrolls to the end, and further while the page grows. Returns whether it still grew when the time was up.
+    async fn scroll_to_end(&self) -> Result<bool, CaptureError> {
+        let watch = &self.drive.tab.watch;
+        loop {
+            let starts = watch.read(|seen| seen.starts);
+            let intervals = self.drive.clock.pass_intervals();
+            let swept: Option<SweepResult> = self.call_script("sweep").await?;
+            drop(intervals);
+            let Some(swept) = swept else { return Ok(false) };
+            if !swept.reached {
+                return Ok(true);
+            }
+            // Debounced scroll handlers run now.
+            let mut has_requests = self.drive.clock.advance(DEBOUNCE).await? == AdvanceResult::RequestStarted;
+            has_requests |= watch.read(|seen| seen.starts) > starts;
+            if has_requests {
+                settle::at_rest_since(self.drive, self.until, starts).await?;
+            }
+            let has_grown = self.call_script("hasGrown").await?.unwrap_or(false);
+            if !has_grown || Instant::now() >= self.until {
+                return Ok(has_grown);
+            }
+        }
+    }
+
+    /// Scrolls to positions where content seems to be missing and waits there for debounced handlers. Stops if that
+    /// loads nothing. Returns whether anything was loaded.
+    async fn visit_gaps(&self) -> Result<bool, CaptureError> {
+        let watch = &self.drive.tab.watch;
+        let places: Option<Vec<f64>> = self.call_script("unfilledPlaces").await?;
+        let (mut fruitless, mut fruitful) = (0, 0);
+        for place in places.into_iter().flatten() {
+            if Instant::now() >= self.until || (fruitless == MAX_FRUITLESS && fruitful == 0) {
+                break;
+            }
+            let starts = watch.read(|seen| seen.starts);
+            let visit = json!({ "place": place, "maxHeight": self.max_height });
+            let before: Option<VisitResult> = call_script(self.drive, left_until(self.until), "visit", &visit).await?;
+            self.drive.clock.advance(DEBOUNCE).await?;
+            let after: Option<u64> = self.call_script("unfilledCount").await?;
+            let has_filled = before.zip(after).is_some_and(|(before, after)| after < before.unfilled);
+            if has_filled || watch.read(|seen| seen.starts) > starts {
+                fruitful += 1;
+            } else {
+                fruitless += 1;
+            }
+        }
+        Ok(fruitful > 0)
+    }
+
+    /// Makes the window as tall as the page: a virtual list then has all of its rows, and cross-origin frames are
+    /// painted, which the browser does only inside the window. Returns whether the page kept its height; if not, the
+    /// window gets its former size.
+    async fn enlarge_window(&self, height: f64) -> Result<bool, CaptureError> {
+        let width = self.drive.spec.viewport.width();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded just before")]
+        let tall = height.ceil().clamp(1.0, f64::from(self.max_height)) as u32;
+        let _: Option<Value> = self.call_script("rememberSizes").await?;
+        self.resize(width, tall).await?;
+        let _: Option<Value> = self.call_script("keepSizes").await?;
+        self.drive.clock.advance(DEBOUNCE).await?;
+        let ending: Option<SweepEnd> = self.call_script("endSweep").await?;
+        let is_same = ending.is_some_and(|ending| (ending.height - height).abs() <= height * SAME_HEIGHT);
+        if !is_same {
+            self.resize(width, self.drive.spec.viewport.height()).await?;
+            self.drive.clock.advance(DEBOUNCE).await?;
+        }
+        Ok(is_same)
+    }
+
+    async fn resize(&self, width: u32, height: u32) -> Result<(), CaptureError> {
+        let session = Some(self.drive.tab.session.as_str());
+        self.drive.tab.client.call(session, self.drive.metrics(width, height)).await?;
+        Ok(())
+    }
+
+    async fn call_script<T: serde::de::DeserializeOwned>(&self, function: &str) -> Result<Option<T>, CaptureError> {
+        self.call_script_within(left_until(self.until), function).await
+    }
+
+    async fn call_script_within<T: serde::de::DeserializeOwned>(
+        &self,
+        time: Duration,
+        function: &str,
+    ) -> Result<Option<T>, CaptureError> {
+        call_script(
+            self.drive,
+            time,
+            function,
+            &SweepArguments { max_height: self.max_height, budget_ms: millis(time) },
+        )
+        .await
+    }
+}

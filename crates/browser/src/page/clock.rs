@@ -1,0 +1,431 @@
+//! The virtual clock of a page, and its frames.
+//!
+//! Many pages change some time after they have loaded: after a timer, or during an animation. Waiting for that in real
+//! time would slow down every grab, and most pages do not change at all. Once a page has loaded, its clock is therefore
+//! advanced ([`Clock::advance`]): the browser runs all timers that are due and draws frames, as if the time had passed.
+//!
+//! An advanced clock stops, and frames that are drawn on demand are not drawn by themselves. [`Clock::run`] advances
+//! the clock and draws frames at the speed of real time, so that other waits see the page as a user would.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use chromiumoxide::cdp::browser_protocol::emulation::{SetVirtualTimePolicyParams, VirtualTimePolicy};
+use chromiumoxide::cdp::browser_protocol::headless_experimental::{BeginFrameParams, ScreenshotParams};
+use rustix::time::{ClockId, clock_gettime};
+use serde::Deserialize;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
+
+use super::frames::{Frames, OnDemand};
+use super::{CaptureError, Tab};
+use crate::cdp::{CallError, RawResult};
+
+/// The time between two frames.
+const FRAME_INTERVAL: Duration = Duration::from_millis(16);
+
+/// The time between two frames while a script of ours waits for frames.
+const FAST_FRAME_INTERVAL: Duration = Duration::from_millis(1);
+
+/// The number of tasks that may run before virtual time advances. Without a limit, a page that always queues another
+/// task would stop its clock.
+const MAX_TASKS: i64 = 1000;
+
+/// Advancing the clock takes a few milliseconds, unless the page has a lot to do in that time.
+const ADVANCE_LIMIT: Duration = Duration::from_millis(500);
+
+/// How long virtual time is paused while a request is open. A slower response arrives while time passes, as it does for
+/// a user.
+const PAUSE_LIMIT: Duration = Duration::from_millis(300);
+
+/// The most virtual time that passes at once while the clock follows real time. The clock of a busy page may fall
+/// behind.
+const FOLLOW_LIMIT: Duration = Duration::from_millis(50);
+
+/// A page that does not answer for this long may be waiting in a loop for its clock, which only advances while the
+/// page's process is idle.
+const STUCK: Duration = Duration::from_secs(3);
+
+/// If a page cannot be drawn, a frame takes until its time has come in real time. After this many such frames in a row,
+/// the page counts as one that cannot be drawn.
+const IDLE_FRAME: Duration = Duration::from_millis(30);
+const MAX_IDLE_FRAMES: u32 = 6;
+
+/// The kind of time that a page runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeMode {
+    /// Virtual time, which can be advanced.
+    Virtual,
+    /// Real time. For pages that wait for their clock, and for browsers that draw by a timer, where animation frames do
+    /// not follow virtual time.
+    Real,
+}
+
+/// The result of advancing the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AdvanceResult {
+    /// The time has passed.
+    Passed,
+    /// The page started a request in that time.
+    RequestStarted,
+}
+
+/// The clock of one page.
+pub(super) struct Clock<'a> {
+    tab: &'a Tab,
+    mode: TimeMode,
+    state: Mutex<State>,
+    /// The number of callers whose scripts wait for frames.
+    draws_fast: AtomicU32,
+    /// The number of callers for whose scripts whole frame intervals pass.
+    passes_intervals: AtomicU32,
+    /// Whether the clock was ever advanced.
+    is_advanced: AtomicBool,
+}
+
+/// Only the holder of this advances the clock and draws.
+#[derive(Default)]
+struct State {
+    /// The start of virtual time, in milliseconds of the browser's clock. `None` before the first advance.
+    base_ms: Option<f64>,
+    /// Virtual time since then.
+    elapsed_ms: f64,
+    /// The time of the last frame, on the browser's clock.
+    last_frame_ms: f64,
+    /// When the clock was last advanced.
+    advanced_at: Option<Instant>,
+    /// Consecutive frames that took long and changed nothing.
+    idle_frames: u32,
+    /// Virtual time that was granted and has not passed yet.
+    grant: Option<Grant>,
+    /// The page's own clock when it was first read, and `elapsed_ms` at that moment.
+    anchor_ms: Option<(f64, f64)>,
+}
+
+#[derive(Clone, Copy)]
+struct Grant {
+    duration: Duration,
+    /// It has passed when this many grants have expired.
+    number: u64,
+    at: Instant,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameResult {
+    #[serde(default)]
+    has_damage: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PolicyResult {
+    virtual_time_ticks_base: f64,
+}
+
+impl<'a> Clock<'a> {
+    pub(super) fn new(tab: &'a Tab, mode: TimeMode) -> Self {
+        let mode = match tab.frames {
+            Frames::OnDemand(_) => mode,
+            Frames::Timer => TimeMode::Real,
+        };
+        Self {
+            tab,
+            mode,
+            state: Mutex::default(),
+            draws_fast: AtomicU32::default(),
+            passes_intervals: AtomicU32::default(),
+            is_advanced: AtomicBool::default(),
+        }
+    }
+
+    /// Returns true if the clock can be advanced.
+    pub(super) fn is_virtual(&self) -> bool {
+        self.mode == TimeMode::Virtual
+    }
+
+    /// The error for a page whose frames cannot be drawn.
+    pub(super) fn not_drawn(&self) -> CaptureError {
+        match self.is_advanced.load(Ordering::Relaxed) {
+            true => CaptureError::NeedsRealTime,
+            false => CaptureError::failed("The page did not respond."),
+        }
+    }
+
+    /// Advances the page's time by `time` and draws a frame. In real time, it takes that long.
+    ///
+    /// # Errors
+    /// When the page does not answer.
+    pub(super) async fn advance(&self, time: Duration) -> Result<AdvanceResult, CaptureError> {
+        let watch = &self.tab.watch;
+        let starts = watch.read(|seen| seen.starts);
+        let result = || match watch.read(|seen| seen.starts) > starts {
+            true => AdvanceResult::RequestStarted,
+            false => AdvanceResult::Passed,
+        };
+        if self.mode == TimeMode::Real {
+            // The time that the page is given.
+            sleep(time).await;
+            return Ok(result());
+        }
+        let mut state = self.state.lock().await;
+        // Time is paused while requests are open, except for requests that are not waited for any more.
+        let (policy, until) = match watch.read(|seen| seen.requests.is_empty()) {
+            true => (VirtualTimePolicy::PauseIfNetworkFetchesPending, Instant::now() + ADVANCE_LIMIT),
+            false => (VirtualTimePolicy::Advance, Instant::now()),
+        };
+        let passing = async {
+            if let Some(grant) = state.grant {
+                watch.until(until, |seen| (seen.grants_expired >= grant.number).then_some(())).await;
+                self.finish_grant(&mut state).await?;
+            }
+            if state.grant.is_none() {
+                self.grant(&mut state, policy, time).await?;
+            }
+            let number = state.grant.map_or(0, |grant| grant.number);
+            let until = Instant::now() + ADVANCE_LIMIT;
+            watch.until(until, |seen| (seen.grants_expired >= number || seen.starts > starts).then_some(())).await;
+            self.record_expired(&mut state);
+            self.step(&mut state).await?;
+            state.advanced_at = Some(Instant::now());
+            Ok(())
+        };
+        passing.await.map_err(|error| match matches!(error, CallError::Timeout(_)) {
+            true => CaptureError::NeedsRealTime,
+            false => error.into(),
+        })?;
+        match state.idle_frames < MAX_IDLE_FRAMES {
+            true => Ok(result()),
+            false => Err(CaptureError::NeedsRealTime),
+        }
+    }
+
+    /// Corrects the clock with the page's own clock, in milliseconds. While the page waits for a response, less time
+    /// passes than was granted, and the browser delays a frame whose time the page has not reached.
+    pub(super) async fn correct(&self, page_ms: f64) {
+        let mut state = self.state.lock().await;
+        match state.anchor_ms {
+            // The clock of another document begins at zero.
+            Some((first, elapsed_ms)) if page_ms >= first => state.elapsed_ms = elapsed_ms + (page_ms - first),
+            Some(_) | None => state.anchor_ms = Some((page_ms, state.elapsed_ms)),
+        }
+    }
+
+    /// Draws a frame and returns its image, if requested.
+    ///
+    /// # Errors
+    /// When the page does not answer.
+    pub(super) async fn draw(
+        &self,
+        frames: &OnDemand,
+        screenshot: Option<ScreenshotParams>,
+    ) -> Result<RawResult, CallError> {
+        let mut state = self.state.lock().await;
+        self.frame(&mut state, frames, screenshot).await
+    }
+
+    /// Draws frames more often until the result is dropped.
+    pub(super) fn draw_fast(&self) -> DrawFast<'_> {
+        DrawFast::count(&self.draws_fast)
+    }
+
+    /// Lets the time of a frame interval pass for the page with every frame, however soon it is drawn, until the result
+    /// is dropped: a script that scrolls gives the page as much time at each position as a user would.
+    pub(super) fn pass_intervals(&self) -> DrawFast<'_> {
+        DrawFast::count(&self.passes_intervals)
+    }
+
+    /// Advances the clock and draws frames at the speed of real time, unless the browser does so itself. Returns when
+    /// the page waits for its clock.
+    pub(super) async fn run(&self) -> CaptureError {
+        let Frames::OnDemand(_) = self.tab.frames else { return std::future::pending().await };
+        let mut last = Instant::now();
+        loop {
+            // While a document is replaced, its process receives no commands.
+            let is_left = || self.tab.watch.read(|seen| seen.navigation.is_some());
+            let document = self.tab.watch.frame_and_loader();
+            let stays = || self.tab.watch.frame_and_loader() == document && !is_left();
+            let is_fast = self.draws_fast.load(Ordering::Relaxed) > 0;
+            let interval = if is_fast { FAST_FRAME_INTERVAL } else { FRAME_INTERVAL };
+            // Until the next frame is due.
+            sleep(interval).await;
+            let now = Instant::now();
+            let tick = async {
+                let mut state = self.state.lock().await;
+                // No more time is needed while the clock is being advanced. Also, the browser runs idle callbacks only
+                // if time passes in large steps (Chromium 156).
+                if is_left() || state.advanced_at.is_some_and(|at| at + interval > Instant::now()) {
+                    return Ok(());
+                }
+                if state.base_ms.is_some() {
+                    let passed = now - last;
+                    let is_whole = self.passes_intervals.load(Ordering::Relaxed) > 0;
+                    self.follow(&mut state, if is_whole { passed.max(FRAME_INTERVAL) } else { passed }).await?;
+                }
+                self.step(&mut state).await
+            };
+            match tokio::time::timeout(STUCK, tick).await {
+                Ok(Ok(())) => {}
+                Ok(Err(CallError::Timeout(_))) | Err(_) if self.is_advanced.load(Ordering::Relaxed) && stays() => {
+                    return CaptureError::NeedsRealTime;
+                }
+                // Another task reports the end of the browser.
+                Ok(Err(CallError::Closed)) => return std::future::pending().await,
+                Ok(Err(_)) | Err(_) => {}
+            }
+            last = now;
+        }
+    }
+
+    /// Grants the page the time that has passed in reality.
+    async fn follow(&self, state: &mut State, time: Duration) -> Result<(), CallError> {
+        self.record_expired(state);
+        match state.grant {
+            Some(grant) if grant.at.elapsed() < PAUSE_LIMIT => Ok(()),
+            Some(_) => self.finish_grant(state).await,
+            None => {
+                self.grant(state, VirtualTimePolicy::Advance, time.min(FOLLOW_LIMIT)).await?;
+                self.wait_for_grant(state).await;
+                Ok(())
+            }
+        }
+    }
+
+    async fn grant(&self, state: &mut State, policy: VirtualTimePolicy, duration: Duration) -> Result<(), CallError> {
+        let number = self.tab.watch.read(|seen| seen.grants_expired) + 1;
+        let params = SetVirtualTimePolicyParams {
+            budget: Some(milliseconds(duration)),
+            max_virtual_time_task_starvation_count: Some(MAX_TASKS),
+            ..SetVirtualTimePolicyParams::new(policy)
+        };
+        let set: PolicyResult = self.tab.client.call_as(STUCK, Some(&self.tab.session), params).await?;
+        self.is_advanced.store(true, Ordering::Relaxed);
+        // Another document may be in another process, where virtual time begins again.
+        if state.base_ms.is_none_or(|base| (base - set.virtual_time_ticks_base).abs() > 1.0) {
+            (state.base_ms, state.elapsed_ms, state.anchor_ms) = (Some(set.virtual_time_ticks_base), 0.0, None);
+        }
+        state.grant = Some(Grant { duration, number, at: Instant::now() });
+        Ok(())
+    }
+
+    /// Lets the rest of the granted time pass, even while requests are open. *Why:* the browser keeps the end of every
+    /// grant, and would stop a later grant at the end of this one (Chromium 156).
+    async fn finish_grant(&self, state: &mut State) -> Result<(), CallError> {
+        self.record_expired(state);
+        let Some(grant) = state.grant else { return Ok(()) };
+        self.set_policy(VirtualTimePolicy::Advance).await?;
+        if self.tab.watch.read(|seen| seen.grants_expired >= grant.number) {
+            // It had just expired, and time would now pass without a limit.
+            self.set_policy(VirtualTimePolicy::Pause).await?;
+        }
+        self.wait_for_grant(state).await;
+        Ok(())
+    }
+
+    async fn set_policy(&self, policy: VirtualTimePolicy) -> Result<(), CallError> {
+        let params = SetVirtualTimePolicyParams::new(policy);
+        self.tab.client.call_within(STUCK, Some(&self.tab.session), params).await.map(drop)
+    }
+
+    /// Waits until the granted time has passed, for a limited time.
+    async fn wait_for_grant(&self, state: &mut State) {
+        if let Some(grant) = state.grant {
+            let until = Instant::now() + ADVANCE_LIMIT;
+            self.tab.watch.until(until, |seen| (seen.grants_expired >= grant.number).then_some(())).await;
+            self.record_expired(state);
+        }
+    }
+
+    fn record_expired(&self, state: &mut State) {
+        if let Some(grant) = state.grant
+            && self.tab.watch.read(|seen| seen.grants_expired) >= grant.number
+        {
+            state.elapsed_ms += milliseconds(grant.duration);
+            state.grant = None;
+        }
+    }
+
+    /// Draws a frame without an image.
+    async fn step(&self, state: &mut State) -> Result<(), CallError> {
+        let Frames::OnDemand(frames) = &self.tab.frames else { return Ok(()) };
+        if !self.can_draw() {
+            return Ok(());
+        }
+        let (began, is_virtual) = (Instant::now(), state.base_ms.is_some());
+        let drawn = self.frame(state, frames, None).await?;
+        let has_damage = drawn.parse::<FrameResult>().is_ok_and(|drawn| drawn.has_damage);
+        let is_idle = is_virtual && !has_damage && began.elapsed() > IDLE_FRAME;
+        state.idle_frames = if is_idle { state.idle_frames + 1 } else { 0 };
+        Ok(())
+    }
+
+    /// Returns true if a frame of the current document can be drawn. Until the process of a new document has answered,
+    /// the document has no surface, and if a frame is requested then, it never gets one: 3 of 100 documents were never
+    /// drawn when the first frame was requested within 15 ms of the commit, 0 of 800 when it was requested after an
+    /// answer (Chromium 156). Redirects by script happen around the load event, so only documents that load slowly are
+    /// drawn before it.
+    fn can_draw(&self) -> bool {
+        let watch = &self.tab.watch;
+        let has_answered = watch.world().is_some();
+        has_answered
+            && watch.read(|seen| seen.navigation.is_none() && (seen.loaded_at.is_some() || seen.loads_slowly()))
+    }
+
+    async fn frame(
+        &self,
+        state: &mut State,
+        frames: &OnDemand,
+        screenshot: Option<ScreenshotParams>,
+    ) -> Result<RawResult, CallError> {
+        self.catch_up(state).await?;
+        // No two frames may have the same time.
+        let frame_time_ticks = state.base_ms.map(|base| (base + state.elapsed_ms).max(state.last_frame_ms + 0.01));
+        // `no_display_updates` would be faster, but the changes of such a frame are missing from the next image.
+        let frame = BeginFrameParams { frame_time_ticks, interval: None, no_display_updates: None, screenshot };
+        let drawn = frames.draw(&self.tab.client, &self.tab.session, frame).await;
+        state.last_frame_ms = frame_time_ticks.unwrap_or_else(browser_now_ms);
+        drawn
+    }
+
+    /// The browser draws no frame whose time is before the last frame's. Virtual time that began before frames were
+    /// drawn in real time is therefore advanced to the last one.
+    async fn catch_up(&self, state: &mut State) -> Result<(), CallError> {
+        let behind_ms = |state: &State| state.base_ms.map_or(0.0, |base| state.last_frame_ms - base - state.elapsed_ms);
+        if behind_ms(state) < 1.0 {
+            return Ok(());
+        }
+        self.finish_grant(state).await?;
+        let gap_ms = behind_ms(state);
+        if state.grant.is_none() && gap_ms > 0.0 {
+            self.grant(state, VirtualTimePolicy::Advance, Duration::from_secs_f64(gap_ms / 1000.0)).await?;
+            self.wait_for_grant(state).await;
+        }
+        Ok(())
+    }
+}
+
+/// While this exists, frames are drawn more often, or pass more time.
+pub(super) struct DrawFast<'a>(&'a AtomicU32);
+
+impl<'a> DrawFast<'a> {
+    fn count(callers: &'a AtomicU32) -> Self {
+        callers.fetch_add(1, Ordering::Relaxed);
+        Self(callers)
+    }
+}
+
+impl Drop for DrawFast<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The browser's clock in milliseconds: on Linux, the kernel's monotonic clock.
+fn browser_now_ms() -> f64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    milliseconds(Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0)))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}

@@ -1,0 +1,104 @@
+//! What the browser calls itself.
+
+use chromiumoxide::cdp::browser_protocol::emulation::{
+    SetUserAgentOverrideParams, UserAgentBrandVersion, UserAgentMetadata,
+};
+use grabd_domain::capture::Device;
+
+/// A brand that means nothing, as all browsers send one: sites must not depend on the exact list.
+const GREASE: (&str, &str) = ("Not.A/Brand", "99");
+
+/// The User-Agent and the client hints of a browser: those of the same Chromium with a window. Nothing else about a
+/// page's view of the browser is changed, so that sites can recognize it as automated.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    user_agent: String,
+    /// The full version, such as `156.0.8000.1`. Empty if it is unknown.
+    version: String,
+}
+
+impl Identity {
+    /// The identity of a browser with this product and User-Agent, as it reports them. `token` is appended, unless it is
+    /// empty.
+    pub(crate) fn new(product: &str, user_agent: &str, token: &str) -> Self {
+        let user_agent = user_agent.replace("HeadlessChrome/", "Chrome/");
+        let version = product.split_once('/').map(|(_, version)| version).unwrap_or_default();
+        let user_agent = if token.is_empty() { user_agent } else { format!("{user_agent} {token}") };
+        Self { user_agent, version: version.to_owned() }
+    }
+
+    /// The command that sets the User-Agent and the client hints of a page.
+    pub(crate) fn on(&self, device: Device) -> SetUserAgentOverrideParams {
+        let user_agent = on_device(&self.user_agent, device);
+        let overridden = SetUserAgentOverrideParams::new(user_agent);
+        SetUserAgentOverrideParams { user_agent_metadata: self.client_hints(device), ..overridden }
+    }
+
+    /// The client hints. None without a version: then the browser sends none.
+    fn client_hints(&self, device: Device) -> Option<UserAgentMetadata> {
+        let major = self.version.split('.').next().filter(|major| !major.is_empty())?;
+        let brands = |version: &str, grease: &str| {
+            Some(vec![UserAgentBrandVersion::new("Chromium", version), UserAgentBrandVersion::new(GREASE.0, grease)])
+        };
+        let is_desktop = device == Device::Desktop;
+        let architecture = match std::env::consts::ARCH {
+            "x86_64" => "x86",
+            "aarch64" => "arm",
+            _ => "",
+        };
+        Some(UserAgentMetadata {
+            brands: brands(major, GREASE.1),
+            full_version_list: brands(&self.version, &format!("{}.0.0.0", GREASE.1)),
+            platform: if is_desktop { "Linux" } else { "Android" }.to_owned(),
+            platform_version: if is_desktop { "" } else { "10" }.to_owned(),
+            architecture: if is_desktop { architecture } else { "" }.to_owned(),
+            model: String::new(),
+            mobile: device == Device::Phone,
+            bitness: Some(if is_desktop { "64" } else { "" }.to_owned()),
+            wow64: Some(false),
+            form_factors: None,
+        })
+    }
+}
+
+/// The User-Agent of this browser version on an Android device. Browsers on tablets leave out `Mobile`.
+fn on_device(user_agent: &str, device: Device) -> String {
+    let Some((version, rest)) = user_agent.split_once("Chrome/").and_then(|(_, rest)| rest.split_once(' ')) else {
+        return user_agent.to_owned();
+    };
+    let mobile = match device {
+        Device::Desktop => return user_agent.to_owned(),
+        Device::Phone => "Mobile ",
+        Device::Tablet => "",
+    };
+    format!("Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{version} {mobile}{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: &str =
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/156.0.0.0 Safari/537.36";
+
+    #[test]
+    fn user_agent_of_a_device_keeps_the_version_of_the_browser() {
+        let android = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0";
+        assert_eq!(on_device(OWN, Device::Desktop), OWN);
+        assert_eq!(on_device(OWN, Device::Phone), format!("{android} Mobile Safari/537.36"));
+        assert_eq!(on_device(OWN, Device::Tablet), format!("{android} Safari/537.36"));
+        assert_eq!(on_device("unknown", Device::Phone), "unknown");
+    }
+
+    #[test]
+    fn identity_is_that_of_a_browser_with_a_window_and_the_token() {
+        let of = |token| Identity::new("HeadlessChrome/156.0.8000.1", OWN, token).on(Device::Desktop);
+        assert_eq!(of("").user_agent, OWN.replace("Headless", ""));
+        assert!(of("grabd (+https://a.example)").user_agent.ends_with(" Safari/537.36 grabd (+https://a.example)"));
+        let hints = of("").user_agent_metadata.unwrap();
+        assert_eq!(hints.brands.unwrap()[0], UserAgentBrandVersion::new("Chromium", "156"));
+        assert_eq!(hints.full_version_list.unwrap()[0].version, "156.0.8000.1");
+        let unknown = Identity::new("", "Other/1", "").on(Device::Phone);
+        assert_eq!((unknown.user_agent.as_str(), unknown.user_agent_metadata), ("Other/1", None));
+    }
+}

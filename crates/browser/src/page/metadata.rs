@@ -1,0 +1,67 @@
+//! The metadata of a capture that comes from the page's events.
+
+use std::time::Duration;
+
+use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata};
+use serde::Deserialize;
+
+use super::drive::Drive;
+use super::watch::WatchState;
+use super::{CaptureError, Tab, script};
+use crate::cdp::CallError;
+
+/// How long a page may take to describe itself.
+const ABOUT_LIMIT: Duration = Duration::from_secs(1);
+
+/// What `scripts/about.js` reports.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct About {
+    title: Option<String>,
+    description: Option<String>,
+    lang: Option<String>,
+    canonical_url: Option<String>,
+    icon_url: Option<String>,
+    width: Option<u32>,
+    height: Option<u32>,
+}
+
+/// Reads what the page says about itself. A page that does not answer has said nothing.
+pub(super) async fn about(drive: &Drive<'_>) -> Result<PageInfo, CaptureError> {
+    let limit = ABOUT_LIMIT.min(drive.time_left() / 4);
+    let about = match script::call::<About>(drive.tab, limit, "about", &()).await {
+        Ok(about) => about.unwrap_or_default(),
+        Err(CallError::Refused { .. } | CallError::Timeout(_)) => About::default(),
+        Err(error) => return Err(error.into()),
+    };
+    let About { title, description, lang, canonical_url, icon_url, width, height } = about;
+    let info = PageInfo { title, description, lang, canonical_url, icon_url, page_width: width, page_height: height };
+    Ok(info.bounded())
+}
+
+/// The metadata that is known now.
+pub(super) fn of_tab(tab: &Tab) -> RenderMetadata {
+    let blocked_requests = tab.listener.refused_count();
+    let findings = Findings {
+        challenge: tab.watch.read(WatchState::challenge),
+        blocked: tab.listener.blocklist().map(|list| list.counts(blocked_requests)),
+        ..Findings::default()
+    };
+    let metadata = tab.watch.read(|seen| match (&seen.document, &seen.navigation, &seen.aborted) {
+        (Some(document), _, _) => RenderMetadata {
+            final_url: Some(document.unreachable_url.clone().unwrap_or_else(|| document.url.clone())),
+            http_status: document.head.as_ref().map(|head| head.status),
+            blocked_requests,
+            redirects: Some(seen.redirects),
+            ..RenderMetadata::default()
+        },
+        (None, Some(navigation), _) | (None, None, Some(navigation)) => RenderMetadata {
+            final_url: Some(navigation.url.clone()),
+            http_status: navigation.head.as_ref().map(|head| head.status),
+            blocked_requests,
+            ..RenderMetadata::default()
+        },
+        (None, None, None) => RenderMetadata { blocked_requests, ..RenderMetadata::default() },
+    });
+    RenderMetadata { findings, ..metadata }.bounded()
+}

@@ -1,0 +1,32 @@
+// What the page says about itself.
+
+const MAX_TITLE = 300;
+const MAX_DESCRIPTION = 1000;
+const MAX_LANG = 64;
+const MAX_ADDRESS = 2048;
+
+// One line of at most this many characters, or null. Names in the document may replace its properties by elements.
+const line = (text, most) => {
+  if (typeof text !== 'string') return null;
+  const clean = text.slice(0, 10 * most).replace(/\s+/g, ' ').trim();
+  return clean ? [...clean].slice(0, most).join('') : null;
+};
+
+const address = (link) => {
+  const url = link?.href;
+  return typeof url === 'string' && /^https?:/.test(url) && url.length <= MAX_ADDRESS ? url : null;
+};
+
+page.about = () => {
+  const meta = (selector) => document.querySelector(selector)?.content;
+  const { width, height } = pageSize();
+  return {
+    title: line(document.title, MAX_TITLE),
+    description: line(meta('meta[name="description" i]') ?? meta('meta[property="og:description" i]'), MAX_DESCRIPTION),
+    lang: line(document.documentElement.lang, MAX_LANG),
+    canonicalUrl: address(document.querySelector('link[rel~="canonical" i]')),
+    iconUrl: address(document.querySelector('link[rel~="icon" i]')),
+    width: Math.ceil(width),
+    height: Math.ceil(height),
+  };
+};

@@ -1,0 +1,49 @@
+// Shared functions. All scripts run in an isolated world: they see the document, and the page's own scripts can neither
+// see them nor replace the functions they call.
+
+// Unlike a timer, a task has no id with which the page could cancel it.
+const after = (ms) => scheduler.postTask(() => {}, { delay: ms });
+
+// Waits for a frame and for the one after it, which shows the effects of the first; at most 100 ms, if no frames are
+// drawn.
+const frame = () => Promise.race([new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))), after(100)]);
+
+const root = () => document.scrollingElement ?? document.documentElement;
+
+// The document and all open shadow trees in it. Closed shadow trees are inaccessible. The result is valid until the
+// page's scripts run again.
+let knownTrees = null;
+const trees = () => {
+  if (knownTrees) return knownTrees;
+  knownTrees = [document];
+  queueMicrotask(() => (knownTrees = null));
+  for (const tree of knownTrees) {
+    for (const element of tree.querySelectorAll('*')) if (element.shadowRoot) knownTrees.push(element.shadowRoot);
+  }
+  return knownTrees;
+};
+
+const elements = (selector = '*') => trees().flatMap((tree) => [...tree.querySelectorAll(selector)]);
+
+// The parent in the flat tree: through slots and out of shadow trees.
+const parentOf = (element) => element.assignedSlot ?? element.parentElement ?? element.getRootNode().host ?? null;
+
+const hasArea = (box) => box.width > 0 && box.height > 0;
+
+const overlaps = (box, other) =>
+  box.left < other.right && box.right > other.left && box.top < other.bottom && box.bottom > other.top;
+
+const viewport = () => ({ left: 0, top: 0, right: innerWidth, bottom: innerHeight });
+
+const isInView = (element) => {
+  const box = element.getBoundingClientRect();
+  return hasArea(box) && overlaps(box, viewport());
+};
+
+const isShown = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+
+const setStyle = (element, values) => {
+  for (const [name, value] of Object.entries(values)) element.style?.setProperty(name, value, 'important');
+};
+
+const scrollToTop = (y) => scrollTo({ left: 0, top: y, behavior: 'instant' });

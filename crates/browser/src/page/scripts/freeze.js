@@ -1,0 +1,107 @@
+// Stops everything that moves, so that every image of the page is the same.
+
+// How long a video may take to show its first frame, in the time of the page, which may pass faster than that of the
+// decoder.
+const SEEK_MS = 2000;
+// Images and videos with more pixels are not copied.
+const MAX_STILL_PIXELS = 16_000_000;
+
+// The document, its open shadow trees, and those of frames that can be accessed.
+const reachableTrees = () => {
+  const all = [...trees()];
+  for (const frame of elements('iframe, frame')) {
+    try {
+      if (frame.contentDocument) all.push(frame.contentDocument);
+    } catch {
+      // A document of another origin.
+    }
+  }
+  return all;
+};
+
+const withoutMotion = new WeakSet();
+const stopStyles = (tree) => {
+  if (withoutMotion.has(tree)) return;
+  withoutMotion.add(tree);
+  const { defaultView } = tree.ownerDocument ?? tree;
+  if (!defaultView) return;
+  const sheet = new defaultView.CSSStyleSheet();
+  sheet.replaceSync('*, *::before, *::after { transition: none !important; caret-color: transparent !important }');
+  tree.adoptedStyleSheets = [...tree.adoptedStyleSheets, sheet];
+};
+
+// Finite animations end. Endless ones are removed: their beginning may be invisible.
+const stopAnimations = (tree) => {
+  for (const animation of tree.getAnimations()) {
+    try {
+      if (animation.playState !== 'running' || !(animation.timeline?.currentTime >= 0)) continue;
+      if (isEndless(animation)) animation.cancel();
+      else animation.finish();
+    } catch {
+      // The animation has no duration, or the page has just cancelled it.
+    }
+  }
+  for (const svg of tree.querySelectorAll('svg')) {
+    svg.pauseAnimations();
+    svg.setCurrentTime(0);
+  }
+};
+
+const HAVE_CURRENT_DATA = 2;
+const NETWORK_LOADING = 2;
+
+const once = (target, event) => new Promise((done) => target.addEventListener(event, done, { once: true }));
+
+// Replaces an element by a copy of what it shows now.
+const replaceByStill = (element, width, height) => {
+  if (width * height === 0 || width * height > MAX_STILL_PIXELS) return;
+  const still = element.ownerDocument.createElement('canvas');
+  [still.width, still.height] = [width, height];
+  still.getContext('2d').drawImage(element, 0, 0, width, height);
+  for (const name of ['id', 'class', 'slot']) {
+    if (element.hasAttribute(name)) still.setAttribute(name, element.getAttribute(name));
+  }
+  const style = getComputedStyle(element);
+  const values = [...style].map((name) => [name, style.getPropertyValue(name)]);
+  setStyle(still, Object.fromEntries(values));
+  setStyle(still, { animation: 'none' });
+  element.replaceWith(still);
+};
+
+// Shows the first frame of a video that has played. When a seek has ended, its frame is not on the screen yet, and
+// nothing tells when it is. A canvas has it at once.
+const stopVideo = async (video) => {
+  video.autoplay = false;
+  video.pause();
+  const limit = after(SEEK_MS);
+  if (video.readyState < HAVE_CURRENT_DATA && video.networkState === NETWORK_LOADING) {
+    await Promise.race([once(video, 'loadeddata'), limit]);
+  }
+  if (video.readyState === 0 || video.played.length === 0) return;
+  const seeked = once(video, 'seeked');
+  video.currentTime = 0;
+  await Promise.race([seeked, limit]);
+  replaceByStill(video, video.videoWidth, video.videoHeight);
+};
+
+// Replaces an image by its first frame, which is what a canvas draws of it.
+const stopImage = (image) => {
+  if (image.complete) replaceByStill(image, image.naturalWidth, image.naturalHeight);
+};
+
+const isAnimatedData = (url) => /^data:image\/(?:gif|webp|apng)[;,]/i.test(url);
+
+// Stops animations, videos and the images with these URLs, and hides carets.
+page.freeze = async ({ images }) => {
+  const animated = new Set(images);
+  const all = reachableTrees();
+  for (const tree of all) {
+    stopStyles(tree);
+    stopAnimations(tree);
+  }
+  for (const image of all.flatMap((tree) => [...tree.querySelectorAll('img')])) {
+    if (animated.has(image.currentSrc.split('#')[0]) || isAnimatedData(image.currentSrc)) stopImage(image);
+  }
+  await Promise.all(all.flatMap((tree) => [...tree.querySelectorAll('video')]).map(stopVideo));
+  return {};
+};

@@ -1,0 +1,41 @@
+// Finds what the caller wants to be clicked.
+
+// The innermost element at a point of the window, also in open shadow trees.
+const elementAt = (x, y) => {
+  let element = document.elementFromPoint(x, y);
+  while (element?.shadowRoot) {
+    const inner = element.shadowRoot.elementFromPoint(x, y);
+    if (!inner || inner === element) break;
+    element = inner;
+  }
+  return element;
+};
+
+// Does a click on `inner` reach the element?
+const receives = (element, inner) => {
+  for (let at = inner; at; at = parentOf(at)) if (at === element) return true;
+  return false;
+};
+
+// Waits until an element is visible and not covered, scrolls to it, and returns its centre in the window.
+page.clickTarget = async ({ selector, budgetMs }) => {
+  const until = performance.now() + budgetMs;
+  for (;;) {
+    let found;
+    try {
+      found = elements(selector).find(isVisible);
+    } catch {
+      return { problem: 'invalid' };
+    }
+    if (found) {
+      found.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
+      await frame();
+      // A link that is broken into lines has a box for each of them.
+      const box = [...found.getClientRects()].find(hasArea) ?? found.getBoundingClientRect();
+      const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+      if (receives(found, elementAt(x, y))) return { x, y };
+    }
+    if (performance.now() >= until) return { problem: found ? 'covered' : 'missing' };
+    await frame();
+  }
+};

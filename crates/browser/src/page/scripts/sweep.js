@@ -1,0 +1,275 @@
+// Scrolls through the whole page, so that everything loads that loads or appears only when it is scrolled to.
+
+// The minimum part of a list that its rows cover.
+const LIST_FILLED = 0.5;
+
+// The inner element that scrolls in place of the document, or null.
+let scroller = null;
+// Elements that were seen while scrolling. If many are removed later, the page has a virtual list.
+const visited = new Set();
+// The ancestors of these elements. A virtual list removes elements from one of them and adds others.
+const ancestors = new Map();
+// The height that was scrolled through.
+let knownHeight = 0;
+
+const scrollTop = () => (scroller ? scroller.scrollTop : scrollY);
+const screenHeight = () => (scroller ? scroller.clientHeight : innerHeight);
+const contentHeight = () => (scroller ?? root()).scrollHeight;
+const scrollToY = (top) => (scroller ?? window).scrollTo({ left: scroller?.scrollLeft ?? 0, top, behavior: 'instant' });
+
+const scrolls = (element) => /^(?:auto|scroll|overlay)$/.test(getComputedStyle(element).overflowY);
+const hides = (element) => /^(?:hidden|clip)$/.test(getComputedStyle(element).overflowY);
+const hiddenHeight = (element) => element.scrollHeight - element.clientHeight;
+
+// Finds the element that scrolls in place of the document: it hides more height than the document and covers at least a
+// third of the window. An element that only clips, as a page does behind a dialog, must cover the window.
+const findScroller = () => {
+  const whole = innerWidth * innerHeight;
+  const least = Math.max(1, root().scrollHeight - innerHeight);
+  if (least > innerHeight / 4) return null;
+  let best = null;
+  for (const element of elements('body, body *, :host *')) {
+    if (element === root() || hiddenHeight(element) <= Math.max(least, best ? hiddenHeight(best) : 0)) continue;
+    const area = Math.min(element.clientWidth, innerWidth) * Math.min(element.clientHeight, innerHeight);
+    if ((area >= whole / 3 && scrolls(element)) || (area >= whole * 0.9 && hides(element))) best = element;
+  }
+  return best;
+};
+
+// Gives a scrolling element, and its ancestors, the height of its content.
+const expand = (inner) => {
+  const resize = [];
+  const growth = hiddenHeight(inner);
+  for (let element = inner; element; element = parentOf(element)) {
+    const style = getComputedStyle(element);
+    const parent = parentOf(element);
+    const parentStyle = parent && getComputedStyle(parent);
+    const values = { height: 'auto', 'max-height': 'none', 'overflow-y': 'visible' };
+    if (style.overflowX !== 'visible') {
+      // Content that is too wide stays inside.
+      values['overflow-x'] = 'clip';
+      values['min-width'] = '0';
+    }
+    if (/strict|content|size|layout|paint/.test(style.contain)) values.contain = 'none';
+    if (style.containerType === 'size') values['container-type'] = 'inline-size';
+    if (parentStyle && /flex/.test(parentStyle.display) && parentStyle.flexDirection.startsWith('column')) values.flex = 'none';
+    if (/grid/.test(style.display)) {
+      // The current row heights become minimum heights.
+      const rows = style.gridTemplateRows.split(' ').filter((row) => /^[\d.]+px$/.test(row));
+      if (rows.length > 0) values['grid-template-rows'] = rows.map((row) => `minmax(${row}, auto)`).join(' ');
+    }
+    if (style.position === 'fixed' || style.position === 'absolute') {
+      values.position = 'absolute';
+      values.bottom = 'auto';
+      // Elements below it keep their distance.
+      const holder = isGiven(element, 'bottom') ? element.offsetParent : null;
+      if (holder && holder !== document.body) resize.push([holder, { 'min-height': `${holder.offsetHeight + growth}px` }]);
+    }
+    resize.push([element, values]);
+  }
+  for (const [element, values] of resize) setStyle(element, values);
+};
+
+const recordVisible = () => {
+  for (const across of [0.3, 0.6]) {
+    for (const down of [0.2, 0.5, 0.8]) {
+      const element = document.elementFromPoint(innerWidth * across, innerHeight * down);
+      if (!element || element === document.body || element === document.documentElement || visited.has(element)) continue;
+      visited.add(element);
+      const around = [];
+      for (let parent = element; parent && parent !== document.body && around.length < 6; parent = parentOf(parent)) around.push(parent);
+      ancestors.set(element, around);
+    }
+  }
+};
+
+// Lays out sections that would be laid out only in view.
+const layOutSections = () => {
+  for (const element of elements('body *')) {
+    if (getComputedStyle(element).contentVisibility === 'auto') setStyle(element, { 'content-visibility': 'visible' });
+  }
+};
+
+// Elements whose class or style a script changed while they were in view, with the values they had then. Pages with
+// scroll animations may hide elements again that are scrolled out of view.
+const savedStyles = new Map();
+const MAX_SAVED_STYLES = 2000;
+const area = (box) => box.width * box.height;
+const styleObserver = new MutationObserver((records) => {
+  for (const element of new Set(records.map((record) => record.target))) {
+    const box = element.getBoundingClientRect();
+    if (!overlaps(box, viewport()) || (savedStyles.size >= MAX_SAVED_STYLES && !savedStyles.has(element))) continue;
+    savedStyles.set(element, { class: element.getAttribute('class'), style: element.getAttribute('style'), area: area(box) });
+  }
+});
+
+// Restores the class and style of elements below the first screen that are now hidden or have shrunk.
+const restoreStyles = () => {
+  styleObserver.disconnect();
+  const isHidden = (element) => [element, ...element.querySelectorAll('*')].some((inside) => hasArea(inside.getBoundingClientRect()) && !isShown(inside));
+  for (const [element, saved] of savedStyles) {
+    const isSame = ['class', 'style'].every((name) => element.getAttribute(name) === saved[name]);
+    const box = element.getBoundingClientRect();
+    if (isSame || !element.isConnected || overlaps(box, viewport()) || !(area(box) < saved.area / 2 || isHidden(element))) continue;
+    for (const name of ['class', 'style']) {
+      if (saved[name] === null) element.removeAttribute(name);
+      else element.setAttribute(name, saved[name]);
+    }
+  }
+};
+
+// Prepares the page for scrolling.
+page.prepareSweep = ({ maxHeight }) => {
+  layOutSections();
+  for (const element of elements('img[loading="lazy"], iframe[loading="lazy"]')) {
+    if (element.getBoundingClientRect().top + scrollY < maxHeight) element.loading = 'eager';
+  }
+  scroller = findScroller();
+  knownHeight = contentHeight();
+  for (const tree of trees()) styleObserver.observe(tree, { subtree: true, attributes: true, attributeFilter: ['class', 'style'] });
+  return {};
+};
+
+// Scrolls to the end, or to the maximum height. A further call continues where the page has grown.
+page.sweep = async ({ maxHeight, budgetMs }) => {
+  const until = performance.now() + budgetMs;
+  let at = scrollTop();
+  let last = -1;
+  for (;;) {
+    scrollToY(at);
+    await frame();
+    recordVisible();
+    const end = Math.min(contentHeight(), maxHeight) - screenHeight();
+    // A snapping scroller may stop elsewhere.
+    if (at >= end || at === last || performance.now() >= until) break;
+    last = at;
+    at = Math.min(at + screenHeight(), end);
+  }
+  knownHeight = contentHeight();
+  return { reached: Math.min(knownHeight, maxHeight) - screenHeight() <= at };
+};
+
+page.hasGrown = () => contentHeight() > knownHeight;
+
+// Scrolls to the top and expands an inner scroller to the height of its content.
+page.endSweep = async ({ maxHeight }) => {
+  scrollToY(0);
+  await frame();
+  if (scroller) {
+    const before = contentHeight();
+    expand(scroller);
+    await frame();
+    // A virtual list would fill any height.
+    if (root().scrollHeight > Math.max(2 * before, 2 * maxHeight)) setStyle(scroller, { 'max-height': `${maxHeight}px`, 'overflow-y': 'clip' });
+    scroller = findScroller();
+    if (scroller) expand(scroller);
+    scroller = null;
+    await frame();
+  }
+  layOutSections();
+  const gone = [...visited].filter((element) => !element.isConnected).length;
+  return { virtual: visited.size >= 12 && gone * 3 > visited.size, height: documentHeight() };
+};
+
+// The number of cross-origin frames in the capture that are outside the window: the browser does not paint those.
+page.unpaintedFrames = ({ maxHeight }) =>
+  elements('iframe').filter((inner) => {
+    const box = inner.getBoundingClientRect();
+    return inner.contentDocument === null && hasArea(box) && box.top < maxHeight && !overlaps(box, viewport()) && isShown(inner);
+  }).length;
+
+// Sizes that depend on the height of the window. They are kept when the window becomes as tall as the page.
+const SIZES = ['height', 'min-height', 'max-height'];
+const sizesOf = (element) => {
+  const styles = element.computedStyleMap?.();
+  return SIZES.map((name) => String(styles?.get(name) ?? ''));
+};
+const sizes = new Map();
+page.rememberSizes = () => {
+  for (const element of elements('body, body *')) {
+    const isFixed = getComputedStyle(element).position === 'fixed';
+    sizes.set(element, { given: sizesOf(element), fixed: isFixed ? element.getBoundingClientRect() : null });
+  }
+};
+page.keepSizes = () => {
+  for (const [element, { given, fixed }] of sizes) {
+    const now = sizesOf(element);
+    given.forEach((size, index) => {
+      if (size !== now[index] && size.endsWith('px')) setStyle(element, { [SIZES[index]]: size });
+    });
+    if (fixed && hasArea(fixed) && element.getBoundingClientRect().height !== fixed.height) {
+      setStyle(element, { top: `${fixed.top}px`, bottom: 'auto', height: `${fixed.height}px` });
+    }
+  }
+  sizes.clear();
+};
+
+// Do the rows of a virtual list fill it, now that the window is as tall as the page?
+page.isListFilled = () => {
+  const counts = new Map();
+  for (const around of ancestors.values()) {
+    const holder = around[0].isConnected ? undefined : around.find((element) => element.isConnected);
+    if (holder) counts.set(holder, (counts.get(holder) ?? 0) + 1);
+  }
+  const [holder] = [...counts].sort((one, other) => other[1] - one[1])[0] ?? [];
+  if (!holder) return true;
+  const rows = [...holder.children].filter((row) => row.textContent.trim() !== '' || row.querySelector(PAINTING) !== null);
+  let filled = 0;
+  for (const row of rows) filled += row.getBoundingClientRect().height;
+  return filled >= holder.scrollHeight * LIST_FILLED;
+};
+
+// Does an attribute that lazy-loading libraries use name another image than the current one?
+const isToBeSwapped = (image) =>
+  [...image.attributes].some(({ name, value }) => {
+    if (!/^data-(?:[a-z]+-)?(?:src|original|lazy)$/.test(name) || /zoom|full|large|hires/.test(name) || !LOOKS_LIKE_ADDRESS.test(value)) return false;
+    try {
+      return new URL(value, document.baseURI).href !== image.currentSrc;
+    } catch {
+      return false;
+    }
+  });
+
+// Boxes whose content seems to be missing: placeholder images, empty frames and boxes, and hidden elements in the flow.
+const unfilled = (maxHeight) =>
+  elements('body *').filter((element) => {
+    const box = element.getBoundingClientRect();
+    if (box.width < SMALL_PX || box.height < SMALL_PX || (scroller && !scroller.contains(element))) return false;
+    if (placeOf(box) >= maxHeight || placeOf(box) + box.height <= 0) return false;
+    if (element instanceof HTMLImageElement) return element.complete && (isPlaceholder(element, box) || isToBeSwapped(element));
+    if (element instanceof HTMLIFrameElement) return !element.src && !element.srcdoc && namesAnotherSource(element);
+    if (area(box) < 10_000) return false;
+    const style = getComputedStyle(element);
+    if ((style.visibility === 'hidden' || Number(style.opacity) < 0.1) && !/fixed|absolute/.test(style.position)) {
+      return element.textContent.trim() !== '' || element.querySelector(PAINTING) !== null;
+    }
+    if (style.backgroundImage !== 'none') return false;
+    if (namesAnotherSource(element)) return !element.querySelector('img');
+    const isEmpty = element.childElementCount === 0 && !element.textContent.trim() && !element.shadowRoot && !element.matches(PAINTING);
+    return isEmpty && element.matches('div, section, li, article, figure, span, a');
+  });
+
+// The position of a box in the scrolled content.
+const placeOf = (box) => box.top - (scroller?.getBoundingClientRect().top ?? 0) + scrollTop();
+
+// Returns the scroll positions with missing content, from the top: at most one for each third of a screen.
+page.unfilledPlaces = ({ maxHeight }) => {
+  const places = [];
+  for (const element of unfilled(maxHeight)) {
+    const box = element.getBoundingClientRect();
+    const centre = placeOf(box) + Math.min(box.height, screenHeight()) / 2 - screenHeight() / 2;
+    const place = Math.max(0, Math.min(centre, contentHeight() - screenHeight()));
+    if (!places.some((known) => Math.abs(known - place) < screenHeight() / 3)) places.push(place);
+  }
+  return places.sort((one, other) => one - other).slice(0, 64);
+};
+
+// Scrolls to a position and returns the number of boxes with missing content before that.
+page.visit = async ({ place, maxHeight }) => {
+  const before = unfilled(maxHeight).length;
+  scrollToY(place);
+  await frame();
+  return { unfilled: before };
+};
+
+page.unfilledCount = ({ maxHeight }) => unfilled(maxHeight).length;

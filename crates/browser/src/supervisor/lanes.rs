@@ -1,0 +1,156 @@
+//! Assigns browsers to grabs. A lane is a browser and the browsers that replace it. If frames are drawn on demand, a
+//! browser draws one page at a time, so each slot has its own lane. Lanes start when they are first needed and stop
+//! after an idle time. If a timer draws the frames, all slots share one lane.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::browser::Browser;
+use super::shared::Shared;
+use crate::options::FrameMode;
+
+/// A lane stops after it has been idle for this long.
+const IDLE_LIMIT: Duration = Duration::from_mins(5);
+
+/// The interval of checks for idle lanes.
+const CHECK_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A browser and the browsers that replace it.
+pub(super) struct Lane {
+    /// The browser that takes new grabs. `None` while it is replaced and while the lane is stopped.
+    pub(super) current: watch::Sender<Option<Arc<Browser>>>,
+}
+
+/// All lanes.
+pub(super) struct Lanes {
+    lanes: Vec<Lane>,
+    /// One permit for each entry of `state.free`.
+    free: Semaphore,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The lanes that can take a grab, and since when. A shared lane has one entry per free slot.
+    free: Vec<(usize, Instant)>,
+    /// Lanes without a browser. The first one is started next.
+    stopped: VecDeque<usize>,
+    /// Cancelled when a lane is to stop.
+    stops: Vec<CancellationToken>,
+}
+
+/// Reserves a lane for one grab until it is dropped.
+pub(super) struct LaneGuard<'a> {
+    lanes: &'a Lanes,
+    lane: usize,
+}
+
+impl Lanes {
+    /// Creates the lanes. Only the first lane is started.
+    pub(super) fn new(frames: FrameMode, slots: usize) -> Self {
+        let slots = slots.max(1);
+        let (lanes, guards) = match frames {
+            FrameMode::OnDemand => (slots, 1),
+            FrameMode::Timer => (1, slots),
+        };
+        let now = Instant::now();
+        Self {
+            lanes: (0..lanes).map(|_| Lane { current: watch::Sender::new(None) }).collect(),
+            free: Semaphore::new(guards),
+            state: Mutex::new(State {
+                free: vec![(0, now); guards],
+                stopped: (1..lanes).collect(),
+                stops: (0..lanes).map(|_| CancellationToken::new()).collect(),
+            }),
+        }
+    }
+
+    pub(super) fn all(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    pub(super) fn lane(&self, lane: usize) -> &Lane {
+        &self.lanes[lane]
+    }
+
+    /// Cancelled when a lane is to stop.
+    pub(super) fn stop_token(&self, lane: usize) -> CancellationToken {
+        self.state().stops[lane].clone()
+    }
+
+    /// Waits for a lane that can take a grab, and starts a stopped one if none can. Cancel-safe.
+    pub(super) async fn take(&self, shared: &Arc<Shared>) -> Option<LaneGuard<'_>> {
+        let permit = match self.free.try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => {
+                if let Some(lane) = self.state().stopped.pop_front() {
+                    shared.setup.tracker.spawn(shared.clone().start_lane(lane));
+                }
+                self.free.acquire().await.ok()?
+            }
+        };
+        permit.forget();
+        // Take the lowest number, so that the higher ones become idle.
+        let mut state = self.state();
+        let first = state.free.iter().enumerate().min_by_key(|(_, (lane, _))| *lane).map(|(at, _)| at)?;
+        let (lane, _) = state.free.swap_remove(first);
+        Some(LaneGuard { lanes: self, lane })
+    }
+
+    /// Records that a lane has its browser.
+    pub(super) fn started(&self, lane: usize) {
+        self.state().free.push((lane, Instant::now()));
+        self.free.add_permits(1);
+    }
+
+    /// Records that a lane could not start a browser.
+    pub(super) fn start_failed(&self, lane: usize) {
+        self.state().stopped.push_front(lane);
+    }
+
+    /// Records that a lane's browser has ended.
+    pub(super) fn stopped(&self, lane: usize) {
+        let mut state = self.state();
+        state.stops[lane] = CancellationToken::new();
+        state.stopped.push_back(lane);
+    }
+
+    /// Stops idle lanes. Never returns.
+    pub(super) async fn stop_idle(&self) {
+        let mut checks = tokio::time::interval(CHECK_INTERVAL);
+        loop {
+            checks.tick().await;
+            let mut state = self.state();
+            let idle = |(lane, since): &(usize, Instant)| *lane > 0 && since.elapsed() >= IDLE_LIMIT;
+            while let Some(at) = state.free.iter().position(idle) {
+                // A missing permit belongs to a grab that is about to take a lane.
+                let Ok(permit) = self.free.try_acquire() else { break };
+                permit.forget();
+                let (lane, _) = state.free.swap_remove(at);
+                state.stops[lane].cancel();
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LaneGuard<'_> {
+    /// The number of the lane.
+    pub(super) fn lane(&self) -> usize {
+        self.lane
+    }
+}
+
+impl Drop for LaneGuard<'_> {
+    fn drop(&mut self) {
+        self.lanes.state().free.push((self.lane, Instant::now()));
+        self.lanes.free.add_permits(1);
+    }
+}

@@ -1,0 +1,168 @@
+//! Options that change how a page sees its visitor, what is waited for, and what is changed before the shot.
+
+use std::time::Duration;
+
+use grabd_domain::capture::CaptureRequest;
+use grabd_domain::render::Renderer as _;
+use grabd_domain::render::{RenderError, RenderTask};
+use image::GenericImageView as _;
+
+use crate::rig::{Rig, request, task};
+use crate::site::{Site, html};
+
+/// A page that is lime if the script's expression is true, and red otherwise.
+fn lime_if(expression: &str) -> String {
+    format!(
+        "<!doctype html><body style='margin:0;background:red'><script>
+            document.body.style.background = ({expression}) ? 'lime' : 'red'</script>"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_sees_the_requested_reader() {
+    type Set = fn(&mut CaptureRequest);
+    let cases: [(&str, &str, Set); 8] = [
+        ("/light", "matchMedia('(prefers-color-scheme: light)').matches", |_| ()),
+        ("/dark", "matchMedia('(prefers-color-scheme: dark)').matches", |r| r.color_scheme = Some("dark".into())),
+        ("/motion", "matchMedia('(prefers-reduced-motion: reduce)').matches", |r| r.reduced_motion = Some(true)),
+        ("/print", "matchMedia('print').matches", |r| r.media = Some("print".into())),
+        ("/locale", "navigator.language === 'de-AT' && (1.5).toLocaleString() === '1,5'", |r| {
+            r.locale = Some("de-AT".into());
+        }),
+        ("/timezone", "Intl.DateTimeFormat().resolvedOptions().timeZone === 'Asia/Tokyo'", |r| {
+            r.timezone = Some("Asia/Tokyo".into());
+        }),
+        ("/agent", "navigator.userAgent === 'ExampleBot/1.0'", |r| r.user_agent = Some("ExampleBot/1.0".into())),
+        ("/both", "navigator.userAgent === 'Bot' && navigator.language === 'fr'", |r| {
+            (r.user_agent, r.locale) = (Some("Bot".into()), Some("fr".into()));
+        }),
+    ];
+    let site = Site::start(2, cases.map(|(path, expression, _)| (path, html(lime_if(expression))))).await;
+    let rig = Rig::start().await;
+    for (path, expression, set) in cases {
+        let mut asked = request(&site.url(path));
+        set(&mut asked);
+        assert_eq!(rig.capture(asked).await.colour(600, 400), "lime", "{expression}");
+        // The next grab of the browser does not have it.
+        if path != "/light" {
+            assert_eq!(rig.grab(&site.url(path)).await.colour(600, 400), "red", "{expression} without the option");
+        }
+    }
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn device_sets_viewport_scale_touch_and_user_agent() {
+    let page = "<!doctype html><meta name=viewport content='width=device-width'><body style='margin:0;background:red'>
+        <script>const is = (width, scale) => innerWidth === width && devicePixelRatio === scale &&
+            navigator.maxTouchPoints > 0 && /Android/.test(navigator.userAgent) && matchMedia('(pointer: coarse)').matches;
+            document.body.style.background = is(390, 3) ? 'lime' : is(768, 2) ? 'blue' : 'red'</script>
+        <div style='height:1500px'></div>";
+    let site = Site::start(2, [("/", html(page))]).await;
+    let rig = Rig::start().await;
+    let on = |device: &str| CaptureRequest { device: Some(device.to_owned()), ..request(&site.url("/")) };
+    for (device, size, colour) in
+        [("phone", (1170, 2532), "lime"), ("tablet", (1536, 2048), "blue"), ("desktop", (1280, 720), "red")]
+    {
+        let image = rig.capture(on(device)).await;
+        assert_eq!((image.size(), image.colour(300, 400)), (size, colour), "{device}");
+    }
+    let whole = rig.capture(CaptureRequest { full_page: Some(true), ..on("phone") }).await;
+    assert_eq!((whole.size(), whole.colour(300, 4400)), ((1170, 4500), "lime"));
+    rig.chromium.shutdown().await;
+}
+
+const BOXES: &str = "<!doctype html><body style='margin:0;background:white'>
+    <div class=a style='width:100px;height:100px;background:red'></div>
+    <div class=b style='width:100px;height:100px;background:blue'></div>
+    <div id=host></div>
+    <script>document.querySelector('#host').attachShadow({ mode: 'open' }).innerHTML =
+        '<div class=a style=\\'width:100px;height:100px;background:red\\'></div>'</script>";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hidden_elements_keep_their_space_and_removed_ones_do_not() {
+    let page = crate::site::answer(
+        "200 OK",
+        "Content-Type: text/html\r\nContent-Security-Policy: style-src 'unsafe-inline'; default-src 'unsafe-inline'",
+        BOXES,
+    );
+    let site = Site::start(2, [("/", page)]).await;
+    let rig = Rig::start().await;
+    let asked = || request(&site.url("/"));
+    let colours = |image: &crate::rig::DecodedImage| [50, 150, 250].map(|y| image.colour(50, y));
+    assert_eq!(colours(&rig.capture(asked()).await), ["red", "blue", "red"]);
+    let hidden = CaptureRequest { hide: Some(vec![".a".to_owned()]), ..asked() };
+    assert_eq!(colours(&rig.capture(hidden).await), ["white", "blue", "white"]);
+    let removed = CaptureRequest { remove: Some(vec![".a".to_owned(), "#none".to_owned()]), ..asked() };
+    assert_eq!(colours(&rig.capture(removed).await), ["blue", "white", "white"]);
+    let css = CaptureRequest { css: Some(".b { background: lime !important }".to_owned()), ..asked() };
+    assert_eq!(colours(&rig.capture(css).await), ["red", "lime", "red"]);
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn capture_waits_for_elements_and_fails_without_them() {
+    let late = "<!doctype html><body style='margin:0;background:red'><p class=spinner>wait<script>
+        setTimeout(() => { document.body.style.background = 'lime';
+            document.body.innerHTML = '<p id=done>done' }, 6000)</script>";
+    let site = Site::start(2, [("/", html(late)), ("/never", html("<p class=spinner>wait"))]).await;
+    let rig = Rig::start().await;
+    let asked = |path: &str| request(&site.url(path));
+    let waits = CaptureRequest { wait_for: Some("#done".to_owned()), ..asked("/") };
+    assert_eq!(rig.capture(waits).await.colour(600, 400), "lime");
+    let waits = CaptureRequest { wait_for_gone: Some(".spinner".to_owned()), ..asked("/") };
+    assert_eq!(rig.capture(waits).await.colour(600, 400), "lime");
+    for (request, message) in [
+        (
+            CaptureRequest { wait_for: Some("#done".to_owned()), ..asked("/never") },
+            "`wait_for` \"#done\" did not appear",
+        ),
+        (CaptureRequest { wait_for_gone: Some(".spinner".to_owned()), ..asked("/never") }, "did not go in time"),
+        (CaptureRequest { wait_for: Some("p:".to_owned()), ..asked("/never") }, "is not a valid CSS selector"),
+    ] {
+        let task = RenderTask { budget: Duration::from_secs(6), ..task(request) };
+        let Err(RenderError::Page { failure, .. }) = rig.chromium.render(task).await else { panic!("{message}") };
+        assert!(failure.message.contains(message), "{}", failure.message);
+    }
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_are_transparent_padded_and_cut_on_request() {
+    let page =
+        "<!doctype html><body style='margin:0'><div id=box style='position:absolute;left:100px;top:5px;width:40px;
+        height:40px;background:red'></div><div style='height:3000px'></div>";
+    let site = Site::start(2, [("/", html(page))]).await;
+    let rig = Rig::start().await;
+    let asked = || request(&site.url("/"));
+    for format in ["png", "webp"] {
+        for full_page in [false, true] {
+            let transparent = CaptureRequest {
+                transparent: Some(true),
+                format: Some(format.to_owned()),
+                full_page: Some(full_page),
+                ..asked()
+            };
+            let image = rig.capture(transparent).await;
+            let decoded = image::load_from_memory(&image.capture.image).unwrap();
+            assert_eq!(decoded.get_pixel(600, 400).0[3], 0, "{format} {full_page}");
+            let [red, green, _, alpha] = decoded.get_pixel(120, 20).0;
+            assert!(red > 250 && green < 5 && alpha == 255, "{format} {full_page}");
+        }
+    }
+    let padded = CaptureRequest { selector: Some("#box".to_owned()), padding: Some(10), ..asked() };
+    let image = rig.capture(padded).await;
+    assert_eq!(image.size(), (60, 55), "there are only 5 pixels above the element");
+    assert_eq!((image.colour(5, 20), image.colour(30, 25)), ("white", "red"));
+    let cut = CaptureRequest { full_page: Some(true), max_height: Some(1000), ..asked() };
+    let image = rig.capture(cut).await;
+    assert_eq!((image.size(), image.metadata.truncated), ((1280, 1000), true));
+    for format in ["jpeg", "webp"] {
+        let size = async |quality| {
+            let request = CaptureRequest { format: Some(format.to_owned()), quality: Some(quality), ..asked() };
+            rig.capture(request).await.capture.image.len()
+        };
+        assert!(size(1).await < size(100).await, "{format}");
+    }
+    rig.chromium.shutdown().await;
+}

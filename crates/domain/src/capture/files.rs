@@ -1,0 +1,226 @@
+//! Files that are made beside the image.
+
+use grabd_options::{Object, Value};
+
+/// What a file beside the image is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileKind {
+    /// The document as HTML.
+    Html,
+    /// The visible text.
+    Text,
+    /// The content as Markdown.
+    Markdown,
+    /// The links, as JSON.
+    Links,
+    /// The elements that a user can operate, with their boxes in the image, as JSON.
+    Elements,
+    /// The page as PDF.
+    Pdf,
+    /// What happened during the capture, as JSON.
+    Report,
+}
+
+const MEBIBYTE: u64 = 1 << 20;
+
+impl FileKind {
+    /// All kinds, in the order in which files are made, stored and shown.
+    /// A PDF changes the layout of the page, so that what depends on it is read before.
+    pub const ALL: [Self; 7] =
+        [Self::Html, Self::Text, Self::Markdown, Self::Links, Self::Elements, Self::Pdf, Self::Report];
+
+    /// Its name in the APIs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Html => "html",
+            Self::Text => "text",
+            Self::Markdown => "markdown",
+            Self::Links => "links",
+            Self::Elements => "elements",
+            Self::Pdf => "pdf",
+            Self::Report => "report",
+        }
+    }
+
+    /// Parses the name in the APIs.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// The last part of its URL, and the name under which it is saved.
+    pub const fn file_name(self) -> &'static str {
+        match self {
+            Self::Html => "page.html",
+            Self::Text => "page.txt",
+            Self::Markdown => "page.md",
+            Self::Links => "links.json",
+            Self::Elements => "elements.json",
+            Self::Pdf => "page.pdf",
+            Self::Report => "report.json",
+        }
+    }
+
+    /// Its media type.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Html => "text/html; charset=utf-8",
+            Self::Text => "text/plain; charset=utf-8",
+            Self::Markdown => "text/markdown; charset=utf-8",
+            Self::Links | Self::Elements | Self::Report => "application/json",
+            Self::Pdf => "application/pdf",
+        }
+    }
+
+    /// The most bytes of a file. Longer texts are cut, and the capture fails if HTML or a PDF would be larger.
+    pub const fn max_bytes(self) -> u64 {
+        match self {
+            // Those in JSON are bounded by the number and length of their entries.
+            Self::Html | Self::Links | Self::Elements | Self::Report => 8 * MEBIBYTE,
+            Self::Text | Self::Markdown => 2 * MEBIBYTE,
+            Self::Pdf => 32 * MEBIBYTE,
+        }
+    }
+}
+
+/// Paper sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the standards")]
+pub enum Paper {
+    A3,
+    #[default]
+    A4,
+    A5,
+    Letter,
+    Legal,
+    Tabloid,
+}
+
+impl Paper {
+    const ALL: [Self; 6] = [Self::A3, Self::A4, Self::A5, Self::Letter, Self::Legal, Self::Tabloid];
+
+    /// Its name in the APIs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::A3 => "a3",
+            Self::A4 => "a4",
+            Self::A5 => "a5",
+            Self::Letter => "letter",
+            Self::Legal => "legal",
+            Self::Tabloid => "tabloid",
+        }
+    }
+
+    /// Width and height in inches.
+    pub const fn inches(self) -> (f64, f64) {
+        match self {
+            Self::A3 => (11.693, 16.535),
+            Self::A4 => (8.268, 11.693),
+            Self::A5 => (5.827, 8.268),
+            Self::Letter => (8.5, 11.0),
+            Self::Legal => (8.5, 14.0),
+            Self::Tabloid => (11.0, 17.0),
+        }
+    }
+}
+
+/// How a PDF is laid out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PdfLayout {
+    /// The paper.
+    pub paper: Paper,
+    /// Is the paper turned by 90 degrees?
+    pub landscape: bool,
+    /// Is there one page only, as high as the content?
+    pub single_page: bool,
+    /// Are backgrounds printed?
+    pub background: bool,
+    /// Margin on all sides in millimetres.
+    pub margin_mm: u8,
+    /// The pages that are printed. None: all.
+    pub pages: Option<String>,
+}
+
+impl Default for PdfLayout {
+    fn default() -> Self {
+        Self {
+            paper: Paper::default(),
+            landscape: false,
+            single_page: false,
+            background: true,
+            margin_mm: 10,
+            pages: None,
+        }
+    }
+}
+
+impl PdfLayout {
+    /// None if a member is not known or impossible.
+    pub(super) fn of(object: &Object) -> Option<Self> {
+        let mut layout = Self::default();
+        for (name, value) in object {
+            match (name.as_str(), value) {
+                ("format", Value::Text(name)) => {
+                    layout.paper = Paper::ALL.into_iter().find(|paper| paper.as_str() == name)?;
+                }
+                ("landscape", Value::Flag(landscape)) => layout.landscape = *landscape,
+                ("single_page", Value::Flag(single_page)) => layout.single_page = *single_page,
+                ("background", Value::Flag(background)) => layout.background = *background,
+                ("margin_mm", Value::Integer(margin_mm)) => layout.margin_mm = u8::try_from(*margin_mm).ok()?,
+                ("pages", Value::Text(pages)) => layout.pages = Some(pages.clone()),
+                (_, _) => return None,
+            }
+        }
+        Some(layout)
+    }
+
+    /// The members that differ from their defaults.
+    pub(super) fn to_object(&self) -> Object {
+        let Self { paper, landscape, single_page, background, margin_mm, pages } = self;
+        let default = Self::default();
+        let members = [
+            ("format", (*paper != default.paper).then(|| Value::Text(paper.as_str().to_owned()))),
+            ("landscape", landscape.then_some(Value::Flag(true))),
+            ("single_page", single_page.then_some(Value::Flag(true))),
+            ("background", (!background).then_some(Value::Flag(false))),
+            ("margin_mm", (*margin_mm != default.margin_mm).then(|| Value::Integer((*margin_mm).into()))),
+            ("pages", pages.clone().map(Value::Text)),
+        ];
+        members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+}
+
+/// The kinds with these names, in their order and each once. None if a name is not known.
+pub(super) fn kinds(names: &[String]) -> Option<Vec<FileKind>> {
+    let mut kinds: Vec<FileKind> = names.iter().map(|name| FileKind::parse(name)).collect::<Option<_>>()?;
+    kinds.sort_unstable();
+    kinds.dedup();
+    Some(kinds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_of_a_pdf_survives_its_object_and_omits_defaults() {
+        assert_eq!(PdfLayout::default().to_object(), Object::new());
+        let layout = PdfLayout {
+            paper: Paper::Legal,
+            landscape: true,
+            single_page: true,
+            background: false,
+            margin_mm: 0,
+            pages: Some("1-2".to_owned()),
+        };
+        assert_eq!(PdfLayout::of(&layout.to_object()), Some(layout));
+        let unknown = [("paper".to_owned(), Value::Flag(true))].into();
+        assert_eq!(PdfLayout::of(&unknown), None);
+    }
+
+    #[test]
+    fn kinds_are_ordered_and_named_once() {
+        let names = ["pdf", "html", "pdf"].map(str::to_owned);
+        assert_eq!(kinds(&names), Some(vec![FileKind::Html, FileKind::Pdf]));
+        assert_eq!(kinds(&["mhtml".to_owned()]), None);
+    }
+}

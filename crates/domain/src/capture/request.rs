@@ -1,0 +1,103 @@
+//! What a request says besides how its image looks: the age of an earlier image, texts of the caller, and time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use grabd_options::{Object, OptionType as _, Value};
+
+use super::CaptureSpec;
+use crate::faults::{Fault, Field};
+use crate::grabs::Class;
+use crate::limits;
+
+impl CaptureSpec {
+    /// The same spec without what does not change the image. Two grabs show the same if these specs are equal.
+    #[must_use]
+    pub fn image_options(&self) -> Self {
+        Self { max_age: Duration::ZERO, metadata: BTreeMap::new(), ..self.clone() }
+    }
+
+    /// Time limit of one render attempt.
+    pub fn render_budget(&self) -> Duration {
+        self.timeout.max(limits::RENDER_BUDGET)
+    }
+
+    /// Refuses a time limit that is longer than a synchronous caller waits.
+    ///
+    /// # Errors
+    /// [`Fault::BadRequest`] for `timeout_ms`.
+    pub fn check_class(&self, class: Class) -> Result<(), Fault> {
+        let longest = limits::SYNC_DEADLINE.as_millis();
+        match class {
+            Class::Sync if self.timeout > limits::SYNC_DEADLINE => {
+                let allowed = format!("an integer from 1000 to {longest}, unless the grab is asynchronous");
+                Err(Fault::BadRequest(Field::new("timeout_ms", &self.timeout.as_millis().to_string(), allowed)))
+            }
+            Class::Sync | Class::Async => Ok(()),
+        }
+    }
+}
+
+/// The texts of an object. None if one of its members is something else.
+pub(super) fn texts(object: &Object) -> Option<BTreeMap<String, String>> {
+    let text = |(name, value): (&String, &Value)| Some((name.clone(), String::from_value(value.clone())?));
+    object.iter().map(text).collect()
+}
+
+/// The option for texts. None if there are none.
+pub(super) fn labels(texts: &BTreeMap<String, String>) -> Option<Object> {
+    let label = |(name, text): (&String, &String)| (name.clone(), Value::Text(text.clone()));
+    (!texts.is_empty()).then(|| texts.iter().map(label).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::CaptureRequest;
+    use super::*;
+
+    fn spec(change: impl FnOnce(&mut CaptureRequest)) -> CaptureSpec {
+        let mut request = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
+        change(&mut request);
+        CaptureSpec::parse(&request).unwrap()
+    }
+
+    fn metadata() -> Object {
+        [("order".to_owned(), Value::Text("8421".to_owned()))].into()
+    }
+
+    #[test]
+    fn image_options_leave_out_age_and_metadata_only() {
+        let plain = spec(|_| ());
+        let other = spec(|r| (r.max_age, r.metadata) = (Some(60), Some(metadata())));
+        assert_ne!(other, plain);
+        assert_eq!(other.image_options(), plain);
+        assert_ne!(spec(|r| r.timeout_ms = Some(1000)).image_options(), plain);
+    }
+
+    #[test]
+    fn age_and_metadata_are_stored_and_defaults_are_not() {
+        let stored = serde_json::to_string(&spec(|r| (r.max_age, r.metadata) = (Some(60), Some(metadata())))).unwrap();
+        assert!(stored.ends_with(r#""max_age":60,"metadata":{"order":"8421"}}"#), "{stored}");
+        let plain = spec(|r| (r.max_age, r.metadata) = (Some(0), Some(Object::new())));
+        assert_eq!(plain, spec(|_| ()));
+        assert!(!serde_json::to_string(&plain).unwrap().contains("metadata"));
+    }
+
+    #[test]
+    fn longer_time_limits_are_for_asynchronous_grabs_only() {
+        for (timeout_ms, is_sync, seconds) in [(None, true, 25), (Some(25_000), true, 25), (Some(25_001), false, 25)] {
+            let spec = spec(|r| r.timeout_ms = timeout_ms);
+            assert_eq!(spec.check_class(Class::Sync).is_ok(), is_sync, "{timeout_ms:?}");
+            assert_eq!(spec.check_class(Class::Async), Ok(()));
+            assert_eq!(spec.render_budget().as_secs(), seconds);
+        }
+        let longest = spec(|r| r.timeout_ms = Some(60_000));
+        assert_eq!(longest.render_budget(), limits::MAX_RENDER_BUDGET);
+        let refused = longest.check_class(Class::Sync).unwrap_err().to_string();
+        let expected =
+            "`timeout_ms` must be an integer from 1000 to 25000, unless the grab is asynchronous; got 60000.";
+        assert_eq!(refused, expected);
+        let short = spec(|r| r.timeout_ms = Some(1000));
+        assert_eq!(short.render_budget(), limits::RENDER_BUDGET);
+    }
+}

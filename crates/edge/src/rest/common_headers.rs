@@ -1,0 +1,66 @@
+//! Headers of every HTTP response: the request id, which is also logged, and for errors a link to the documentation.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use grabd_proto::{correlation, reason};
+use http::header::{LINK, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tracing::Instrument;
+
+use super::{docs, headers};
+
+const TRACEPARENT: HeaderName = HeaderName::from_static(reason::TRACEPARENT);
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+
+/// Adds the headers that all responses share. `public_url` is the origin at which the API reference is served.
+pub fn common_headers(router: Router, public_url: &str) -> Router {
+    let reference: Arc<str> = format!("{}{}", public_url.trim_end_matches('/'), docs::PATH).into();
+    router.layer(middleware::from_fn(move |request, next| add_common_headers(Arc::clone(&reference), request, next)))
+}
+
+/// Response extension: the error code, which is the anchor of its documentation.
+#[derive(Clone, Copy)]
+pub(super) struct ErrorAnchor(pub(super) &'static str);
+
+/// Runs the request in a tracing span with its id and, if there is one, its trace id.
+async fn add_common_headers(reference: Arc<str>, mut request: Request, next: Next) -> Response {
+    let request_id = headers::request_id(request.headers());
+    request.headers_mut().insert(headers::REQUEST_ID, request_id.clone());
+    let span = tracing::info_span!(
+        "http",
+        request.id = request_id.to_str().unwrap_or_default(),
+        trace.id = tracing::field::Empty
+    );
+    match trace_id(request.headers()) {
+        Some(trace) => {
+            span.record("trace.id", trace);
+        }
+        // A malformed trace is not continued.
+        None => {
+            request.headers_mut().remove(TRACEPARENT);
+            request.headers_mut().remove(TRACESTATE);
+        }
+    }
+    let mut response = next.run(request).instrument(span).await;
+    let anchor = response.extensions().get().copied();
+    let is_error = response.status().is_client_error() || response.status().is_server_error();
+    let headers = response.headers_mut();
+    headers.insert(headers::REQUEST_ID, request_id);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if is_error {
+        let anchor = anchor.map_or("errors", |ErrorAnchor(anchor)| anchor);
+        let link = HeaderValue::from_str(&format!("<{reference}#{anchor}>; rel=\"help\""));
+        headers.append(LINK, link.expect("an origin and a code are visible ASCII"));
+    }
+    response
+}
+
+fn trace_id(headers: &HeaderMap) -> Option<&str> {
+    let mut lines = headers.get_all(TRACEPARENT).iter();
+    let (line, None) = (lines.next()?, lines.next()) else { return None };
+    correlation::trace_id(line.to_str().ok()?)
+}

@@ -1,0 +1,137 @@
+//! Deletion of teams and accounts by their people and by operators.
+//!
+//! All access ends before these functions return. The sweep erases the rest: see `queue/erasure.rs`.
+
+use grabd_domain::credentials::SessionToken;
+use grabd_domain::grabs::Grab;
+use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::{Fault, Timestamp};
+use grabd_store::{DeletePersonOutcome, Store, TeamResult};
+
+use super::change_password::{PasswordConfirmationError, confirm_password};
+use super::membership::{TeamError, find_team};
+use super::people::Person;
+use super::suspension::end_open_grabs;
+use crate::core::{Core, inside};
+use crate::grabs;
+
+/// The failure of grabs that were open when their team was deleted.
+pub(crate) const TEAM_DELETED: &str = "The team was deleted before this page was captured; nothing was charged.";
+
+/// Why a team or an account was not deleted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeletionError {
+    /// The entered name is not that of the team.
+    #[error("the name is not that of the team")]
+    WrongName,
+    /// The password was not accepted.
+    #[error(transparent)]
+    Password(#[from] PasswordConfirmationError),
+    /// The person may not delete the team.
+    #[error(transparent)]
+    Team(#[from] TeamError),
+    /// Other members of these teams would be left without an owner.
+    #[error("other members of {} would be left without an owner", teams.join(", "))]
+    OnlyOwner {
+        /// The names of the teams.
+        teams: Vec<String>,
+    },
+    /// An internal error.
+    #[error(transparent)]
+    Internal(#[from] Fault),
+}
+
+/// Deletes a team on behalf of an owner, who confirms it with the name of the team and their password.
+///
+/// # Errors
+/// See [`DeletionError`].
+pub async fn delete_team(
+    core: &Core,
+    person: &Person,
+    this: &SessionToken,
+    team: TeamId,
+    name: &str,
+    password: &str,
+) -> Result<(), DeletionError> {
+    let found = find_team(core, person.id, team).await?;
+    if found.name.trim() != name.trim() {
+        return Err(DeletionError::WrongName);
+    }
+    confirm_password(core, person, this, password).await?;
+    let step = "accounts.delete_team";
+    let now = core.clock.now();
+    let deleted = core.store_as(person.id).delete_team(team, Some(person.id), now).await;
+    deleted.map_err(inside(step))?.map_err(TeamError::from)?;
+    end_grabs(core, team).await?;
+    tracing::warn!(team.id = %team, user.id = %person.id, "team deleted");
+    Ok(())
+}
+
+/// Deletes the account of a person, who confirms it with their password, and the teams whose only member they are.
+///
+/// # Errors
+/// See [`DeletionError`].
+pub async fn delete_account(
+    core: &Core,
+    person: &Person,
+    this: &SessionToken,
+    password: &str,
+) -> Result<(), DeletionError> {
+    confirm_password(core, person, this, password).await?;
+    let deleted = core.store_as(person.id).delete_person(person.id, core.clock.now()).await;
+    match deleted.map_err(inside("accounts.delete_account"))? {
+        DeletePersonOutcome::Deleted { teams } => {
+            for team in teams {
+                end_grabs(core, team).await?;
+            }
+        }
+        DeletePersonOutcome::OnlyOwner { teams } => return Err(DeletionError::OnlyOwner { teams }),
+        // Deleted concurrently.
+        DeletePersonOutcome::UnknownPerson => {}
+    }
+    tracing::warn!(user.id = %person.id, "account deleted");
+    Ok(())
+}
+
+/// Ends the open grabs of a deleted team at once, also in the renderer.
+async fn end_grabs(core: &Core, team: TeamId) -> Result<(), Fault> {
+    let ended = end_open_grabs(&core.store, team, TEAM_DELETED, core.clock.now()).await;
+    for grab in ended.map_err(inside("accounts.end_grabs"))? {
+        core.dispatcher.cancel(grab.id);
+        grabs::record_end(core, grab);
+    }
+    Ok(())
+}
+
+/// Deletes a team on behalf of an operator. Returns the grabs that it ended.
+///
+/// # Errors
+/// Store errors. The team may be deleted then; the service ends its open grabs.
+pub async fn delete_team_as_operator(
+    store: &Store,
+    team: TeamId,
+    now: Timestamp,
+) -> Result<TeamResult<Vec<Grab>>, grabd_store::Error> {
+    if let Err(refused) = store.delete_team(team, None, now).await? {
+        return Ok(Err(refused));
+    }
+    end_open_grabs(store, team, TEAM_DELETED, now).await.map(Ok)
+}
+
+/// Deletes an account on behalf of an operator, with the same rules as for its person.
+///
+/// # Errors
+/// Store errors.
+pub async fn delete_person_as_operator(
+    store: &Store,
+    person: UserId,
+    now: Timestamp,
+) -> Result<DeletePersonOutcome, grabd_store::Error> {
+    let outcome = store.delete_person(person, now).await?;
+    if let DeletePersonOutcome::Deleted { teams } = &outcome {
+        for team in teams {
+            end_open_grabs(store, *team, TEAM_DELETED, now).await?;
+        }
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,98 @@
+//! Suspension of teams by operators.
+
+use std::ops::RangeInclusive;
+
+use grabd_domain::Fault;
+use grabd_domain::Timestamp;
+use grabd_domain::grabs::{Failure, FailureReason, Grab, RenderMetadata};
+use grabd_domain::ids::{TeamId, UserId};
+use grabd_store::{FailGrab, FailureSource, Store, SuspendOutcome};
+
+use crate::core::{Core, inside};
+
+/// Length of the reason of a suspension in characters. It is shown to operators only.
+pub const SUSPENSION_REASON_CHARS: RangeInclusive<usize> = 3..=200;
+/// Open grabs that are ended at a time.
+const BATCH: u32 = 100;
+
+/// The reason without surrounding spaces; `None` when its length is not in [`SUSPENSION_REASON_CHARS`] or it has
+/// control characters.
+pub fn suspension_reason(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let is_valid = SUSPENSION_REASON_CHARS.contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    is_valid.then_some(text)
+}
+
+/// Suspends a team, and ends its open grabs without charging for them. Returns them with their ends. A repeated call
+/// ends those that an interrupted one left.
+///
+/// Nothing is cached: the team's keys, tokens and pages are refused from the next request on.
+///
+/// # Errors
+/// Store errors. The team may be suspended then, with grabs still open, which end as usual.
+pub async fn suspend_team(
+    store: &Store,
+    team: TeamId,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(SuspendOutcome, Vec<Grab>), grabd_store::Error> {
+    let outcome = store.suspend_team(team, reason, now).await?;
+    if outcome == SuspendOutcome::UnknownTeam {
+        return Ok((outcome, Vec::new()));
+    }
+    let message = "The team was suspended before this page was captured; nothing was charged.";
+    Ok((outcome, end_open_grabs(store, team, message, now).await?))
+}
+
+/// Ends the open grabs of an inactive team without charging for them, which releases their credits. Returns them with
+/// their ends.
+///
+/// # Errors
+/// Store errors. Some grabs may be open then.
+pub(crate) async fn end_open_grabs(
+    store: &Store,
+    team: TeamId,
+    message: &str,
+    now: Timestamp,
+) -> Result<Vec<Grab>, grabd_store::Error> {
+    let mut ended = Vec::new();
+    loop {
+        let open = store.open_grabs_of(team, BATCH).await?;
+        if open.is_empty() {
+            return Ok(ended);
+        }
+        for grab in open {
+            let failing = FailGrab {
+                grab,
+                source: FailureSource::Cancel,
+                failure: Failure::new(FailureReason::RenderFailed, message),
+                metadata: RenderMetadata::default(),
+                now,
+            };
+            // `None`: it ended by itself meanwhile.
+            ended.extend(store.fail(failing).await?.map(|ended| ended.grab));
+        }
+    }
+}
+
+/// The suspended teams of a person with their names, in the order they joined.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn list_suspended_teams(core: &Core, person: UserId) -> Result<Vec<(TeamId, String)>, Fault> {
+    core.store.list_suspended_teams(person).await.map_err(inside("accounts.list_suspended_teams"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reason_has_a_length_and_no_control_characters() {
+        assert_eq!(suspension_reason(" phishing "), Some("phishing"));
+        assert!(suspension_reason(&"é".repeat(200)).is_some());
+        for invalid in ["", " a ", "two\nlines", &"x".repeat(201)] {
+            assert_eq!(suspension_reason(invalid), None, "{invalid:?}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Authorization of people who act for a team with a session instead of a key or token.
+
+use grabd_domain::Fault;
+use grabd_domain::credentials::{Caller, Environment, Principal};
+use grabd_domain::ids::{TeamId, UserId};
+
+use crate::core::{Core, inside};
+
+/// A person acting for one of their active teams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeamMember {
+    /// The person.
+    pub person: UserId,
+    /// The team.
+    pub team: TeamId,
+    /// Name of the team.
+    pub team_name: String,
+    /// The person's other active teams, in the order they joined them.
+    pub others: Vec<(TeamId, String)>,
+}
+
+/// The person as a member of this team; `None` when they are not a member or the team does not exist.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn find_team_member(core: &Core, person: UserId, team: TeamId) -> Result<Option<TeamMember>, Fault> {
+    let teams = core.store.list_memberships(person).await.map_err(inside("accounts.find_team_member"))?;
+    let (this, others): (Vec<_>, Vec<_>) =
+        teams.into_iter().map(|(id, name, _)| (id, name)).partition(|(id, _)| *id == team);
+    Ok(this.into_iter().next().map(|(team, team_name)| TeamMember { person, team, team_name, others }))
+}
+
+impl TeamMember {
+    /// The caller of a request, counted against the rate limit that the team's keys share.
+    ///
+    /// # Errors
+    /// [`Fault::RateLimitExceeded`].
+    pub fn admit(&self, core: &Core, environment: Environment) -> Result<Caller, Fault> {
+        core.limits.check(self.team, environment).admit(core)?;
+        Ok(self.uncounted_caller(environment))
+    }
+
+    /// The caller of an uncounted request: for what a counted page loads by itself, such as thumbnails and live
+    /// updates. The handlers of those requests have their own limits.
+    pub fn uncounted_caller(&self, environment: Environment) -> Caller {
+        Caller { team: self.team, environment, principal: Principal::Person(self.person) }
+    }
+}

@@ -1,0 +1,146 @@
+//! Limits on wrong passwords, so that passwords cannot be guessed and owners cannot be locked out.
+//!
+//! A try is counted for its account and source, and for the whole account unless the account's owner has signed in from
+//! that source before. So strangers can use up only their own tries and those of other unknown sources, which slows
+//! first sign-ins from new places but stops nobody: a try of the account returns every 36 seconds.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use grabd_domain::Timestamp;
+use grabd_domain::accounts::Email;
+use sha2::{Digest, Sha256};
+
+/// Wrong passwords from one source in a burst, and the interval after which another try is allowed: about a thousand
+/// guesses a day.
+const BY_SOURCE: Quota = Quota { tries: 10, interval: Duration::from_secs(90) };
+/// The same for all unknown sources of an account together: 100 at once, then 100 per hour.
+const BY_ACCOUNT: Quota = Quota { tries: 100, interval: Duration::from_secs(36) };
+/// Accounts, and accounts with sources, that are tracked. Evicting one takes wrong passwords for as many others.
+const MAX_TRACKED: usize = 20_000;
+
+/// Where a password comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A network from which nobody has signed in to the account: an IPv4 address, or a /64 in IPv6.
+    Network(IpAddr),
+    /// A network from which somebody has signed in to the account.
+    KnownNetwork(IpAddr),
+    /// A device with which somebody has signed in to the account. Its tries are its own, so that others in its network
+    /// cannot use them up.
+    Device([u8; 32]),
+    /// A session of the account.
+    Session([u8; 32]),
+}
+
+#[derive(Clone, Copy)]
+struct Quota {
+    tries: u32,
+    interval: Duration,
+}
+
+/// The tries of all accounts.
+pub(super) struct TryLimits(Mutex<Limits>);
+
+struct Limits {
+    by_source: Tries,
+    by_account: Tries,
+}
+
+impl Default for TryLimits {
+    fn default() -> Self {
+        Self(Mutex::new(Limits { by_source: Tries::new(BY_SOURCE), by_account: Tries::new(BY_ACCOUNT) }))
+    }
+}
+
+impl TryLimits {
+    /// Takes one try for an account.
+    ///
+    /// # Errors
+    /// The time until the next try, when none is left. Nothing is taken then.
+    pub(super) fn take(&self, email: &Email, source: Source, now: Timestamp) -> Result<(), Duration> {
+        let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = source_key(email, source);
+        limits.by_source.take(key, now)?;
+        if let Source::Network(_) = source
+            && let Err(wait) = limits.by_account.take(account_key(email), now)
+        {
+            limits.by_source.give_back(key);
+            return Err(wait);
+        }
+        Ok(())
+    }
+
+    /// Returns a try that did not fail.
+    pub(super) fn give_back(&self, email: &Email, source: Source) {
+        let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        limits.by_source.give_back(source_key(email, source));
+        if let Source::Network(_) = source {
+            limits.by_account.give_back(account_key(email));
+        }
+    }
+}
+
+/// A digest, so that addresses of sign-in attempts are not held in memory.
+fn account_key(email: &Email) -> [u8; 32] {
+    Sha256::digest(email.as_str().as_bytes()).into()
+}
+
+fn source_key(email: &Email, source: Source) -> [u8; 32] {
+    let digest = Sha256::new_with_prefix(account_key(email));
+    let digest = match source {
+        // A network keeps its tries when it becomes known.
+        Source::Network(address) | Source::KnownNetwork(address) => digest.chain_update(address.to_string()),
+        Source::Device(hash) => digest.chain_update("device").chain_update(hash),
+        Source::Session(hash) => digest.chain_update("session").chain_update(hash),
+    };
+    digest.finalize().into()
+}
+
+/// For each key, the time at which all its tries are available again. Keys with all tries have no entry.
+struct Tries {
+    quota: Quota,
+    full_at: HashMap<[u8; 32], Timestamp>,
+}
+
+impl Tries {
+    fn new(quota: Quota) -> Self {
+        Self { quota, full_at: HashMap::new() }
+    }
+
+    fn take(&mut self, key: [u8; 32], now: Timestamp) -> Result<(), Duration> {
+        let Quota { tries, interval } = self.quota;
+        let full_at = self.full_at.get(&key).copied().unwrap_or(now).max(now) + interval;
+        let limit = now + interval * tries;
+        if full_at > limit {
+            return Err(full_at.since(limit));
+        }
+        if self.full_at.len() >= MAX_TRACKED && !self.full_at.contains_key(&key) {
+            self.evict(now);
+        }
+        self.full_at.insert(key, full_at);
+        Ok(())
+    }
+
+    fn give_back(&mut self, key: [u8; 32]) {
+        if let Some(full_at) = self.full_at.get_mut(&key) {
+            *full_at = *full_at - self.quota.interval;
+        }
+    }
+
+    /// Removes entries with all tries available, or else the entry that is closest to it.
+    fn evict(&mut self, now: Timestamp) {
+        self.full_at.retain(|_, full_at| *full_at > now);
+        if self.full_at.len() >= MAX_TRACKED
+            && let Some(first) = self.full_at.iter().min_by_key(|(_, full_at)| **full_at).map(|(key, _)| *key)
+        {
+            self.full_at.remove(&first);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tries_tests.rs"]
+mod tests;

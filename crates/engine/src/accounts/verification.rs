@@ -1,0 +1,145 @@
+//! Verification of e-mail addresses.
+//!
+//! Without a mail server nobody could verify an address, so accounts count as verified. With one, an account that was
+//! created by sign-up can look around, and needs a verified address for what costs or reaches others: teams, live keys,
+//! invitations and purchases.
+//!
+//! The link in the mail verifies the account as it is only in a browser that is signed in to it. Anywhere else it asks
+//! for a new password and voids all earlier access, because somebody else may have created the account.
+
+use grabd_domain::Fault;
+use grabd_domain::accounts::{Email, PasswordError, VERIFICATION_LIFE, check_password};
+use grabd_domain::credentials::{SessionToken, VerificationToken};
+use grabd_domain::ids::UserId;
+
+use super::passwords::Busy;
+use super::people::{BUSY_RETRY_S, open_session};
+use crate::core::{Core, inside};
+use crate::digest;
+use crate::mail::templates;
+use crate::random;
+
+/// What became of a request for a verification link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerificationRequest {
+    /// The link is on its way.
+    Sent,
+    /// Too many messages were sent to the address, or are waiting. Nothing was sent.
+    TooMany,
+    /// The address needs no verification.
+    NotNeeded,
+}
+
+/// The account behind a valid link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verification {
+    /// The person.
+    pub user: UserId,
+    /// Their address.
+    pub email: Email,
+}
+
+/// Why an account was not verified.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VerificationError {
+    /// The link is unknown, expired, already used, or for another account.
+    #[error("the verification link is not valid")]
+    InvalidLink,
+    /// The new password breaks a rule.
+    #[error(transparent)]
+    Password(#[from] PasswordError),
+    /// Too many concurrent requests.
+    #[error("too many concurrent requests; retry in {retry_after_s} s")]
+    TooMany {
+        /// Seconds until the next try can succeed.
+        retry_after_s: u64,
+    },
+    /// An internal error.
+    #[error(transparent)]
+    Internal(#[from] Fault),
+}
+
+/// Whether this person's address is verified, or counts as such.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn is_verified(core: &Core, user: UserId) -> Result<bool, Fault> {
+    if !core.sends_mail() {
+        return Ok(true);
+    }
+    let person = core.store.find_person_by_id(user).await.map_err(inside("accounts.is_verified"))?;
+    Ok(person.is_some_and(|person| person.verified_at.is_some()))
+}
+
+/// Sends a verification link to the address of this person. Limited by the messages that one address may get.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn request_verification(core: &Core, user: UserId) -> Result<VerificationRequest, Fault> {
+    let step = "accounts.request_verification";
+    let Some(mailer) = &core.mailer else { return Ok(VerificationRequest::NotNeeded) };
+    let person = core.store.find_person_by_id(user).await.map_err(inside(step))?;
+    let Some(person) = person.filter(|person| person.verified_at.is_none()) else {
+        return Ok(VerificationRequest::NotNeeded);
+    };
+    if !core.quotas.may_mail(&person.email) {
+        tracing::warn!(user.id = %user, "too many e-mails requested for one address; nothing was sent");
+        return Ok(VerificationRequest::TooMany);
+    }
+    let Ok(place) = mailer.reserve() else { return Ok(VerificationRequest::TooMany) };
+    let token = VerificationToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
+    let expires_at = core.clock.now() + VERIFICATION_LIFE;
+    core.store.create_verification(digest::of(token.expose()), user, expires_at).await.map_err(inside(step))?;
+    let link = format!("{}/verify-email?token={}", core.settings.oauth.issuer, token.expose());
+    place.send(templates::verification(person.email, &core.host(), &link));
+    Ok(VerificationRequest::Sent)
+}
+
+/// The account behind a link; `None` when it is unknown, expired or already used.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn find_verification(core: &Core, token: &str) -> Result<Option<Verification>, Fault> {
+    let step = "accounts.find_verification";
+    let Some(token) = VerificationToken::parse(token) else { return Ok(None) };
+    let found = core.store.find_verification(&digest::of(token.expose()), core.clock.now()).await;
+    let Some(user) = found.map_err(inside(step))? else { return Ok(None) };
+    let person = core.store.find_person_by_id(user).await.map_err(inside(step))?;
+    Ok(person.map(|person| Verification { user, email: person.email }))
+}
+
+/// Verifies the address of a signed-in person with a link, which can be used once.
+///
+/// # Errors
+/// [`VerificationError::InvalidLink`], also when the link is for another account.
+pub async fn verify_email(core: &Core, user: UserId, token: &str) -> Result<(), VerificationError> {
+    let token = VerificationToken::parse(token).ok_or(VerificationError::InvalidLink)?;
+    let verified = core.store.verify_email(digest::of(token.expose()), user, core.clock.now()).await;
+    if !verified.map_err(inside("accounts.verify_email"))? {
+        return Err(VerificationError::InvalidLink);
+    }
+    tracing::info!(user.id = %user, "e-mail address verified");
+    Ok(())
+}
+
+/// Gives the account to the person who has the link: sets their password, voids all earlier access, verifies the
+/// address and opens a session.
+///
+/// # Errors
+/// See [`VerificationError`].
+pub async fn take_over_account(core: &Core, token: &str, password: &str) -> Result<SessionToken, VerificationError> {
+    let step = "accounts.take_over_account";
+    check_password(password)?;
+    let token = VerificationToken::parse(token).ok_or(VerificationError::InvalidLink)?;
+    let hash = digest::of(token.expose());
+    // Checked first, so that a guessed token does not cost a password hash.
+    if core.store.find_verification(&hash, core.clock.now()).await.map_err(inside(step))?.is_none() {
+        return Err(VerificationError::InvalidLink);
+    }
+    let busy = |Busy| VerificationError::TooMany { retry_after_s: BUSY_RETRY_S };
+    let password_hash = core.passwords.hash(&core.tasks, password).await.map_err(busy)?;
+    let taken = core.store.take_over_account(hash, password_hash, core.clock.now()).await.map_err(inside(step))?;
+    let user = taken.ok_or(VerificationError::InvalidLink)?;
+    tracing::info!(user.id = %user, "e-mail address verified; earlier sessions, keys and apps of the account ended");
+    Ok(open_session(core, user).await?)
+}

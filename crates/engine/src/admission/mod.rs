@@ -1,0 +1,217 @@
+//! Admission of live renders: nobody keeps render slots busy for free.
+//!
+//! - A synchronous grab is refused at once if its expected wait is longer than its request can wait.
+//! - Slots are shared by account. That is a rule of the queue: see `grabd_store`'s creates and leases.
+//! - Some slots are kept for paying accounts while one of them is active.
+//! - Each account may use a number of seconds of failed renders per minute. Then its creates are refused, and its
+//!   waiting jobs are delayed, until the budget is refilled.
+//!
+//! The state is in memory. A restart forgets it, which costs one minute of budgets.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use grabd_domain::admission::{Account, FailureBudget, RenderTime, Throughput, WaitLimit};
+use grabd_domain::credentials::Caller;
+use grabd_domain::ids::AccountId;
+use grabd_domain::limits::{LEASE_FLOOR, LEASE_MARGIN, MAX_RENDER_BUDGET};
+use grabd_domain::{Fault, Timestamp};
+
+use crate::billing::FREE_REFERENCES;
+use crate::core::{Core, inside};
+use crate::queue::{EndedLease, Occupancy};
+
+/// Settings of the operator.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Seconds of failed renders per minute of an account that has paid. At least one.
+    pub failed_seconds_per_minute: u32,
+    /// The same for an account that never paid. At least one.
+    pub failed_seconds_per_minute_unpaid: u32,
+    /// Percentage of the slots that is kept for paying accounts.
+    pub paid_slots_percent: u32,
+}
+
+/// How long slots are kept after the last create of a paying account.
+const PAYING_ACTIVITY: Duration = Duration::from_secs(60 * 60);
+/// Maximum number of remembered budgets. Full ones are forgotten first. More than this many accounts cannot have failed
+/// renders within a minute with the maximum number of slots.
+const MAX_BUDGETS: usize = 16_384;
+
+/// The state of admission.
+pub(crate) struct Admission {
+    settings: Settings,
+    state: Mutex<State>,
+}
+
+/// The lock is only held for a few map operations, hence a std mutex.
+#[derive(Default)]
+struct State {
+    /// Of all renders.
+    all: RenderTime,
+    /// Of renders for paying accounts.
+    paid: RenderTime,
+    /// Budgets that are not full.
+    budgets: HashMap<AccountId, FailureBudget>,
+    paying_seen_at: Option<Timestamp>,
+}
+
+/// How a slot was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SlotUse {
+    /// For an image.
+    Fine,
+    /// For a page that failed, or until its deadline or its caller ended the grab.
+    Failed,
+}
+
+impl Admission {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self { settings, state: Mutex::default() }
+    }
+
+    /// Percentage of the slots that is kept for paying accounts now.
+    pub(crate) fn kept_percent(&self, now: Timestamp) -> u32 {
+        let seen = self.lock().paying_seen_at;
+        let is_active = seen.is_some_and(|seen| now.since(seen) < PAYING_ACTIVITY);
+        if is_active { self.settings.paid_slots_percent } else { 0 }
+    }
+
+    /// Refuses a create while the account's budget of failed renders is empty.
+    fn check(&self, account: Account, now: Timestamp) -> Result<(), Fault> {
+        let per_minute = self.per_minute(account);
+        let mut state = self.lock();
+        if account.has_paid {
+            state.paying_seen_at = Some(now);
+        }
+        match state.budgets.get(&account.id).map(|budget| budget.wait(per_minute, now)) {
+            None | Some(Duration::ZERO) => Ok(()),
+            Some(wait) => Err(Fault::FailedRenderTimeExceeded { per_minute, retry_after_s: whole_seconds(wait) }),
+        }
+    }
+
+    /// Whether the account's budget is empty, so that its jobs wait.
+    pub(crate) fn is_out_of_budget(&self, account: Account, now: Timestamp) -> bool {
+        let wait = self.lock().budgets.get(&account.id).map(|budget| budget.wait(self.per_minute(account), now));
+        wait.is_some_and(|wait| !wait.is_zero())
+    }
+
+    /// Records the end of a render. Returns until when the account's waiting jobs must be delayed.
+    fn record(&self, account: Account, took: Duration, used: SlotUse, now: Timestamp) -> Option<Timestamp> {
+        let per_minute = self.per_minute(account);
+        let mut state = self.lock();
+        state.all.observe(took);
+        if account.has_paid {
+            state.paid.observe(took);
+        }
+        if used == SlotUse::Fine {
+            return None;
+        }
+        if state.budgets.len() >= MAX_BUDGETS {
+            // A rate that is too high forgets a budget too early only if the account has paid meanwhile.
+            let rate = self.settings.failed_seconds_per_minute_unpaid;
+            state.budgets.retain(|_, budget| !budget.is_full(rate, now));
+        }
+        if state.budgets.len() >= MAX_BUDGETS && !state.budgets.contains_key(&account.id) {
+            return None;
+        }
+        let budget = state.budgets.entry(account.id).or_insert_with(|| FailureBudget::full(per_minute, now));
+        budget.spend(per_minute, took, now);
+        Some(budget.wait(per_minute, now)).filter(|wait| !wait.is_zero()).map(|wait| now + wait)
+    }
+
+    /// Forgets full budgets, so that the map has only accounts whose renders failed within minutes.
+    pub(crate) fn forget_full_budgets(&self, now: Timestamp) {
+        let rate = self.settings.failed_seconds_per_minute_unpaid;
+        let mut state = self.lock();
+        state.budgets.retain(|_, budget| !budget.is_full(rate, now));
+        state.budgets.shrink_to_fit();
+    }
+
+    /// The limit of the expected wait of a synchronous grab with this much time left. The last seconds do not count: a
+    /// job with so little time left is not leased.
+    fn wait_limit(&self, account: Account, occupancy: Occupancy, left: Duration) -> WaitLimit {
+        let (all, paid) = {
+            let state = self.lock();
+            (state.all.smoothed(), state.paid.smoothed())
+        };
+        let Occupancy { slots, idle, kept, open_to_all } = occupancy;
+        let longest = left.saturating_sub(LEASE_FLOOR);
+        if account.has_paid {
+            let kept = Throughput { slots: kept, idle: idle.saturating_sub(open_to_all), render: paid };
+            let shared = Throughput { slots, idle: open_to_all, render: all };
+            WaitLimit { longest, shared, kept: (kept.slots > 0).then_some(kept) }
+        } else {
+            let shared = Throughput { slots: slots.saturating_sub(kept), idle: open_to_all, render: all };
+            WaitLimit { longest, shared, kept: None }
+        }
+    }
+
+    const fn per_minute(&self, account: Account) -> u32 {
+        if account.has_paid {
+            self.settings.failed_seconds_per_minute
+        } else {
+            self.settings.failed_seconds_per_minute_unpaid
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Admits a live create, before anything is stored. Returns the account that it is counted for.
+///
+/// # Errors
+/// [`Fault::FailedRenderTimeExceeded`].
+pub(crate) async fn admit(core: &Core, caller: Caller) -> Result<Account, Fault> {
+    let account = core.store.account(caller.team, &FREE_REFERENCES).await.map_err(inside("admission.admit"))?;
+    core.admission
+        .check(account, core.clock.now())
+        .inspect_err(|_| core.metrics.admission_refused("failed_renders"))?;
+    Ok(account)
+}
+
+/// The limit of the expected wait of a synchronous grab with this much time left.
+pub(crate) fn wait_limit(core: &Core, account: Account, left: Duration) -> WaitLimit {
+    let occupancy = core.dispatcher.occupancy(core.admission.kept_percent(core.clock.now()));
+    core.admission.wait_limit(account, occupancy, left)
+}
+
+/// The fault of a grab that was refused because of its expected wait.
+pub(crate) fn refuse_wait(core: &Core, expected: Duration) -> Fault {
+    core.metrics.admission_refused("expected_wait");
+    Fault::QueueTooLong { wait_s: whole_seconds(expected) }
+}
+
+/// Records how long a slot was used, and delays the account's waiting jobs if its budget is empty.
+pub(crate) async fn slot_used(core: &Core, ended: EndedLease, used: SlotUse) {
+    let now = core.clock.now();
+    let took = ended.used(now);
+    let Some(until) = core.admission.record(ended.account, took, used, now) else { return };
+    match core.store.delay_jobs(ended.account.id, until).await {
+        Ok(0) => {}
+        Ok(delayed) => {
+            let account = ended.account.id;
+            tracing::info!(account.id = %account, delayed, %until, "failed renders used up an account's budget");
+        }
+        // They are leased before others' jobs are; the account's next creates are refused anyway.
+        Err(error) => tracing::warn!(%error, "the jobs of an account could not be delayed"),
+    }
+}
+
+impl EndedLease {
+    /// How long the slot was used. Bounded, since the clock may have jumped.
+    pub(crate) fn used(&self, now: Timestamp) -> Duration {
+        now.since(self.since).min(MAX_RENDER_BUDGET + LEASE_MARGIN)
+    }
+}
+
+/// Rounded up, at least one.
+fn whole_seconds(wait: Duration) -> u64 {
+    (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+use grabd_domain::admission::QueueAhead;
+use uuid::Uuid;
+
+use super::*;
+
+const S: Duration = Duration::from_secs(1);
+
+fn admission() -> Admission {
+    Admission::new(Settings {
+        failed_seconds_per_minute: 60,
+        failed_seconds_per_minute_unpaid: 20,
+        paid_slots_percent: 25,
+    })
+}
+
+fn account(number: u128, has_paid: bool) -> Account {
+    Account { id: AccountId(Uuid::from_u128(number)), has_paid }
+}
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_ms(seconds * 1000)
+}
+
+#[test]
+fn account_is_refused_until_its_budget_is_refilled() {
+    let admission = admission();
+    let free = account(1, false);
+    assert_eq!(admission.record(free, 15 * S, SlotUse::Failed, at(0)), None);
+    assert_eq!(admission.check(free, at(0)), Ok(()));
+    // Overdrawn by 20 s: empty for one minute and a millisecond.
+    let until = Timestamp::from_ms(60_001);
+    assert_eq!(admission.record(free, 25 * S, SlotUse::Failed, at(0)), Some(until));
+    let refused = Fault::FailedRenderTimeExceeded { per_minute: 20, retry_after_s: 61 };
+    assert_eq!(admission.check(free, at(0)), Err(refused));
+    let almost = Fault::FailedRenderTimeExceeded { per_minute: 20, retry_after_s: 1 };
+    assert_eq!(admission.check(free, at(60)), Err(almost));
+    assert_eq!(admission.check(free, until), Ok(()));
+    assert_eq!(admission.check(account(2, false), at(0)), Ok(()), "other accounts are not affected");
+}
+
+#[test]
+fn images_use_no_budget() {
+    let admission = admission();
+    for _ in 0..100 {
+        assert_eq!(admission.record(account(1, false), 25 * S, SlotUse::Fine, at(0)), None);
+    }
+    assert_eq!(admission.check(account(1, false), at(0)), Ok(()));
+}
+
+#[test]
+fn paying_account_has_the_larger_budget() {
+    let admission = admission();
+    for (number, has_paid, expected) in [(1, false, false), (2, true, true)] {
+        admission.record(account(number, has_paid), 40 * S, SlotUse::Failed, at(0));
+        assert_eq!(admission.check(account(number, has_paid), at(0)).is_ok(), expected, "paid: {has_paid}");
+    }
+}
+
+#[test]
+fn budgets_are_forgotten_when_full_and_bounded_otherwise() {
+    let admission = admission();
+    for number in 0..MAX_BUDGETS + 10 {
+        admission.record(account(number as u128, false), 30 * S, SlotUse::Failed, at(0));
+    }
+    assert_eq!(admission.lock().budgets.len(), MAX_BUDGETS);
+    admission.forget_full_budgets(at(89));
+    assert_eq!(admission.lock().budgets.len(), MAX_BUDGETS);
+    // Full budgets make room for the next failure.
+    admission.record(account(u128::MAX, false), S, SlotUse::Failed, at(90));
+    assert_eq!(admission.lock().budgets.len(), 1);
+    admission.forget_full_budgets(at(93));
+    assert!(admission.lock().budgets.is_empty());
+}
+
+#[test]
+fn slots_are_kept_while_a_paying_account_is_active() {
+    let admission = admission();
+    admission.check(account(1, false), at(0)).unwrap();
+    assert_eq!(admission.kept_percent(at(0)), 0);
+    admission.check(account(2, true), at(0)).unwrap();
+    assert_eq!((admission.kept_percent(at(3599)), admission.kept_percent(at(3600))), (25, 0));
+}
+
+#[test]
+fn wait_limit_follows_the_renders_and_the_kind_of_account() {
+    let admission = admission();
+    for _ in 0..99 {
+        admission.record(account(1, false), 24 * S, SlotUse::Fine, at(0));
+    }
+    let busy = Occupancy { slots: 4, idle: 0, kept: 1, open_to_all: 0 };
+    let ahead = QueueAhead { all: 3, paid: 0 };
+    let free = admission.wait_limit(account(1, false), busy, 25 * S);
+    // Three slots for everybody, four renders of almost 24 s; the last two seconds do not count.
+    assert_eq!(free.longest, 23 * S);
+    assert_eq!(free.expected(ahead).as_secs(), 31);
+    assert!(free.exceeded(ahead).is_some());
+    // The kept slot is not slowed down by the renders of others: the first guess of 2 s applies.
+    let paying = admission.wait_limit(account(2, true), busy, 25 * S);
+    assert_eq!((paying.expected(ahead), paying.exceeded(ahead)), (2 * S, None));
+    let idle = Occupancy { idle: 1, ..busy };
+    assert_eq!(admission.wait_limit(account(2, true), idle, 25 * S).expected(ahead), Duration::ZERO);
+    assert!(admission.wait_limit(account(1, false), idle, 25 * S).exceeded(ahead).is_some());
+}

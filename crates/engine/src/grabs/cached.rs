@@ -1,0 +1,114 @@
+//! Answers creates with earlier grabs that show the same, if the caller accepts their age. Such an answer costs
+//! nothing, and holds nothing.
+
+use grabd_domain::Fault;
+use grabd_domain::capture::CaptureSpec;
+use grabd_domain::credentials::Caller;
+use grabd_domain::grabs::Grab;
+use grabd_domain::idempotency::Fingerprint;
+use grabd_store::{NewRecord, ReuseGrab, ReuseOutcome};
+use sha2::{Digest, Sha256};
+
+use super::create::{CreateRequest, CreateResult};
+use super::idempotency;
+use crate::core::{Core, inside};
+
+/// Fingerprint of what determines the image. None with secret options: those are deleted when the grab has ended, so
+/// nothing is derived from them that stays, and such a grab never answers another request.
+///
+/// # Errors
+/// [`Fault::InternalError`] if the options cannot be serialized.
+pub(super) fn fingerprint(spec: &CaptureSpec) -> Result<Option<Fingerprint>, Fault> {
+    if !spec.secrets.given().is_empty() {
+        return Ok(None);
+    }
+    let options = serde_json::to_vec(&spec.image_options()).map_err(inside("grabs.cached"))?;
+    Ok(Some(Sha256::digest(options).into()))
+}
+
+/// Fingerprint of what a request shows.
+///
+/// # Errors
+/// The first invalid option.
+pub(crate) fn fingerprint_of(request: &CreateRequest) -> Result<Option<Fingerprint>, Fault> {
+    fingerprint(&CaptureSpec::parse(&request.capture)?)
+}
+
+/// The answer of an earlier grab. None if the caller accepts none, or if there is none.
+///
+/// # Errors
+/// [`Fault::IdempotencyMismatch`] and [`Fault::IdempotencyConflict`] when a concurrent request with the same key was
+/// stored first.
+pub(super) async fn find(
+    core: &Core,
+    caller: Caller,
+    spec: &CaptureSpec,
+    record: Option<&NewRecord>,
+) -> Result<Option<CreateResult>, Fault> {
+    let (false, Some(fingerprint)) = (spec.max_age.is_zero(), fingerprint(spec)?) else { return Ok(None) };
+    let now = core.clock.now();
+    let since = now - spec.max_age;
+    let reuse = ReuseGrab { team: caller.team, environment: caller.environment, fingerprint, since, now };
+    let found = match record {
+        None => core.store.find_reusable(&reuse).await.map(|grab| grab.map(|grab| ReuseOutcome::Found(Box::new(grab)))),
+        Some(record) => core.store.reuse(reuse, record.clone()).await,
+    };
+    match found.map_err(inside("grabs.cached"))? {
+        None => Ok(None),
+        Some(ReuseOutcome::Found(grab)) => Ok(Some(answer(*grab, false))),
+        Some(ReuseOutcome::Repeated(repeat)) => idempotency::replay(repeat).map(Some),
+    }
+}
+
+/// The result of a create that an earlier grab answers.
+pub(super) const fn answer(grab: Grab, replayed: bool) -> CreateResult {
+    CreateResult { grab, replayed, cached: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use grabd_domain::capture::{CaptureRequest, OptionValue, Secret};
+
+    use super::*;
+
+    fn fingerprint_of(change: impl FnOnce(&mut CaptureRequest)) -> Option<Fingerprint> {
+        let mut request = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
+        change(&mut request);
+        fingerprint(&CaptureSpec::parse(&request).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn fingerprint_depends_on_what_determines_the_image_only() {
+        let plain = fingerprint_of(|_| ());
+        let text = || OptionValue::Text("a".to_owned());
+        let same: [fn(&mut CaptureRequest); 3] =
+            [|r| r.max_age = Some(60), |r| r.width = Some(1280), |r| r.url = Some("HTTPS://example.com:443".into())];
+        for same in same {
+            assert_eq!(fingerprint_of(same), plain);
+        }
+        assert_eq!(fingerprint_of(|r| r.metadata = Some([("a".to_owned(), text())].into())), plain);
+        let others: [fn(&mut CaptureRequest); 4] = [
+            |r| r.width = Some(1281),
+            |r| r.timeout_ms = Some(1000),
+            |r| r.script = Some("1".into()),
+            |r| r.url = Some("https://example.com/a".into()),
+        ];
+        for other in others {
+            assert_ne!(fingerprint_of(other), plain);
+        }
+    }
+
+    #[test]
+    fn fingerprint_of_secret_options_is_none() {
+        let headers = || Secret([("X-Token".to_owned(), OptionValue::Text("hidden".to_owned()))].into());
+        assert_eq!(fingerprint_of(|r| r.headers = Some(headers())), None);
+        let spec = CaptureRequest {
+            url: Some("https://example.com/".into()),
+            headers: Some(headers()),
+            ..CaptureRequest::default()
+        };
+        // Also of a stored spec, which has only the names.
+        let stored = CaptureSpec::parse(&spec).unwrap().without_secrets();
+        assert_eq!(fingerprint(&stored).unwrap(), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! Searches a team's grabs by URL and day.
+
+use grabd_domain::credentials::Caller;
+use grabd_domain::faults::Field;
+use grabd_domain::grabs::{Grab, Status};
+use grabd_domain::ids::GrabId;
+use grabd_domain::{Day, Fault};
+use grabd_store::{Cursor, PageRequest};
+
+use crate::core::{Core, inside};
+
+/// Grabs that are read at a time.
+const CHUNK: u32 = 500;
+/// Grabs that one search reads at most. The caller may continue after the last one.
+const MAX_READ: u32 = 10_000;
+
+/// What to search for.
+#[derive(Clone, Debug, Default)]
+pub struct SearchRequest {
+    /// Text that the requested URL contains, in any case.
+    pub url: String,
+    /// Only grabs with this status.
+    pub status: Option<Status>,
+    /// The first day, in UTC.
+    pub from: Option<Day>,
+    /// The last day, in UTC.
+    pub until: Option<Day>,
+    /// Only grabs after this one in the list, which are older.
+    pub after: Option<String>,
+    /// The most grabs to return.
+    pub limit: usize,
+}
+
+/// The grabs that were found.
+#[derive(Clone, Debug)]
+pub struct SearchResult {
+    /// Newest first.
+    pub grabs: Vec<Grab>,
+    /// Where the search can be continued: the last grab that was read.
+    pub next: Option<GrabId>,
+}
+
+/// Searches from the newest grab to the oldest one, and reads a limited number.
+///
+/// # Errors
+/// [`Fault::BadRequest`] if `after` is not one of the caller's grabs.
+pub async fn search(core: &Core, caller: Caller, request: &SearchRequest) -> Result<SearchResult, Fault> {
+    let unknown = |id: &str| Fault::BadRequest(Field::new("starting_after", id, "the id of one of this team's grabs"));
+    let needle = request.url.to_lowercase();
+    let mut cursor = match &request.after {
+        Some(after) => Some(after.parse::<GrabId>().map_err(|_| unknown(after))?),
+        None => None,
+    };
+    let (mut grabs, mut read) = (Vec::new(), 0);
+    loop {
+        let page = PageRequest {
+            limit: CHUNK,
+            status: request.status,
+            cursor: cursor.map(Cursor::After),
+            from: request.from.map(Day::start),
+            before: request.until.map(|day| day.next().start()),
+        };
+        let listed = core.store.list_grabs(caller.team, caller.environment, page).await;
+        let listed = listed.map_err(inside("grabs.search"))?;
+        let listed = listed.ok_or_else(|| unknown(request.after.as_deref().unwrap_or_default()))?;
+        let has_more = listed.has_more;
+        for grab in listed.grabs {
+            if grabs.len() == request.limit {
+                return Ok(SearchResult { grabs, next: cursor });
+            }
+            cursor = Some(grab.id);
+            if grab.spec.url.as_str().to_lowercase().contains(&needle) {
+                grabs.push(grab);
+            }
+        }
+        read += CHUNK;
+        if !has_more {
+            return Ok(SearchResult { grabs, next: None });
+        }
+        if read >= MAX_READ || grabs.len() == request.limit {
+            return Ok(SearchResult { grabs, next: cursor });
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Scales the top of an image down to the size of a thumbnail.
+//!
+//! Rows are added up as they are decoded, so that a PNG, the format in which images are largest, is never in memory as
+//! a whole, and what is below the thumbnail is not decoded.
+
+use std::io::{BufRead, Seek};
+
+use grabd_domain::capture::Format;
+use image::codecs::jpeg::JpegEncoder;
+use image::error::{DecodingError, ImageFormatHint};
+use image::{ImageError, ImageFormat, ImageReader, RgbImage};
+
+use super::{THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH};
+
+/// Limit of the decoders of JPEG and WebP. Larger images have no thumbnail.
+const MAX_DECODE_BYTES: u64 = 192 << 20;
+/// Memory for rows, the thumbnail and its encoder.
+const ROWS_BYTES: u64 = 4 << 20;
+/// At lower quality, small images of text become hard to distinguish.
+const JPEG_QUALITY: u8 = 82;
+
+/// The memory that [`shrink`] takes.
+pub(super) fn memory_bytes(width: u32, height: u32, format: Format, file_bytes: u64) -> u64 {
+    let pixels = u64::from(width) * u64::from(height);
+    let decoded = match format {
+        Format::Png => 0,
+        // The decoder has the file and the pixels in memory.
+        Format::Jpeg => file_bytes.saturating_add(pixels * 3),
+        // With transparency, and the planes that the colours are decoded from.
+        Format::Webp => file_bytes.saturating_add(pixels * 6),
+    };
+    decoded.saturating_add(ROWS_BYTES)
+}
+
+/// Scales the top of an image down to thumbnail size. Small images keep their size.
+pub(super) fn shrink(file: impl BufRead + Seek, format: Format) -> Result<Vec<u8>, ImageError> {
+    let small = match format {
+        Format::Png => shrink_png(file)?,
+        Format::Jpeg | Format::Webp => shrink_decoded(file, format)?,
+    };
+    let mut bytes = Vec::new();
+    small.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY))?;
+    Ok(bytes)
+}
+
+fn shrink_png(file: impl BufRead + Seek) -> Result<RgbImage, ImageError> {
+    let mut decoder = png::Decoder::new(file);
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    let mut reader = decoder.read_info().map_err(png_error)?;
+    let (width, height) = (reader.info().width, reader.info().height);
+    if reader.info().interlaced {
+        return Err(png_error("captures are not interlaced"));
+    }
+    let (color, _) = reader.output_color_type();
+    let mut scaler = Scaler::new(width, height, color.samples());
+    while !scaler.is_done()
+        && let Some(row) = reader.next_row().map_err(png_error)?
+    {
+        scaler.push(row.data());
+    }
+    Ok(scaler.finish())
+}
+
+fn shrink_decoded(file: impl BufRead + Seek, format: Format) -> Result<RgbImage, ImageError> {
+    let mut reader = ImageReader::with_format(file, image_format(format));
+    let mut limits = image::Limits::default();
+    limits.max_alloc = Some(MAX_DECODE_BYTES);
+    reader.limits(limits);
+    let mut image = reader.decode()?;
+    if image.color().bytes_per_pixel() != image.color().channel_count() {
+        image = image.into_rgb8().into();
+    }
+    let channels = usize::from(image.color().channel_count());
+    let mut scaler = Scaler::new(image.width(), image.height(), channels);
+    let length = channels * usize::try_from(image.width()).unwrap_or(usize::MAX);
+    for row in image.as_bytes().chunks_exact(length.max(1)) {
+        if scaler.is_done() {
+            break;
+        }
+        scaler.push(row);
+    }
+    Ok(scaler.finish())
+}
+
+/// Adds up rows of pixels to the mean colours of the thumbnail's pixels.
+struct Scaler {
+    channels: usize,
+    /// The rows that the thumbnail shows, and how many of them were added.
+    rows: u32,
+    row: u32,
+    /// The thumbnail's column of each column.
+    columns: Vec<u32>,
+    /// The sums of the current row of the thumbnail, and the number of pixels in each.
+    sums: Vec<[u32; 4]>,
+    small: RgbImage,
+}
+
+impl Scaler {
+    fn new(width: u32, height: u32, channels: usize) -> Self {
+        let rows = height.min(scale(width, THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH));
+        let (small_width, small_height) = match width > THUMBNAIL_WIDTH {
+            true => (THUMBNAIL_WIDTH, scale(rows, THUMBNAIL_WIDTH, width)),
+            false => (width, rows),
+        };
+        let columns = (0..width).map(|column| position(column, small_width, width)).collect();
+        let sums = vec![[0; 4]; usize::try_from(small_width).unwrap_or(0)];
+        Self { channels, rows, row: 0, columns, sums, small: RgbImage::new(small_width, small_height) }
+    }
+
+    fn is_done(&self) -> bool {
+        self.row == self.rows
+    }
+
+    /// Adds the next row. Transparency is ignored, as captures have none.
+    fn push(&mut self, row: &[u8]) {
+        for (pixel, column) in row.chunks_exact(self.channels.max(1)).zip(&self.columns) {
+            let color = match *pixel {
+                [red, green, blue] | [red, green, blue, _] => [red, green, blue],
+                [gray] | [gray, _] => [gray; 3],
+                _ => continue,
+            };
+            let sum = usize::try_from(*column).ok().and_then(|column| self.sums.get_mut(column));
+            let Some([red, green, blue, pixels]) = sum else { continue };
+            let [more_red, more_green, more_blue] = color.map(u32::from);
+            (*red, *green, *blue, *pixels) = (*red + more_red, *green + more_green, *blue + more_blue, *pixels + 1);
+        }
+        let current = position(self.row, self.small.height(), self.rows);
+        self.row += 1;
+        if self.is_done() || position(self.row, self.small.height(), self.rows) != current {
+            self.draw(current);
+        }
+    }
+
+    /// Draws the current row of the thumbnail.
+    fn draw(&mut self, y: u32) {
+        for (x, sum) in (0..self.small.width()).zip(&mut self.sums) {
+            let [red, green, blue, pixels] = std::mem::take(sum);
+            let mean = |sum: u32| u8::try_from(sum / pixels.max(1)).unwrap_or(u8::MAX);
+            self.small.put_pixel(x, y, image::Rgb([mean(red), mean(green), mean(blue)]));
+        }
+    }
+
+    fn finish(self) -> RgbImage {
+        self.small
+    }
+}
+
+/// The pixel of a thumbnail's side that shows pixel `at` of a side of `from` pixels.
+fn position(at: u32, to: u32, from: u32) -> u32 {
+    u32::try_from(u64::from(at) * u64::from(to) / u64::from(from.max(1))).unwrap_or(u32::MAX)
+}
+
+/// `length * to / from`, at least 1.
+fn scale(length: u32, to: u32, from: u32) -> u32 {
+    position(length, to, from).max(1)
+}
+
+fn png_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ImageError {
+    ImageError::Decoding(DecodingError::new(ImageFormatHint::Exact(ImageFormat::Png), error))
+}
+
+pub(super) const fn image_format(format: Format) -> ImageFormat {
+    match format {
+        Format::Png => ImageFormat::Png,
+        Format::Jpeg => ImageFormat::Jpeg,
+        Format::Webp => ImageFormat::WebP,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use image::Rgb;
+
+    use super::*;
+
+    /// An image that is red above this line and blue from it on.
+    fn two_colors(width: u32, height: u32, blue_from: u32) -> RgbImage {
+        RgbImage::from_fn(width, height, |_, y| if y < blue_from { Rgb([200, 20, 20]) } else { Rgb([20, 20, 200]) })
+    }
+
+    fn thumbnail_of(image: &RgbImage, format: Format) -> RgbImage {
+        let mut file = Cursor::new(Vec::new());
+        image.write_to(&mut file, image_format(format)).unwrap();
+        let small = shrink(Cursor::new(file.into_inner()), format).unwrap();
+        image::load_from_memory_with_format(&small, ImageFormat::Jpeg).unwrap().into_rgb8()
+    }
+
+    #[test]
+    fn thumbnail_shows_the_top_of_the_image() {
+        for (width, height, expected) in [
+            (1280, 720, (480, 270)),
+            (1920, 1080, (480, 270)),
+            (1280, 3240, (480, 270)),
+            (320, 240, (320, 180)),
+            (1000, 80, (480, 38)),
+            (1, 1, (1, 1)),
+            (1920, 1, (480, 1)),
+        ] {
+            let small = thumbnail_of(&two_colors(width, height, height), Format::Png);
+            assert_eq!(small.dimensions(), expected, "{width}x{height}");
+        }
+        for format in [Format::Png, Format::Jpeg, Format::Webp] {
+            assert_eq!(thumbnail_of(&two_colors(640, 480, 0), format).dimensions(), (480, 270), "{format:?}");
+        }
+        let small = thumbnail_of(&two_colors(1280, 3240, 360), Format::Png);
+        assert!(small.get_pixel(240, 100)[0] > 150 && small.get_pixel(240, 170)[2] > 150);
+    }
+
+    #[test]
+    fn thumbnail_has_the_colors_of_gray_and_transparent_images() {
+        for image in [
+            image::DynamicImage::from(image::GrayImage::from_pixel(600, 500, image::Luma([90]))),
+            image::RgbaImage::from_pixel(600, 500, image::Rgba([90, 90, 90, 255])).into(),
+            image::ImageBuffer::from_pixel(600, 500, Rgb([90_u16 << 8; 3])).into(),
+        ] {
+            let mut file = Cursor::new(Vec::new());
+            image.write_to(&mut file, ImageFormat::Png).unwrap();
+            let small = shrink(Cursor::new(file.into_inner()), Format::Png).unwrap();
+            let small = image::load_from_memory_with_format(&small, ImageFormat::Jpeg).unwrap().into_rgb8();
+            assert_eq!(small.dimensions(), (480, 269), "{:?}", image.color());
+            assert!(small.pixels().all(|pixel| pixel.0.iter().all(|channel| channel.abs_diff(90) < 3)));
+        }
+    }
+
+    #[test]
+    fn rows_below_the_thumbnail_are_not_decoded() {
+        let mut file = Cursor::new(Vec::new());
+        let noise = |x: u32, y: u32| Rgb([x, y, x ^ y].map(|seed| (seed.wrapping_mul(2_654_435_761) >> 24) as u8));
+        RgbImage::from_fn(480, 4000, noise).write_to(&mut file, ImageFormat::Png).unwrap();
+        let mut file = file.into_inner();
+        file.truncate(file.len() / 2);
+        assert!(shrink(Cursor::new(&file), Format::Png).is_ok());
+        file.truncate(file.len() / 10);
+        assert!(shrink(Cursor::new(&file), Format::Png).is_err(), "the top is missing");
+    }
+
+    #[test]
+    fn invalid_files_have_no_thumbnail() {
+        for format in [Format::Png, Format::Jpeg, Format::Webp] {
+            assert!(shrink(Cursor::new(b"<svg onload=alert(1)>".to_vec()), format).is_err());
+        }
+    }
+
+    #[test]
+    fn largest_images_fit_the_default_memory() {
+        for format in [Format::Png, Format::Jpeg, Format::Webp] {
+            assert!(memory_bytes(1920, 16_384, format, 32 << 20) < 256 << 20, "{format:?}");
+        }
+    }
+}

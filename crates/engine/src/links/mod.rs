@@ -1,0 +1,9 @@
+//! Signed links: who signs them, and what they open.
+
+mod in_flight;
+mod open;
+mod secret;
+
+pub(crate) use in_flight::LinksInFlight;
+pub(crate) use open::{OpenedLink, open, verify};
+pub use secret::{LinkCredentials, LinkSecretError, credentials, find_key_team, reveal};

@@ -1,0 +1,96 @@
+//! The secrets of links: one for each API key, generated when somebody first asks for it, and stored encrypted.
+
+use grabd_domain::credentials::LinkSecret;
+use grabd_domain::ids::{KeyId, TeamId, UserId};
+use grabd_domain::links::LinkKey;
+use grabd_store::Store;
+
+use crate::accounts::{TeamError, find_team};
+use crate::core::{Core, inside};
+use crate::random;
+use crate::vault::{DecryptError, Vault};
+
+/// What signs links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkCredentials {
+    /// The public name of the API key.
+    pub key: LinkKey,
+    /// The secret that signs.
+    pub secret: LinkSecret,
+}
+
+/// Why there is no secret.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkSecretError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] grabd_store::Error),
+    /// The stored secret cannot be decrypted.
+    #[error(transparent)]
+    Decrypt(#[from] DecryptError),
+}
+
+/// The link credentials of a key, which are generated if it has none yet. None if the team has no such key that is in
+/// use. Each call is recorded in the audit trail.
+///
+/// # Errors
+/// When the store fails, or when the vault has another key than the one that encrypted the secret.
+pub async fn credentials(
+    store: &Store,
+    vault: &Vault,
+    team: TeamId,
+    key: KeyId,
+) -> Result<Option<LinkCredentials>, LinkSecretError> {
+    let generated = LinkSecret::new(&random::secret_text()).ok_or(DecryptError)?;
+    let sealed = vault.seal(generated.expose().as_bytes(), key.0.as_bytes());
+    let Some(stored) = store.set_link_secret(team, key, sealed).await? else { return Ok(None) };
+    Ok(Some(LinkCredentials { key: LinkKey(key), secret: unseal(vault, key, &stored)? }))
+}
+
+/// Decrypts the secret of a key.
+///
+/// # Errors
+/// [`DecryptError`] when it was encrypted with another key or for another API key.
+pub(super) fn unseal(vault: &Vault, key: KeyId, sealed: &[u8]) -> Result<LinkSecret, DecryptError> {
+    let text = vault.unseal(sealed, key.0.as_bytes())?;
+    std::str::from_utf8(&text).ok().and_then(LinkSecret::parse).ok_or(DecryptError)
+}
+
+/// The team of a key that is in use.
+///
+/// # Errors
+/// When the store fails.
+pub async fn find_key_team(store: &Store, key: KeyId) -> Result<Option<TeamId>, grabd_store::Error> {
+    Ok(store.find_link_signer(key).await?.map(|signer| signer.caller.team))
+}
+
+/// Reveals the link credentials of a key to a member of its team.
+///
+/// # Errors
+/// [`TeamError::NotMember`] when `user` is not in the team, and [`TeamError::NotFound`] when the team has no such key
+/// that is in use.
+pub async fn reveal(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<LinkCredentials, TeamError> {
+    find_team(core, user, team).await?;
+    let found = credentials(&core.store_as(user), core.webhooks.vault(), team, key).await;
+    let found = found.map_err(inside("links.reveal"))?.ok_or(TeamError::NotFound)?;
+    tracing::info!(team.id = %team, key.id = %key, user.id = %user, "link secret revealed");
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn sealed_secret_opens_for_its_key_only() {
+        let vault = Vault::new([7; 32]);
+        let [one, other] = [1, 2].map(|id| KeyId(Uuid::from_u128(id)));
+        let secret = LinkSecret::new(&random::secret_text()).unwrap();
+        let sealed = vault.seal(secret.expose().as_bytes(), one.0.as_bytes());
+        assert_eq!(unseal(&vault, one, &sealed), Ok(secret));
+        assert_eq!(unseal(&vault, other, &sealed), Err(DecryptError));
+        assert_eq!(unseal(&Vault::new([8; 32]), one, &sealed), Err(DecryptError));
+    }
+}

@@ -1,0 +1,51 @@
+//! Message texts: why it was sent, one link on its own line, how long it is valid, and what to do if it was not
+//! requested.
+
+use grabd_domain::accounts::{Email, RESET_LIFE, VERIFICATION_LIFE};
+use grabd_domain::teams::{INVITATION_LIFE, TeamName};
+
+use super::MailMessage;
+
+/// An invitation to a team. The team name is untrusted text, so it is quoted, and left out if it is unfit.
+pub(crate) fn invitation(to: Email, by: &Email, team: Option<&TeamName>, host: &str, link: &str) -> MailMessage {
+    let days = INVITATION_LIFE.as_secs() / (24 * 60 * 60);
+    let team = team.map_or_else(|| "a team".to_owned(), |team| format!("the team \"{team}\""));
+    let text = format!(
+        "{by} has invited you to join {team} on grabd at {host}.\n\n\
+         To accept the invitation, open this link. It expires after {days} days and works once:\n\n{link}\n\n\
+         If you do not know {by}, you can ignore this e-mail.\n"
+    );
+    MailMessage { to, subject: format!("Invitation to grabd at {host}"), text }
+}
+
+/// A link to verify the address of an account.
+pub(crate) fn verification(to: Email, host: &str, link: &str) -> MailMessage {
+    let hours = VERIFICATION_LIFE.as_secs() / (60 * 60);
+    let text = format!(
+        "An account was created for {to} on grabd at {host}.\n\n\
+         To verify your e-mail address, open this link. It expires after {hours} hours and works once:\n\n\
+         {link}\n\n\
+         If you did not create the account, you can ignore this e-mail: the account stays unverified.\n"
+    );
+    MailMessage { to, subject: format!("Verify your e-mail address for grabd at {host}"), text }
+}
+
+/// A password reset link.
+pub(crate) fn reset(to: Email, host: &str, link: &str) -> MailMessage {
+    let minutes = RESET_LIFE.as_secs() / 60;
+    let text = format!(
+        "A password reset was requested for {to} on grabd at {host}.\n\n\
+         To set a new password, open this link. It expires after {minutes} minutes and works once:\n\n{link}\n\n\
+         If you did not request this, you can ignore this e-mail. Your password has not been changed.\n"
+    );
+    MailMessage { to, subject: format!("Reset your password for grabd at {host}"), text }
+}
+
+/// A notice that the password was changed.
+pub(crate) fn password_changed(to: Email, host: &str) -> MailMessage {
+    let text = format!(
+        "The password of {to} on grabd at {host} was changed.\n\n\
+         If you did not change it, choose \"Forgot your password?\" on the sign-in page and contact your administrator.\n"
+    );
+    MailMessage { to, subject: format!("Your password for grabd at {host} was changed"), text }
+}

@@ -1,0 +1,44 @@
+//! Suspension of teams by an operator.
+
+use grabd_domain::Fault;
+use grabd_domain::ids::TeamId;
+use grabd_store::SuspendOutcome;
+
+use super::Operator;
+use crate::accounts;
+use crate::core::{Core, inside};
+use crate::grabs;
+
+/// Suspends a team, and ends its open grabs uncharged. Returns the number of grabs; `None` when the team does not
+/// exist. `reason` is one that [`accounts::suspension_reason`] returned.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database cannot be written.
+pub async fn suspend(core: &Core, operator: &Operator, team: TeamId, reason: &str) -> Result<Option<usize>, Fault> {
+    let Operator(person) = operator;
+    let store = core.store_as(person.id);
+    let suspended = accounts::suspend_team(&store, team, reason, core.clock.now()).await;
+    let (outcome, ended) = suspended.map_err(inside("operator.suspend"))?;
+    if outcome == SuspendOutcome::UnknownTeam {
+        return Ok(None);
+    }
+    let count = ended.len();
+    for grab in ended {
+        core.dispatcher.cancel(grab.id);
+        grabs::record_end(core, grab);
+    }
+    tracing::warn!(operator.id = %person.id, team.id = %team, reason, ended = count, "an operator suspended a team");
+    Ok(Some(count))
+}
+
+/// Restores a suspended team. `false` when the team does not exist.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database cannot be written.
+pub async fn restore(core: &Core, operator: &Operator, team: TeamId) -> Result<bool, Fault> {
+    let Operator(person) = operator;
+    let restored = core.store_as(person.id).restore_team(team, core.clock.now()).await;
+    let outcome = restored.map_err(inside("operator.restore"))?;
+    tracing::warn!(operator.id = %person.id, team.id = %team, ?outcome, "an operator restored a team");
+    Ok(outcome != SuspendOutcome::UnknownTeam)
+}

@@ -1,0 +1,228 @@
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use grabd_domain::address::Policy;
+use grabd_domain::credits::LotKind;
+use grabd_domain::grabs::{ImageKey, RenderMetadata, State};
+use grabd_domain::ids::{GrabId, LeaseToken, TeamId};
+use grabd_domain::limits::LEASE_MARGIN;
+use grabd_egress::Guard;
+use grabd_memory::MemoryBudget;
+use grabd_store::{Completion, Grant, Images, NewPlaceholder, NewTeam, Store};
+use uuid::Uuid;
+
+use super::*;
+use crate::clock::Clock;
+use crate::oauth;
+use crate::outgoing::OutgoingClient;
+use crate::placeholder::Placeholder;
+use crate::pricing::Pricing;
+use crate::vault::Vault;
+use crate::webhooks::Webhooks;
+use crate::{Failpoints, Parts, Retention, Settings};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const TEAM: TeamId = TeamId(Uuid::from_u128(1));
+
+struct TestCore {
+    core: Core,
+    clock: Clock,
+    images: tempfile::TempDir,
+}
+
+/// A core whose clock is `behind` that of the database, with a team.
+async fn start(behind: Duration, retention: Retention) -> TestCore {
+    let store = Store::open("sqlite::memory:").await.unwrap();
+    store.migrate().await.unwrap();
+    let clock = Clock::manual(store.database_time().await.unwrap() - behind);
+    let images = tempfile::tempdir().unwrap();
+    let parts = Parts {
+        store: store.clone(),
+        images: Images::local(images.path().to_owned()).unwrap(),
+        memory: MemoryBudget::new(64 << 20),
+        guard: Guard::new(grabd_egress::Options { policy: Policy::default(), ..Default::default() }).unwrap(),
+        outgoing: OutgoingClient::new(b"").unwrap(),
+        mail: None,
+        clock: clock.clone(),
+        pricing: Pricing::embedded(),
+        placeholder: Placeholder::new(1 << 20, MemoryBudget::new(64 << 20)),
+        webhooks: Webhooks::new(Vault::new([7; 32]), false),
+        stripe: None,
+        settings: Settings {
+            public_url: "https://grabd.example".into(),
+            requests_per_minute: 60,
+            async_queue: 50,
+            abuse: crate::admission::Settings {
+                failed_seconds_per_minute: 60,
+                failed_seconds_per_minute_unpaid: 20,
+                paid_slots_percent: 25,
+            },
+            image_max_bytes: 32 << 20,
+            operations: crate::Operations::default(),
+            top_up: String::new(),
+            sign_up: false,
+            oauth: oauth::Settings {
+                issuer: "https://grabd.example".into(),
+                origin: String::new(),
+                mcp_url: "https://grabd.example/mcp".into(),
+                base_url: "https://grabd.example/v1".into(),
+                web_base_url: "https://grabd.example/v1".into(),
+                refresh_reuse_grace_s: 30,
+                registrations_per_hour: 20,
+                unused_clients: 1000,
+            },
+            retention,
+        },
+        failpoints: Failpoints::default(),
+    };
+    let core = Core::start(parts).await.unwrap();
+    store.create_team(NewTeam { id: TEAM, name: "A team".into(), now: clock.now() }).await.unwrap();
+    TestCore { core, clock, images }
+}
+
+impl TestCore {
+    async fn end(self) {
+        self.core.stop().await;
+    }
+
+    /// Grants credits that expire at a time.
+    async fn subscribe(&self, expires_at: Timestamp) {
+        let (kind, now) = (LotKind::Subscription, self.clock.now());
+        let source_ref = "a payment".to_owned();
+        let grant = Grant { team: TEAM, kind, credits: 5, expires_at: Some(expires_at), source_ref, now };
+        self.core.store.grant(grant).await.unwrap();
+    }
+
+    async fn remaining(&self) -> u32 {
+        self.core.store.lots(TEAM).await.unwrap().iter().map(|lot| lot.remaining).sum()
+    }
+
+    /// Creates this many test grabs that end now.
+    async fn create_test_grabs(&self, count: u128) {
+        let request = grabd_domain::capture::CaptureRequest {
+            url: Some("https://example.com/".to_owned()),
+            ..grabd_domain::capture::CaptureRequest::default()
+        };
+        let spec = grabd_domain::capture::CaptureSpec::parse(&request).unwrap();
+        for number in 0..count {
+            let id = GrabId(Uuid::from_u128(number));
+            let now = self.clock.now();
+            let image = Some(ImageKey::new(number, "png"));
+            let metadata = RenderMetadata::default();
+            let outcome = State::Done { finished_at: now, image, size_bytes: 1, execution_ms: 1, metadata };
+            let new = NewPlaceholder {
+                id,
+                team: TEAM,
+                key: None,
+                spec: spec.clone(),
+                now,
+                outcome,
+                idempotency: None,
+                fingerprint: None,
+            };
+            self.core.store.create_placeholder(new).await.unwrap();
+        }
+    }
+
+    async fn test_grabs(&self) -> usize {
+        let ids: Vec<_> = (0..3000).map(|number| GrabId(Uuid::from_u128(number))).collect();
+        self.core.store.find_grabs(&ids).await.unwrap().len()
+    }
+}
+
+#[tokio::test]
+async fn nothing_expires_after_a_jump_that_the_database_does_not_confirm() {
+    let test = start(Duration::ZERO, Retention { test_grabs: Some(DAY), ..Retention::default() }).await;
+    let mut clock = ClockCheck::new(test.clock.now(), Instant::now());
+    run(&test.core, &mut clock).await;
+    assert!(clock.is_confirmed());
+    test.subscribe(test.clock.now() + DAY).await;
+    test.create_test_grabs(1).await;
+
+    test.clock.advance(DAY * 2);
+    let jumped = Instant::now();
+    assert!(!clock.is_trusted(test.clock.now(), jumped));
+    test.clock.advance(LEASE_MARGIN);
+    assert!(clock.is_trusted(test.clock.now(), jumped + LEASE_MARGIN));
+    run(&test.core, &mut clock).await;
+    assert_eq!((test.remaining().await, test.test_grabs().await), (5, 1));
+    test.end().await;
+}
+
+#[tokio::test]
+async fn expiry_continues_after_a_jump_that_the_database_confirms() {
+    let test = start(DAY * 2, Retention { test_grabs: Some(DAY), ..Retention::default() }).await;
+    test.subscribe(test.clock.now() + DAY).await;
+    test.create_test_grabs(1).await;
+    let mut clock = ClockCheck::new(test.clock.now(), Instant::now());
+    run(&test.core, &mut clock).await;
+    assert!(!clock.is_confirmed(), "the clock is wrong at the start");
+    assert_eq!((test.remaining().await, test.test_grabs().await), (5, 1));
+
+    test.clock.advance(DAY * 2);
+    let jumped = Instant::now();
+    assert!(!clock.is_trusted(test.clock.now(), jumped));
+    test.clock.advance(LEASE_MARGIN);
+    assert!(clock.is_trusted(test.clock.now(), jumped + LEASE_MARGIN));
+    run(&test.core, &mut clock).await;
+    assert_eq!((test.remaining().await, test.test_grabs().await), (0, 0));
+    test.end().await;
+}
+
+#[tokio::test]
+async fn purge_takes_a_bounded_number_of_grabs_at_a_time() {
+    let test = start(Duration::ZERO, Retention::default()).await;
+    test.create_test_grabs(u128::from(GRABS * BATCHES + 3)).await;
+    let now = test.clock.now() + Duration::from_secs(1);
+    for left in [3, 0] {
+        purge_grabs(&test.core, Environment::Test, now, now).await.unwrap();
+        assert_eq!(test.test_grabs().await, left);
+    }
+    test.end().await;
+}
+
+#[tokio::test]
+async fn image_that_cannot_be_deleted_delays_no_other() {
+    let test = start(Duration::ZERO, Retention::default()).await;
+    // A directory in place of a file cannot be removed as one.
+    let (undeletable, file) = (ImageKey::new(1, "png"), ImageKey::new(2, "png"));
+    std::fs::create_dir_all(test.images.path().join(undeletable.path())).unwrap();
+    test.core.images.put(&file, Bytes::from_static(b"x")).await.unwrap();
+    for key in [&undeletable, &file] {
+        // The result of a lost attempt schedules its image for deletion.
+        let completion = Completion {
+            grab: GrabId(Uuid::from_u128(1)),
+            token: LeaseToken(Uuid::from_u128(1)),
+            upload_key: key.clone(),
+            size_bytes: 1,
+            execution_ms: 1,
+            metadata: RenderMetadata::default(),
+            now: test.clock.now(),
+        };
+        assert!(test.core.store.complete(completion).await.unwrap().is_none());
+    }
+    let mut clock = ClockCheck::new(test.clock.now(), Instant::now());
+    run(&test.core, &mut clock).await;
+    assert_eq!(test.core.images.file(&file).await, None);
+    assert_eq!(test.core.store.rows_set_aside().get("images"), Some(&1));
+    test.end().await;
+}
+
+#[tokio::test]
+async fn failed_step_does_not_prevent_the_next_one() {
+    let test = start(Duration::ZERO, Retention::default()).await;
+    let mut ran = false;
+    step(&test.core, "one", async { Err(Error::Overloaded) }).await;
+    step(&test.core, "two", async {
+        ran = true;
+        Ok(())
+    })
+    .await;
+    assert!(ran);
+    let mut registry = prometheus_client::registry::Registry::default();
+    test.core.register_metrics(&mut registry);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    assert!(text.contains("sweep_errors_total{step=\"one\"} 1") && !text.contains("step=\"two\""), "{text}");
+    test.end().await;
+}

@@ -1,0 +1,108 @@
+//! The only source of ids and secrets.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use grabd_domain::Timestamp;
+use grabd_domain::ids::{
+    DeliveryId, EndpointId, GrabId, GrantId, InvitationId, KeyId, LeaseToken, SessionId, TeamId, UserId,
+};
+use rand::TryRng;
+use rand::rngs::SysRng;
+use uuid::Uuid;
+
+/// 256 bits from the operating system.
+///
+/// # Panics
+/// When the operating system cannot provide random bytes. Secrets cannot be generated then.
+pub fn secret() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    SysRng.try_fill_bytes(&mut bytes).expect("the operating system provides random bytes");
+    bytes
+}
+
+/// 256 bits from the operating system as 43 base64url characters.
+pub fn secret_text() -> String {
+    URL_SAFE_NO_PAD.encode(secret())
+}
+
+/// 128 bits from the operating system.
+pub fn random() -> u128 {
+    let bytes = secret();
+    u128::from_le_bytes(bytes[..16].try_into().expect("16 of 32 bytes"))
+}
+
+/// New grab id: a UUIDv7 of `now`, so that ids sort by creation time.
+pub fn grab_id(now: Timestamp) -> GrabId {
+    GrabId(v7(now))
+}
+
+/// New team id.
+pub fn team_id(now: Timestamp) -> TeamId {
+    TeamId(v7(now))
+}
+
+/// New API key id.
+pub fn key_id(now: Timestamp) -> KeyId {
+    KeyId(v7(now))
+}
+
+/// New user id.
+pub fn user_id(now: Timestamp) -> UserId {
+    UserId(v7(now))
+}
+
+/// New grant id.
+pub fn grant_id(now: Timestamp) -> GrantId {
+    GrantId(v7(now))
+}
+
+/// New invitation id.
+pub fn invitation_id(now: Timestamp) -> InvitationId {
+    InvitationId(v7(now))
+}
+
+/// New endpoint id.
+pub fn endpoint_id(now: Timestamp) -> EndpointId {
+    EndpointId(v7(now))
+}
+
+/// New delivery id, for deliveries whose id is not derived from something else.
+pub fn delivery_id(now: Timestamp) -> DeliveryId {
+    DeliveryId(v7(now))
+}
+
+/// A number from 0 to 1, for jitter.
+pub fn fraction() -> f64 {
+    let bits = u32::from_le_bytes(random().to_le_bytes()[..4].try_into().expect("4 of 16 bytes"));
+    f64::from(bits) / f64::from(u32::MAX)
+}
+
+/// New lease token. It authorizes finishing an attempt, so it must not be guessable.
+pub fn lease_token() -> LeaseToken {
+    LeaseToken(Uuid::from_u128(random()))
+}
+
+/// New id of a renderer session.
+pub fn session_id() -> SessionId {
+    SessionId(Uuid::from_u128(random()))
+}
+
+fn v7(now: Timestamp) -> Uuid {
+    let bits = random();
+    let bytes: [u8; 10] = bits.to_le_bytes()[..10].try_into().expect("10 of 16 bytes");
+    uuid::Builder::from_unix_timestamp_millis(u64::try_from(now.as_ms()).unwrap_or(0), &bytes).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grab_ids_are_unique_and_sort_by_time() {
+        let now = Timestamp::from_ms(1_795_206_774_120);
+        let (a, b) = (grab_id(now), grab_id(now));
+        assert_ne!(a, b);
+        assert_eq!(a.0.get_version_num(), 7);
+        assert!(grab_id(Timestamp::from_ms(now.as_ms() + 1)) > a);
+    }
+}

@@ -1,0 +1,188 @@
+//! Replacement of the key that encrypts stored secrets: everything is encrypted again with the new key.
+
+use grabd_store::{SealedEndpoint, Store};
+
+use crate::vault::Vault;
+
+/// Rows read at a time.
+const BATCH: u32 = 100;
+/// Open grabs read at a time. Each may have secrets of more than a megabyte.
+const JOB_BATCH: u32 = 8;
+
+/// What one pass did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resealed {
+    /// Secrets that were encrypted with the former key, and are now with the current one.
+    pub changed: u64,
+    /// Secrets that neither key can decrypt. They are left as they are.
+    pub unreadable: u64,
+}
+
+impl Resealed {
+    const fn add(&mut self, other: Self) {
+        self.changed = self.changed.saturating_add(other.changed);
+        self.unreadable = self.unreadable.saturating_add(other.unreadable);
+    }
+}
+
+/// Encrypts all stored secrets with the current key that are encrypted with the former one. It can be repeated, and
+/// continues where an interrupted pass ended. The service may run meanwhile.
+///
+/// # Errors
+/// Store errors. Some secrets may be encrypted with the former key then.
+pub async fn reseal(store: &Store, vault: &Vault) -> Result<Resealed, grabd_store::Error> {
+    let mut done = Resealed::default();
+    let mut after = None;
+    loop {
+        let endpoints = store.list_sealed_endpoints(after, BATCH).await?;
+        let Some(last) = endpoints.last() else { break };
+        after = Some(last.id);
+        for endpoint in endpoints {
+            done.add(reseal_endpoint(store, vault, endpoint).await?);
+        }
+    }
+    let mut after = None;
+    loop {
+        let keys = store.list_sealed_link_secrets(after, BATCH).await?;
+        let Some((last, _)) = keys.last() else { break };
+        after = Some(*last);
+        for (key, sealed) in keys {
+            match vault.reseal(&sealed, key.0.as_bytes()) {
+                Ok(None) => {}
+                Ok(Some(new)) => done.changed += u64::from(store.reseal_link_secret(key, sealed, new).await?),
+                Err(_) => done.unreadable += 1,
+            }
+        }
+    }
+    let mut after = None;
+    loop {
+        let jobs = store.list_sealed_jobs(after, JOB_BATCH).await?;
+        let Some((last, _)) = jobs.last() else { return Ok(done) };
+        after = Some(*last);
+        for (grab, sealed) in jobs {
+            match vault.reseal(&sealed, grab.0.as_bytes()) {
+                Ok(None) => {}
+                // `false`: the grab has ended meanwhile, and its secrets with it.
+                Ok(Some(new)) => done.changed += u64::from(store.reseal_job(grab, sealed, new).await?),
+                Err(_) => done.unreadable += 1,
+            }
+        }
+    }
+}
+
+async fn reseal_endpoint(
+    store: &Store,
+    vault: &Vault,
+    endpoint: SealedEndpoint,
+) -> Result<Resealed, grabd_store::Error> {
+    let owner = endpoint.id.0.as_bytes();
+    let mut done = Resealed::default();
+    let mut new = endpoint.clone();
+    match vault.reseal(&endpoint.secret, owner) {
+        Ok(None) => {}
+        Ok(Some(secret)) => {
+            new.secret = secret;
+            done.changed += 1;
+        }
+        Err(_) => done.unreadable += 1,
+    }
+    match endpoint.previous.as_deref().map(|sealed| vault.reseal(sealed, owner)) {
+        None | Some(Ok(None)) => {}
+        Some(Ok(Some(secret))) => {
+            new.previous = Some(secret);
+            done.changed += 1;
+        }
+        Some(Err(_)) => done.unreadable += 1,
+    }
+    if new != endpoint {
+        // If it was changed or removed meanwhile, the next pass reads it again.
+        store.reseal_endpoint(endpoint, new).await?;
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use grabd_domain::Timestamp;
+    use grabd_domain::credentials::Environment;
+    use grabd_domain::ids::{EndpointId, TeamId};
+    use grabd_domain::target::TargetUrl;
+    use grabd_domain::webhooks::{Events, Registration};
+    use grabd_store::{NewEndpoint, NewTeam};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::vault::{begin_rotation, end_rotation};
+
+    const NOW: Timestamp = Timestamp::from_ms(1_795_206_774_120);
+
+    async fn register(store: &Store, vault: &Vault, team: TeamId, number: u128) -> EndpointId {
+        let id = EndpointId(Uuid::from_u128(number));
+        let registration = Registration {
+            url: TargetUrl::parse("https://example.com/hook").unwrap(),
+            events: Events::all(),
+            description: String::new(),
+        };
+        let secret = vault.seal(number.to_string().as_bytes(), id.0.as_bytes());
+        let new = NewEndpoint { id, team, environment: Environment::Live, registration, secret, now: NOW };
+        store.register_endpoint(new).await.unwrap();
+        id
+    }
+
+    #[tokio::test]
+    async fn interrupted_rotation_continues_and_loses_no_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secrets.key");
+        let store = Store::open("sqlite::memory:").await.unwrap();
+        store.migrate().await.unwrap();
+        let team = TeamId(Uuid::from_u128(9));
+        store.create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
+        // The vault of a service that runs all the time.
+        let service = Vault::open(&path).unwrap();
+        for number in 1..=3 {
+            register(&store, &service, team, number).await;
+        }
+
+        assert!(begin_rotation(&path).unwrap());
+        let command = Vault::open(&path).unwrap();
+        let first = store.list_sealed_endpoints(None, 1).await.unwrap().remove(0);
+        assert_eq!(reseal_endpoint(&store, &command, first).await.unwrap().changed, 1);
+        drop(command);
+        // The command crashed here. The service reads both kinds, and seals with the new key.
+        let readable = async || {
+            for endpoint in store.list_sealed_endpoints(None, 99).await.unwrap() {
+                let owner = endpoint.id.0.as_bytes();
+                let text = String::from_utf8(service.unseal(&endpoint.secret, owner).unwrap()).unwrap();
+                assert_eq!(text, endpoint.id.0.as_u128().to_string());
+            }
+        };
+        readable().await;
+        register(&store, &service, team, 4).await;
+
+        assert!(!begin_rotation(&path).unwrap(), "it continues with the same new key");
+        let command = Vault::open(&path).unwrap();
+        let done = reseal(&store, &command).await.unwrap();
+        assert_eq!(done, Resealed { changed: 2, unreadable: 0 });
+        assert_eq!(reseal(&store, &command).await.unwrap(), Resealed::default());
+        end_rotation(&path).unwrap();
+        readable().await;
+    }
+
+    #[tokio::test]
+    async fn secret_of_an_unknown_key_is_counted_and_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secrets.key");
+        let store = Store::open("sqlite::memory:").await.unwrap();
+        store.migrate().await.unwrap();
+        let team = TeamId(Uuid::from_u128(9));
+        store.create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
+        register(&store, &Vault::new([7; 32]), team, 1).await;
+        register(&store, &Vault::open(&path).unwrap(), team, 2).await;
+        begin_rotation(&path).unwrap();
+        let before = store.list_sealed_endpoints(None, 9).await.unwrap();
+        let done = reseal(&store, &Vault::open(&path).unwrap()).await.unwrap();
+        assert_eq!(done, Resealed { changed: 1, unreadable: 1 });
+        let after = store.list_sealed_endpoints(None, 9).await.unwrap();
+        assert_eq!(before.iter().zip(&after).filter(|(old, new)| old == new).count(), 1);
+    }
+}

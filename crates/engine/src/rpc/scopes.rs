@@ -1,0 +1,123 @@
+//! The scope that each RPC needs of an API key. This is the only place where scopes are decided, for REST, gRPC and MCP
+//! alike. Apps and people have all scopes.
+
+use grabd_domain::Fault;
+use grabd_domain::credentials::{Scope, Scopes};
+
+/// What an RPC needs of the API key that calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needed {
+    /// The key must be valid, whatever its scopes.
+    AnyKey,
+    /// The key must have this scope.
+    Scope(Scope),
+}
+
+/// The decision for the RPC with this path. `None` if there is none: then only a key with all scopes may call it, so
+/// that a new RPC is never open to a restricted key by mistake.
+pub(crate) fn needed(path: &str) -> Option<Needed> {
+    let needed = match path.strip_prefix("/grabd.v1.")? {
+        "AccessService/Authenticate" | "AccessService/TakeRequest" => Needed::AnyKey,
+        // A link is opened with the scopes of the key that signed it, which `links::verify` checks.
+        "GrabService/CreateGrab" | "GrabService/CaptureGrab" | "LinkService/OpenLink" => Needed::Scope(Scope::Create),
+        "GrabService/GetGrab"
+        | "GrabService/ListGrabs"
+        | "GrabService/WatchGrab"
+        | "UsageService/GetUsage"
+        | "PricingService/GetPricing" => Needed::Scope(Scope::Read),
+        "GrabService/DeleteGrab"
+        | "WebhookService/CreateWebhook"
+        | "WebhookService/GetWebhook"
+        | "WebhookService/ListWebhooks"
+        | "WebhookService/UpdateWebhook"
+        | "WebhookService/DeleteWebhook"
+        | "WebhookService/RotateWebhookSecret"
+        | "WebhookService/TestWebhook"
+        | "WebhookService/ListDeliveries"
+        | "WebhookService/RedeliverWebhook" => Needed::Scope(Scope::Manage),
+        _ => return None,
+    };
+    Some(needed)
+}
+
+/// Checks that a key with these scopes may call the RPC with this path.
+///
+/// # Errors
+/// [`Fault::Forbidden`] with the missing scope.
+pub(crate) fn check(path: &str, granted: Scopes) -> Result<(), Fault> {
+    let missing = match needed(path) {
+        Some(Needed::AnyKey) => None,
+        Some(Needed::Scope(scope)) => Some(scope).filter(|scope| !granted.includes(*scope)),
+        None => Scope::ALL.into_iter().find(|scope| !granted.includes(*scope)),
+    };
+    missing.map_or(Ok(()), |needed| Err(Fault::Forbidden { needed, granted }))
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+    use prost_types::FileDescriptorSet;
+
+    use super::*;
+
+    /// The paths of all RPCs of the public services.
+    fn paths() -> Vec<String> {
+        let set = FileDescriptorSet::decode(grabd_proto::DESCRIPTOR_SET).unwrap();
+        let files = set.file.iter().filter(|file| file.package() == "grabd.v1");
+        let services = files.flat_map(|file| &file.service);
+        services
+            .flat_map(|service| {
+                service.method.iter().map(|method| format!("/grabd.v1.{}/{}", service.name(), method.name()))
+            })
+            .collect()
+    }
+
+    /// What each RPC needs, written a second time: a change of a decision must be made twice.
+    const TABLE: [(&str, &str); 20] = [
+        ("AccessService/Authenticate", ""),
+        ("AccessService/TakeRequest", ""),
+        ("GrabService/CaptureGrab", "create"),
+        ("GrabService/CreateGrab", "create"),
+        ("GrabService/DeleteGrab", "manage"),
+        ("GrabService/GetGrab", "read"),
+        ("GrabService/ListGrabs", "read"),
+        ("GrabService/WatchGrab", "read"),
+        ("LinkService/OpenLink", "create"),
+        ("PricingService/GetPricing", "read"),
+        ("UsageService/GetUsage", "read"),
+        ("WebhookService/CreateWebhook", "manage"),
+        ("WebhookService/DeleteWebhook", "manage"),
+        ("WebhookService/GetWebhook", "manage"),
+        ("WebhookService/ListDeliveries", "manage"),
+        ("WebhookService/ListWebhooks", "manage"),
+        ("WebhookService/RedeliverWebhook", "manage"),
+        ("WebhookService/RotateWebhookSecret", "manage"),
+        ("WebhookService/TestWebhook", "manage"),
+        ("WebhookService/UpdateWebhook", "manage"),
+    ];
+
+    #[test]
+    fn every_rpc_has_a_decision_for_every_scope() {
+        let mut paths = paths();
+        paths.sort();
+        let listed: Vec<String> = TABLE.iter().map(|(name, _)| format!("/grabd.v1.{name}")).collect();
+        assert_eq!(paths, listed, "a new RPC needs a line in `needed` and in the table of this test");
+        for (path, (_, expected)) in paths.iter().zip(TABLE) {
+            assert!(needed(path).is_some(), "{path} has no scope");
+            for bits in 1..=7 {
+                let granted = Scopes::from_bits(bits).unwrap();
+                let allowed = expected.is_empty() || granted.iter().any(|scope| scope.as_str() == expected);
+                assert_eq!(check(path, granted).is_ok(), allowed, "{path} with {granted}");
+            }
+        }
+    }
+
+    #[test]
+    fn rpc_without_a_decision_needs_all_scopes() {
+        let restricted = Scopes::new([Scope::Read, Scope::Create]).unwrap();
+        for path in ["/grabd.v1.GrabService/Later", "/grabd.v2.GrabService/GetGrab", "/", ""] {
+            assert_eq!(check(path, restricted), Err(Fault::Forbidden { needed: Scope::Manage, granted: restricted }));
+            assert_eq!(check(path, Scopes::ALL), Ok(()));
+        }
+    }
+}

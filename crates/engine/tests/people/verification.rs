@@ -1,0 +1,159 @@
+//! Verified e-mail addresses: what needs one, and who gets the account.
+
+use grabd_domain::accounts::{Email, Role, VERIFICATION_LIFE};
+use grabd_domain::credentials::{Environment, VerificationToken};
+use grabd_domain::ids::{TeamId, UserId};
+use grabd_engine::accounts::{
+    self, InviteError, InviteOutcome, KeyLimits, Person, SignUpError, SignedUp, TeamError, VerificationError,
+    VerificationRequest, find_session, sign_in,
+};
+use grabd_engine::oauth::{self, AuthorizationError};
+use sha2::{Digest, Sha256};
+
+use crate::test_core::{HOME, PASSWORD, TestCore, TestOptions, request};
+
+const EVE: &str = "eve@example.com";
+const NEW: &str = "quite another password";
+
+/// A core with open sign-up and a mail server.
+async fn mailing() -> TestCore {
+    TestCore::with(TestOptions { sign_up: true, mail: true, ..TestOptions::default() }).await
+}
+
+/// Signs up. Returns the person and their team.
+async fn sign_up(test: &TestCore, email: &str) -> (Person, TeamId) {
+    let Ok(SignedUp::SignedIn(token)) = accounts::sign_up(&test.core, email, PASSWORD).await else {
+        panic!("no session")
+    };
+    let person = find_session(&test.core, &token).await.unwrap().unwrap().person;
+    let team = accounts::list_teams(&test.core, person.id).await.unwrap()[0].team;
+    (person, team)
+}
+
+/// The token of a new link for this person. That of the mail is only there.
+async fn link(test: &TestCore, user: UserId, secret: char) -> String {
+    let token = VerificationToken::new(&secret.to_string().repeat(43)).unwrap().expose().to_owned();
+    let hash = Sha256::digest(token.as_bytes()).into();
+    test.store.create_verification(hash, user, test.core.now() + VERIFICATION_LIFE).await.unwrap();
+    token
+}
+
+#[tokio::test]
+async fn unverified_person_can_look_around_and_not_create_teams_live_keys_or_invitations() {
+    let test = mailing().await;
+    let core = &test.core;
+    let (eve, team) = sign_up(&test, EVE).await;
+    assert!(!eve.verified && !accounts::is_verified(core, eve.id).await.unwrap());
+    let live =
+        async || accounts::create_key(core, eve.id, team, Environment::Live, "A key", KeyLimits::default()).await;
+    let invite = async || accounts::invite(core, &eve, team, "bob@example.com", Role::Member).await;
+    let found = async || accounts::create_own_team(core, eve.id, "Another").await;
+    let checked = oauth::check_request(core, &request(&test.app().await)).await.unwrap();
+    let allow = async |environment| oauth::allow(core, eve.id, checked.clone(), team, environment).await;
+    assert_eq!(live().await, Err(TeamError::Unverified));
+    assert_eq!(invite().await, Err(InviteError::Team(TeamError::Unverified)));
+    assert_eq!(found().await, Err(TeamError::Unverified));
+    assert!(matches!(allow(Environment::Live).await, Err(AuthorizationError::Page(text)) if text.contains("verified")));
+    assert!(accounts::create_key(core, eve.id, team, Environment::Test, "A key", KeyLimits::default()).await.is_ok());
+    assert!(allow(Environment::Test).await.is_ok());
+
+    let token = link(&test, eve.id, 'v').await;
+    accounts::verify_email(core, eve.id, &token).await.unwrap();
+    assert!(accounts::is_verified(core, eve.id).await.unwrap());
+    assert!(live().await.is_ok() && found().await.is_ok() && allow(Environment::Live).await.is_ok());
+    assert_eq!(invite().await, Ok(InviteOutcome::Mailed));
+    assert_eq!(accounts::request_verification(core, eve.id).await, Ok(VerificationRequest::NotNeeded));
+    test.end().await;
+}
+
+#[tokio::test]
+async fn accounts_count_as_verified_without_a_mail_server() {
+    let test = TestCore::with(TestOptions { sign_up: true, ..TestOptions::default() }).await;
+    let (eve, team) = sign_up(&test, EVE).await;
+    assert!(eve.verified && test.store.find_person_by_id(eve.id).await.unwrap().unwrap().verified_at.is_some());
+    assert!(
+        accounts::create_key(&test.core, eve.id, team, Environment::Live, "A key", KeyLimits::default()).await.is_ok()
+    );
+    assert_eq!(accounts::request_verification(&test.core, eve.id).await, Ok(VerificationRequest::NotNeeded));
+    let again = accounts::sign_up(&test.core, EVE, PASSWORD).await;
+    assert_eq!(again, Err(SignUpError::EmailTaken));
+    test.end().await;
+}
+
+#[tokio::test]
+async fn account_created_by_somebody_else_goes_to_the_reader_of_the_mail() {
+    let test = mailing().await;
+    let core = &test.core;
+    // Somebody creates an account with the address, and keeps a session, a device and a key.
+    let Ok(SignedUp::SignedIn(stolen)) = accounts::sign_up(core, EVE, PASSWORD).await else { panic!("no session") };
+    accounts::remember_device(core, &stolen, &HOME).await.unwrap();
+    let person = find_session(core, &stolen).await.unwrap().unwrap().person;
+    let team = accounts::list_teams(core, person.id).await.unwrap()[0].team;
+    let key =
+        accounts::create_key(core, person.id, team, Environment::Test, "A key", KeyLimits::default()).await.unwrap();
+    let key_hash: [u8; 32] = Sha256::digest(key.expose().as_bytes()).into();
+    assert!(test.store.authenticate(&key_hash).await.unwrap().is_some());
+
+    // The owner of the address signs up. Nothing changes, and no session is opened, until they use the link.
+    assert_eq!(accounts::sign_up(core, EVE, NEW).await, Ok(SignedUp::LinkSent));
+    assert!(sign_in(core, EVE, NEW, &HOME).await.is_err());
+    let token = link(&test, person.id, 'v').await;
+    assert_eq!(accounts::find_verification(core, &token).await.unwrap().unwrap().email, person.email);
+    assert!(matches!(
+        accounts::take_over_account(core, &token, "too short").await,
+        Err(VerificationError::Password(_))
+    ));
+    let session = accounts::take_over_account(core, &token, NEW).await.unwrap();
+    assert!(find_session(core, &session).await.unwrap().unwrap().person.verified);
+    assert!(find_session(core, &stolen).await.unwrap().is_none());
+    assert!(sign_in(core, EVE, PASSWORD, &HOME).await.is_err());
+    assert!(sign_in(core, EVE, NEW, &HOME).await.is_ok());
+    assert_eq!(test.store.authenticate(&key_hash).await.unwrap(), None);
+    assert_eq!(accounts::take_over_account(core, &token, NEW).await, Err(VerificationError::InvalidLink));
+    assert_eq!(accounts::sign_up(core, EVE, PASSWORD).await, Err(SignUpError::EmailTaken));
+    test.end().await;
+}
+
+#[tokio::test]
+async fn link_is_valid_for_a_day_and_one_account() {
+    let test = mailing().await;
+    let core = &test.core;
+    let (eve, _) = sign_up(&test, EVE).await;
+    let (bob, _) = sign_up(&test, "bob@example.com").await;
+    let token = link(&test, eve.id, 'v').await;
+    for bad in ["", "gev_", &token[..token.len() - 1], &format!("gpr_{}", "v".repeat(43))] {
+        assert_eq!(accounts::verify_email(core, eve.id, bad).await, Err(VerificationError::InvalidLink), "{bad}");
+        assert_eq!(accounts::find_verification(core, bad).await, Ok(None), "{bad}");
+    }
+    assert_eq!(accounts::verify_email(core, bob.id, &token).await, Err(VerificationError::InvalidLink));
+    test.advance(VERIFICATION_LIFE);
+    assert_eq!(accounts::verify_email(core, eve.id, &token).await, Err(VerificationError::InvalidLink));
+    assert_eq!(accounts::take_over_account(core, &token, NEW).await, Err(VerificationError::InvalidLink));
+    assert!(!accounts::is_verified(core, eve.id).await.unwrap());
+    test.end().await;
+}
+
+#[tokio::test]
+async fn verification_messages_to_one_address_are_limited() {
+    let test = mailing().await;
+    let (eve, _) = sign_up(&test, EVE).await;
+    let mut requests = Vec::new();
+    for _ in 0..6 {
+        requests.push(accounts::request_verification(&test.core, eve.id).await.unwrap());
+    }
+    // The first of five was sent at sign-up.
+    let sent = requests.iter().filter(|request| **request == VerificationRequest::Sent).count();
+    assert_eq!((sent, requests.pop()), (4, Some(VerificationRequest::TooMany)));
+    // A sign-up of somebody else for the address sends no more either.
+    assert_eq!(accounts::sign_up(&test.core, EVE, NEW).await, Ok(SignedUp::LinkSent));
+    test.end().await;
+}
+
+#[tokio::test]
+async fn person_of_an_operator_is_verified() {
+    let test = mailing().await;
+    assert!(accounts::is_verified(&test.core, test.user).await.unwrap());
+    let email = Email::parse("ada@example.com").unwrap();
+    assert!(test.store.find_person(&email).await.unwrap().unwrap().verified_at.is_some());
+    test.end().await;
+}

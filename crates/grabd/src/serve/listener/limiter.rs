@@ -1,0 +1,183 @@
+//! Limits connections and requests, in total and per address.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::ConnectionLimits;
+
+/// Counts the connections of a listener.
+#[derive(Clone)]
+pub(super) struct ConnectionLimiter(Arc<Shared>);
+
+struct Shared {
+    limits: ConnectionLimits,
+    capacity: Arc<Semaphore>,
+    /// Usage of the addresses with a connection.
+    addresses: Mutex<HashMap<IpAddr, Usage>>,
+}
+
+/// Usage of one address.
+#[derive(Default)]
+struct Usage {
+    connections: usize,
+    requests: usize,
+}
+
+/// The permit of one connection. Dropping it releases its capacity.
+pub(super) struct ConnectionPermit {
+    shared: Arc<Shared>,
+    /// `None` behind a proxy, where the client is unknown.
+    address: Option<IpAddr>,
+    peer: SocketAddr,
+    _capacity: OwnedSemaphorePermit,
+}
+
+/// The permit of one open request. It keeps the permit of its connection alive.
+pub(super) struct RequestPermit(Arc<ConnectionPermit>);
+
+impl ConnectionLimiter {
+    pub(super) fn new(limits: ConnectionLimits) -> Self {
+        let capacity = Arc::new(Semaphore::new(limits.connections));
+        Self(Arc::new(Shared { limits, capacity, addresses: Mutex::default() }))
+    }
+
+    /// Waits until another connection may be accepted.
+    pub(super) async fn acquire_capacity(&self) -> OwnedSemaphorePermit {
+        Arc::clone(&self.0.capacity).acquire_owned().await.expect("the semaphore is never closed")
+    }
+
+    /// Acquires a permit for a connection, unless its address has reached the limit.
+    pub(super) fn acquire(&self, peer: SocketAddr, capacity: OwnedSemaphorePermit) -> Option<ConnectionPermit> {
+        let address = peer.ip().to_canonical();
+        let is_proxy = self.0.limits.proxies.iter().any(|network| network.contains(&address));
+        let address = (!is_proxy).then(|| grabd_edge::rate_limit_address(address));
+        if let Some(address) = address {
+            let mut addresses = self.0.addresses();
+            let usage = addresses.entry(address).or_default();
+            if usage.connections >= self.0.limits.connections_per_address {
+                return None;
+            }
+            usage.connections += 1;
+        }
+        Some(ConnectionPermit { shared: Arc::clone(&self.0), address, peer, _capacity: capacity })
+    }
+}
+
+impl Shared {
+    fn addresses(&self) -> MutexGuard<'_, HashMap<IpAddr, Usage>> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ConnectionPermit {
+    /// The peer address of the connection.
+    pub(super) const fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Whether other connections wait for capacity.
+    pub(super) fn is_contended(&self) -> bool {
+        self.shared.capacity.available_permits() == 0
+    }
+
+    /// Acquires a permit for a request on this connection, unless its address has reached the limit.
+    pub(super) fn acquire_request(self: &Arc<Self>) -> Option<RequestPermit> {
+        if let Some(address) = self.address {
+            let mut addresses = self.shared.addresses();
+            let usage = addresses.entry(address).or_default();
+            if usage.requests >= self.shared.limits.requests_per_address {
+                return None;
+            }
+            usage.requests += 1;
+        }
+        Some(RequestPermit(Arc::clone(self)))
+    }
+
+    fn release(&self, update: impl FnOnce(&mut Usage)) {
+        let Some(address) = self.address else { return };
+        if let Entry::Occupied(mut usage) = self.shared.addresses().entry(address) {
+            update(usage.get_mut());
+            if usage.get().connections == 0 {
+                usage.remove();
+            }
+        }
+    }
+}
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        self.release(|usage| usage.connections -= 1);
+    }
+}
+
+impl Drop for RequestPermit {
+    fn drop(&mut self) {
+        self.0.release(|usage| usage.requests -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limiter(proxies: &[&str]) -> ConnectionLimiter {
+        let proxies = proxies.iter().map(|network| network.parse().unwrap()).collect();
+        ConnectionLimiter::new(ConnectionLimits {
+            connections: 5,
+            connections_per_address: 2,
+            requests_per_address: 3,
+            proxies,
+        })
+    }
+
+    async fn take(limiter: &ConnectionLimiter, peer: &str) -> Option<Arc<ConnectionPermit>> {
+        let capacity = limiter.acquire_capacity().await;
+        limiter.acquire(SocketAddr::new(peer.parse().unwrap(), 9), capacity).map(Arc::new)
+    }
+
+    #[tokio::test]
+    async fn connections_are_limited_per_address_and_released() {
+        let limiter = limiter(&[]);
+        let (first, second) = (take(&limiter, "192.0.2.1").await, take(&limiter, "::ffff:192.0.2.1").await);
+        assert!(first.is_some() && second.is_some());
+        assert!(take(&limiter, "192.0.2.1").await.is_none());
+        let other = take(&limiter, "192.0.2.2").await;
+        assert!(other.is_some());
+        drop(first);
+        assert!(take(&limiter, "192.0.2.1").await.is_some());
+        // One subscriber has a whole /64 in IPv6.
+        let six = [take(&limiter, "2001:db8::1").await, take(&limiter, "2001:db8::2").await];
+        assert!(six.iter().all(Option::is_some));
+        assert!(take(&limiter, "2001:db8::3").await.is_none());
+        drop((second, other, six));
+        assert!(limiter.0.addresses().is_empty());
+    }
+
+    #[tokio::test]
+    async fn requests_are_limited_over_all_connections_of_an_address() {
+        let limiter = limiter(&[]);
+        let (a, b) = (take(&limiter, "192.0.2.1").await.unwrap(), take(&limiter, "192.0.2.1").await.unwrap());
+        let requests = [a.acquire_request(), a.acquire_request(), b.acquire_request()];
+        assert!(requests.iter().all(Option::is_some) && b.acquire_request().is_none());
+        drop(requests);
+        assert!(b.acquire_request().is_some());
+    }
+
+    #[tokio::test]
+    async fn only_the_total_limit_applies_behind_a_proxy() {
+        let limiter = limiter(&["192.0.2.0/24"]);
+        let mut permits = Vec::new();
+        for _ in 0..5 {
+            assert!(permits.last().is_none_or(|permit: &Arc<ConnectionPermit>| !permit.is_contended()));
+            permits.push(take(&limiter, "192.0.2.1").await.unwrap());
+        }
+        assert!(permits[0].is_contended());
+        let requests: Vec<_> = (0..10).map(|_| permits[0].acquire_request()).collect();
+        assert!(requests.iter().all(Option::is_some));
+        assert!(limiter.0.addresses().is_empty());
+    }
+}

@@ -1,0 +1,106 @@
+//! Request bodies of HTTP/1. What the routes leave unread is read before the response is sent.
+//!
+//! *Why:* a route may respond before it has read the body, for example because the credential is missing. hyper would
+//! then close the connection after the response without announcing it, and the client's next request would fail.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Bytes, HttpBody};
+use axum::http::header::EXPECT;
+use axum::http::{HeaderMap, Version};
+use hyper::body::{Frame, Incoming, SizeHint};
+use tokio::time::timeout;
+
+/// The most bytes that are read and discarded. A client that sends more gets `Connection: close`.
+const MAX_BYTES: u64 = 64 << 10;
+/// How long the rest of a body may take to arrive.
+const TIME_LIMIT: Duration = Duration::from_secs(1);
+
+/// A body that the routes read, and of which the connection keeps the rest.
+#[derive(Clone)]
+pub(super) struct RequestBody(Arc<Mutex<State>>);
+
+struct State {
+    body: Incoming,
+    has_ended: bool,
+}
+
+/// The rest of a body after the routes have responded.
+pub(super) struct UnreadBody {
+    body: RequestBody,
+    /// The client waits for `100 Continue`, which reading would send.
+    is_awaited: bool,
+}
+
+impl RequestBody {
+    pub(super) fn new(body: Incoming) -> Self {
+        let has_ended = body.is_end_stream();
+        Self(Arc::new(Mutex::new(State { body, has_ended })))
+    }
+
+    /// The part that the routes will leave unread. Over HTTP/2, a stream may end without its connection.
+    pub(super) fn rest(&self, version: Version, headers: &HeaderMap) -> Option<UnreadBody> {
+        let is_awaited = headers.contains_key(EXPECT);
+        (version < Version::HTTP_2 && !self.is_end_stream()).then(|| UnreadBody { body: self.clone(), is_awaited })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UnreadBody {
+    /// Reads and discards the rest. Returns false if the connection must be closed instead.
+    pub(super) async fn discard(self) -> bool {
+        let mut left = MAX_BYTES;
+        if self.body.is_end_stream() {
+            return true;
+        }
+        if self.is_awaited || self.body.size_hint().lower() > left {
+            return false;
+        }
+        let discard = async {
+            let mut body = self.body;
+            loop {
+                let frame = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+                let Some(frame) = frame else { return true };
+                let Ok(frame) = frame else { return false };
+                let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
+                match left.checked_sub(bytes) {
+                    Some(less) => left = less,
+                    None => return false,
+                }
+            }
+        };
+        timeout(TIME_LIMIT, discard).await.unwrap_or(false)
+    }
+}
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let mut state = self.state();
+        if state.has_ended {
+            return Poll::Ready(None);
+        }
+        let polled = Pin::new(&mut state.body).poll_frame(cx);
+        if let Poll::Ready(None | Some(Err(_))) = polled {
+            state.has_ended = true;
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let state = self.state();
+        state.has_ended || state.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.state().body.size_hint()
+    }
+}

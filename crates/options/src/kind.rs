@@ -1,0 +1,487 @@
+//! Types of options, their bounds, and the check of a value.
+
+use std::ops::RangeInclusive;
+
+use crate::{CaptureOption, HIDDEN, Object, Rectangle, Value, labels, text};
+
+/// The most characters of a CSS selector, far beyond any that a person writes.
+const SELECTOR_CHARS: usize = 1024;
+
+/// The most characters of a URL pattern.
+const PATTERN_CHARS: usize = 512;
+
+/// Headers that describe the connection, that the browser sets itself, or that have an option of their own. The browser
+/// takes a referrer along to other origins.
+const REFUSED_HEADERS: [&str; 9] =
+    ["host", "content-length", "connection", "transfer-encoding", "upgrade", "te", "trailer", "cookie", "referer"];
+
+/// Beginnings of the names of such headers.
+const REFUSED_PREFIXES: [&str; 2] = ["proxy-", "sec-"];
+
+/// The most characters of a time zone or a language tag.
+const NAME_CHARS: usize = 64;
+
+/// The classes of HTTP statuses that stand for all their statuses.
+pub const STATUS_CLASSES: [&str; 2] = ["4xx", "5xx"];
+
+/// HTTP statuses of failures.
+pub const FAILURE_STATUSES: RangeInclusive<u16> = 400..=599;
+
+/// The largest distance of a rectangle from the corner of the page. Few pages are longer.
+pub const RECTANGLE_MAX_START: i64 = 100_000;
+
+/// The largest side of a rectangle, which is that of an image.
+pub const RECTANGLE_MAX_SIDE: i64 = 16_384;
+
+/// The most characters of page ranges, and the largest page number in them.
+const PAGES_CHARS: usize = 100;
+const MAX_PAGE: u16 = 9999;
+
+/// The type of an option, with its bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A whole number between two bounds, inclusive.
+    Integer {
+        /// The smallest.
+        min: i64,
+        /// The largest.
+        max: i64,
+        /// What is counted, for people.
+        unit: &'static str,
+    },
+    /// A number between two bounds, inclusive.
+    Number {
+        /// The smallest.
+        min: f64,
+        /// The largest.
+        max: f64,
+    },
+    /// True or false.
+    Flag,
+    /// One of some words.
+    Word(&'static [&'static str]),
+    /// An absolute http or https URL.
+    Url,
+    /// A CSS selector. JSON `null` is none.
+    Selector,
+    /// The name of a time zone in the IANA database. Names are checked by who has the database.
+    TimeZone,
+    /// A language tag (BCP 47), such as `de-AT`.
+    Locale,
+    /// CSS selectors.
+    Selectors {
+        /// The most of them.
+        max: usize,
+    },
+    /// Text without NUL, which neither CSS nor PostgreSQL can hold. A single line has no control characters either: it may
+    /// become a header.
+    Text {
+        /// The most characters.
+        max: usize,
+        /// Is it shown and written in several lines?
+        is_multiline: bool,
+    },
+    /// Some of some words, each at most once.
+    Words(&'static [&'static str]),
+    /// Patterns of URLs, in which `*` stands for any characters.
+    Patterns {
+        /// The most of them.
+        max: usize,
+    },
+    /// Text without control characters, which may be empty.
+    Chars {
+        /// The fewest characters.
+        min: usize,
+        /// The most characters.
+        max: usize,
+        /// Characters that it cannot contain.
+        except: &'static str,
+    },
+    /// An object.
+    Object {
+        /// Its members.
+        members: &'static [Member],
+        /// What is between them where the object is written as text.
+        separator: char,
+    },
+    /// Objects, of which each is written as a line of text like that of a `Set-Cookie` header.
+    Objects {
+        /// The most of them.
+        max: usize,
+        /// Their members. The first two are a pair.
+        members: &'static [Member],
+    },
+    /// Headers of a request: their values by name.
+    Headers {
+        /// The most of them.
+        max: usize,
+        /// The most characters of a value.
+        max_chars: usize,
+    },
+    /// Texts by name, which mean something to the caller only.
+    Labels {
+        /// The most of them.
+        max: usize,
+        /// The most characters of a text.
+        max_chars: usize,
+    },
+    /// HTTP statuses of failures, and classes of them. Their values are texts.
+    Statuses {
+        /// The most of them.
+        max: usize,
+    },
+    /// A rectangle on the page.
+    Rectangle,
+    /// Numbers and ranges of pages of a document, such as `1-3, 5`.
+    PageRanges,
+}
+
+/// A member of an object.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Member {
+    /// Its name.
+    pub name: &'static str,
+    /// Type and bounds.
+    pub kind: Kind,
+    /// Is the object invalid without it?
+    pub is_required: bool,
+    /// What it is, in one line.
+    pub help: &'static str,
+}
+
+/// A value that an option cannot have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The option.
+    pub name: &'static str,
+    /// The value as JSON.
+    pub seen: String,
+    /// What would have been accepted, as the end of "must be …".
+    pub allowed: String,
+}
+
+impl Kind {
+    /// What is accepted, as the end of "must be …".
+    pub fn allowed(&self) -> String {
+        match self {
+            Self::Integer { min, max, .. } => format!("an integer from {min} to {max}"),
+            Self::Number { min, max } => format!("a number from {min} to {max}"),
+            Self::Flag => "true or false".to_owned(),
+            Self::Word(words) => format!("one of {}", quoted(words)),
+            Self::Url => "a string with an absolute http(s) URL".to_owned(),
+            Self::Selector => format!("a CSS selector of 1 to {SELECTOR_CHARS} characters, or null"),
+            Self::TimeZone => "the name of an IANA time zone such as \"Europe/Vienna\"".to_owned(),
+            Self::Locale => "a language tag such as \"de-AT\"".to_owned(),
+            Self::Selectors { max } => {
+                format!("an array of at most {max} CSS selectors, each of 1 to {SELECTOR_CHARS} characters")
+            }
+            Self::Text { max, is_multiline: true } => format!("a string of 1 to {max} characters"),
+            Self::Text { max, is_multiline: false } => {
+                format!("a string of 1 to {max} characters without control characters")
+            }
+            Self::Words(words) => format!("an array of some of {}", quoted(words)),
+            Self::Patterns { max } => {
+                format!("an array of at most {max} URL patterns, each of 1 to {PATTERN_CHARS} characters")
+            }
+            Self::Chars { min, max, except: "" } => {
+                format!("a string of {min} to {max} characters without control characters")
+            }
+            Self::Chars { min, max, except } => {
+                format!("a string of {min} to {max} characters without control characters and `{except}`")
+            }
+            Self::Object { members, .. } => format!("an object with {}", described(members)),
+            Self::Objects { max, members } => {
+                format!("an array of at most {max} objects, each with {}", described(members))
+            }
+            Self::Headers { max, max_chars } => {
+                format!(
+                    "an object of at most {max} headers with values of at most {max_chars} ASCII characters; not {}",
+                    refused_headers()
+                )
+            }
+            Self::Labels { max, max_chars } => labels::allowed(*max, *max_chars),
+            Self::Statuses { max } => {
+                let (first, last) = (FAILURE_STATUSES.start(), FAILURE_STATUSES.end());
+                format!("an array of at most {max} of \"4xx\", \"5xx\" and integers from {first} to {last}")
+            }
+            Self::PageRanges => format!(
+                "page numbers from 1 to {MAX_PAGE} and ranges of them, such as \"1-3, 5\", of at most {PAGES_CHARS} \
+                 characters"
+            ),
+            Self::Rectangle => format!(
+                "an object with the integers `x` and `y` from 0 to {RECTANGLE_MAX_START}, and `width` and `height` from 1 \
+                 to {RECTANGLE_MAX_SIDE}"
+            ),
+        }
+    }
+
+    /// The most characters of one text of this kind, where texts are of limited length.
+    pub const fn max_chars(&self) -> Option<usize> {
+        match self {
+            Self::Selector | Self::Selectors { .. } => Some(SELECTOR_CHARS),
+            Self::Text { max, .. } => Some(*max),
+            Self::TimeZone | Self::Locale => Some(NAME_CHARS),
+            Self::PageRanges => Some(PAGES_CHARS),
+            Self::Patterns { .. } => Some(PATTERN_CHARS),
+            Self::Chars { max, .. } => Some(*max),
+            Self::Headers { max_chars, .. } | Self::Labels { max_chars, .. } => Some(*max_chars),
+            Self::Integer { .. }
+            | Self::Number { .. }
+            | Self::Flag
+            | Self::Word(_)
+            | Self::Url
+            | Self::Words(_)
+            | Self::Object { .. }
+            | Self::Objects { .. }
+            | Self::Statuses { .. }
+            | Self::Rectangle => None,
+        }
+    }
+
+    /// Is the value within the bounds? URLs are checked by who knows which addresses are public.
+    fn accepts(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Integer { min, max, .. }, Value::Integer(value)) => (min..=max).contains(&value),
+            (Self::Number { min, max }, Value::Number(value)) => (min..=max).contains(&value),
+            (Self::Flag, Value::Flag(_)) | (Self::Url, Value::Text(_)) => true,
+            (Self::Word(words), Value::Text(word)) => words.contains(&word.as_str()),
+            (Self::Selector, Value::Text(text)) => is_text(text, SELECTOR_CHARS),
+            (Self::Text { max, is_multiline }, Value::Text(text)) => {
+                is_text(text, *max) && (*is_multiline || !text.chars().any(char::is_control))
+            }
+            (Self::TimeZone, Value::Text(text)) => is_text(text, NAME_CHARS),
+            (Self::Locale, Value::Text(text)) => is_language_tag(text),
+            (Self::Selectors { max }, Value::Texts(texts)) => {
+                texts.len() <= *max && texts.iter().all(|text| is_text(text, SELECTOR_CHARS))
+            }
+            // Numbers in objects may be written without a fraction.
+            (Self::Number { .. }, Value::Integer(value)) => {
+                i32::try_from(*value).is_ok_and(|value| self.accepts(&Value::Number(value.into())))
+            }
+            (Self::Words(words), Value::Texts(texts)) => {
+                let is_first = |at: usize, text: &String| !texts.iter().take(at).any(|other| other == text);
+                texts.iter().enumerate().all(|(at, text)| words.contains(&text.as_str()) && is_first(at, text))
+            }
+            (Self::Patterns { max }, Value::Texts(texts)) => {
+                texts.len() <= *max && texts.iter().all(|text| is_text(text, PATTERN_CHARS))
+            }
+            (Self::Chars { min, max, except }, Value::Text(text)) => {
+                (min..=max).contains(&&text.chars().count())
+                    && !text.chars().any(|char| char.is_control() || except.contains(char))
+            }
+            (Self::Object { members, .. }, Value::Object(object)) => is_object(members, object),
+            (Self::Objects { max, members }, Value::Objects(objects)) => {
+                objects.len() <= *max && objects.iter().all(|object| is_object(members, object))
+            }
+            (Self::Headers { max, max_chars }, Value::Object(headers)) => {
+                headers.len() <= *max && are_headers(headers, *max_chars)
+            }
+            (Self::Labels { max, max_chars }, Value::Object(labels)) => labels::accepts(*max, *max_chars, labels),
+            (Self::Statuses { max }, Value::Texts(texts)) => {
+                texts.len() <= *max && texts.iter().all(|text| is_failure_status(text))
+            }
+            (Self::PageRanges, Value::Text(text)) => are_page_ranges(text),
+            (Self::Rectangle, Value::Rectangle(Rectangle { x, y, width, height })) => {
+                [x, y].into_iter().all(|start| (0..=RECTANGLE_MAX_START).contains(start))
+                    && [width, height].into_iter().all(|side| (1..=RECTANGLE_MAX_SIDE).contains(side))
+            }
+            (_, _) => false,
+        }
+    }
+
+    /// Reads a value from the text of a form, a query or a command line. None if it is not of this kind. Lists have one
+    /// element on each line.
+    pub fn parse(&self, text: &str) -> Option<Value> {
+        match self {
+            Self::Integer { .. } => text.trim().parse().ok().map(Value::Integer),
+            Self::Number { .. } => {
+                text.trim().parse().ok().filter(|number: &f64| number.is_finite()).map(Value::Number)
+            }
+            Self::Flag => match text.trim() {
+                "true" | "1" => Some(Value::Flag(true)),
+                "false" | "0" => Some(Value::Flag(false)),
+                _ => None,
+            },
+            Self::Word(_) | Self::Url | Self::Selector | Self::TimeZone | Self::Locale | Self::PageRanges => {
+                Some(Value::Text(text.trim().to_owned()))
+            }
+            Self::Text { .. } => Some(Value::Text(text.to_owned())),
+            Self::Statuses { .. } => {
+                let statuses = text.split([',', '\n', ' ', '\r']).filter(|status| !status.is_empty());
+                Some(Value::Texts(statuses.map(str::to_owned).collect()))
+            }
+            Self::Rectangle => Rectangle::parse(text).map(Value::Rectangle),
+            Self::Selectors { .. } | Self::Patterns { .. } => {
+                Some(Value::Texts(text::lines(text).map(str::to_owned).collect()))
+            }
+            Self::Words(_) => {
+                let words = text.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty());
+                Some(Value::Texts(words.map(str::to_owned).collect()))
+            }
+            Self::Chars { .. } => Some(Value::Text(text.to_owned())),
+            Self::Object { members, separator } => text::parse_object(members, *separator, text).map(Value::Object),
+            Self::Objects { members, .. } => text::parse_objects(members, text).map(Value::Objects),
+            Self::Headers { .. } | Self::Labels { .. } => text::parse_headers(text).map(Value::Object),
+        }
+    }
+
+    /// Writes a value as the text that [`Kind::parse`] reads.
+    pub fn to_text(&self, value: &Value) -> String {
+        match (self, value) {
+            (_, Value::Text(text)) => text.clone(),
+            (Self::Words(_), Value::Texts(words)) => words.join(", "),
+            (_, Value::Texts(texts)) => texts.join("\n"),
+            (Self::Object { members, separator }, Value::Object(object)) => {
+                text::write_object(members, *separator, object)
+            }
+            (Self::Objects { members, .. }, Value::Objects(objects)) => text::write_objects(members, objects),
+            (_, Value::Object(headers)) => text::write_headers(headers),
+            (_, Value::Rectangle(rectangle)) => rectangle.to_text(),
+            (_, Value::Flag(_) | Value::Integer(_) | Value::Number(_) | Value::Objects(_)) => value.to_string(),
+        }
+    }
+
+    /// How values of this kind are written as text, for those where it is not obvious.
+    pub fn syntax(&self) -> Option<String> {
+        let names = |members: &[Member], separator: &str| {
+            members.iter().map(|member| member.name).collect::<Vec<_>>().join(separator)
+        };
+        match self {
+            Self::Words(words) => Some(format!("Separated by commas: {}.", words.join(", "))),
+            Self::Patterns { max } => Some(format!("One on each line, at most {max}.")),
+            Self::Object { members, .. } if text::is_named(members) => Some("Written as name=value; flag.".to_owned()),
+            Self::Object { members, separator } => {
+                Some(format!("Written as {}.", names(members, &separator.to_string())))
+            }
+            Self::Objects { max, .. } => {
+                Some(format!("One on each line, at most {max}, such as name=value; path=/; secure."))
+            }
+            Self::Headers { max, .. } => Some(format!("One Name: value on each line, at most {max}.")),
+            Self::Labels { max, .. } => Some(format!("One name: value on each line, at most {max}.")),
+            Self::Statuses { max } => Some(format!("4xx, 5xx or a number, one on each line, at most {max}.")),
+            Self::Rectangle => Some("Written as x,y,width,height.".to_owned()),
+            Self::Integer { .. }
+            | Self::Number { .. }
+            | Self::Flag
+            | Self::Word(_)
+            | Self::Url
+            | Self::Selector
+            | Self::TimeZone
+            | Self::Locale
+            | Self::Selectors { .. }
+            | Self::Text { .. }
+            | Self::PageRanges
+            | Self::Chars { .. } => None,
+        }
+    }
+}
+
+impl CaptureOption {
+    /// Checks a value against the bounds.
+    ///
+    /// # Errors
+    /// The option, the value, and what is allowed.
+    pub fn check(&self, value: &Value) -> Result<(), Problem> {
+        if self.kind.accepts(value) { Ok(()) } else { Err(self.problem(value)) }
+    }
+
+    /// The error for a value that the option cannot have.
+    pub fn problem(&self, value: &Value) -> Problem {
+        Problem { name: self.name, seen: self.seen(&value.to_string()), allowed: self.kind.allowed() }
+    }
+
+    /// A value as it may be shown in an error: not that of a secret option.
+    pub fn seen(&self, value: &str) -> String {
+        if self.is_secret { HIDDEN } else { value }.to_owned()
+    }
+}
+
+fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
+}
+
+fn described(members: &[Member]) -> String {
+    let list = |is_required: bool| {
+        let members = members.iter().filter(|member| member.is_required == is_required);
+        members.map(|member| format!("`{}` ({})", member.name, member.kind.allowed())).collect::<Vec<_>>().join(", ")
+    };
+    let optional = list(false);
+    match (list(true).as_str(), optional.as_str()) {
+        (required, "") => required.to_owned(),
+        ("", optional) => format!("optionally {optional}"),
+        (required, optional) => format!("{required}, and optionally {optional}"),
+    }
+}
+
+fn is_object(members: &[Member], object: &Object) -> bool {
+    let is_complete = members.iter().all(|member| match object.get(member.name) {
+        Some(value) => member.kind.accepts(value),
+        None => !member.is_required,
+    });
+    is_complete && object.keys().all(|name| members.iter().any(|member| member.name == name))
+}
+
+fn refused_headers() -> String {
+    let names = REFUSED_HEADERS.map(str::to_owned).into_iter();
+    let names: Vec<String> = names.chain(REFUSED_PREFIXES.map(|prefix| format!("{prefix}*"))).collect();
+    names.join(", ")
+}
+
+fn are_headers(headers: &Object, max_chars: usize) -> bool {
+    let is_printable = |byte: u8| (b' '..=b'~').contains(&byte) || byte == b'\t';
+    let is_value =
+        |value: &Value| matches!(value, Value::Text(text) if text.len() <= max_chars && text.bytes().all(is_printable));
+    let names: Vec<String> = headers.keys().map(|name| name.to_ascii_lowercase()).collect();
+    headers.values().all(is_value)
+        && names
+            .iter()
+            .enumerate()
+            .all(|(at, name)| is_header(name) && !names.iter().take(at).any(|other| other == name))
+}
+
+/// Is it the name of a header that can be set? Names are tokens (RFC 9110, section 5.6.2), in lower case here.
+fn is_header(name: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    (1..=NAME_CHARS).contains(&name.len())
+        && name.bytes().all(is_token)
+        && !REFUSED_HEADERS.contains(&name)
+        && !REFUSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn is_text(text: &str, max_chars: usize) -> bool {
+    !text.trim().is_empty() && !text.contains('\0') && text.chars().count() <= max_chars
+}
+
+/// Is it the number or the class of a failure status? Numbers have exactly three digits.
+fn is_failure_status(text: &str) -> bool {
+    let number = || text.parse().ok().filter(|status| FAILURE_STATUSES.contains(status));
+    STATUS_CLASSES.contains(&text) || (text.len() == 3 && number().is_some())
+}
+
+/// Are they numbers and ascending ranges, separated by commas?
+fn are_page_ranges(text: &str) -> bool {
+    let number = |text: &str| {
+        let text = text.trim();
+        let is_number = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|number| is_number && (1..=MAX_PAGE).contains(number))
+    };
+    let is_range = |part: &str| match part.split_once('-') {
+        Some((first, last)) => number(first).zip(number(last)).is_some_and(|(first, last)| first <= last),
+        None => number(part).is_some(),
+    };
+    text.len() <= PAGES_CHARS && text.split(',').all(is_range)
+}
+
+/// Has it the form of a language tag? A language of two or three letters, and further parts of up to eight letters and
+/// digits (RFC 5646, section 2.1).
+fn is_language_tag(text: &str) -> bool {
+    let mut parts = text.split('-');
+    let language = parts.next().unwrap_or_default();
+    (2..=3).contains(&language.len())
+        && language.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && text.len() <= NAME_CHARS
+        && parts.all(|part| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! The reference of all options as Markdown: `docs/OPTIONS.md`.
+
+use std::fmt::Write as _;
+
+use crate::{CaptureOption, Group, TABLE};
+
+/// The text of `docs/OPTIONS.md`, which a test compares with this.
+pub fn markdown() -> String {
+    let mut text = "\
+# Capture options
+
+The options of `POST /v1/grabs`, of the MCP tool `create_grab`, of `CaptureOptions` in gRPC, and of the command line, where
+`full_page` is `--full-page`, and `--no-javascript` turns `javascript` off, which is on by default. This page is generated:
+`cargo run -p grabd-options --example reference > docs/OPTIONS.md`.
+"
+    .to_owned();
+    for group in Group::ALL {
+        let options: Vec<&CaptureOption> = TABLE.iter().filter(|option| option.group == group).collect();
+        if options.is_empty() {
+            continue;
+        }
+        _ = write!(text, "\n## {}\n\n| Option | Value | Default | Description |\n|---|---|---|---|\n", group.title());
+        for option in options {
+            let default = match option.default {
+                "" => String::new(),
+                default => format!("`{default}`"),
+            };
+            let mut about = option.help.to_owned();
+            if !option.description.is_empty() {
+                _ = write!(about, " {}", option.description);
+            }
+            if !option.excludes.is_empty() {
+                let others: Vec<String> = option.excludes.iter().map(|other| format!("`{other}`")).collect();
+                _ = write!(about, " Not together with {}.", others.join(", "));
+            }
+            if !option.requires.is_empty() {
+                _ = write!(about, " Only with `{}`.", option.requires);
+            }
+            _ = write!(about, " Example: `{}`.", option.example);
+            let CaptureOption { name, kind, .. } = option;
+            _ = writeln!(text, "| `{name}` | {} | {default} | {} |", kind.allowed(), about.replace('|', "\\|"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_is_up_to_date() {
+        let stored = include_str!("../../../docs/OPTIONS.md");
+        assert_eq!(stored, markdown(), "run `cargo run -p grabd-options --example reference > docs/OPTIONS.md`");
+    }
+}

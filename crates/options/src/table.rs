@@ -1,0 +1,566 @@
+//! The table: every option, in the order in which they are checked, stored and shown.
+
+mod members;
+
+use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, PDF};
+use crate::{CaptureOption, Group, Kind, Object, OptionType, Rectangle, Secret, Value};
+
+/// What a row has if it does not say otherwise.
+const OPTION: CaptureOption = CaptureOption {
+    name: "",
+    kind: Kind::Flag,
+    default: "",
+    group: Group::Page,
+    label: "",
+    help: "",
+    description: "",
+    example: "",
+    excludes: &[],
+    requires: "",
+    in_mcp: false,
+    is_secret: false,
+    since: "0.1",
+};
+
+/// Declares the table, the request with a field for each option, and the macro that lists the options for other crates.
+macro_rules! options {
+    ($dollar:tt $($(#[$doc:meta])* $name:ident: $type:ty = { $($row:tt)* })*) => {
+        /// Every option, in the order in which they are checked, stored and shown.
+        pub static TABLE: &[CaptureOption] =
+            &[$(CaptureOption { name: stringify!($name), $($row)*, ..OPTION }),*];
+
+        /// A request as it came over a wire: nothing is checked yet.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct CaptureRequest {
+            $($(#[$doc])* pub $name: Option<$type>,)*
+            /// Fields whose value had the wrong type on the wire it came by, with the value seen there.
+            pub unparsed: Vec<(String, String)>,
+        }
+
+        impl CaptureRequest {
+            /// The value of an option. None if it was left out, or if there is no such option.
+            pub fn get(&self, name: &str) -> Option<Value> {
+                match name {
+                    $(stringify!($name) => self.$name.as_ref().map(OptionType::to_value),)*
+                    _ => None,
+                }
+            }
+
+            /// Sets an option. Returns false if there is no such option, or if it has another type.
+            pub fn set(&mut self, name: &str, value: Value) -> bool {
+                match name {
+                    $(stringify!($name) => {
+                        self.$name = <$type as OptionType>::from_value(value);
+                        self.$name.is_some()
+                    })*
+                    _ => false,
+                }
+            }
+        }
+
+        /// Calls a macro with the name and the type of every option: `callback! { url: String, width: i64, … }`.
+        #[macro_export]
+        macro_rules! for_each_option {
+            ($dollar callback:ident) => {
+                $dollar callback! { $($name: $type),* }
+            };
+        }
+    };
+}
+
+options! { $
+    /// Target address; required.
+    url: String = {
+        kind: Kind::Url,
+        group: Group::Page,
+        label: "URL",
+        help: "Absolute http(s) URL of a public page. Private, loopback and link-local addresses are refused.",
+        example: "\"https://example.com/\"",
+        in_mcp: true
+    }
+    /// Width of the viewport in CSS pixels.
+    width: i64 = {
+        kind: Kind::Integer { min: 320, max: 1920, unit: "pixels" },
+        default: "1280",
+        group: Group::Window,
+        label: "Width",
+        help: "Viewport width in CSS pixels.",
+        example: "1440",
+        in_mcp: true
+    }
+    /// Height of the viewport in CSS pixels.
+    height: i64 = {
+        kind: Kind::Integer { min: 240, max: 1080, unit: "pixels" },
+        default: "720",
+        group: Group::Window,
+        label: "Height",
+        help: "Viewport height in CSS pixels. Ignored for the image height when full_page is true.",
+        example: "900",
+        in_mcp: true
+    }
+    /// Format of the image.
+    format: String = {
+        kind: Kind::Word(&["png", "jpeg", "webp"]),
+        default: "\"png\"",
+        group: Group::Image,
+        label: "Format",
+        help: "Format of the image.",
+        example: "\"webp\"",
+        in_mcp: true
+    }
+    /// Capture the whole page instead of the viewport.
+    full_page: bool = {
+        kind: Kind::Flag,
+        default: "false",
+        group: Group::Page,
+        label: "Full page",
+        help: "Capture the whole page instead of the first screen.",
+        description: "The grab then reports a height of 3240; the true size is in `image_height`.",
+        example: "true",
+        in_mcp: true
+    }
+    /// Wait before the shot in milliseconds.
+    delay_ms: i64 = {
+        kind: Kind::Integer { min: 0, max: 10_000, unit: "milliseconds" },
+        default: "0",
+        group: Group::Timing,
+        label: "Delay",
+        help: "Extra wait after load, for late content or animations, in milliseconds.",
+        example: "500",
+        in_mcp: true
+    }
+    /// Capture this one element.
+    selector: String = {
+        kind: Kind::Selector,
+        group: Group::Page,
+        label: "Element",
+        help: "CSS selector: capture only the first element that it matches.",
+        description: "The capture fails, without charge, if nothing matches.",
+        example: "\"main\"",
+        in_mcp: true
+    }
+    /// Device pixels per CSS pixel.
+    scale: f64 = {
+        kind: Kind::Number { min: 1.0, max: 3.0 },
+        default: "1",
+        group: Group::Image,
+        label: "Scale",
+        help: "Image pixels per CSS pixel, rounded to two decimals: 2 for a sharp image on high-resolution screens.",
+        description: "The image may be at most 16384 pixels high and as large as a full page of the widest viewport; \
+                      `truncated` says whether it was cut.",
+        example: "2",
+        in_mcp: true
+    }
+    /// Which colour scheme the page is asked for.
+    color_scheme: String = {
+        kind: Kind::Word(&["light", "dark"]),
+        default: "\"light\"",
+        group: Group::Appearance,
+        label: "Color scheme",
+        help: "Ask the page for its light or dark design.",
+        example: "\"dark\"",
+        in_mcp: true
+    }
+    /// Ask the page for less motion.
+    reduced_motion: bool = {
+        kind: Kind::Flag,
+        default: "false",
+        group: Group::Appearance,
+        label: "Reduced motion",
+        help: "Ask the page to leave out animations.",
+        example: "true"
+    }
+    /// Which media type the page is laid out for.
+    media: String = {
+        kind: Kind::Word(&["screen", "print"]),
+        default: "\"screen\"",
+        group: Group::Appearance,
+        label: "Media",
+        help: "Use the styles for screens or for printing.",
+        example: "\"print\""
+    }
+    /// Language tag of the visitor.
+    locale: String = {
+        kind: Kind::Locale,
+        group: Group::Appearance,
+        label: "Locale",
+        help: "Language of the visitor: for Accept-Language, dates and numbers.",
+        example: "\"de-AT\""
+    }
+    /// Time zone of the visitor.
+    timezone: String = {
+        kind: Kind::TimeZone,
+        group: Group::Appearance,
+        label: "Time zone",
+        help: "Time zone of the visitor.",
+        example: "\"Europe/Vienna\""
+    }
+    /// What the browser calls itself.
+    user_agent: String = {
+        kind: Kind::Text { max: 512, is_multiline: false },
+        group: Group::Appearance,
+        label: "User agent",
+        help: "Replaces the User-Agent of the browser.",
+        example: "\"ExampleBot/1.0 (+https://example.com/bot)\""
+    }
+    /// Wait until this element is visible.
+    wait_for: String = {
+        kind: Kind::Selector,
+        group: Group::Timing,
+        label: "Wait for",
+        help: "Wait until an element that matches this CSS selector is visible.",
+        description: "The capture fails, without charge, if none becomes visible in time.",
+        example: "\"#chart svg\"",
+        in_mcp: true
+    }
+    /// Wait until this element is gone.
+    wait_for_gone: String = {
+        kind: Kind::Selector,
+        group: Group::Timing,
+        label: "Wait until gone",
+        help: "Wait until no element that matches this CSS selector is visible.",
+        description: "The capture fails, without charge, if one stays visible.",
+        example: "\".spinner\""
+    }
+    /// Elements that are made invisible.
+    hide: Vec<String> = {
+        kind: Kind::Selectors { max: 20 },
+        group: Group::Changes,
+        label: "Hide",
+        help: "Make elements that match these CSS selectors invisible. Their space stays empty.",
+        example: "[\".chat-widget\"]",
+        in_mcp: true
+    }
+    /// Elements that are taken out of the layout.
+    remove: Vec<String> = {
+        kind: Kind::Selectors { max: 20 },
+        group: Group::Changes,
+        label: "Remove",
+        help: "Take elements that match these CSS selectors out of the layout.",
+        example: "[\"#newsletter\"]"
+    }
+    /// Styles that are added to the page.
+    css: String = {
+        kind: Kind::Text { max: 16_384, is_multiline: true },
+        group: Group::Changes,
+        label: "CSS",
+        help: "Styles that are added to the page.",
+        description: "Imports of other style sheets are ignored.",
+        example: "\"body { font-size: 20px }\""
+    }
+    /// Quality of a JPEG or WebP image.
+    quality: i64 = {
+        kind: Kind::Integer { min: 1, max: 100, unit: "percent" },
+        group: Group::Image,
+        label: "Quality",
+        help: "Quality of a JPEG or WebP image.",
+        description: "Without it, JPEG has 80. Not for PNG, which is lossless.",
+        example: "90"
+    }
+    /// Leave out the white background of the page.
+    transparent: bool = {
+        kind: Kind::Flag,
+        default: "false",
+        group: Group::Image,
+        label: "Transparent",
+        help: "Leave out the browser's white background, so that pages without a background of their own are transparent.",
+        description: "Not for JPEG, which has no transparency.",
+        example: "true"
+    }
+    /// Space around the element.
+    padding: i64 = {
+        kind: Kind::Integer { min: 0, max: 200, unit: "pixels" },
+        group: Group::Image,
+        label: "Padding",
+        help: "Space around the captured element, in CSS pixels.",
+        requires: "selector",
+        example: "16"
+    }
+    /// Height limit of a full page.
+    max_height: i64 = {
+        kind: Kind::Integer { min: 240, max: 16_384, unit: "pixels" },
+        group: Group::Image,
+        label: "Maximum height",
+        help: "Cut a full page at this height, in CSS pixels.",
+        description: "`truncated` says whether it was cut.",
+        requires: "full_page",
+        example: "4000",
+        in_mcp: true
+    }
+    /// What kind of device the page is shown on.
+    device: String = {
+        kind: Kind::Word(&["desktop", "phone", "tablet"]),
+        default: "\"desktop\"",
+        group: Group::Window,
+        label: "Device",
+        help: "Show the page as on this kind of device.",
+        description: "A phone has 390 x 844 pixels and scale 3, a tablet 768 x 1024 and scale 2, both with touch and the \
+                      User-Agent of an Android browser. `width`, `height`, `scale` and `user_agent` win over that.",
+        example: "\"phone\"",
+        in_mcp: true
+    }
+    /// Types of requests that are blocked.
+    block_types: Vec<String> = {
+        kind: Kind::Words(&["image", "media", "font", "stylesheet", "script", "xhr", "frame", "websocket"]),
+        group: Group::Network,
+        label: "Block types",
+        help: "Load nothing of these types.",
+        description: "The document itself is always loaded. `xhr` is data that scripts request, `frame` the documents of \
+                      iframes. Scripts and WebSockets of workers, and what service workers load, are not blocked.",
+        example: "[\"media\", \"font\"]"
+    }
+    /// URLs that are blocked.
+    block_urls: Vec<String> = {
+        kind: Kind::Patterns { max: 50 },
+        group: Group::Network,
+        label: "Block URLs",
+        help: "Load nothing from URLs that match these patterns.",
+        description: "A pattern stands for the whole URL, and `*` in it for any characters. The document itself is always \
+                      loaded. WebSockets, and what service workers load, are not blocked.",
+        example: "[\"https://ads.example.com/*\", \"*.mp4\"]"
+    }
+    /// Request headers.
+    headers: Secret<Object> = {
+        kind: Kind::Headers { max: 32, max_chars: 4096 },
+        group: Group::Network,
+        label: "Headers",
+        help: "Headers of the requests to the origin of the URL: the same scheme, host and port.",
+        description: "They are not sent to other origins, not even after a redirect there, and not for requests that pages \
+                      of other origins make. The value is kept encrypted, deleted when the grab has ended, and never \
+                      shown.",
+        example: "{\"Accept-Language\": \"de\", \"X-Api-Version\": \"2\"}",
+        is_secret: true
+    }
+    /// Cookies of the grab.
+    cookies: Secret<Vec<Object>> = {
+        kind: Kind::Objects { max: 64, members: COOKIE },
+        group: Group::Network,
+        label: "Cookies",
+        help: "Cookies that the browser has from the beginning.",
+        description: "Without `domain`, a cookie is for the host of the URL only; with it, also for subdomains. The domain \
+                      must belong to the same registered domain as the URL. `expires` is in seconds since 1970. The value \
+                      is kept encrypted, deleted when the grab has ended, and never shown.",
+        example: "[{\"name\": \"session\", \"value\": \"6f2a\"}]",
+        is_secret: true
+    }
+    /// User name and password for HTTP.
+    basic_auth: Secret<Object> = {
+        kind: Kind::Object { members: BASIC_AUTH, separator: ':' },
+        group: Group::Network,
+        label: "Basic authentication",
+        help: "User name and password, which are sent to the origin of the URL.",
+        description: "Not together with a header `Authorization`. The value is kept encrypted, deleted when the grab has \
+                      ended, and never shown.",
+        example: "{\"username\": \"guest\", \"password\": \"welcome\"}",
+        is_secret: true
+    }
+    /// Where the visitor is.
+    geolocation: Object = {
+        kind: Kind::Object { members: GEOLOCATION, separator: ',' },
+        group: Group::Appearance,
+        label: "Geolocation",
+        help: "Position of the visitor, which the page may then read without asking.",
+        description: "Pages can read it over HTTPS only. It does not change the address that requests come from.",
+        example: "{\"latitude\": 48.2082, \"longitude\": 16.3738}"
+    }
+    /// Run the page's scripts.
+    javascript: bool = {
+        kind: Kind::Flag,
+        default: "true",
+        group: Group::Page,
+        label: "JavaScript",
+        help: "Run the scripts of the page.",
+        description: "Without them, the page is shown as to visitors who have turned JavaScript off.",
+        example: "false"
+    }
+    /// What is waited for before the shot.
+    wait_until: String = {
+        kind: Kind::Word(&["auto", "dom", "load", "idle"]),
+        default: "\"auto\"",
+        group: Group::Timing,
+        label: "Wait until",
+        help: "What is waited for: `auto` until the page has settled, `dom` until it is parsed, `load` until its load \
+               event, `idle` until at most 2 requests have been open for 500 ms.",
+        description: "With `dom` and `load`, the image may lack what the page loads later. Every wait ends with the \
+                      time of the capture.",
+        example: "\"load\""
+    }
+    /// How long the capture may take in milliseconds.
+    timeout_ms: i64 = {
+        kind: Kind::Integer { min: 1000, max: 60_000, unit: "milliseconds" },
+        default: "25000",
+        group: Group::Timing,
+        label: "Time limit",
+        help: "How long the capture may take in the browser, in milliseconds; more than 25000 only asynchronously.",
+        description: "A page that is still loading near the end is captured as it is. The capture fails, without \
+                      charge, if there is no page by then.",
+        example: "10000"
+    }
+    /// Statuses of the page with which the capture fails.
+    fail_on_status: Vec<String> = {
+        kind: Kind::Statuses { max: 32 },
+        group: Group::Page,
+        label: "Fail on status",
+        help: "Fail, without charge, if the HTTP status of the page is one of these.",
+        description: "In gRPC, all of them are strings. A status that is listed by its number fails even with \
+                      `allow_blocked`.",
+        example: "[\"4xx\", \"5xx\"]"
+    }
+    /// Capture pages that deny access.
+    allow_blocked: bool = {
+        kind: Kind::Flag,
+        default: "false",
+        group: Group::Page,
+        label: "Allow blocked pages",
+        help: "Capture pages that deny access, with status 401, 403, 407, 429 or 503, and bot challenges.",
+        description: "Such a grab is done and charged. Without it, the capture fails without charge.",
+        example: "true"
+    }
+    /// Capture this part of the page.
+    clip: Rectangle = {
+        kind: Kind::Rectangle,
+        group: Group::Page,
+        label: "Clip",
+        help: "Capture this rectangle of the page, in CSS pixels from its top left corner.",
+        description: "The part beyond the edge of the page is left out. The capture fails, without charge, if the whole \
+                      rectangle is beyond it. Forms and the command line take `x,y,width,height`.",
+        example: "{\"x\": 0, \"y\": 600, \"width\": 800, \"height\": 600}",
+        excludes: &["selector", "full_page"]
+    }
+    /// Largest width of the image.
+    fit_width: i64 = {
+        kind: Kind::Integer { min: 16, max: 8000, unit: "pixels" },
+        group: Group::Image,
+        label: "Fit width",
+        help: "Scale the image down to at most this width, in image pixels. It is never enlarged.",
+        example: "600",
+        in_mcp: true
+    }
+    /// Largest height of the image.
+    fit_height: i64 = {
+        kind: Kind::Integer { min: 16, max: 8000, unit: "pixels" },
+        group: Group::Image,
+        label: "Fit height",
+        help: "Scale the image down to at most this height, in image pixels. It is never enlarged.",
+        example: "400"
+    }
+    /// Elements that are clicked.
+    click: Vec<String> = {
+        kind: Kind::Selectors { max: 10 },
+        group: Group::Changes,
+        label: "Click",
+        help: "Click the first element that matches each of these CSS selectors, one after the other.",
+        description: "Each click is followed by a wait until the page has settled, and may lead to another page. The \
+                      capture fails, without charge, if nothing visible matches.",
+        example: "[\"#accept\", \".tab:nth-child(2)\"]"
+    }
+    /// A script that is run in the page.
+    script: String = {
+        kind: Kind::Text { max: 16_384, is_multiline: true },
+        group: Group::Changes,
+        label: "Script",
+        help: "JavaScript that is run in the page before the image is taken, as the body of an async function.",
+        description: "It is waited for, for up to 5 seconds. The capture fails, without charge, if it throws. Not \
+                      without `javascript`.",
+        example: "\"document.querySelector('details').open = true\""
+    }
+    /// Stop everything that moves.
+    freeze: bool = {
+        kind: Kind::Flag,
+        default: "false",
+        group: Group::Changes,
+        label: "Freeze",
+        help: "Stop animations, transitions, carets, videos and animated images, so that repeated captures are equal.",
+        description: "Finite animations are shown at their end, all else at its beginning. The page is asked for less \
+                      motion. Images in style sheets, frames of other origins and what scripts draw are not stopped.",
+        example: "true"
+    }
+    /// A document that is captured instead of a URL.
+    html: Secret<String> = {
+        kind: Kind::Text { max: 1 << 20, is_multiline: true },
+        group: Group::Page,
+        label: "HTML",
+        help: "Capture this HTML document instead of the page at a URL: at most 1 MiB in UTF-8.",
+        description: "Not together with `url`. Its own request is answered by the service; what the document loads is requested as usual. The \
+                      value is kept encrypted, deleted when the grab has ended, and never shown.",
+        example: "\"<h1>Invoice 42</h1>\"",
+        in_mcp: true,
+        is_secret: true
+    }
+    /// The address of that document.
+    base_url: String = {
+        kind: Kind::Url,
+        default: "\"https://html.example/\"",
+        group: Group::Page,
+        label: "Base URL",
+        help: "The URL that the HTML document has: its origin, and the base of its relative URLs.",
+        description: "It must be a URL of a public host, and is not requested.",
+        example: "\"https://example.com/invoices/42\"",
+        requires: "html"
+    }
+    /// Files beside the image.
+    also: Vec<String> = {
+        kind: Kind::Words(&["html", "text", "markdown", "links", "elements", "pdf", "report"]),
+        default: "[]",
+        group: Group::Files,
+        label: "Also",
+        help: "Files that are made of the same page, beside the image and for the same credit.",
+        description: "They are in `files` of the grab. The capture fails, without charge, if one of them cannot be made. \
+                      docs/FILES.md describes them.",
+        example: "[\"markdown\", \"pdf\"]",
+        in_mcp: true
+    }
+    /// How the PDF is laid out.
+    pdf: Object = {
+        kind: Kind::Object { members: PDF, separator: ';' },
+        group: Group::Files,
+        label: "PDF",
+        help: "Paper and margins of the PDF.",
+        description: "Only if `also` has `pdf`. With `single_page`, the page is as high as its content, up to 5 metres. \
+                      The styles are those of `media`.",
+        example: "{\"format\": \"letter\", \"landscape\": true}",
+        requires: "also"
+    }
+    /// The largest age of an earlier image that may answer the request, in seconds.
+    max_age: i64 = {
+        kind: Kind::Integer { min: 0, max: 2_592_000, unit: "seconds" },
+        default: "0",
+        group: Group::Timing,
+        label: "Maximum age",
+        help: "Answer with an earlier image of the same options that is at most this old, in seconds, without charge.",
+        description: "Only images of the same team and environment are used, and only if they were not deleted. Such a \
+                      grab has `cached: true` and is not a new one. Captures with secret options are always new. With 0, \
+                      every capture is new.",
+        example: "86400",
+        in_mcp: true
+    }
+    /// Texts of the caller.
+    metadata: Object = {
+        kind: Kind::Labels { max: 8, max_chars: 256 },
+        group: Group::Page,
+        label: "Metadata",
+        help: "Texts of yours that are stored with the grab, and returned with it and in webhooks.",
+        description: "They do not change the image. Not for secrets: they are stored as they are.",
+        example: "{\"order\": \"8421\"}"
+    }
+    /// Content that is kept out of the page.
+    block: Vec<String> = {
+        kind: Kind::Words(&["ads", "trackers", "cookie_banners"]),
+        group: Group::Network,
+        label: "Block",
+        help: "Keep this content out of the page: `ads` and `trackers` by the filter lists of the service, \
+               `cookie_banners` by refusing consent, or by hiding the dialog.",
+        description: "The document itself is always loaded. `consent` and `blocked` of the grab report what was done. A \
+                      service without filter lists rejects `ads` and `trackers`.",
+        example: "[\"ads\", \"cookie_banners\"]",
+        in_mcp: true
+    }
+}
+
+/// The option with this name.
+pub fn find(name: &str) -> Option<&'static CaptureOption> {
+    TABLE.iter().find(|option| option.name == name)
+}
+
+#[cfg(test)]
+mod tests;

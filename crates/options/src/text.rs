@@ -1,0 +1,165 @@
+//! Values with members as text: in forms, queries and on the command line.
+
+use crate::{Kind, Member, Object, Value};
+
+/// Is an object with these members written with their names, because each of them may be left out?
+pub(crate) fn is_named(members: &[Member]) -> bool {
+    members.iter().all(|member| !member.is_required)
+}
+
+/// Reads `a,b,c`: the members in their order. Those at the end may be left out if they are not required. If none is
+/// required, reads `name=value; flag`.
+pub(crate) fn parse_object(members: &[Member], separator: char, text: &str) -> Option<Object> {
+    if is_named(members) {
+        let mut object = Object::new();
+        parse_named(members, text.split(separator).map(str::trim).filter(|part| !part.is_empty()), &mut object)?;
+        return Some(object);
+    }
+    let mut parts = text.trim().splitn(members.len().max(1), separator);
+    let mut object = Object::new();
+    for member in members {
+        match parts.next() {
+            Some(part) => _ = object.insert(member.name.to_owned(), member.kind.parse(part)?),
+            None if member.is_required => return None,
+            None => {}
+        }
+    }
+    Some(object)
+}
+
+/// Writes what [`parse_object`] reads.
+pub(crate) fn write_object(members: &[Member], separator: char, object: &Object) -> String {
+    if is_named(members) {
+        let parts = members.iter().filter_map(|member| {
+            let value = object.get(member.name)?;
+            Some(match *value == Value::Flag(true) {
+                true => member.name.to_owned(),
+                false => format!("{}={}", member.name, member.kind.to_text(value)),
+            })
+        });
+        return parts.collect::<Vec<_>>().join(&format!("{separator} "));
+    }
+    let values = members.iter().map_while(|member| Some(member.kind.to_text(object.get(member.name)?)));
+    values.collect::<Vec<_>>().join(&separator.to_string())
+}
+
+/// Reads lines like those of `Set-Cookie`: `first=second; member=value; flag`.
+pub(crate) fn parse_objects(members: &[Member], text: &str) -> Option<Vec<Object>> {
+    lines(text).map(|line| parse_attributes(members, line)).collect()
+}
+
+fn parse_attributes(members: &[Member], line: &str) -> Option<Object> {
+    let [first, second, others @ ..] = members else { return None };
+    let mut parts = line.split(';').map(str::trim).filter(|part| !part.is_empty());
+    let (name, value) = parts.next()?.split_once('=')?;
+    let mut object = Object::new();
+    object.insert(first.name.to_owned(), first.kind.parse(name.trim())?);
+    object.insert(second.name.to_owned(), second.kind.parse(value.trim())?);
+    parse_named(others, parts, &mut object)?;
+    Some(object)
+}
+
+/// Reads `name=value` and `flag`. None if a name is not known or given twice, or a value is not of its kind.
+fn parse_named<'a>(members: &[Member], parts: impl Iterator<Item = &'a str>, object: &mut Object) -> Option<()> {
+    let plain = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
+    for part in parts {
+        let (name, value) = part.split_once('=').unwrap_or((part, "true"));
+        let member = members.iter().find(|member| plain(member.name) == plain(name.trim()))?;
+        if object.insert(member.name.to_owned(), member.kind.parse(value.trim())?).is_some() {
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// Writes what [`parse_objects`] reads.
+pub(crate) fn write_objects(members: &[Member], objects: &[Object]) -> String {
+    let line = |object: &Object| {
+        let parts = members.iter().filter_map(|member| match (member.kind, object.get(member.name)?) {
+            (Kind::Flag, Value::Flag(true)) => Some(member.name.to_owned()),
+            (Kind::Flag, _) => None,
+            (kind, value) => Some(format!("{}={}", member.name, kind.to_text(value))),
+        });
+        let text = parts.collect::<Vec<_>>().join("; ");
+        // The first two members are a pair without their names.
+        match members {
+            [first, second, ..] => {
+                let text = text.strip_prefix(&format!("{}=", first.name)).unwrap_or(&text);
+                text.replacen(&format!("; {}=", second.name), "=", 1)
+            }
+            _ => text,
+        }
+    };
+    objects.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Reads lines of `Name: value`.
+pub(crate) fn parse_headers(text: &str) -> Option<Object> {
+    let mut headers = Object::new();
+    for line in lines(text) {
+        let (name, value) = line.split_once(':')?;
+        if headers.insert(name.trim().to_owned(), Value::Text(value.trim().to_owned())).is_some() {
+            return None;
+        }
+    }
+    Some(headers)
+}
+
+/// Writes what [`parse_headers`] reads.
+pub(crate) fn write_headers(headers: &Object) -> String {
+    let lines = headers.iter().map(|(name, value)| {
+        let text = if let Value::Text(text) = value { text.clone() } else { value.to_string() };
+        format!("{name}: {text}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Lines that are not blank.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::find;
+
+    #[test]
+    fn texts_of_objects_are_read_and_written() {
+        for (name, text) in [
+            ("geolocation", "48.2,16.37"),
+            ("geolocation", "-48.2,16,100"),
+            ("basic_auth", "me:pass:word"),
+            ("headers", "accept: text/html\nx-test: a:b"),
+            ("cookies", "a=b\nsid=x=y; domain=example.com; path=/; secure; http_only; same_site=Lax; expires=1"),
+            ("block_types", "image, font"),
+            ("block_urls", "https://a.example/*\n*.mp4"),
+            ("also", "html, pdf"),
+            ("pdf", "format=a5; landscape; background=false; margin_mm=0; pages=1-3, 5"),
+        ] {
+            let kind = find(name).unwrap().kind;
+            let value = kind.parse(text).unwrap_or_else(|| panic!("{name}: {text}"));
+            assert_eq!(kind.to_text(&value), text, "{name}");
+            assert_eq!(find(name).unwrap().check(&value), Ok(()), "{name}: {text}");
+        }
+        let cookies = find("cookies").unwrap().kind;
+        assert_eq!(cookies.parse("a=b; HttpOnly; SameSite=Lax"), cookies.parse("a=b; same_site=Lax; http_only"));
+    }
+
+    #[test]
+    fn texts_that_are_no_objects_are_not_read() {
+        for (name, text) in [
+            ("geolocation", "48.2"),
+            ("geolocation", "north,16"),
+            ("basic_auth", "me"),
+            ("headers", "no header"),
+            ("headers", "a: 1\na: 2"),
+            ("cookies", "a"),
+            ("cookies", "a=b; colour=red"),
+            ("cookies", "a=b; path=/; path=/a"),
+            ("pdf", "format=a5; colour"),
+            ("pdf", "margin_mm=wide"),
+        ] {
+            assert_eq!(find(name).unwrap().kind.parse(text), None, "{name}: {text}");
+        }
+    }
+}

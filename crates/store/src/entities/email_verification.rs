@@ -1,0 +1,17 @@
+//! E-mail verification tokens.
+
+use sea_orm::entity::prelude::*;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "email_verification")]
+pub(crate) struct Model {
+    #[sea_orm(primary_key, auto_increment = false, column_type = "VarBinary(StringLen::N(32))")]
+    pub(crate) hash: Vec<u8>,
+    pub(crate) user_id: Uuid,
+    pub(crate) expires_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub(crate) enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,41 @@
+//! Delays the waiting jobs of an account whose renders failed for too long.
+
+use grabd_domain::Timestamp;
+use grabd_domain::ids::AccountId;
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+
+use crate::database::{Transaction, Tx};
+use crate::entities::job;
+use crate::{Result, Store};
+
+struct Delay {
+    account: AccountId,
+    until: Timestamp,
+}
+
+impl Store {
+    /// Keeps the waiting jobs of an account from being leased before `until`, and returns their number. Their deadlines
+    /// stay.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn delay_jobs(&self, account: AccountId, until: Timestamp) -> Result<u64> {
+        self.database.write(Delay { account, until }).await
+    }
+}
+
+impl Transaction for Delay {
+    type Outcome = u64;
+
+    async fn apply(&self, tx: &Tx) -> Result<u64> {
+        let delayed = job::Entity::update_many()
+            .col_expr(job::Column::NotBefore, Expr::value(self.until.as_ms()))
+            .filter(job::Column::AccountId.eq(self.account.0))
+            .filter(job::Column::LeaseUntil.is_null())
+            .filter(job::Column::NotBefore.lt(self.until.as_ms()))
+            .exec(tx)
+            .await?;
+        Ok(delayed.rows_affected)
+    }
+}

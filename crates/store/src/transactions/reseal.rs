@@ -1,0 +1,170 @@
+//! Replaces encrypted secrets by the same ones, encrypted with another key.
+
+use grabd_domain::ids::{EndpointId, GrabId, KeyId};
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use uuid::Uuid;
+
+use crate::database::{Transaction, Tx};
+use crate::entities::{api_key, job_secrets, webhook_endpoint};
+use crate::{Result, Store};
+
+/// The encrypted secrets of a webhook endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedEndpoint {
+    /// The endpoint.
+    pub id: EndpointId,
+    /// Its secret.
+    pub secret: Vec<u8>,
+    /// The one before the last rotation of its secret.
+    pub previous: Option<Vec<u8>>,
+}
+
+struct ResealEndpoint {
+    old: SealedEndpoint,
+    new: SealedEndpoint,
+}
+
+struct ResealJob {
+    grab: GrabId,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+struct ResealLinkSecret {
+    key: KeyId,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+impl Store {
+    /// Up to `limit` endpoints of all teams after an id, ordered by id.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn list_sealed_endpoints(&self, after: Option<EndpointId>, limit: u32) -> Result<Vec<SealedEndpoint>> {
+        let mut query = webhook_endpoint::Entity::find();
+        if let Some(after) = after {
+            query = query.filter(webhook_endpoint::Column::Id.gt(after.0));
+        }
+        let rows = query.order_by_asc(webhook_endpoint::Column::Id).limit(u64::from(limit));
+        let rows = rows.all(self.database.reader()).await?;
+        let read = |row: webhook_endpoint::Model| SealedEndpoint {
+            id: EndpointId(row.id),
+            secret: row.secret,
+            previous: row.previous_secret,
+        };
+        Ok(rows.into_iter().map(read).collect())
+    }
+
+    /// Up to `limit` open grabs of all teams with encrypted secrets after an id, ordered by id.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn list_sealed_jobs(&self, after: Option<GrabId>, limit: u32) -> Result<Vec<(GrabId, Vec<u8>)>> {
+        let mut query = job_secrets::Entity::find()
+            .select_only()
+            .columns([job_secrets::Column::GrabId, job_secrets::Column::Secrets])
+            .filter(job_secrets::Column::Secrets.is_not_null());
+        if let Some(after) = after {
+            query = query.filter(job_secrets::Column::GrabId.gt(after.0));
+        }
+        let rows: Vec<(Uuid, Vec<u8>)> = query
+            .order_by_asc(job_secrets::Column::GrabId)
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(self.database.reader())
+            .await?;
+        Ok(rows.into_iter().map(|(grab, sealed)| (GrabId(grab), sealed)).collect())
+    }
+
+    /// Up to `limit` API keys of all teams with an encrypted link secret after an id, ordered by id.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn list_sealed_link_secrets(&self, after: Option<KeyId>, limit: u32) -> Result<Vec<(KeyId, Vec<u8>)>> {
+        let mut query = api_key::Entity::find()
+            .select_only()
+            .columns([api_key::Column::Id, api_key::Column::LinkSecret])
+            .filter(api_key::Column::LinkSecret.is_not_null());
+        if let Some(after) = after {
+            query = query.filter(api_key::Column::Id.gt(after.0));
+        }
+        let rows: Vec<(Uuid, Vec<u8>)> = query
+            .order_by_asc(api_key::Column::Id)
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(self.database.reader())
+            .await?;
+        Ok(rows.into_iter().map(|(key, sealed)| (KeyId(key), sealed)).collect())
+    }
+
+    /// Replaces the link secret of an API key. `false` when it is not `old` any more.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn reseal_link_secret(&self, key: KeyId, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
+        self.database.write(ResealLinkSecret { key, old, new }).await
+    }
+
+    /// Replaces the secrets of an endpoint. `false` when they are not `old` any more.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn reseal_endpoint(&self, old: SealedEndpoint, new: SealedEndpoint) -> Result<bool> {
+        self.database.write(ResealEndpoint { old, new }).await
+    }
+
+    /// Replaces the secrets of an open grab. `false` when they are not `old` any more.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn reseal_job(&self, grab: GrabId, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
+        self.database.write(ResealJob { grab, old, new }).await
+    }
+}
+
+impl Transaction for ResealEndpoint {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let change = webhook_endpoint::Entity::update_many()
+            .col_expr(webhook_endpoint::Column::Secret, Expr::value(self.new.secret.clone()))
+            .col_expr(webhook_endpoint::Column::PreviousSecret, Expr::value(self.new.previous.clone()))
+            .filter(webhook_endpoint::Column::Id.eq(self.old.id.0))
+            .filter(webhook_endpoint::Column::Secret.eq(self.old.secret.clone()));
+        let change = match &self.old.previous {
+            Some(previous) => change.filter(webhook_endpoint::Column::PreviousSecret.eq(previous.clone())),
+            None => change.filter(webhook_endpoint::Column::PreviousSecret.is_null()),
+        };
+        Ok(change.exec(tx).await?.rows_affected > 0)
+    }
+}
+
+impl Transaction for ResealJob {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let changed = job_secrets::Entity::update_many()
+            .col_expr(job_secrets::Column::Secrets, Expr::value(self.new.clone()))
+            .filter(job_secrets::Column::GrabId.eq(self.grab.0))
+            .filter(job_secrets::Column::Secrets.eq(self.old.clone()))
+            .exec(tx)
+            .await?;
+        Ok(changed.rows_affected > 0)
+    }
+}
+
+impl Transaction for ResealLinkSecret {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let changed = api_key::Entity::update_many()
+            .col_expr(api_key::Column::LinkSecret, Expr::value(self.new.clone()))
+            .filter(api_key::Column::Id.eq(self.key.0))
+            .filter(api_key::Column::LinkSecret.eq(self.old.clone()))
+            .exec(tx)
+            .await?;
+        Ok(changed.rows_affected > 0)
+    }
+}

@@ -1,0 +1,84 @@
+//! Enqueues deliveries when an asynchronous live grab ends.
+
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment;
+use grabd_domain::grabs::{Class, Grab, Status};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrabId};
+use grabd_domain::webhooks::{DeliveryStatus, Event};
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::LockType;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use uuid::Uuid;
+
+use crate::Result;
+use crate::database::Tx;
+use crate::entities::delivery;
+use crate::entities::webhook_endpoint::{self, read_events, scoped};
+
+/// Enqueues a delivery for each subscribed endpoint, in the transaction that ends the grab (transactional outbox).
+pub(crate) async fn enqueue_deliveries(tx: &Tx, grab: &Grab, now: Timestamp) -> Result<()> {
+    let event = match (grab.environment, grab.class, grab.status()) {
+        (Environment::Live, Class::Async, Status::Done) => Event::GrabDone,
+        (Environment::Live, Class::Async, Status::Failed) => Event::GrabFailed,
+        (Environment::Live, Class::Async, Status::Pending | Status::Processing)
+        | (Environment::Live, Class::Sync, _)
+        | (Environment::Test, ..) => return Ok(()),
+    };
+    // A shared lock serializes with removing and disabling the endpoint: either those see the delivery and cancel it,
+    // or none is enqueued.
+    let endpoints = scoped(grab.team, grab.environment)
+        .filter(webhook_endpoint::Column::Disabled.is_null())
+        .lock(LockType::Share)
+        .all(tx)
+        .await?;
+    let mut deliveries = Vec::new();
+    for endpoint in endpoints {
+        let events = match read_events(&endpoint.events) {
+            Ok(events) => events,
+            Err(error) => {
+                // Otherwise none of the team's grabs could end.
+                tracing::error!(endpoint.id = %endpoint.id, %error, "an endpoint cannot be read and gets no webhooks");
+                continue;
+            }
+        };
+        if events.contains(event) {
+            let id = delivery_id(EndpointId(endpoint.id), grab.id, event);
+            deliveries.push(new(id, endpoint.id, Some(grab.id.0), event, now));
+        }
+    }
+    if !deliveries.is_empty() {
+        delivery::Entity::insert_many(deliveries).exec_without_returning(tx).await?;
+    }
+    Ok(())
+}
+
+/// A delivery that is due at once.
+pub(super) fn new(
+    id: DeliveryId,
+    endpoint: Uuid,
+    grab: Option<Uuid>,
+    event: Event,
+    now: Timestamp,
+) -> delivery::ActiveModel {
+    delivery::ActiveModel {
+        id: Set(id.0),
+        endpoint_id: Set(endpoint),
+        grab_id: Set(grab),
+        event: Set(delivery::event(event)),
+        body: Set(None),
+        state: Set(delivery::state(DeliveryStatus::Pending)),
+        attempt: Set(0),
+        next_at: Set(Some(now.as_ms())),
+        last_code: Set(None),
+        no_answer: Set(None),
+        took_ms: Set(None),
+        attempted_at: Set(None),
+        created_at: Set(now.as_ms()),
+    }
+}
+
+/// A deterministic id (UUIDv5): the same event always gets the same delivery id.
+fn delivery_id(endpoint: EndpointId, grab: GrabId, event: Event) -> DeliveryId {
+    let name = [grab.0.as_bytes(), event.as_str().as_bytes()].concat();
+    DeliveryId(Uuid::new_v5(&endpoint.0, &name))
+}

@@ -1,0 +1,69 @@
+//! Grabs and credits of API keys.
+
+use std::time::Duration;
+
+use grabd_domain::credentials::{Environment, Scopes};
+use grabd_domain::grabs::Class;
+use grabd_domain::ids::{KeyId, TeamId};
+use grabd_store::{FailureSource, KeyUsage, NewGrab, NewKey};
+
+use crate::harness::{NOW, TestDb, completion, failing, on_both};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+async fn key(db: &TestDb, team: TeamId, environment: Environment) -> KeyId {
+    let id = db.id();
+    let mut hash = [0; 32];
+    hash[..16].copy_from_slice(id.as_bytes());
+    let key = NewKey {
+        id: KeyId(id),
+        team,
+        environment,
+        name: "A key".into(),
+        hash,
+        last4: "abcd".into(),
+        scopes: Scopes::ALL,
+        expires_at: None,
+        created_by: None,
+        now: NOW,
+    };
+    db.store.create_key(key).await.unwrap();
+    KeyId(id)
+}
+
+on_both! {
+    async fn usage_counts_grabs_and_spent_credits_of_each_key_also_after_their_purge(db) {
+        let team = db.team(9).await;
+        let (busy, idle) = (key(db, team, Environment::Live).await, key(db, team, Environment::Live).await);
+        // One done, one failed, one open, and one by nobody's key.
+        for (by, ends) in [(Some(busy), 2), (Some(busy), 1), (None, 2), (Some(busy), 0)] {
+            let new = NewGrab { key: by, ..db.new_grab(team, Class::Sync) };
+            let id = new.id;
+            db.store.create(new).await.unwrap();
+            match ends {
+                2 => {
+                    let leased = db.lease_one().await;
+                    db.store.complete(completion(&leased)).await.unwrap().unwrap();
+                }
+                1 => {
+                    let cancelled = failing(id, FailureSource::Cancel, NOW);
+                    db.store.fail(cancelled).await.unwrap().unwrap();
+                }
+                _ => {}
+            }
+        }
+        let since = NOW - DAY * 30;
+        let expected = KeyUsage { grabs: 3, credits: 1 };
+        let usage = db.store.key_usage(team, since).await.unwrap();
+        assert_eq!(usage.into_iter().collect::<Vec<_>>(), [(busy, expected)]);
+        let purged = db.store.purge_grabs(Environment::Live, NOW + DAY, NOW + DAY, 9).await.unwrap();
+        assert_eq!(purged, 3);
+        let usage = db.store.key_usage(team, since).await.unwrap();
+        assert_eq!((usage.get(&busy), usage.get(&idle)), (Some(&expected), None));
+        // Numbers of purged grabs are kept as long as they are counted.
+        assert_eq!(db.store.purge_tallies(NOW + DAY * 31, 9).await.unwrap(), 0);
+        assert!(db.store.purge_tallies(NOW + DAY * 40, 9).await.unwrap() > 0);
+        let usage = db.store.key_usage(team, since).await.unwrap();
+        assert_eq!(usage.get(&busy), Some(&KeyUsage { grabs: 1, credits: 0 }), "the open grab is not purged");
+    }
+}

@@ -1,0 +1,71 @@
+//! Revocation of grants and tokens.
+
+use grabd_domain::ids::GrantId;
+use grabd_store::{RevokeOutcome, TokenOutcome};
+
+use super::test_app::{TestApp, client_id, hash, new_client};
+use crate::harness::{NOW, on_both};
+
+on_both! {
+    async fn revoking_a_refresh_token_ends_the_grant_and_an_access_token_only_itself(db) {
+        let app = TestApp::new(db).await;
+        let (first, second) = (app.connect(1).await, app.connect(2).await);
+        let revoke = async |hash, client| db.store.revoke_token(hash, client).await.unwrap();
+        let client = || app.client.clone();
+        db.store.create_client(new_client(client_id('x'))).await.unwrap();
+
+        assert_eq!(revoke(hash(b'r', 1), client_id('x')).await, RevokeOutcome::Foreign);
+        assert_eq!(revoke(hash(b'a', 1), client_id('x')).await, RevokeOutcome::Foreign);
+        assert_eq!(app.authenticate(1, NOW).await, app.caller(first));
+
+        assert_eq!(revoke(hash(b'a', 1), client()).await, RevokeOutcome::Token);
+        assert_eq!(app.authenticate(1, NOW).await, None);
+        assert!(matches!(app.refresh(1, 3, NOW).await, TokenOutcome::Issued { .. }), "the grant is still valid");
+
+        // A rotated refresh token revokes the same grant.
+        assert_eq!(revoke(hash(b'r', 1), client()).await, RevokeOutcome::Grant(first));
+        assert_eq!(app.authenticate(3, NOW).await, None);
+        assert!(matches!(app.refresh(3, 4, NOW).await, TokenOutcome::Invalid(_)));
+        assert_eq!(revoke(hash(b'r', 1), client()).await, RevokeOutcome::Unknown);
+        assert_eq!(revoke(hash(b'r', 9), client()).await, RevokeOutcome::Unknown);
+        assert_eq!(app.authenticate(2, NOW).await, app.caller(second));
+    }
+
+    async fn person_can_end_only_their_own_grants(db) {
+        let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
+        let grant = app.connect(1).await;
+        assert!(!db.store.end_grant(other.user, grant).await.unwrap());
+        assert!(!db.store.end_grant(app.user, GrantId(db.id())).await.unwrap());
+        assert_eq!(app.authenticate(1, NOW).await, app.caller(grant));
+        assert!(db.store.end_grant(app.user, grant).await.unwrap());
+        assert_eq!(app.authenticate(1, NOW).await, None);
+        assert!(matches!(app.refresh(1, 2, NOW).await, TokenOutcome::Invalid(_)));
+        assert_eq!(db.store.list_connections(app.user, NOW).await.unwrap(), []);
+        assert!(!db.store.end_grant(app.user, grant).await.unwrap());
+    }
+
+    async fn removing_a_member_ends_their_grants(db) {
+        let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
+        app.connect(1).await;
+        app.consent(2).await;
+        let theirs = other.connect(3).await;
+        assert!(!db.store.remove_member(other.team, app.user).await.unwrap());
+        assert!(db.store.remove_member(app.team, app.user).await.unwrap());
+        assert_eq!(app.authenticate(1, NOW).await, None);
+        assert!(matches!(app.refresh(1, 4, NOW).await, TokenOutcome::Invalid(_)));
+        let exchanged = db.store.exchange(app.exchange(2, 5)).await.unwrap();
+        assert!(matches!(exchanged, TokenOutcome::Invalid(_)), "a pending code is invalid: {exchanged:?}");
+        assert_eq!(other.authenticate(3, NOW).await, other.caller(theirs));
+    }
+
+    async fn deleting_a_person_or_team_ends_its_grants(db) {
+        let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
+        app.connect(1).await;
+        other.connect(2).await;
+        assert!(db.store.remove_person(app.user).await.unwrap());
+        assert_eq!(app.authenticate(1, NOW).await, None);
+        db.execute_raw(&format!("DELETE FROM team WHERE id = {}", db.literal(other.team.0))).await.unwrap();
+        assert_eq!(other.authenticate(2, NOW).await, None);
+        assert!(matches!(other.refresh(2, 3, NOW).await, TokenOutcome::Invalid(_)));
+    }
+}

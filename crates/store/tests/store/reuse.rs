@@ -1,0 +1,183 @@
+//! Creates that an earlier grab answers, and the secrets of links.
+
+use std::time::Duration;
+
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment::{self, Live, Test};
+use grabd_domain::credentials::Scopes;
+use grabd_domain::grabs::{Class, Grab, ImageKey, State};
+use grabd_domain::idempotency::{IdempotencyKey, LIFE};
+use grabd_domain::ids::{GrabId, KeyId, TeamId};
+use grabd_store::{NewGrab, NewKey, NewPlaceholder, NewRecord, Repeat, ReuseGrab, ReuseOutcome};
+
+use crate::harness::{NOW, TestDb, completion, facts, on_both, spec};
+
+const FINGERPRINT: [u8; 32] = [7; 32];
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A done live grab with the fingerprint, which ended two seconds after [`NOW`].
+async fn done(db: &TestDb, team: TeamId) -> Grab {
+    let new = NewGrab { fingerprint: Some(FINGERPRINT), ..db.new_grab(team, Class::Sync) };
+    db.store.create(new).await.unwrap();
+    let leased = db.lease_one().await;
+    db.store.complete(completion(&leased)).await.unwrap().unwrap().grab
+}
+
+fn reuse(team: TeamId, environment: Environment) -> ReuseGrab {
+    ReuseGrab { team, environment, fingerprint: FINGERPRINT, since: NOW, now: NOW + 5 * SECOND }
+}
+
+async fn found(db: &TestDb, reuse: &ReuseGrab) -> Option<GrabId> {
+    db.store.find_reusable(reuse).await.unwrap().map(|grab| grab.id)
+}
+
+fn record(key: &str, fingerprint: u8) -> NewRecord {
+    NewRecord { key: IdempotencyKey::parse(key).unwrap(), fingerprint: [fingerprint; 32] }
+}
+
+on_both! {
+    async fn find_reusable_returns_the_latest_done_grab_that_is_not_too_old(db) {
+        let team = db.team(5).await;
+        assert_eq!(found(db, &reuse(team, Live)).await, None);
+        let first = done(db, team).await;
+        let ended = NOW + 2 * SECOND;
+        let millisecond = Duration::from_millis(1);
+        for (since, now, is_found) in [
+            (NOW, NOW + 5 * SECOND, true),
+            (ended, ended, true),
+            (ended + millisecond, NOW + 5 * SECOND, false),
+            // It has not ended yet.
+            (NOW, ended - millisecond, false),
+        ] {
+            let asked = ReuseGrab { since, now, ..reuse(team, Live) };
+            assert_eq!(found(db, &asked).await, is_found.then_some(first.id), "{since} {now}");
+        }
+        db.store.create(NewGrab { fingerprint: Some(FINGERPRINT), ..db.new_grab(team, Class::Sync) }).await.unwrap();
+        let leased = db.lease_one().await;
+        assert_eq!(found(db, &reuse(team, Live)).await, Some(first.id), "an open grab answers nothing");
+        let later = grabd_store::Completion { now: NOW + 3 * SECOND, ..completion(&leased) };
+        db.store.complete(later).await.unwrap().unwrap();
+        assert_eq!(found(db, &reuse(team, Live)).await, Some(leased.grab));
+    }
+
+    async fn find_reusable_keeps_teams_environments_and_options_apart(db) {
+        let (team, other) = (db.team(5).await, db.team(5).await);
+        done(db, team).await;
+        assert!(found(db, &reuse(team, Live)).await.is_some());
+        assert_eq!(found(db, &reuse(other, Live)).await, None);
+        assert_eq!(found(db, &reuse(team, Test)).await, None);
+        assert_eq!(found(db, &ReuseGrab { fingerprint: [8; 32], ..reuse(team, Live) }).await, None);
+    }
+
+    async fn find_reusable_ignores_grabs_without_fingerprint_and_deleted_images(db) {
+        let team = db.team(5).await;
+        let leased = db.leased(team).await;
+        db.store.complete(completion(&leased)).await.unwrap().unwrap();
+        assert_eq!(found(db, &reuse(team, Live)).await, None);
+        let grab = done(db, team).await;
+        assert_eq!(found(db, &reuse(team, Live)).await, Some(grab.id));
+        assert!(db.store.delete_grab(team, Live, grab.id, NOW).await.unwrap());
+        assert_eq!(found(db, &reuse(team, Live)).await, None);
+    }
+
+    async fn find_reusable_ignores_placeholders_that_end_in_the_future(db) {
+        let team = db.team(0).await;
+        let id = GrabId(db.id());
+        let finished_at: Timestamp = NOW + 3 * SECOND;
+        let image = Some(ImageKey::new(1, "png"));
+        let outcome = State::Done { finished_at, image, size_bytes: 1, execution_ms: 1, metadata: facts() };
+        let fingerprint = Some(FINGERPRINT);
+        let new = NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint };
+        db.store.create_placeholder(new).await.unwrap();
+        assert_eq!(found(db, &ReuseGrab { now: NOW + 2 * SECOND, ..reuse(team, Test) }).await, None);
+        assert_eq!(found(db, &ReuseGrab { now: finished_at, ..reuse(team, Test) }).await, Some(id));
+    }
+
+    async fn keys_of_answers_are_stored_and_repeat_the_answer(db) {
+        let team = db.team(5).await;
+        let nothing = db.store.reuse(reuse(team, Live), record("a", 1)).await.unwrap();
+        assert_eq!(nothing, None, "nothing was found");
+        assert_eq!(db.store.find_repeat(team, Live, &record("a", 1), NOW).await.unwrap(), None);
+        let grab = Box::new(done(db, team).await);
+        // Several keys may have the same answer.
+        for key in ["a", "b"] {
+            let first = db.store.reuse(reuse(team, Live), record(key, 1)).await.unwrap();
+            assert_eq!(first, Some(ReuseOutcome::Found(grab.clone())));
+            let again = db.store.reuse(reuse(team, Live), record(key, 1)).await.unwrap();
+            assert_eq!(again, Some(ReuseOutcome::Repeated(Repeat::Cached(grab.clone()))));
+            let repeat = db.store.find_repeat(team, Live, &record(key, 1), NOW).await.unwrap();
+            assert_eq!(repeat, Some(Repeat::Cached(grab.clone())));
+            let other = db.store.find_repeat(team, Live, &record(key, 2), NOW).await.unwrap();
+            assert_eq!(other, Some(Repeat::Mismatch));
+        }
+        assert_eq!(db.credits(team).await, (4, 0));
+        let later = NOW + 5 * SECOND + LIFE;
+        assert_eq!(db.store.find_repeat(team, Live, &record("a", 1), later).await.unwrap(), None);
+        assert_eq!(db.store.purge_keys(later, 10).await.unwrap(), 2);
+        // A key that is used again for a new grab answers as usual.
+        let new = NewGrab { idempotency: Some(record("a", 3)), ..db.new_grab(team, Class::Sync) };
+        db.store.create(new).await.unwrap();
+        assert_eq!(db.store.find_repeat(team, Live, &record("a", 3), NOW).await.unwrap(), Some(Repeat::InFlight));
+    }
+
+    async fn link_secret_is_set_once_for_keys_in_use_of_the_team(db) {
+        let (team, other) = (db.team(0).await, db.team(0).await);
+        let id = KeyId(db.id());
+        let new = NewKey {
+            id,
+            team,
+            environment: Test,
+            name: "A key".into(),
+            hash: [1; 32],
+            last4: "abcd".into(),
+            scopes: Scopes::ALL,
+            expires_at: None,
+            created_by: None,
+            now: NOW,
+        };
+        db.store.create_key(new).await.unwrap();
+        let signer = || async { db.store.find_link_signer(id).await.unwrap() };
+        let before = signer().await.unwrap();
+        assert_eq!((before.caller.team, before.caller.environment), (team, Test));
+        assert_eq!((before.sealed_secret, before.is_suspended), (None, false));
+        assert_eq!(db.store.set_link_secret(other, id, vec![9]).await.unwrap(), None);
+        assert_eq!(db.store.set_link_secret(team, id, vec![1]).await.unwrap(), Some(vec![1]));
+        assert_eq!(db.store.set_link_secret(team, id, vec![2]).await.unwrap(), Some(vec![1]));
+        assert_eq!(signer().await.unwrap().sealed_secret, Some(vec![1]));
+        db.store.suspend_team(team, "a reason", NOW).await.unwrap();
+        assert!(signer().await.unwrap().is_suspended);
+        assert!(db.store.revoke_key(id, NOW).await.unwrap());
+        assert_eq!(signer().await, None);
+        assert_eq!(db.store.set_link_secret(team, id, vec![3]).await.unwrap(), None);
+    }
+}
+
+/// The lookup uses its index on PostgreSQL, also for a team with many grabs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn find_reusable_uses_its_index() {
+    let db = TestDb::postgres().await;
+    let team = db.team(0).await;
+    let history = format!(
+        "INSERT INTO grab (id, team_id, env, class, status, request, attempts, created_at, finished_at, image_key, \
+         bytes, execution_ms, fingerprint) \
+         SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, {team}, 1, 0, 2, '{{}}', 1, {now} + n, \
+         {now} + n, lpad(n::text, 22, '0') || '.png', 1, 1, sha256(n::text::bytea) FROM generate_series(1, 5000) n",
+        team = db.literal(team.0),
+        now = NOW.as_ms(),
+    );
+    db.execute_raw(&history).await.unwrap();
+    db.execute_raw("VACUUM ANALYZE").await.unwrap();
+    let explain = "DO $$ BEGIN \
+        EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = auto_explain', current_database()); \
+        EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', current_database()); \
+        EXECUTE format('ALTER DATABASE %I SET plan_cache_mode = force_generic_plan', current_database()); END $$";
+    db.execute_raw(explain).await.unwrap();
+    // The settings apply only to new connections.
+    let store = grabd_store::Store::open(&db.url).await.unwrap();
+    assert_eq!(store.find_reusable(&reuse(team, Test)).await.unwrap(), None);
+    store.close().await;
+    let log = db.server_log();
+    let plan = log.split("plan:\n").skip(1).find(|plan| plan.contains("\"fingerprint\" =")).unwrap_or_default();
+    assert!(plan.contains("grab_fingerprint on grab") && !plan.contains("Sort"), "{log}");
+    db.finish().await;
+}

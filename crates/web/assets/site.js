@@ -1,0 +1,53 @@
+// On every page: the chosen theme, and times in the reader's time zone. Without this script the theme is that of the
+// system, and times are in UTC. It runs before the page is painted, so that the theme does not change visibly.
+(() => {
+  const KEY = "theme";
+  const THEMES = { system: "System", light: "Light", dark: "Dark" };
+
+  function storedTheme() {
+    try {
+      return localStorage.getItem(KEY) in THEMES ? localStorage.getItem(KEY) : "system";
+    } catch {
+      return "system";
+    }
+  }
+
+  function applyTheme(theme) {
+    if (theme === "system") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+  }
+
+  function themeMenu() {
+    const label = document.createElement("label");
+    const select = document.createElement("select");
+    for (const [value, text] of Object.entries(THEMES)) select.add(new Option(text, value));
+    select.value = storedTheme();
+    select.addEventListener("change", () => {
+      applyTheme(select.value);
+      try {
+        localStorage.setItem(KEY, select.value);
+      } catch {
+        // Without storage the choice holds for this page.
+      }
+    });
+    label.append("Theme", select);
+    return label;
+  }
+
+  const local = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
+
+  // The time in UTC remains as a tooltip.
+  function localizeTimes() {
+    for (const time of document.querySelectorAll('time[datetime*="T"]:not([title])')) {
+      const at = new Date(time.dateTime);
+      if (Number.isNaN(at.getTime()) || !time.textContent.endsWith(" UTC")) continue;
+      time.title = time.textContent;
+      time.textContent = local.format(at);
+    }
+  }
+
+  applyTheme(storedTheme());
+  // Times are replaced as they are parsed, so that nothing moves, and when captures that are still open are updated.
+  new MutationObserver(localizeTimes).observe(document.documentElement, { childList: true, subtree: true });
+  addEventListener("DOMContentLoaded", () => document.getElementById("theme").append(themeMenu()));
+})();

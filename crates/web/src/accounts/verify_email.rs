@@ -1,0 +1,160 @@
+//! `/verify-email`: the target of a verification link, and `/verify-email/send`, which sends another one. Loading the
+//! page does not use up the link, because mail scanners open links before the user does.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use grabd_engine::accounts::{self, Verification, VerificationError, VerificationRequest};
+use http::header::SET_COOKIE;
+use http::{HeaderMap, StatusCode};
+
+use super::sign_up::password_message;
+use super::{PASSWORD_HINT, password_field, start_session};
+use crate::csrf::{self, Visit};
+use crate::form::{Field, FieldError, Form};
+use crate::limits::RateLimited;
+use crate::next::NextPath;
+use crate::page::{Layout, page};
+use crate::problem::Problem;
+use crate::response::{ClientIp, see_other};
+use crate::session::{SignedIn, sign_in_url};
+use crate::submitted_form::SubmittedForm;
+use crate::{Web, account};
+
+/// The path of the page.
+pub(crate) const PATH: &str = "/verify-email";
+/// The path that sends a link.
+pub(crate) const SEND: &str = "/verify-email/send";
+
+const ASK_AGAIN: &str = "Sign in, and send another link.";
+
+#[derive(Template)]
+#[template(path = "verify_email.html")]
+struct VerifyPage<'a> {
+    layout: Layout,
+    form_token: String,
+    token: &'a str,
+    email: &'a str,
+    /// Whether the user is signed in to the account of the link.
+    is_own: bool,
+    sign_in: String,
+    password: Field,
+    errors: &'a [FieldError],
+}
+
+#[derive(Template)]
+#[template(path = "verify_sent.html")]
+struct LinkSentPage {
+    layout: Layout,
+    title: &'static str,
+    message: String,
+}
+
+/// Shows the form.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
+    web.limits.pages.take(client.0)?;
+    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
+    let found = accounts::find_verification(&web.core, query.get("token")).await?;
+    let verification = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;
+    let person = web.signed_in(request.headers()).await?;
+    Ok(form(&web, request.headers(), person.as_ref(), &verification, &query, StatusCode::OK, &[]))
+}
+
+/// Verifies the address of the signed-in user, or gives the account to the visitor who has the link.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, Problem> {
+    web.limits.links.take(client.0)?;
+    let (head, body) = request.into_parts();
+    let input = Form::read(&head.headers, body).await?;
+    let token = input.get("token");
+    let found = accounts::find_verification(&web.core, token).await?;
+    let verification = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;
+    let person = web.signed_in(&head.headers).await?;
+    let verified_page = NextPath::parse(&format!("{}?verified", account::PATH), account::PATH);
+    let error = match own(person.as_ref(), &verification) {
+        Some(person) => {
+            csrf::check(&head.headers, &input, &person.session.csrf)?;
+            match accounts::verify_email(&web.core, verification.user, token).await {
+                Ok(()) => return Ok(see_other(verified_page.as_str())),
+                Err(error) => error,
+            }
+        }
+        None => {
+            csrf::check_visit(&web.cookies, &head.headers, &input)?;
+            match accounts::take_over_account(&web.core, token, input.get("password")).await {
+                Ok(session) => return start_session(&web, client, &head.headers, &session, &verified_page).await,
+                Err(error) => error,
+            }
+        }
+    };
+    match error {
+        VerificationError::InvalidLink => Err(Problem::invalid_link(ASK_AGAIN)),
+        VerificationError::Password(error) => {
+            let errors = [FieldError { field: "password", message: password_message(error) }];
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            Ok(form(&web, &head.headers, person.as_ref(), &verification, &input, status, &errors))
+        }
+        VerificationError::TooMany { retry_after_s } => Err(RateLimited { retry_after_s }.into()),
+        VerificationError::Internal(fault) => Err(fault.into()),
+    }
+}
+
+/// Sends another link to the signed-in user.
+pub(crate) async fn send(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
+    let SubmittedForm { person, form: _ } = web.submitted_form(&web.limits.forgotten, client, request).await?;
+    let email = person.session.person.email.as_str();
+    let (status, title, message) = match accounts::request_verification(&web.core, person.session.person.id).await? {
+        VerificationRequest::Sent => {
+            let message = format!("We sent a link to {email}. It is valid for 24 hours and can be used once.");
+            (StatusCode::OK, "Check your mail", message)
+        }
+        VerificationRequest::TooMany => {
+            let message = "One address gets at most five messages an hour. Use the link that was sent last, or try \
+                           again later.";
+            (StatusCode::TOO_MANY_REQUESTS, "Too many messages", message.to_owned())
+        }
+        VerificationRequest::NotNeeded => return Ok(see_other(account::PATH)),
+    };
+    let layout = web.user_layout(&person.session, "");
+    Ok(page(status, &LinkSentPage { layout, title, message }))
+}
+
+/// The signed-in user, if the link is for their account.
+fn own<'a>(person: Option<&'a SignedIn>, verification: &Verification) -> Option<&'a SignedIn> {
+    person.filter(|person| person.session.person.id == verification.user)
+}
+
+fn form(
+    web: &Web,
+    headers: &HeaderMap,
+    person: Option<&SignedIn>,
+    verification: &Verification,
+    input: &Form,
+    status: StatusCode,
+    errors: &[FieldError],
+) -> Response {
+    let visit = Visit::of(&web.cookies, headers);
+    let person = own(person, verification);
+    let token = input.get("token");
+    let here = Form::from_iter([("token", token)]).to_query();
+    let template = VerifyPage {
+        layout: web.plain_layout(),
+        form_token: person.map_or_else(|| visit.form_token(), |person| person.session.csrf.clone()),
+        token,
+        email: verification.email.as_str(),
+        is_own: person.is_some(),
+        sign_in: sign_in_url(&format!("{PATH}?{here}")),
+        password: password_field("new-password", PASSWORD_HINT, &[]).with_name("password", "New password", errors),
+        errors,
+    };
+    let mut response = page(status, &template);
+    if person.is_none() {
+        response.headers_mut().append(SET_COOKIE, visit.cookie(&web.cookies));
+    }
+    response
+}

@@ -1,0 +1,253 @@
+//! All pages of the documentation, rendered.
+
+use std::collections::HashMap;
+
+use super::markdown::{self, Heading};
+use super::pages::{SOURCES, Source};
+use super::search::Passage;
+
+/// The address in the Markdown files that stands for the service's own.
+const EXAMPLE_ORIGIN: &str = "http://127.0.0.1:8080";
+
+/// A page of the documentation.
+#[derive(Debug)]
+pub(crate) struct DocPage {
+    /// The last part of the URL.
+    pub(super) slug: String,
+    pub(super) path: String,
+    pub(super) section: &'static str,
+    pub(super) title: String,
+    pub(super) summary: String,
+    pub(super) markdown: String,
+    pub(super) html: String,
+    /// The headings of the second level.
+    pub(super) outline: Vec<Heading>,
+    pub(super) passages: Vec<Passage>,
+}
+
+/// All pages, in the order of the navigation.
+#[derive(Debug)]
+pub(crate) struct Library {
+    pages: Vec<DocPage>,
+}
+
+/// A part of a Markdown file that is a page.
+struct Part {
+    source: &'static Source,
+    slug: String,
+    title: String,
+    summary: String,
+    markdown: String,
+}
+
+impl Library {
+    /// Renders all pages, for the service at `origin`.
+    pub(crate) fn render(origin: &str) -> Self {
+        let parts: Vec<Part> = SOURCES.iter().flat_map(|source| parts(source, origin)).collect();
+        let targets = Targets::of(&parts);
+        let pages = parts.iter().map(|part| render(part, &targets)).collect();
+        Self { pages }
+    }
+
+    pub(super) fn pages(&self) -> &[DocPage] {
+        &self.pages
+    }
+
+    /// The first page.
+    #[expect(clippy::indexing_slicing, reason = "the list of sources is a constant that is not empty")]
+    pub(super) fn first(&self) -> &DocPage {
+        &self.pages[0]
+    }
+
+    pub(super) fn find(&self, slug: &str) -> Option<&DocPage> {
+        self.pages.iter().find(|page| page.slug == slug)
+    }
+
+    /// The pages before and after a page.
+    pub(super) fn neighbours(&self, page: &DocPage) -> (Option<&DocPage>, Option<&DocPage>) {
+        let at = self.pages.iter().position(|other| other.slug == page.slug);
+        let before = at.and_then(|at| at.checked_sub(1));
+        let after = at.and_then(|at| at.checked_add(1));
+        (before.and_then(|at| self.pages.get(at)), after.and_then(|at| self.pages.get(at)))
+    }
+
+    /// The list of all pages in the format of `llms.txt`.
+    pub(super) fn llms_txt(&self, origin: &str) -> String {
+        let mut text =
+            "# grabd\n\n> Captures web pages in a real browser and returns hosted images, over REST, gRPC, MCP, \
+                        a command line and a web app.\n"
+                .to_owned();
+        let mut section = "";
+        for page in &self.pages {
+            if page.section != section {
+                section = page.section;
+                text.push_str(&format!("\n## {section}\n\n"));
+            }
+            text.push_str(&format!("- [{}]({origin}{}.md): {}\n", page.title, page.path, page.summary));
+        }
+        text.push_str(&format!("\n## API\n\n- [OpenAPI document]({origin}/v1/openapi.json): the REST API\n"));
+        text
+    }
+}
+
+/// Splits a file into pages.
+fn parts(source: &'static Source, origin: &str) -> Vec<Part> {
+    let markdown = source.markdown.replace(EXAMPLE_ORIGIN, origin);
+    let whole = |markdown: &str| Part {
+        source,
+        slug: source.slug.to_owned(),
+        title: markdown::title(markdown),
+        summary: source.summary.to_owned(),
+        markdown: markdown.to_owned(),
+    };
+    if !source.is_split {
+        return vec![whole(&markdown)];
+    }
+    let mut rest = markdown.split("\n## ");
+    let first = rest.next().map(whole);
+    let chapters = rest.map(|chapter| {
+        // The chapter's heading becomes the title of the page, and the headings below it move up.
+        let markdown = format!("# {}", chapter.replace("\n### ", "\n## "));
+        let title = markdown::title(&markdown);
+        let slug = markdown::anchor(&title);
+        Part { source, summary: format!("Self-hosting: {title}."), slug, title, markdown }
+    });
+    first.into_iter().chain(chapters).collect()
+}
+
+/// Where links between the files lead.
+struct Targets {
+    /// The page of each file, and of each anchor in a file that is split.
+    pages: HashMap<(&'static str, String), String>,
+}
+
+impl Targets {
+    fn of(parts: &[Part]) -> Self {
+        let mut pages = HashMap::new();
+        for part in parts {
+            let path = path(&part.slug);
+            pages.entry((part.source.file, String::new())).or_insert_with(|| path.clone());
+            if part.source.is_split {
+                pages.insert((part.source.file, markdown::anchor(&part.title)), path.clone());
+                for heading in markdown::outline(&part.markdown) {
+                    let target = format!("{path}#{}", heading.anchor);
+                    pages.entry((part.source.file, heading.anchor)).or_insert(target);
+                }
+            }
+        }
+        Self { pages }
+    }
+
+    /// The address that a link in `file` has in the documentation. None if it leads to a file that is not a page.
+    fn resolve(&self, file: &'static str, link: &str) -> Option<String> {
+        if link.starts_with("http") || link.starts_with("mailto:") || link.starts_with('/') {
+            return Some(link.to_owned());
+        }
+        let (name, anchor) = link.split_once('#').unwrap_or((link, ""));
+        let source = match name {
+            "" => file,
+            _ => SOURCES.iter().map(|source| source.file).find(|other| *other == joined(file, name))?,
+        };
+        if let Some(page) = self.pages.get(&(source, anchor.to_owned())) {
+            return Some(page.clone());
+        }
+        match name {
+            "" => Some(link.to_owned()),
+            _ => Some(format!("{}#{anchor}", self.pages.get(&(source, String::new()))?)),
+        }
+    }
+}
+
+/// A path relative to the directory of a file.
+fn joined(file: &str, relative: &str) -> String {
+    let mut parts: Vec<&str> = file.split('/').collect();
+    parts.pop();
+    for part in relative.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." => {}
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+fn path(slug: &str) -> String {
+    format!("{}/{slug}", super::PATH)
+}
+
+fn render(part: &Part, targets: &Targets) -> DocPage {
+    let rendered = markdown::render(&part.markdown, |link| targets.resolve(part.source.file, link));
+    DocPage {
+        slug: part.slug.clone(),
+        path: path(&part.slug),
+        section: part.source.section,
+        title: part.title.clone(),
+        summary: part.summary.clone(),
+        markdown: part.markdown.clone(),
+        html: rendered.html,
+        outline: rendered.outline,
+        passages: rendered.passages,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn links_between_pages_lead_to_existing_pages_and_headings() {
+        let library = Library::render("https://grabs.example.com");
+        let anchors: HashSet<String> = library
+            .pages
+            .iter()
+            .flat_map(|page| {
+                let anchors = page.passages.iter().map(|passage| match passage.anchor.as_str() {
+                    "" => page.path.clone(),
+                    anchor => format!("{}#{anchor}", page.path),
+                });
+                anchors.chain([page.path.clone()]).collect::<Vec<_>>()
+            })
+            .collect();
+        let mut count = 0;
+        for page in &library.pages {
+            for link in page.html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+                let target = if link.starts_with('#') { format!("{}{link}", page.path) } else { link.to_owned() };
+                if target.starts_with("/docs/") && target != "/docs/api" {
+                    assert!(anchors.contains(&target), "{}: {link}", page.path);
+                    count += 1;
+                }
+            }
+        }
+        assert!(count > 30, "{count}");
+    }
+
+    #[test]
+    fn tables_have_headers() {
+        for page in Library::render("https://grabs.example.com").pages {
+            assert!(!page.html.contains("<th></th>"), "{}: a table has a column without a header", page.path);
+        }
+    }
+
+    #[test]
+    fn slugs_are_unique_and_examples_have_the_origin_of_the_service() {
+        let library = Library::render("https://grabs.example.com");
+        let slugs: HashSet<_> = library.pages.iter().map(|page| &page.slug).collect();
+        assert_eq!(slugs.len(), library.pages.len());
+        let quickstart = library.find("quickstart").unwrap();
+        assert!(quickstart.html.contains("https://grabs.example.com/v1/grabs"));
+        assert!(!quickstart.markdown.contains("127.0.0.1"));
+    }
+
+    #[test]
+    fn search_finds_all_words_and_ranks_headings_first() {
+        let library = Library::render("https://grabs.example.com");
+        let found = library.search("Idempotency-Key retry");
+        assert!(found.iter().any(|found| found.path.starts_with("/docs/retries")), "{}", found.len());
+        let found = library.search("render_blocked");
+        assert_eq!(found.first().map(|found| found.path.as_str()), Some("/docs/errors#render_blocked"));
+        assert!(library.search("xylophone").is_empty() && library.search("  ").is_empty());
+    }
+}

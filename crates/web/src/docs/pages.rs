@@ -1,0 +1,62 @@
+//! The list of pages, in the order of the navigation.
+
+/// A Markdown file of the repository.
+pub(super) struct Source {
+    /// The file's path in the repository. Links between files are resolved with it.
+    pub(super) file: &'static str,
+    /// The last part of the URL.
+    pub(super) slug: &'static str,
+    pub(super) section: &'static str,
+    /// One sentence for the lists of pages.
+    pub(super) summary: &'static str,
+    pub(super) markdown: &'static str,
+    /// Whether each heading of the second level begins a page of its own.
+    pub(super) is_split: bool,
+}
+
+macro_rules! source {
+    ($file:literal, $slug:literal, $section:expr, $summary:literal, $is_split:literal) => {
+        Source {
+            file: $file,
+            slug: $slug,
+            section: $section,
+            summary: $summary,
+            markdown: include_str!(concat!("../../../../", $file)),
+            is_split: $is_split,
+        }
+    };
+}
+
+const START: &str = "Start";
+const GUIDES: &str = "Guides";
+/// The section that begins with the API reference.
+pub(super) const REFERENCE: &str = "Reference";
+const HOSTING: &str = "Self-hosting";
+/// The page before [`REFERENCE`].
+pub(super) const BEFORE_REFERENCE: &str = "cli";
+
+pub(super) const SOURCES: &[Source] = &[
+    source!("docs/guide/QUICKSTART.md", "quickstart", START, "From a key to the first image in three steps.", false),
+    source!(
+        "docs/guide/CAPTURES.md",
+        "captures",
+        START,
+        "Synchronous and asynchronous captures, and the answer.",
+        false
+    ),
+    source!("docs/guide/PICTURE.md", "picture", GUIDES, "Which option helps with which picture.", false),
+    source!("docs/BLOCKING.md", "blocking", GUIDES, "Pages without ads, trackers and cookie banners.", false),
+    source!("docs/FILES.md", "files", GUIDES, "HTML, text, Markdown, PDF and a report of the same page.", false),
+    source!("docs/LINKS.md", "links", GUIDES, "Signed links that capture a page without a key.", false),
+    source!("docs/guide/RETRIES.md", "retries", GUIDES, "How to be charged once, and what to retry.", false),
+    source!("docs/WEBHOOKS.md", "webhooks", GUIDES, "Messages to your server when a capture has ended.", false),
+    source!("docs/MCP.md", "mcp", GUIDES, "Screenshots for assistants and agents.", false),
+    source!("docs/CONNECTING.md", "connecting", GUIDES, "Sign-in of apps by OAuth.", false),
+    source!("docs/SDKS.md", "sdks", GUIDES, "Client libraries for TypeScript and Python.", false),
+    source!("docs/CLI.md", "cli", GUIDES, "Captures from a shell.", false),
+    source!("docs/OPTIONS.md", "options", REFERENCE, "All capture options with their types and limits.", false),
+    source!("docs/guide/ERRORS.md", "errors", REFERENCE, "Each error code, its meaning, and what to do.", false),
+    source!("CHANGELOG.md", "changelog", REFERENCE, "What has changed, by version.", false),
+    source!("docs/RUNBOOK.md", "runbook", HOSTING, "What to do when an alert fires.", false),
+    source!("docs/OPERATING.md", "operating", HOSTING, "Installing and running the service.", true),
+];

@@ -1,0 +1,94 @@
+//! Search in the documentation: passages that contain all words of a query, best first.
+
+use super::library::{DocPage, Library};
+
+/// The maximum length of a query in characters.
+pub(super) const MAX_QUERY: usize = 100;
+/// The maximum number of results.
+const MAX_RESULTS: usize = 20;
+/// The length of an excerpt in characters.
+const EXCERPT: usize = 180;
+
+/// The text below one heading.
+#[derive(Debug)]
+pub(super) struct Passage {
+    /// The heading's anchor. Empty for the text before the first heading.
+    pub(super) anchor: String,
+    pub(super) heading: String,
+    pub(super) text: String,
+    /// Heading and text in lower case.
+    words: (String, String),
+}
+
+impl Passage {
+    pub(super) fn new(anchor: String, heading: String, text: String) -> Self {
+        let words = (heading.to_lowercase(), text.to_lowercase());
+        Self { anchor, heading, text, words }
+    }
+
+    /// Higher is better. None if a word is missing.
+    fn score(&self, title: &str, words: &[String]) -> Option<usize> {
+        let (heading, text) = &self.words;
+        words.iter().try_fold(0, |sum, word| {
+            let in_title = if title.contains(word.as_str()) { 5 } else { 0 };
+            let in_heading = if heading.contains(word.as_str()) { 10 } else { 0 };
+            let in_text = text.matches(word.as_str()).take(5).count();
+            (in_heading + in_text > 0).then_some(sum + in_title + in_heading + in_text)
+        })
+    }
+}
+
+/// A found passage.
+pub(super) struct Match<'a> {
+    pub(super) path: String,
+    pub(super) title: &'a str,
+    pub(super) heading: &'a str,
+    pub(super) excerpt: String,
+}
+
+impl Library {
+    /// The best passages for a query. None for a query without words.
+    pub(super) fn search(&self, query: &str) -> Vec<Match<'_>> {
+        let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+        if words.is_empty() {
+            return Vec::new();
+        }
+        let mut found: Vec<(usize, &DocPage, &Passage)> = Vec::new();
+        for page in self.pages() {
+            let title = page.title.to_lowercase();
+            let scored =
+                page.passages.iter().filter_map(|passage| Some((passage.score(&title, &words)?, page, passage)));
+            found.extend(scored);
+        }
+        // Stable, so that equally good passages keep the order of the navigation.
+        found.sort_by_key(|(score, ..)| std::cmp::Reverse(*score));
+        found.truncate(MAX_RESULTS);
+        found.into_iter().map(|(_, page, passage)| Match::new(page, passage, &words)).collect()
+    }
+}
+
+impl<'a> Match<'a> {
+    fn new(page: &'a DocPage, passage: &'a Passage, words: &[String]) -> Self {
+        let path = match passage.anchor.as_str() {
+            "" => page.path.clone(),
+            anchor => format!("{}#{anchor}", page.path),
+        };
+        Self { path, title: &page.title, heading: &passage.heading, excerpt: excerpt(&passage.text, words) }
+    }
+}
+
+/// The part of a text around the first word that it contains.
+fn excerpt(text: &str, words: &[String]) -> String {
+    let lower = text.to_lowercase();
+    let at = words.iter().filter_map(|word| lower.find(word.as_str())).min().unwrap_or(0);
+    // Lower-casing may change the length of a text, so the position is counted in characters.
+    let before = lower.get(..at).map_or(0, |start| start.chars().count()).saturating_sub(EXCERPT / 3);
+    let is_whole = text.chars().count() <= before + EXCERPT;
+    let shown: String = text.chars().skip(before).take(EXCERPT).collect();
+    // Parts of words at both ends are left out.
+    let shown = if before > 0 { shown.split_once(' ').map_or("", |(_, rest)| rest) } else { &shown };
+    let shown = if is_whole { shown } else { shown.rsplit_once(' ').map_or(shown, |(rest, _)| rest) };
+    let start = if before > 0 { "… " } else { "" };
+    let end = if is_whole { "" } else { " …" };
+    format!("{start}{}{end}", shown.trim())
+}

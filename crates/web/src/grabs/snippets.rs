@@ -1,0 +1,269 @@
+//! Programs that repeat a capture, in the languages of most callers.
+//!
+//! Each reads the key from the variable `KEY`, so that a program can be shared.
+
+use grabd_domain::capture::CaptureSpec;
+use grabd_options::TABLE;
+use serde_json::{Map, Value};
+
+/// A program.
+pub(crate) struct Snippet {
+    pub(crate) language: &'static str,
+    pub(crate) code: String,
+}
+
+/// The programs that create a capture with these options.
+pub(crate) fn all(public_url: &str, spec: &CaptureSpec) -> Vec<Snippet> {
+    let url = format!("{public_url}/v1/grabs");
+    let body = Value::Object(body(spec));
+    let programs: [(&'static str, String); 6] = [
+        ("curl", curl_command(&url, &body)),
+        ("JavaScript", javascript(&url, &body)),
+        ("Python", python(&url, &body)),
+        ("Go", go(&url, &body)),
+        ("Rust", rust(&url, &body)),
+        ("PHP", php(&url, &body)),
+    ];
+    programs.into_iter().map(|(language, code)| Snippet { language, code }).collect()
+}
+
+/// The command that creates a capture with these options.
+pub(crate) fn curl(public_url: &str, spec: &CaptureSpec) -> String {
+    curl_command(&format!("{public_url}/v1/grabs"), &Value::Object(body(spec)))
+}
+
+fn curl_command(url: &str, body: &Value) -> String {
+    let (url, body) = (shell_quoted(url), shell_quoted(&body.to_string()));
+    format!(
+        "curl -sS {url} \\\n  -H \"Authorization: Bearer $KEY\" \\\n  -H 'Content-Type: application/json' \\\n  -d {body}"
+    )
+}
+
+fn javascript(url: &str, body: &Value) -> String {
+    let (url, body) = (Value::from(url), indented(body, 1));
+    format!(
+        r#"const response = await fetch({url}, {{
+  method: "POST",
+  headers: {{
+    Authorization: `Bearer ${{process.env.KEY}}`,
+    "Content-Type": "application/json",
+  }},
+  body: JSON.stringify({body}),
+}});
+const grab = await response.json();
+if (!response.ok) throw new Error(grab.error.message);
+console.log(grab.image_url);"#
+    )
+}
+
+fn python(url: &str, body: &Value) -> String {
+    let (url, body) = (Value::from(url), python_literal(body, 1));
+    format!(
+        r#"import os
+import requests
+
+response = requests.post(
+    {url},
+    headers={{"Authorization": f"Bearer {{os.environ['KEY']}}"}},
+    json={body},
+    timeout=30,
+)
+grab = response.json()
+if not response.ok:
+    raise RuntimeError(grab["error"]["message"])
+print(grab["image_url"])"#
+    )
+}
+
+fn go(url: &str, body: &Value) -> String {
+    let (url, text) = (Value::from(url), indented(body, 0));
+    // A raw string cannot contain its quote. JSON strings are Go strings.
+    let body = if text.contains('`') { Value::from(body.to_string()).to_string() } else { format!("`{text}`") };
+    format!(
+        r#"package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+)
+
+func main() {{
+	body := strings.NewReader({body})
+	request, err := http.NewRequest("POST", {url}, body)
+	if err != nil {{
+		panic(err)
+	}}
+	request.Header.Set("Authorization", "Bearer "+os.Getenv("KEY"))
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {{
+		panic(err)
+	}}
+	defer response.Body.Close()
+	grab, err := io.ReadAll(response.Body)
+	if err != nil {{
+		panic(err)
+	}}
+	fmt.Println(response.Status, string(grab))
+}}"#
+    )
+}
+
+fn rust(url: &str, body: &Value) -> String {
+    let (url, text) = (Value::from(url), indented(body, 0));
+    let mut hashes = "#".to_owned();
+    while text.contains(&format!("\"{hashes}")) {
+        hashes.push('#');
+    }
+    format!(
+        r##"// reqwest = {{ version = "0.12", features = ["blocking"] }}
+fn main() -> Result<(), Box<dyn std::error::Error>> {{
+    let body = r{hashes}"{text}"{hashes};
+    let response = reqwest::blocking::Client::new()
+        .post({url})
+        .bearer_auth(std::env::var("KEY")?)
+        .header("Content-Type", "application/json")
+        .body(body)
+        .send()?;
+    println!("{{}} {{}}", response.status(), response.text()?);
+    Ok(())
+}}"##
+    )
+}
+
+fn php(url: &str, body: &Value) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\\', r"\\").replace('\'', r"\'"));
+    let (url, body) = (quoted(url), quoted(&indented(body, 0)));
+    format!(
+        r#"<?php
+$curl = curl_init({url});
+curl_setopt_array($curl, [
+    CURLOPT_RETURNTRANSFER => true,
+    CURLOPT_POST => true,
+    CURLOPT_HTTPHEADER => [
+        'Authorization: Bearer ' . getenv('KEY'),
+        'Content-Type: application/json',
+    ],
+    CURLOPT_POSTFIELDS => {body},
+]);
+$grab = json_decode(curl_exec($curl), true);
+echo $grab['image_url'] ?? $grab['error']['message'], "\n";"#
+    )
+}
+
+/// JSON over several lines, within a program that is indented by `level` steps of two spaces.
+fn indented(value: &Value, level: usize) -> String {
+    format!("{value:#}").replace('\n', &format!("\n{}", "  ".repeat(level)))
+}
+
+/// A value as a Python expression over several lines, indented by `level` steps of four spaces.
+fn python_literal(value: &Value, level: usize) -> String {
+    let (inner, outer) = ("    ".repeat(level + 1), "    ".repeat(level));
+    let lines = |open: char, items: Vec<String>, close: char| match items.is_empty() {
+        true => format!("{open}{close}"),
+        false => {
+            let items: String = items.into_iter().map(|item| format!("{inner}{item},\n")).collect();
+            format!("{open}\n{items}{outer}{close}")
+        }
+    };
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        // JSON strings are Python strings.
+        Value::Number(_) | Value::String(_) => value.to_string(),
+        Value::Array(items) => lines('[', items.iter().map(|item| python_literal(item, level + 1)).collect(), ']'),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| {
+                format!("{}: {}", Value::from(name.as_str()), python_literal(value, level + 1))
+            };
+            lines('{', members.iter().map(member).collect(), '}')
+        }
+    }
+}
+
+/// The options that differ from their defaults, without secrets.
+fn body(spec: &CaptureSpec) -> Map<String, Value> {
+    let request = spec.to_minimal_request();
+    let options = TABLE
+        .iter()
+        .filter(|option| !option.is_secret)
+        .filter_map(|option| Some((option.name.to_owned(), serde_json::to_value(request.get(option.name)?).ok()?)));
+    // The document is not known any more.
+    let html = spec.has_own_document().then(|| ("html".to_owned(), Value::from("<h1>…</h1>")));
+    html.into_iter().chain(options).collect()
+}
+
+/// Quotes text as one POSIX shell word.
+fn shell_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use grabd_domain::capture::CaptureRequest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn shell_parses_the_command_back_to_the_options() {
+        let selector = "a[title='it''s \"$KEY\" `id` \\\\ $(id)\n!']";
+        let request = CaptureRequest {
+            url: Some("https://example.com/?a=b&c='d'".into()),
+            width: Some(800),
+            full_page: Some(true),
+            selector: Some(selector.into()),
+            ..CaptureRequest::default()
+        };
+        let line = curl("https://grabd.example", &CaptureSpec::parse(&request).unwrap());
+        // Replaces curl by a function that prints its arguments, one per line. JSON escapes line breaks.
+        let script = format!("curl() {{ printf '%s\\n' \"$@\"; }}\nKEY=sk_test_x\n{line}");
+        let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let words: Vec<&str> = stdout.lines().collect();
+        assert_eq!(words[..3], ["-sS", "https://grabd.example/v1/grabs", "-H"]);
+        assert_eq!(words[3..7], ["Authorization: Bearer sk_test_x", "-H", "Content-Type: application/json", "-d"]);
+        let body: Value = serde_json::from_str(words[7]).unwrap();
+        let expected = json!({
+            "url": "https://example.com/?a=b&c=%27d%27", "width": 800, "full_page": true, "selector": selector,
+        });
+        assert_eq!(body, expected);
+    }
+
+    /// The text between two parts of a program.
+    fn between<'a>(code: &'a str, before: &str, after: &str) -> &'a str {
+        code.split_once(before).and_then(|(_, rest)| rest.split_once(after)).expect("both parts").0
+    }
+
+    #[test]
+    fn texts_of_compiled_languages_are_the_body() {
+        for selector in ["a[title='x \"# \\'] ", "a[title='`\"##']"] {
+            let body = json!({ "url": "https://example.com/", "selector": selector });
+            let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+            let go = go("https://grabd.example/v1/grabs", &body);
+            let literal = between(&go, "strings.NewReader(", ")\n\trequest");
+            let text = match literal.strip_prefix('`') {
+                Some(raw) => raw.trim_end_matches('`').to_owned(),
+                None => parsed(literal).as_str().unwrap().to_owned(),
+            };
+            assert_eq!(parsed(&text), body);
+            let rust = rust("https://grabd.example/v1/grabs", &body);
+            let literal = between(&rust, "let body = r", ";\n");
+            let hashes = literal.split('"').next().unwrap();
+            let text = literal.strip_prefix(hashes).and_then(|text| text.strip_suffix(hashes)).unwrap();
+            let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap();
+            assert!(!text.contains(&format!("\"{hashes}")));
+            assert_eq!(parsed(text), body);
+            let php = php("https://grabd.example/v1/grabs", &body);
+            let text = between(&php, "CURLOPT_POSTFIELDS => '", "',\n]");
+            assert!(!text.replace(r"\\", "").replace(r"\'", "").contains('\''), "{text}");
+            assert_eq!(parsed(&text.replace(r"\'", "'").replace(r"\\", r"\")), body);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `/teams/{team}/keys/{key}/link`: shows what signs a key's links, after a confirmation.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use grabd_domain::ids::KeyId;
+use grabd_engine::accounts::{self, Session, TeamError, TeamKey, UserTeam};
+use grabd_engine::links::{self, LinkCredentials};
+use http::StatusCode;
+
+use super::path;
+use crate::Web;
+use crate::confirm::{Confirmation, confirm_page};
+use crate::page::{Layout, page};
+use crate::problem::Problem;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url;
+use crate::submitted_form::SubmittedForm;
+use crate::teams;
+
+#[derive(Template)]
+#[template(path = "key_link.html")]
+struct KeyLinkPage<'a> {
+    layout: Layout,
+    name: &'a str,
+    link_key: String,
+    secret: &'a str,
+    base_url: &'a str,
+    back: String,
+}
+
+/// Asks for confirmation.
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    Path((team, key)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    web.limits.pages.take(client.0)?;
+    let Some(person) = web.signed_in(request.headers()).await? else {
+        return Ok(see_other(&sign_in_url(request.uri().path())));
+    };
+    let team = web.my_team(&person.session, &team).await?;
+    let key = find(&web, &person.session, &team, &key).await?;
+    let confirmation = Confirmation {
+        title: "Show the link secret of",
+        subject: &key.name,
+        consequences: &[
+            "Anyone with the secret can make links that capture pages and spend the credits of the team.",
+            "The audit trail records that you have seen it.",
+        ],
+        button: "Show secret",
+        action: format!("{}/{}/link", path(team.team), key.id),
+        back: path(team.team),
+        here: teams::PATH,
+    };
+    Ok(confirm_page(&web, &person.session, &confirmation))
+}
+
+/// Shows the secret. A key that has none gets one.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    Path((team, key)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let SubmittedForm { person, form: _ } = web.submitted_form(&web.limits.pages, client, request).await?;
+    let team = web.my_team(&person.session, &team).await?;
+    let found = find(&web, &person.session, &team, &key).await?;
+    let revealed = links::reveal(&web.core, person.session.person.id, team.team, found.id).await?;
+    let LinkCredentials { key, secret } = revealed;
+    let layout = web.team_admin_layout(&person.session, team.team, "keys").await?;
+    let template = KeyLinkPage {
+        layout: Layout { script: Some(web.assets.copy.path.clone()), ..layout },
+        name: &found.name,
+        link_key: key.to_string(),
+        secret: secret.expose(),
+        base_url: &web.core.oauth().base_url,
+        back: path(team.team),
+    };
+    Ok(page(StatusCode::OK, &template))
+}
+
+/// The key of the team with this id, unless it was revoked.
+async fn find(web: &Web, session: &Session, team: &UserTeam, key: &str) -> Result<TeamKey, TeamError> {
+    let id: KeyId = key.parse().map_err(|_| TeamError::NotFound)?;
+    let keys = accounts::list_keys(&web.core, session.person.id, team.team).await?;
+    keys.into_iter().find(|key| key.id == id && key.revoked_at.is_none()).ok_or(TeamError::NotFound)
+}

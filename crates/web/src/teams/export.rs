@@ -1,0 +1,41 @@
+//! `/teams/{team}/export`: all data of a team as JSON lines, for its owners.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use grabd_domain::Day;
+use grabd_domain::accounts::Role;
+use grabd_engine::accounts::TeamError;
+use grabd_engine::export;
+use http::HeaderValue;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+
+use crate::Web;
+use crate::problem::Problem;
+use crate::response::{ClientIp, see_other};
+use crate::session::sign_in_url;
+
+/// Streams the file. If reading fails midway, the response is aborted.
+pub(crate) async fn download(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    Path(team): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    web.limits.pages.take(client.0)?;
+    let Some(person) = web.signed_in(request.headers()).await? else {
+        return Ok(see_other(&sign_in_url(request.uri().path())));
+    };
+    let team = web.my_team(&person.session, &team).await?;
+    if team.role != Role::Owner {
+        return Err(TeamError::NotOwner.into());
+    }
+    let name = format!("attachment; filename=\"grabd-team-{}.jsonl\"", Day::of(web.core.now()));
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("application/jsonl; charset=utf-8")),
+        (CONTENT_DISPOSITION, HeaderValue::try_from(name).expect("a day is visible ASCII")),
+    ];
+    Ok((headers, Body::from_stream(export::team_export(&web.core, team.team))).into_response())
+}

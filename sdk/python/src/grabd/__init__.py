@@ -1,0 +1,37 @@
+"""Client library for grabd, the service that captures web pages as images."""
+
+from ._async import AsyncGrabd, AsyncWebhooks
+from ._core import VERSION as __version__
+from ._core import has_ended
+from ._errors import (
+    ApiError,
+    ConnectionFailedError,
+    GrabdError,
+    RequestTimeoutError,
+    UnexpectedResponseError,
+    WaitTimeoutError,
+    WebhookVerificationError,
+)
+from ._generated import *  # noqa: F403
+from ._generated import __all__ as _generated_names
+from ._sync import Grabd, Webhooks
+from ._webhooks import WebhookEvent, verify_webhook
+
+__all__ = [
+    "ApiError",
+    "AsyncGrabd",
+    "AsyncWebhooks",
+    "ConnectionFailedError",
+    "Grabd",
+    "GrabdError",
+    "RequestTimeoutError",
+    "UnexpectedResponseError",
+    "WaitTimeoutError",
+    "WebhookEvent",
+    "WebhookVerificationError",
+    "Webhooks",
+    "__version__",
+    "has_ended",
+    "verify_webhook",
+]
+__all__ += _generated_names

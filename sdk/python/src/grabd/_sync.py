@@ -1,0 +1,391 @@
+"""The client for threads."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Literal
+
+import httpx
+
+from . import _core
+from ._core import Call, GrabEvents, Settings, has_ended
+from ._errors import ConnectionFailedError, GrabdError
+from ._files import write_file
+from ._generated import (
+    CaptureOptions,
+    CreateWebhookOptions,
+    Delivery,
+    DeliveryList,
+    Grab,
+    GrabList,
+    Pricing,
+    UpdateWebhookOptions,
+    Usage,
+    Webhook,
+    WebhookList,
+)
+
+if TYPE_CHECKING:
+    import sys
+
+    if sys.version_info >= (3, 11):
+        from typing import Self, Unpack
+    else:
+        from typing_extensions import Self, Unpack
+
+Status = Literal["pending", "processing", "done", "failed"]
+
+
+class Grabd:
+    """A client of one grabd service with one API key. Threads may share it. Close it, or use it in a `with`.
+
+    - `api_key`: `sk_live_…` captures pages, `sk_test_…` returns placeholders. Default: the variable `GRAB_API_KEY`.
+    - `base_url`: the API root, ending in `/v1`. Default: the variable `GRAB_BASE_URL`.
+    - `max_retries`: retries after the first attempt, from 0 to 10.
+    - `retry_delay`: wait before the first retry in seconds; it doubles for each further one, up to 8 s.
+    - `timeout`: time limit in seconds of each step of an attempt: connection, head and body of the response. Default:
+      30, for a create 40, and for a download 120.
+    - `http`: an `httpx.Client` of your own, for proxies or certificates. It is not closed with this one.
+    """
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        *,
+        max_retries: int = 3,
+        retry_delay: float = 0.5,
+        timeout: float | None = None,
+        http: httpx.Client | None = None,
+    ) -> None:
+        self._settings = Settings(api_key, base_url, max_retries, retry_delay, timeout)
+        self._owns_http = http is None
+        self._http = httpx.Client() if http is None else http
+        self.webhooks = Webhooks(self)
+        """The webhooks of the key's team and environment."""
+
+    def close(self) -> None:
+        """Closes all connections."""
+        if self._owns_http:
+            self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def capture(
+        self,
+        url: str,
+        *,
+        idempotency_key: str | None = None,
+        extra_options: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        wait_timeout: float = _core.WAIT_TIMEOUT,
+        **options: Unpack[CaptureOptions],
+    ) -> Grab:
+        """Captures a page and returns the done grab. One credit is spent, whatever number of attempts was needed.
+
+        `idempotency_key` has 1 to 255 visible ASCII characters; creates with the same key capture and charge once. It
+        is a random key, the same for all attempts, unless you choose one. `extra_options` has capture options that
+        this version of the library does not know. `wait_timeout` is for a grab that is still open after the create.
+
+        Raises RenderBlockedError or RenderFailedError if the page cannot be captured, which is free.
+        """
+        call = _core.create_call(url, options, extra_options, idempotency_key, timeout, is_async=False)
+        grab = self._get(call, Grab)
+        if not has_ended(grab):
+            grab = self.wait(grab.id, wait_timeout=wait_timeout, timeout=timeout)
+        # For a failure, the same key gets the error response with its code.
+        return grab if grab.status == "done" else self._get(call, Grab)
+
+    def create_grab(
+        self,
+        url: str,
+        *,
+        idempotency_key: str | None = None,
+        extra_options: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        **options: Unpack[CaptureOptions],
+    ) -> Grab:
+        """Creates a grab and returns at once, with a live key: `wait` for it, `watch` it, or receive a webhook.
+
+        With a test key the returned grab has already ended.
+        """
+        return self._get(
+            _core.create_call(url, options, extra_options, idempotency_key, timeout, is_async=True), Grab
+        )
+
+    def get_grab(self, id: str, *, timeout: float | None = None) -> Grab:
+        """The current state of a grab."""
+        return self._get(Call(method="GET", path=_core.grab_path(id), timeout=timeout), Grab)
+
+    def list_grabs(
+        self,
+        *,
+        limit: int | None = None,
+        status: Status | None = None,
+        starting_after: str | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[Grab]:
+        """The grabs of the key's team and environment, newest first.
+
+        Further pages of `limit` grabs, 1 to 100, are fetched while you iterate.
+        """
+        while True:
+            page = self.list_grabs_page(limit=limit, status=status, starting_after=starting_after, timeout=timeout)
+            yield from page.data
+            if not page.has_more or not page.data:
+                return
+            starting_after = page.data[-1].id
+
+    def list_grabs_page(
+        self,
+        *,
+        limit: int | None = None,
+        status: Status | None = None,
+        starting_after: str | None = None,
+        ending_before: str | None = None,
+        timeout: float | None = None,
+    ) -> GrabList:
+        """One page of grabs. `starting_after` and `ending_before` are ids, and exclude each other."""
+        query = {"limit": limit, "status": status, "starting_after": starting_after, "ending_before": ending_before}
+        return self._get(Call(method="GET", path="/grabs", query=query, timeout=timeout), GrabList)
+
+    def delete_grab(self, id: str, *, timeout: float | None = None) -> None:
+        """Deletes the image of a grab: its URL stops working. The grab stays in the list."""
+        self._send(Call(method="DELETE", path=_core.grab_path(id), timeout=timeout))
+
+    def wait(self, id: str, *, wait_timeout: float = _core.WAIT_TIMEOUT, timeout: float | None = None) -> Grab:
+        """Waits until a grab has ended, and returns it: `done` or `failed`.
+
+        Raises WaitTimeoutError if it has not ended in time. It goes on, and can be waited for again.
+        """
+        end = time.monotonic() + _core.checked_time("wait_timeout", wait_timeout)
+        limit = self._settings.timeout_of(timeout)
+        while True:
+            start = time.monotonic()
+            grab = self._get(_core.long_poll_call(id, max(0, end - start), limit), Grab)
+            if has_ended(grab):
+                return grab
+            now = time.monotonic()
+            if now >= end:
+                raise _core.wait_timeout(id, wait_timeout)
+            if now - start < _core.MIN_POLL:
+                time.sleep(min(_core.MIN_POLL, end - now))
+
+    def watch(self, id: str, *, wait_timeout: float = _core.WATCH_TIMEOUT) -> Iterator[Grab]:
+        """Follows a grab: yields its current state and each later one, until it has ended.
+
+        A broken stream is resumed. Raises WaitTimeoutError if the grab has not ended in time.
+        """
+        end = time.monotonic() + _core.checked_time("wait_timeout", wait_timeout)
+        last_id, empty_streams = "", 0
+        while empty_streams < _core.MAX_EMPTY_STREAMS:
+            remaining = end - time.monotonic()
+            if remaining <= 0:
+                raise _core.wait_timeout(id, wait_timeout)
+            if empty_streams > 0:
+                time.sleep(min(self._settings.delay(empty_streams - 1) or 0, remaining))
+            empty_streams += 1
+            events = GrabEvents(last_id)
+            try:
+                for grab in self._stream(id, events, end):
+                    yield grab
+                    if has_ended(grab):
+                        return
+                    last_id, empty_streams = events.last_id, 0
+            except ConnectionFailedError:
+                # A broken stream is resumed. Anything else is final.
+                pass
+        raise _core.no_events(id)
+
+    def _stream(self, id: str, events: GrabEvents, end: float) -> Iterator[Grab]:
+        """The grabs of one stream."""
+        idle = max(0.1, min(_core.STREAM_IDLE, end - time.monotonic()))
+        call = _core.events_call(id, events.last_id, idle)
+        with closing(self._open_with_retries(call)) as response:
+            if response.status_code == 204:
+                # Nothing is left to send, because the grab has ended.
+                grab = self.get_grab(id)
+                if has_ended(grab):
+                    yield grab
+                return
+            try:
+                for chunk in response.iter_bytes():
+                    yield from events.push(chunk)
+                    if time.monotonic() >= end:
+                        return
+            except httpx.HTTPError as cause:
+                raise _core.connection_error(call, cause) from cause
+
+    def download(
+        self, grab: Grab | str, *, max_bytes: int = _core.MAX_IMAGE_BYTES, timeout: float | None = None
+    ) -> bytes:
+        """The image of a done grab. Its URL is public, so that no API key is sent."""
+        call = _core.download_call(self.image_url(grab), max_bytes, timeout)
+        return self._send(call)[1]
+
+    def download_to_file(
+        self,
+        grab: Grab | str,
+        path: str | os.PathLike[str],
+        *,
+        max_bytes: int = _core.MAX_IMAGE_BYTES,
+        timeout: float | None = None,
+    ) -> None:
+        """Downloads the image of a done grab. The file appears complete or not at all; an existing one is replaced."""
+        image = self.download(grab, max_bytes=max_bytes, timeout=timeout)
+        write_file(path, image)
+
+    def image_url(self, grab: Grab | str) -> str:
+        """The absolute URL of an image. That of a test key's grab is relative to the service."""
+        return self._settings.image_url(grab)
+
+    def usage(self, *, timeout: float | None = None) -> Usage:
+        """Remaining credits, the plan, and the number of grabs of the last 30 days."""
+        return self._get(Call(method="GET", path="/usage", timeout=timeout), Usage)
+
+    def pricing(
+        self,
+        *,
+        provider: str | None = None,
+        detail: Literal["summary", "full"] | None = None,
+        timeout: float | None = None,
+    ) -> Pricing:
+        """The prices, and a comparison with other services, or with one provider."""
+        query = {"provider": provider, "detail": detail}
+        return self._get(Call(method="GET", path="/pricing", query=query, timeout=timeout), Pricing)
+
+    def _get(self, call: Call, model: type[_core.AnyModel]) -> _core.AnyModel:
+        """Sends a request and returns the object in its response."""
+        response, content = self._send(call)
+        return _core.decode(call, model, response, content)
+
+    def _send(self, call: Call) -> tuple[httpx.Response, bytes]:
+        """Sends a request, with retries, and returns the complete response."""
+        retries = 0
+        while True:
+            try:
+                with closing(self._open(call)) as response:
+                    return response, _read(call, response, self._settings)
+            except GrabdError as error:
+                self._sleep_after(error, retries, call)
+            retries += 1
+
+    def _open_with_retries(self, call: Call) -> httpx.Response:
+        """Sends a request, with retries, until a successful response begins."""
+        retries = 0
+        while True:
+            try:
+                return self._open(call)
+            except GrabdError as error:
+                self._sleep_after(error, retries, call)
+            retries += 1
+
+    def _sleep_after(self, error: GrabdError, retries: int, call: Call) -> None:
+        """Waits before a retry. Raises the error if there is none."""
+        delay = self._settings.delay_after(error, retries, call.repeatable)
+        if delay is None:
+            raise error
+        time.sleep(delay)
+
+    def _open(self, call: Call) -> httpx.Response:
+        """Sends one request and returns the head of a successful response, which the caller closes."""
+        try:
+            request = self._settings.request(self._http, call)
+            response = self._http.send(request, stream=True, follow_redirects=not call.is_api)
+        except httpx.HTTPError as cause:
+            raise _core.connection_error(call, cause) from cause
+        if response.is_success:
+            return response
+        with closing(response):
+            raise _core.response_error(response, _read(call, response, self._settings))
+
+
+def _read(call: Call, response: httpx.Response, settings: Settings) -> bytes:
+    """A complete body, within the time and size limits of the call."""
+    timeout = settings.timeout_of(call.timeout, call.default_timeout)
+    end = time.monotonic() + timeout
+    content = bytearray()
+    try:
+        for chunk in response.iter_bytes():
+            content += chunk
+            if len(content) > call.max_bytes:
+                raise _core.too_large(call, response)
+            if time.monotonic() > end:
+                raise _core.timed_out(call, timeout)
+    except httpx.HTTPError as cause:
+        raise _core.connection_error(call, cause) from cause
+    return bytes(content)
+
+
+class Webhooks:
+    """The webhooks of the key's team and environment. Use `Grabd.webhooks`."""
+
+    def __init__(self, client: Grabd) -> None:
+        self._client = client
+
+    def create(self, url: str, *, timeout: float | None = None, **members: Unpack[CreateWebhookOptions]) -> Webhook:
+        """Registers a URL. The `secret` is only in this response."""
+        body = {**members, "url": url}
+        call = Call(method="POST", path="/webhooks", body=body, repeatable=False, timeout=timeout)
+        return self._client._get(call, Webhook)
+
+    def list(self, *, timeout: float | None = None) -> tuple[Webhook, ...]:
+        """All webhooks, newest first."""
+        page = self._client._get(Call(method="GET", path="/webhooks", timeout=timeout), WebhookList)
+        return page.data
+
+    def get(self, id: str, *, timeout: float | None = None) -> Webhook:
+        """One webhook, without its secret."""
+        return self._client._get(Call(method="GET", path=_core.webhook_path(id), timeout=timeout), Webhook)
+
+    def update(self, id: str, *, timeout: float | None = None, **changes: Unpack[UpdateWebhookOptions]) -> Webhook:
+        """Changes a webhook. What is left out stays as it is."""
+        call = Call(method="PATCH", path=_core.webhook_path(id), body={**changes}, timeout=timeout)
+        return self._client._get(call, Webhook)
+
+    def delete(self, id: str, *, timeout: float | None = None) -> None:
+        """Removes a webhook. Its pending messages are not sent."""
+        self._client._send(Call(method="DELETE", path=_core.webhook_path(id), timeout=timeout))
+
+    def rotate_secret(self, id: str, *, timeout: float | None = None) -> Webhook:
+        """Creates a new `secret`, which is only in this response. For 24 hours messages are signed with both."""
+        path = _core.webhook_path(id, "/rotate_secret")
+        return self._client._get(Call(method="POST", path=path, repeatable=False, timeout=timeout), Webhook)
+
+    def test(self, id: str, *, timeout: float | None = None) -> Delivery:
+        """Sends a `webhook.test` message."""
+        path = _core.webhook_path(id, "/test")
+        return self._client._get(Call(method="POST", path=path, repeatable=False, timeout=timeout), Delivery)
+
+    def deliveries(
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        starting_after: str | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[Delivery]:
+        """The deliveries of the last 30 days, newest first.
+
+        Further pages of `limit` deliveries, 1 to 100, are fetched while you iterate.
+        """
+        path = _core.webhook_path(id, "/deliveries")
+        while True:
+            query = {"limit": limit, "starting_after": starting_after}
+            page = self._client._get(Call(method="GET", path=path, query=query, timeout=timeout), DeliveryList)
+            yield from page.data
+            if not page.has_more or not page.data:
+                return
+            starting_after = page.data[-1].id
+
+    def redeliver(self, id: str, delivery_id: str, *, timeout: float | None = None) -> Delivery:
+        """Sends a message again, with the same `webhook-id`."""
+        path = _core.delivery_path(id, delivery_id)
+        return self._client._get(Call(method="POST", path=path, repeatable=False, timeout=timeout), Delivery)

@@ -1,0 +1,322 @@
+"""Both clients against a server with scripted responses."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from typing import Any
+
+from support import (
+    BOTH,
+    DONE,
+    Async,
+    FakeService,
+    Handler,
+    Responder,
+    Sync,
+    answer,
+    event,
+    failure,
+    grab,
+    reset,
+    silence,
+    stream,
+)
+
+import grabd
+
+URL = "https://example.com/"
+
+
+class ClientTest(unittest.TestCase):
+    def scenarios(self, *responders: Responder, **settings: Any) -> Any:
+        """A fresh service for each of the clients."""
+        for kind in BOTH:
+            with self.subTest(kind.__name__), FakeService(*responders) as service:
+                yield kind(service, **settings), service
+
+    def test_create_that_fails_twice_is_repeated_with_the_same_key_and_body(self) -> None:
+        for call, service in self.scenarios(failure(503, "internal_error"), reset, DONE):
+            self.assertEqual(call("capture", URL, width=800, hide=["#a"]).status, "done")
+            first, *others = service.received
+            self.assertEqual(first.json(), {"width": 800, "hide": ["#a"], "url": URL})
+            self.assertRegex(first.headers["idempotency-key"], "^[0-9a-f-]{36}$")
+            self.assertEqual(first.headers["authorization"], "Bearer sk_live_secret")
+            self.assertEqual(len(others), 2)
+            for other in others:
+                self.assertEqual(other.body, first.body)
+                self.assertEqual(other.headers["idempotency-key"], first.headers["idempotency-key"])
+
+    def test_different_creates_have_different_keys_unless_the_caller_chooses_one(self) -> None:
+        for call, service in self.scenarios(DONE):
+            call("capture", URL)
+            call("capture", URL)
+            call("create_grab", URL, idempotency_key="mine")
+            keys = [one.headers["idempotency-key"] for one in service.received]
+            self.assertEqual((len(set(keys)), keys[2]), (3, "mine"))
+            preferences = [one.headers.get("prefer") for one in service.received]
+            self.assertEqual(preferences, [None, None, "respond-async"])
+
+    def test_final_errors_are_not_retried_and_have_their_own_classes(self) -> None:
+        for status, code in [
+            (400, "bad_request"),
+            (400, "invalid_viewport"),
+            (400, "ssrf_detected"),
+            (400, "idempotency_mismatch"),
+            (401, "unauthorized"),
+            (402, "credits_exhausted"),
+            (404, "not_found"),
+            (422, "render_blocked"),
+            (500, "render_failed"),
+        ]:
+            for call, service in self.scenarios(failure(status, code, {"location": "/v1/grabs/id-1"})):
+                with self.assertRaises(grabd.ERROR_CLASSES[code]) as caught:
+                    call("capture", URL)
+                error = caught.exception
+                self.assertEqual((error.status, error.code, str(error)), (status, code, f"It is {code}."))
+                self.assertEqual((error.request_id, error.grab_id), ("request-1", "id-1"))
+                self.assertEqual(len(service.received), 1)
+
+    def test_transient_errors_are_retried(self) -> None:
+        for status, code in [(409, "idempotency_conflict"), (429, "queue_limit_exceeded"), (500, "internal_error")]:
+            for call, service in self.scenarios(failure(status, code), DONE):
+                call("capture", URL)
+                self.assertEqual(len(service.received), 2, code)
+
+    def test_replayed_internal_error_is_final(self) -> None:
+        for call, service in self.scenarios(failure(500, "internal_error", {"idempotent-replayed": "true"})):
+            with self.assertRaises(grabd.InternalError):
+                call("capture", URL)
+            self.assertEqual(len(service.received), 1)
+
+    def test_retries_are_bounded(self) -> None:
+        for call, service in self.scenarios(failure(429, "rate_limit_exceeded"), max_retries=2):
+            with self.assertRaises(grabd.RateLimitExceededError):
+                call("usage")
+            self.assertEqual(len(service.received), 3)
+
+    def test_retry_after_delays_the_retry(self) -> None:
+        for call, _ in self.scenarios(failure(429, "rate_limit_exceeded", {"retry-after": "1"}), DONE):
+            start = time.monotonic()
+            call("capture", URL)
+            self.assertGreaterEqual(time.monotonic() - start, 1)
+
+    def test_retry_after_of_more_than_a_minute_is_left_to_the_caller(self) -> None:
+        for call, service in self.scenarios(failure(429, "rate_limit_exceeded", {"retry-after": "61"})):
+            with self.assertRaises(grabd.RateLimitExceededError) as caught:
+                call("usage")
+            self.assertEqual((caught.exception.retry_after, len(service.received)), (61, 1))
+
+    def test_request_without_idempotency_key_is_repeated_only_if_it_was_not_carried_out(self) -> None:
+        for responder in (reset, failure(500, "internal_error"), failure(503, "internal_error")):
+            for call, service in self.scenarios(responder):
+                with self.assertRaises(grabd.GrabdError):
+                    call("webhooks.create", "https://example.com/hook")
+                self.assertEqual(len(service.received), 1)
+        webhook = {"id": "w", "url": URL, "events": ["*"], "description": "", "status": "enabled", "created_at": ""}
+        for call, service in self.scenarios(failure(429, "rate_limit_exceeded"), answer(201, webhook)):
+            self.assertEqual(call("webhooks.create", URL, events=["*"]).events, ("*",))
+            self.assertEqual(len(service.received), 2)
+
+    def test_silent_service_ends_in_a_timeout_after_the_retries(self) -> None:
+        for call, service in self.scenarios(silence, max_retries=1):
+            with self.assertRaises(grabd.RequestTimeoutError) as caught:
+                call("usage", timeout=0.5)
+            self.assertIsNotNone(caught.exception.__cause__)
+            self.assertEqual(len(service.received), 2)
+
+    def test_body_that_stops_ends_in_a_timeout(self) -> None:
+        def half(handler: Handler) -> None:
+            handler.respond(200, b"{", {"content-length": "100"})
+            silence(handler)
+
+        for call, _ in self.scenarios(half, max_retries=0):
+            with self.assertRaises(grabd.RequestTimeoutError):
+                call("usage", timeout=0.2)
+
+    def test_unreachable_service_is_a_connection_error_with_its_cause(self) -> None:
+        with grabd.Grabd("key", "http://127.0.0.1:9/v1", max_retries=0) as client:
+            with self.assertRaises(grabd.ConnectionFailedError) as caught:
+                client.usage()
+        self.assertIsNotNone(caught.exception.__cause__)
+
+    def test_redirect_is_not_followed(self) -> None:
+        for call, service in self.scenarios(lambda handler: handler.respond(302, b"", {"location": "/elsewhere"})):
+            with self.assertRaises(grabd.UnexpectedResponseError):
+                call("usage")
+            self.assertEqual(len(service.received), 1)
+
+    def test_response_of_something_else_is_reported_as_such(self) -> None:
+        values: list[object] = ["<html>", [], {}]
+        for value in values:
+            for call, _ in self.scenarios(answer(200, value)):
+                with self.assertRaises(grabd.UnexpectedResponseError):
+                    call("usage")
+        for call, _ in self.scenarios(lambda handler: handler.respond(403, b"<html>no</html>")):
+            with self.assertRaisesRegex(grabd.UnexpectedResponseError, "403.*<html>no"):
+                call("usage")
+
+    def test_unknown_code_is_an_api_error(self) -> None:
+        for call, _ in self.scenarios(failure(418, "teapot")):
+            with self.assertRaises(grabd.ApiError) as caught:
+                call("usage")
+            self.assertEqual((type(caught.exception), caught.exception.code), (grabd.ApiError, "teapot"))
+
+    def test_unknown_members_are_kept(self) -> None:
+        for call, _ in self.scenarios(answer(200, grab("done", colour="red"))):
+            self.assertEqual(call("get_grab", "id-1").raw["colour"], "red")
+
+    def test_grab_that_is_open_after_the_create_is_waited_for(self) -> None:
+        for call, service in self.scenarios(answer(202, grab("pending")), answer(200, grab("processing")), DONE):
+            self.assertEqual(call("capture", URL).status, "done")
+            poll = service.received[1]
+            self.assertEqual((poll.path, poll.headers["prefer"]), ("/v1/grabs/id-1", "wait=25"))
+
+    def test_grab_that_fails_after_the_create_has_the_error_of_its_create(self) -> None:
+        responders = answer(202, grab("pending")), answer(200, grab("failed")), failure(500, "render_failed")
+        for call, service in self.scenarios(*responders):
+            with self.assertRaises(grabd.RenderFailedError):
+                call("capture", URL)
+            first, _, last = service.received
+            self.assertEqual(last.headers["idempotency-key"], first.headers["idempotency-key"])
+
+    def test_wait_ends_with_an_error_that_names_the_grab(self) -> None:
+        for call, service in self.scenarios(answer(200, grab("processing"))):
+            with self.assertRaises(grabd.WaitTimeoutError) as caught:
+                call("wait", "id-1", wait_timeout=0.1)
+            self.assertEqual(caught.exception.grab_id, "id-1")
+            # A service that responds without waiting is not asked in a loop.
+            self.assertLessEqual(len(service.received), 3)
+
+    def test_list_follows_the_pages(self) -> None:
+        first = answer(200, {"data": [grab("done", id="c"), grab("done", id="b")], "has_more": True})
+        last = answer(200, {"data": [grab("done", id="a")], "has_more": False})
+        for call, service in self.scenarios(first, last):
+            self.assertEqual([one.id for one in call("list_grabs", limit=2, status="done")], ["c", "b", "a"])
+            paths = [one.path for one in service.received]
+            query = "/v1/grabs?limit=2&status=done"
+            self.assertEqual(paths, [query, f"{query}&starting_after=b"])
+
+    def test_deletion_has_no_body(self) -> None:
+        for call, service in self.scenarios(lambda handler: handler.respond(204)):
+            self.assertIsNone(call("delete_grab", "a/b"))
+            self.assertEqual((service.received[0].method, service.received[0].path), ("DELETE", "/v1/grabs/a%2Fb"))
+            with self.assertRaises(ValueError):
+                call("delete_grab", "")
+
+    def watched(self, call: Sync, **options: Any) -> list[str]:
+        return [one.status for one in call("watch", "id-1", **options)]
+
+    def test_broken_stream_of_events_is_resumed_after_the_last_one(self) -> None:
+        def broken(handler: Handler) -> None:
+            # Fewer bytes than announced.
+            handler.respond(200, event(1, "pending").encode(), {"content-length": "10000"})
+            handler.close_connection = True
+
+        responders = broken, stream(event(2, "processing")), stream(": \n\n" + event(3, "done"))
+        for call, service in self.scenarios(*responders):
+            self.assertEqual(self.watched(call), ["pending", "processing", "done"])
+            self.assertEqual([one.headers.get("last-event-id") for one in service.received], [None, "1", "2"])
+            self.assertEqual(service.received[0].path, "/v1/grabs/id-1/events")
+
+    def test_watch_of_a_grab_whose_last_state_was_seen_reads_the_grab(self) -> None:
+        for call, _ in self.scenarios(stream(event(1, "pending")), lambda handler: handler.respond(204), DONE):
+            self.assertEqual(self.watched(call), ["pending", "done"])
+
+    def test_events_that_are_sent_again_are_not_yielded_again(self) -> None:
+        twice = stream(event(1, "pending") + event(1, "pending"))
+        for call, _ in self.scenarios(twice, stream(event(1, "pending") + event(2, "done"))):
+            self.assertEqual(self.watched(call), ["pending", "done"])
+
+    def test_streams_without_events_end_the_watch_with_an_error(self) -> None:
+        for call, service in self.scenarios(stream("")):
+            with self.assertRaises(grabd.UnexpectedResponseError):
+                self.watched(call)
+            self.assertEqual(len(service.received), 5)
+
+    def test_silent_stream_ends_with_the_time_limit_of_the_watch(self) -> None:
+        def opened(handler: Handler) -> None:
+            stream(event(1, "pending"))(handler)
+            silence(handler)
+
+        for call, _ in self.scenarios(opened):
+            with self.assertRaises(grabd.WaitTimeoutError):
+                self.watched(call, wait_timeout=0.2)
+
+    def test_watch_of_an_unknown_grab_fails_at_once(self) -> None:
+        for call, service in self.scenarios(failure(404, "not_found")):
+            with self.assertRaises(grabd.NotFoundError):
+                self.watched(call)
+            self.assertEqual(len(service.received), 1)
+
+    def test_download_resolves_a_relative_url_and_sends_no_api_key(self) -> None:
+        for call, service in self.scenarios(lambda handler: handler.respond(200, b"image")):
+            done = grabd.Grab.from_json(grab("done", image_url="/i/1.png"))
+            self.assertEqual(call("download", done), b"image")
+            self.assertEqual(service.received[0].path, "/i/1.png")
+            self.assertNotIn("authorization", service.received[0].headers)
+            with self.assertRaises(grabd.UnexpectedResponseError):
+                call("download", "/i/1.png", max_bytes=4)
+            with self.assertRaises(ValueError):
+                call("image_url", grabd.Grab.from_json(grab("failed", image_url=None)))
+
+    def test_downloaded_file_is_complete_or_absent(self) -> None:
+        responders = (lambda handler: handler.respond(200, b"image")), failure(404, "not_found")
+        for call, _ in self.scenarios(*responders):
+            with tempfile.TemporaryDirectory() as directory:
+                target = Path(directory)
+                call("download_to_file", "/i/1.png", target / "a.png")
+                with self.assertRaises(grabd.ApiError):
+                    call("download_to_file", "/i/1.png", target / "b.png")
+                self.assertEqual((target / "a.png").read_bytes(), b"image")
+                self.assertEqual([path.name for path in target.iterdir()], ["a.png"])
+
+    def test_invalid_settings_are_reported(self) -> None:
+        cases: list[tuple[dict[str, Any], str]] = [
+            ({"base_url": ""}, "GRAB_BASE_URL"),
+            ({"base_url": "ftp://example.com"}, "http"),
+            ({"max_retries": 11}, "max_retries"),
+            ({"max_retries": -1}, "max_retries"),
+            ({"timeout": 0}, "timeout"),
+            ({"timeout": float("nan")}, "timeout"),
+        ]
+        for settings, message in cases:
+            for client in (grabd.Grabd, grabd.AsyncGrabd):
+                with self.assertRaisesRegex(ValueError, message):
+                    client(**{"base_url": "https://example.com/v1", **settings})
+
+    def test_unknown_option_is_refused_unless_it_is_given_as_an_extra(self) -> None:
+        for call, service in self.scenarios(DONE):
+            with self.assertRaisesRegex(TypeError, "widht"):
+                call("capture", URL, widht=800)
+            self.assertEqual(service.received, [])
+            call("capture", URL, extra_options={"sepia": True})
+            self.assertIs(service.received[0].json()["sepia"], True)
+
+
+class PackageTest(unittest.TestCase):
+    def test_version_is_that_of_the_package(self) -> None:
+        settings = (Path(__file__).resolve().parent.parent / "pyproject.toml").read_text()
+        self.assertIn(f'\nversion = "{grabd.__version__}"\n', settings)
+
+
+class ParityTest(unittest.TestCase):
+    def test_both_clients_have_the_same_methods(self) -> None:
+        for sync, other in [(grabd.Grabd, grabd.AsyncGrabd), (grabd.Webhooks, grabd.AsyncWebhooks)]:
+            names = [name for name in vars(sync) if not name.startswith("_")]
+            self.assertEqual(names, [name for name in vars(other) if not name.startswith("_")])
+            for name in names:
+                ours, theirs = (inspect.signature(getattr(one, name)) for one in (sync, other))
+                self.assertEqual(list(ours.parameters.values()), list(theirs.parameters.values()), name)
+
+    def test_async_is_used_by_the_async_client_only(self) -> None:
+        self.assertTrue(inspect.iscoroutinefunction(grabd.AsyncGrabd.capture))
+        self.assertFalse(inspect.iscoroutinefunction(grabd.Grabd.capture))
+        self.assertTrue(issubclass(Async, Sync))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,322 @@
+import { ConnectionError, UnexpectedResponseError, WaitTimeoutError } from "./errors.js";
+import { EventParser } from "./events.js";
+import { CAPTURE_OPTIONS } from "./generated.js";
+import type { CaptureOptions, Grab, GrabList, Pricing, Usage } from "./generated.js";
+import { Deadline, Http, checkedMs, readBytes, sleep } from "./http.js";
+import type { Call, CallOptions, ClientOptions } from "./http.js";
+import { Webhooks } from "./webhooks.js";
+
+/** Settings of a create. */
+export interface CreateOptions extends CallOptions {
+  /**
+   * 1 to 255 visible ASCII characters. Creates with the same key capture and charge once. Default: a random key, the
+   * same for all attempts of this call.
+   */
+  idempotencyKey?: string | undefined;
+  /** Capture options that this version of the library does not know. */
+  extraOptions?: Record<string, unknown> | undefined;
+}
+
+/** Settings of `capture`. */
+export interface CaptureCallOptions extends CreateOptions {
+  /** Time limit of the wait for a grab that is still open after the create, in milliseconds. Default: 5 minutes. */
+  waitTimeoutMs?: number | undefined;
+}
+
+/** Which grabs are listed. */
+export interface ListGrabsOptions extends CallOptions {
+  /** Grabs on each page, from 1 to 100. Default: 25. */
+  limit?: number | undefined;
+  /** Only grabs in this state. */
+  status?: Grab["status"] | undefined;
+  /** Only grabs older than the one with this id. */
+  starting_after?: string | undefined;
+}
+
+/** Which page of grabs is read. */
+export interface ListGrabsPageOptions extends ListGrabsOptions {
+  /** Only grabs newer than the one with this id. Excludes `starting_after`. */
+  ending_before?: string | undefined;
+}
+
+/** Settings of `wait`. */
+export interface WaitOptions extends CallOptions {
+  /** Time limit of the whole wait in milliseconds. Default: 5 minutes. */
+  waitTimeoutMs?: number | undefined;
+}
+
+/** Settings of `watch`. */
+export interface WatchOptions {
+  /** Ends the watch. */
+  signal?: AbortSignal | undefined;
+  /** Time limit of the whole watch in milliseconds. Default: 30 minutes. */
+  waitTimeoutMs?: number | undefined;
+}
+
+/** Settings of `download`. */
+export interface DownloadOptions extends CallOptions {
+  /** Largest accepted image in bytes. Default: 256 MiB. */
+  maxBytes?: number | undefined;
+}
+
+/** Which prices are read. */
+export interface PricingOptions extends CallOptions {
+  /** Compare with this provider only. */
+  provider?: string | undefined;
+  /** Level of detail. Default: `full`. */
+  detail?: "summary" | "full" | undefined;
+}
+
+/** The service renders for up to 25 s. */
+const CREATE_TIMEOUT_MS = 40_000;
+const DOWNLOAD_TIMEOUT_MS = 120_000;
+const WAIT_TIMEOUT_MS = 5 * 60_000;
+const WATCH_TIMEOUT_MS = 30 * 60_000;
+/** The longest wait that the service supports in one request. */
+const LONG_POLL_S = 25;
+/** Between two polls of a service, or a proxy, that responds without waiting. */
+const MIN_POLL_MS = 1_000;
+/** A stream that is silent for longer is broken: the service sends a comment every 15 s. */
+const STREAM_IDLE_MS = 45_000;
+/** Streams in a row without an event after which a watch fails. */
+const MAX_EMPTY_STREAMS = 5;
+const MAX_IMAGE_BYTES = 256 << 20;
+
+/** Whether a grab has reached its final state. */
+export function hasEnded(grab: Grab): boolean {
+  return grab.status === "done" || grab.status === "failed";
+}
+
+/** A client of one grabd service with one API key. It holds no connection, and needs not be closed. */
+export class Grabd {
+  /** The webhooks of the key's team and environment. */
+  readonly webhooks: Webhooks;
+  readonly #http: Http;
+
+  /** @throws TypeError for settings that are missing or invalid. */
+  constructor(options: ClientOptions = {}) {
+    this.#http = new Http(options);
+    this.webhooks = new Webhooks(this.#http);
+  }
+
+  /**
+   * Captures a page and returns the done grab. One credit is spent, whatever number of attempts was needed.
+   *
+   * @throws RenderBlockedError or RenderFailedError if the page cannot be captured, which is free.
+   */
+  async capture(url: string, options: CaptureOptions & CaptureCallOptions = {}): Promise<Grab> {
+    const { waitTimeoutMs, ...create } = options;
+    create.idempotencyKey ??= crypto.randomUUID();
+    const grab = await this.#create(url, create, false);
+    if (hasEnded(grab)) return grab;
+    const { signal, timeoutMs } = create;
+    const ended = await this.wait(grab.id, { waitTimeoutMs, signal, timeoutMs });
+    // For a failure, the same key gets the error response with its code.
+    return ended.status === "done" ? ended : this.#create(url, create, false);
+  }
+
+  /**
+   * Creates a grab and returns at once, with a live key: `wait` for it, `watch` it, or receive a webhook. With a test
+   * key the returned grab has already ended.
+   */
+  createGrab(url: string, options: CaptureOptions & CreateOptions = {}): Promise<Grab> {
+    return this.#create(url, options, true);
+  }
+
+  #create(url: string, options: CaptureOptions & CreateOptions, isAsync: boolean): Promise<Grab> {
+    const { signal, timeoutMs, idempotencyKey, extraOptions, ...members } = options;
+    const unknown = Object.keys(members).filter((name) => !CAPTURE_OPTIONS.includes(name));
+    // The service ignores unknown members, so a misspelled option would cost a credit.
+    if (unknown.length > 0) {
+      throw new TypeError(`Unknown capture options: ${unknown.join(", ")}. Give newer ones in \`extraOptions\`.`);
+    }
+    const headers: Record<string, string> = { "idempotency-key": idempotencyKey ?? crypto.randomUUID() };
+    if (isAsync) headers["prefer"] = "respond-async";
+    const body = { ...extraOptions, ...members, url };
+    return this.#http.json({
+      method: "POST",
+      path: "/grabs",
+      body,
+      headers,
+      repeatable: true,
+      defaultTimeoutMs: CREATE_TIMEOUT_MS,
+      signal,
+      timeoutMs,
+    });
+  }
+
+  /** The current state of a grab. */
+  getGrab(id: string, options: CallOptions = {}): Promise<Grab> {
+    return this.#http.json({ method: "GET", path: grabPath(id), repeatable: true, ...options });
+  }
+
+  /** The grabs of the key's team and environment, newest first. Further pages are fetched while you iterate. */
+  async *listGrabs(options: ListGrabsOptions = {}): AsyncGenerator<Grab, void, void> {
+    let cursor = options.starting_after;
+    for (;;) {
+      const page = await this.listGrabsPage({ ...options, starting_after: cursor });
+      yield* page.data;
+      cursor = page.data.at(-1)?.id;
+      if (!page.has_more || cursor === undefined) return;
+    }
+  }
+
+  /** One page of grabs. */
+  listGrabsPage(options: ListGrabsPageOptions = {}): Promise<GrabList> {
+    const { limit, status, starting_after, ending_before, ...call } = options;
+    const query = { limit, status, starting_after, ending_before };
+    return this.#http.json({ method: "GET", path: "/grabs", query, repeatable: true, ...call });
+  }
+
+  /** Deletes the image of a grab: its URL stops working. The grab stays in the list. */
+  deleteGrab(id: string, options: CallOptions = {}): Promise<void> {
+    return this.#http.json({ method: "DELETE", path: grabPath(id), repeatable: true, ...options });
+  }
+
+  /**
+   * Waits until a grab has ended, and returns it: `done` or `failed`.
+   *
+   * @throws WaitTimeoutError if it has not ended in time. It goes on, and can be waited for again.
+   */
+  async wait(id: string, options: WaitOptions = {}): Promise<Grab> {
+    const waitMs = checkedMs("waitTimeoutMs", options.waitTimeoutMs ?? WAIT_TIMEOUT_MS);
+    const { signal, timeoutMs } = options;
+    const end = performance.now() + waitMs;
+    for (;;) {
+      const start = performance.now();
+      const seconds = Math.max(0, Math.min(LONG_POLL_S, Math.ceil((end - start) / 1000)));
+      const headers = { prefer: `wait=${seconds}` };
+      const limit = this.#http.timeoutMs({ timeoutMs }) + seconds * 1000;
+      const call: Call = { method: "GET", path: grabPath(id), headers, repeatable: true, signal, timeoutMs: limit };
+      const grab = await this.#http.json<Grab>(call);
+      if (hasEnded(grab)) return grab;
+      const now = performance.now();
+      if (now >= end) throw new WaitTimeoutError(`The grab ${id} is ${grab.status} after ${waitMs} ms.`, id);
+      if (now - start < MIN_POLL_MS) await sleep(Math.min(MIN_POLL_MS, end - now), signal);
+    }
+  }
+
+  /**
+   * Follows a grab: yields its current state and each later one, until it has ended. A broken stream is resumed.
+   *
+   * @throws WaitTimeoutError if it has not ended in time.
+   */
+  async *watch(id: string, options: WatchOptions = {}): AsyncGenerator<Grab, void, void> {
+    const waitMs = checkedMs("waitTimeoutMs", options.waitTimeoutMs ?? WATCH_TIMEOUT_MS);
+    const { signal } = options;
+    const end = performance.now() + waitMs;
+    const timeout = () => new WaitTimeoutError(`The grab ${id} has not ended after ${waitMs} ms.`, id);
+    let lastEventId = "";
+    for (let emptyStreams = 0; emptyStreams < MAX_EMPTY_STREAMS; emptyStreams += 1) {
+      const remaining = end - performance.now();
+      if (remaining <= 0) throw timeout();
+      if (emptyStreams > 0) await sleep(Math.min(this.#http.delayMs(emptyStreams - 1) ?? 0, remaining), signal);
+      try {
+        for await (const [grab, eventId] of this.#stream(id, lastEventId, end, signal)) {
+          // Sent again by something that does not know where to resume.
+          if (eventId !== "" && eventId === lastEventId && !hasEnded(grab)) continue;
+          yield grab;
+          if (hasEnded(grab)) return;
+          lastEventId = eventId;
+          // The next turn of the loop counts from zero.
+          emptyStreams = -1;
+        }
+      } catch (error) {
+        // A broken stream is resumed. Anything else is final.
+        if (!(error instanceof ConnectionError)) throw error;
+        if (performance.now() >= end) throw timeout();
+      }
+    }
+    throw new UnexpectedResponseError(`The events of the grab ${id} end without an event.`, 200, undefined);
+  }
+
+  /** One stream: the grabs and the ids of their events. */
+  async *#stream(
+    id: string, lastEventId: string, end: number, signal: AbortSignal | undefined,
+  ): AsyncGenerator<[Grab, string], void, void> {
+    const headers: Record<string, string> = { accept: "text/event-stream" };
+    if (lastEventId !== "") headers["last-event-id"] = lastEventId;
+    const call: Call = { method: "GET", path: `${grabPath(id)}/events`, headers, repeatable: true, signal };
+    // Opening has the time limit and the retries of every request.
+    const response = await this.#http.retry(call, (deadline) => this.#http.open(call, deadline));
+    if (response.status === 204) {
+      // Nothing is left to send, because the grab has ended.
+      const grab = await this.getGrab(id, { signal });
+      if (hasEnded(grab)) yield [grab, lastEventId];
+      return;
+    }
+    const reader = response.body?.getReader();
+    const parser = new EventParser();
+    try {
+      while (reader) {
+        const limit = Math.max(1, Math.min(STREAM_IDLE_MS, end - performance.now()));
+        const { done, value } = await readWithin(limit, signal, reader);
+        if (done) return;
+        yield* parse(parser, value);
+      }
+    } finally {
+      await reader?.cancel().catch(() => {});
+    }
+  }
+
+  /** The image of a done grab. The URL is public, so that no API key is sent. */
+  async download(grab: Grab | string, options: DownloadOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    const { maxBytes = MAX_IMAGE_BYTES, ...call } = options;
+    const url = this.imageUrl(grab);
+    const request = { ...call, method: "GET", path: url, repeatable: true, defaultTimeoutMs: DOWNLOAD_TIMEOUT_MS };
+    return this.#http.retry(request, async (deadline) => {
+      return readBytes(await this.#http.fetch(url, { signal: deadline.signal }), maxBytes);
+    });
+  }
+
+  /** The absolute URL of an image. That of a test key's grab is relative to the service. */
+  imageUrl(grab: Grab | string): string {
+    const url = typeof grab === "string" ? grab : grab.image_url;
+    if (!url) throw new TypeError("The grab has no image: it is not done, or its image was deleted.");
+    return new URL(url, this.#http.baseUrl).href;
+  }
+
+  /** Remaining credits, the plan, and the number of grabs of the last 30 days. */
+  usage(options: CallOptions = {}): Promise<Usage> {
+    return this.#http.json({ method: "GET", path: "/usage", repeatable: true, ...options });
+  }
+
+  /** The prices, and a comparison with other services. */
+  pricing(options: PricingOptions = {}): Promise<Pricing> {
+    const { provider, detail, ...call } = options;
+    return this.#http.json({ method: "GET", path: "/pricing", query: { provider, detail }, repeatable: true, ...call });
+  }
+}
+
+function grabPath(id: string): string {
+  if (!id) throw new TypeError("`id` must not be empty.");
+  return `/grabs/${encodeURIComponent(id)}`;
+}
+
+type Chunk = ReadableStreamReadResult<Uint8Array>;
+
+/** The next chunk of a stream. */
+async function readWithin(
+  ms: number, signal: AbortSignal | undefined, reader: ReadableStreamDefaultReader<Uint8Array>,
+): Promise<Chunk> {
+  const deadline = new Deadline(ms, signal);
+  const aborted = new Promise<never>((_, reject) => {
+    deadline.signal.addEventListener("abort", () => reject(deadline.signal.reason), { once: true });
+  });
+  try {
+    return await Promise.race([reader.read(), aborted]);
+  } catch (cause) {
+    throw deadline.error("The event stream", cause);
+  } finally {
+    deadline.end();
+  }
+}
+
+/** The grabs in a chunk, with the ids of their events. */
+function parse(parser: EventParser, chunk: Uint8Array): [Grab, string][] {
+  try {
+    return parser.push(chunk).map((event) => [JSON.parse(event.data) as Grab, event.id]);
+  } catch (cause) {
+    throw new UnexpectedResponseError("An event is no grab.", 200, undefined, cause);
+  }
+}

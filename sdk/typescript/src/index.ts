@@ -1,0 +1,13 @@
+export { Grabd, hasEnded } from "./client.js";
+export type {
+  CaptureCallOptions, CreateOptions, DownloadOptions, ListGrabsOptions, ListGrabsPageOptions, PricingOptions,
+  WaitOptions, WatchOptions,
+} from "./client.js";
+export * from "./errors.js";
+export * from "./generated.js";
+export { VERSION } from "./http.js";
+export type { CallOptions, ClientOptions } from "./http.js";
+export { isGrabEvent, verifyWebhook } from "./webhooks.js";
+export type {
+  GrabEvent, ListDeliveriesOptions, OtherEvent, VerifyOptions, WebhookEvent, WebhookHeaders, Webhooks,
+} from "./webhooks.js";

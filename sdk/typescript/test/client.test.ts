@@ -1,0 +1,356 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import {
+  ApiError, BadRequestError, ConnectionError, CreditsExhaustedError, ERROR_CLASSES, type ErrorCode, Grabd,
+  RateLimitExceededError, RenderFailedError, RequestTimeoutError, UnexpectedResponseError, VERSION, WaitTimeoutError,
+} from "../src/index.js";
+import { downloadToFile } from "../src/node.js";
+import { FakeService, type Responder, failure, grab, json, reset, silence } from "./server.js";
+
+const DONE = json(200, grab("done", { image_url: "/i/1.png" }));
+
+test("create that fails twice is repeated with the same key and body", async () => {
+  await FakeService.with([failure(503, "internal_error"), reset, DONE], async (client, service) => {
+    const captured = await client.capture("https://example.com/", { width: 800, hide: ["#a"] });
+    assert.equal(captured.status, "done");
+    assert.equal(service.received.length, 3);
+    const [first] = service.received;
+    assert.deepEqual(JSON.parse(first!.body), { width: 800, hide: ["#a"], url: "https://example.com/" });
+    assert.match(String(first!.headers["idempotency-key"]), /^[0-9a-f-]{36}$/);
+    assert.equal(first!.headers.authorization, "Bearer sk_live_secret");
+    for (const { body, headers } of service.received) {
+      assert.equal(body, first!.body);
+      assert.equal(headers["idempotency-key"], first!.headers["idempotency-key"]);
+    }
+  });
+});
+
+test("different creates have different keys unless the caller chooses one", async () => {
+  await FakeService.with([DONE], async (client, service) => {
+    await client.capture("https://example.com/");
+    await client.capture("https://example.com/");
+    await client.createGrab("https://example.com/", { idempotencyKey: "mine" });
+    const keys = service.received.map(({ headers }) => headers["idempotency-key"]);
+    assert.equal(new Set(keys).size, 3);
+    assert.equal(keys[2], "mine");
+    assert.deepEqual(service.received.map(({ headers }) => headers.prefer), [undefined, undefined, "respond-async"]);
+  });
+});
+
+const FINAL: [number, ErrorCode][] = [
+  [400, "bad_request"], [400, "invalid_viewport"], [400, "ssrf_detected"], [400, "idempotency_mismatch"],
+  [401, "unauthorized"], [402, "credits_exhausted"], [404, "not_found"], [422, "render_blocked"],
+  [500, "render_failed"],
+];
+for (const [status, code] of FINAL) {
+  test(`${code} is not retried and has its own class`, async () => {
+    await FakeService.with([failure(status, code, { location: "/v1/grabs/id-1" })], async (client, service) => {
+      await assert.rejects(client.capture("https://example.com/"), (error) => {
+        assert.ok(error instanceof ERROR_CLASSES[code] && error instanceof ApiError);
+        assert.deepEqual([error.status, error.code, error.message], [status, code, `It is ${code}.`]);
+        assert.deepEqual([error.requestId, error.grabId], ["request-1", "id-1"]);
+        return true;
+      });
+      assert.equal(service.received.length, 1);
+    });
+  });
+}
+
+const TRANSIENT: [number, ErrorCode][] = [
+  [409, "idempotency_conflict"], [429, "queue_limit_exceeded"], [500, "internal_error"],
+];
+for (const [status, code] of TRANSIENT) {
+  test(`${code} is retried`, async () => {
+    await FakeService.with([failure(status, code), DONE], async (client, service) => {
+      await client.capture("https://example.com/");
+      assert.equal(service.received.length, 2);
+    });
+  });
+}
+
+test("replayed internal_error is final", async () => {
+  const replay = failure(500, "internal_error", { "idempotent-replayed": "true" });
+  await FakeService.with([replay], async (client, service) => {
+    await assert.rejects(client.capture("https://example.com/"), { code: "internal_error" });
+    assert.equal(service.received.length, 1);
+  });
+});
+
+test("retries are bounded", async () => {
+  await FakeService.with([failure(429, "rate_limit_exceeded")], async (client, service) => {
+    await assert.rejects(client.usage(), RateLimitExceededError);
+    assert.equal(service.received.length, 3);
+  }, { maxRetries: 2 });
+});
+
+test("Retry-After delays the retry", async () => {
+  await FakeService.with([failure(429, "rate_limit_exceeded", { "retry-after": "1" }), DONE], async (client) => {
+    const start = performance.now();
+    await client.capture("https://example.com/");
+    assert.ok(performance.now() - start >= 990);
+  });
+});
+
+test("Retry-After of more than a minute is left to the caller", async () => {
+  await FakeService.with([failure(429, "rate_limit_exceeded", { "retry-after": "61" })], async (client, service) => {
+    await assert.rejects(client.usage(), { retryAfterS: 61 });
+    assert.equal(service.received.length, 1);
+  });
+});
+
+test("request without Idempotency-Key is repeated only if it was not carried out", async () => {
+  for (const responder of [reset, failure(500, "internal_error"), failure(503, "internal_error")]) {
+    await FakeService.with([responder], async (client, service) => {
+      await assert.rejects(client.webhooks.create("https://example.com/hook"));
+      assert.equal(service.received.length, 1);
+    });
+  }
+  await FakeService.with([failure(429, "rate_limit_exceeded"), json(201, { id: "w" })], async (client, service) => {
+    assert.equal((await client.webhooks.create("https://example.com/hook", { events: ["grab.done"] })).id, "w");
+    assert.equal(service.received.length, 2);
+  });
+});
+
+test("silent service ends in a timeout after the retries", async () => {
+  await FakeService.with([silence], async (client, service) => {
+    await assert.rejects(client.usage({ timeoutMs: 500 }), (error) => {
+      assert.ok(error instanceof RequestTimeoutError && error instanceof ConnectionError && error.cause);
+      return true;
+    });
+    assert.equal(service.received.length, 2);
+  }, { maxRetries: 1 });
+});
+
+test("body that stops ends in a timeout", async () => {
+  const half: Responder = (response) => response.writeHead(200, { "content-length": "100" }).write("{");
+  await FakeService.with([half], async (client) => {
+    await assert.rejects(client.usage({ timeoutMs: 50 }), RequestTimeoutError);
+  }, { maxRetries: 0 });
+});
+
+test("abort by the caller ends the call with the caller's reason", async () => {
+  const controller = new AbortController();
+  const reason = new Error("enough");
+  const abort: Responder = (response, request) => {
+    failure(503, "internal_error")(response, request);
+    response.on("finish", () => controller.abort(reason));
+  };
+  await FakeService.with([abort], async (client, service) => {
+    await assert.rejects(client.usage({ signal: controller.signal }), reason);
+    assert.equal(service.received.length, 1);
+  }, { retryDelayMs: 60_000 });
+});
+
+test("unreachable service is a connection error with its cause", async () => {
+  const client = new Grabd({ baseUrl: "http://127.0.0.1:9/v1", maxRetries: 0 });
+  await assert.rejects(client.usage(), (error) => error instanceof ConnectionError && error.cause instanceof Error);
+});
+
+test("redirect is not followed", async () => {
+  const elsewhere: Responder = (response) => response.writeHead(302, { location: "/elsewhere" }).end();
+  await FakeService.with([elsewhere], async (client, service) => {
+    await assert.rejects(client.usage(), UnexpectedResponseError);
+    assert.equal(service.received.length, 1);
+  });
+});
+
+test("response of something else is reported as such", async () => {
+  const page: Responder = (response) => response.writeHead(200).end("<html>");
+  await FakeService.with([page], async (client) => {
+    await assert.rejects(client.usage(), UnexpectedResponseError);
+  });
+  const refused: Responder = (response) => response.writeHead(403).end("<html>no</html>");
+  await FakeService.with([refused], async (client) => {
+    await assert.rejects(client.usage(), { name: "UnexpectedResponseError", status: 403, message: /<html>no/ });
+  });
+});
+
+test("unknown code is an ApiError", async () => {
+  await FakeService.with([failure(418, "constructor")], async (client) => {
+    await assert.rejects(client.usage(), (error) => error instanceof ApiError && error.constructor === ApiError);
+  });
+});
+
+test("grab that is open after the create is waited for", async () => {
+  await FakeService.with([json(202, grab("pending")), json(200, grab("processing")), DONE], async (client, service) => {
+    assert.equal((await client.capture("https://example.com/")).status, "done");
+    const [, poll] = service.received;
+    assert.deepEqual([poll!.url, poll!.headers.prefer], ["/v1/grabs/id-1", "wait=25"]);
+  });
+});
+
+test("grab that fails after the create has the error of its create", async () => {
+  const responders = [json(202, grab("pending")), json(200, grab("failed")), failure(500, "render_failed")];
+  await FakeService.with(responders, async (client, service) => {
+    await assert.rejects(client.capture("https://example.com/"), RenderFailedError);
+    const [first, , last] = service.received;
+    assert.equal(last!.headers["idempotency-key"], first!.headers["idempotency-key"]);
+  });
+});
+
+test("wait ends with an error that names the grab", async () => {
+  await FakeService.with([json(200, grab("processing"))], async (client, service) => {
+    await assert.rejects(client.wait("id-1", { waitTimeoutMs: 100 }), (error) => {
+      return error instanceof WaitTimeoutError && error.grabId === "id-1";
+    });
+    // A service that responds without waiting is not asked in a loop.
+    assert.ok(service.received.length <= 3, `${service.received.length}`);
+  });
+});
+
+test("list follows the pages", async () => {
+  const page = (ids: string[], has_more: boolean) =>
+    json(200, { data: ids.map((id) => grab("done", { id })), has_more });
+  await FakeService.with([page(["c", "b"], true), page(["a"], false)], async (client, service) => {
+    const ids: string[] = [];
+    for await (const { id } of client.listGrabs({ limit: 2, status: "done" })) ids.push(id);
+    assert.deepEqual(ids, ["c", "b", "a"]);
+    const urls = service.received.map(({ url }) => url);
+    assert.deepEqual(urls, ["/v1/grabs?limit=2&status=done", "/v1/grabs?limit=2&status=done&starting_after=b"]);
+  });
+});
+
+test("deletion has no body", async () => {
+  await FakeService.with([(response) => response.writeHead(204).end()], async (client, service) => {
+    assert.equal(await client.deleteGrab("a/b"), undefined);
+    assert.deepEqual([service.received[0]!.method, service.received[0]!.url], ["DELETE", "/v1/grabs/a%2Fb"]);
+    await assert.rejects(async () => client.deleteGrab(""), TypeError);
+  });
+});
+
+const event = (id: number, status: string) => `event: grab\nid: ${id}\ndata: ${JSON.stringify(grab(status))}\n\n`;
+const stream = (text: string, breaks = false): Responder => (response) => {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.write(text, () => (breaks ? response.destroy() : response.end()));
+};
+
+async function watched(client: Grabd): Promise<string[]> {
+  const states: string[] = [];
+  for await (const { status } of client.watch("id-1")) states.push(status);
+  return states;
+}
+
+test("broken stream of events is resumed after the last one", async () => {
+  const [first, last] = [stream(event(1, "pending"), true), stream(": \n\n" + event(3, "done"))];
+  const responders = [first, stream(event(2, "processing")), last];
+  await FakeService.with(responders, async (client, service) => {
+    assert.deepEqual(await watched(client), ["pending", "processing", "done"]);
+    const ids = service.received.map(({ headers }) => headers["last-event-id"]);
+    assert.deepEqual(ids, [undefined, "1", "2"]);
+    assert.equal(service.received[0]!.url, "/v1/grabs/id-1/events");
+  });
+});
+
+test("watch of a grab whose last state was seen reads the grab", async () => {
+  const responders: Responder[] = [stream(event(1, "pending")), (response) => response.writeHead(204).end(), DONE];
+  await FakeService.with(responders, async (client) => {
+    assert.deepEqual(await watched(client), ["pending", "done"]);
+  });
+});
+
+test("events that are sent again are not yielded again", async () => {
+  const repeated = stream(event(1, "pending") + event(1, "pending"));
+  await FakeService.with([repeated, stream(event(1, "pending") + event(2, "done"))], async (client) => {
+    assert.deepEqual(await watched(client), ["pending", "done"]);
+  });
+});
+
+test("streams without events end the watch with an error", async () => {
+  await FakeService.with([stream("")], async (client, service) => {
+    await assert.rejects(watched(client), UnexpectedResponseError);
+    assert.equal(service.received.length, 5);
+  });
+});
+
+test("silent stream ends with the time limit of the watch", async () => {
+  const open: Responder = (response) => response.writeHead(200).write(event(1, "pending"));
+  await FakeService.with([open], async (client) => {
+    await assert.rejects(async () => {
+      for await (const _ of client.watch("id-1", { waitTimeoutMs: 200 }));
+    }, WaitTimeoutError);
+  });
+});
+
+test("watch of an unknown grab fails at once", async () => {
+  await FakeService.with([failure(404, "not_found")], async (client, service) => {
+    await assert.rejects(watched(client), { code: "not_found" });
+    assert.equal(service.received.length, 1);
+  });
+});
+
+test("download resolves a relative URL and sends no API key", async () => {
+  await FakeService.with([(response) => response.end("image")], async (client, service) => {
+    const image = await client.download({ ...grab("done"), image_url: "/i/1.png" } as never);
+    assert.equal(new TextDecoder().decode(image), "image");
+    assert.deepEqual([service.received[0]!.url, service.received[0]!.headers.authorization], ["/i/1.png", undefined]);
+    await assert.rejects(client.download("/i/1.png", { maxBytes: 4 }), UnexpectedResponseError);
+    assert.throws(() => client.imageUrl({ ...grab("failed"), image_url: null } as never), TypeError);
+  });
+});
+
+test("downloaded file is complete or absent", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "grabd-"));
+  await FakeService.with([(response) => response.end("image"), failure(404, "not_found")], async (client) => {
+    await downloadToFile(client, "/i/1.png", join(dir, "a.png"));
+    await assert.rejects(downloadToFile(client, "/i/1.png", join(dir, "b.png")), ApiError);
+    assert.equal(await readFile(join(dir, "a.png"), "utf8"), "image");
+    assert.deepEqual(await readdir(dir), ["a.png"]);
+    await assert.rejects(downloadToFile(client, "/i/1.png", join(dir, "missing", "c.png")));
+  });
+});
+
+test("invalid settings are reported", () => {
+  assert.throws(() => new Grabd({ baseUrl: "" }), /GRAB_BASE_URL/);
+  assert.throws(() => new Grabd({ baseUrl: "ftp://example.com" }), /http/);
+  const baseUrl = "https://example.com/v1";
+  for (const maxRetries of [-1, 11, Number.NaN]) assert.throws(() => new Grabd({ baseUrl, maxRetries }), /maxRetries/);
+  for (const timeoutMs of [0, 2 ** 31]) assert.throws(() => new Grabd({ baseUrl, timeoutMs }), /timeoutMs/);
+});
+
+test("unknown option is refused unless it is given as an extra", async () => {
+  await FakeService.with([DONE], async (client, service) => {
+    // @ts-expect-error: the name is misspelled.
+    await assert.rejects(client.capture("https://example.com/", { widht: 800 }), /widht/);
+    assert.equal(service.received.length, 0);
+    await client.capture("https://example.com/", { extraOptions: { sepia: true } });
+    assert.equal((JSON.parse(service.received[0]!.body) as { sepia: boolean }).sepia, true);
+  });
+});
+
+test("types refuse wrong values", () => {
+  // Never called: the compiler checks it.
+  const check = (client: Grabd) => [
+    // @ts-expect-error: not a format.
+    client.capture("", { format: "gif" }),
+    // @ts-expect-error: not a number.
+    client.capture("", { width: "800" }),
+    // @ts-expect-error: not a state.
+    client.listGrabs({ status: "finished" }),
+  ];
+  assert.equal(typeof check, "function");
+  assert.ok(new CreditsExhaustedError("", {
+    status: 402, code: "credits_exhausted", requestId: undefined, retryAfterS: undefined, location: undefined,
+  }) instanceof ApiError);
+  assert.ok(!(new BadRequestError("", {
+    status: 400, code: "bad_request", requestId: undefined, retryAfterS: undefined, location: undefined,
+  }) instanceof ConnectionError));
+});
+
+test("only the module for Node.js imports its modules", async () => {
+  const source = new URL("../src/", import.meta.url);
+  const files = (await readdir(source)).filter((name) => name.endsWith(".js"));
+  assert.ok(files.length > 5, `${files}`);
+  for (const name of files) {
+    const imports = /from "node:/.test(await readFile(new URL(name, source), "utf8"));
+    assert.equal(imports, name === "node.js", name);
+  }
+});
+
+test("version is that of the package", async () => {
+  const file = new URL("../../package.json", import.meta.url);
+  assert.equal((JSON.parse(await readFile(file, "utf8")) as { version: string }).version, VERSION);
+});

@@ -1,0 +1,124 @@
+// Browsers that audit every page: headers, width, accessibility with axe and pa11y, and Lighthouse if the page can be
+// reloaded. The HTML of each page is saved in `dir`. With `screenshots`, a directory, screenshots are taken: light and
+// dark, narrow and wide.
+import { writeFileSync } from "node:fs";
+import axe from "axe-core";
+import pa11y from "pa11y";
+import { chromium } from "playwright-core";
+import { openLighthouse } from "./lighthouse.mjs";
+
+const NARROW = { width: 320, height: 900 };
+const WIDE = { width: 1280, height: 900 };
+// Colours and widths are independent, so two combinations cover everything.
+const COMBINATIONS = [[NARROW, "light"], [WIDE, "dark"]];
+const OTHER_COMBINATIONS = [[NARROW, "dark"], [WIDE, "light"]];
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const HEADERS = {
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "cache-control": "no-store",
+};
+
+// `own` returns the hosts that pages may request.
+export async function open({ dir, screenshots, own }) {
+  const findings = [];
+  // Print findings also if the walk fails, because they may explain why.
+  process.on("exit", () => findings.forEach((finding) => console.log(finding)));
+  const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
+  const browser = await chromium.launch({ executablePath });
+  const lighthouse = await openLighthouse(executablePath);
+
+  // Ends the walk. Exits with 1 if there were findings.
+  async function close() {
+    await browser.close();
+    await lighthouse.close();
+    if (findings.length > 0) process.exit(1);
+    console.log("no findings");
+  }
+
+  // Another visitor, with a browser context of their own.
+  const visitor = (options) => visit({ browser, lighthouse, findings, own, dir, screenshots }, options);
+  return { browser, findings, close, visitor, ...(await visitor()) };
+}
+
+async function visit({ browser, lighthouse, findings, own, dir, screenshots }, options = {}) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  // Only reached by failing walks.
+  page.setDefaultTimeout(60_000);
+  page.on("console", (message) => {
+    // The status of the page itself is checked below.
+    if (!message.text().startsWith("Failed to load resource")) findings.push(`console message: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => findings.push(`a script failed: ${error}`));
+  page.on("request", (request) => {
+    const { protocol, host } = new URL(request.url());
+    if (protocol !== "data:" && !own().includes(host)) findings.push(`${page.url()} requests ${request.url()}`);
+  });
+  let navigation;
+  page.on("response", (response) => {
+    if (response.request().isNavigationRequest()) navigation = response;
+    else if (response.status() >= 400) findings.push(`${response.url()} returned ${response.status()}`);
+  });
+
+  // The page interface that pa11y needs. It audits the current page, because the response to a form cannot be reloaded.
+  const shown = { on() {}, off() {}, setViewport() {}, evaluate: (...what) => page.evaluate(...what) };
+
+  async function audit(name, status) {
+    if (navigation.status() !== status) findings.push(`${name}: HTTP ${navigation.status()}, expected ${status}`);
+    writeFileSync(`${dir}/${name}.html`, await navigation.text());
+    const headers = navigation.headers();
+    const policy = headers["content-security-policy"] ?? "";
+    for (const part of ["default-src 'none'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"]) {
+      if (!policy.split("; ").includes(part)) findings.push(`${name}: the policy lacks ${part}: ${policy}`);
+    }
+    if (policy.includes("unsafe")) findings.push(`${name}: the policy allows too much: ${policy}`);
+    for (const [header, value] of Object.entries(HEADERS)) {
+      if (headers[header] !== value) findings.push(`${name}: ${header} is ${headers[header]}`);
+    }
+    const blocking = await page.evaluate(() => {
+      const parts = performance.getEntriesByType("resource");
+      return parts.filter((part) => part.renderBlockingStatus === "blocking").map((part) => part.name);
+    });
+    // The style sheet, and the script that applies the chosen theme before the page is painted. They load side by side.
+    const others = blocking.filter((path) => !/\/assets\/(style|site)\./.test(path));
+    if (others.length > 0) findings.push(`${name} is blocked by ${others}`);
+    await page.evaluate(axe.source);
+    for (const [viewport, colorScheme] of screenshots ? [...COMBINATIONS, ...OTHER_COMBINATIONS] : COMBINATIONS) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      const how = `${viewport.width}-${colorScheme}`;
+      if (screenshots) await page.screenshot({ path: `${screenshots}/${name}-${how}.png`, fullPage: true });
+      const { violations } = await page.evaluate((tags) => axe.run({ runOnly: tags }), TAGS);
+      for (const { id, help, nodes } of violations) {
+        findings.push(`${name}, ${how}: ${id}: ${help}: ${nodes.map((node) => node.html)}`);
+      }
+      const { issues } = await pa11y(page.url(), { browser, page: shown, ignoreUrl: true, userAgent: "" });
+      for (const { code, message, context } of issues) findings.push(`${name}, ${how}: ${code}: ${message}: ${context}`);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      if (width > viewport.width) findings.push(`${name} is ${width} wide where ${viewport.width} are shown`);
+    }
+    if (status === 200 && navigation.request().method() === "GET") findings.push(...(await lighthouse.audit(name, page)));
+  }
+
+  // Submits the form without the browser's own validation.
+  async function send(button) {
+    await page.$$eval("form", (forms) => forms.forEach((form) => (form.noValidate = true)));
+    await Promise.all([page.waitForNavigation(), page.getByRole("button", { name: button }).first().click()]);
+  }
+
+  async function fill(fields) {
+    for (const [label, text] of Object.entries(fields)) {
+      // "Width" is also a part of "Fit width".
+      const named = page.getByLabel(label, { exact: true });
+      await ((await named.count()) > 0 ? named : page.getByLabel(label)).fill(text);
+    }
+  }
+
+  async function follow(link) {
+    await Promise.all([page.waitForNavigation(), page.getByRole("link", { name: link }).first().click()]);
+  }
+
+  return { context, page, audit, send, follow, fill };
+}

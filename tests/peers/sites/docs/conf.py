@@ -1,0 +1,11 @@
+# One configuration for the three themes; the build names the theme with -D html_theme=…
+project = "Ferry"
+author = "The Ferry people"
+extensions = ["myst_parser"]
+myst_enable_extensions = ["deflist"]
+suppress_warnings = ["misc.highlighting_failure", "myst.header"]
+exclude_patterns = []
+html_logo = "logo.svg"
+html_copy_source = False
+html_show_sphinx = False
+html_last_updated_fmt = None

@@ -1,0 +1,214 @@
+//! Files beside the image, and HTML documents of the caller, through the whole service.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use grabd_tests::agent::{Agent, MODERN};
+use grabd_tests::harness::TestApp;
+use reqwest::Response;
+use reqwest::header::HeaderMap;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+const KINDS: [&str; 6] = ["html", "text", "markdown", "links", "pdf", "report"];
+
+/// In every document of these tests, and nowhere else.
+const HIDDEN: &str = "hidden-value";
+
+async fn fetch(app: &TestApp, url: &str) -> Result<Response> {
+    let origin = if url.starts_with('/') { app.service.public_url() } else { "" };
+    Ok(app.client.get(format!("{origin}{url}")).send().await?)
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+fn files(grab: &Value) -> Vec<&Value> {
+    grab["files"].as_array().into_iter().flatten().collect()
+}
+
+/// All files below a directory.
+fn stored(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        match path.is_dir() {
+            true => found.extend(stored(&path)?),
+            false => found.push(path),
+        }
+    }
+    Ok(found)
+}
+
+async fn credits(app: &TestApp) -> Result<Value> {
+    Ok(app.get("/usage", app.live()).await?.1["credits"]["total"].clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_cost_one_credit_and_are_deleted_with_their_image() -> Result<()> {
+    let app = TestApp::start(3, &[]).await?;
+    let (grab, image) = app.capture("/tiny", json!({ "also": KINDS })).await?;
+    assert_eq!(credits(&app).await?, json!(2));
+    let digest: String = Sha256::digest(&image).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(grab["image_sha256"], json!(digest));
+    assert_eq!(files(&grab).iter().map(|file| file["kind"].as_str()).collect::<Vec<_>>(), KINDS.map(Some));
+
+    let image_key = grab["image_url"].as_str().context("image_url")?.rsplit_once('/').context("a path")?.1;
+    let image_key = image_key.split('.').next().context("a key")?;
+    for file in files(&grab) {
+        let url = file["url"].as_str().context("url")?;
+        assert!(!url.contains(image_key), "the URL of the image tells that of the file: {url}");
+        let response = fetch(&app, url).await?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let content = response.bytes().await?;
+        assert_eq!((status.as_u16(), json!(content.len())), (200, file["bytes"].clone()), "{file}");
+        assert_eq!(json!(header(&headers, "content-type")), file["media_type"]);
+        assert_eq!(header(&headers, "x-content-type-options"), "nosniff");
+        assert_eq!(header(&headers, "content-security-policy"), "sandbox; default-src 'none'");
+        let is_saved = file["kind"] == "html" || file["kind"] == "pdf";
+        assert_eq!(header(&headers, "content-disposition").starts_with("attachment"), is_saved, "{file}");
+        // Neither another name nor another key is served.
+        let (path, _) = url.rsplit_once('/').context("a path")?;
+        for other in [format!("{path}/other.html"), url.replacen("/f/", "/f/0", 1), path.to_owned()] {
+            assert_eq!(fetch(&app, &other).await?.status(), 404, "{other}");
+        }
+    }
+
+    let id = grab["id"].as_str().context("id")?;
+    let (_, shown) = app.get(&format!("/grabs/{id}"), app.live()).await?;
+    assert_eq!(shown["files"], grab["files"]);
+    assert_eq!(app.get(&format!("/grabs/{id}"), app.test()).await?.0, 404);
+    let agent = Agent::new(&app, app.live(), MODERN);
+    let answer = agent.call("get_grab", json!({ "id": id, "include_image": false })).await?;
+    assert_eq!(answer.structured()?["files"], grab["files"]);
+    assert!(answer.result()?["content"].to_string().contains("page.pdf"));
+
+    let deleted = app.client.delete(format!("{}/grabs/{id}", app.base())).bearer_auth(app.live()).send().await?;
+    assert_eq!(deleted.status(), 204);
+    for file in files(&grab) {
+        assert_eq!(fetch(&app, file["url"].as_str().context("url")?).await?.status(), 404, "{file}");
+    }
+    let (_, after) = app.get(&format!("/grabs/{id}"), app.live()).await?;
+    assert_eq!((&after["files"], &after["image_sha256"]), (&Value::Null, &grab["image_sha256"]));
+    let left = stored(&app.data_dir().join("images"))?;
+    assert!(left.is_empty(), "{left:?}");
+    // The plain grab has no files, and its answer no such member.
+    let (plain, _) = app.capture("/tiny", json!({})).await?;
+    assert!(plain.get("files").is_none());
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn placeholders_have_small_files_of_each_kind() -> Result<()> {
+    let app = TestApp::start(1, &[]).await?;
+    let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test());
+    let grab: Value =
+        request.json(&json!({ "url": "https://example.com/", "also": KINDS })).send().await?.json().await?;
+    assert_eq!(files(&grab).len(), KINDS.len(), "{grab}");
+    for file in files(&grab) {
+        let url = file["url"].as_str().context("url")?;
+        assert!(url.starts_with("/f/"), "{url}");
+        let content = fetch(&app, url).await?.error_for_status()?.bytes().await?;
+        assert_eq!(json!(content.len()), file["bytes"]);
+    }
+    let id = grab["id"].as_str().context("id")?;
+    let deleted = app.client.delete(format!("{}/grabs/{id}", app.base())).bearer_auth(app.test()).send().await?;
+    assert_eq!(deleted.status(), 204);
+    for file in files(&grab) {
+        assert_eq!(fetch(&app, file["url"].as_str().context("url")?).await?.status(), 404);
+    }
+    assert_eq!(credits(&app).await?, json!(1));
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn file_that_cannot_be_made_fails_the_capture_uncharged() -> Result<()> {
+    let app = TestApp::start(1, &[]).await?;
+    let body = json!({ "url": app.site.url("/tiny"), "also": ["pdf"], "pdf": { "pages": "99" } });
+    let (status, failed) = app.create(body).await?;
+    assert_eq!((status, &failed["error"]["code"]), (500, &json!("render_failed")), "{failed}");
+    for refused in [
+        json!({ "also": ["mhtml"] }),
+        json!({ "also": "pdf" }),
+        json!({ "pdf": { "format": "a4" } }),
+        json!({ "also": ["html"], "pdf": { "format": "a4" } }),
+        json!({ "also": ["pdf"], "pdf": { "format": "a9" } }),
+        json!({ "also": ["pdf"], "pdf": { "pages": "3-1" } }),
+    ] {
+        let mut body = refused.clone();
+        body["url"] = json!(app.site.url("/tiny"));
+        let (status, answer) = app.create(body).await?;
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!("bad_request")), "{refused}: {answer}");
+    }
+    assert_eq!(credits(&app).await?, json!(1));
+    assert!(stored(&app.data_dir().join("images"))?.is_empty());
+    app.finish().await
+}
+
+/// Fails if a file below the directory contains the document.
+fn check_hidden(directory: &Path) -> Result<()> {
+    for path in stored(directory)? {
+        // Sockets cannot be read, and files may be removed meanwhile.
+        let Ok(bytes) = std::fs::read(&path) else { continue };
+        let is_hidden = !bytes.windows(HIDDEN.len()).any(|window| window == HIDDEN.as_bytes());
+        ensure!(is_hidden, "{} contains the document", path.display());
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn document_of_a_mebibyte_is_captured_and_neither_stored_nor_shown() -> Result<()> {
+    let app = TestApp::start(3, &[]).await?;
+    let start = format!("<!doctype html><title>Invoice</title><h1>Invoice</h1><!-- {HIDDEN} ");
+    let document = |bytes: usize| format!("{start}{}-->", "é".repeat((bytes - start.len() - 3) / 2));
+    let document = document(1 << 20);
+    ensure!(document.len() > (1 << 20) - 2);
+    let (status, grab) = app.create(json!({ "html": document, "also": ["markdown"] })).await?;
+    assert_eq!(status, 200, "{grab}");
+    assert_eq!(grab["target_url"], "https://html.example/");
+    assert_eq!(grab["title"], "Invoice");
+    assert!(!grab.to_string().contains(HIDDEN));
+    let markdown = fetch(&app, files(&grab)[0]["url"].as_str().context("url")?).await?.text().await?;
+    assert_eq!(markdown, "# Invoice\n");
+    check_hidden(&app.data_dir())?;
+    assert_eq!(credits(&app).await?, json!(2));
+
+    let queued = json!({ "html": document, "base_url": "https://example.com/invoices/1" });
+    let request = app.client.post(format!("{}/grabs?async=true", app.base())).bearer_auth(app.live());
+    let grab: Value = request.json(&queued).send().await?.json().await?;
+    check_hidden(&app.data_dir())?;
+    let path = format!("{}/grabs/{}", app.base(), grab["id"].as_str().context("id")?);
+    let wait = app.client.get(path).bearer_auth(app.live()).header("prefer", "wait=25");
+    let ended: Value = wait.send().await?.json().await?;
+    assert_eq!((&ended["status"], &ended["final_url"]), (&json!("done"), &json!("https://example.com/invoices/1")));
+    check_hidden(&app.data_dir())?;
+
+    let agent = Agent::new(&app, app.live(), MODERN);
+    let answer = agent.call("create_grab", json!({ "html": document, "include_image": false })).await?;
+    assert_eq!(answer.structured()?["status"], "done");
+    assert_eq!(credits(&app).await?, json!(0));
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn either_a_url_or_a_document_with_a_public_base_url_is_required() -> Result<()> {
+    let app = TestApp::start(1, &[]).await?;
+    for (body, code, field) in [
+        (json!({}), "bad_request", "url"),
+        (json!({ "html": HIDDEN, "url": "https://example.com/" }), "bad_request", "url"),
+        (json!({ "html": 5 }), "bad_request", "html"),
+        (json!({ "html": format!("{HIDDEN}{}", "x".repeat(1 << 20)) }), "bad_request", "html"),
+        (json!({ "html": HIDDEN, "base_url": "https://localhost/" }), "ssrf_detected", "base_url"),
+        (json!({ "html": HIDDEN, "base_url": "http://10.0.0.1/" }), "ssrf_detected", "base_url"),
+        (json!({ "html": HIDDEN, "base_url": "file:///etc/passwd" }), "bad_request", "base_url"),
+        (json!({ "url": "https://example.com/", "base_url": "https://example.com/" }), "bad_request", "base_url"),
+    ] {
+        let (status, answer) = app.create(body).await?;
+        let text = answer.to_string();
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!(code)), "{text}");
+        assert!(text.contains(&format!("`{field}` must be")) && !text.contains(HIDDEN), "{text}");
+    }
+    assert_eq!(credits(&app).await?, json!(1));
+    app.finish().await
+}

@@ -1,0 +1,154 @@
+//! Real responses match the published OpenAPI document.
+
+use anyhow::{Context, Result};
+use grabd_tests::harness::TestApp;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// Calls operations and validates the responses against the OpenAPI document.
+struct DocumentedApi<'a> {
+    app: &'a TestApp,
+    document: Value,
+}
+
+impl DocumentedApi<'_> {
+    /// Calls an operation and validates status, content type, headers and body of the response.
+    async fn call(&self, method: Method, template: &str, path: &str, key: &str, body: Option<&Value>) -> Result<Value> {
+        let mut request = self.app.client.request(method.clone(), format!("{}{path}", self.app.base()));
+        if !key.is_empty() {
+            request = request.bearer_auth(key);
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = request.send().await?;
+        let (status, headers) = (response.status().as_u16().to_string(), response.headers().clone());
+        let operation = &self.document["paths"][template][method.as_str().to_lowercase()];
+        let described = &operation["responses"][&status];
+        anyhow::ensure!(described.is_object(), "{method} {template} returned {status}, which is not documented");
+        // Optional headers are documented too, so only headers of all responses are required here.
+        for name in ["X-Request-Id", "RateLimit", "RateLimit-Policy"] {
+            anyhow::ensure!(described["headers"][name].is_object(), "{method} {template} {status}: {name}");
+            anyhow::ensure!(
+                headers.contains_key(name) || status == "401",
+                "{method} {template} {status} has no {name}"
+            );
+        }
+        let bytes = response.bytes().await?;
+        if bytes.is_empty() {
+            anyhow::ensure!(described["content"].is_null(), "{method} {template} {status}: the body is missing");
+            return Ok(Value::Null);
+        }
+        let media_type = headers["content-type"].to_str()?;
+        let content = &described["content"][media_type];
+        anyhow::ensure!(content.is_object(), "{method} {template} {status}: {media_type}");
+        let answer: Value = serde_json::from_slice(&bytes)?;
+        // The components are needed to resolve references.
+        let mut schema = content["schema"].clone();
+        schema["components"] = self.document["components"].clone();
+        let validator = jsonschema::validator_for(&schema).context("a schema that can be used")?;
+        let problems: Vec<String> = validator.iter_errors(&answer).map(|error| error.to_string()).collect();
+        anyhow::ensure!(problems.is_empty(), "{method} {template} {status}: {problems:?} in {answer}");
+        Ok(answer)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_match_the_openapi_document() -> Result<()> {
+    let app = TestApp::start(2, &[]).await?;
+    let document = app.client.get(format!("{}/openapi.json", app.base())).send().await?.json().await?;
+    let api = DocumentedApi { app: &app, document };
+    let (live, test) = (app.live(), app.test());
+    let target = |url: &str| json!({ "url": url });
+    let (get, post) = (Method::GET, Method::POST);
+
+    let tiny = target(&app.site.url("/tiny"));
+    let mut with_files = tiny.clone();
+    with_files["also"] = json!(["text", "links"]);
+    let grab = api.call(post.clone(), "/grabs", "/grabs", live, Some(&with_files)).await?;
+    assert_eq!(grab["files"].as_array().map(Vec::len), Some(2));
+    let path = format!("/grabs/{}", grab["id"].as_str().context("id")?);
+    let queued = api.call(post.clone(), "/grabs", "/grabs?async=true", live, Some(&tiny)).await?;
+    assert_eq!(queued["status"], "pending");
+    for (key, url) in [
+        (test, "https://example.com/"),
+        (test, "http://blocked.test/"),
+        (test, "http://broken.test/"),
+        (test, "http://exhausted.test/"),
+        (test, "http://busy.test/"),
+        (live, "http://10.0.0.1/"),
+        (live, "nonsense"),
+        ("", "https://example.com/"),
+    ] {
+        api.call(post.clone(), "/grabs", "/grabs", key, Some(&target(url))).await?;
+    }
+    let narrow = json!({ "url": "https://example.com/", "width": 1 });
+    api.call(post.clone(), "/grabs", "/grabs", live, Some(&narrow)).await?;
+    for (template, path, key) in [
+        ("/grabs", "/grabs?limit=1", live),
+        ("/grabs", "/grabs", test),
+        ("/grabs", "/grabs?status=lost", live),
+        ("/grabs/{id}", &path, live),
+        ("/grabs/{id}", &path, test),
+        ("/usage", "/usage", live),
+        ("/usage", "/usage", test),
+        ("/usage", "/usage", ""),
+        ("/pricing", "/pricing", ""),
+        ("/pricing", "/pricing?detail=summary&provider=provider_a", ""),
+        ("/pricing", "/pricing?detail=none", ""),
+        ("/openapi.json", "/openapi.json", ""),
+    ] {
+        api.call(get.clone(), template, path, key, None).await?;
+    }
+    api.call(Method::DELETE, "/grabs/{id}", &path, live, None).await?;
+    api.call(Method::DELETE, "/grabs/{id}", &path, test, None).await?;
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn common_headers_are_set_outside_the_api() -> Result<()> {
+    let contact = "mailto:security@grabd.example";
+    let app = TestApp::start(0, &[("http.security_contact", contact)]).await?;
+    let origin = app.service.public_url();
+    let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test());
+    let grab: Value = request.json(&json!({ "url": "https://example.com/" })).send().await?.json().await?;
+    let image = grab["image_url"].as_str().context("image_url")?;
+    let send = |method: Method, path: &str| app.client.request(method, format!("{origin}{path}"));
+
+    for (path, open) in [
+        ("/healthz", false),
+        ("/readyz", false),
+        ("/.well-known/security.txt", true),
+        (image, true),
+        ("/docs/api", false),
+    ] {
+        let options = send(Method::OPTIONS, path).send().await?;
+        assert_eq!((options.status().as_u16(), &options.headers()["allow"]), (204, &"GET, HEAD, OPTIONS".parse()?));
+        let other = send(Method::POST, path).send().await?;
+        assert_eq!((other.status().as_u16(), &other.headers()["allow"]), (405, &"GET, HEAD, OPTIONS".parse()?));
+        assert_eq!(other.headers()["link"].to_str()?, format!("<{origin}/docs/api#bad_request>; rel=\"help\""));
+        let head = send(Method::HEAD, path).header("x-request-id", "mine").send().await?;
+        assert_eq!((head.status().as_u16(), &head.headers()["x-request-id"]), (200, &"mine".parse()?), "{path}");
+        assert_eq!(head.headers()["x-content-type-options"], "nosniff");
+        for answer in [&options, &other, &head] {
+            assert_eq!(answer.headers().contains_key("access-control-allow-origin"), open, "{path}");
+        }
+    }
+    let security = send(Method::GET, "/.well-known/security.txt").send().await?.text().await?;
+    assert!(security.starts_with(&format!("Contact: {contact}\nExpires: 2")), "{security}");
+
+    let whole = send(Method::GET, image).send().await?;
+    let tag = whole.headers()["etag"].clone();
+    let whole = whole.bytes().await?;
+    let part = send(Method::GET, image).header("range", "bytes=2-5").header("if-range", &tag).send().await?;
+    assert_eq!((part.status().as_u16(), part.bytes().await?), (206, whole.slice(2..6)));
+    let changed = send(Method::GET, image).header("range", "bytes=2-5").header("if-range", "\"x\"").send().await?;
+    assert_eq!((changed.status().as_u16(), changed.bytes().await?), (200, whole.clone()));
+    let same = send(Method::GET, image).header("if-none-match", &tag).send().await?;
+    assert_eq!((same.status().as_u16(), &same.headers()["etag"]), (304, &tag));
+    assert!(!same.headers().contains_key("content-type"));
+    let beyond = send(Method::GET, image).header("range", "bytes=9999999-").send().await?;
+    assert_eq!((beyond.status().as_u16(), &beyond.headers()["cache-control"]), (416, &"no-store".parse()?));
+    assert_eq!(beyond.headers()["content-range"].to_str()?, format!("bytes */{}", whole.len()));
+    app.finish().await
+}

@@ -1,0 +1,78 @@
+//! The start page and its trial capture.
+
+use anyhow::{Context, Result};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
+use grabd_tests::client::client;
+use grabd_tests::pixels;
+
+use super::visitor::{Visitor, start_app};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trial_capture_is_a_placeholder_and_stores_nothing() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut visitor = Visitor::new(&app);
+    let form_token = visitor.get("/").await?.hidden_field("form_token")?;
+    let before = app.site.total_hits();
+    let url = app.site.url("/tiny");
+    let answer = visitor.post("/", &[("form_token", &form_token), ("url", &url)]).await?;
+    assert_eq!(answer.status, 200);
+    let source = answer.body.split("src=\"data:image/jpeg;base64,").nth(1).context("a picture")?;
+    let file = BASE64.decode(source.split('"').next().unwrap_or_default())?;
+    assert_eq!(pixels::decode(&file).dimensions(), (1280, 720));
+    assert!(answer.header("content-security-policy").contains("img-src 'self' data:;"));
+    assert_eq!(app.site.total_hits(), before, "the page was visited");
+    let kept = std::fs::read_dir(app.data_dir().join("images/i"))?.count();
+    assert_eq!(kept, 0);
+
+    // What is refused for test keys is refused here, beside the field.
+    for (url, expected) in [
+        ("", "Enter the URL of a page."),
+        ("http://localhost/", "This URL is not public"),
+        ("http://169.254.169.254/latest/", "This URL is not public"),
+        ("javascript:alert(1)", "must be an absolute http(s) URL"),
+        ("https://user:password@example.com/", "without a user name"),
+        ("https://blocked.test/", "HTTP 403 (a test)"),
+        ("https://exhausted.test/", "no credits left"),
+    ] {
+        let answer = visitor.post("/", &[("form_token", &form_token), ("url", url)]).await?;
+        assert_eq!(answer.status, 422, "{url}");
+        assert!(answer.body.contains(expected), "{url}: {}", answer.body);
+        assert!(answer.body.contains("id=\"url-error\"") && answer.body.contains("aria-invalid"), "{url}");
+        assert!(!answer.header("content-security-policy").contains("data:"), "{url}");
+    }
+    // Forged forms are refused.
+    assert_eq!(Visitor::new(&app).post("/", &[("form_token", &form_token), ("url", &url)]).await?.status, 403);
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prices_match_the_pricing_packet() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let (_, packet) = app.get("/pricing", app.test()).await?;
+    let body = Visitor::new(&app).get("/").await?.body;
+    for words in ["0.002 USD", "25,000 credits", "50,000 credits", "125,000 credits", "50 USD", "100 USD", "250 USD"] {
+        assert!(body.contains(words), "{words}");
+    }
+    for words in ["billing_model", "test_mode"] {
+        assert!(body.contains(packet["pricing"][words].as_str().context("words")?), "{words}");
+    }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_path_returns_a_page_to_browsers_and_json_to_programs() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let client = client().build()?;
+    for (path, accept, kind) in [
+        ("/nothing", "text/html,application/xhtml+xml,*/*;q=0.8", "text/html; charset=utf-8"),
+        ("/sign-in/nothing", "text/html", "text/html; charset=utf-8"),
+        ("/nothing", "*/*", "application/json"),
+        ("/v1/nothing", "text/html", "application/json"),
+    ] {
+        let url = format!("http://{}{path}", app.service.http());
+        let response = client.get(url).header("accept", accept).send().await?;
+        assert_eq!((response.status().as_u16(), response.headers()["content-type"].to_str()?), (404, kind), "{path}");
+    }
+    app.finish().await
+}

@@ -1,0 +1,183 @@
+//! The client libraries in `sdk`: built and installed as their users do, and run against the service.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use grabd_tests::harness::{ALLOWED, REFUSED, TestApp};
+use grabd_tests::programs::{node, root, run};
+use serde_json::{Value, json};
+
+/// Set to write the generated files instead of checking them.
+const UPDATE: &str = "GRABD_UPDATE_SDK";
+
+/// Runs a program that must succeed. Returns its output.
+async fn run_ok(program: impl AsRef<Path>, arguments: &[&str]) -> Result<String> {
+    let program = program.as_ref();
+    let (success, output) = run(program, &arguments.iter().map(|&text| text.to_owned()).collect::<Vec<_>>()).await?;
+    ensure!(success, "{} {arguments:?} output: {output}", program.display());
+    Ok(output)
+}
+
+/// The Python with the packages of `tests/requirements.txt`.
+fn python() -> PathBuf {
+    root().join("target/python/bin/python")
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// The only file in a directory whose name ends so.
+fn file_ending_in(dir: &Path, end: &str) -> Result<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let path = text(&entry?.path());
+        if path.ends_with(end) {
+            found.push(path);
+        }
+    }
+    ensure!(found.len() == 1, "one file ends in {end}: {found:?}");
+    Ok(found.remove(0))
+}
+
+/// A service that delivers webhooks to receivers on [`ALLOWED`].
+async fn start() -> Result<TestApp> {
+    TestApp::start(20, &[("webhooks.allow_http", "true")]).await
+}
+
+/// What an exercise needs: the service, its keys, and pages to capture.
+fn task(app: &TestApp, dir: &Path) -> Value {
+    json!({
+        "base_url": app.base(),
+        "live_key": app.live(),
+        "test_key": app.test(),
+        "page": app.site.url("/tiny"),
+        "slow_page": app.site.url("/slow/700"),
+        "failing_page": app.site.url("/nocontent"),
+        "refused_page": format!("http://{REFUSED}/"),
+        "receiver": ALLOWED.to_string(),
+        "dir": text(dir),
+    })
+}
+
+/// Writes the examples of a README, with a page that the service may capture, to files. Returns their paths.
+fn write_examples(app: &TestApp, readme: &str, language: &str, dir: &Path, end: &str) -> Result<Vec<String>> {
+    let readme = std::fs::read_to_string(root().join(readme))?;
+    let mut paths = Vec::new();
+    for (number, rest) in readme.split(&format!("```{language}\n")).skip(1).enumerate() {
+        let (example, _) = rest.split_once("```").context("the example ends")?;
+        let path = dir.join(format!("example{number}{end}"));
+        std::fs::write(&path, example.replace("https://example.com/", &app.site.url("/tiny")))?;
+        paths.push(text(&path));
+    }
+    ensure!(paths.len() >= 5, "the README has {} examples", paths.len());
+    Ok(paths)
+}
+
+/// Runs the examples of a README in their directory, with the settings of their users.
+async fn run_examples(app: &TestApp, program: &Path, dir: &Path, examples: &[String]) -> Result<()> {
+    let settings = [format!("GRAB_BASE_URL={}", app.base()), format!("GRAB_API_KEY={}", app.live())];
+    let (dir_path, program) = (text(dir), text(program));
+    let runs = examples.iter().map(async |example| {
+        run_ok("env", &["--chdir", &dir_path, &settings[0], &settings[1], &program, example]).await
+    });
+    futures::future::try_join_all(runs).await?;
+    ensure!(dir.join("example.webp").exists(), "the first example saves the image");
+    Ok(())
+}
+
+/// Checks what the exercise did on the service's side: its repeated create was charged once.
+async fn check_charges(app: &TestApp, output: &str) -> Result<()> {
+    let (_, usage) = app.get("/usage", app.live()).await?;
+    let expected = format!("all checks passed; {} credits left", usage["credits"]["total"]);
+    ensure!(output.contains(&expected), "{expected:?} is missing: {output}");
+    // Captured, created asynchronously, watched, and repeated with one key; failed captures are free.
+    ensure!(usage["credits"]["total"] == json!(16) && usage["credits"]["held"] == json!(0), "{usage}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn typescript_package_installs_and_works_with_the_service() -> Result<()> {
+    let app = start().await?;
+    let dir = tempfile::tempdir()?;
+    let (path, sdk) = (text(dir.path()), root().join("sdk/typescript"));
+    run_ok("npm", &["pack", "./sdk/typescript", "--pack-destination", &path]).await?;
+    let package = file_ending_in(dir.path(), ".tgz")?;
+    run_ok("npm", &["install", "--prefix", &path, "--offline", "--no-audit", "--no-fund", &package]).await?;
+    for name in ["exercise.mts", "tsconfig.json"] {
+        std::fs::copy(sdk.join("e2e").join(name), dir.path().join(name))?;
+    }
+    let examples = write_examples(&app, "sdk/typescript/README.md", "ts", dir.path(), ".mts")?;
+    let types = text(&root().canonicalize()?.join("node_modules/@types"));
+    run_ok(root().join("node_modules/.bin/tsc"), &["--project", &path, "--typeRoots", &types]).await?;
+    let exercise = text(&dir.path().join("exercise.mts"));
+    let output = run_ok(node(), &[&exercise, &task(&app, dir.path()).to_string()]).await?;
+    check_charges(&app, &output).await?;
+    run_examples(&app, &node(), dir.path(), &examples).await?;
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn python_package_installs_and_works_with_the_service() -> Result<()> {
+    let app = start().await?;
+    let dir = tempfile::tempdir()?;
+    let path = text(dir.path());
+    run_ok(python(), &["-m", "build", "--wheel", "--no-isolation", "--outdir", &path, "sdk/python"]).await?;
+    let package = file_ending_in(dir.path(), ".whl")?;
+    let environment = dir.path().join("environment");
+    run_ok(python(), &["-m", "venv", "--without-pip", &text(&environment)]).await?;
+    let fresh = environment.join("bin/python");
+    let wheels = text(&root().join("target/python/wheels"));
+    let install = ["--python", &text(&fresh), "install", "--no-index", "--find-links", &wheels, &package];
+    run_ok(python(), &[&["-m", "pip", "--disable-pip-version-check"][..], &install].concat()).await?;
+    let exercise = dir.path().join("exercise.py");
+    std::fs::copy(root().join("sdk/python/e2e/exercise.py"), &exercise)?;
+    let examples = write_examples(&app, "sdk/python/README.md", "python", dir.path(), ".py")?;
+    let cache = text(&dir.path().join("cache"));
+    let check = ["-m", "mypy", "--strict", "--cache-dir", &cache, "--python-executable", &text(&fresh)];
+    let sources: Vec<&str> = examples.iter().map(String::as_str).collect();
+    let (exercise, task) = (text(&exercise), task(&app, dir.path()).to_string());
+    let check = [&check[..], &[&exercise], &sources].concat();
+    let run = [exercise.as_str(), &task];
+    let (_, output) = tokio::try_join!(run_ok(python(), &check), run_ok(&fresh, &run))?;
+    check_charges(&app, &output).await?;
+    run_examples(&app, &fresh, dir.path(), &examples).await?;
+    app.finish().await
+}
+
+#[tokio::test]
+async fn typescript_unit_tests_pass() -> Result<()> {
+    run_ok(root().join("node_modules/.bin/tsc"), &["--project", "sdk/typescript/test"]).await?;
+    // The system's Node.js, because it is the oldest that the library supports.
+    let mut arguments = vec!["--test".to_owned()];
+    for entry in std::fs::read_dir(root().join("sdk/typescript/build/test"))? {
+        arguments.extend(Some(text(&entry?.path())).filter(|path| path.ends_with(".test.js")));
+    }
+    ensure!(arguments.len() > 1, "no compiled tests");
+    let output = run_ok("node", &arguments.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+    ensure!(output.contains("fail 0") && !output.contains("pass 0"), "{output}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn python_unit_tests_pass() -> Result<()> {
+    let output = run_ok(python(), &["-m", "unittest", "discover", "--start-directory", "sdk/python/tests"]).await?;
+    ensure!(output.contains("OK") && !output.contains("Ran 0 tests"), "{output}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn python_sources_pass_the_type_checker() -> Result<()> {
+    let settings = ["-m", "mypy", "--config-file", "sdk/python/pyproject.toml"];
+    run_ok(python(), &[&settings[..], &["sdk/python/src", "sdk/python/tests"]].concat()).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn generated_types_match_the_openapi_document() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let document = format!("{}/openapi.json", app.base());
+    let mode: &[&str] = if std::env::var_os(UPDATE).is_some() { &[] } else { &["--check"] };
+    run_ok(python(), &[&["sdk/generate.py", &document], mode].concat()).await?;
+    app.finish().await
+}
