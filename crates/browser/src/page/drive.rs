@@ -19,7 +19,7 @@ use super::intercept::Interception;
 use super::settle::{self, Ready, Settled};
 use super::state::{Content, PageState};
 use super::verdict::{self, Unreached};
-use super::watch::{Document, Excess, Gone, Navigation, PausedRequest};
+use super::watch::{Document, Excess, Gone, Navigation, PausedRequest, WatchState};
 use super::{CaptureError, Limits, Picture, Tab, area, extract, freeze, metadata, report, requested, shot};
 use crate::cdp::CallError;
 use crate::lists::Blocklist;
@@ -62,8 +62,8 @@ pub(super) struct Drive<'a> {
     pub(super) consent: ConsentProgress,
     /// The beginning of the capture.
     pub(super) began: Instant,
-    /// The latest time until which the load event is waited for.
-    pub(super) load_by: Instant,
+    /// The latest time until which the load event is waited for, unless the document came late.
+    load_by: Instant,
     /// The time at which the page is captured in whatever state it is.
     pub(super) capture_by: Instant,
     /// The end of the capture.
@@ -271,7 +271,7 @@ impl<'a> Drive<'a> {
             Aborted(Navigation, bool),
             Loop { navigation_blocked: bool },
         }
-        let find = |seen: &mut super::watch::WatchState| {
+        let find = |seen: &mut WatchState| {
             let max_navigations = if seen.navigation_blocked { 2 * MAX_NAVIGATIONS } else { MAX_NAVIGATIONS };
             if seen.navigations > max_navigations || (seen.navigation_blocked && seen.document.is_none()) {
                 return Some(NavigationState::Loop { navigation_blocked: seen.navigation_blocked });
@@ -326,6 +326,13 @@ impl<'a> Drive<'a> {
     /// replaced. Returns false if another document could not be stopped any more.
     async fn stop(&self, document: &Document) -> Result<bool, CaptureError> {
         self.block_navigation().await?;
+        // A document without a body is never drawn, and one that is stopped before its body is parsed never gets it
+        // (Chromium 156).
+        let limit = Instant::now() + STOP_LIMIT;
+        self.tab.watch.until(limit, |seen| seen.parsed_at.is_some().then_some(())).await;
+        if self.tab.watch.read(|seen| seen.navigation.is_none()) {
+            return Ok(!self.has_left(document));
+        }
         match self.tab.client.call(Some(&self.tab.session), StopLoadingParams::default()).await {
             Err(CallError::Refused { message, .. }) if shot::is_between_documents(&message) => {
                 self.wait_for_replacement(document).await;
@@ -335,19 +342,23 @@ impl<'a> Drive<'a> {
         }
         let limit = Instant::now() + STOP_LIMIT;
         self.tab.watch.until(limit, |seen| seen.navigation.is_none().then_some(())).await;
-        Ok(self.tab.watch.read(|seen| !seen.has_left(&document.loader)))
+        Ok(!self.has_left(document))
+    }
+
+    /// Returns true if the document was replaced, or will soon be.
+    fn has_left(&self, document: &Document) -> bool {
+        self.tab.watch.read(|seen| seen.has_left(&document.loader))
     }
 
     /// Waits for the document that is about to replace this one.
     async fn wait_for_replacement(&self, document: &Document) {
         let other = |now: &Document| now.loader != document.loader;
-        let find = |seen: &mut super::watch::WatchState| seen.document.as_ref().is_some_and(other).then_some(());
+        let find = |seen: &mut WatchState| seen.document.as_ref().is_some_and(other).then_some(());
         self.tab.watch.until(Instant::now() + STOP_LIMIT, find).await;
     }
 
     /// Takes the image, unless the document is replaced meanwhile.
     async fn take_image(&self, document: &Document, ready: Ready) -> Result<Option<Picture>, CaptureError> {
-        let left = || self.tab.watch.read(|seen| seen.has_left(&document.loader));
         if self.is_late() && !self.stop(document).await? {
             return Ok(None);
         }
@@ -377,7 +388,7 @@ impl<'a> Drive<'a> {
             }
             None => return Ok(None),
         };
-        if left() {
+        if self.has_left(document) {
             return Ok(None);
         }
         self.check(&self.current(document))?;
@@ -509,6 +520,14 @@ impl<'a> Drive<'a> {
     /// Returns true if the page must be captured now, whatever is still pending.
     fn is_late(&self) -> bool {
         Instant::now() >= self.capture_by
+    }
+
+    /// The latest time until which the load event of the current document is waited for. A document that a slow site or
+    /// a redirect brought late is given the time of settling to load.
+    pub(super) fn load_by(&self) -> Instant {
+        let committed_at = self.tab.watch.read(|seen| seen.committed_at);
+        let late = committed_at.map_or(self.load_by, |at| at + self.limits.settle_budget);
+        self.load_by.max(late).min(self.capture_by)
     }
 
     pub(super) fn time_left(&self) -> Duration {

@@ -384,12 +384,12 @@ async fn load_or_stall(drive: &Drive<'_>) {
             return sleep_until(settle_by(drive)).await;
         }
         let limit = last + if is_waiting { drive.limits.settle_budget } else { REST_CHECK_INTERVAL };
-        if now >= limit.min(drive.load_by) {
+        if now >= limit.min(drive.load_by()) {
             return;
         }
         let next = if now < last + REST_CHECK_INTERVAL { last + REST_CHECK_INTERVAL } else { limit };
         let happened = |seen: &mut WatchState| (seen.loaded_at.is_some() || progress(seen) > Some(last)).then_some(());
-        if watch.until(next.min(drive.load_by), happened).await.is_none() && is_waiting {
+        if watch.until(next.min(drive.load_by()), happened).await.is_none() && is_waiting {
             ignore_hidden_requests(drive).await;
         }
     }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use grabd_domain::capture::CaptureRequest;
 use grabd_domain::grabs::SettledBy;
 
-use crate::rig::{Rig, request, task};
+use crate::rig::{DecodedImage, Rig, request, task};
 use crate::site::{Reply, Site, answer, html, svg};
-use grabd_domain::render::Renderer;
+use grabd_domain::render::{RenderTask, Renderer};
 
 const IMAGE: &str = "position:absolute;left:100px;top:100px;width:100px;height:100px";
 
@@ -70,6 +70,17 @@ async fn late_content_is_in_the_image() {
     let (font, plain) = (rig.grab(&site.url("/font")).await, rig.grab(&site.url("/plain")).await);
     assert_eq!((font.colour(500, 60), plain.colour(500, 60)), ("white", "lime"), "the web font is narrower");
     assert_eq!(font.colour(300, 60), "lime");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn document_that_comes_late_is_given_time_to_load() {
+    let page = html(format!("<img src=/slow.svg style='{IMAGE}'>")).after(4300);
+    let site = Site::start(2, [("/late", page), ("/slow.svg", svg("lime").after(400))]).await;
+    let rig = Rig::start().await;
+    let task = RenderTask { budget: Duration::from_secs(8), ..task(request(&site.url("/late"))) };
+    let image = DecodedImage::from(rig.chromium.render(task).await.unwrap());
+    assert_eq!((image.colour(150, 150), image.metadata.settled_by), ("lime", Some(SettledBy::Quiet)));
     rig.chromium.shutdown().await;
 }
 
