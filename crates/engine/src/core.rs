@@ -1,15 +1,13 @@
-//! State shared by all use-cases. Built once, passed by reference, cheap to clone.
+//! The components of the service. Each use-case gets all of them, since a capture also needs credits and webhooks.
 
-use std::collections::HashSet;
 use std::fmt::Display;
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use grabd_domain::capture::{BlockedContent, FileKind};
-use grabd_domain::credentials::Principal;
 use grabd_domain::domains::{Domain, DomainRule};
 use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_domain::ids::{TeamId, UserId};
@@ -18,29 +16,28 @@ use grabd_domain::{Fault, Timestamp};
 use grabd_egress::Guard;
 use grabd_memory::MemoryBudget;
 use grabd_store::{Actor, Images, Store, StoredFile};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::accounts::Passwords;
-use crate::admission::{self, Admission};
+use crate::accounts::Accounts;
+use crate::admission;
+use crate::billing::Billing;
 use crate::billing::stripe::Stripe;
 use crate::clock::Clock;
 use crate::domains::DomainPolicy;
 use crate::failpoints::Failpoints;
-use crate::grabs::Thumbnails;
-use crate::links::LinksInFlight;
-use crate::mail::{self, Mailer, Quotas, Smtp};
+use crate::grabs::Grabs;
+use crate::mail::{self, Smtp};
 use crate::metrics::Metrics;
-use crate::oauth::{self, Documents};
+use crate::oauth::{self, OAuth};
 use crate::origin;
 use crate::outgoing::OutgoingClient;
 use crate::placeholder::{self, Placeholder};
 use crate::pricing::Pricing;
-use crate::queue::{Dispatcher, Watchers, lease_loop, sweep};
-use crate::rpc::limits::RateLimits;
-use crate::storage::{self, Retention, Storage};
-use crate::webhooks::{Webhooks, sender};
+use crate::queue::Queue;
+use crate::storage::Retention;
+use crate::webhooks::Webhooks;
+use crate::workers;
 
 /// Settings of the operator.
 #[derive(Clone, Debug)]
@@ -118,57 +115,29 @@ pub struct Parts {
     pub failpoints: Failpoints,
 }
 
-/// Password resets processed at the same time.
-const MAX_CONCURRENT_RESETS: usize = 64;
-
-/// Handle to the shared state. Use-cases borrow it; services and workers hold a clone.
+/// The components of the service, and what all of them need. Use-cases borrow it; services and workers hold a clone,
+/// which is cheap.
 #[derive(Clone)]
-pub struct Core(Arc<Shared>);
-
-/// The state behind a [`Core`].
-pub struct Shared {
+pub struct Core {
     pub(crate) store: Store,
-    pub(crate) images: Images,
-    pub(crate) memory: MemoryBudget,
     pub(crate) guard: Guard,
     pub(crate) outgoing: OutgoingClient,
     pub(crate) clock: Clock,
     pub(crate) started_at: Timestamp,
-    pub(crate) pricing: Pricing,
-    pub(crate) placeholder: Placeholder,
-    pub(crate) webhooks: Webhooks,
-    pub(crate) stripe: Option<Stripe>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) metrics: Arc<Metrics>,
     #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "failpoints exist only in debug builds"))]
-    pub(crate) failpoints: Failpoints,
-    pub(crate) dispatcher: Dispatcher,
-    pub(crate) admission: Admission,
-    pub(crate) watchers: Watchers,
-    pub(crate) metrics: Metrics,
-    pub(crate) limits: RateLimits,
-    pub(crate) links: LinksInFlight,
-    pub(crate) storage: Storage,
-    pub(crate) thumbnails: Thumbnails,
-    pub(crate) passwords: Passwords,
-    pub(crate) mailer: Option<Mailer>,
-    pub(crate) quotas: Quotas,
-    pub(crate) resets: Arc<Semaphore>,
-    pub(crate) documents: Documents,
-    pub(crate) domains: DomainPolicy,
+    pub(crate) failpoints: Arc<Failpoints>,
+    pub(crate) grabs: Arc<Grabs>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) accounts: Arc<Accounts>,
+    pub(crate) oauth: Arc<OAuth>,
+    pub(crate) billing: Arc<Billing>,
+    pub(crate) webhooks: Arc<Webhooks>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
     /// Cancelled when draining starts, to end streams that would otherwise delay the shutdown.
     pub(crate) draining: CancellationToken,
-    /// Principals that called since the last sweep. Last-use times are written in one batch, outside of requests.
-    callers: Mutex<HashSet<Principal>>,
-}
-
-impl std::ops::Deref for Core {
-    type Target = Shared;
-
-    fn deref(&self) -> &Shared {
-        &self.0
-    }
 }
 
 impl ImageError {
@@ -199,54 +168,30 @@ impl Core {
             settings,
             failpoints,
         } = parts;
-        let admission = Admission::new(settings.abuse);
         let domains = DomainPolicy::new(settings.operations.domains.clone());
         domains.refresh(&store).await?;
-        let limits = RateLimits::new(settings.requests_per_minute);
         let (mailer, mail_queue) = mail::mailer();
-        let started_at = clock.now();
-        let core = Self(Arc::new(Shared {
+        let mailing = mail.map(|smtp| (smtp, mail_queue));
+        let core = Self {
+            started_at: clock.now(),
+            grabs: Arc::new(Grabs::new(images, memory, placeholder, domains)),
+            queue: Arc::new(Queue::new(settings.abuse)),
+            accounts: Arc::new(Accounts::new(mailing.is_some().then_some(mailer), settings.requests_per_minute)),
+            oauth: Arc::new(OAuth::new(settings.oauth.clone())),
+            billing: Arc::new(Billing { pricing, stripe }),
+            webhooks: Arc::new(webhooks),
             store,
-            images,
-            memory,
             guard,
             outgoing,
             clock,
-            started_at,
-            pricing,
-            placeholder,
-            webhooks,
-            stripe,
-            settings,
-            failpoints,
-            dispatcher: Dispatcher::default(),
-            admission,
-            watchers: Watchers::default(),
-            metrics: Metrics::default(),
-            limits,
-            links: LinksInFlight::default(),
-            storage: Storage::default(),
-            thumbnails: Thumbnails::default(),
-            passwords: Passwords::default(),
-            mailer: mail.is_some().then_some(mailer),
-            quotas: Quotas::default(),
-            resets: Arc::new(Semaphore::new(MAX_CONCURRENT_RESETS)),
-            documents: Documents::default(),
-            domains,
+            settings: Arc::new(settings),
+            metrics: Arc::default(),
+            failpoints: Arc::new(failpoints),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             draining: CancellationToken::new(),
-            callers: Mutex::default(),
-        }));
-        storage::measure(&core).await;
-        sweep::recover_leases(&core).await?;
-        core.spawn(lease_loop::run(core.clone()));
-        core.spawn(sweep::run(core.clone()));
-        core.spawn(sender::run(core.clone()));
-        core.spawn(storage::run(core.clone()));
-        if let Some(smtp) = mail {
-            core.spawn(mail::run(core.clone(), smtp, mail_queue));
-        }
+        };
+        workers::start(&core, mailing).await?;
         Ok(core)
     }
 
@@ -260,18 +205,18 @@ impl Core {
 
     /// Starts draining: only synchronous grabs are still leased. Streams end; clients resume them elsewhere.
     pub fn drain(&self) {
-        self.dispatcher.drain();
+        self.queue.dispatcher.drain();
         self.draining.cancel();
     }
 
     /// Whether at least one renderer is attached.
     pub fn has_renderer(&self) -> bool {
-        self.dispatcher.session_count() > 0
+        self.queue.dispatcher.session_count() > 0
     }
 
     /// Settings of the OAuth authorization server.
     pub fn oauth(&self) -> &oauth::Settings {
-        &self.settings.oauth
+        &self.oauth.settings
     }
 
     /// Public origin of the API and the images, without a trailing slash.
@@ -281,7 +226,7 @@ impl Core {
 
     /// The pricing packet: our prices and the comparison with other providers.
     pub fn pricing(&self) -> &Packet {
-        self.pricing.packet()
+        self.billing.pricing.packet()
     }
 
     /// URL where a team buys credits: the service's own page, or one that the operator configured.
@@ -301,12 +246,12 @@ impl Core {
 
     /// Whether mail is sent. Otherwise the operator passes links on.
     pub fn sends_mail(&self) -> bool {
-        self.mailer.is_some()
+        self.accounts.mailer.is_some()
     }
 
     /// Host (and port) of the web app, for display.
     pub(crate) fn host(&self) -> String {
-        let issuer = &self.settings.oauth.issuer;
+        let issuer = &self.oauth.settings.issuer;
         issuer.split_once("://").map_or(issuer.as_str(), |(_, authority)| authority).to_owned()
     }
 
@@ -315,11 +260,11 @@ impl Core {
     /// # Errors
     /// When the store cannot be read or the placeholder cannot be drawn.
     pub async fn image(&self, key: &ImageKey) -> Result<Option<Image>, ImageError> {
-        if let Some(path) = self.images.file(key).await {
+        if let Some(path) = self.grabs.images.file(key).await {
             return Ok(Some(Image::File(path)));
         }
         match self.store.find_placeholder(key).await? {
-            Some(spec) => Ok(Some(Image::Placeholder(self.placeholder.draw(&spec).await?))),
+            Some(spec) => Ok(Some(Image::Placeholder(self.grabs.placeholder.draw(&spec).await?))),
             None => Ok(None),
         }
     }
@@ -335,12 +280,12 @@ impl Core {
         if let Some(spec) = placeholder_of {
             return Ok(Some((kind, Image::Placeholder(placeholder::file(&spec, kind)))));
         }
-        Ok(self.images.file_beside(&image, kind).await.map(|path| (kind, Image::File(path))))
+        Ok(self.grabs.images.file_beside(&image, kind).await.map(|path| (kind, Image::File(path))))
     }
 
     /// The memory for images, shared with the rest of the process.
     pub fn image_memory(&self) -> &MemoryBudget {
-        &self.memory
+        &self.grabs.memory
     }
 
     /// Whether the database responds.
@@ -352,28 +297,6 @@ impl Core {
     pub(crate) fn store_as(&self, person: UserId) -> Store {
         let (name, address) = (format!("user:{person}"), origin::address());
         self.store.acting_as(Actor { name, address, now: self.clock.now() })
-    }
-
-    /// Records a call, for the last-use time of its key or grant.
-    pub(crate) fn record_use(&self, principal: Principal) {
-        self.callers.lock().unwrap_or_else(PoisonError::into_inner).insert(principal);
-    }
-
-    /// Writes the last-use times of recorded calls.
-    pub(crate) async fn flush_last_used(&self) -> Result<(), grabd_store::Error> {
-        let callers = std::mem::take(&mut *self.callers.lock().unwrap_or_else(PoisonError::into_inner));
-        let (mut keys, mut grants) = (Vec::new(), Vec::new());
-        for caller in callers {
-            match caller {
-                Principal::Key(key) => keys.push(key),
-                Principal::Grant(grant) => grants.push(grant),
-                // Sessions update their own last use.
-                Principal::Person(_) => {}
-            }
-        }
-        let now = self.clock.now();
-        self.store.touch_keys(keys, now).await?;
-        self.store.touch_grants(grants, now).await
     }
 
     pub(crate) fn spawn<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>
@@ -409,7 +332,7 @@ pub enum ImageError {
 pub(crate) fn not_drawn(step: &'static str) -> impl FnOnce(crate::placeholder::Error) -> Fault {
     move |error| match ImageError::from(error) {
         busy if busy.is_busy() => IMAGES_BUSY,
-        error => inside(step)(error),
+        error => internal_error(step)(error),
     }
 }
 
@@ -417,7 +340,7 @@ pub(crate) fn not_drawn(step: &'static str) -> impl FnOnce(crate::placeholder::E
 pub(crate) const IMAGES_BUSY: Fault = Fault::ImagesBusy { retry_after_s: 5 };
 
 /// Logs an internal error and hides its cause from the caller.
-pub(crate) fn inside<E: Display>(step: &'static str) -> impl FnOnce(E) -> Fault {
+pub(crate) fn internal_error<E: Display>(step: &'static str) -> impl FnOnce(E) -> Fault {
     move |error| {
         tracing::error!(step, error = %error, "internal error");
         Fault::InternalError

@@ -12,7 +12,7 @@ use grabd_domain::{Fault, Timestamp};
 use grabd_store::{Entry, Error, ExportCursor, ExportPage, Store};
 use serde_json::{Value, json};
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Rows in memory at a time.
 const CHUNK: u32 = 500;
@@ -33,7 +33,7 @@ enum Stage {
 /// complete one ends with a line of the type `end`.
 pub fn team_export(core: &Core, team: TeamId) -> impl Stream<Item = Result<Bytes, Fault>> + Send + use<> {
     let lines = team_export_of(core.store.clone(), team, core.clock.now());
-    lines.map(|chunk| chunk.map_err(inside("export.team")))
+    lines.map(|chunk| chunk.map_err(internal_error("export.team")))
 }
 
 /// The same on behalf of an operator.

@@ -38,6 +38,7 @@ pub mod rpc;
 mod storage;
 pub mod vault;
 pub mod webhooks;
+mod workers;
 
 pub use crate::core::{Core, Image, ImageError, Operations, Parts, Settings};
 pub use crate::failpoints::Failpoints;

@@ -199,7 +199,7 @@ impl Core {
             webhooks_waiting,
             mail_failed,
             backup_at,
-        } = &self.metrics;
+        } = &*self.metrics;
         registry.register("grabs", "Grabs that ended, by environment, mode and result", grabs.clone());
         registry.register("grab_failures", "Grabs that failed, by environment and whose fault it is", failures.clone());
         registry.register("grab_seconds", "From create to picture, of done grabs", grab_seconds.clone());
@@ -235,11 +235,11 @@ impl Core {
     pub async fn refresh_metrics(&self) -> Result<(), grabd_store::Error> {
         let metrics = &self.metrics;
         let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        metrics.watched.set(count(self.watchers.watched().len()));
-        metrics.renderers.set(count(self.dispatcher.session_count()));
-        metrics.image_memory.set(i64::try_from(self.memory.reserved_bytes()).unwrap_or(i64::MAX));
-        metrics.images_free.set(i64::try_from(self.storage.free_bytes()).unwrap_or(i64::MAX));
-        metrics.images_floor.set(i64::try_from(self.storage.floor_bytes()).unwrap_or(i64::MAX));
+        metrics.watched.set(count(self.queue.watchers.watched().len()));
+        metrics.renderers.set(count(self.queue.dispatcher.session_count()));
+        metrics.image_memory.set(i64::try_from(self.grabs.memory.reserved_bytes()).unwrap_or(i64::MAX));
+        metrics.images_free.set(i64::try_from(self.grabs.storage.free_bytes()).unwrap_or(i64::MAX));
+        metrics.images_floor.set(i64::try_from(self.grabs.storage.floor_bytes()).unwrap_or(i64::MAX));
         let now = self.clock.now();
         let age = self.store.oldest_waiting().await?.map_or(0, |oldest| now.since(oldest).as_secs());
         metrics.oldest_waiting.set(i64::try_from(age).unwrap_or(i64::MAX));

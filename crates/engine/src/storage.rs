@@ -8,7 +8,7 @@ use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Environment};
 use grabd_store::DiskSpace;
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// How often the free space is measured.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -98,7 +98,7 @@ impl Storage {
 impl Core {
     /// Why nothing can be created, if the disk of the images is almost full. For operators.
     pub fn short_of_disk(&self) -> Option<String> {
-        let Measured { free_bytes, floor_bytes } = self.storage.last().filter(|measured| measured.is_low())?;
+        let Measured { free_bytes, floor_bytes } = self.grabs.storage.last().filter(|measured| measured.is_low())?;
         Some(format!("disk ({} MiB free, {} MiB required)", free_bytes >> 20, floor_bytes >> 20))
     }
 }
@@ -113,7 +113,7 @@ pub(crate) async fn check_team(core: &Core, caller: Caller) -> Result<(), Fault>
         // Placeholders are not stored.
         return Ok(());
     }
-    let stored = core.store.stored_bytes(caller.team).await.map_err(inside("storage.check_team"))?;
+    let stored = core.store.stored_bytes(caller.team).await.map_err(internal_error("storage.check_team"))?;
     match stored > limit_megabytes.saturating_mul(MEGABYTE) {
         true => Err(Fault::TeamStorageFull { stored_megabytes: stored.div_ceil(MEGABYTE), limit_megabytes }),
         false => Ok(()),
@@ -122,8 +122,8 @@ pub(crate) async fn check_team(core: &Core, caller: Caller) -> Result<(), Fault>
 
 /// Measures the free space. If that fails, the last measurement remains.
 pub(crate) async fn measure(core: &Core) {
-    match tokio::time::timeout(TIMEOUT, core.images.disk_space()).await {
-        Ok(Ok(space)) => core.storage.record(Measured::new(space, core.settings.retention.min_free_percent)),
+    match tokio::time::timeout(TIMEOUT, core.grabs.images.disk_space()).await {
+        Ok(Ok(space)) => core.grabs.storage.record(Measured::new(space, core.settings.retention.min_free_percent)),
         Ok(Err(error)) => tracing::error!(%error, "the free disk space cannot be measured; trying again"),
         Err(_) => tracing::error!("the disk of the images does not respond; measuring again"),
     }

@@ -11,7 +11,7 @@ use grabd_store::PasswordChange;
 use super::passwords::Busy;
 use super::people::{BUSY_RETRY_S, Person, open_session};
 use super::tries::Source;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::digest;
 use crate::mail::{MailMessage, templates};
 use crate::random;
@@ -99,11 +99,11 @@ pub async fn change_password(
     check_password(new)?;
     let former_hash = confirm_password(core, person, this, current).await?;
     let busy = |Busy| ChangePasswordError::TooMany { retry_after_s: BUSY_RETRY_S };
-    let password_hash = core.passwords.hash(&core.tasks, new).await.map_err(busy)?;
+    let password_hash = core.accounts.passwords.hash(&core.tasks, new).await.map_err(busy)?;
     let keep = digest::of(this.expose());
     let change = PasswordChange { user: person.id, former_hash, password_hash, keep };
     // `false`: the password was changed concurrently.
-    if !core.store.change_password(change).await.map_err(inside(step))? {
+    if !core.store.change_password(change).await.map_err(internal_error(step))? {
         return Err(ChangePasswordError::WrongPassword);
     }
     tracing::info!(user.id = %person.id, "password changed");
@@ -122,14 +122,14 @@ pub(super) async fn confirm_password(
     password: &str,
 ) -> Result<String, PasswordConfirmationError> {
     let source = Source::Session(digest::of(this.expose()));
-    if let Err(wait) = core.passwords.tries.take(&person.email, source, core.clock.now()) {
+    if let Err(wait) = core.accounts.passwords.tries.take(&person.email, source, core.clock.now()) {
         return Err(PasswordConfirmationError::TooMany { retry_after_s: wait.as_secs().max(1) });
     }
-    let login = core.store.find_login(&person.email).await.map_err(inside("accounts.confirm_password"))?;
+    let login = core.store.find_login(&person.email).await.map_err(internal_error("accounts.confirm_password"))?;
     let stored_hash = login.filter(|login| login.user == person.id).map(|login| login.password_hash);
-    let checked = core.passwords.verify(&core.tasks, password, stored_hash.clone()).await;
+    let checked = core.accounts.passwords.verify(&core.tasks, password, stored_hash.clone()).await;
     if !matches!(checked, Ok(false)) {
-        core.passwords.tries.give_back(&person.email, source);
+        core.accounts.passwords.tries.give_back(&person.email, source);
     }
     match (checked, stored_hash) {
         (Ok(true), Some(hash)) => Ok(hash),
@@ -142,11 +142,11 @@ pub(super) async fn confirm_password(
 /// learn whether the account exists: everything that depends on it runs in a task after this function has returned.
 pub fn request_password_reset(core: &Core, email: &str) {
     let Ok(email) = Email::parse(email) else { return };
-    if !core.quotas.may_mail(&email) {
+    if !core.accounts.quotas.may_mail(&email) {
         tracing::warn!("too many password resets requested for one address; nothing was sent");
         return;
     }
-    let Ok(permit) = core.resets.clone().try_acquire_owned() else {
+    let Ok(permit) = core.accounts.resets.clone().try_acquire_owned() else {
         tracing::warn!("too many concurrent password resets; nothing was sent");
         return;
     };
@@ -160,12 +160,15 @@ pub fn request_password_reset(core: &Core, email: &str) {
 
 async fn send_reset(core: &Core, email: Email) -> Result<(), Fault> {
     let step = "accounts.request_password_reset";
-    let Some(person) = core.store.find_person(&email).await.map_err(inside(step))? else { return Ok(()) };
+    let Some(person) = core.store.find_person(&email).await.map_err(internal_error(step))? else { return Ok(()) };
     let token = ResetToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let expires_at = core.clock.now() + RESET_LIFE;
-    core.store.create_password_reset(digest::of(token.expose()), person.id, expires_at).await.map_err(inside(step))?;
-    let link = format!("{}/new-password?token={}", core.settings.oauth.issuer, token.expose());
-    match &core.mailer {
+    core.store
+        .create_password_reset(digest::of(token.expose()), person.id, expires_at)
+        .await
+        .map_err(internal_error(step))?;
+    let link = format!("{}/new-password?token={}", core.oauth.settings.issuer, token.expose());
+    match &core.accounts.mailer {
         // The mailer logs a full queue.
         Some(mailer) => {
             let _ = mailer.enqueue(templates::reset(email, &core.host(), &link));
@@ -186,7 +189,7 @@ async fn send_reset(core: &Core, email: Email) -> Result<(), Fault> {
 pub async fn is_reset_valid(core: &Core, token: &str) -> Result<bool, Fault> {
     let Some(token) = ResetToken::parse(token) else { return Ok(false) };
     let found = core.store.find_reset(&digest::of(token.expose()), core.clock.now()).await;
-    Ok(found.map_err(inside("accounts.is_reset_valid"))?.is_some())
+    Ok(found.map_err(internal_error("accounts.is_reset_valid"))?.is_some())
 }
 
 /// Sets a new password with a reset token, which can be used once, ends all sessions of the person and opens one. The
@@ -201,15 +204,15 @@ pub async fn reset_password(core: &Core, token: &str, new: &str) -> Result<Sessi
     let token = ResetToken::parse(token).ok_or(ResetError::InvalidLink)?;
     let hash = digest::of(token.expose());
     // Checked first, so that a guessed token does not cost a password hash.
-    if core.store.find_reset(&hash, core.clock.now()).await.map_err(inside(step))?.is_none() {
+    if core.store.find_reset(&hash, core.clock.now()).await.map_err(internal_error(step))?.is_none() {
         return Err(ResetError::InvalidLink);
     }
     let busy = |Busy| ResetError::TooMany { retry_after_s: BUSY_RETRY_S };
-    let password_hash = core.passwords.hash(&core.tasks, new).await.map_err(busy)?;
-    let reset = core.store.reset_password(hash, password_hash, core.clock.now()).await.map_err(inside(step))?;
+    let password_hash = core.accounts.passwords.hash(&core.tasks, new).await.map_err(busy)?;
+    let reset = core.store.reset_password(hash, password_hash, core.clock.now()).await.map_err(internal_error(step))?;
     let user = reset.ok_or(ResetError::InvalidLink)?;
     tracing::info!(user.id = %user, "password reset");
-    if let Some(person) = core.store.find_person_by_id(user).await.map_err(inside(step))? {
+    if let Some(person) = core.store.find_person_by_id(user).await.map_err(internal_error(step))? {
         notify(core, templates::password_changed(person.email, &core.host()));
     }
     Ok(open_session(core, user).await?)
@@ -217,7 +220,7 @@ pub async fn reset_password(core: &Core, token: &str, new: &str) -> Result<Sessi
 
 /// Best effort: nothing is sent when mail is not configured or the queue is full.
 fn notify(core: &Core, message: MailMessage) {
-    if let Some(mailer) = &core.mailer {
+    if let Some(mailer) = &core.accounts.mailer {
         let _ = mailer.enqueue(message);
     }
 }

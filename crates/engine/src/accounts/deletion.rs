@@ -12,7 +12,7 @@ use super::change_password::{PasswordConfirmationError, confirm_password};
 use super::membership::{TeamError, find_team};
 use super::people::Person;
 use super::suspension::end_open_grabs;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::grabs;
 
 /// The failure of grabs that were open when their team was deleted.
@@ -61,7 +61,7 @@ pub async fn delete_team(
     let step = "accounts.delete_team";
     let now = core.clock.now();
     let deleted = core.store_as(person.id).delete_team(team, Some(person.id), now).await;
-    deleted.map_err(inside(step))?.map_err(TeamError::from)?;
+    deleted.map_err(internal_error(step))?.map_err(TeamError::from)?;
     end_grabs(core, team).await?;
     tracing::warn!(team.id = %team, user.id = %person.id, "team deleted");
     Ok(())
@@ -79,7 +79,7 @@ pub async fn delete_account(
 ) -> Result<(), DeletionError> {
     confirm_password(core, person, this, password).await?;
     let deleted = core.store_as(person.id).delete_person(person.id, core.clock.now()).await;
-    match deleted.map_err(inside("accounts.delete_account"))? {
+    match deleted.map_err(internal_error("accounts.delete_account"))? {
         DeletePersonOutcome::Deleted { teams } => {
             for team in teams {
                 end_grabs(core, team).await?;
@@ -96,8 +96,8 @@ pub async fn delete_account(
 /// Ends the open grabs of a deleted team at once, also in the renderer.
 async fn end_grabs(core: &Core, team: TeamId) -> Result<(), Fault> {
     let ended = end_open_grabs(&core.store, team, TEAM_DELETED, core.clock.now()).await;
-    for grab in ended.map_err(inside("accounts.end_grabs"))? {
-        core.dispatcher.cancel(grab.id);
+    for grab in ended.map_err(internal_error("accounts.end_grabs"))? {
+        core.queue.dispatcher.cancel(grab.id);
         grabs::record_end(core, grab);
     }
     Ok(())

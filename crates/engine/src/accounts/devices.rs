@@ -11,7 +11,7 @@ use grabd_store::NewDevice;
 
 use super::find_session;
 use super::tries::Source;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::digest;
 use crate::random;
 
@@ -30,7 +30,7 @@ pub(super) async fn classify(core: &Core, user: Option<UserId>, source: &SignInS
     let unknown = Source::Network(source.address);
     let now = core.clock.now();
     let (user, since) = (user.unwrap_or_else(|| random::user_id(now)), now - DEVICE_LIFE);
-    let devices = core.store.list_devices(user, since).await.map_err(inside("accounts.classify"))?;
+    let devices = core.store.list_devices(user, since).await.map_err(internal_error("accounts.classify"))?;
     let device = source.device.as_ref().map(|token| digest::of(token.expose()));
     let network = network_hash(user, source.address);
     Ok(match device {
@@ -47,7 +47,7 @@ pub(super) async fn classify(core: &Core, user: Option<UserId>, source: &SignInS
 pub async fn is_known_device(core: &Core, device: &DeviceToken) -> Result<bool, Fault> {
     let since = core.clock.now() - DEVICE_LIFE;
     let known = core.store.is_known_device(&digest::of(device.expose()), since).await;
-    known.map_err(inside("accounts.is_known_device"))
+    known.map_err(internal_error("accounts.is_known_device"))
 }
 
 /// Remembers the device and network of a new session, and returns the token for the browser's cookie.
@@ -67,7 +67,7 @@ pub async fn remember_device(core: &Core, session: &SessionToken, source: &SignI
         let user = session.person.id;
         let network = network_hash(user, source.address);
         let device = NewDevice { user, hash: digest::of(token.expose()), network, now };
-        core.store.remember_device(device).await.map_err(inside(step))?;
+        core.store.remember_device(device).await.map_err(internal_error(step))?;
     }
     Ok(token)
 }

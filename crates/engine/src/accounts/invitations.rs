@@ -12,7 +12,7 @@ use super::membership::{require_verified, team_result};
 use super::passwords::Busy;
 use super::people::{BUSY_RETRY_S, Person, open_session};
 use super::{TeamError, find_team};
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::digest;
 use crate::mail::{QueueFull, templates};
 use crate::random;
@@ -106,8 +106,8 @@ pub async fn invite(
         _ => return Err(TeamError::NotOwner.into()),
     };
     require_verified(core, by.id).await?;
-    let place = match &core.mailer {
-        Some(_) if !(core.quotas.may_invite(by.id, team) && core.quotas.may_mail(&email)) => {
+    let place = match &core.accounts.mailer {
+        Some(_) if !(core.accounts.quotas.may_invite(by.id, team) && core.accounts.quotas.may_mail(&email)) => {
             return Err(InviteError::TooMany);
         }
         Some(mailer) => Some(mailer.reserve().map_err(|QueueFull| InviteError::MailUnavailable)?),
@@ -128,7 +128,7 @@ pub async fn invite(
     };
     team_result("accounts.invite", core.store_as(by.id).invite(new).await)?;
     tracing::info!(team.id = %team, user.id = %by.id, role = role.as_str(), "invitation created");
-    let link = format!("{}/invitation?token={}", core.settings.oauth.issuer, token.expose());
+    let link = format!("{}/invitation?token={}", core.oauth.settings.issuer, token.expose());
     match place {
         Some(place) => {
             // Names from before this rule may be unfit for letters.
@@ -147,7 +147,7 @@ pub async fn invite(
 pub async fn list_invitations(core: &Core, user: UserId, team: TeamId) -> Result<Vec<Invitation>, TeamError> {
     find_team(core, user, team).await?;
     let listed = core.store.list_invitations(team, core.clock.now()).await;
-    Ok(listed.map_err(inside("accounts.list_invitations"))?.into_iter().map(Invitation::from).collect())
+    Ok(listed.map_err(internal_error("accounts.list_invitations"))?.into_iter().map(Invitation::from).collect())
 }
 
 /// Withdraws an invitation, which invalidates its link.
@@ -170,7 +170,7 @@ pub async fn withdraw_invitation(
 pub async fn find_invitation(core: &Core, token: &str) -> Result<Option<Invitation>, Fault> {
     let Some(token) = InviteToken::parse(token) else { return Ok(None) };
     let found = core.store.find_invitation(&digest::of(token.expose()), core.clock.now()).await;
-    Ok(found.map_err(inside("accounts.find_invitation"))?.map(Invitation::from))
+    Ok(found.map_err(internal_error("accounts.find_invitation"))?.map(Invitation::from))
 }
 
 /// Adds a person with an account to the team of an invitation. Returns the team.
@@ -205,17 +205,17 @@ pub async fn sign_up_with_invitation(
         .store
         .find_invitation(&hash, core.clock.now())
         .await
-        .map_err(inside("accounts.sign_up_with_invitation"))?;
+        .map_err(internal_error("accounts.sign_up_with_invitation"))?;
     if found.is_none() {
         return Err(InvitationSignUpError::InvalidLink);
     }
     let busy = |Busy| InvitationSignUpError::TooMany { retry_after_s: BUSY_RETRY_S };
-    let password_hash = core.passwords.hash(&core.tasks, password).await.map_err(busy)?;
+    let password_hash = core.accounts.passwords.hash(&core.tasks, password).await.map_err(busy)?;
     let now = core.clock.now();
     let user = random::user_id(now);
     let sign_up = InvitedSignUp { hash, user, password_hash, verified: !core.sends_mail(), now };
     let arrived = core.store_as(user).sign_up_invited(sign_up).await;
-    match arrived.map_err(inside("accounts.sign_up_with_invitation"))? {
+    match arrived.map_err(internal_error("accounts.sign_up_with_invitation"))? {
         SignUpOutcome::Joined { team, user } => {
             tracing::info!(team.id = %team, user.id = %user, "invitation accepted with a new account");
             Ok((open_session(core, user).await?, team))

@@ -7,7 +7,7 @@ use grabd_domain::{Fault, Timestamp};
 use grabd_store::TeamRuleError;
 
 use super::verification::is_verified;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::random;
 
 /// A team with the role of the requesting person.
@@ -92,7 +92,7 @@ pub(super) fn team_result<T>(
     step: &'static str,
     result: grabd_store::Result<grabd_store::TeamResult<T>>,
 ) -> Result<T, TeamError> {
-    Ok(result.map_err(inside(step))??)
+    Ok(result.map_err(internal_error(step))??)
 }
 
 /// The active teams of a person, in the order they joined them.
@@ -100,7 +100,7 @@ pub(super) fn team_result<T>(
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn list_teams(core: &Core, user: UserId) -> Result<Vec<UserTeam>, Fault> {
-    let listed = core.store.list_memberships(user).await.map_err(inside("accounts.list_teams"))?;
+    let listed = core.store.list_memberships(user).await.map_err(internal_error("accounts.list_teams"))?;
     Ok(listed.into_iter().map(|(team, name, role)| UserTeam { team, name, role }).collect())
 }
 
@@ -109,7 +109,7 @@ pub async fn list_teams(core: &Core, user: UserId) -> Result<Vec<UserTeam>, Faul
 /// # Errors
 /// [`TeamError::NotMember`] when `user` is not in the team.
 pub async fn find_team(core: &Core, user: UserId, team: TeamId) -> Result<UserTeam, TeamError> {
-    let found = core.store.find_membership(team, user).await.map_err(inside("accounts.find_team"))?;
+    let found = core.store.find_membership(team, user).await.map_err(internal_error("accounts.find_team"))?;
     found.map(|(name, role)| UserTeam { team, name, role }).ok_or(TeamError::NotMember)
 }
 
@@ -141,7 +141,7 @@ pub async fn rename_team(core: &Core, user: UserId, team: TeamId, name: &str) ->
 /// # Errors
 /// [`TeamError::NotMember`] when `user` is not in the team.
 pub async fn list_members(core: &Core, user: UserId, team: TeamId) -> Result<Vec<Member>, TeamError> {
-    let members = core.store.list_members(team).await.map_err(inside("accounts.list_members"))?;
+    let members = core.store.list_members(team).await.map_err(internal_error("accounts.list_members"))?;
     if !members.iter().any(|member| member.user == user) {
         return Err(TeamError::NotMember);
     }

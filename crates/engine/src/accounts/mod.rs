@@ -5,6 +5,7 @@ mod deletion;
 mod devices;
 mod invitations;
 mod keys;
+mod last_use;
 mod membership;
 mod passwords;
 mod people;
@@ -15,6 +16,13 @@ mod team_members;
 mod teams;
 mod tries;
 mod verification;
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::mail::{Mailer, Quotas};
+use crate::rpc::limits::RateLimits;
 
 pub use change_password::{
     ChangePasswordError, PasswordConfirmationError, ResetError, change_password, is_reset_valid,
@@ -28,6 +36,7 @@ pub use invitations::{
     list_invitations, sign_up_with_invitation, withdraw_invitation,
 };
 pub use keys::{KeyLimits, issue_key, issue_restricted_key};
+pub(crate) use last_use::LastUse;
 pub use membership::{
     Member, TeamError, UserTeam, create_own_team, find_team, leave, list_members, list_teams, remove_member,
     rename_team, set_role,
@@ -47,3 +56,30 @@ pub use verification::{
     Verification, VerificationError, VerificationRequest, find_verification, is_verified, request_verification,
     take_over_account, verify_email,
 };
+
+/// Password resets processed at the same time.
+const MAX_CONCURRENT_RESETS: usize = 64;
+
+/// The state of the use-cases of accounts.
+pub(crate) struct Accounts {
+    pub(crate) passwords: Passwords,
+    /// `None` when no mail is sent.
+    pub(crate) mailer: Option<Mailer>,
+    pub(crate) quotas: Quotas,
+    pub(crate) resets: Arc<Semaphore>,
+    pub(crate) rate_limits: RateLimits,
+    pub(crate) last_use: LastUse,
+}
+
+impl Accounts {
+    pub(crate) fn new(mailer: Option<Mailer>, requests_per_minute: u32) -> Self {
+        Self {
+            passwords: Passwords::default(),
+            mailer,
+            quotas: Quotas::default(),
+            resets: Arc::new(Semaphore::new(MAX_CONCURRENT_RESETS)),
+            rate_limits: RateLimits::new(requests_per_minute),
+            last_use: LastUse::default(),
+        }
+    }
+}

@@ -13,7 +13,7 @@ use grabd_store::{CreatePersonOutcome, InitialTeam, NewPerson, NewSession, Store
 use super::devices::{self, SignInSource};
 use super::passwords::{self, Busy};
 use super::verification::{VerificationRequest, request_verification};
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::digest;
 use crate::random;
 
@@ -169,27 +169,27 @@ pub async fn sign_up(core: &Core, email: &str, password: &str) -> Result<SignedU
     let email = Email::parse(email)?;
     check_password(password)?;
     let busy = |Busy| SignUpError::TooMany { retry_after_s: BUSY_RETRY_S };
-    let password_hash = core.passwords.hash(&core.tasks, password).await.map_err(busy)?;
+    let password_hash = core.accounts.passwords.hash(&core.tasks, password).await.map_err(busy)?;
     let now = core.clock.now();
     let id = random::user_id(now);
     let (team, name) = personal_team(&email, now);
     let (initial_team, verified) = (InitialTeam::New(team, name), !core.sends_mail());
     let person = NewPerson { id, email: email.clone(), password_hash, initial_team, verified, now };
-    match core.store.create_person(person).await.map_err(inside("accounts.sign_up"))? {
+    match core.store.create_person(person).await.map_err(internal_error("accounts.sign_up"))? {
         CreatePersonOutcome::Created { .. } => {
             // If nothing was sent, the person can request a link later.
             request_verification(core, id).await?;
             Ok(SignedUp::SignedIn(open_session(core, id).await?))
         }
         CreatePersonOutcome::EmailTaken => invite_take_over(core, &email).await,
-        CreatePersonOutcome::TeamInactive => Err(inside("accounts.sign_up")("a new team is inactive").into()),
+        CreatePersonOutcome::TeamInactive => Err(internal_error("accounts.sign_up")("a new team is inactive").into()),
     }
 }
 
 /// Sends a link to take over the account with this address, if it was never verified. The chosen password is not stored
 /// with the link, since whoever chose it may be somebody else than the reader of the mail.
 async fn invite_take_over(core: &Core, email: &Email) -> Result<SignedUp, SignUpError> {
-    let person = core.store.find_person(email).await.map_err(inside("accounts.sign_up"))?;
+    let person = core.store.find_person(email).await.map_err(internal_error("accounts.sign_up"))?;
     let Some(person) = person else { return Err(SignUpError::EmailTaken) };
     match request_verification(core, person.id).await? {
         VerificationRequest::Sent | VerificationRequest::TooMany => Ok(SignedUp::LinkSent),
@@ -209,27 +209,27 @@ pub async fn sign_in(
     source: &SignInSource,
 ) -> Result<SessionToken, SignInError> {
     let email = Email::parse(email).map_err(|EmailError| SignInError::InvalidCredentials)?;
-    let login = core.store.find_login(&email).await.map_err(inside("accounts.sign_in"))?;
+    let login = core.store.find_login(&email).await.map_err(internal_error("accounts.sign_in"))?;
     let source = devices::classify(core, login.as_ref().map(|login| login.user), source).await?;
     // Taken before the check, so that concurrent requests cannot exceed the limit.
-    if let Err(wait) = core.passwords.tries.take(&email, source, core.clock.now()) {
+    if let Err(wait) = core.accounts.passwords.tries.take(&email, source, core.clock.now()) {
         return Err(SignInError::TooMany { retry_after_s: wait.as_secs().max(1) });
     }
     let (user, stored_hash) = login.map(|login| (login.user, login.password_hash)).unzip();
     let checked_against = stored_hash.clone();
-    let checked = core.passwords.verify(&core.tasks, password, stored_hash).await;
+    let checked = core.accounts.passwords.verify(&core.tasks, password, stored_hash).await;
     if !matches!(checked, Ok(false)) {
-        core.passwords.tries.give_back(&email, source);
+        core.accounts.passwords.tries.give_back(&email, source);
     }
     match (checked, user) {
         (Ok(true), Some(user)) => {
-            let person = core.store.find_person_by_id(user).await.map_err(inside("accounts.sign_in"))?;
+            let person = core.store.find_person_by_id(user).await.map_err(internal_error("accounts.sign_in"))?;
             if person.is_some_and(|person| person.suspension.is_some()) {
                 return Err(SignInError::Suspended);
             }
             let token = open_session(core, user).await?;
             // A concurrent password change ends all sessions, but not one opened after it: check the hash again.
-            let current = core.store.find_login(&email).await.map_err(inside("accounts.sign_in"))?;
+            let current = core.store.find_login(&email).await.map_err(internal_error("accounts.sign_in"))?;
             if current.map(|login| login.password_hash) != checked_against {
                 sign_out(core, &token).await?;
                 return Err(SignInError::InvalidCredentials);
@@ -245,10 +245,10 @@ pub async fn sign_in(
 /// Records the sign-in of an operator in the audit trail.
 async fn record_operator(core: &Core, user: UserId, email: &Email) -> Result<(), Fault> {
     let step = "accounts.record_operator";
-    let person = core.store.find_person_by_id(user).await.map_err(inside(step))?;
+    let person = core.store.find_person_by_id(user).await.map_err(internal_error(step))?;
     match person {
         Some(person) if person.operator => {
-            core.store_as(user).record_operator_sign_in(email.as_str()).await.map_err(inside(step))
+            core.store_as(user).record_operator_sign_in(email.as_str()).await.map_err(internal_error(step))
         }
         Some(_) | None => Ok(()),
     }
@@ -258,7 +258,7 @@ pub(super) async fn open_session(core: &Core, user: UserId) -> Result<SessionTok
     let token = SessionToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let now = core.clock.now();
     let session = NewSession { hash: digest::of(token.expose()), user, now, expires_at: now + SESSION_IDLE };
-    core.store.open_session(session).await.map_err(inside("accounts.open_session"))?;
+    core.store.open_session(session).await.map_err(internal_error("accounts.open_session"))?;
     Ok(token)
 }
 
@@ -269,11 +269,11 @@ pub(super) async fn open_session(core: &Core, user: UserId) -> Result<SessionTok
 pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Session>, Fault> {
     let now = core.clock.now();
     let hash = digest::of(token.expose());
-    let found = core.store.find_session(&hash, now).await.map_err(inside("accounts.find_session"))?;
+    let found = core.store.find_session(&hash, now).await.map_err(internal_error("accounts.find_session"))?;
     let Some(session) = found else { return Ok(None) };
     if now.since(session.seen_at) >= SESSION_TOUCH_INTERVAL {
         let expires_at = (now + SESSION_IDLE).min(session.created_at + SESSION_LIFE);
-        core.store.extend_session(hash, now, expires_at).await.map_err(inside("accounts.find_session"))?;
+        core.store.extend_session(hash, now, expires_at).await.map_err(internal_error("accounts.find_session"))?;
     }
     let grabd_store::Person { id, email, created_at: _, operator, verified_at, suspension: _ } = session.person;
     let person = Person { id, email, operator, verified: verified_at.is_some() || !core.sends_mail() };
@@ -285,7 +285,7 @@ pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Se
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn sign_out(core: &Core, token: &SessionToken) -> Result<(), Fault> {
-    core.store.close_session(digest::of(token.expose())).await.map_err(inside("accounts.sign_out"))
+    core.store.close_session(digest::of(token.expose())).await.map_err(internal_error("accounts.sign_out"))
 }
 
 /// The active teams of a person, with their spendable credits.
@@ -296,8 +296,8 @@ pub async fn list_memberships(core: &Core, user: UserId) -> Result<Vec<Membershi
     let step = "accounts.list_memberships";
     let now = core.clock.now();
     let mut memberships = Vec::new();
-    for (team, team_name, role) in core.store.list_memberships(user).await.map_err(inside(step))? {
-        let lots = core.store.lots(team).await.map_err(inside(step))?;
+    for (team, team_name, role) in core.store.list_memberships(user).await.map_err(internal_error(step))? {
+        let lots = core.store.lots(team).await.map_err(internal_error(step))?;
         let live_credits = u32::try_from(Balance::of(&lots, now).total()).unwrap_or(u32::MAX);
         memberships.push(Membership { team, team_name, role, live_credits });
     }

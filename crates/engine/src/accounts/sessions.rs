@@ -7,7 +7,7 @@ use grabd_domain::{Fault, Timestamp};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::digest;
 
 /// A session, as shown to its person.
@@ -30,7 +30,8 @@ pub struct SessionInfo {
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn list_sessions(core: &Core, user: UserId, this: &SessionToken) -> Result<Vec<SessionInfo>, Fault> {
-    let listed = core.store.list_sessions(user, core.clock.now()).await.map_err(inside("accounts.list_sessions"))?;
+    let listed =
+        core.store.list_sessions(user, core.clock.now()).await.map_err(internal_error("accounts.list_sessions"))?;
     let this = digest::of(this.expose());
     let sessions = listed.into_iter().map(|session| SessionInfo {
         id: id(&session.hash),
@@ -48,9 +49,9 @@ pub async fn list_sessions(core: &Core, user: UserId, this: &SessionToken) -> Re
 /// [`Fault::InternalError`] when the database fails.
 pub async fn end_session(core: &Core, user: UserId, session: Uuid) -> Result<bool, Fault> {
     let step = "accounts.end_session";
-    let listed = core.store.list_sessions(user, core.clock.now()).await.map_err(inside(step))?;
+    let listed = core.store.list_sessions(user, core.clock.now()).await.map_err(internal_error(step))?;
     let Some(session) = listed.into_iter().find(|listed| id(&listed.hash) == session) else { return Ok(false) };
-    core.store.end_session(user, session.hash).await.map_err(inside(step))
+    core.store.end_session(user, session.hash).await.map_err(internal_error(step))
 }
 
 /// Ends all sessions of a person at once, except `this`. Returns how many were ended.
@@ -59,7 +60,7 @@ pub async fn end_session(core: &Core, user: UserId, session: Uuid) -> Result<boo
 /// [`Fault::InternalError`] when the database fails.
 pub async fn end_other_sessions(core: &Core, user: UserId, this: &SessionToken) -> Result<u64, Fault> {
     let this = digest::of(this.expose());
-    core.store.end_other_sessions(user, this).await.map_err(inside("accounts.end_other_sessions"))
+    core.store.end_other_sessions(user, this).await.map_err(internal_error("accounts.end_other_sessions"))
 }
 
 /// Stores the `User-Agent` of a new session, so that the person can recognise it in the list.
@@ -71,7 +72,7 @@ pub async fn record_user_agent(core: &Core, session: &SessionToken, agent: &str)
     core.store
         .set_session_agent(digest::of(session.expose()), agent)
         .await
-        .map_err(inside("accounts.record_user_agent"))
+        .map_err(internal_error("accounts.record_user_agent"))
 }
 
 /// Public id of a session. Neither the token nor its stored hash can be derived from it.

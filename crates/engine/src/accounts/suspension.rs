@@ -8,7 +8,7 @@ use grabd_domain::grabs::{Failure, FailureReason, Grab, RenderMetadata};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::{FailGrab, FailureSource, Store, SuspendOutcome};
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Length of the reason of a suspension in characters. It is shown to operators only.
 pub const SUSPENSION_REASON_CHARS: RangeInclusive<usize> = 3..=200;
@@ -80,7 +80,7 @@ pub(crate) async fn end_open_grabs(
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn list_suspended_teams(core: &Core, person: UserId) -> Result<Vec<(TeamId, String)>, Fault> {
-    core.store.list_suspended_teams(person).await.map_err(inside("accounts.list_suspended_teams"))
+    core.store.list_suspended_teams(person).await.map_err(internal_error("accounts.list_suspended_teams"))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use grabd_store::{Key, KeyUsage, NewKey};
 use super::TeamError;
 use super::keys::{KeyLimits, generate};
 use super::membership::{find_team, require_verified, team_result};
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::digest;
 use crate::random;
 
@@ -54,9 +54,9 @@ pub const KEY_USAGE_PERIOD: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 pub async fn list_keys(core: &Core, user: UserId, team: TeamId) -> Result<Vec<TeamKey>, TeamError> {
     find_team(core, user, team).await?;
     let step = "accounts.list_keys";
-    let keys = core.store.list_keys(team).await.map_err(inside(step))?;
-    let members = core.store.list_members(team).await.map_err(inside(step))?;
-    let usage = core.store.key_usage(team, core.clock.now() - KEY_USAGE_PERIOD).await.map_err(inside(step))?;
+    let keys = core.store.list_keys(team).await.map_err(internal_error(step))?;
+    let members = core.store.list_members(team).await.map_err(internal_error(step))?;
+    let usage = core.store.key_usage(team, core.clock.now() - KEY_USAGE_PERIOD).await.map_err(internal_error(step))?;
     let read = |key: Key| {
         let Key { id, environment, name, last4, created_at, last_used_at, revoked_at, scopes, expires_at, created_by } =
             key;

@@ -4,7 +4,7 @@ use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{TeamId, UserId};
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// A person acting for one of their active teams.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct TeamMember {
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn find_team_member(core: &Core, person: UserId, team: TeamId) -> Result<Option<TeamMember>, Fault> {
-    let teams = core.store.list_memberships(person).await.map_err(inside("accounts.find_team_member"))?;
+    let teams = core.store.list_memberships(person).await.map_err(internal_error("accounts.find_team_member"))?;
     let (this, others): (Vec<_>, Vec<_>) =
         teams.into_iter().map(|(id, name, _)| (id, name)).partition(|(id, _)| *id == team);
     Ok(this.into_iter().next().map(|(team, team_name)| TeamMember { person, team, team_name, others }))
@@ -36,7 +36,7 @@ impl TeamMember {
     /// # Errors
     /// [`Fault::RateLimitExceeded`].
     pub fn admit(&self, core: &Core, environment: Environment) -> Result<Caller, Fault> {
-        core.limits.check(self.team, environment).admit(core)?;
+        core.accounts.rate_limits.check(self.team, environment).admit(core)?;
         Ok(self.uncounted_caller(environment))
     }
 

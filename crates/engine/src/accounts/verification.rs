@@ -14,7 +14,7 @@ use grabd_domain::ids::UserId;
 
 use super::passwords::Busy;
 use super::people::{BUSY_RETRY_S, open_session};
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::digest;
 use crate::mail::templates;
 use crate::random;
@@ -67,7 +67,7 @@ pub async fn is_verified(core: &Core, user: UserId) -> Result<bool, Fault> {
     if !core.sends_mail() {
         return Ok(true);
     }
-    let person = core.store.find_person_by_id(user).await.map_err(inside("accounts.is_verified"))?;
+    let person = core.store.find_person_by_id(user).await.map_err(internal_error("accounts.is_verified"))?;
     Ok(person.is_some_and(|person| person.verified_at.is_some()))
 }
 
@@ -77,20 +77,20 @@ pub async fn is_verified(core: &Core, user: UserId) -> Result<bool, Fault> {
 /// [`Fault::InternalError`] when the database fails.
 pub async fn request_verification(core: &Core, user: UserId) -> Result<VerificationRequest, Fault> {
     let step = "accounts.request_verification";
-    let Some(mailer) = &core.mailer else { return Ok(VerificationRequest::NotNeeded) };
-    let person = core.store.find_person_by_id(user).await.map_err(inside(step))?;
+    let Some(mailer) = &core.accounts.mailer else { return Ok(VerificationRequest::NotNeeded) };
+    let person = core.store.find_person_by_id(user).await.map_err(internal_error(step))?;
     let Some(person) = person.filter(|person| person.verified_at.is_none()) else {
         return Ok(VerificationRequest::NotNeeded);
     };
-    if !core.quotas.may_mail(&person.email) {
+    if !core.accounts.quotas.may_mail(&person.email) {
         tracing::warn!(user.id = %user, "too many e-mails requested for one address; nothing was sent");
         return Ok(VerificationRequest::TooMany);
     }
     let Ok(place) = mailer.reserve() else { return Ok(VerificationRequest::TooMany) };
     let token = VerificationToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let expires_at = core.clock.now() + VERIFICATION_LIFE;
-    core.store.create_verification(digest::of(token.expose()), user, expires_at).await.map_err(inside(step))?;
-    let link = format!("{}/verify-email?token={}", core.settings.oauth.issuer, token.expose());
+    core.store.create_verification(digest::of(token.expose()), user, expires_at).await.map_err(internal_error(step))?;
+    let link = format!("{}/verify-email?token={}", core.oauth.settings.issuer, token.expose());
     place.send(templates::verification(person.email, &core.host(), &link));
     Ok(VerificationRequest::Sent)
 }
@@ -103,8 +103,8 @@ pub async fn find_verification(core: &Core, token: &str) -> Result<Option<Verifi
     let step = "accounts.find_verification";
     let Some(token) = VerificationToken::parse(token) else { return Ok(None) };
     let found = core.store.find_verification(&digest::of(token.expose()), core.clock.now()).await;
-    let Some(user) = found.map_err(inside(step))? else { return Ok(None) };
-    let person = core.store.find_person_by_id(user).await.map_err(inside(step))?;
+    let Some(user) = found.map_err(internal_error(step))? else { return Ok(None) };
+    let person = core.store.find_person_by_id(user).await.map_err(internal_error(step))?;
     Ok(person.map(|person| Verification { user, email: person.email }))
 }
 
@@ -115,7 +115,7 @@ pub async fn find_verification(core: &Core, token: &str) -> Result<Option<Verifi
 pub async fn verify_email(core: &Core, user: UserId, token: &str) -> Result<(), VerificationError> {
     let token = VerificationToken::parse(token).ok_or(VerificationError::InvalidLink)?;
     let verified = core.store.verify_email(digest::of(token.expose()), user, core.clock.now()).await;
-    if !verified.map_err(inside("accounts.verify_email"))? {
+    if !verified.map_err(internal_error("accounts.verify_email"))? {
         return Err(VerificationError::InvalidLink);
     }
     tracing::info!(user.id = %user, "e-mail address verified");
@@ -133,12 +133,13 @@ pub async fn take_over_account(core: &Core, token: &str, password: &str) -> Resu
     let token = VerificationToken::parse(token).ok_or(VerificationError::InvalidLink)?;
     let hash = digest::of(token.expose());
     // Checked first, so that a guessed token does not cost a password hash.
-    if core.store.find_verification(&hash, core.clock.now()).await.map_err(inside(step))?.is_none() {
+    if core.store.find_verification(&hash, core.clock.now()).await.map_err(internal_error(step))?.is_none() {
         return Err(VerificationError::InvalidLink);
     }
     let busy = |Busy| VerificationError::TooMany { retry_after_s: BUSY_RETRY_S };
-    let password_hash = core.passwords.hash(&core.tasks, password).await.map_err(busy)?;
-    let taken = core.store.take_over_account(hash, password_hash, core.clock.now()).await.map_err(inside(step))?;
+    let password_hash = core.accounts.passwords.hash(&core.tasks, password).await.map_err(busy)?;
+    let taken =
+        core.store.take_over_account(hash, password_hash, core.clock.now()).await.map_err(internal_error(step))?;
     let user = taken.ok_or(VerificationError::InvalidLink)?;
     tracing::info!(user.id = %user, "e-mail address verified; earlier sessions, keys and apps of the account ended");
     Ok(open_session(core, user).await?)

@@ -19,7 +19,7 @@ use grabd_domain::limits::{LEASE_FLOOR, LEASE_MARGIN, MAX_RENDER_BUDGET};
 use grabd_domain::{Fault, Timestamp};
 
 use crate::billing::FREE_REFERENCES;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::queue::{EndedLease, Occupancy};
 
 /// Settings of the operator.
@@ -166,8 +166,9 @@ impl Admission {
 /// # Errors
 /// [`Fault::FailedRenderTimeExceeded`].
 pub(crate) async fn admit(core: &Core, caller: Caller) -> Result<Account, Fault> {
-    let account = core.store.account(caller.team, &FREE_REFERENCES).await.map_err(inside("admission.admit"))?;
-    core.admission
+    let account = core.store.account(caller.team, &FREE_REFERENCES).await.map_err(internal_error("admission.admit"))?;
+    core.queue
+        .admission
         .check(account, core.clock.now())
         .inspect_err(|_| core.metrics.admission_refused("failed_renders"))?;
     Ok(account)
@@ -175,8 +176,8 @@ pub(crate) async fn admit(core: &Core, caller: Caller) -> Result<Account, Fault>
 
 /// The limit of the expected wait of a synchronous grab with this much time left.
 pub(crate) fn wait_limit(core: &Core, account: Account, left: Duration) -> WaitLimit {
-    let occupancy = core.dispatcher.occupancy(core.admission.kept_percent(core.clock.now()));
-    core.admission.wait_limit(account, occupancy, left)
+    let occupancy = core.queue.dispatcher.occupancy(core.queue.admission.kept_percent(core.clock.now()));
+    core.queue.admission.wait_limit(account, occupancy, left)
 }
 
 /// The fault of a grab that was refused because of its expected wait.
@@ -189,7 +190,7 @@ pub(crate) fn refuse_wait(core: &Core, expected: Duration) -> Fault {
 pub(crate) async fn slot_used(core: &Core, ended: EndedLease, used: SlotUse) {
     let now = core.clock.now();
     let took = ended.used(now);
-    let Some(until) = core.admission.record(ended.account, took, used, now) else { return };
+    let Some(until) = core.queue.admission.record(ended.account, took, used, now) else { return };
     match core.store.delay_jobs(ended.account.id, until).await {
         Ok(0) => {}
         Ok(delayed) => {

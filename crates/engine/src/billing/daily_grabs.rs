@@ -7,7 +7,7 @@ use grabd_domain::ids::TeamId;
 use grabd_domain::{Day, Fault};
 use grabd_store::DailyOutcomeCount;
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Days in the report, including today.
 pub const DAYS: u16 = 30;
@@ -39,7 +39,8 @@ pub struct EndedGrabs {
 pub async fn grabs_by_day(core: &Core, team: TeamId) -> Result<Vec<DailyGrabs>, Fault> {
     let today = Day::of(core.clock.now());
     let first = today.before(DAYS - 1);
-    let counted = core.store.count_ended_by_day(team, first, today).await.map_err(inside("billing.grabs_by_day"))?;
+    let counted =
+        core.store.count_ended_by_day(team, first, today).await.map_err(internal_error("billing.grabs_by_day"))?;
     Ok(fill(today, &counted))
 }
 

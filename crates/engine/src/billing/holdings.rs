@@ -6,7 +6,7 @@ use grabd_domain::{Fault, Timestamp};
 pub use grabd_store::Holding;
 
 use super::stripe;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Maximum number of lots returned. A team has one lot for each purchase that is not used up.
 pub const MAX_HOLDINGS: u32 = 200;
@@ -16,7 +16,7 @@ pub const MAX_HOLDINGS: u32 = 200;
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
 pub async fn balance(core: &Core, team: TeamId) -> Result<Balance, Fault> {
-    let lots = core.store.lots(team).await.map_err(inside("billing.balance"))?;
+    let lots = core.store.lots(team).await.map_err(internal_error("billing.balance"))?;
     Ok(Balance::of(&lots, core.clock.now()))
 }
 
@@ -27,7 +27,7 @@ pub async fn balance(core: &Core, team: TeamId) -> Result<Balance, Fault> {
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
 pub async fn holdings(core: &Core, team: TeamId) -> Result<Vec<Holding>, Fault> {
-    core.store.holdings(team, MAX_HOLDINGS).await.map_err(inside("billing.holdings"))
+    core.store.holdings(team, MAX_HOLDINGS).await.map_err(internal_error("billing.holdings"))
 }
 
 /// The lots that a team bought and that were granted at `since` or later, with their remaining credits.

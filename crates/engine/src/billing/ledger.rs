@@ -8,7 +8,7 @@ pub use grabd_store::Entry;
 use grabd_store::Store;
 
 use super::csv;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Maximum number of entries on a page.
 pub const MAX_ENTRIES: u32 = 100;
@@ -56,7 +56,7 @@ fn chunks(store: Store, team: TeamId, chunk: u32) -> impl Stream<Item = Result<B
 
 async fn page(store: &Store, team: TeamId, before: Option<i64>, limit: u32) -> Result<LedgerPage, Fault> {
     // One more entry shows whether there is another page.
-    let mut entries = store.ledger(team, before, limit + 1).await.map_err(inside("billing.ledger"))?;
+    let mut entries = store.ledger(team, before, limit + 1).await.map_err(internal_error("billing.ledger"))?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = entries.len() > limit;
     entries.truncate(limit);

@@ -9,6 +9,7 @@ mod source;
 pub mod stripe;
 mod usage;
 
+use crate::pricing::Pricing;
 pub use daily_grabs::{DAYS, DailyGrabs, EndedGrabs, grabs_by_day};
 pub use holdings::{Holding, MAX_HOLDINGS, balance, holdings, purchases_since};
 pub use ledger::{Entry, LedgerPage, MAX_ENTRIES, ledger, ledger_csv};
@@ -17,3 +18,10 @@ pub(crate) use source::FREE_REFERENCES;
 pub use source::source;
 pub use stripe::checkout::start_checkout;
 pub(crate) use usage::{Usage, get};
+
+/// The state of the use-cases of billing.
+pub(crate) struct Billing {
+    pub(crate) pricing: Pricing,
+    /// `None` when credits are not sold.
+    pub(crate) stripe: Option<stripe::Stripe>,
+}

@@ -17,12 +17,12 @@ pub struct Package {
 
 /// All packages, in the order of the price list.
 pub fn packages(core: &Core) -> &[Package] {
-    core.pricing.packages()
+    core.billing.pricing.packages()
 }
 
 /// Whether packages can be bought here. Otherwise the operator grants credits on request.
 pub fn can_buy(core: &Core) -> bool {
-    core.stripe.is_some()
+    core.billing.stripe.is_some()
 }
 
 impl From<&pricing::Package> for Package {

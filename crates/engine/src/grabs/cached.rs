@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::create::{CreateRequest, CreateResult};
 use super::idempotency;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Fingerprint of what determines the image. None with secret options: those are deleted when the grab has ended, so
 /// nothing is derived from them that stays, and such a grab never answers another request.
@@ -22,7 +22,7 @@ pub(super) fn fingerprint(spec: &CaptureSpec) -> Result<Option<Fingerprint>, Fau
     if !spec.secrets.given().is_empty() {
         return Ok(None);
     }
-    let options = serde_json::to_vec(&spec.image_options()).map_err(inside("grabs.cached"))?;
+    let options = serde_json::to_vec(&spec.image_options()).map_err(internal_error("grabs.cached"))?;
     Ok(Some(Sha256::digest(options).into()))
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn find(
         None => core.store.find_reusable(&reuse).await.map(|grab| grab.map(|grab| ReuseOutcome::Found(Box::new(grab)))),
         Some(record) => core.store.reuse(reuse, record.clone()).await,
     };
-    match found.map_err(inside("grabs.cached"))? {
+    match found.map_err(internal_error("grabs.cached"))? {
         None => Ok(None),
         Some(ReuseOutcome::Found(grab)) => Ok(Some(answer(*grab, false))),
         Some(ReuseOutcome::Repeated(repeat)) => idempotency::replay(repeat).map(Some),

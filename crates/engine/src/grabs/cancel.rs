@@ -32,7 +32,7 @@ pub(super) async fn cancel(core: &Core, id: GrabId) {
         };
         match core.store.fail(failing).await {
             Ok(Some(EndedGrab { grab })) => {
-                let lease = core.dispatcher.cancel(id);
+                let lease = core.queue.dispatcher.cancel(id);
                 if let Some(lease) = lease {
                     admission::slot_used(core, lease, SlotUse::Failed).await;
                 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::cancel::cancel;
 use super::create::{self, CreateRequest, CreateResult, OpenGrab, Submitted, ValidCreate, Validated};
 use super::test_create;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// More states than one grab can have: two for each of three attempts, and the end.
 const MAX_STATES: usize = 16;
@@ -49,7 +49,7 @@ pub(crate) async fn capture(core: &Core, caller: Caller, request: &CreateRequest
     }
     match rest.recv().await {
         Some(first) => Ok(CaptureStream { first: first?, rest }),
-        None => Err(inside("grabs.capture")("the task ended without a result")),
+        None => Err(internal_error("grabs.capture")("the task ended without a result")),
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::{cached, idempotency, secrets, test_create};
 use crate::admission::{self, SlotUse};
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::failpoints::{self, Step};
 use crate::queue::watchers::Subscription;
 use crate::queue::{Lease, Reservation, lease_loop, sweep};
@@ -71,7 +71,7 @@ pub async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Res
             }
         })
     };
-    task.await.map_err(inside("grabs.create"))?
+    task.await.map_err(internal_error("grabs.create"))?
 }
 
 /// A validated request to create a grab.
@@ -113,17 +113,17 @@ pub(super) async fn validate(
     if let Some(record) = &record {
         let now = core.clock.now();
         let repeat = core.store.find_repeat(caller.team, caller.environment, record, now).await;
-        if let Some(repeat) = repeat.map_err(inside("grabs.create"))? {
+        if let Some(repeat) = repeat.map_err(internal_error("grabs.create"))? {
             return idempotency::replay(repeat).map(|result| Validated::Repeated(Box::new(result)));
         }
     }
     let named = |fault: Fault| if spec.has_own_document() { fault.renamed("base_url") } else { fault };
     core.guard.check_public(&spec.url).map_err(named)?;
-    core.domains.check(&spec.url).map_err(named)?;
+    core.grabs.domains.check(&spec.url).map_err(named)?;
     if let Some(result) = cached::find(core, caller, &spec, record.as_ref()).await? {
         return Ok(Validated::Repeated(Box::new(result)));
     }
-    core.storage.check()?;
+    core.grabs.storage.check()?;
     storage::check_team(core, caller).await?;
     let fingerprint = cached::fingerprint(&spec)?;
     Ok(Validated::Fresh(Box::new(ValidCreate { spec, class, record, fingerprint })))
@@ -191,11 +191,11 @@ pub(super) async fn submit(
         Class::Async => (started + ASYNC_DEADLINE, now + ASYNC_DEADLINE),
     };
     // Subscribe before the commit, so that the end cannot be missed.
-    let states = core.watchers.subscribe(id);
+    let states = core.queue.watchers.subscribe(id);
     let (wait, slot) = match class {
         Class::Sync => {
             let wait = admission::wait_limit(core, account, deadline_at.since(now));
-            (Some(wait), core.dispatcher.reserve(account, core.admission.kept_percent(now)))
+            (Some(wait), core.queue.dispatcher.reserve(account, core.queue.admission.kept_percent(now)))
         }
         Class::Async => (None, None),
     };
@@ -222,8 +222,8 @@ pub(super) async fn submit(
         idempotency: record,
         fingerprint,
     };
-    let created = core.store.create(new).await.map_err(inside("grabs.create"))?;
-    failpoints::reach(core, Step::Created, Some((id, token))).await.map_err(inside("grabs.create"))?;
+    let created = core.store.create(new).await.map_err(internal_error("grabs.create"))?;
+    failpoints::reach(core, Step::Created, Some((id, token))).await.map_err(internal_error("grabs.create"))?;
     let (attempts, state) = match (created, slot) {
         (Created::Leased { upload_key }, Some(slot)) => {
             let budget = lease_loop::budget(now, deadline_at, &spec);
@@ -233,7 +233,7 @@ pub(super) async fn submit(
             (1, State::Processing)
         }
         (Created::Leased { .. } | Created::Pending, _) => {
-            core.dispatcher.notify();
+            core.queue.dispatcher.notify();
             (0, State::Pending)
         }
         (Created::Repeated(repeat), _) => {
@@ -295,9 +295,9 @@ pub(super) async fn time_out(
     let seconds = SYNC_DEADLINE.as_secs();
     let message = format!("The page could not be rendered within {seconds} s, waiting for a browser included.");
     let now = core.clock.now();
-    let cause = match core.dispatcher.lease_of(id) {
+    let cause = match core.queue.dispatcher.lease_of(id) {
         Some(lease) => Failure::timeout_cause(lease.used(now), SYNC_DEADLINE),
-        None if core.admission.is_out_of_budget(account, now) => ErrorCause::Request,
+        None if core.queue.admission.is_out_of_budget(account, now) => ErrorCause::Request,
         None => ErrorCause::Service,
     };
     let failing = FailGrab {
@@ -307,9 +307,9 @@ pub(super) async fn time_out(
         metadata: RenderMetadata::default(),
         now: now.max(deadline_at),
     };
-    match core.store.fail(failing).await.map_err(inside("grabs.time_out"))? {
+    match core.store.fail(failing).await.map_err(internal_error("grabs.time_out"))? {
         Some(EndedGrab { grab }) => {
-            let lease = core.dispatcher.cancel(id);
+            let lease = core.queue.dispatcher.cancel(id);
             if let Some(lease) = lease {
                 admission::slot_used(core, lease, SlotUse::Failed).await;
             }

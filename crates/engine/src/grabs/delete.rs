@@ -6,7 +6,7 @@ use grabd_domain::grabs::{ImageKey, State};
 use grabd_domain::ids::GrabId;
 
 use super::get;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Makes the image unreachable and deletes its file. Idempotent.
 ///
@@ -21,23 +21,23 @@ pub async fn delete(core: &Core, caller: Caller, id: GrabId) -> Result<(), Fault
         .store
         .delete_grab(caller.team, caller.environment, id, core.clock.now())
         .await
-        .map_err(inside("grabs.delete"))?;
+        .map_err(internal_error("grabs.delete"))?;
     if !exists {
         return Err(Fault::NotFound { what: "grab" });
     }
     tracing::info!(grab.id = %id, team.id = %caller.team, "a grab's image was deleted on request");
     if let Some(key) = image {
-        core.thumbnails.remove(&key);
+        core.grabs.thumbnails.remove(&key);
         remove(core, &key).await;
     }
-    core.watchers.publish(get(core, caller, id).await?);
+    core.queue.watchers.publish(get(core, caller, id).await?);
     Ok(())
 }
 
 /// Deletes the image file. The transaction has listed the image for deletion, so the sweep handles failures here and
 /// the image of a grab that ended in between.
 async fn remove(core: &Core, key: &ImageKey) {
-    match core.images.delete(key).await {
+    match core.grabs.images.delete(key).await {
         Ok(()) => {
             if let Err(error) = core.store.unschedule_deletion(key).await {
                 tracing::warn!(%error, "a deleted image is still listed for deletion; the sweep will remove it");

@@ -73,7 +73,7 @@ impl ReceivedImage {
         match self {
             Self::Whole(image) => {
                 let sha256 = ImageDigest::of(&image);
-                core.images.put(key, image).await?;
+                core.grabs.images.put(key, image).await?;
                 Ok(sha256)
             }
             Self::Parts(upload, digest) => {
@@ -123,7 +123,7 @@ pub(crate) async fn finish(
     let mut used = SlotUse::Fine;
     let result = match result {
         AttemptResult::Image { metadata, image, files, execution_ms } => {
-            match core.domains.check_document(metadata.final_url.as_deref()) {
+            match core.grabs.domains.check_document(metadata.final_url.as_deref()) {
                 Ok(()) => AttemptResult::Image { image, files, execution_ms, metadata },
                 Err(failure) => AttemptResult::Failure { failure, metadata },
             }
@@ -132,7 +132,7 @@ pub(crate) async fn finish(
     };
     let ended = match result {
         AttemptResult::Image { image, files, execution_ms, mut metadata } => {
-            let Some(key) = core.dispatcher.upload_key(token) else { return Ok(false) };
+            let Some(key) = core.queue.dispatcher.upload_key(token) else { return Ok(false) };
             let size_bytes = image.size_bytes();
             if let Err(error) = store_files(core, &key, image, files, &mut metadata).await {
                 return Ok(not_stored(core, grab, token, &error).await);
@@ -150,7 +150,7 @@ pub(crate) async fn finish(
             core.store.fail(FailGrab { grab, source: FailureSource::Lease(token), failure, metadata, now }).await?
         }
         AttemptResult::Released { cause } => {
-            let lost = core.dispatcher.forget(token);
+            let lost = core.queue.dispatcher.forget(token);
             let accepted = sweep::release(core, grab, token, &cause).await;
             // All attempts but the first have a browser of their own. A page that loses that is probably the cause.
             if let Some(lost) = lost.filter(|lost| accepted && lost.attempt > 1) {
@@ -160,7 +160,7 @@ pub(crate) async fn finish(
         }
     };
     failpoints::reach(core, Step::Completed, lease).await?;
-    let lease = core.dispatcher.forget(token);
+    let lease = core.queue.dispatcher.forget(token);
     let Some(EndedGrab { grab }) = ended else { return Ok(false) };
     // Before the caller is told, whose next create is to find the budget as it is now.
     if let Some(lease) = lease {

@@ -5,7 +5,7 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::GrabId;
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Returns a grab of the caller's team and environment.
 ///
@@ -15,6 +15,6 @@ pub async fn get(core: &Core, caller: Caller, id: GrabId) -> Result<Grab, Fault>
     core.store
         .find_grab(caller.team, caller.environment, id)
         .await
-        .map_err(inside("grabs.get"))?
+        .map_err(internal_error("grabs.get"))?
         .ok_or(Fault::NotFound { what: "grab" })
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::create::{CreateRequest, CreateResult};
 use super::{cached, secrets};
-use crate::core::inside;
+use crate::core::internal_error;
 use crate::vault::Vault;
 
 /// Name of the field in all APIs.
@@ -40,7 +40,7 @@ fn fingerprint(vault: &Vault, spec: &CaptureSpec, class: Class) -> Result<Finger
         Class::Sync => "sync",
         Class::Async => "async",
     };
-    let mut effective = serde_json::to_vec(&(spec, mode)).map_err(inside("grabs.fingerprint"))?;
+    let mut effective = serde_json::to_vec(&(spec, mode)).map_err(internal_error("grabs.fingerprint"))?;
     if let Some(secrets) = secrets::to_json(spec)? {
         effective.extend(vault.digest(&secrets));
     }

@@ -8,7 +8,7 @@ use grabd_domain::ids::GrabId;
 use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
 use grabd_store::{Cursor, GrabList, PageRequest};
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// A list request, not validated yet.
 #[derive(Debug, Default)]
@@ -32,14 +32,18 @@ pub struct ListRequest {
 pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<GrabList, Fault> {
     let page = parse(request)?;
     let cursor = page.cursor;
-    core.store.list_grabs(caller.team, caller.environment, page).await.map_err(inside("grabs.list"))?.ok_or_else(|| {
-        let (name, id) = match cursor {
-            Some(Cursor::Before(id)) => ("ending_before", id.to_string()),
-            Some(Cursor::After(id)) => ("starting_after", id.to_string()),
-            None => ("starting_after", String::new()),
-        };
-        Fault::BadRequest(Field::new(name, &id, CURSOR))
-    })
+    core.store
+        .list_grabs(caller.team, caller.environment, page)
+        .await
+        .map_err(internal_error("grabs.list"))?
+        .ok_or_else(|| {
+            let (name, id) = match cursor {
+                Some(Cursor::Before(id)) => ("ending_before", id.to_string()),
+                Some(Cursor::After(id)) => ("starting_after", id.to_string()),
+                None => ("starting_after", String::new()),
+            };
+            Fault::BadRequest(Field::new(name, &id, CURSOR))
+        })
 }
 
 const CURSOR: &str = "the id of one of this key's grabs";

@@ -17,6 +17,14 @@ mod test_create;
 mod thumbnail;
 mod watch;
 
+use grabd_memory::MemoryBudget;
+use grabd_store::Images;
+
+use crate::domains::DomainPolicy;
+use crate::links::LinksInFlight;
+use crate::placeholder::Placeholder;
+use crate::storage::Storage;
+
 pub(crate) use cached::fingerprint_of;
 pub(crate) use capture::{CaptureStream, capture};
 pub use create::{CreateRequest, CreateResult, create};
@@ -30,3 +38,22 @@ pub use search::{SearchRequest, SearchResult, search};
 pub(crate) use thumbnail::Thumbnails;
 pub use thumbnail::{THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH, thumbnail};
 pub use watch::{WatchInterrupted, watch};
+
+/// The state of the use-cases of grabs.
+pub(crate) struct Grabs {
+    pub(crate) images: Images,
+    /// The memory for images, shared with the rest of the process.
+    pub(crate) memory: MemoryBudget,
+    pub(crate) placeholder: Placeholder,
+    pub(crate) thumbnails: Thumbnails,
+    pub(crate) domains: DomainPolicy,
+    pub(crate) storage: Storage,
+    pub(crate) links: LinksInFlight,
+}
+
+impl Grabs {
+    pub(crate) fn new(images: Images, memory: MemoryBudget, placeholder: Placeholder, domains: DomainPolicy) -> Self {
+        let (thumbnails, storage, links) = (Thumbnails::default(), Storage::default(), LinksInFlight::default());
+        Self { images, memory, placeholder, thumbnails, domains, storage, links }
+    }
+}

@@ -8,7 +8,7 @@ use crate::core::Core;
 pub(crate) fn record_end(core: &Core, grab: Grab) {
     log(&grab);
     core.metrics.grab_ended(&grab);
-    core.watchers.publish(grab);
+    core.queue.watchers.publish(grab);
     core.webhooks.notify();
 }
 

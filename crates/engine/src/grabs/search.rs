@@ -7,7 +7,7 @@ use grabd_domain::ids::GrabId;
 use grabd_domain::{Day, Fault};
 use grabd_store::{Cursor, PageRequest};
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Grabs that are read at a time.
 const CHUNK: u32 = 500;
@@ -61,7 +61,7 @@ pub async fn search(core: &Core, caller: Caller, request: &SearchRequest) -> Res
             before: request.until.map(|day| day.next().start()),
         };
         let listed = core.store.list_grabs(caller.team, caller.environment, page).await;
-        let listed = listed.map_err(inside("grabs.search"))?;
+        let listed = listed.map_err(internal_error("grabs.search"))?;
         let listed = listed.ok_or_else(|| unknown(request.after.as_deref().unwrap_or_default()))?;
         let has_more = listed.has_more;
         for grab in listed.grabs {

@@ -6,7 +6,7 @@ use grabd_domain::Fault;
 use grabd_domain::capture::{CaptureSpec, OptionValue};
 use grabd_domain::ids::GrabId;
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::vault::Vault;
 
 /// The secret options as JSON, always the same for equal options. None if there are none.
@@ -15,7 +15,7 @@ pub(super) fn to_json(spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Fault> {
     if secrets.is_empty() {
         return Ok(None);
     }
-    serde_json::to_vec(&secrets).map(Some).map_err(inside("grabs.secrets"))
+    serde_json::to_vec(&secrets).map(Some).map_err(internal_error("grabs.secrets"))
 }
 
 /// Encrypts the secret options, for this grab only.

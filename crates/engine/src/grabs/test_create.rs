@@ -12,7 +12,7 @@ use grabd_store::NewPlaceholder;
 use super::create::{CreateResult, ValidCreate};
 use super::finish::ImageDigest;
 use super::idempotency;
-use crate::core::{Core, inside, not_drawn};
+use crate::core::{Core, internal_error, not_drawn};
 use crate::placeholder::{SimulatedOutcome, simulated_outcome};
 use crate::random;
 
@@ -32,7 +32,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
         None => {
             let image = ImageKey::new(random::random(), spec.format.as_str());
             let Capture { image: file, mut metadata, execution_ms, files } =
-                core.placeholder.capture(&spec).await.map_err(not_drawn("grabs.test_create"))?;
+                core.grabs.placeholder.capture(&spec).await.map_err(not_drawn("grabs.test_create"))?;
             metadata.image_sha256 = Some(ImageDigest::of(&file));
             metadata.files = files.iter().map(grab_file).collect();
             let size_bytes = u64::try_from(file.len()).unwrap_or(0);
@@ -49,7 +49,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
         idempotency: record,
         fingerprint,
     };
-    let repeat = core.store.create_placeholder(new).await.map_err(inside("grabs.test_create"))?;
+    let repeat = core.store.create_placeholder(new).await.map_err(internal_error("grabs.test_create"))?;
     if let Some(repeat) = repeat {
         return idempotency::replay(repeat);
     }

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use self::shrink::shrink;
 use super::get;
 use crate::cache::Cache;
-use crate::core::{Core, IMAGES_BUSY, Image, ImageError, inside};
+use crate::core::{Core, IMAGES_BUSY, Image, ImageError, internal_error};
 
 mod shrink;
 
@@ -62,7 +62,7 @@ impl Thumbnails {
         if let Some(thumbnail) = self.cache.get(key) {
             return Ok(Some(thumbnail));
         }
-        let stored = core.images.thumbnail(key).await?;
+        let stored = core.grabs.images.thumbnail(key).await?;
         if let Some(thumbnail) = &stored {
             self.cache.put(key.clone(), thumbnail);
         }
@@ -152,12 +152,12 @@ pub async fn thumbnail(core: &Core, caller: Caller, id: GrabId) -> Result<Bytes,
         Err(Error::Deleted | Error::TooLarge) => Err(none),
         Err(Error::Busy) => Err(IMAGES_BUSY),
         Err(Error::Image(error)) if error.is_busy() => Err(IMAGES_BUSY),
-        Err(error) => Err(inside("grabs.thumbnail")(error)),
+        Err(error) => Err(internal_error("grabs.thumbnail")(error)),
     }
 }
 
 async fn find_or_make(core: &Core, team: TeamId, key: ImageKey) -> Result<Bytes, Error> {
-    let thumbnails = &core.thumbnails;
+    let thumbnails = &core.grabs.thumbnails;
     if let Some(thumbnail) = thumbnails.find(core, &key).await? {
         return Ok(thumbnail);
     }
@@ -187,7 +187,7 @@ async fn make(core: &Core, key: ImageKey, turn: Turn) -> Result<Bytes, Error> {
         }
     };
     let needed = shrink::memory_bytes(width, height, format, file_bytes);
-    let memory: Reservation = core.memory.reserve(needed, WAIT_LIMIT).await?;
+    let memory: Reservation = core.grabs.memory.reserve(needed, WAIT_LIMIT).await?;
     let shrunk = core.tasks.spawn_blocking(move || {
         let _memory = memory;
         match image {
@@ -196,11 +196,11 @@ async fn make(core: &Core, key: ImageKey, turn: Turn) -> Result<Bytes, Error> {
         }
     });
     let thumbnail = Bytes::from(shrunk.await??);
-    if is_stored && let Err(error) = core.images.put_thumbnail(&key, thumbnail.clone()).await {
+    if is_stored && let Err(error) = core.grabs.images.put_thumbnail(&key, thumbnail.clone()).await {
         // It is made again when it has left the cache.
         tracing::warn!(%error, "a thumbnail could not be stored");
     }
-    core.thumbnails.cache.put(key, &thumbnail);
+    core.grabs.thumbnails.cache.put(key, &thumbnail);
     drop(turn);
     Ok(thumbnail)
 }

@@ -46,7 +46,7 @@ pub async fn watch(
     seen: u64,
 ) -> Result<impl Stream<Item = Result<Arc<Grab>, WatchInterrupted>> + Send + 'static, Fault> {
     // Subscribe before reading, so that no change is missed.
-    let states = core.watchers.subscribe(id);
+    let states = core.queue.watchers.subscribe(id);
     let first = Arc::new(get(core, caller, id).await?);
     let watch = Watch { core: core.clone(), states, first, seen, until: Instant::now() + MAX_DURATION };
     Ok(futures::stream::unfold(Step::First(Box::new(watch)), step))

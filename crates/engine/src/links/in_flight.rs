@@ -10,7 +10,7 @@ use grabd_domain::idempotency::Fingerprint;
 use grabd_domain::ids::TeamId;
 use tokio::sync::watch;
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::grabs::{self, CreateRequest, CreateResult};
 
 /// What is captured, and for whom.
@@ -49,7 +49,7 @@ impl LinksInFlight {
                 outcome
             }
         };
-        let ended = outcome.wait_for(Option::is_some).await.map_err(inside("links.open"))?;
+        let ended = outcome.wait_for(Option::is_some).await.map_err(internal_error("links.open"))?;
         ended.clone().unwrap_or(Err(Fault::InternalError))
     }
 
@@ -66,6 +66,6 @@ struct Removal<'a> {
 
 impl Drop for Removal<'_> {
     fn drop(&mut self) {
-        self.core.links.lock().remove(&self.capture);
+        self.core.grabs.links.lock().remove(&self.capture);
     }
 }

@@ -11,7 +11,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::secret::unseal;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::grabs::{self, CreateRequest, CreateResult};
 
 /// A link whose signature is valid.
@@ -36,11 +36,11 @@ pub(crate) struct OpenedLink {
 pub(crate) async fn verify(core: &Core, query: String) -> Result<SignedLink, Fault> {
     let refused = Fault::LinkRefused(LinkRefusal::Signature);
     let SignedQuery { signed, key, signature } = SignedQuery::parse(&query)?;
-    let signer = core.store.find_link_signer(key.0).await.map_err(inside("links.verify"))?;
+    let signer = core.store.find_link_signer(key.0).await.map_err(internal_error("links.verify"))?;
     let Some((signer, sealed)) = signer.and_then(|signer| Some((signer.clone(), signer.sealed_secret?))) else {
         return Err(refused);
     };
-    let secret = unseal(core.webhooks.vault(), key.0, &sealed).map_err(inside("links.verify"))?;
+    let secret = unseal(core.webhooks.vault(), key.0, &sealed).map_err(internal_error("links.verify"))?;
     if !is_signed(&secret, signed, &signature) {
         return Err(refused);
     }
@@ -69,7 +69,7 @@ pub(crate) async fn open(core: &Core, link: &SignedLink) -> Result<OpenedLink, F
     let request = CreateRequest { capture: capture.clone(), class: Class::Sync, idempotency_key: None };
     let result = match max_age.is_zero() {
         true => grabs::create(core, link.caller, &request).await?,
-        false => core.links.create_once(core, link.caller, request).await?,
+        false => core.grabs.links.create_once(core, link.caller, request).await?,
     };
     let fresh_for = match &result.grab.state {
         State::Done { finished_at, .. } => link_request.fresh_for(max_age, *finished_at, core.clock.now()),

@@ -6,7 +6,7 @@ use grabd_domain::links::LinkKey;
 use grabd_store::Store;
 
 use crate::accounts::{TeamError, find_team};
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::random;
 use crate::vault::{DecryptError, Vault};
 
@@ -72,7 +72,7 @@ pub async fn find_key_team(store: &Store, key: KeyId) -> Result<Option<TeamId>, 
 pub async fn reveal(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<LinkCredentials, TeamError> {
     find_team(core, user, team).await?;
     let found = credentials(&core.store_as(user), core.webhooks.vault(), team, key).await;
-    let found = found.map_err(inside("links.reveal"))?.ok_or(TeamError::NotFound)?;
+    let found = found.map_err(internal_error("links.reveal"))?.ok_or(TeamError::NotFound)?;
     tracing::info!(team.id = %team, key.id = %key, user.id = %user, "link secret revealed");
     Ok(found)
 }

@@ -5,7 +5,7 @@ use grabd_domain::ids::{GrantId, UserId};
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::Connection;
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// An app with a valid grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,8 @@ pub struct ConnectedApp {
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn list_apps(core: &Core, user: UserId) -> Result<Vec<ConnectedApp>, Fault> {
-    let listed = core.store.list_connections(user, core.clock.now()).await.map_err(inside("oauth.list_apps"))?;
+    let listed =
+        core.store.list_connections(user, core.clock.now()).await.map_err(internal_error("oauth.list_apps"))?;
     Ok(listed.into_iter().map(ConnectedApp::from).collect())
 }
 
@@ -40,7 +41,7 @@ pub async fn list_apps(core: &Core, user: UserId) -> Result<Vec<ConnectedApp>, F
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn disconnect(core: &Core, user: UserId, grant: GrantId) -> Result<bool, Fault> {
-    let ended = core.store.end_grant(user, grant).await.map_err(inside("oauth.disconnect"))?;
+    let ended = core.store.end_grant(user, grant).await.map_err(internal_error("oauth.disconnect"))?;
     if ended {
         tracing::info!(grant.id = %grant, "app disconnected");
     }

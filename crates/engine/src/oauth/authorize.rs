@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::clients::{self, Client, ClientError};
 use super::form::{Fields, Form, RepeatedField};
 use crate::accounts::is_verified;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::digest;
 use crate::random;
 
@@ -147,7 +147,7 @@ fn validate(core: &Core, form: Form<'_>) -> Result<(Challenge, Resources), Error
         invalid("`code_challenge_method` must be S256, and `code_challenge` 43 base64url characters.")
     })?;
     check_scope(form.one("scope")?).map_err(|error| ErrorResponse("invalid_scope", error.to_string()))?;
-    let resources = Resources::parse(form.all("resource"), &core.settings.oauth.resources())
+    let resources = Resources::parse(form.all("resource"), &core.oauth.settings.resources())
         .map_err(|error| ErrorResponse("invalid_target", error.to_string()))?;
     Ok((challenge, resources))
 }
@@ -156,7 +156,7 @@ fn validate(core: &Core, form: Form<'_>) -> Result<(Challenge, Resources), Error
 fn location(core: &Core, redirect: &RedirectUri, state: Option<&str>, fields: &[(&str, &str)]) -> String {
     let mut all = fields.to_vec();
     all.extend(state.map(|state| ("state", state)));
-    all.push(("iss", &core.settings.oauth.issuer));
+    all.push(("iss", &core.oauth.settings.issuer));
     redirect.with_query(&all)
 }
 
@@ -208,7 +208,7 @@ pub async fn create_consent_request(
         request: serde_json::to_string(&stored).expect("strings serialize to JSON"),
         expires_at: core.clock.now() + CONSENT_LIFE,
     };
-    core.store.create_consent_request(new).await.map_err(inside("oauth.create_consent_request"))?;
+    core.store.create_consent_request(new).await.map_err(internal_error("oauth.create_consent_request"))?;
     Ok(ticket)
 }
 
@@ -224,9 +224,9 @@ pub async fn take_consent_request(
     let Some(ticket) = ConsentToken::parse(ticket) else { return Ok(None) };
     let taken = core.store.consume_consent_request(digest::of(ticket.expose()), user, core.clock.now()).await;
     let step = "oauth.take_consent_request";
-    let Some(request) = taken.map_err(inside(step))? else { return Ok(None) };
-    let stored: StoredRequest = serde_json::from_str(&request).map_err(inside(step))?;
-    stored.into_request().map(Some).ok_or_else(|| inside(step)("a stored consent request is malformed"))
+    let Some(request) = taken.map_err(internal_error(step))? else { return Ok(None) };
+    let stored: StoredRequest = serde_json::from_str(&request).map_err(internal_error(step))?;
+    stored.into_request().map(Some).ok_or_else(|| internal_error(step)("a stored consent request is malformed"))
 }
 
 impl StoredRequest {
@@ -288,7 +288,7 @@ pub async fn allow(
         Ok(ConsentOutcome::NotMember) => {
             Err(AuthorizationError::Page("You are not in that team, or it is inactive.".to_owned()))
         }
-        Err(error) => Err(AuthorizationError::Internal(inside("oauth.allow")(error))),
+        Err(error) => Err(AuthorizationError::Internal(internal_error("oauth.allow")(error))),
     }
 }
 

@@ -4,7 +4,7 @@ use grabd_domain::Fault;
 use grabd_domain::oauth::{ClientId, RedirectUri};
 
 use super::documents::DocumentError;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// A client that may request authorization.
 #[derive(Debug)]
@@ -28,11 +28,11 @@ pub(super) async fn find(core: &Core, id: ClientId) -> Result<Client, ClientErro
     let (metadata, host) = match &id {
         ClientId::Registered(text) => {
             let found = core.store.find_client(text).await;
-            let found = found.map_err(|error| ClientError::Internal(inside("oauth.find_client")(error)))?;
+            let found = found.map_err(|error| ClientError::Internal(internal_error("oauth.find_client")(error)))?;
             (found.ok_or(ClientError::NotRegistered)?.metadata, None)
         }
         ClientId::Document(url) => {
-            (core.documents.get(core, url).await.map_err(ClientError::Document)?, Some(url.host()))
+            (core.oauth.documents.get(core, url).await.map_err(ClientError::Document)?, Some(url.host()))
         }
     };
     Ok(Client { id, name: metadata.name, host, redirect_uris: metadata.redirect_uris })

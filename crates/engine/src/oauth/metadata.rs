@@ -18,7 +18,7 @@ pub enum Resource {
 
 /// Authorization server metadata (RFC 8414).
 pub fn metadata(core: &Core) -> Value {
-    let oauth = &core.settings.oauth;
+    let oauth = &core.oauth.settings;
     let (issuer, web) = (&oauth.issuer, &oauth.web_base_url);
     json!({
         "issuer": issuer,
@@ -40,7 +40,7 @@ pub fn metadata(core: &Core) -> Value {
 
 /// Protected resource metadata (RFC 9728).
 pub fn resource_metadata(core: &Core, resource: Resource) -> Value {
-    let oauth = &core.settings.oauth;
+    let oauth = &core.oauth.settings;
     let name = match resource {
         Resource::Mcp => &oauth.mcp_url,
         Resource::Api => &oauth.base_url,

@@ -19,13 +19,25 @@ pub use apps::{ConnectedApp, disconnect, list_apps};
 pub use authorize::{
     AuthorizationError, AuthorizationRequest, allow, check_request, create_consent_request, deny, take_consent_request,
 };
-pub(crate) use documents::Documents;
+use documents::Documents;
 pub use form::Fields;
 pub use grabd_domain::credentials::ConsentToken;
 pub use metadata::{Resource, metadata, resource_metadata};
 pub use register::{RegistrationError, register};
 pub use revoke::revoke;
 pub use token::{TokenError, Tokens, token};
+
+/// The state of the use-cases of OAuth.
+pub(crate) struct OAuth {
+    pub(crate) settings: Settings,
+    pub(crate) documents: Documents,
+}
+
+impl OAuth {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self { settings, documents: Documents::default() }
+    }
+}
 
 /// OAuth configuration. URLs have no trailing slash.
 #[derive(Clone, Debug)]

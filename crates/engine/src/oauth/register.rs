@@ -7,7 +7,7 @@ use grabd_store::NewClient;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::digest;
 use crate::random;
 
@@ -56,10 +56,10 @@ pub async fn register(core: &Core, body: &[u8]) -> Result<Value, RegistrationErr
     let secret_hash = secret.as_ref().map(|secret| digest::of(secret.expose()));
     let now = core.clock.now();
     let response = response(&id, secret.as_ref(), &metadata, now.as_ms() / 1000);
-    let max_unused = u64::from(core.settings.oauth.unused_clients);
+    let max_unused = u64::from(core.oauth.settings.unused_clients);
     let created = core.store.create_client(NewClient { id, secret_hash, metadata, now, max_unused }).await;
     let created = created.map_err(|error| {
-        let description = inside("oauth.register")(error).to_string();
+        let description = internal_error("oauth.register")(error).to_string();
         RegistrationError { status: 500, error: "server_error", description }
     })?;
     if !created {

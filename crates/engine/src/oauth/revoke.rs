@@ -24,7 +24,7 @@ pub async fn revoke(core: &Core, form: &Fields, authorization: Option<&str>) -> 
         return Ok(());
     }
     let revoked = core.store.revoke_token(digest::of(token), client).await;
-    match revoked.map_err(TokenError::inside("oauth.revoke"))? {
+    match revoked.map_err(TokenError::internal_error("oauth.revoke"))? {
         RevokeOutcome::Grant(grant) => {
             tracing::info!(grant.id = %grant, "grant revoked by the app");
             Ok(())

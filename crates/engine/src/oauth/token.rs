@@ -10,7 +10,7 @@ use grabd_store::{Exchange, NewTokenPair, Refresh, TokenOutcome};
 use serde::Serialize;
 
 use super::form::{Fields, Form, RepeatedField};
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::digest;
 use crate::random;
 
@@ -53,9 +53,9 @@ impl TokenError {
     }
 
     /// Logs the cause and hides it from the client.
-    pub(super) fn inside(step: &'static str) -> impl FnOnce(grabd_store::Error) -> Self {
+    pub(super) fn internal_error(step: &'static str) -> impl FnOnce(grabd_store::Error) -> Self {
         move |error| {
-            let description = inside(step)(error).to_string();
+            let description = internal_error(step)(error).to_string();
             Self { status: 500, error: "server_error", description }
         }
     }
@@ -128,7 +128,7 @@ async fn exchange(
     let code = digest::of(AuthorizationCode::parse(code).ok_or_else(unusable)?.expose());
     let now = core.clock.now();
     let exchange = Exchange { code, client, redirect, challenge, resources, pair, now };
-    core.store.exchange(exchange).await.map_err(TokenError::inside("oauth.exchange"))
+    core.store.exchange(exchange).await.map_err(TokenError::internal_error("oauth.exchange"))
 }
 
 async fn refresh(
@@ -143,13 +143,13 @@ async fn refresh(
     scope.map_err(|error| TokenError::bad("invalid_scope", error.to_string()))?;
     let resources = resources(core, form)?;
     let token = digest::of(RefreshToken::parse(token).ok_or_else(unusable)?.expose());
-    let grace = Duration::from_secs(core.settings.oauth.refresh_reuse_grace_s);
+    let grace = Duration::from_secs(core.oauth.settings.refresh_reuse_grace_s);
     let refresh = Refresh { token, client, resources, pair, grace, now: core.clock.now() };
-    core.store.refresh(refresh).await.map_err(TokenError::inside("oauth.refresh"))
+    core.store.refresh(refresh).await.map_err(TokenError::internal_error("oauth.refresh"))
 }
 
 fn resources(core: &Core, form: Form<'_>) -> Result<Resources, TokenError> {
-    Resources::parse(form.all("resource"), &core.settings.oauth.resources())
+    Resources::parse(form.all("resource"), &core.oauth.settings.resources())
         .map_err(|_| TokenError::bad("invalid_target", INVALID_TARGET))
 }
 
@@ -191,7 +191,7 @@ pub(super) async fn authenticate(
         // A client with a metadata document is always public, so the document is not fetched.
         ClientId::Document(_) => None,
         ClientId::Registered(text) => {
-            let found = core.store.find_client(text).await.map_err(TokenError::inside("oauth.authenticate"))?;
+            let found = core.store.find_client(text).await.map_err(TokenError::internal_error("oauth.authenticate"))?;
             let client = found.ok_or_else(unknown)?;
             match client.metadata.auth_method {
                 AuthMethod::None => None,

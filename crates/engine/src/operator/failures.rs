@@ -4,7 +4,7 @@ use grabd_domain::Fault;
 use grabd_store::{FailedGrab, FailureCursor};
 
 use super::Operator;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Failures on a page.
 const PAGE: u32 = 50;
@@ -24,7 +24,8 @@ pub struct FailuresPage {
 /// [`Fault::InternalError`] when the database cannot be read.
 pub async fn list_failures(core: &Core, _: &Operator, before: Option<FailureCursor>) -> Result<FailuresPage, Fault> {
     // One more row shows whether there is another page.
-    let mut failures = core.store.list_failed(before, PAGE + 1).await.map_err(inside("operator.list_failures"))?;
+    let mut failures =
+        core.store.list_failed(before, PAGE + 1).await.map_err(internal_error("operator.list_failures"))?;
     let page = usize::try_from(PAGE).unwrap_or(usize::MAX);
     let has_more = failures.len() > page;
     failures.truncate(page);

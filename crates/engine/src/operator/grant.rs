@@ -8,7 +8,7 @@ use grabd_domain::ids::TeamId;
 use grabd_store::{Grant, OperatorGrant, OperatorGrantOutcome};
 
 use super::Operator;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Credits of one grant.
 pub const CREDITS: RangeInclusive<u32> = 1..=1_000_000;
@@ -75,7 +75,7 @@ pub async fn grant(
     new: &NewGrant,
 ) -> Result<Option<OperatorGrantOutcome>, Fault> {
     let step = "operator.grant";
-    let found = core.store.find_team(team).await.map_err(inside(step))?;
+    let found = core.store.find_team(team).await.map_err(internal_error(step))?;
     if found.is_none_or(|found| found.deleted_at.is_some()) {
         return Ok(None);
     }
@@ -89,7 +89,7 @@ pub async fn grant(
         now: core.clock.now(),
     };
     let grant = OperatorGrant { grant, reason: format!("ref:{reason}") };
-    let granted = core.store_as(person.id).grant_by_operator(grant).await.map_err(inside(step))?;
+    let granted = core.store_as(person.id).grant_by_operator(grant).await.map_err(internal_error(step))?;
     match granted {
         OperatorGrantOutcome::New(lot) => tracing::info!(
             operator.id = %person.id, operator.email = %person.email, team.id = %team, lot.id = lot.0, credits, reason,

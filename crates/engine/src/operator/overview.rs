@@ -7,7 +7,7 @@ use grabd_domain::{Fault, Timestamp};
 use grabd_store::{DeliveryBacklog, Kind, OutcomeCount, Queue};
 
 use super::Operator;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::queue::AttachedRenderer;
 use crate::renderer::HEARTBEAT_INTERVAL;
 
@@ -59,13 +59,13 @@ pub async fn overview(core: &Core, _: &Operator) -> Result<Overview, Fault> {
     let read = async {
         try_join!(store.queue(QUEUE_TEAMS), store.count_ended(now - DAY), store.delivery_backlog(), store.size_bytes())
     };
-    let (queue, ended, undelivered, database_bytes) = read.await.map_err(inside("operator.overview"))?;
+    let (queue, ended, undelivered, database_bytes) = read.await.map_err(internal_error("operator.overview"))?;
     let (given_back, rate_limited) = core.metrics.since_start();
     Ok(Overview {
         version: env!("CARGO_PKG_VERSION"),
         started_at: core.started_at,
         now,
-        renderers: core.dispatcher.renderers(),
+        renderers: core.queue.dispatcher.renderers(),
         queue,
         async_queue: core.settings.async_queue,
         ended,

@@ -6,7 +6,7 @@ use grabd_store::SuspendOutcome;
 
 use super::Operator;
 use crate::accounts;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::grabs;
 
 /// Suspends a team, and ends its open grabs uncharged. Returns the number of grabs; `None` when the team does not
@@ -18,13 +18,13 @@ pub async fn suspend(core: &Core, operator: &Operator, team: TeamId, reason: &st
     let Operator(person) = operator;
     let store = core.store_as(person.id);
     let suspended = accounts::suspend_team(&store, team, reason, core.clock.now()).await;
-    let (outcome, ended) = suspended.map_err(inside("operator.suspend"))?;
+    let (outcome, ended) = suspended.map_err(internal_error("operator.suspend"))?;
     if outcome == SuspendOutcome::UnknownTeam {
         return Ok(None);
     }
     let count = ended.len();
     for grab in ended {
-        core.dispatcher.cancel(grab.id);
+        core.queue.dispatcher.cancel(grab.id);
         grabs::record_end(core, grab);
     }
     tracing::warn!(operator.id = %person.id, team.id = %team, reason, ended = count, "an operator suspended a team");
@@ -38,7 +38,7 @@ pub async fn suspend(core: &Core, operator: &Operator, team: TeamId, reason: &st
 pub async fn restore(core: &Core, operator: &Operator, team: TeamId) -> Result<bool, Fault> {
     let Operator(person) = operator;
     let restored = core.store_as(person.id).restore_team(team, core.clock.now()).await;
-    let outcome = restored.map_err(inside("operator.restore"))?;
+    let outcome = restored.map_err(internal_error("operator.restore"))?;
     tracing::warn!(operator.id = %person.id, team.id = %team, ?outcome, "an operator restored a team");
     Ok(outcome != SuspendOutcome::UnknownTeam)
 }

@@ -9,7 +9,7 @@ use grabd_store::{FailedGrab, Holding, Key, Member, Team};
 
 use super::Operator;
 use crate::billing::MAX_HOLDINGS;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Failed grabs in the view.
 const FAILURES: u32 = 10;
@@ -44,7 +44,7 @@ pub struct TeamDetails {
 pub async fn find_team(core: &Core, _: &Operator, id: TeamId) -> Result<Option<TeamDetails>, Fault> {
     let step = "operator.find_team";
     let (store, now) = (&core.store, core.clock.now());
-    let Some(team) = store.find_team(id).await.map_err(inside(step))? else { return Ok(None) };
+    let Some(team) = store.find_team(id).await.map_err(internal_error(step))? else { return Ok(None) };
     let today = Day::of(now);
     let read = async {
         try_join!(
@@ -56,7 +56,7 @@ pub async fn find_team(core: &Core, _: &Operator, id: TeamId) -> Result<Option<T
             store.list_failed_of_team(id, FAILURES),
         )
     };
-    let (members, lots, all_lots, keys, days, failures) = read.await.map_err(inside(step))?;
+    let (members, lots, all_lots, keys, days, failures) = read.await.map_err(internal_error(step))?;
     let ended = |done| {
         let of = days.iter().filter(|day| day.environment == Environment::Live && day.done == done);
         of.map(|day| day.grabs).sum()

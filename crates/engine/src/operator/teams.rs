@@ -7,7 +7,7 @@ use grabd_domain::{Fault, Timestamp};
 use grabd_store::{Team, TeamCursor, TeamFilter, TeamSummary};
 
 use super::Operator;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// Teams on a page.
 const PAGE: u32 = 25;
@@ -48,7 +48,7 @@ pub async fn list_teams(
     let now = core.clock.now();
     let wanted = parse_search(search);
     let found = core.store.list_summaries(&wanted, after, PAGE + 1, now - USAGE_WINDOW);
-    let mut teams = found.await.map_err(inside("operator.list_teams"))?;
+    let mut teams = found.await.map_err(internal_error("operator.list_teams"))?;
     let page = usize::try_from(PAGE).unwrap_or(usize::MAX);
     let has_more = teams.len() > page;
     teams.truncate(page);

@@ -121,9 +121,9 @@ async fn collect_images(core: &Core, now: Timestamp) -> Result<(), Error> {
             break;
         }
         for key in due {
-            match core.images.delete(&key).await {
+            match core.grabs.images.delete(&key).await {
                 Ok(()) => {
-                    core.thumbnails.remove(&key);
+                    core.grabs.thumbnails.remove(&key);
                     core.store.unschedule_deletion(&key).await?;
                 }
                 Err(error) => {

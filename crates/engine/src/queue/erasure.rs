@@ -30,7 +30,7 @@ async fn advance(core: &Core, erasure: Erasure) -> Result<(), Error> {
     let now = core.clock.now();
     if let Erasure::Team(team) = erasure {
         for grab in end_open_grabs(&core.store, team, TEAM_DELETED, now).await? {
-            core.dispatcher.cancel(grab.id);
+            core.queue.dispatcher.cancel(grab.id);
             grabs::record_end(core, grab);
         }
         let mut is_left = true;

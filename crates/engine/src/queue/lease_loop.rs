@@ -26,20 +26,20 @@ pub(crate) async fn run(core: Core) {
     loop {
         tokio::select! {
             () = core.stop.cancelled() => return,
-            () = core.dispatcher.notified() => {}
+            () = core.queue.dispatcher.notified() => {}
             _ = poll.tick() => check_table(&core).await,
         }
-        let mut idle = core.dispatcher.reserve_for_waiting();
+        let mut idle = core.queue.dispatcher.reserve_for_waiting();
         if idle.is_empty() {
             continue;
         }
         rounds += 1;
-        let order: &[Class] = match (core.dispatcher.is_draining(), rounds.is_multiple_of(ASYNC_FIRST_EVERY)) {
+        let order: &[Class] = match (core.queue.dispatcher.is_draining(), rounds.is_multiple_of(ASYNC_FIRST_EVERY)) {
             (true, _) => &[Class::Sync],
             (false, true) => &[Class::Async, Class::Sync],
             (false, false) => &Class::ALL,
         };
-        let mut open = core.dispatcher.open_slots(core.admission.kept_percent(core.clock.now()));
+        let mut open = core.queue.dispatcher.open_slots(core.queue.admission.kept_percent(core.clock.now()));
         // By session, since a lease belongs to one session.
         idle.sort_by_key(Reservation::session);
         while let Some(session) = idle.last().map(Reservation::session) {
@@ -53,7 +53,7 @@ pub(crate) async fn run(core: Core) {
 async fn check_table(core: &Core) {
     for class in Class::ALL {
         match core.store.has_waiting(class).await {
-            Ok(true) => return core.dispatcher.notify(),
+            Ok(true) => return core.queue.dispatcher.notify(),
             Ok(false) => {}
             Err(error) => return tracing::warn!(%error, "the queue could not be read; trying again"),
         }
@@ -103,9 +103,9 @@ async fn lease_for_session(
     }
     if slots.is_empty() {
         // There may be more jobs than slots.
-        core.dispatcher.notify();
+        core.queue.dispatcher.notify();
     } else if open.left() == 0 {
-        core.dispatcher.hold_back();
+        core.queue.dispatcher.hold_back();
     }
 }
 
@@ -123,9 +123,9 @@ async fn assign(core: &Core, slot: Reservation<'_>, job: LeasedJob) {
         super::sweep::release(core, grab, token, "the session was gone").await;
         return;
     }
-    if core.watchers.is_watched(grab) {
+    if core.queue.watchers.is_watched(grab) {
         match core.store.find_grabs(&[grab]).await {
-            Ok(grabs) => grabs.into_iter().for_each(|grab| core.watchers.publish(grab)),
+            Ok(grabs) => grabs.into_iter().for_each(|grab| core.queue.watchers.publish(grab)),
             Err(error) => tracing::warn!(%error, grab.id = %grab, "a watched grab could not be read"),
         }
     }

@@ -12,6 +12,21 @@ pub(crate) mod lease_loop;
 pub(crate) mod sweep;
 pub(crate) mod watchers;
 
+use crate::admission::{self, Admission};
 pub use dispatcher::AttachedRenderer;
 pub(crate) use dispatcher::{Dispatcher, EndedLease, Lease, Occupancy, OpenSlots, Reservation};
 pub(crate) use watchers::Watchers;
+
+/// The state of the queue in memory.
+pub(crate) struct Queue {
+    pub(crate) dispatcher: Dispatcher,
+    pub(crate) admission: Admission,
+    pub(crate) watchers: Watchers,
+}
+
+impl Queue {
+    pub(crate) fn new(settings: admission::Settings) -> Self {
+        let (dispatcher, watchers) = (Dispatcher::default(), Watchers::default());
+        Self { dispatcher, admission: Admission::new(settings), watchers }
+    }
+}

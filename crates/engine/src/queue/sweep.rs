@@ -55,12 +55,12 @@ pub(crate) async fn run(core: Core) {
         if clock.is_trusted(core.clock.now(), Instant::now()) {
             sweep(&core).await;
             if sweeps.is_multiple_of(SLOW_EVERY) {
-                core.admission.forget_full_budgets(core.clock.now());
+                core.queue.admission.forget_full_budgets(core.clock.now());
                 cleanup::run(&core, &mut clock).await;
             }
         }
     }
-    if let Err(error) = core.flush_last_used().await {
+    if let Err(error) = core.accounts.last_use.write(&core.store, core.clock.now()).await {
         tracing::warn!(%error, "the last use of some keys and apps could not be recorded");
     }
 }
@@ -68,10 +68,10 @@ pub(crate) async fn run(core: Core) {
 async fn sweep(core: &Core) {
     step(core, "deadlines", expire_jobs(core)).await;
     step(core, "leases", rescue(core, LostLeases::Expired)).await;
-    core.dispatcher.forget_expired(core.clock.now());
+    core.queue.dispatcher.forget_expired(core.clock.now());
     step(core, "watchers", publish_watched(core)).await;
-    step(core, "last_use", core.flush_last_used()).await;
-    step(core, "domains", core.domains.refresh(&core.store)).await;
+    step(core, "last_use", core.accounts.last_use.write(&core.store, core.clock.now())).await;
+    step(core, "domains", core.grabs.domains.refresh(&core.store)).await;
 }
 
 /// Runs one step. Its error is logged and counted, and does not prevent the others.
@@ -84,7 +84,7 @@ pub(super) async fn step(core: &Core, name: &'static str, work: impl Future<Outp
 
 async fn expire_jobs(core: &Core) -> Result<(), grabd_store::Error> {
     for ended in core.store.expire_jobs(core.clock.now(), BATCH).await? {
-        let lease = core.dispatcher.cancel(ended.id);
+        let lease = core.queue.dispatcher.cancel(ended.id);
         if let Some(lease) = lease {
             admission::slot_used(core, lease, SlotUse::Failed).await;
         }
@@ -94,9 +94,9 @@ async fn expire_jobs(core: &Core) -> Result<(), grabd_store::Error> {
 }
 
 async fn publish_watched(core: &Core) -> Result<(), grabd_store::Error> {
-    for chunk in core.watchers.watched().chunks(1000) {
+    for chunk in core.queue.watchers.watched().chunks(1000) {
         for grab in core.store.find_grabs(chunk).await? {
-            core.watchers.publish(grab);
+            core.queue.watchers.publish(grab);
         }
     }
     Ok(())
@@ -104,7 +104,7 @@ async fn publish_watched(core: &Core) -> Result<(), grabd_store::Error> {
 
 /// Detaches a lost session and requeues its grabs immediately.
 pub(crate) async fn session_lost(core: &Core, session: SessionId) {
-    core.dispatcher.detach(session);
+    core.queue.dispatcher.detach(session);
     if let Err(error) = rescue(core, LostLeases::Session(session)).await {
         tracing::warn!(%error, "grabs of a lost session could not be requeued; they will be when their leases expire");
     }
@@ -119,7 +119,7 @@ async fn rescue(core: &Core, dead: LostLeases) -> Result<(), grabd_store::Error>
 
 /// Releases a lease whose attempt did not finish. Returns whether the lease was still held.
 pub(crate) async fn release(core: &Core, grab: GrabId, token: LeaseToken, cause: &str) -> bool {
-    core.dispatcher.forget(token);
+    core.queue.dispatcher.forget(token);
     let released = match failpoints::reach(core, Step::Releasing, Some((grab, token))).await {
         Ok(()) => core.store.release(grab, token, core.clock.now()).await,
         Err(error) => Err(error),
@@ -148,7 +148,7 @@ fn after_release(core: &Core, grab: GrabId, released: ReleaseOutcome) {
                 tokio::select! {
                     () = core.stop.cancelled() => {}
                     // Backoff: the job may be leased again after this time, and nothing else notifies of that.
-                    () = tokio::time::sleep(wait) => core.dispatcher.notify(),
+                    () = tokio::time::sleep(wait) => core.queue.dispatcher.notify(),
                 }
             });
         }

@@ -22,7 +22,7 @@ use tracing::{Instrument, Span};
 use super::limits::RateLimitDecision;
 use super::scopes;
 use super::status::to_status;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::digest;
 
 /// Services that need no authentication here. All others do, including ones added later. The link service verifies the
@@ -88,7 +88,7 @@ where
             };
             let (decision, mut response) = match admitted {
                 Ok((caller, decision)) => {
-                    core.record_use(caller.principal);
+                    core.accounts.last_use.record(caller.principal);
                     request.extensions_mut().insert(caller);
                     (decision, inner.call(request).await?)
                 }
@@ -136,7 +136,9 @@ async fn authenticate(core: &Core, headers: &HeaderMap) -> Result<Access, Fault>
     let credential = credential::bearer(headers).and_then(Credential::parse).ok_or(Fault::Unauthorized)?;
     match find_caller(core, &credential).await? {
         Some(access) => Ok(access),
-        None if is_suspended(core, &credential).await.map_err(inside("authenticate"))? => Err(Fault::TeamSuspended),
+        None if is_suspended(core, &credential).await.map_err(internal_error("authenticate"))? => {
+            Err(Fault::TeamSuspended)
+        }
         None => Err(Fault::Unauthorized),
     }
 }
@@ -157,7 +159,8 @@ async fn find_caller(core: &Core, credential: &Credential) -> Result<Option<Acce
     let now = core.clock.now();
     match credential {
         Credential::Key(key) => {
-            let found = core.store.authenticate(&digest::of(key.expose())).await.map_err(inside("authenticate"))?;
+            let found =
+                core.store.authenticate(&digest::of(key.expose())).await.map_err(internal_error("authenticate"))?;
             match found {
                 Some(KeyCaller { expires_at: Some(expired_at), .. }) if expired_at <= now => {
                     Err(Fault::KeyExpired { expired_at })
@@ -167,7 +170,7 @@ async fn find_caller(core: &Core, credential: &Credential) -> Result<Option<Acce
         }
         Credential::Token(token) => {
             let found = core.store.authenticate_token(&digest::of(token.expose()), now).await;
-            Ok(found.map_err(inside("authenticate"))?.map(|caller| Access { caller, scopes: Scopes::ALL }))
+            Ok(found.map_err(internal_error("authenticate"))?.map(|caller| Access { caller, scopes: Scopes::ALL }))
         }
     }
 }
@@ -177,7 +180,7 @@ async fn find_caller(core: &Core, credential: &Credential) -> Result<Option<Acce
 /// # Errors
 /// [`Fault::RateLimitExceeded`].
 pub(super) fn check_rate_limit(core: &Core, caller: Caller) -> Result<RateLimitDecision, Rejection> {
-    let decision = core.limits.check(caller.team, caller.environment);
+    let decision = core.accounts.rate_limits.check(caller.team, caller.environment);
     decision.admit(core).map_err(|fault| (fault, Some(decision)))?;
     Ok(decision)
 }

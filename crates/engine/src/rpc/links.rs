@@ -24,7 +24,7 @@ impl LinkService for Links {
         let link = links::verify(core, query).await.map_err(|fault| to_status(&fault))?;
         let (decision, opened) = match gate::check_rate_limit(core, link.caller) {
             Ok(decision) => {
-                core.record_use(link.caller.principal);
+                core.accounts.last_use.record(link.caller.principal);
                 (Some(decision), links::open(core, &link).await)
             }
             Err((fault, decision)) => (decision, Err(fault)),

@@ -17,7 +17,8 @@ impl PricingService for Pricing {
     #[tracing::instrument(name = "pricing.get", skip_all)]
     async fn get_pricing(&self, request: Request<GetPricingRequest>) -> Result<Response<GetPricingResponse>, Status> {
         let GetPricingRequest { provider, detail } = request.into_inner();
-        let packet = self.0.pricing.get(provider.as_deref(), detail.as_deref()).map_err(|fault| to_status(&fault))?;
+        let packet =
+            self.0.billing.pricing.get(provider.as_deref(), detail.as_deref()).map_err(|fault| to_status(&fault))?;
         let packet = match to_value(packet).kind {
             Some(Kind::StructValue(packet)) => Some(packet),
             _ => None,

@@ -53,7 +53,7 @@ impl RendererService for RendererSessions {
             Some(_) | None => return Err(Status::invalid_argument("the first message must be hello")),
         };
         let id = random::session_id();
-        let messages = self.0.dispatcher.attach(id, slots, self.0.clock.now());
+        let messages = self.0.queue.dispatcher.attach(id, slots, self.0.clock.now());
         let core = self.0.clone();
         self.0.spawn(async move {
             receive_messages(&core, id, &mut inbound).await;
@@ -69,7 +69,7 @@ impl RendererService for RendererSessions {
         let max_bytes = self.0.settings.image_max_bytes;
         let result = result.ok_or_else(|| Status::invalid_argument("result"));
         let result = result.and_then(|result| parse(result, max_bytes))?;
-        if matches!(result, AttemptResult::Image { .. }) && !self.0.dispatcher.also(token).is_empty() {
+        if matches!(result, AttemptResult::Image { .. }) && !self.0.queue.dispatcher.also(token).is_empty() {
             return Err(Status::invalid_argument("an image with files is sent in parts"));
         }
         let accepted = self.record(grab, token, result).await?;
@@ -126,10 +126,10 @@ impl RendererSessions {
         parts: &mut Streaming<FinishPictureRequest>,
     ) -> Result<Option<(ReceivedImage, Vec<ReceivedFile>)>, ReceiveError> {
         let invalid = |message: &str| ReceiveError::Renderer(Status::invalid_argument(message));
-        let Some(key) = self.0.dispatcher.upload_key(token) else { return Ok(None) };
-        let mut missing = self.0.dispatcher.also(token);
+        let Some(key) = self.0.queue.dispatcher.upload_key(token) else { return Ok(None) };
+        let mut missing = self.0.queue.dispatcher.also(token);
         let mut files = Vec::new();
-        let (mut digest, image) = (ImageDigest::default(), self.0.images.begin(&key).await);
+        let (mut digest, image) = (ImageDigest::default(), self.0.grabs.images.begin(&key).await);
         let image = image.map_err(ReceiveError::Storage)?;
         let (image, mut next) = receive_file(image, size_bytes, parts, |part| digest.update(part)).await?;
         while let Some(FileHeader { kind, size_bytes }) = next {
@@ -139,7 +139,7 @@ impl RendererSessions {
             if size_bytes > kind.max_bytes() {
                 return Err(invalid("a file that is too large"));
             }
-            let upload = self.0.images.begin_file(&key, kind).await.map_err(ReceiveError::Storage)?;
+            let upload = self.0.grabs.images.begin_file(&key, kind).await.map_err(ReceiveError::Storage)?;
             let (upload, after) = receive_file(upload, size_bytes, parts, |_| ()).await?;
             files.push(ReceivedFile { kind, upload });
             next = after;
@@ -217,11 +217,11 @@ async fn receive_messages(core: &Core, id: SessionId, inbound: &mut Streaming<At
         };
         match message {
             Ok(Some(AttachRequest { message: Some(Message::Ready(ready)) })) => match slots(ready.slots) {
-                Ok(slots) => core.dispatcher.ready(id, slots),
+                Ok(slots) => core.queue.dispatcher.ready(id, slots),
                 Err(_) => return,
             },
             Ok(Some(AttachRequest { message: Some(Message::Condition(reported)) })) => {
-                core.dispatcher.record_heartbeat(id, condition(reported), core.clock.now());
+                core.queue.dispatcher.record_heartbeat(id, condition(reported), core.clock.now());
             }
             Ok(Some(_)) => {}
             Ok(None) | Err(_) => return,

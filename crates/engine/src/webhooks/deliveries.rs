@@ -12,7 +12,7 @@ use grabd_store::{Deliveries, Message, ResendOutcome};
 use tokio::time::{Instant, timeout_at};
 
 use super::endpoints::{endpoint_of, get, not_found};
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::random;
 
 /// A list request, not validated yet.
@@ -44,7 +44,7 @@ pub async fn list_deliveries(
     get(core, caller, endpoint).await?;
     let (limit, after) = parse(request)?;
     let page = core.store.list_deliveries(endpoint, after, limit, core.clock.now()).await;
-    page.map_err(inside("webhooks.list_deliveries"))?.ok_or_else(|| {
+    page.map_err(internal_error("webhooks.list_deliveries"))?.ok_or_else(|| {
         let seen = request.starting_after.as_deref().unwrap_or_default();
         Fault::BadRequest(Field::new("starting_after", &format!("\"{seen}\""), CURSOR))
     })
@@ -62,7 +62,7 @@ pub async fn get_delivery(
 ) -> Result<Message, Fault> {
     get(core, caller, endpoint).await?;
     let message = core.store.find_delivery(endpoint, delivery, core.clock.now()).await;
-    message.map_err(inside("webhooks.get_delivery"))?.ok_or(Fault::NotFound { what: "delivery" })
+    message.map_err(internal_error("webhooks.get_delivery"))?.ok_or(Fault::NotFound { what: "delivery" })
 }
 
 /// Like [`get_delivery`], but waits up to `limit` for a pending delivery. Only attempts of this process end the wait
@@ -99,7 +99,7 @@ pub async fn await_delivery(
 pub async fn send_test(core: &Core, caller: Caller, endpoint: EndpointId) -> Result<Delivery, Fault> {
     let now = core.clock.now();
     let queued = core.store.test_endpoint(endpoint_of(caller, endpoint), random::delivery_id(now), now).await;
-    handle_queued(core, queued.map_err(inside("webhooks.test"))?)
+    handle_queued(core, queued.map_err(internal_error("webhooks.test"))?)
 }
 
 /// Sends a message again immediately, with the same id.
@@ -114,7 +114,7 @@ pub async fn redeliver(
     delivery: DeliveryId,
 ) -> Result<Delivery, Fault> {
     let queued = core.store.redeliver(endpoint_of(caller, endpoint), delivery, core.clock.now()).await;
-    handle_queued(core, queued.map_err(inside("webhooks.redeliver"))?)
+    handle_queued(core, queued.map_err(internal_error("webhooks.redeliver"))?)
 }
 
 fn handle_queued(core: &Core, queued: ResendOutcome) -> Result<Delivery, Fault> {

@@ -11,7 +11,7 @@ use grabd_domain::webhooks::{
 use grabd_store::{EndpointRef, NewEndpoint, RegisterOutcome};
 
 use super::secret::Secret;
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 use crate::random;
 
 /// Registers an endpoint. The secret is returned only here.
@@ -27,7 +27,7 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
     let sealed = secret.seal(&core.webhooks.vault, id);
     let Caller { team, environment, .. } = caller;
     let new = NewEndpoint { id, team, environment, registration, secret: sealed, now };
-    match core.store.register_endpoint(new).await.map_err(inside("webhooks.register"))? {
+    match core.store.register_endpoint(new).await.map_err(internal_error("webhooks.register"))? {
         RegisterOutcome::Registered(endpoint) => Ok((*endpoint, secret)),
         RegisterOutcome::TooMany => {
             let allowed = format!("at most {MAX_ENDPOINTS} for this key's team and environment");
@@ -43,7 +43,7 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
 /// [`Fault::NotFound`] when the endpoint does not exist or belongs to another team.
 pub async fn get(core: &Core, caller: Caller, id: EndpointId) -> Result<Endpoint, Fault> {
     let endpoint = core.store.find_endpoint(caller.team, caller.environment, id).await;
-    endpoint.map_err(inside("webhooks.get"))?.ok_or_else(not_found)
+    endpoint.map_err(internal_error("webhooks.get"))?.ok_or_else(not_found)
 }
 
 /// Lists the caller's endpoints, newest first.
@@ -51,7 +51,7 @@ pub async fn get(core: &Core, caller: Caller, id: EndpointId) -> Result<Endpoint
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
 pub async fn list(core: &Core, caller: Caller) -> Result<Vec<Endpoint>, Fault> {
-    core.store.list_endpoints(caller.team, caller.environment).await.map_err(inside("webhooks.list"))
+    core.store.list_endpoints(caller.team, caller.environment).await.map_err(internal_error("webhooks.list"))
 }
 
 /// Changes the given fields of an endpoint.
@@ -65,7 +65,7 @@ pub async fn change(core: &Core, caller: Caller, id: EndpointId, request: &Endpo
         check_host(core, url).await?;
     }
     let changed = core.store.change_endpoint(endpoint_of(caller, id), change).await;
-    changed.map_err(inside("webhooks.change"))?.ok_or_else(not_found)
+    changed.map_err(internal_error("webhooks.change"))?.ok_or_else(not_found)
 }
 
 /// Replaces the secret of an endpoint and returns the new one, only here. For a day, the old secret signs too.
@@ -77,7 +77,7 @@ pub async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Resul
     let sealed = secret.seal(&core.webhooks.vault, id);
     let until = core.clock.now() + ROTATION_OVERLAP;
     let rotated = core.store.rotate_secret(endpoint_of(caller, id), sealed, until).await;
-    let endpoint = rotated.map_err(inside("webhooks.rotate_secret"))?.ok_or_else(not_found)?;
+    let endpoint = rotated.map_err(internal_error("webhooks.rotate_secret"))?.ok_or_else(not_found)?;
     Ok((endpoint, secret))
 }
 
@@ -86,7 +86,7 @@ pub async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Resul
 /// # Errors
 /// [`Fault::NotFound`].
 pub async fn remove(core: &Core, caller: Caller, id: EndpointId) -> Result<(), Fault> {
-    match core.store.remove_endpoint(endpoint_of(caller, id)).await.map_err(inside("webhooks.remove"))? {
+    match core.store.remove_endpoint(endpoint_of(caller, id)).await.map_err(internal_error("webhooks.remove"))? {
         true => Ok(()),
         false => Err(not_found()),
     }

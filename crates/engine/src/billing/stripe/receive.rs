@@ -8,7 +8,7 @@ use grabd_store::{Clawback, ClawbackOutcome, DisputeState, Error, Grant, GrantOu
 
 use super::event::{Charge, Dispute, Event, EventObject, Purchase, Session, SessionOutcome};
 use super::{Stripe, signature};
-use crate::core::{Core, inside};
+use crate::core::{Core, internal_error};
 
 /// The header with an event's signature, and the field name of the error when it does not verify.
 pub const SIGNATURE_HEADER: &str = "stripe-signature";
@@ -69,7 +69,7 @@ impl Outcome {
 /// [`Fault::InternalError`] when it could not be processed and has to be sent again; [`Fault::NotFound`] when purchases
 /// are not configured.
 pub async fn receive(core: &Core, signature: Option<&str>, body: &[u8]) -> Result<Outcome, Fault> {
-    let stripe = core.stripe.as_ref().ok_or(Fault::NotFound { what: "account" })?;
+    let stripe = core.billing.stripe.as_ref().ok_or(Fault::NotFound { what: "account" })?;
     let outcome = handle(core, stripe, signature, body).await;
     core.metrics.payment_event(match &outcome {
         Ok(outcome) => outcome.as_str(),
@@ -105,7 +105,7 @@ async fn grant_purchase(core: &Core, event: &str, session: &Session) -> Result<O
         SessionOutcome::Unexpected(why) => return Ok(unexpected(event, session, why)),
     };
     let Purchase { team, credits, source_ref } = purchase;
-    let found = core.store.find_team(team).await.map_err(inside("stripe.team"))?;
+    let found = core.store.find_team(team).await.map_err(internal_error("stripe.team"))?;
     if found.is_none_or(|found| found.deleted_at.is_some()) {
         tracing::error!(
             stripe.event = event,
@@ -134,7 +134,7 @@ async fn grant_purchase(core: &Core, event: &str, session: &Session) -> Result<O
         Ok((GrantOutcome::Repeated(_), _)) => Ok(Outcome::Repeated),
         // Sending the event again would not help.
         Err(Error::Inconsistent(why)) => Ok(unexpected(event, session, why)),
-        Err(error) => Err(inside("stripe.grant")(error)),
+        Err(error) => Err(internal_error("stripe.grant")(error)),
     }
 }
 
@@ -156,7 +156,7 @@ async fn refund(core: &Core, event: &str, charge: &Charge) -> Result<Outcome, Fa
     let share = Share { parts: charge.amount_refunded, of: charge.amount };
     let reference = format!("refund of {source_ref}");
     let change = Clawback { source_ref, share, reference: reference.clone(), now: core.clock.now() };
-    match core.store.claw_back(change).await.map_err(inside("stripe.refund"))? {
+    match core.store.claw_back(change).await.map_err(internal_error("stripe.refund"))? {
         Some(back) => {
             log_taken_back(event, &reference, back);
             Ok(Outcome::Refunded)
@@ -172,7 +172,7 @@ async fn dispute(core: &Core, event: &str, dispute: &Dispute) -> Result<Outcome,
     }
     let (state, reference) = (dispute.state(), format!("dispute {} of {source_ref}", dispute.id));
     let change = grabd_store::Dispute { source_ref, reference: reference.clone(), state, now: core.clock.now() };
-    let Some(back) = core.store.dispute(change).await.map_err(inside("stripe.dispute"))? else {
+    let Some(back) = core.store.dispute(change).await.map_err(internal_error("stripe.dispute"))? else {
         return Ok(remembered(event, &reference));
     };
     match state {

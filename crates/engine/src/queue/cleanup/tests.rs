@@ -187,7 +187,7 @@ async fn image_that_cannot_be_deleted_delays_no_other() {
     // A directory in place of a file cannot be removed as one.
     let (undeletable, file) = (ImageKey::new(1, "png"), ImageKey::new(2, "png"));
     std::fs::create_dir_all(test.images.path().join(undeletable.path())).unwrap();
-    test.core.images.put(&file, Bytes::from_static(b"x")).await.unwrap();
+    test.core.grabs.images.put(&file, Bytes::from_static(b"x")).await.unwrap();
     for key in [&undeletable, &file] {
         // The result of a lost attempt schedules its image for deletion.
         let completion = Completion {
@@ -203,7 +203,7 @@ async fn image_that_cannot_be_deleted_delays_no_other() {
     }
     let mut clock = ClockCheck::new(test.clock.now(), Instant::now());
     run(&test.core, &mut clock).await;
-    assert_eq!(test.core.images.file(&file).await, None);
+    assert_eq!(test.core.grabs.images.file(&file).await, None);
     assert_eq!(test.core.store.rows_set_aside().get("images"), Some(&1));
     test.end().await;
 }
