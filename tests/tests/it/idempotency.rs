@@ -136,6 +136,36 @@ async fn replay_is_identical_and_charged_once() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn repeated_batch_returns_what_was_created_and_tries_the_rest_again() -> Result<()> {
+    let app = TestApp::start(2, &[]).await?;
+    let tiny = json!({ "url": app.site.url("/tiny") });
+    let body = json!({ "grabs": [tiny, { "url": "ftp://example.com/" }, tiny, tiny], "options": { "width": 400 } });
+    let send = async || -> Result<(u16, Value)> {
+        let request = app.client.post(format!("{}/grabs/batch", app.base())).bearer_auth(app.live());
+        let response = request.header("idempotency-key", "pages").json(&body).send().await?;
+        Ok((response.status().as_u16(), response.json().await?))
+    };
+    let (status, first) = send().await?;
+    assert_eq!(status, 200, "{first}");
+    let code = |result: &Value| result["error"]["code"].as_str().unwrap_or("created").to_owned();
+    let codes = |batch: &Value| batch["results"].as_array().into_iter().flatten().map(code).collect::<Vec<_>>();
+    assert_eq!(codes(&first), ["created", "bad_request", "created", "credits_exhausted"], "{first}");
+    assert_eq!(first["results"][2]["grab"]["width"], 400);
+    // The same grabs, and nothing more is created or charged.
+    let (_, second) = send().await?;
+    assert_eq!(codes(&second), codes(&first));
+    for index in [0, 2] {
+        assert_eq!(second["results"][index]["grab"]["id"], first["results"][index]["grab"]["id"]);
+        let id = first["results"][index]["grab"]["id"].as_str().context("id")?;
+        let ended = app.client.get(format!("{}/grabs/{id}", app.base())).bearer_auth(app.live());
+        let ended: Value = ended.header("prefer", "wait=25").send().await?.json().await?;
+        assert_eq!(ended["status"], "done", "{ended}");
+    }
+    assert_eq!((credits(&app).await?, grabs(&app, app.live()).await?), ((0, 0), 2));
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn asynchronous_replay_returns_the_queued_response() -> Result<()> {
     let app = TestApp::start(10, &[]).await?;
     let client = CreateClient { query: "?async=true", ..live(&app) };

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use grabd_proto::credential;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use grabd_proto::v1::{CreateGrabRequest, CreateGrabResponse, CreateMode, Grab, GrabStatus};
-use http::header::{CONNECTION, LOCATION, RETRY_AFTER, VARY};
-use http::{HeaderMap, HeaderValue, StatusCode, Version};
+use http::header::{LOCATION, RETRY_AFTER, VARY};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::body::{self, BodyError};
 use super::call::{self, CoreResponse, unparsed};
@@ -26,12 +28,7 @@ const RETRY_AFTER_S: u64 = 2;
 /// credential and an exceeded limit are reported first. A disconnect cancels nothing, because the core owns the work.
 pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    // Only an HTML document makes a body large.
-    let read = match credential::bearer(&parts.headers) {
-        Some(_) => edge.large_bodies.read(&parts.headers, body).await,
-        None => body::read(&parts.headers, body, body::MAX_BODY_BYTES).await,
-    };
-    let (mut message, unread) = match read {
+    let (mut message, unread) = match read_body(&edge, &parts.headers, body).await {
         Ok(bytes) => (parse_body(&bytes), false),
         Err(BodyError { seen, unread, kind: _ }) => (unparsed_body(&seen), unread),
     };
@@ -53,10 +50,18 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
     if queued {
         limits::add_async_queue(response.headers_mut(), edge.async_queue_limit);
     }
-    if unread && parts.version < Version::HTTP_2 {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    if unread {
+        headers::close_http1(&parts, &mut response);
     }
     response
+}
+
+/// Reads the body of a create, which only an HTML document makes large.
+pub(super) async fn read_body(edge: &Edge, headers: &HeaderMap, body: Body) -> Result<Bytes, BodyError> {
+    match credential::bearer(headers) {
+        Some(_) => edge.large_bodies.read(headers, body).await,
+        None => body::read(headers, body, body::MAX_BODY_BYTES).await,
+    }
 }
 
 /// The response: 200 for a done grab, 202 for an open one, or the error of a failed one.

@@ -49,6 +49,12 @@ impl ApiError {
         }
     }
 
+    /// The object that describes the error.
+    pub(super) fn body(&self) -> Body<'_> {
+        let Self { code, message, cause, headers: _ } = self;
+        Body { code: status_and_code(*code).1, message, cause: reason::cause_name(*cause) }
+    }
+
     /// An internal error. Logs the cause, which is not sent to the caller.
     pub(crate) fn internal(cause: impl Display, request_id: &HeaderValue) -> Self {
         let request_id = request_id.to_str().unwrap_or_default();
@@ -96,11 +102,10 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let Self { code, message, cause, headers } = self;
-        let (status, code) = status_and_code(code);
-        let envelope = Envelope { error: Body { code, message: &message, cause: reason::cause_name(cause) } };
-        let mut response = headers::json_response(status, "no-store", &envelope, &HeaderMap::new());
-        response.headers_mut().extend(*headers);
+        let (status, code) = status_and_code(self.code);
+        let mut response =
+            headers::json_response(status, "no-store", &Envelope { error: self.body() }, &HeaderMap::new());
+        response.headers_mut().extend(*self.headers);
         response.extensions_mut().insert(ErrorAnchor(code));
         response
     }
@@ -116,8 +121,9 @@ struct Envelope<'a> {
     error: Body<'a>,
 }
 
+/// The object `error` of an error response.
 #[derive(Serialize)]
-struct Body<'a> {
+pub(super) struct Body<'a> {
     code: &'static str,
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,6 +5,7 @@
 //! generates the OpenAPI document, and `docs` renders it as HTML.
 
 pub(crate) mod address;
+mod batch;
 pub(crate) mod body;
 pub(crate) mod call;
 mod common_headers;
@@ -120,6 +121,7 @@ type Route = (&'static str, &'static str, MethodRouter<Arc<Edge>>);
 fn routes() -> Vec<Route> {
     vec![
         ("/v1/grabs", "GET, HEAD, POST, OPTIONS", get(list::list).post(create::create)),
+        (batch::PATH, "POST, OPTIONS", post(batch::create)),
         ("/v1/grabs/{id}", "GET, HEAD, DELETE, OPTIONS", get(fetch::fetch).delete(delete::delete)),
         ("/v1/grabs/{id}/events", "GET, HEAD, OPTIONS", get(events::events)),
         ("/v1/webhooks", "GET, HEAD, POST, OPTIONS", get(webhooks::list).post(webhooks::create)),

@@ -1,6 +1,7 @@
 //! Tests of the REST API with a mock core: a real tonic service that returns scripted responses and records its
 //! requests.
 
+mod batch;
 mod common;
 mod create;
 mod delete;

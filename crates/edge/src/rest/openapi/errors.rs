@@ -96,6 +96,15 @@ fn example(code: ErrorCode) -> &'static str {
 
 /// Schema of the error envelope.
 pub(super) fn schema() -> Object {
+    ObjectBuilder::new()
+        .description(Some("Body of every error response."))
+        .property("error", error())
+        .required("error")
+        .build()
+}
+
+/// What an error is.
+pub(super) fn error() -> Object {
     let code = ObjectBuilder::new()
         .schema_type(Type::String)
         .enum_values(Some(ERROR_CODES.map(|code| error::status_and_code(code).1)))
@@ -104,17 +113,13 @@ pub(super) fn schema() -> Object {
         ObjectBuilder::new().schema_type(Type::String).description(Some("Human-readable message. May change."));
     let mut cause = wire::cause_schema();
     cause.description = Some("Whose fault it is: the request, the target site, or the service.".to_owned());
-    let error = ObjectBuilder::new()
+    ObjectBuilder::new()
         .property("code", code)
         .property("message", message)
         .property("cause", cause)
         .required("code")
         .required("message")
-        .required("cause");
-    ObjectBuilder::new()
-        .description(Some("Body of every error response."))
-        .property("error", error)
-        .required("error")
+        .required("cause")
         .build()
 }
 

@@ -4,9 +4,12 @@ use grabd_proto::v1::ErrorCode;
 use serde_json::json;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterIn, PathItem};
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::{ContentBuilder, ObjectBuilder, Required, Type};
+use utoipa::openapi::{
+    ArrayBuilder, ContentBuilder, Object, ObjectBuilder, OneOfBuilder, Ref, RefOr, Required, Schema, Type,
+};
 
-use super::super::wire;
+use super::super::{batch, wire};
+use super::errors;
 use super::parts::{
     authenticated, done, id, if_none_match, integer, json_content, not_modified, parameter, path, pending,
     success_response, text,
@@ -18,6 +21,7 @@ const TAG: &str = "Grabs";
 pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
     vec![
         path("/grabs", [(HttpMethod::Post, create()), (HttpMethod::Get, list())]),
+        path("/grabs/batch", [(HttpMethod::Post, create_batch())]),
         path("/grabs/{id}", [(HttpMethod::Get, fetch()), (HttpMethod::Delete, delete())]),
         path("/grabs/{id}/events", [(HttpMethod::Get, events())]),
     ]
@@ -79,6 +83,57 @@ fn create() -> OperationBuilder {
         .request_body(Some(body.build()))
         .response("200", captured)
         .response("202", queued)
+}
+
+fn create_batch() -> OperationBuilder {
+    let about = format!(
+        "Queues up to {} captures, as `Prefer: respond-async` does for one. Each counts as one request. The response has \
+         one result for each capture, in the same order: its grab, or why it was refused. When the limits or credits are \
+         used up, the remaining captures get that error; if it meets the first one, it is the response.\n\nRetry with \
+         the same `Idempotency-Key`: what was created before is returned again, and what was refused is tried again.",
+        batch::MAX_GRABS
+    );
+    let key = text().min_length(Some(1)).max_length(Some(batch::MAX_KEY_CHARS)).pattern(Some(r"^[\x21-\x7e]+$"));
+    let idempotency_key = parameter(
+        ParameterIn::Header,
+        "Idempotency-Key",
+        "A key that you choose. Capture number N of the batch, from 0, has the key followed by `#N`.",
+        key,
+        Some(json!("8e03978e-40d5-43dd-bc93-6894a57f9324")),
+    );
+    let example = json!({
+        "grabs": [{ "url": "https://example.com" }, { "url": "https://example.org", "full_page": true }],
+        "options": { "format": "webp" },
+    });
+    let body = RequestBodyBuilder::new()
+        .required(Some(Required::True))
+        .content("application/json", json_content("CreateBatchRequest", example).build());
+    let codes = [ErrorCode::BadRequest, ErrorCode::CreditsExhausted, ErrorCode::QueueLimitExceeded];
+    let refused = json!({ "code": "bad_request", "message": "`url` must be …", "cause": "request" });
+    let results = json!({ "results": [{ "grab": pending(), "error": null }, { "grab": null, "error": refused }] });
+    let response = success_response("One result for each capture.", &["Retry-After"])
+        .content("application/json", json_content("Batch", results).build());
+    authenticated(TAG, "createBatch", "Capture several pages", &about, &codes)
+        .parameter(idempotency_key)
+        .request_body(Some(body.build()))
+        .response("200", response)
+}
+
+/// The response to a batch.
+pub(super) fn batch() -> Object {
+    let null = || ObjectBuilder::new().schema_type(Type::Null);
+    let or_null = |schema: RefOr<Schema>, about: &str| -> Schema {
+        OneOfBuilder::new().item(schema).item(null()).description(Some(about)).build().into()
+    };
+    let grab = or_null(Ref::from_schema_name("Grab").into(), "The grab. Null if none was created.");
+    let error = or_null(errors::error().into(), "Why no grab was created. Null if one was.");
+    let result =
+        ObjectBuilder::new().property("grab", grab).property("error", error).required("grab").required("error");
+    ObjectBuilder::new()
+        .description(Some("One result for each capture, in the order of the request."))
+        .property("results", ArrayBuilder::new().items(result))
+        .required("results")
+        .build()
 }
 
 fn list() -> OperationBuilder {

@@ -93,6 +93,8 @@ fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
         .security_scheme(OAUTH, oauth(origin, auth_url))
         .security_scheme(links::SIGNATURE, links::signature())
         .schema("CreateGrabRequest", request::create_grab())
+        .schema("CreateBatchRequest", request::create_batch())
+        .schema("Batch", grabs::batch())
         .schema_from::<wire::Grab<'_>>()
         .schema_from::<wire::GrabList<'_>>()
         .schema_from::<wire::Usage<'_>>()

@@ -3,9 +3,10 @@
 
 use grabd_options::TABLE;
 use serde_json::json;
-use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, SchemaFormat};
+use utoipa::openapi::schema::AllOfBuilder;
+use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, Ref, SchemaFormat};
 
-use super::super::options;
+use super::super::{batch, options};
 use super::parts::text;
 
 /// What to capture.
@@ -13,6 +14,21 @@ pub(super) fn create_grab() -> Object {
     let body = ObjectBuilder::new().description(Some("What to capture. Unknown members are ignored."));
     // Either `url` or `html` is required, which is said by their descriptions.
     TABLE.iter().fold(body, |body, option| body.property(option.name, options::schema(option))).build()
+}
+
+/// Several captures.
+pub(super) fn create_batch() -> Object {
+    let object = || Ref::from_schema_name("CreateGrabRequest");
+    let grabs = ArrayBuilder::new().items(object()).min_items(Some(1)).max_items(Some(batch::MAX_GRABS)).description(
+        Some("The captures. The members of each are those of a single capture, and win over the shared ones."),
+    );
+    let shared = AllOfBuilder::new().item(object()).description(Some("Members that all captures share."));
+    ObjectBuilder::new()
+        .description(Some("What to capture. Unknown members are ignored."))
+        .property("grabs", grabs)
+        .property("options", shared)
+        .required("grabs")
+        .build()
 }
 
 /// A webhook to create.
