@@ -70,11 +70,16 @@ async fn one_refused_capture_does_not_stop_the_others() {
 #[tokio::test]
 async fn captures_after_an_exceeded_limit_are_not_sent_and_get_its_error() {
     let app = TestApp::new();
-    for code in [ErrorCode::RateLimitExceeded, ErrorCode::QueueLimitExceeded, ErrorCode::CreditsExhausted] {
+    // That of a 429 is at least the time until the rate limit admits a request.
+    for (code, retry_after) in [
+        (ErrorCode::RateLimitExceeded, "12"),
+        (ErrorCode::QueueLimitExceeded, "12"),
+        (ErrorCode::CreditsExhausted, "7"),
+    ] {
         refuse_only(&app, 1, code);
         let response = send(&app, None, r#"{"grabs":[{},{},{},{}]}"#).await;
         assert_eq!(response.status, 200);
-        assert_eq!(response.header("retry-after"), "7");
+        assert_eq!(response.header("retry-after"), retry_after);
         let results = response.json();
         assert_eq!(results["results"].as_array().map(Vec::len), Some(4));
         assert_eq!(results["results"][0]["grab"]["status"], "pending");
@@ -115,7 +120,11 @@ async fn invalid_batches_are_refused_by_name_after_the_credential_is_checked() {
         (None, many.as_str(), "`grabs` must be a list of 1 to 50 objects; got 51."),
         (None, r#"{"grabs":[{},"secret"]}"#, "`grabs[1]` must be an object."),
         (None, r#"{"grabs":[{}],"options":[]}"#, "`options` must be an object."),
-        (Some(long.as_str()), r#"{"grabs":[{}]}"#, "`Idempotency-Key` of a batch must be 1 to 250 visible ASCII characters."),
+        (
+            Some(long.as_str()),
+            r#"{"grabs":[{}]}"#,
+            "`Idempotency-Key` of a batch must be 1 to 250 visible ASCII characters.",
+        ),
         (Some(""), r#"{"grabs":[{}]}"#, "`Idempotency-Key` of a batch must be 1 to 250 visible ASCII characters."),
     ] {
         app.core.create.respond_with(|| Err(error_status(ErrorCode::BadRequest, "`body` …", None)));
