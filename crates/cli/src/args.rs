@@ -191,6 +191,9 @@ pub(crate) enum Command {
     },
     /// Sign out and revoke the tokens
     Logout,
+    /// Show which credential is used
+    #[command(subcommand)]
+    Auth(AuthCommand),
     /// Make a signed link, which captures a page and shows its image without a key
     Link(Box<LinkArgs>),
     /// Manage webhooks, which report finished captures
@@ -203,6 +206,13 @@ pub(crate) enum Command {
     },
     /// Print the manual page
     Man,
+}
+
+/// Commands on the credential.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum AuthCommand {
+    /// Show the service, the credential and where it is from, and check that the service accepts it
+    Status,
 }
 
 /// A link to make.

@@ -1,6 +1,6 @@
 //! `grab`, the command line client of grabd.
 //!
-//! Each command has its own file: `capture/`, `list.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `login/`. To add one,
+//! Each command has its own file: `capture/`, `list.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `auth.rs`, `login/`. To add one,
 //! add a variant in `args.rs` and a match arm in [`run`]. Machine-readable output goes to stdout, messages for the user
 //! to stderr.
 //!
@@ -8,6 +8,7 @@
 
 mod api;
 mod args;
+mod auth;
 mod capture;
 mod failure;
 mod link;
@@ -25,7 +26,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use api::Api;
-use args::{Args, Command, ConnectionArgs};
+use args::{Args, AuthCommand, Command, ConnectionArgs};
 use failure::{Exit, Failure};
 use settings::Settings;
 
@@ -82,6 +83,7 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
         Some(Command::Pricing { provider, full }) => usage::pricing(&api, json, provider.as_deref(), full).await,
         Some(Command::Login { no_browser }) => login::login(&settings, !no_browser).await,
         Some(Command::Logout) => login::logout(&settings).await,
+        Some(Command::Auth(AuthCommand::Status)) => auth::status(&api, &settings, json).await,
         Some(Command::Webhooks(command)) => webhooks::run(&api, json, &command).await,
         Some(Command::Completions { .. } | Command::Man | Command::Link(_)) => Ok(Exit::Done),
     }

@@ -26,6 +26,15 @@ struct File {
     link_secret: Option<String>,
 }
 
+/// Where the API key is from.
+#[derive(Clone, Debug)]
+pub(crate) enum KeySource {
+    /// A flag or the environment.
+    Given,
+    /// The configuration file.
+    File(PathBuf),
+}
+
 /// The settings of this run.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -33,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) base: Url,
     /// The API key, if one is set.
     pub(crate) api_key: Option<String>,
+    /// Where it is from.
+    pub(crate) key_source: Option<KeySource>,
     /// The link key of the API key that links belong to, if one is set.
     pub(crate) link_key: Option<String>,
     /// The secret that signs links, if one is set.
@@ -53,10 +64,13 @@ impl Settings {
         };
         let file = read(&path, is_explicit)?;
         let base = connection.base_url.as_deref().or(file.base_url.as_deref()).unwrap_or(DEFAULT_BASE);
-        let key = connection.api_key.clone().or(file.api_key).filter(|key| !key.is_empty());
+        let given = connection.api_key.clone().map(|key| (key, KeySource::Given));
+        let stored = file.api_key.map(|key| (key, KeySource::File(path)));
+        let (key, key_source) = given.or(stored).filter(|(key, _)| !key.is_empty()).unzip();
         Ok(Self {
             base: base_url(base)?,
-            api_key: key.map(|key| key.trim().to_owned()),
+            api_key: key.map(|key: String| key.trim().to_owned()),
+            key_source,
             link_key: file.link_key.filter(|key| !key.is_empty()),
             link_secret: file.link_secret.filter(|secret| !secret.is_empty()),
             credentials: directory.join("credentials.json"),

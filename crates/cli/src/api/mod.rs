@@ -47,6 +47,11 @@ impl Api {
         &self.base
     }
 
+    /// The credential of requests.
+    pub(crate) const fn credential(&self) -> &Credential {
+        &self.credential
+    }
+
     /// The rate limit that all requests share.
     pub(crate) const fn rate_limit(&self) -> &RateLimit {
         &self.rate_limit

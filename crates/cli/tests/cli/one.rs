@@ -56,6 +56,27 @@ async fn queued_capture_can_be_watched_listed_shown_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn auth_status_shows_where_the_credential_is_from_and_checks_it() {
+    let rig = Rig::start(5, &[]).await;
+    let shown = rig.live(&["auth", "status"]).await.expect_exit(0).text();
+    assert!(shown.contains("API key from --api-key or GRAB_API_KEY") && shown.contains("credits      5"), "{shown}");
+    assert!(!shown.contains("sk_live_"), "{shown}");
+
+    let (file, key) = (rig.file("grab.toml"), rig.harness.test());
+    std::fs::write(&file, format!("api_key = \"{key}\"\n")).unwrap();
+    let file = file.to_str().unwrap();
+    let stored = rig.run(None, &["auth", "status", "--json", "--config", file]).await.expect_exit(0).json().remove(0);
+    assert_eq!((&stored["source"], &stored["environment"]), (&file.into(), &"test".into()));
+    let explicit = rig.live(&["auth", "status", "--json", "--config", file]).await.expect_exit(0).json().remove(0);
+    assert_eq!(explicit["environment"], "live");
+
+    let none = rig.run(None, &["auth", "status"]).await.expect_exit(3);
+    assert!(none.text().contains("credential   none"), "{}", none.text());
+    rig.run(Some("sk_live_wrong"), &["auth", "status"]).await.expect_exit(3);
+    rig.harness.finish().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn errors_set_the_exit_code_and_print_a_hint() {
     let rig = Rig::start(1, &[]).await;
     let refused = format!("http://{REFUSED}/");
