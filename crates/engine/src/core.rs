@@ -54,6 +54,8 @@ pub struct Settings {
     pub top_up: String,
     /// Whether people may create their own accounts.
     pub sign_up: bool,
+    /// Credits of people who have verified the address of their own account. 0: none.
+    pub trial_credits: u32,
     /// Settings of the OAuth authorization server.
     pub oauth: oauth::Settings,
     /// Limits against abuse of the render slots.
@@ -242,6 +244,11 @@ impl Core {
     /// Whether people may create their own accounts.
     pub fn may_sign_up(&self) -> bool {
         self.settings.sign_up
+    }
+
+    /// Credits that a person gets for verifying their address.
+    pub fn trial_credits(&self) -> u32 {
+        self.settings.trial_credits
     }
 
     /// Whether mail is sent. Otherwise the operator passes links on.

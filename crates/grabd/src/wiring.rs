@@ -252,6 +252,7 @@ pub async fn core(
             image_max_bytes: config.capture.image_max_megabytes << 20,
             top_up,
             sign_up: config.accounts.sign_up,
+            trial_credits: config.accounts.trial_credits,
             oauth: config.oauth(public_url),
             abuse: admission::Settings {
                 failed_seconds_per_minute: config.abuse.failed_seconds_per_minute,

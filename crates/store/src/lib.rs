@@ -79,6 +79,7 @@ pub use transactions::suspend::SuspendOutcome;
 pub use transactions::teams::accept::{InvitedSignUp, SignUpOutcome};
 pub use transactions::teams::invite::NewInvitation;
 pub use transactions::teams::{TeamResult, TeamRuleError};
+pub use transactions::trial::TRIAL_PREFIX;
 pub use transactions::webhooks::change::EndpointRef;
 pub use transactions::webhooks::lease::{DeliveryAttempt, MessageContent, SendCapacity};
 pub use transactions::webhooks::record::{AfterDelivery, DeliveryAttemptResult};

@@ -10,6 +10,7 @@ use grabd_store::PasswordChange;
 
 use super::passwords::Busy;
 use super::people::{BUSY_RETRY_S, Person, open_session};
+use super::trial::grant_trial;
 use super::tries::Source;
 use crate::core::{Core, internal_error};
 use crate::digest;
@@ -209,9 +210,11 @@ pub async fn reset_password(core: &Core, token: &str, new: &str) -> Result<Sessi
     }
     let busy = |Busy| ResetError::TooMany { retry_after_s: BUSY_RETRY_S };
     let password_hash = core.accounts.passwords.hash(&core.tasks, new).await.map_err(busy)?;
-    let reset = core.store.reset_password(hash, password_hash, core.clock.now()).await.map_err(internal_error(step))?;
+    let now = core.clock.now();
+    let reset = core.store.reset_password(hash, password_hash, now).await.map_err(internal_error(step))?;
     let user = reset.ok_or(ResetError::InvalidLink)?;
     tracing::info!(user.id = %user, "password reset");
+    grant_trial(core, user, now).await?;
     if let Some(person) = core.store.find_person_by_id(user).await.map_err(internal_error(step))? {
         notify(core, templates::password_changed(person.email, &core.host()));
     }

@@ -11,6 +11,7 @@ use grabd_store::{InvitedSignUp, NewInvitation, SignUpOutcome};
 use super::membership::{require_verified, team_result};
 use super::passwords::Busy;
 use super::people::{BUSY_RETRY_S, Person, open_session};
+use super::trial::grant_trial;
 use super::{TeamError, find_team};
 use crate::core::{Core, internal_error};
 use crate::digest;
@@ -180,10 +181,11 @@ pub async fn find_invitation(core: &Core, token: &str) -> Result<Option<Invitati
 pub async fn accept_invitation(core: &Core, person: &Person, token: &str) -> Result<TeamId, TeamError> {
     let token = InviteToken::parse(token).ok_or(TeamError::NotFound)?;
     let store = core.store_as(person.id);
-    let accepted =
-        store.accept_invitation(digest::of(token.expose()), person.id, person.email.clone(), core.clock.now());
+    let now = core.clock.now();
+    let accepted = store.accept_invitation(digest::of(token.expose()), person.id, person.email.clone(), now);
     let team = team_result("accounts.accept_invitation", accepted.await)?;
     tracing::info!(team.id = %team, user.id = %person.id, "invitation accepted");
+    grant_trial(core, person.id, now).await?;
     Ok(team)
 }
 

@@ -14,6 +14,7 @@ mod suspension;
 mod team_keys;
 mod team_members;
 mod teams;
+mod trial;
 mod tries;
 mod verification;
 

@@ -14,6 +14,7 @@ use grabd_domain::ids::UserId;
 
 use super::passwords::Busy;
 use super::people::{BUSY_RETRY_S, open_session};
+use super::trial::grant_trial;
 use crate::core::{Core, internal_error};
 use crate::digest;
 use crate::mail::templates;
@@ -114,12 +115,13 @@ pub async fn find_verification(core: &Core, token: &str) -> Result<Option<Verifi
 /// [`VerificationError::InvalidLink`], also when the link is for another account.
 pub async fn verify_email(core: &Core, user: UserId, token: &str) -> Result<(), VerificationError> {
     let token = VerificationToken::parse(token).ok_or(VerificationError::InvalidLink)?;
-    let verified = core.store.verify_email(digest::of(token.expose()), user, core.clock.now()).await;
+    let now = core.clock.now();
+    let verified = core.store.verify_email(digest::of(token.expose()), user, now).await;
     if !verified.map_err(internal_error("accounts.verify_email"))? {
         return Err(VerificationError::InvalidLink);
     }
     tracing::info!(user.id = %user, "e-mail address verified");
-    Ok(())
+    Ok(grant_trial(core, user, now).await?)
 }
 
 /// Gives the account to the person who has the link: sets their password, voids all earlier access, verifies the
@@ -138,9 +140,10 @@ pub async fn take_over_account(core: &Core, token: &str, password: &str) -> Resu
     }
     let busy = |Busy| VerificationError::TooMany { retry_after_s: BUSY_RETRY_S };
     let password_hash = core.accounts.passwords.hash(&core.tasks, password).await.map_err(busy)?;
-    let taken =
-        core.store.take_over_account(hash, password_hash, core.clock.now()).await.map_err(internal_error(step))?;
+    let now = core.clock.now();
+    let taken = core.store.take_over_account(hash, password_hash, now).await.map_err(internal_error(step))?;
     let user = taken.ok_or(VerificationError::InvalidLink)?;
     tracing::info!(user.id = %user, "e-mail address verified; earlier sessions, keys and apps of the account ended");
+    grant_trial(core, user, now).await?;
     Ok(open_session(core, user).await?)
 }

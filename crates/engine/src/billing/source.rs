@@ -1,8 +1,10 @@
 //! The source of credits, as shown to people.
 
-/// Prefixes of generated references: grants by an operator without a reference, and the first grant of a new team.
+use grabd_store::TRIAL_PREFIX;
+
+/// Prefixes of generated references: grants by an operator without a reference, the first grant of a new team, and trials.
 /// Nobody paid for such credits.
-pub(crate) const FREE_REFERENCES: [&str; 2] = ["hand:", "team:"];
+pub(crate) const FREE_REFERENCES: [&str; 3] = ["hand:", "team:", TRIAL_PREFIX];
 /// Prefix of a reference that an operator wrote.
 const OPERATOR_PREFIX: &str = "ref:";
 
@@ -28,6 +30,7 @@ mod tests {
             ("refund of stripe:pi_1", Some("refund of stripe:pi_1")),
             ("hand:000102", None),
             ("team:01993e1c-7b1a-7000-8000-0123456789ab", None),
+            ("trial:01993e1c-7b1a-7000-8000-0123456789ab", None),
         ] {
             assert_eq!(source(reference), expected, "{reference}");
         }

@@ -58,6 +58,7 @@ pub(crate) fn elsewhere(number: u32) -> SignInSource {
 /// Settings of a test core.
 pub(crate) struct TestOptions {
     pub(crate) sign_up: bool,
+    pub(crate) trial_credits: u32,
     pub(crate) grace_s: u64,
     pub(crate) roots: String,
     pub(crate) unused_clients: u32,
@@ -67,7 +68,7 @@ pub(crate) struct TestOptions {
 
 impl Default for TestOptions {
     fn default() -> Self {
-        Self { sign_up: false, grace_s: 30, roots: String::new(), unused_clients: 1000, mail: false }
+        Self { sign_up: false, trial_credits: 0, grace_s: 30, roots: String::new(), unused_clients: 1000, mail: false }
     }
 }
 
@@ -117,6 +118,7 @@ impl TestCore {
                 image_max_bytes: 32 << 20,
                 top_up: "https://grabd.example".into(),
                 sign_up: options.sign_up,
+                trial_credits: options.trial_credits,
                 oauth: oauth::Settings {
                     issuer: ISSUER.into(),
                     origin: "https://grabd.example".into(),

@@ -22,8 +22,9 @@ async fn mailing() -> TestCore {
 
 /// Signs up. Returns the person and their team.
 async fn sign_up(test: &TestCore, email: &str) -> (Person, TeamId) {
-    let Ok(SignedUp::SignedIn(token)) = accounts::sign_up(&test.core, email, PASSWORD).await else {
-        panic!("no session")
+    let token = match accounts::sign_up(&test.core, email, PASSWORD).await {
+        Ok(SignedUp::SignedIn(token)) => token,
+        other => panic!("{email}: {:?}", other.err()),
     };
     let person = find_session(&test.core, &token).await.unwrap().unwrap().person;
     let team = accounts::list_teams(&test.core, person.id).await.unwrap()[0].team;
@@ -156,4 +157,49 @@ async fn person_of_an_operator_is_verified() {
     let email = Email::parse("ada@example.com").unwrap();
     assert!(test.store.find_person(&email).await.unwrap().unwrap().verified_at.is_some());
     test.end().await;
+}
+
+/// The credits of all teams of a person.
+async fn credits(test: &TestCore, user: UserId) -> u32 {
+    let memberships = accounts::list_memberships(&test.core, user).await.unwrap();
+    memberships.iter().map(|membership| membership.live_credits).sum()
+}
+
+#[tokio::test]
+async fn verified_person_gets_the_trial_credits_once_however_the_address_is_verified() {
+    let options = TestOptions { sign_up: true, mail: true, trial_credits: 10, ..TestOptions::default() };
+    let test = TestCore::with(options).await;
+    let core = &test.core;
+    let (eve, team) = sign_up(&test, "eve@example.com").await;
+    assert_eq!(credits(&test, eve.id).await, 0, "the address is not verified");
+    accounts::verify_email(core, eve.id, &link(&test, eve.id, 'a').await).await.unwrap();
+    assert_eq!(credits(&test, eve.id).await, 10);
+    assert!(!test.store.account(team, &["trial:"]).await.unwrap().has_paid, "nobody paid for them");
+
+    // A reset by a verified person grants nothing more.
+    test.clock.advance(std::time::Duration::from_secs(60));
+    let reset = format!("gpr_{}", "r".repeat(43));
+    let hash = Sha256::digest(reset.as_bytes()).into();
+    test.store.create_password_reset(hash, eve.id, core.now() + VERIFICATION_LIFE).await.unwrap();
+    accounts::reset_password(core, &reset, NEW).await.unwrap();
+    assert_eq!(credits(&test, eve.id).await, 10);
+
+    let (bob, _) = sign_up(&test, "bob@example.com").await;
+    accounts::take_over_account(core, &link(&test, bob.id, 'b').await, NEW).await.unwrap();
+    assert_eq!(credits(&test, bob.id).await, 10);
+
+    let (carl, _) = sign_up(&test, "carl@example.com").await;
+    let reset = format!("gpr_{}", "s".repeat(43));
+    let hash = Sha256::digest(reset.as_bytes()).into();
+    test.store.create_password_reset(hash, carl.id, core.now() + VERIFICATION_LIFE).await.unwrap();
+    accounts::reset_password(core, &reset, NEW).await.unwrap();
+    assert_eq!(credits(&test, carl.id).await, 10);
+}
+
+#[tokio::test]
+async fn without_trial_credits_verification_grants_nothing() {
+    let test = mailing().await;
+    let (eve, _) = sign_up(&test, "eve@example.com").await;
+    accounts::verify_email(&test.core, eve.id, &link(&test, eve.id, 'a').await).await.unwrap();
+    assert_eq!(credits(&test, eve.id).await, 0);
 }

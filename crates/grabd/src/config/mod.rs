@@ -28,6 +28,8 @@ pub use retention::Retention;
 
 /// After a few minutes, no client is still waiting for a lost response.
 const MAX_REUSE_GRACE_S: u64 = 300;
+/// More is a mistake: everybody who signs up gets them.
+const MAX_TRIAL_CREDITS: u32 = 100_000;
 
 /// The largest image file that a full page of 1920 x 16384 pixels can have.
 const MAX_IMAGE_MEGABYTES: u64 = 126;
@@ -180,6 +182,7 @@ pub struct Capture {
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Accounts {
     pub sign_up: bool,
+    pub trial_credits: u32,
 }
 
 /// Section `oauth`.
@@ -335,6 +338,14 @@ impl Config {
         at_least_one("browser.recycle_grabs", self.browser.recycle_grabs.into());
         at_least_one("browser.recycle_seconds", self.browser.recycle_seconds);
         at_least_one("browser.recycle_megabytes", self.browser.recycle_megabytes);
+        let trial_credits = self.accounts.trial_credits;
+        if trial_credits > 0 && self.mail.smtp_url.expose().is_empty() {
+            let allowed = "0 without mail.smtp_url, since e-mail addresses are not verified then";
+            problems.add("accounts.trial_credits", &trial_credits.to_string(), allowed);
+        } else if trial_credits > MAX_TRIAL_CREDITS {
+            let allowed = format!("at most {MAX_TRIAL_CREDITS}");
+            problems.add("accounts.trial_credits", &trial_credits.to_string(), &allowed);
+        }
         if self.abuse.paid_slots_percent > 100 {
             problems.add("abuse.paid_slots_percent", &self.abuse.paid_slots_percent.to_string(), "at most 100");
         }

@@ -42,6 +42,8 @@ fn invalid_settings_are_reported_with_their_key() {
         ("oauth.registrations_per_hour", "0", "oauth.registrations_per_hour"),
         ("oauth.unused_clients", "0", "oauth.unused_clients"),
         ("accounts.sign_up", "perhaps", "sign_up"),
+        ("accounts.trial_credits", "10", "accounts.trial_credits"),
+        ("accounts.trial_credits", "-1", "trial_credits"),
         ("mcp.allowed_origins", "https://a.example/path", "mcp.allowed_origins"),
         ("mail.smtp_url", "mail.example.com", "mail.smtp_url"),
         ("mail.smtp_url", "smtp://u:hunter2@mail.example.com", "since it has a password"),

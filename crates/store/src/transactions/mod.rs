@@ -44,5 +44,6 @@ pub(crate) mod reuse;
 pub(crate) mod suspend;
 pub(crate) mod suspend_person;
 pub(crate) mod teams;
+pub(crate) mod trial;
 pub(crate) mod verification;
 pub(crate) mod webhooks;

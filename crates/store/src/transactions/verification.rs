@@ -204,7 +204,7 @@ pub(super) async fn take_over(tx: &Tx, user: UserId, password_hash: &str, now: T
 }
 
 /// The teams whose only member is this person.
-async fn own_teams(tx: &Tx, user: UserId) -> Result<Vec<Uuid>> {
+pub(super) async fn own_teams(tx: &Tx, user: UserId) -> Result<Vec<Uuid>> {
     let other = "other";
     let others = Query::select()
         .expr(Expr::val(1))

@@ -28,6 +28,7 @@ struct SignUpPage<'a> {
     email: Field,
     password: Field,
     errors: &'a [FieldError],
+    trial_credits: u32,
 }
 
 #[derive(Template)]
@@ -112,6 +113,7 @@ fn form(web: &Web, headers: &HeaderMap, status: StatusCode, input: &Form, errors
         email: email_field(input, errors),
         password: password_field("new-password", PASSWORD_HINT, errors),
         errors,
+        trial_credits: web.core.trial_credits(),
     };
     let mut response = page(status, &template);
     response.headers_mut().append(SET_COOKIE, visit.cookie(&web.cookies));

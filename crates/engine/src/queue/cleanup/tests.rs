@@ -61,6 +61,7 @@ async fn start(behind: Duration, retention: Retention) -> TestCore {
             operations: crate::Operations::default(),
             top_up: String::new(),
             sign_up: false,
+            trial_credits: 0,
             oauth: oauth::Settings {
                 issuer: "https://grabd.example".into(),
                 origin: String::new(),
