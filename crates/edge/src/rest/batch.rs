@@ -2,6 +2,7 @@
 //! request, so that limits, credits and idempotency apply as they do to single creates.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -25,6 +26,10 @@ pub(super) const PATH: &str = "/v1/grabs/batch";
 pub(super) const MAX_GRABS: usize = 50;
 /// Maximum length of the idempotency key, to which the position of the capture is appended.
 pub(super) const MAX_KEY_CHARS: usize = 250;
+/// The time after which no further capture is created.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
+const TOO_SLOW: &str =
+    "The captures before this one took too long. Send the batch again with the same Idempotency-Key.";
 
 /// The response. `openapi::grabs` has its schema.
 #[derive(Serialize)]
@@ -49,18 +54,14 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
     let mut core = GrabServiceClient::new(edge.transport.clone());
     let read = read_body(&edge, &parts.headers, body).await;
     let is_unread = read.as_ref().is_err_and(|error| error.unread);
-    let bytes = read.map_err(|error| format!("The body must be a JSON object; got {}.", error.seen));
-    let requests = bytes.and_then(|bytes| parse(&parts.headers, &bytes));
-    let mut response = match requests {
-        Ok(requests) => {
-            let (total, mut results) = (requests.len(), Vec::with_capacity(requests.len()));
-            for request in requests {
-                results.push(send(&mut core, &parts, request).await);
-                if results.last().is_some_and(|result| result.as_ref().is_err_and(is_for_all)) {
-                    break;
-                }
-            }
-            respond(&edge, &parts.headers, results, total)
+    let parsed = match &read {
+        Ok(bytes) => Captures::parse(&parts.headers, bytes),
+        Err(error) => Err(format!("The body must be a JSON object; got {}.", error.seen)),
+    };
+    let mut response = match parsed {
+        Ok(captures) => {
+            let results = create_all(&mut core, &parts, &captures).await;
+            respond(&edge, &parts.headers, results, captures.own.len())
         }
         Err(message) => refuse(&mut core, &parts, message).await.into_response(),
     };
@@ -72,6 +73,24 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
 
 type Core = GrabServiceClient<crate::transport::Transport>;
 type Created = Result<CoreResponse<CreateGrabResponse>, ApiError>;
+
+/// Creates one grab after the other.
+async fn create_all(core: &mut Core, parts: &Parts, captures: &Captures<'_>) -> Vec<Created> {
+    let began = Instant::now();
+    let mut results = Vec::with_capacity(captures.own.len());
+    for index in 0..captures.own.len() {
+        let result = match began.elapsed() < TIME_LIMIT {
+            true => send(core, parts, captures.request(index)).await,
+            false => Err(ApiError::new(ErrorCode::InternalError, TOO_SLOW)),
+        };
+        let is_last = result.as_ref().is_err_and(is_for_all);
+        results.push(result);
+        if is_last {
+            break;
+        }
+    }
+    results
+}
 
 async fn send(core: &mut Core, parts: &Parts, mut request: CreateGrabRequest) -> Created {
     request.set_mode(CreateMode::Async);
@@ -110,35 +129,48 @@ fn is_for_all(error: &ApiError) -> bool {
     }
 }
 
-/// Parses a batch into its creates.
-///
-/// # Errors
-/// A message for the caller, without values of the body: they may be secret.
-fn parse(headers: &HeaderMap, body: &[u8]) -> Result<Vec<CreateGrabRequest>, String> {
-    let members = json::object(body).map_err(|seen| match seen.as_bytes().first() {
-        Some(b'a'..=b'z' | b'A'..=b'Z') => format!("The body must be a JSON object; got {seen}."),
-        _ => "The body must be a JSON object.".to_owned(),
-    })?;
-    let key = batch_key(headers)?;
-    let grabs = list(members.get("grabs").copied())?;
-    let shared = match members.get("options") {
-        Some(shared) => json::object(shared.get().as_bytes()).map_err(|_| "`options` must be an object.".to_owned())?,
-        None => Members::default(),
-    };
-    let mut requests = Vec::with_capacity(grabs.len());
-    for (index, grab) in grabs.into_iter().enumerate() {
-        let own = json::object(grab.get().as_bytes()).map_err(|_| format!("`grabs[{index}]` must be an object."))?;
-        let all: Members<'_> = shared.clone().into_iter().chain(own).collect();
+/// The captures of a request. Their messages are made one at a time: shared options may be large.
+struct Captures<'a> {
+    key: Option<String>,
+    shared: Members<'a>,
+    own: Vec<Members<'a>>,
+}
+
+impl<'a> Captures<'a> {
+    /// Parses the body of a batch.
+    ///
+    /// # Errors
+    /// A message for the caller, without values of the body: they may be secret.
+    fn parse(headers: &HeaderMap, body: &'a [u8]) -> Result<Self, String> {
+        let members = json::object(body).map_err(|seen| match seen.as_bytes().first() {
+            Some(b'a'..=b'z' | b'A'..=b'Z') => format!("The body must be a JSON object; got {seen}."),
+            _ => "The body must be a JSON object.".to_owned(),
+        })?;
+        let key = batch_key(headers)?;
+        let object = |member: &'a RawValue, name: &str| {
+            json::object(member.get().as_bytes()).map_err(|_| format!("`{name}` must be an object."))
+        };
+        let grabs = list(members.get("grabs").copied())?.into_iter().enumerate();
+        let own: Result<_, String> = grabs.map(|(index, grab)| object(grab, &format!("grabs[{index}]"))).collect();
+        let own = own?;
+        let shared =
+            members.get("options").map_or_else(|| Ok(Members::default()), |member| object(member, "options"))?;
+        Ok(Self { key, shared, own })
+    }
+
+    /// The create of one capture.
+    fn request(&self, index: usize) -> CreateGrabRequest {
+        let own = self.own.get(index).into_iter().flatten();
+        let all: Members<'_> = self.shared.iter().chain(own).map(|(name, value)| (name.clone(), *value)).collect();
         let mut fields = Fields::from(all);
         let options = options::read(&mut fields);
-        requests.push(CreateGrabRequest {
+        CreateGrabRequest {
             options: Some(options),
-            idempotency_key: key.as_ref().map(|key| format!("{key}#{index}")),
+            idempotency_key: self.key.as_ref().map(|key| format!("{key}#{index}")),
             unparsed: fields.unparsed,
             ..CreateGrabRequest::default()
-        });
+        }
     }
-    Ok(requests)
 }
 
 fn list(member: Option<&RawValue>) -> Result<Vec<&RawValue>, String> {
