@@ -28,9 +28,10 @@ REQUESTS = [
     ("UpdateWebhookRequest", "UpdateWebhookOptions", []),
 ]
 # What the service responds with.
-RESPONSES = ["Grab", "GrabList", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList"]
+RESPONSES = ["Grab", "GrabList", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList"]
 # Better names of nested objects than their path gives.
 NAMES = {
+    "BatchResultError": "BatchError",
     "UsageCredits": "Credits",
     "UsagePlan": "Plan",
     "UsageUsage": "GrabCounts",
@@ -48,6 +49,8 @@ NAMES = {
     "ComparedSurfacesSurface": "AgentSurface",
 }
 DESCRIPTIONS = {
+    "BatchResult": "The result of one capture of a batch: its grab, or why none was created.",
+    "BatchError": "Why a capture of a batch was refused.",
     "Evidence": "Where a statement about a provider was found.",
     "Credits": "Remaining credits.",
     "Plan": "Plan of a team.",

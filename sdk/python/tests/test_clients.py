@@ -60,6 +60,24 @@ class ClientTest(unittest.TestCase):
             preferences = [one.headers.get("prefer") for one in service.received]
             self.assertEqual(preferences, [None, None, "respond-async"])
 
+    def test_batch_is_one_request_with_its_own_key_and_unknown_options_are_refused(self) -> None:
+        error = {"code": "bad_request", "message": "`url` must be set.", "cause": "request"}
+        results = [{"grab": grab("pending"), "error": None}, {"grab": None, "error": error}]
+        for call, service in self.scenarios(failure(503, "internal_error"), answer(200, {"results": results})):
+            batch = call("create_batch", [URL, {"width": 400}], format="webp")
+            self.assertEqual((batch.results[0].grab.status, batch.results[0].error), ("pending", None))
+            self.assertEqual((batch.results[1].grab, batch.results[1].error.code), (None, "bad_request"))
+            first, second = service.received
+            self.assertEqual(
+                first.json(), {"grabs": [{"url": URL}, {"width": 400}], "options": {"format": "webp"}}
+            )
+            self.assertRegex(first.headers["idempotency-key"], "^[0-9a-f-]{36}$")
+            self.assertEqual(second.headers["idempotency-key"], first.headers["idempotency-key"])
+            for captures, options in [([{"widht": 1}], {}), ([URL], {"widht": 1}), (URL, {})]:
+                with self.assertRaises(TypeError):
+                    call("create_batch", captures, **options)
+            self.assertEqual(len(service.received), 2)
+
     def test_final_errors_are_not_retried_and_have_their_own_classes(self) -> None:
         for status, code in [
             (400, "bad_request"),

@@ -1,7 +1,7 @@
 import { ConnectionError, UnexpectedResponseError, WaitTimeoutError } from "./errors.js";
 import { EventParser } from "./events.js";
 import { CAPTURE_OPTIONS } from "./generated.js";
-import type { CaptureOptions, Grab, GrabList, Pricing, Usage } from "./generated.js";
+import type { Batch, CaptureOptions, Grab, GrabList, Pricing, Usage } from "./generated.js";
 import { Deadline, Http, checkedMs, readBytes, sleep } from "./http.js";
 import type { Call, CallOptions, ClientOptions } from "./http.js";
 import { Webhooks } from "./webhooks.js";
@@ -15,6 +15,20 @@ export interface CreateOptions extends CallOptions {
   idempotencyKey?: string | undefined;
   /** Capture options that this version of the library does not know. */
   extraOptions?: Record<string, unknown> | undefined;
+}
+
+/** One capture of a batch: its URL, or the HTML document in `html`, and the options that are its own. */
+export type BatchCapture = CaptureOptions & { url?: string | undefined };
+
+/** Settings of `createBatch`. */
+export interface BatchOptions extends CallOptions {
+  /** The options that all captures share. Those of a capture win. */
+  options?: CaptureOptions | undefined;
+  /**
+   * 1 to 250 visible ASCII characters. A batch with the same key returns what was created before, and tries the rest
+   * again. Default: a random key, the same for all attempts of this call.
+   */
+  idempotencyKey?: string | undefined;
 }
 
 /** Settings of `capture`. */
@@ -87,6 +101,12 @@ export function hasEnded(grab: Grab): boolean {
   return grab.status === "done" || grab.status === "failed";
 }
 
+/** The service ignores unknown members, so a misspelled option would cost a credit. */
+function checkNames(options: object, hint = ""): void {
+  const unknown = Object.keys(options).filter((name) => !CAPTURE_OPTIONS.includes(name));
+  if (unknown.length > 0) throw new TypeError(`Unknown capture options: ${unknown.join(", ")}.${hint}`);
+}
+
 /** A client of one grabd service with one API key. It holds no connection, and needs not be closed. */
 export class Grabd {
   /** The webhooks of the key's team and environment. */
@@ -123,13 +143,30 @@ export class Grabd {
     return this.#create(url, options, true);
   }
 
+  /**
+   * Queues up to 50 captures in one request. The results are in the same order: each has the grab, or the error of a
+   * capture that was refused. When credits or limits are used up, the rest get that error.
+   */
+  createBatch(captures: readonly (string | BatchCapture)[], options: BatchOptions = {}): Promise<Batch> {
+    const { signal, timeoutMs, idempotencyKey, options: shared = {} } = options;
+    const grabs = captures.map((capture) => (typeof capture === "string" ? { url: capture } : capture));
+    checkNames(shared);
+    for (const { url: _, ...own } of grabs) checkNames(own);
+    return this.#http.json({
+      method: "POST",
+      path: "/grabs/batch",
+      body: { grabs, options: shared },
+      headers: { "idempotency-key": idempotencyKey ?? crypto.randomUUID() },
+      repeatable: true,
+      defaultTimeoutMs: CREATE_TIMEOUT_MS,
+      signal,
+      timeoutMs,
+    });
+  }
+
   #create(url: string, options: CaptureOptions & CreateOptions, isAsync: boolean): Promise<Grab> {
     const { signal, timeoutMs, idempotencyKey, extraOptions, ...members } = options;
-    const unknown = Object.keys(members).filter((name) => !CAPTURE_OPTIONS.includes(name));
-    // The service ignores unknown members, so a misspelled option would cost a credit.
-    if (unknown.length > 0) {
-      throw new TypeError(`Unknown capture options: ${unknown.join(", ")}. Give newer ones in \`extraOptions\`.`);
-    }
+    checkNames(members, " Give newer ones in `extraOptions`.");
     const headers: Record<string, string> = { "idempotency-key": idempotencyKey ?? crypto.randomUUID() };
     if (isAsync) headers["prefer"] = "respond-async";
     const body = { ...extraOptions, ...members, url };

@@ -478,6 +478,29 @@ export interface GrabList {
   has_more: boolean;
 }
 
+/** Why a capture of a batch was refused. */
+export interface BatchError {
+  /** Machine-readable error code. Stable. */
+  code: "unauthorized" | "bad_request" | "invalid_viewport" | "ssrf_detected" | "idempotency_mismatch" | "credits_exhausted" | "not_found" | "idempotency_conflict" | "render_blocked" | "rate_limit_exceeded" | "queue_limit_exceeded" | "render_failed" | "internal_error" | "forbidden";
+  /** Human-readable message. May change. */
+  message: string;
+  /** Whose fault it is: the request, the target site, or the service. */
+  cause: "request" | "target" | "service";
+}
+
+/** The result of one capture of a batch: its grab, or why none was created. */
+export interface BatchResult {
+  /** The grab. Null if none was created. */
+  grab: Grab | null;
+  /** Why no grab was created. Null if one was. */
+  error: BatchError | null;
+}
+
+/** One result for each capture, in the order of the request. */
+export interface Batch {
+  results: BatchResult[];
+}
+
 /** Remaining credits. */
 export interface Credits {
   /** Remaining credits of the annual subscription. */

@@ -1,7 +1,7 @@
 export { Grabd, hasEnded } from "./client.js";
 export type {
-  CaptureCallOptions, CreateOptions, DownloadOptions, ListGrabsOptions, ListGrabsPageOptions, PricingOptions,
-  WaitOptions, WatchOptions,
+  BatchCapture, BatchOptions, CaptureCallOptions, CreateOptions, DownloadOptions, ListGrabsOptions,
+  ListGrabsPageOptions, PricingOptions, WaitOptions, WatchOptions,
 } from "./client.js";
 export * from "./errors.js";
 export * from "./generated.js";

@@ -41,6 +41,27 @@ test("different creates have different keys unless the caller chooses one", asyn
   });
 });
 
+test("batch is one request with its own key, and unknown options are refused before it is sent", async () => {
+  const error = { code: "bad_request", message: "`url` must be set.", cause: "request" };
+  const results = [{ grab: grab("pending"), error: null }, { grab: null, error }];
+  await FakeService.with([failure(503, "internal_error"), json(200, { results })], async (client, service) => {
+    const batch = await client.createBatch(["https://example.com/", { width: 400 }], { options: { format: "webp" } });
+    assert.equal(batch.results[0]?.grab?.status, "pending");
+    assert.equal(batch.results[1]?.error?.code, "bad_request");
+    const [first, second] = service.received;
+    assert.deepEqual(JSON.parse(first!.body), {
+      grabs: [{ url: "https://example.com/" }, { width: 400 }], options: { format: "webp" },
+    });
+    assert.match(String(first!.headers["idempotency-key"]), /^[0-9a-f-]{36}$/);
+    assert.equal(second!.headers["idempotency-key"], first!.headers["idempotency-key"]);
+    assert.equal(service.received.length, 2);
+    const misspelled = { widht: 1 } as object;
+    assert.throws(() => client.createBatch([misspelled]), TypeError);
+    assert.throws(() => client.createBatch([], { options: misspelled }), TypeError);
+    assert.equal(service.received.length, 2);
+  });
+});
+
 const FINAL: [number, ErrorCode][] = [
   [400, "bad_request"], [400, "invalid_viewport"], [400, "ssrf_detected"], [400, "idempotency_mismatch"],
   [401, "unauthorized"], [402, "credits_exhausted"], [404, "not_found"], [422, "render_blocked"],

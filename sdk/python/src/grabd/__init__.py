@@ -2,7 +2,7 @@
 
 from ._async import AsyncGrabd, AsyncWebhooks
 from ._core import VERSION as __version__
-from ._core import has_ended
+from ._core import BatchCapture, has_ended
 from ._errors import (
     ApiError,
     ConnectionFailedError,
@@ -21,6 +21,7 @@ __all__ = [
     "ApiError",
     "AsyncGrabd",
     "AsyncWebhooks",
+    "BatchCapture",
     "ConnectionFailedError",
     "Grabd",
     "GrabdError",

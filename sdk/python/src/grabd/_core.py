@@ -7,7 +7,7 @@ import os
 import random
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ from ._errors import (
     WaitTimeoutError,
 )
 from ._events import EventParser
-from ._generated import CAPTURE_OPTIONS, ERROR_CLASSES, Grab
+from ._generated import CAPTURE_OPTIONS, ERROR_CLASSES, CaptureOptions, Grab
 from ._model import Model
 
 VERSION = "0.1.0"
@@ -53,6 +53,12 @@ MAX_JSON_BYTES = 16 << 20
 MAX_IMAGE_BYTES = 256 << 20
 
 AnyModel = TypeVar("AnyModel", bound=Model)
+
+
+class BatchCapture(CaptureOptions, total=False):
+    """One capture of a batch: its URL, or the HTML document in `html`, and the options that are its own."""
+
+    url: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,9 +193,7 @@ def create_call(
     is_async: bool,
 ) -> Call:
     """The request of a create."""
-    # The service ignores unknown members, so a misspelled option would cost a credit.
-    if unknown := sorted(options.keys() - CAPTURE_OPTIONS):
-        raise TypeError(f"Unknown capture options: {', '.join(unknown)}. Give newer ones in `extra_options`.")
+    _check_names(options, " Give newer ones in `extra_options`.")
     headers = {"idempotency-key": str(uuid.uuid4()) if idempotency_key is None else idempotency_key}
     if is_async:
         headers["prefer"] = "respond-async"
@@ -201,6 +205,35 @@ def create_call(
         timeout=timeout,
         default_timeout=CREATE_TIMEOUT,
     )
+
+
+def batch_call(
+    captures: Sequence[str | BatchCapture],
+    options: Mapping[str, Any],
+    idempotency_key: str | None,
+    timeout: float | None,
+) -> Call:
+    """The request of a batch."""
+    if isinstance(captures, str):
+        raise TypeError("`captures` must be a list, not one URL.")
+    grabs: list[Mapping[str, Any]] = [{"url": one} if isinstance(one, str) else one for one in captures]
+    _check_names(options)
+    for one in grabs:
+        _check_names({name: value for name, value in one.items() if name != "url"})
+    return Call(
+        method="POST",
+        path="/grabs/batch",
+        body={"grabs": grabs, "options": options},
+        headers={"idempotency-key": str(uuid.uuid4()) if idempotency_key is None else idempotency_key},
+        timeout=timeout,
+        default_timeout=CREATE_TIMEOUT,
+    )
+
+
+def _check_names(options: Mapping[str, Any], hint: str = "") -> None:
+    # The service ignores unknown members, so a misspelled option would cost a credit.
+    if unknown := sorted(options.keys() - CAPTURE_OPTIONS):
+        raise TypeError(f"Unknown capture options: {', '.join(unknown)}.{hint}")
 
 
 def decode(call: Call, model: type[AnyModel], response: httpx.Response, content: bytes) -> AnyModel:

@@ -14,6 +14,9 @@ __all__ = [
     "AnnualPrice",
     "BadRequestError",
     "BasicAuth",
+    "Batch",
+    "BatchError",
+    "BatchResult",
     "CAPTURE_OPTIONS",
     "CaptureOptions",
     "Clip",
@@ -533,6 +536,44 @@ class GrabList(Model):
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "data": Grab,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BatchError(Model):
+    """Why a capture of a batch was refused."""
+
+    code: Literal["unauthorized", "bad_request", "invalid_viewport", "ssrf_detected", "idempotency_mismatch", "credits_exhausted", "not_found", "idempotency_conflict", "render_blocked", "rate_limit_exceeded", "queue_limit_exceeded", "render_failed", "internal_error", "forbidden"]
+    """Machine-readable error code. Stable."""
+    message: str
+    """Human-readable message. May change."""
+    cause: Literal["request", "target", "service"]
+    """Whose fault it is: the request, the target site, or the service."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BatchResult(Model):
+    """The result of one capture of a batch: its grab, or why none was created."""
+
+    grab: Grab | None
+    """The grab. Null if none was created."""
+    error: BatchError | None
+    """Why no grab was created. Null if one was."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "grab": Grab,
+        "error": BatchError,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Batch(Model):
+    """One result for each capture, in the order of the request."""
+
+    results: tuple[BatchResult, ...]
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "results": BatchResult,
     }
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Literal
 
 import httpx
 
 from . import _core
-from ._core import Call, GrabEvents, Settings, has_ended
+from ._core import BatchCapture, Call, GrabEvents, Settings, has_ended
 from ._errors import ConnectionFailedError, GrabdError
 from ._files import write_file
 from ._generated import (
+    Batch,
     CaptureOptions,
     CreateWebhookOptions,
     Delivery,
@@ -119,6 +120,22 @@ class Grabd:
         return self._get(
             _core.create_call(url, options, extra_options, idempotency_key, timeout, is_async=True), Grab
         )
+
+    def create_batch(
+        self,
+        captures: Sequence[str | BatchCapture],
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+        **options: Unpack[CaptureOptions],
+    ) -> Batch:
+        """Queues up to 50 captures in one request: URLs, or mappings with the options of one capture, which win.
+
+        The results are in the same order: each has the grab, or the error of a capture that was refused. When credits
+        or limits are used up, the rest get that error. `idempotency_key` has 1 to 250 visible ASCII characters; a batch
+        with the same key returns what was created before, and tries the rest again.
+        """
+        return self._get(_core.batch_call(captures, options, idempotency_key, timeout), Batch)
 
     def get_grab(self, id: str, *, timeout: float | None = None) -> Grab:
         """The current state of a grab."""
