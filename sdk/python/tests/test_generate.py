@@ -38,7 +38,7 @@ def document(options: dict[str, Any]) -> dict[str, Any]:
     empty: dict[str, Any] = {"type": "object", "properties": {}}
     code = {"type": "string", "enum": ["not_found"]}
     error = {"properties": {"error": {"properties": {"code": code}}}}
-    names = ["Grab", "GrabList", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList"]
+    names = ["Grab", "GrabList", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList"]
     schemas = {name: empty for name in [*names, "CreateWebhookRequest", "UpdateWebhookRequest"]}
     schemas |= {"CreateGrabRequest": {"type": "object", "properties": options}, "Error": error}
     responses = {"404": {"description": "- `not_found`: Nothing has that id."}}

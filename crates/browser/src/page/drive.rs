@@ -29,6 +29,9 @@ use crate::proxy::UnreachedTarget;
 /// logins and consent pages have at most six.
 const MAX_NAVIGATIONS: u32 = 20;
 
+/// The same for navigation that cannot be blocked, once the page must be captured. The last one may have begun before.
+const MAX_LATE_NAVIGATIONS: u32 = 3;
+
 /// Dialogs that are dismissed before the capture fails.
 const MAX_DIALOGS: u32 = 10;
 
@@ -271,8 +274,12 @@ impl<'a> Drive<'a> {
             Aborted(Navigation, bool),
             Loop { navigation_blocked: bool },
         }
+        let max_unblocked = if self.is_late() { MAX_LATE_NAVIGATIONS } else { MAX_NAVIGATIONS };
         let find = |seen: &mut WatchState| {
-            let max_navigations = if seen.navigation_blocked { 2 * MAX_NAVIGATIONS } else { MAX_NAVIGATIONS };
+            let max_navigations = match seen.navigation_blocked {
+                true => seen.navigations_before_block + max_unblocked,
+                false => MAX_NAVIGATIONS,
+            };
             if seen.navigations > max_navigations || (seen.navigation_blocked && seen.document.is_none()) {
                 return Some(NavigationState::Loop { navigation_blocked: seen.navigation_blocked });
             }

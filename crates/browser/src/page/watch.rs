@@ -93,6 +93,8 @@ pub(crate) struct WatchState {
     pub(crate) excess: Option<Excess>,
     /// True if the page's navigation is blocked. Its further navigations are then ignored.
     pub(crate) navigation_blocked: bool,
+    /// The number of navigations until then.
+    pub(crate) navigations_before_block: u32,
     /// Paused requests, to be answered.
     paused: VecDeque<PausedRequest>,
     /// The bot protection service whose challenge the current document looks like.
@@ -252,7 +254,11 @@ impl Watch {
 
     /// Records that navigation is blocked from now on.
     pub(crate) fn set_navigation_blocked(&self) {
-        self.lock().navigation_blocked = true;
+        {
+            let mut seen = self.lock();
+            seen.navigation_blocked = true;
+            seen.navigations_before_block = seen.navigations;
+        }
         self.changed.notify_waiters();
     }
 
