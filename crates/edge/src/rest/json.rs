@@ -79,12 +79,12 @@ pub(crate) fn integer(value: &RawValue) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() < MAX_EXACT).then_some(number as i64)
 }
 
-/// An object and the name of its first duplicate member.
 /// A finite JSON number.
 pub(crate) fn number(value: &RawValue) -> Option<f64> {
     serde_json::from_str(value.get()).ok()
 }
 
+/// An object and the name of its first duplicate member.
 struct Object<'a> {
     members: Members<'a>,
     duplicate: Option<String>,
