@@ -12,7 +12,7 @@ use grabd_domain::accounts::Email;
 use grabd_edge::transport;
 use grabd_engine::accounts::{self, NewTeamKeys};
 use grabd_engine::clock::Clock;
-use grabd_store::InitialTeam;
+use grabd_store::accounts::InitialTeam;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;

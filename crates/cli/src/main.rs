@@ -11,6 +11,7 @@ mod args;
 mod auth;
 mod capture;
 mod failure;
+mod http;
 mod link;
 mod list;
 mod login;

@@ -3,13 +3,14 @@
 mod device;
 mod files;
 mod format;
+mod metadata;
 mod network;
 mod page;
 mod request;
 mod secrets;
+mod viewport;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use grabd_options::{CaptureOption, Kind, Problem, TABLE, Value};
@@ -23,31 +24,10 @@ pub use self::format::{Format, Scale};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets};
+pub use self::viewport::Viewport;
 use crate::faults::{Fault, Field};
 use crate::limits;
 use crate::target::TargetUrl;
-
-/// The viewport in CSS pixels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Viewport {
-    width: u32,
-    height: u32,
-}
-
-impl Viewport {
-    /// The viewport of a request that does not say otherwise.
-    pub const DEFAULT: Self = Self { width: limits::DEFAULT_WIDTH, height: limits::DEFAULT_HEIGHT };
-
-    /// Width in CSS pixels.
-    pub const fn width(self) -> u32 {
-        self.width
-    }
-
-    /// Height in CSS pixels.
-    pub const fn height(self) -> u32 {
-        self.height
-    }
-}
 
 /// A CSS selector of the caller: not empty, limited in length, without NUL. Its syntax is checked by the browser.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -329,7 +309,7 @@ impl CaptureSpec {
             },
             max_age: Duration::from_secs(u64::try_from(max_age.unwrap_or(0)).ok()?),
             metadata: match metadata {
-                Some(labels) => request::texts(labels)?,
+                Some(labels) => metadata::texts(labels)?,
                 None => BTreeMap::new(),
             },
         })
@@ -452,7 +432,7 @@ impl CaptureSpec {
             also: list(&also.iter().map(|kind| kind.as_str().to_owned()).collect()),
             pdf: Some(pdf.to_object()).filter(|object| !object.is_empty()),
             max_age: i64::try_from(max_age.as_secs()).ok().filter(|seconds| *seconds > 0),
-            metadata: request::labels(metadata),
+            metadata: metadata::labels(metadata),
             block: list(&blocking.contents.iter().map(|of| of.as_str().to_owned()).collect()),
             unparsed: Vec::new(),
         }
@@ -577,12 +557,6 @@ fn check_combinations(request: &CaptureRequest) -> Result<(), Fault> {
             refuse("transparent", &transparent, "left out for JPEG, which has no transparency".to_owned())
         }
         (_, _, _) => Ok(()),
-    }
-}
-
-impl fmt::Display for Viewport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}x{}", self.width, self.height)
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt;
 use crate::ids::{GrantId, KeyId, TeamId, UserId};
 
 pub use scopes::{KeyDaysError, MAX_KEY_DAYS, Scope, Scopes, parse_key_days};
+pub(crate) use tokens::is_secret;
 pub use tokens::{
     AccessToken, AuthorizationCode, ClientSecret, ConsentToken, DeviceToken, InviteToken, LinkSecret, RefreshToken,
     ResetToken, SessionToken, VerificationToken,
@@ -38,14 +39,6 @@ impl Environment {
             Self::Test => "sk_test_",
         }
     }
-}
-
-/// Length of the secret after the prefix: 32 bytes as unpadded base64url.
-const SECRET_CHARS: usize = 43;
-
-/// Returns whether the text has the format of 256 bits in unpadded base64url.
-pub(crate) fn is_secret(text: &str) -> bool {
-    text.len() == SECRET_CHARS && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 /// A well-formed API key. Only the store knows whether it is valid.

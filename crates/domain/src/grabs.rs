@@ -3,6 +3,7 @@
 mod file;
 mod findings;
 mod image_key;
+mod stored_files;
 
 use std::fmt;
 use std::time::Duration;
@@ -218,7 +219,7 @@ pub struct RenderMetadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_sha256: Option<String>,
     /// The files beside the image. Set by the core.
-    #[serde(with = "file::files", skip_serializing_if = "Vec::is_empty")]
+    #[serde(with = "stored_files", skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<GrabFile>,
     /// What was found out about the page.
     #[serde(flatten)]

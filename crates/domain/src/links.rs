@@ -2,6 +2,8 @@
 //!
 //! The signature is the HMAC-SHA256 of the query as it is sent, up to `&sig=`, with the secret of an API key's links.
 
+mod refusal;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
@@ -10,6 +12,7 @@ use grabd_options::{CaptureRequest, HIDDEN, TABLE};
 use url::form_urlencoded;
 use uuid::Uuid;
 
+pub use self::refusal::LinkRefusal;
 use crate::faults::{Fault, Field};
 use crate::ids::KeyId;
 use crate::timestamp::Timestamp;
@@ -47,26 +50,6 @@ impl LinkKey {
 impl fmt::Display for LinkKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", Self::PREFIX, self.0.0.simple())
-    }
-}
-
-/// Why a link opens nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkRefusal {
-    /// There is no signature, it does not match, or its key is unknown or revoked. Which of them is not told.
-    Signature,
-    /// The link has expired.
-    Expired(Timestamp),
-}
-
-impl fmt::Display for LinkRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Signature => f.write_str(
-                "The link is not signed, its signature does not match, or its key does not exist or was revoked.",
-            ),
-            Self::Expired(at) => write!(f, "The link expired at {at}."),
-        }
     }
 }
 

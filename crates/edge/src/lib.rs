@@ -4,7 +4,8 @@
 //! `rest/wire.rs`. For a tool, see [`mcp`]. A new error code does not compile until `rest/error.rs` has a row for it.
 //!
 //! *Invariant:* this crate only translates. The core validates credentials, fields and limits. Of the workspace, it
-//! imports only the contract, and the memory that it shares with the rest of the process.
+//! imports only the contract with the table of options, what all HTTP servers share, and the memory that it shares with
+//! the rest of the process.
 
 pub mod mcp;
 mod rest;
@@ -12,7 +13,4 @@ pub mod transport;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub use rest::properties;
-pub use rest::{
-    Options, allow_any_origin, allow_methods, client_address, common_headers, error_response, rate_limit_address,
-    router,
-};
+pub use rest::{Options, allow_methods, common_headers, error_response, router};

@@ -1,6 +1,5 @@
 //! The components of the service. Each use-case gets all of them, since a capture also needs credits and webhooks.
 
-use std::fmt::Display;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +14,10 @@ use grabd_domain::pricing::Packet;
 use grabd_domain::{Fault, Timestamp};
 use grabd_egress::Guard;
 use grabd_memory::MemoryBudget;
-use grabd_store::{Actor, Images, Store, StoredFile};
+use grabd_store::grabs::StoredFile;
+use grabd_store::operations::Actor;
+use grabd_store::{Images, Store};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -24,10 +26,9 @@ use crate::admission;
 use crate::billing::Billing;
 use crate::billing::stripe::Stripe;
 use crate::clock::Clock;
-use crate::domains::DomainPolicy;
 use crate::failpoints::Failpoints;
 use crate::grabs::Grabs;
-use crate::mail::{self, Smtp};
+use crate::mail::Smtp;
 use crate::metrics::Metrics;
 use crate::oauth::{self, OAuth};
 use crate::origin;
@@ -37,7 +38,6 @@ use crate::pricing::Pricing;
 use crate::queue::Queue;
 use crate::storage::Retention;
 use crate::webhooks::Webhooks;
-use crate::workers;
 
 /// Settings of the operator.
 #[derive(Clone, Debug)]
@@ -150,59 +150,17 @@ impl ImageError {
 }
 
 impl Core {
-    /// Recovers jobs that an earlier process left leased, then starts the workers.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn start(parts: Parts) -> Result<Self, grabd_store::Error> {
-        let Parts {
-            store,
-            images,
-            memory,
-            guard,
-            outgoing,
-            mail,
-            clock,
-            pricing,
-            placeholder,
-            webhooks,
-            stripe,
-            settings,
-            failpoints,
-        } = parts;
-        let domains = DomainPolicy::new(settings.operations.domains.clone());
-        domains.refresh(&store).await?;
-        let (mailer, mail_queue) = mail::mailer();
-        let mailing = mail.map(|smtp| (smtp, mail_queue));
-        let core = Self {
-            started_at: clock.now(),
-            grabs: Arc::new(Grabs::new(images, memory, placeholder, domains)),
-            queue: Arc::new(Queue::new(settings.abuse)),
-            accounts: Arc::new(Accounts::new(mailing.is_some().then_some(mailer), settings.requests_per_minute)),
-            oauth: Arc::new(OAuth::new(settings.oauth.clone())),
-            billing: Arc::new(Billing { pricing, stripe }),
-            webhooks: Arc::new(webhooks),
-            store,
-            guard,
-            outgoing,
-            clock,
-            settings: Arc::new(settings),
-            metrics: Arc::default(),
-            failpoints: Arc::new(failpoints),
-            tasks: TaskTracker::new(),
-            stop: CancellationToken::new(),
-            draining: CancellationToken::new(),
-        };
-        workers::start(&core, mailing).await?;
-        Ok(core)
-    }
-
     /// Stops the workers and waits for all tasks of the core. Callers that still wait for a grab get their response
     /// before this returns, so renderers must be stopped first.
     pub async fn stop(&self) {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+    }
+
+    /// Completes when the core stops.
+    pub async fn stopped(&self) {
+        self.stop.cancelled().await;
     }
 
     /// Starts draining: only synchronous grabs are still leased. Streams end; clients resume them elsewhere.
@@ -231,9 +189,22 @@ impl Core {
         self.billing.pricing.packet()
     }
 
+    /// The pricing packet, filtered by provider and level of detail.
+    ///
+    /// # Errors
+    /// [`Fault::BadRequest`] when `provider` or `detail` is not a value of the contract.
+    pub fn filtered_pricing(&self, provider: Option<&str>, detail: Option<&str>) -> Result<Value, Fault> {
+        self.billing.pricing.get(provider, detail)
+    }
+
     /// URL where a team buys credits: the service's own page, or one that the operator configured.
     pub fn top_up(&self, team: TeamId) -> String {
         self.settings.top_up.replace("{team}", &team.to_string())
+    }
+
+    /// Maximum size of an image file in bytes. A grab with a larger one fails.
+    pub fn image_max_bytes(&self) -> u64 {
+        self.settings.image_max_bytes
     }
 
     /// The current time of the core's clock.
@@ -306,7 +277,8 @@ impl Core {
         self.store.acting_as(Actor { name, address, now: self.clock.now() })
     }
 
-    pub(crate) fn spawn<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>
+    /// Spawns a task that [`Core::stop`] waits for.
+    pub fn spawn<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -333,23 +305,4 @@ pub enum ImageError {
     /// The placeholder could not be drawn.
     #[error(transparent)]
     Placeholder(#[from] crate::placeholder::Error),
-}
-
-/// The fault of a placeholder that could not be drawn.
-pub(crate) fn not_drawn(step: &'static str) -> impl FnOnce(crate::placeholder::Error) -> Fault {
-    move |error| match ImageError::from(error) {
-        busy if busy.is_busy() => IMAGES_BUSY,
-        error => internal_error(step)(error),
-    }
-}
-
-/// The fault of a request that waited for the memory for images in vain.
-pub(crate) const IMAGES_BUSY: Fault = Fault::ImagesBusy { retry_after_s: 5 };
-
-/// Logs an internal error and hides its cause from the caller.
-pub(crate) fn internal_error<E: Display>(step: &'static str) -> impl FnOnce(E) -> Fault {
-    move |error| {
-        tracing::error!(step, error = %error, "internal error");
-        Fault::InternalError
-    }
 }

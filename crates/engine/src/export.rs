@@ -9,10 +9,13 @@ use grabd_domain::grabs::{Grab, State};
 use grabd_domain::ids::TeamId;
 use grabd_domain::webhooks::DisabledReason;
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{Entry, Error, ExportCursor, ExportPage, Store};
+use grabd_store::credits::Entry;
+use grabd_store::operations::{ExportCursor, ExportPage};
+use grabd_store::{Error, Store};
 use serde_json::{Value, json};
 
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Rows in memory at a time.
 const CHUNK: u32 = 500;

@@ -1,13 +1,12 @@
-//! The use-cases of grabd, the background workers, and the gRPC services over the use-cases.
+//! The use-cases of grabd, and the background workers.
 //!
 //! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `oauth/`, `billing/`, `webhooks/`, `mail/`,
-//! `operator/`) with one file per verb. To add an RPC, write the use-case, then its service method in `rpc/`.
-//! Conversions destructure completely, so a new field is a compile error until it is handled.
+//! `operator/`) with one file per verb.
 //!
-//! *Invariant:* this crate has no HTTP interface, no browser and no SQL. It uses the browser only through
-//! [`grabd_domain::render::Renderer`]. Interfaces are clients of its gRPC services, except for the web pages, which
-//! call use-cases with a [`grabd_domain::credentials::Caller`] that [`accounts::TeamMember`] has authorized and
-//! rate-limited.
+//! *Invariant:* this crate has no HTTP or gRPC interface, no browser and no SQL. Its use-cases are called by the gRPC
+//! services of `grabd-rpc`, whose clients are REST and MCP, and by the web pages, with a
+//! [`grabd_domain::credentials::Caller`] that [`accounts::TeamMember`] has authorized and rate-limited. Browsers attach
+//! as [`renderers`].
 
 pub mod accounts;
 pub mod admission;
@@ -19,6 +18,7 @@ mod digest;
 mod domains;
 pub mod export;
 mod failpoints;
+mod faults;
 pub mod grabs;
 pub mod links;
 pub mod mail;
@@ -31,11 +31,10 @@ pub mod placeholder;
 pub mod pricing;
 mod queue;
 pub mod random;
-mod render_metadata;
-pub mod renderer;
+pub mod renderers;
 pub mod rotation;
-pub mod rpc;
 mod storage;
+mod targets;
 pub mod vault;
 pub mod webhooks;
 mod workers;

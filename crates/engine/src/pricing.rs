@@ -3,10 +3,27 @@
 use std::collections::HashMap;
 
 use grabd_domain::Fault;
-use grabd_domain::pricing::{Detail, Packet, Problem, ProviderId};
+use grabd_domain::pricing::{self, Detail, Packet, Problem, ProviderId};
 use serde_json::Value;
 
-use crate::billing::Package;
+/// A one-time purchase of credits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Package {
+    /// Name in the price list; identifies the package in a purchase.
+    pub name: String,
+    /// Number of credits.
+    pub credits: u32,
+    /// Price in US cents.
+    pub price_cents: u32,
+}
+
+impl From<&pricing::Package> for Package {
+    /// The price list is validated when it is read, so its numbers are whole and small.
+    fn from(listed: &pricing::Package) -> Self {
+        let credits = u32::try_from(listed.credits).unwrap_or(0);
+        Self { name: listed.name.clone(), credits, price_cents: (listed.price_usd * 100.0).round() as u32 }
+    }
+}
 
 /// The default packet, used unless the operator provides one.
 const EMBEDDED: &str = include_str!("../data/pricing.json");

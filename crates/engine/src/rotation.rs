@@ -1,6 +1,7 @@
 //! Replacement of the key that encrypts stored secrets: everything is encrypted again with the new key.
 
-use grabd_store::{SealedEndpoint, Store};
+use grabd_store::Store;
+use grabd_store::operations::SealedEndpoint;
 
 use crate::vault::Vault;
 
@@ -108,7 +109,8 @@ mod tests {
     use grabd_domain::ids::{EndpointId, TeamId};
     use grabd_domain::target::TargetUrl;
     use grabd_domain::webhooks::{Events, Registration};
-    use grabd_store::{NewEndpoint, NewTeam};
+    use grabd_store::accounts::NewTeam;
+    use grabd_store::webhooks::NewEndpoint;
     use uuid::Uuid;
 
     use super::*;

@@ -1,29 +1,83 @@
-//! Starts the background loops. Each ends when the core stops.
+//! Starts the core and its background loops. Each loop ends when the core stops.
+
+use std::sync::Arc;
 
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::core::Core;
+use crate::accounts::Accounts;
+use crate::billing::Billing;
+use crate::core::{Core, Parts};
+use crate::domains::DomainPolicy;
+use crate::grabs::Grabs;
 use crate::mail::{self, MailMessage, Smtp};
-use crate::queue::{lease_loop, sweep};
+use crate::oauth::OAuth;
+use crate::queue::{Queue, lease_loop, sweep};
 use crate::storage;
 use crate::webhooks::sender;
 
-/// Recovers jobs that an earlier process left leased, then starts the loops.
-///
-/// # Errors
-/// When the store cannot be read.
-pub(crate) async fn start(
-    core: &Core,
-    mailing: Option<(Smtp, mpsc::Receiver<MailMessage>)>,
-) -> Result<(), grabd_store::Error> {
-    storage::measure(core).await;
-    sweep::recover_leases(core).await?;
-    core.spawn(lease_loop::run(core.clone()));
-    core.spawn(sweep::run(core.clone()));
-    core.spawn(sender::run(core.clone()));
-    core.spawn(storage::run(core.clone()));
-    if let Some((smtp, queue)) = mailing {
-        core.spawn(mail::run(core.clone(), smtp, queue));
+impl Core {
+    /// Recovers jobs that an earlier process left leased, then starts the background loops.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn start(parts: Parts) -> Result<Self, grabd_store::Error> {
+        let Parts {
+            store,
+            images,
+            memory,
+            guard,
+            outgoing,
+            mail,
+            clock,
+            pricing,
+            placeholder,
+            webhooks,
+            stripe,
+            settings,
+            failpoints,
+        } = parts;
+        let domains = DomainPolicy::new(settings.operations.domains.clone());
+        domains.refresh(&store).await?;
+        let (mailer, mail_queue) = mail::mailer();
+        let mailing = mail.map(|smtp| (smtp, mail_queue));
+        let core = Self {
+            started_at: clock.now(),
+            grabs: Arc::new(Grabs::new(images, memory, placeholder, domains)),
+            queue: Arc::new(Queue::new(settings.abuse)),
+            accounts: Arc::new(Accounts::new(mailing.is_some().then_some(mailer), settings.requests_per_minute)),
+            oauth: Arc::new(OAuth::new(settings.oauth.clone())),
+            billing: Arc::new(Billing { pricing, stripe }),
+            webhooks: Arc::new(webhooks),
+            store,
+            guard,
+            outgoing,
+            clock,
+            settings: Arc::new(settings),
+            metrics: Arc::default(),
+            failpoints: Arc::new(failpoints),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            draining: CancellationToken::new(),
+        };
+        core.start_workers(mailing).await?;
+        Ok(core)
     }
-    Ok(())
+
+    async fn start_workers(
+        &self,
+        mailing: Option<(Smtp, mpsc::Receiver<MailMessage>)>,
+    ) -> Result<(), grabd_store::Error> {
+        storage::measure(self).await;
+        sweep::recover_leases(self).await?;
+        self.spawn(lease_loop::run(self.clone()));
+        self.spawn(sweep::run(self.clone()));
+        self.spawn(sender::run(self.clone()));
+        self.spawn(storage::run(self.clone()));
+        if let Some((smtp, queue)) = mailing {
+            self.spawn(mail::run(self.clone(), smtp, queue));
+        }
+        Ok(())
+    }
 }

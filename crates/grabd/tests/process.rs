@@ -11,7 +11,8 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_engine::random;
-use grabd_store::{InitialTeam, NewPerson, Store};
+use grabd_store::Store;
+use grabd_store::accounts::{InitialTeam, NewPerson};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

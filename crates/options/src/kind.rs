@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::{CaptureOption, HIDDEN, Object, Rectangle, Value, labels, text};
+use crate::{Object, Rectangle, Value, labels};
 
 /// The most characters of a CSS selector, far beyond any that a person writes.
 const SELECTOR_CHARS: usize = 1024;
@@ -149,17 +149,6 @@ pub struct Member {
     pub help: &'static str,
 }
 
-/// A value that an option cannot have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The option.
-    pub name: &'static str,
-    /// The value as JSON.
-    pub seen: String,
-    /// What would have been accepted, as the end of "must be …".
-    pub allowed: String,
-}
-
 impl Kind {
     /// What is accepted, as the end of "must be …".
     pub fn allowed(&self) -> String {
@@ -239,7 +228,7 @@ impl Kind {
     }
 
     /// Is the value within the bounds? URLs are checked by who knows which addresses are public.
-    fn accepts(&self, value: &Value) -> bool {
+    pub(crate) fn accepts(&self, value: &Value) -> bool {
         match (self, value) {
             (Self::Integer { min, max, .. }, Value::Integer(value)) => (min..=max).contains(&value),
             (Self::Number { min, max }, Value::Number(value)) => (min..=max).contains(&value),
@@ -287,112 +276,6 @@ impl Kind {
             }
             (_, _) => false,
         }
-    }
-
-    /// Reads a value from the text of a form, a query or a command line. None if it is not of this kind. Lists have one
-    /// element on each line.
-    pub fn parse(&self, text: &str) -> Option<Value> {
-        match self {
-            Self::Integer { .. } => text.trim().parse().ok().map(Value::Integer),
-            Self::Number { .. } => {
-                text.trim().parse().ok().filter(|number: &f64| number.is_finite()).map(Value::Number)
-            }
-            Self::Flag => match text.trim() {
-                "true" | "1" => Some(Value::Flag(true)),
-                "false" | "0" => Some(Value::Flag(false)),
-                _ => None,
-            },
-            Self::Word(_) | Self::Url | Self::Selector | Self::TimeZone | Self::Locale | Self::PageRanges => {
-                Some(Value::Text(text.trim().to_owned()))
-            }
-            Self::Text { .. } => Some(Value::Text(text.to_owned())),
-            Self::Statuses { .. } => {
-                let statuses = text.split([',', '\n', ' ', '\r']).filter(|status| !status.is_empty());
-                Some(Value::Texts(statuses.map(str::to_owned).collect()))
-            }
-            Self::Rectangle => Rectangle::parse(text).map(Value::Rectangle),
-            Self::Selectors { .. } | Self::Patterns { .. } => {
-                Some(Value::Texts(text::lines(text).map(str::to_owned).collect()))
-            }
-            Self::Words(_) => {
-                let words = text.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty());
-                Some(Value::Texts(words.map(str::to_owned).collect()))
-            }
-            Self::Chars { .. } => Some(Value::Text(text.to_owned())),
-            Self::Object { members, separator } => text::parse_object(members, *separator, text).map(Value::Object),
-            Self::Objects { members, .. } => text::parse_objects(members, text).map(Value::Objects),
-            Self::Headers { .. } | Self::Labels { .. } => text::parse_headers(text).map(Value::Object),
-        }
-    }
-
-    /// Writes a value as the text that [`Kind::parse`] reads.
-    pub fn to_text(&self, value: &Value) -> String {
-        match (self, value) {
-            (_, Value::Text(text)) => text.clone(),
-            (Self::Words(_), Value::Texts(words)) => words.join(", "),
-            (_, Value::Texts(texts)) => texts.join("\n"),
-            (Self::Object { members, separator }, Value::Object(object)) => {
-                text::write_object(members, *separator, object)
-            }
-            (Self::Objects { members, .. }, Value::Objects(objects)) => text::write_objects(members, objects),
-            (_, Value::Object(headers)) => text::write_headers(headers),
-            (_, Value::Rectangle(rectangle)) => rectangle.to_text(),
-            (_, Value::Flag(_) | Value::Integer(_) | Value::Number(_) | Value::Objects(_)) => value.to_string(),
-        }
-    }
-
-    /// How values of this kind are written as text, for those where it is not obvious.
-    pub fn syntax(&self) -> Option<String> {
-        let names = |members: &[Member], separator: &str| {
-            members.iter().map(|member| member.name).collect::<Vec<_>>().join(separator)
-        };
-        match self {
-            Self::Words(words) => Some(format!("Separated by commas: {}.", words.join(", "))),
-            Self::Patterns { max } => Some(format!("One on each line, at most {max}.")),
-            Self::Object { members, .. } if text::is_named(members) => Some("Written as name=value; flag.".to_owned()),
-            Self::Object { members, separator } => {
-                Some(format!("Written as {}.", names(members, &separator.to_string())))
-            }
-            Self::Objects { max, .. } => {
-                Some(format!("One on each line, at most {max}, such as name=value; path=/; secure."))
-            }
-            Self::Headers { max, .. } => Some(format!("One Name: value on each line, at most {max}.")),
-            Self::Labels { max, .. } => Some(format!("One name: value on each line, at most {max}.")),
-            Self::Statuses { max } => Some(format!("4xx, 5xx or a number, one on each line, at most {max}.")),
-            Self::Rectangle => Some("Written as x,y,width,height.".to_owned()),
-            Self::Integer { .. }
-            | Self::Number { .. }
-            | Self::Flag
-            | Self::Word(_)
-            | Self::Url
-            | Self::Selector
-            | Self::TimeZone
-            | Self::Locale
-            | Self::Selectors { .. }
-            | Self::Text { .. }
-            | Self::PageRanges
-            | Self::Chars { .. } => None,
-        }
-    }
-}
-
-impl CaptureOption {
-    /// Checks a value against the bounds.
-    ///
-    /// # Errors
-    /// The option, the value, and what is allowed.
-    pub fn check(&self, value: &Value) -> Result<(), Problem> {
-        if self.kind.accepts(value) { Ok(()) } else { Err(self.problem(value)) }
-    }
-
-    /// The error for a value that the option cannot have.
-    pub fn problem(&self, value: &Value) -> Problem {
-        Problem { name: self.name, seen: self.seen(&value.to_string()), allowed: self.kind.allowed() }
-    }
-
-    /// A value as it may be shown in an error: not that of a secret option.
-    pub fn seen(&self, value: &str) -> String {
-        if self.is_secret { HIDDEN } else { value }.to_owned()
     }
 }
 

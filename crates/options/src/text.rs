@@ -1,15 +1,101 @@
-//! Values with members as text: in forms, queries and on the command line.
+//! Values as text: in forms, queries and on the command line.
 
-use crate::{Kind, Member, Object, Value};
+use crate::{Kind, Member, Object, Rectangle, Value};
+
+impl Kind {
+    /// Reads a value from the text of a form, a query or a command line. None if it is not of this kind. Lists have one
+    /// element on each line.
+    pub fn parse(&self, text: &str) -> Option<Value> {
+        match self {
+            Self::Integer { .. } => text.trim().parse().ok().map(Value::Integer),
+            Self::Number { .. } => {
+                text.trim().parse().ok().filter(|number: &f64| number.is_finite()).map(Value::Number)
+            }
+            Self::Flag => match text.trim() {
+                "true" | "1" => Some(Value::Flag(true)),
+                "false" | "0" => Some(Value::Flag(false)),
+                _ => None,
+            },
+            Self::Word(_) | Self::Url | Self::Selector | Self::TimeZone | Self::Locale | Self::PageRanges => {
+                Some(Value::Text(text.trim().to_owned()))
+            }
+            Self::Text { .. } => Some(Value::Text(text.to_owned())),
+            Self::Statuses { .. } => {
+                let statuses = text.split([',', '\n', ' ', '\r']).filter(|status| !status.is_empty());
+                Some(Value::Texts(statuses.map(str::to_owned).collect()))
+            }
+            Self::Rectangle => Rectangle::parse(text).map(Value::Rectangle),
+            Self::Selectors { .. } | Self::Patterns { .. } => {
+                Some(Value::Texts(lines(text).map(str::to_owned).collect()))
+            }
+            Self::Words(_) => {
+                let words = text.split([',', '\n']).map(str::trim).filter(|word| !word.is_empty());
+                Some(Value::Texts(words.map(str::to_owned).collect()))
+            }
+            Self::Chars { .. } => Some(Value::Text(text.to_owned())),
+            Self::Object { members, separator } => parse_object(members, *separator, text).map(Value::Object),
+            Self::Objects { members, .. } => parse_objects(members, text).map(Value::Objects),
+            Self::Headers { .. } | Self::Labels { .. } => parse_headers(text).map(Value::Object),
+        }
+    }
+
+    /// Writes a value as the text that [`Kind::parse`] reads.
+    pub fn to_text(&self, value: &Value) -> String {
+        match (self, value) {
+            (_, Value::Text(text)) => text.clone(),
+            (Self::Words(_), Value::Texts(words)) => words.join(", "),
+            (_, Value::Texts(texts)) => texts.join("\n"),
+            (Self::Object { members, separator }, Value::Object(object)) => write_object(members, *separator, object),
+            (Self::Objects { members, .. }, Value::Objects(objects)) => write_objects(members, objects),
+            (_, Value::Object(headers)) => write_headers(headers),
+            (_, Value::Rectangle(rectangle)) => rectangle.to_text(),
+            (_, Value::Flag(_) | Value::Integer(_) | Value::Number(_) | Value::Objects(_)) => value.to_string(),
+        }
+    }
+
+    /// How values of this kind are written as text, for those where it is not obvious.
+    pub fn syntax(&self) -> Option<String> {
+        let names = |members: &[Member], separator: &str| {
+            members.iter().map(|member| member.name).collect::<Vec<_>>().join(separator)
+        };
+        match self {
+            Self::Words(words) => Some(format!("Separated by commas: {}.", words.join(", "))),
+            Self::Patterns { max } => Some(format!("One on each line, at most {max}.")),
+            Self::Object { members, .. } if is_named(members) => Some("Written as name=value; flag.".to_owned()),
+            Self::Object { members, separator } => {
+                Some(format!("Written as {}.", names(members, &separator.to_string())))
+            }
+            Self::Objects { max, .. } => {
+                Some(format!("One on each line, at most {max}, such as name=value; path=/; secure."))
+            }
+            Self::Headers { max, .. } => Some(format!("One Name: value on each line, at most {max}.")),
+            Self::Labels { max, .. } => Some(format!("One name: value on each line, at most {max}.")),
+            Self::Statuses { max } => Some(format!("4xx, 5xx or a number, one on each line, at most {max}.")),
+            Self::Rectangle => Some("Written as x,y,width,height.".to_owned()),
+            Self::Integer { .. }
+            | Self::Number { .. }
+            | Self::Flag
+            | Self::Word(_)
+            | Self::Url
+            | Self::Selector
+            | Self::TimeZone
+            | Self::Locale
+            | Self::Selectors { .. }
+            | Self::Text { .. }
+            | Self::PageRanges
+            | Self::Chars { .. } => None,
+        }
+    }
+}
 
 /// Is an object with these members written with their names, because each of them may be left out?
-pub(crate) fn is_named(members: &[Member]) -> bool {
+fn is_named(members: &[Member]) -> bool {
     members.iter().all(|member| !member.is_required)
 }
 
 /// Reads `a,b,c`: the members in their order. Those at the end may be left out if they are not required. If none is
 /// required, reads `name=value; flag`.
-pub(crate) fn parse_object(members: &[Member], separator: char, text: &str) -> Option<Object> {
+fn parse_object(members: &[Member], separator: char, text: &str) -> Option<Object> {
     if is_named(members) {
         let mut object = Object::new();
         parse_named(members, text.split(separator).map(str::trim).filter(|part| !part.is_empty()), &mut object)?;
@@ -28,7 +114,7 @@ pub(crate) fn parse_object(members: &[Member], separator: char, text: &str) -> O
 }
 
 /// Writes what [`parse_object`] reads.
-pub(crate) fn write_object(members: &[Member], separator: char, object: &Object) -> String {
+fn write_object(members: &[Member], separator: char, object: &Object) -> String {
     if is_named(members) {
         let parts = members.iter().filter_map(|member| {
             let value = object.get(member.name)?;
@@ -44,7 +130,7 @@ pub(crate) fn write_object(members: &[Member], separator: char, object: &Object)
 }
 
 /// Reads lines like those of `Set-Cookie`: `first=second; member=value; flag`.
-pub(crate) fn parse_objects(members: &[Member], text: &str) -> Option<Vec<Object>> {
+fn parse_objects(members: &[Member], text: &str) -> Option<Vec<Object>> {
     lines(text).map(|line| parse_attributes(members, line)).collect()
 }
 
@@ -73,7 +159,7 @@ fn parse_named<'a>(members: &[Member], parts: impl Iterator<Item = &'a str>, obj
 }
 
 /// Writes what [`parse_objects`] reads.
-pub(crate) fn write_objects(members: &[Member], objects: &[Object]) -> String {
+fn write_objects(members: &[Member], objects: &[Object]) -> String {
     let line = |object: &Object| {
         let parts = members.iter().filter_map(|member| match (member.kind, object.get(member.name)?) {
             (Kind::Flag, Value::Flag(true)) => Some(member.name.to_owned()),
@@ -94,7 +180,7 @@ pub(crate) fn write_objects(members: &[Member], objects: &[Object]) -> String {
 }
 
 /// Reads lines of `Name: value`.
-pub(crate) fn parse_headers(text: &str) -> Option<Object> {
+fn parse_headers(text: &str) -> Option<Object> {
     let mut headers = Object::new();
     for line in lines(text) {
         let (name, value) = line.split_once(':')?;
@@ -106,7 +192,7 @@ pub(crate) fn parse_headers(text: &str) -> Option<Object> {
 }
 
 /// Writes what [`parse_headers`] reads.
-pub(crate) fn write_headers(headers: &Object) -> String {
+fn write_headers(headers: &Object) -> String {
     let lines = headers.iter().map(|(name, value)| {
         let text = if let Value::Text(text) = value { text.clone() } else { value.to_string() };
         format!("{name}: {text}")
@@ -115,7 +201,7 @@ pub(crate) fn write_headers(headers: &Object) -> String {
 }
 
 /// Lines that are not blank.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
+fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
 

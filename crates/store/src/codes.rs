@@ -1,4 +1,5 @@
-//! Integer codes of enums in the tables. The comments in the migrations list the same codes.
+//! Integer codes of enums in the tables, and conversions of numbers. The comments in the migrations list the same
+//! codes.
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Role;
@@ -9,7 +10,8 @@ use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::Class;
 use grabd_domain::oauth::AuthMethod;
 
-use crate::{DisputeState, Error, Result};
+use crate::credits::DisputeState;
+use crate::{Error, Result};
 
 /// `team.status` of an active team.
 pub(crate) const ACTIVE: i16 = 0;
@@ -171,4 +173,14 @@ pub(crate) fn read_count(number: i32) -> Result<u32> {
 
 pub(crate) fn read_time(ms: Option<i64>) -> Option<Timestamp> {
     ms.map(Timestamp::from_ms)
+}
+
+/// Saturates; no file exceeds the range of the column.
+pub(crate) fn size(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// Saturates; no render exceeds the range of the column.
+pub(crate) fn milliseconds(ms: u32) -> i32 {
+    i32::try_from(ms).unwrap_or(i32::MAX)
 }

@@ -133,6 +133,11 @@ impl From<DbErr> for Error {
     }
 }
 
+/// An error of the driver outside of a statement: it could not connect.
+pub(crate) fn connection_error(error: SqlxError) -> Error {
+    DbErr::Conn(RuntimeErr::SqlxError(error.into())).into()
+}
+
 fn sqlx_error(error: &DbErr) -> Option<&SqlxError> {
     let (DbErr::Conn(cause) | DbErr::Exec(cause) | DbErr::Query(cause)) = error else { return None };
     let RuntimeErr::SqlxError(sqlx_error) = cause else { return None };

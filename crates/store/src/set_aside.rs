@@ -10,7 +10,7 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use sea_orm::{DbErr, FromQueryResult, QueryResult, TryGetable};
 
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// How long a row is left out before it is tried again.
 const SET_ASIDE: Duration = Duration::from_secs(10 * 60);
@@ -52,6 +52,25 @@ impl SetAside {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.rows.retain(|_, until| *until > now);
         state.rows.keys().filter(|(of, _)| *of == work).filter_map(|(_, key)| key.parse().ok()).collect()
+    }
+
+    /// Number of rows set aside since the start, by kind of work.
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).counts.clone()
+    }
+
+    /// The readable rows. The others are set aside.
+    pub(crate) fn readable<K: Display, M>(
+        &self,
+        work: &'static str,
+        rows: Vec<MaybeReadable<K, M>>,
+        now: Timestamp,
+    ) -> Vec<M> {
+        let (readable, unreadable) = split_readable(rows);
+        for (key, error) in unreadable {
+            self.add(work, &key, &error, now);
+        }
+        readable
     }
 
     /// `None` if the row was set aside. Errors that concern more than this row are returned.
@@ -97,27 +116,6 @@ pub(crate) fn split_readable<K: Display, M>(rows: Vec<MaybeReadable<K, M>>) -> (
         }
     }
     (readable, unreadable)
-}
-
-impl Store {
-    /// Number of rows set aside since the start, by kind of work.
-    pub fn rows_set_aside(&self) -> BTreeMap<&'static str, u64> {
-        self.set_aside.0.lock().unwrap_or_else(PoisonError::into_inner).counts.clone()
-    }
-
-    /// The readable rows. The others are set aside.
-    pub(crate) fn readable<K: Display, M>(
-        &self,
-        work: &'static str,
-        rows: Vec<MaybeReadable<K, M>>,
-        now: Timestamp,
-    ) -> Vec<M> {
-        let (readable, unreadable) = split_readable(rows);
-        for (key, error) in unreadable {
-            self.set_aside.add(work, &key, &error, now);
-        }
-        readable
-    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use axum::response::Response;
 use grabd_engine::accounts::Session;
 use http::StatusCode;
 
-use crate::Web;
 use crate::page::{Layout, page};
+use crate::state::Web;
 
 /// The content of a confirmation page.
 pub(crate) struct Confirmation<'a> {

@@ -6,22 +6,23 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use grabd_engine::accounts::{self, Invitation, InvitationSignUpError, TeamError};
+use grabd_engine::accounts::{self, Invitation, InvitationSignUpError, Session, TeamError};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use crate::Web;
-use crate::accounts::sign_up::password_message;
-use crate::accounts::{PASSWORD_HINT, SIGN_IN, password_field, start_session};
-use crate::csrf::{self, Visit};
+use crate::accounts::start_session;
+use crate::client_ip::ClientIp;
+use crate::extract::{UncheckedForm, Visit};
+use crate::fields::{PASSWORD_HINT, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
 use crate::limits::RateLimited;
 use crate::next::NextPath;
 use crate::page::{Layout, page};
+use crate::paths::{self, SIGN_IN};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
+use crate::response::see_other;
 use crate::session::SignedIn;
-use crate::teams;
+use crate::state::Web;
 use crate::teams::people::role_name;
 use crate::time_format::Moment;
 
@@ -66,18 +67,20 @@ pub(crate) async fn submit(
     client: ClientIp,
     request: Request,
 ) -> Result<Response, Problem> {
-    if let Some(person) = web.signed_in(request.headers()).await? {
-        return accept(&web, client, &person, request).await;
+    // The session decides which limit applies, and whether the form has the token of the session or that of the visit.
+    let person = web.signed_in(request.headers()).await?;
+    let limit = if person.is_some() { &web.limits.pages } else { &web.limits.sign_ups };
+    limit.take(client.0)?;
+    let sent = UncheckedForm::read(request).await?;
+    if let Some(person) = person {
+        return accept(&web, &person.session, sent.check(&person.session)?).await;
     }
-    web.limits.sign_ups.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    csrf::check_visit(&web.cookies, &head.headers, &input)?;
+    let input = sent.check_visit(&web.cookies)?;
     let field_error =
         match accounts::sign_up_with_invitation(&web.core, input.get("token"), input.get("password")).await {
             Ok((session, team)) => {
-                let next = NextPath::parse(&format!("{}?joined", teams::people_path(team)), teams::PATH);
-                return start_session(&web, client, &head.headers, &session, &next).await;
+                let next = NextPath::parse(&format!("{}?joined", paths::people(team)), paths::TEAMS);
+                return start_session(&web, client, sent.headers(), &session, &next).await;
             }
             Err(InvitationSignUpError::InvalidLink) => return Err(Problem::invalid_link(ASK_AGAIN)),
             Err(InvitationSignUpError::TeamFull) => return Err(TeamError::Full.into()),
@@ -94,16 +97,12 @@ pub(crate) async fn submit(
         };
     let found = accounts::find_invitation(&web.core, input.get("token")).await?;
     let invitation = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;
-    Ok(form(&web, &head.headers, None, &invitation, &input, StatusCode::UNPROCESSABLE_ENTITY, &[field_error]))
+    Ok(form(&web, sent.headers(), None, &invitation, input, StatusCode::UNPROCESSABLE_ENTITY, &[field_error]))
 }
 
-async fn accept(web: &Web, client: ClientIp, person: &SignedIn, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    csrf::check(&head.headers, &input, &person.session.csrf)?;
-    match accounts::accept_invitation(&web.core, &person.session.person, input.get("token")).await {
-        Ok(team) => Ok(see_other(&format!("{}?joined", teams::people_path(team)))),
+async fn accept(web: &Web, session: &Session, input: &Form) -> Result<Response, Problem> {
+    match accounts::accept_invitation(&web.core, &session.person, input.get("token")).await {
+        Ok(team) => Ok(see_other(&format!("{}?joined", paths::people(team)))),
         Err(TeamError::NotFound) => Err(Problem::invalid_link(ASK_AGAIN)),
         Err(error) => Err(error.into()),
     }

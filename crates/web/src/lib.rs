@@ -1,11 +1,12 @@
 //! The web app and the OAuth endpoints.
 //!
 //! Each page is a folder or file named after its path, with a template of the same name in `templates/`. To add one,
-//! add a line in `routes`, a struct for its template, and checks in `tests/tests/it/pages`. The modules `page` and
+//! add a line in `routes.rs`, a struct for its template, and checks in `tests/tests/it/pages`. The modules `page` and
 //! `response` have what all pages share, `templates/parts` has the fields and notices, and `assets/style.css` is the
 //! only style sheet.
 //!
-//! A form submission is checked in this order: rate limit of the address, origin, token, fields, use-case.
+//! Handlers get the signed-in user, the team and the form from the extractors in `extract`, which make the checks. A
+//! form submission is checked in this order: rate limit of the address, origin, token, fields, use-case.
 //!
 //! *Invariant:* no SQL and no gRPC in this crate. The engine's use-cases decide what is allowed; this crate reads
 //! forms, renders pages and redirects. Pages load nothing from other hosts. The only scripts are `assets/live.js`,
@@ -16,10 +17,13 @@ mod accounts;
 mod apps;
 mod assets;
 mod billing;
+mod client_ip;
 mod confirm;
 mod cookies;
-mod csrf;
 mod docs;
+mod environments;
+mod extract;
+mod fields;
 mod form;
 mod grabs;
 mod invitation;
@@ -30,178 +34,19 @@ mod number;
 mod oauth;
 mod operator;
 mod page;
+mod paths;
 mod problem;
 mod response;
+mod routes;
 mod session;
 mod start;
-mod submitted_form;
+mod state;
 mod team;
 mod teams;
 mod time_format;
 mod user_agent;
 mod webhooks;
 
-use std::net::IpAddr;
-use std::sync::Arc;
-
-use axum::response::Response;
-use axum::routing::{MethodRouter, get, post};
-use axum::{Router, middleware};
-use grabd_engine::Core;
-
-use assets::Assets;
 pub use billing::PAGE as TOP_UP;
-use cookies::Cookies;
-use docs::Library;
-use limits::Limits;
-use problem::Problem;
-
-/// The client address for rate limits. A layer around [`router`] adds it to the extensions of each request; requests
-/// without it share one limit.
-#[derive(Clone, Copy, Debug)]
-pub struct Address(pub IpAddr);
-
-/// The shared state of all requests.
-struct Web {
-    core: Core,
-    assets: Assets,
-    docs: Library,
-    cookies: Cookies,
-    limits: Limits,
-}
-
-impl Web {
-    fn new(core: Core, requests_per_minute: u32) -> Self {
-        Self {
-            assets: Assets::load(),
-            docs: Library::render(core.public_url()),
-            cookies: Cookies::of(&core.oauth().issuer),
-            limits: Limits::new(requests_per_minute, core.oauth().registrations_per_hour),
-            core,
-        }
-    }
-}
-
-/// The router of the web app and the OAuth endpoints. Each address may make `requests_per_minute` requests (at least 1)
-/// to pages, and as many to the OAuth endpoints.
-pub fn router(core: Core, requests_per_minute: u32) -> Router {
-    let web = Arc::new(Web::new(core, requests_per_minute));
-    let pages = routes(&web)
-        .into_iter()
-        .fold(Router::new(), |router, (path, allowed, methods)| router.route(&path, response::only(allowed, methods)));
-    let pages = pages.merge(operator::router(&web));
-    let pages = pages.layer(middleware::from_fn_with_state(Arc::clone(&web), response::finish));
-    oauth::router(&web).merge(pages).with_state(web)
-}
-
-/// The paths that accept forms, with parameters in braces. A test sends a forged form to each of them.
-pub fn form_paths(core: Core) -> Vec<String> {
-    let web = Arc::new(Web::new(core, 1));
-    let accepts_forms = |(path, allowed): (String, &str)| [FORM, WRITE].contains(&allowed).then_some(path);
-    let pages = routes(&web).into_iter().map(|(path, allowed, _)| (path, allowed));
-    let operator_pages = operator::routes().into_iter().map(|(path, allowed, _)| (path.to_owned(), allowed));
-    pages.chain(operator_pages).filter_map(accepts_forms).collect()
-}
-
-/// Renders the page for paths that do not exist. It is the same for everybody, so it costs no look-up.
-pub fn not_found_page() -> impl Fn() -> Response + Clone {
-    let assets = Arc::new(Assets::load());
-    move || {
-        let mut response = Problem::not_found("Check the URL, or start from one of these pages.").render_plain(&assets);
-        response::add_headers(response.headers_mut());
-        response
-    }
-}
-
-/// A path, its `Allow` header, and its handlers.
-type Route = (String, &'static str, MethodRouter<Arc<Web>>);
-
-const READ: &str = "GET, HEAD, OPTIONS";
-const FORM: &str = "GET, HEAD, POST, OPTIONS";
-const WRITE: &str = "POST, OPTIONS";
-
-/// The routes of the web app. The OAuth endpoints for programs are in [`oauth::router`].
-fn routes(web: &Web) -> Vec<Route> {
-    let authorize = get(oauth::authorize::show).post(oauth::authorize::decide);
-    vec![
-        (oauth::authorize_path(&web.core.oauth().issuer), FORM, authorize),
-        (accounts::SIGN_IN.to_owned(), FORM, get(accounts::sign_in::show).post(accounts::sign_in::submit)),
-        (accounts::SIGN_UP.to_owned(), FORM, get(accounts::sign_up::show).post(accounts::sign_up::submit)),
-        ("/sign-out".to_owned(), WRITE, post(accounts::sign_out::submit)),
-        (apps::PATH.to_owned(), READ, get(apps::list::show)),
-        ("/apps/{grant}/disconnect".to_owned(), WRITE, post(apps::disconnect::submit)),
-        (start::PATH.to_owned(), FORM, get(start::show).post(start::submit)),
-        (grabs::PATH.to_owned(), READ, get(grabs::home::show)),
-        (grabs::CAPTURE.to_owned(), FORM, get(grabs::capture::show).post(grabs::capture::submit)),
-        (grabs::LIST.to_owned(), READ, get(grabs::list::show)),
-        (grabs::LIST_EVENTS.to_owned(), READ, get(grabs::events::watch_many)),
-        (grabs::ONE.to_owned(), READ, get(grabs::show::show)),
-        (grabs::EVENTS.to_owned(), READ, get(grabs::events::watch_one)),
-        (grabs::THUMBNAIL.to_owned(), READ, get(grabs::thumbnail::show)),
-        (grabs::DELETE.to_owned(), FORM, get(grabs::delete::show).post(grabs::delete::submit)),
-        (accounts::FORGOTTEN.to_owned(), FORM, get(accounts::forgotten::show).post(accounts::forgotten::submit)),
-        (
-            accounts::verify_email::PATH.to_owned(),
-            FORM,
-            get(accounts::verify_email::show).post(accounts::verify_email::submit),
-        ),
-        (accounts::verify_email::SEND.to_owned(), WRITE, post(accounts::verify_email::send)),
-        ("/new-password".to_owned(), FORM, get(accounts::new_password::show).post(accounts::new_password::submit)),
-        (account::PATH.to_owned(), READ, get(account::show::show)),
-        ("/account/password".to_owned(), FORM, get(account::show::redirect_to_page).post(account::password::submit)),
-        (account::delete::DELETE.to_owned(), FORM, get(account::delete::show).post(account::delete::submit)),
-        ("/account/sessions/end".to_owned(), WRITE, post(account::sessions::end)),
-        (invitation::PATH.to_owned(), FORM, get(invitation::show).post(invitation::submit)),
-        (keys::PATH.to_owned(), READ, get(keys::show)),
-        (teams::PATH.to_owned(), FORM, get(teams::list::show).post(teams::create::submit)),
-        ("/teams/{team}".to_owned(), READ, get(teams::people::redirect_to_page)),
-        ("/teams/{team}/people".to_owned(), READ, get(teams::people::show)),
-        ("/teams/{team}/name".to_owned(), FORM, get(teams::people::redirect_to_page).post(teams::rename::submit)),
-        ("/teams/{team}/delete".to_owned(), FORM, get(teams::delete::show).post(teams::delete::submit)),
-        ("/teams/{team}/export".to_owned(), READ, get(teams::export::download)),
-        ("/teams/{team}/leave".to_owned(), FORM, get(teams::leave::show).post(teams::leave::submit)),
-        (
-            "/teams/{team}/invitations".to_owned(),
-            FORM,
-            get(teams::people::redirect_to_page).post(teams::invite::submit),
-        ),
-        ("/teams/{team}/invitations/{invitation}/withdraw".to_owned(), WRITE, post(teams::invite::withdraw)),
-        ("/teams/{team}/members/{user}/role".to_owned(), WRITE, post(teams::members::set_role)),
-        (
-            "/teams/{team}/members/{user}/remove".to_owned(),
-            FORM,
-            get(teams::members::confirm_removal).post(teams::members::remove),
-        ),
-        ("/teams/{team}/keys".to_owned(), FORM, get(keys::list::show).post(keys::create::submit)),
-        ("/teams/{team}/keys/{key}/link".to_owned(), FORM, get(keys::link::show).post(keys::link::submit)),
-        ("/teams/{team}/keys/{key}/revoke".to_owned(), FORM, get(keys::revoke::show).post(keys::revoke::submit)),
-        (webhooks::LIST.to_owned(), READ, get(webhooks::list::show)),
-        (webhooks::NEW.to_owned(), FORM, get(webhooks::create::show).post(webhooks::create::submit)),
-        (webhooks::ONE.to_owned(), READ, get(webhooks::show::show)),
-        (webhooks::CHANGE.to_owned(), FORM, get(webhooks::change::show).post(webhooks::change::submit)),
-        (webhooks::SECRET.to_owned(), FORM, get(webhooks::secret::show).post(webhooks::secret::submit)),
-        (webhooks::OFF.to_owned(), FORM, get(webhooks::switch::confirm_off).post(webhooks::switch::off)),
-        (webhooks::ON.to_owned(), WRITE, post(webhooks::switch::on)),
-        (webhooks::DELETE.to_owned(), FORM, get(webhooks::delete::show).post(webhooks::delete::submit)),
-        (webhooks::TEST.to_owned(), WRITE, post(webhooks::send::test)),
-        (webhooks::DELIVERY.to_owned(), READ, get(webhooks::delivery::show)),
-        (webhooks::AGAIN.to_owned(), WRITE, post(webhooks::send::again)),
-        (web.assets.copy.path.clone(), READ, get(assets::copy)),
-        (web.assets.docs.path.clone(), READ, get(assets::docs)),
-        (web.assets.site.path.clone(), READ, get(assets::site)),
-        (docs::PATH.to_owned(), READ, get(docs::home)),
-        (docs::SEARCH.to_owned(), READ, get(docs::search)),
-        (docs::ONE.to_owned(), READ, get(docs::show)),
-        (docs::LLMS.to_owned(), READ, get(docs::llms)),
-        (billing::PAGE.to_owned(), READ, get(billing::show::show)),
-        (billing::LEDGER.to_owned(), READ, get(billing::ledger::show)),
-        (billing::EXPORT.to_owned(), READ, get(billing::export::download)),
-        (billing::CHECKOUT.to_owned(), WRITE, post(billing::checkout::submit)),
-        (billing::PAID.to_owned(), READ, get(billing::paid::show)),
-        (web.assets.style.path.clone(), READ, get(assets::style)),
-        (web.assets.font.path.clone(), READ, get(assets::font)),
-        (web.assets.script.path.clone(), READ, get(assets::script)),
-        (web.assets.icon.path.clone(), READ, get(assets::icon)),
-        (web.assets.picture.path.clone(), READ, get(assets::picture)),
-    ]
-}
+pub use client_ip::Address;
+pub use routes::{form_paths, not_found_page, router};

@@ -6,8 +6,8 @@ use grabd_engine::accounts::Session;
 use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 
-use crate::Web;
 use crate::assets::Assets;
+use crate::state::Web;
 
 /// The data of the layout around the content of each page.
 #[derive(Debug)]

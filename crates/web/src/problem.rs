@@ -4,10 +4,8 @@ use askama::Template;
 use axum::response::{IntoResponse, Response};
 use grabd_domain::Fault;
 use http::header::RETRY_AFTER;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderValue, StatusCode};
 
-use crate::Web;
-use crate::assets::Assets;
 use crate::form::FormError;
 use crate::limits::RateLimited;
 use crate::page::{Layout, page};
@@ -120,22 +118,14 @@ impl Problem {
         Self { status, title, message: message.into(), advice, retry_after_s: None }
     }
 
-    /// Renders the page without navigation for signed-in users.
-    pub(crate) fn render_plain(&self, assets: &Assets) -> Response {
-        let Self { status, title, message, advice, .. } = self;
-        page(*status, &ProblemPage { layout: Layout::plain(assets), title, message, advice })
+    /// The seconds until the next request is allowed, if there were too many.
+    pub(crate) const fn retry_after_s(&self) -> Option<u64> {
+        self.retry_after_s
     }
 
-    /// Renders the page, with the navigation of the user who sent these headers.
-    pub(crate) async fn render(&self, web: &Web, headers: &HeaderMap) -> Response {
+    /// Renders the page.
+    pub(crate) fn render(&self, layout: Layout) -> Response {
         let Self { status, title, message, advice, retry_after_s } = self;
-        let signed_in = match retry_after_s {
-            // Rate-limited requests must not cost a session lookup.
-            Some(_) => None,
-            // The lookup may fail for the same reason as the request.
-            None => web.signed_in(headers).await.unwrap_or_default(),
-        };
-        let layout = signed_in.map_or_else(|| web.plain_layout(), |person| web.user_layout(&person.session, ""));
         let mut response = page(*status, &ProblemPage { layout, title, message, advice });
         if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));

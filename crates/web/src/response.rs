@@ -1,23 +1,30 @@
 //! Common handling of page responses: security headers, problem pages, redirects and allowed methods.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use grabd_engine::origin::from_address;
+use grabd_http::allow_methods;
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, Entry, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
-use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use crate::page::{CspOptions, csp_header};
+use crate::client_ip::Address;
+use crate::page::{CspOptions, Layout, csp_header};
 use crate::problem::Problem;
-use crate::{Address, Web};
+use crate::state::Web;
+
+/// The `Allow` header of a page.
+pub(crate) const READ: &str = "GET, HEAD, OPTIONS";
+/// The `Allow` header of a page that accepts a form.
+pub(crate) const FORM: &str = "GET, HEAD, POST, OPTIONS";
+/// The `Allow` header of a form that has no page at its own path.
+pub(crate) const WRITE: &str = "POST, OPTIONS";
 
 /// Middleware that renders problems as pages and adds the common headers.
 pub(crate) async fn finish(State(web): State<Arc<Web>>, request: Request, next: Next) -> Response {
@@ -29,11 +36,22 @@ pub(crate) async fn finish(State(web): State<Arc<Web>>, request: Request, next: 
     };
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         let headers = std::mem::take(response.headers_mut());
-        response = problem.render(&web, &request_headers).await;
+        response = problem.render(problem_layout(&web, &request_headers, &problem).await);
         response.headers_mut().extend(headers.into_iter().filter(|(name, _)| *name == Some(ALLOW)));
     }
     add_headers(response.headers_mut());
     response
+}
+
+/// The layout of a problem page, with the navigation of the user who sent these headers.
+async fn problem_layout(web: &Web, headers: &HeaderMap, problem: &Problem) -> Layout {
+    let signed_in = match problem.retry_after_s() {
+        // Rate-limited requests must not cost a session lookup.
+        Some(_) => None,
+        // The lookup may fail for the same reason as the request.
+        None => web.signed_in(headers).await.unwrap_or_default(),
+    };
+    signed_in.map_or_else(|| web.plain_layout(), |person| web.user_layout(&person.session, ""))
 }
 
 /// Adds the common headers of pages.
@@ -53,14 +71,7 @@ fn insert_default(headers: &mut HeaderMap, name: HeaderName, value: impl FnOnce(
 
 /// Adds a fallback for all other methods, with `allowed` as the `Allow` header: 204 for OPTIONS, otherwise 405.
 pub(crate) fn only(allowed: &'static str, methods: MethodRouter<Arc<Web>>) -> MethodRouter<Arc<Web>> {
-    methods.fallback(async move |method: Method| -> Response {
-        let mut response = match method {
-            Method::OPTIONS => StatusCode::NO_CONTENT.into_response(),
-            _ => Problem::method_not_allowed().into_response(),
-        };
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-        response
-    })
+    allow_methods(allowed, methods, |_| Problem::method_not_allowed().into_response())
 }
 
 /// A 303 redirect, which the browser follows with GET.
@@ -68,18 +79,5 @@ pub(crate) fn see_other(location: &str) -> Response {
     match HeaderValue::try_from(location) {
         Ok(location) => (StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response(),
         Err(_) => Problem::bad_request("Invalid redirect", "The redirect URL is invalid.", "").into_response(),
-    }
-}
-
-/// The client address, as the key of rate limits.
-#[derive(Clone, Copy)]
-pub(crate) struct ClientIp(pub(crate) IpAddr);
-
-impl<S: Sync> FromRequestParts<S> for ClientIp {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        let address = parts.extensions.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Address(address)| *address);
-        Ok(Self(address))
     }
 }

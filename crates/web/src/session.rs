@@ -4,11 +4,11 @@ use grabd_domain::credentials::SessionToken;
 use grabd_engine::accounts::{self, Session};
 use http::{HeaderMap, Uri};
 
-use crate::Web;
-use crate::accounts::SIGN_IN;
 use crate::cookies::Cookie;
 use crate::form::Form;
+use crate::paths::SIGN_IN;
 use crate::problem::Problem;
+use crate::state::Web;
 
 /// The session of a signed-in user, and its token.
 pub(crate) struct SignedIn {

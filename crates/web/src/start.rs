@@ -17,15 +17,15 @@ use grabd_engine::grabs::{self, Preview};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use crate::Web;
-use crate::csrf::{self, Visit};
+use crate::client_ip::ClientIp;
+use crate::extract::{Visit, check_visit};
 use crate::form::{FieldError, Form};
 use crate::grabs::options::{self, Text};
 use crate::grabs::snippets;
 use crate::number::{grouped, money};
 use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
-use crate::response::ClientIp;
+use crate::state::Web;
 
 /// The path of this page.
 pub(crate) const PATH: &str = "/";
@@ -78,7 +78,7 @@ pub(crate) async fn submit(
     web.limits.trials.take(client.0)?;
     let (head, body) = request.into_parts();
     let input = Form::read(&head.headers, body).await?;
-    csrf::check_visit(&web.cookies, &head.headers, &input)?;
+    check_visit(&web.cookies, &head.headers, &input)?;
     let CaptureRequest { url, .. } = options::request(&input);
     // JPEG takes half the bytes of PNG, which matters for an embedded image.
     let format = Some(Format::Jpeg.as_str().to_owned());

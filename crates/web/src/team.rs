@@ -3,14 +3,14 @@
 //! To add a page to the navigation, add a line in [`PAGES`].
 
 use grabd_domain::ids::TeamId;
-use grabd_engine::accounts::{self, Session, TeamError, TeamMember};
+use grabd_engine::accounts::{self, Session, TeamError, TeamMember, UserTeam};
 use http::HeaderMap;
 
-use crate::Web;
 use crate::page::{Layout, TeamLink, TeamNavigation};
+use crate::paths;
 use crate::problem::Problem;
 use crate::session::SignedIn;
-use crate::teams;
+use crate::state::Web;
 
 /// The pages of a team in the order of the navigation: last path segment and label.
 const PAGES: [(&str, &str); 6] = [
@@ -21,6 +21,8 @@ const PAGES: [(&str, &str); 6] = [
     ("webhooks", "Webhooks"),
     ("people", "Members"),
 ];
+
+const UNKNOWN: &str = "This team does not exist, you are not a member of it, or the item no longer exists.";
 
 /// A signed-in user in one of their teams.
 pub(crate) struct TeamContext {
@@ -40,6 +42,21 @@ impl Web {
         match accounts::find_team_member(&self.core, signed_in.session.person.id, team).await? {
             Some(team_member) => Ok(Some(TeamContext { signed_in, team_member })),
             None => Err(self.suspended(&signed_in.session, team).await?.unwrap_or_else(unknown)),
+        }
+    }
+
+    /// The team that a path names.
+    ///
+    /// # Errors
+    /// Not found, if the team does not exist or the user is not in it.
+    pub(crate) async fn my_team(&self, session: &Session, team: &str) -> Result<UserTeam, Problem> {
+        let Ok(team) = team.parse() else { return Err(Problem::not_found(UNKNOWN)) };
+        match accounts::find_team(&self.core, session.person.id, team).await {
+            Err(TeamError::NotMember) => {
+                let suspended = self.suspended(session, team).await?;
+                Err(suspended.unwrap_or_else(|| TeamError::NotMember.into()))
+            }
+            found => Ok(found?),
         }
     }
 
@@ -78,15 +95,16 @@ impl Web {
     ) -> Result<Layout, Problem> {
         let team_member = accounts::find_team_member(&self.core, session.person.id, team).await?;
         let team = navigation(&team_member.ok_or(TeamError::NotMember)?, here);
-        Ok(Layout { team: Some(team), ..self.user_layout(session, teams::PATH) })
+        Ok(Layout { team: Some(team), ..self.user_layout(session, paths::TEAMS) })
     }
 }
 
 fn navigation(team_member: &TeamMember, here: &str) -> TeamNavigation {
-    let link = |(page, label)| TeamLink { path: path(team_member.team, page), label, is_here: page == here };
+    let link =
+        |(page, label)| TeamLink { path: paths::team_page(team_member.team, page), label, is_here: page == here };
     // Links to other teams lead to the same page there.
     let page = if here.is_empty() { "grabs" } else { here };
-    let others = team_member.others.iter().map(|(team, name)| (path(*team, page), name.clone()));
+    let others = team_member.others.iter().map(|(team, name)| (paths::team_page(*team, page), name.clone()));
     TeamNavigation {
         name: team_member.team_name.clone(),
         links: PAGES.into_iter().map(link).collect(),
@@ -97,7 +115,7 @@ fn navigation(team_member: &TeamMember, here: &str) -> TeamNavigation {
 impl TeamContext {
     /// The path of a page of this team.
     pub(crate) fn path(&self, page: &str) -> String {
-        path(self.team_member.team, page)
+        paths::team_page(self.team_member.team, page)
     }
 
     /// The CSRF token for forms of this session.
@@ -106,7 +124,30 @@ impl TeamContext {
     }
 }
 
-/// The path of a page of a team.
-pub(crate) fn path(team: TeamId, page: &str) -> String {
-    format!("/teams/{team}/{page}")
+impl From<TeamError> for Problem {
+    fn from(error: TeamError) -> Self {
+        match error {
+            TeamError::NotMember | TeamError::NotFound => Self::not_found(UNKNOWN),
+            TeamError::Unverified => Self::unverified(),
+            TeamError::NotOwner => Self::not_allowed(
+                "Owners only",
+                "Only owners of this team can manage members, and rename, export or delete the team.",
+                "Nothing was changed. The team’s page lists its owners.",
+            ),
+            TeamError::LastOwner => Self::conflict(
+                "A team needs an owner",
+                "You are the only owner. Without an owner, nobody could manage the team.",
+                "Nothing was changed. Make another member an owner first.",
+            ),
+            TeamError::AlreadyMember => Self::conflict("Already a member", "Nothing was changed.", ""),
+            TeamError::Full => Self::conflict(
+                "Limit reached",
+                "The maximum number has been reached.",
+                "Nothing was changed. Remove what is no longer needed, or contact your administrator.",
+            ),
+            TeamError::Name(error) => Self::bad_request("Invalid name", format!("The name {error}."), ""),
+            TeamError::TeamName(error) => Self::bad_request("Invalid name", format!("The name {error}."), ""),
+            TeamError::Internal(fault) => fault.into(),
+        }
+    }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use futures::future::join_all;
 use grabd_domain::Timestamp;
 use grabd_domain::credits::LotKind;
-use grabd_store::Grant;
+use grabd_store::credits::Grant;
 use grabd_tests::dns::Dns;
 use grabd_tests::harness::{REFUSED, TestApp};
 use reqwest::header::HeaderMap;

@@ -6,7 +6,7 @@ use adblock::Engine;
 use adblock::lists::{FilterSet, ParseOptions, RuleTypes};
 use adblock::request::Request;
 
-use super::ListError;
+use super::error::ListError;
 
 /// Maximum length of a rule in bytes. Longer ones are left out; the longest of EasyList has some thousand.
 const MAX_RULE_BYTES: usize = 16 << 10;

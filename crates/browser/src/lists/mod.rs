@@ -4,6 +4,7 @@
 //! grabs. `list` is one list. `blocklist` applies lists, and counts, for one grab.
 
 mod blocklist;
+mod error;
 mod list;
 
 use std::fmt;
@@ -14,10 +15,9 @@ use std::path::{Path, PathBuf};
 use grabd_domain::capture::BlockedContent;
 
 pub(crate) use self::blocklist::Blocklist;
+pub use self::error::ListError;
+use self::error::MAX_BYTES;
 use self::list::List;
-
-/// Maximum size of a file in bytes. EasyList has two megabytes.
-const MAX_BYTES: u64 = 32 << 20;
 
 /// The files, and the content that they block.
 const FILES: [(&str, BlockedContent); 2] =
@@ -39,26 +39,6 @@ pub struct ListReport {
     pub content: BlockedContent,
     /// The number of its rules, or why they are not used. `None` if there is no such file.
     pub outcome: Option<Result<usize, ListError>>,
-}
-
-/// Why a list is not used.
-#[derive(Debug, thiserror::Error)]
-pub enum ListError {
-    /// The file cannot be read.
-    #[error("it cannot be read: {0}")]
-    Unreadable(#[from] io::Error),
-    /// The file is too large.
-    #[error("it has more than {} MB", MAX_BYTES >> 20)]
-    TooLarge,
-    /// The file is not text.
-    #[error("it is not UTF-8 text")]
-    NotText,
-    /// The file is a web page, as a failed download leaves it.
-    #[error("it is a web page, not a list in the syntax of EasyList")]
-    WebPage,
-    /// The file has no rules.
-    #[error("it has no rules in the syntax of EasyList")]
-    Empty,
 }
 
 impl FilterLists {

@@ -17,8 +17,9 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
+use super::error::CaptureError;
 use super::frames::{Frames, OnDemand};
-use super::{CaptureError, Tab};
+use super::tab::Tab;
 use crate::cdp::{CallError, RawResult};
 
 /// The time between two frames.

@@ -14,7 +14,8 @@ use grabd_memory::Reservation;
 use serde::{Deserialize, Serialize};
 
 use super::drive::Drive;
-use super::{CaptureError, report, requested, script};
+use super::error::CaptureError;
+use super::{report, requested, script};
 use crate::cdp::CallError;
 
 /// The scripts that read the page. They are sent only if files are asked for.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::drive::Drive;
-use super::{CaptureError, requested};
+use super::error::CaptureError;
 use crate::cdp::CallError;
 
 /// The types of images that may be animated.
@@ -59,7 +59,7 @@ pub(super) async fn apply(drive: &Drive<'_>) -> Result<(), CaptureError> {
     };
     let images = animated_images(tree);
     let _fast = drive.clock.draw_fast();
-    let _: Option<Value> = requested::call(drive, "freeze", &FreezeArguments { images: &images }).await?;
+    let _: Option<Value> = drive.call_script("freeze", &FreezeArguments { images: &images }).await?;
     Ok(())
 }
 

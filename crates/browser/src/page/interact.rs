@@ -1,6 +1,6 @@
 //! Clicks elements and runs the caller's script in the page.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::input::{DispatchMouseEventParams, DispatchMouseEventType, MouseButton};
@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::drive::Drive;
-use super::{CaptureError, requested, settle};
+use super::error::CaptureError;
+use super::settle;
 use crate::cdp::CallError;
 
 /// How long a script may run.
@@ -20,20 +21,6 @@ const SCRIPT_GRACE: Duration = Duration::from_millis(500);
 
 /// The most characters of a script's error that are reported.
 const MAX_ERROR_CHARS: usize = 200;
-
-/// How far the caller's interactions have come. They are not repeated if they lead to another document.
-#[derive(Default)]
-pub(super) struct Interactions {
-    clicks: AtomicUsize,
-    has_run_script: AtomicBool,
-}
-
-impl Interactions {
-    /// Returns true if one was made.
-    pub(super) fn have_begun(&self) -> bool {
-        self.clicks.load(Ordering::Relaxed) > 0 || self.has_run_script.load(Ordering::Relaxed)
-    }
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -118,7 +105,7 @@ async fn find_target(drive: &Drive<'_>, selector: &str) -> Result<Option<(f64, f
     let left = until.saturating_duration_since(Instant::now());
     let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
     let arguments = TargetArguments { selector, budget_ms };
-    let why = match requested::call::<ClickTarget>(drive, "clickTarget", &arguments).await? {
+    let why = match drive.call_script::<ClickTarget>("clickTarget", &arguments).await? {
         None => return Ok(None),
         Some(ClickTarget::Point { x, y }) => return Ok(Some((x, y))),
         Some(ClickTarget::Problem { problem }) => match problem {

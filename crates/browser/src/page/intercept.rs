@@ -16,7 +16,7 @@ use chromiumoxide::cdp::browser_protocol::page::AddScriptToEvaluateOnNewDocument
 use grabd_domain::capture::{BasicAuth, CaptureSpec, RequestType, Secrets};
 use url::{Origin, Url};
 
-use super::drive::Drive;
+use super::tab::Tab;
 use super::watch::PausedRequest;
 use crate::cdp::CallError;
 use crate::lists::Blocklist;
@@ -66,8 +66,8 @@ impl<'a> Interception<'a> {
     ///
     /// # Errors
     /// If the browser does not answer.
-    pub(super) async fn apply(&self, drive: &Drive<'_>, navigation_blocked: bool) -> Result<(), CallError> {
-        let (client, session) = (&drive.tab.client, Some(drive.tab.session.as_str()));
+    pub(super) async fn apply(&self, tab: &Tab, navigation_blocked: bool) -> Result<(), CallError> {
+        let (client, session) = (&tab.client, Some(tab.session.as_str()));
         let patterns = self.patterns(navigation_blocked);
         if !patterns.is_empty() {
             let enable = fetch::EnableParams { patterns: Some(patterns), ..fetch::EnableParams::default() };
@@ -109,13 +109,13 @@ impl<'a> Interception<'a> {
     }
 
     /// Answers a paused request.
-    pub(super) async fn answer(&self, drive: &Drive<'_>, paused: PausedRequest) {
-        let (navigation_blocked, shown): (bool, Vec<Origin>) = drive.tab.watch.read(|seen| {
+    pub(super) async fn answer(&self, tab: &Tab, paused: PausedRequest) {
+        let (navigation_blocked, shown): (bool, Vec<Origin>) = tab.watch.read(|seen| {
             let urls = seen.document.iter().map(|of| &of.url).chain(seen.navigation.iter().map(|of| &of.url));
             (seen.navigation_blocked, urls.filter_map(|url| Url::parse(url).ok()).map(|url| url.origin()).collect())
         });
         let decision = self.decide(&paused, navigation_blocked, &shown);
-        let (client, session) = (&drive.tab.client, Some(drive.tab.session.as_str()));
+        let (client, session) = (&tab.client, Some(tab.session.as_str()));
         match decision {
             Decision::Fail(reason) => client.send(session, &FailRequestParams::new(paused.request, reason)).await,
             Decision::Continue => client.send(session, &ContinueRequestParams::new(paused.request)).await,

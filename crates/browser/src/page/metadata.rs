@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata};
+use grabd_domain::grabs::{Failure, FailureReason, Findings, PageInfo, RenderMetadata};
 use serde::Deserialize;
 
 use super::drive::Drive;
+use super::error::CaptureError;
+use super::script;
+use super::tab::Tab;
 use super::watch::WatchState;
-use super::{CaptureError, Tab, script};
 use crate::cdp::CallError;
 
 /// How long a page may take to describe itself.
@@ -64,4 +66,13 @@ pub(super) fn of_tab(tab: &Tab) -> RenderMetadata {
         (None, None, None) => RenderMetadata { blocked_requests, ..RenderMetadata::default() },
     });
     RenderMetadata { findings, ..metadata }.bounded()
+}
+
+/// The metadata of a failed grab, without addresses that the guard refused.
+pub(crate) fn failure_metadata(tab: &Tab, failure: &Failure) -> RenderMetadata {
+    let metadata = of_tab(tab);
+    match failure.reason {
+        FailureReason::SsrfDetected => RenderMetadata { final_url: None, http_status: None, ..metadata },
+        FailureReason::RenderBlocked | FailureReason::RenderFailed | FailureReason::InternalError => metadata,
+    }
 }

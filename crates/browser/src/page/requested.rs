@@ -15,11 +15,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::drive::Drive;
-use super::{CaptureError, consent, interact, script, settle};
+use super::error::CaptureError;
+use super::{consent, interact, settle};
 use crate::cdp::CallError;
-
-/// The time for a waiting script to report that its time is up.
-const GRACE: std::time::Duration = std::time::Duration::from_millis(500);
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -124,7 +122,7 @@ pub(super) async fn set_appearance(drive: &Drive<'_>) -> Result<(), CaptureError
 /// # Errors
 /// If the browser refuses a cookie.
 pub(super) async fn set_network(drive: &Drive<'_>) -> Result<(), CaptureError> {
-    drive.interception.apply(drive, false).await?;
+    drive.interception.apply(drive.tab, false).await?;
     let cookies = &drive.spec.secrets.cookies;
     if !cookies.is_empty() {
         let cookies = cookies.iter().map(|cookie| cookie_param(cookie, drive.spec.url.as_str())).collect();
@@ -177,7 +175,7 @@ pub(super) async fn wait_and_change(drive: &Drive<'_>) -> Result<bool, CaptureEr
     }
     if is_changed {
         let changes = ChangeArguments { hide, remove, css: css.as_deref() };
-        let _: Option<Value> = call(drive, "applyChanges", &changes).await?;
+        let _: Option<Value> = drive.call_script("applyChanges", &changes).await?;
     }
     // Every click is followed by its own wait.
     let has_clicked = interact::click_all(drive).await?;
@@ -194,7 +192,7 @@ async fn wait(drive: &Drive<'_>, selector: &Selector, is_gone: bool) -> Result<(
     let (name, selector) = (if is_gone { "wait_for_gone" } else { "wait_for" }, selector.as_str());
     let left = drive.capture_by.saturating_duration_since(Instant::now());
     let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-    let waited = call::<WaitResult>(drive, "waitFor", &WaitArguments { selector, is_gone, budget_ms }).await?;
+    let waited = drive.call_script::<WaitResult>("waitFor", &WaitArguments { selector, is_gone, budget_ms }).await?;
     match waited.and_then(|waited| waited.problem) {
         None => Ok(()),
         Some(WaitProblem::Invalid) => {
@@ -206,19 +204,6 @@ async fn wait(drive: &Drive<'_>, selector: &Selector, is_gone: bool) -> Result<(
         Some(WaitProblem::Timeout) => {
             Err(CaptureError::failed(format!("`{name}` \"{selector}\" did not appear in time.")))
         }
-    }
-}
-
-/// Calls a script of ours. `None` also if the document was replaced.
-pub(super) async fn call<T: serde::de::DeserializeOwned>(
-    drive: &Drive<'_>,
-    function: &str,
-    arguments: &impl Serialize,
-) -> Result<Option<T>, CaptureError> {
-    match script::call(drive.tab, drive.time_left() + GRACE, function, arguments).await {
-        // The document was replaced, which the caller notices by itself.
-        Err(CallError::Refused { .. }) => Ok(None),
-        result => Ok(result?),
     }
 }
 

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::Tab;
+use super::tab::Tab;
 use super::watch::World;
 use crate::cdp::CallError;
 

@@ -12,9 +12,10 @@ use url::Url;
 
 use super::clock::AdvanceResult;
 use super::drive::Drive;
+use super::error::CaptureError;
+use super::script;
 use super::state::{Content, PageState};
 use super::watch::{Document, WaitLimit, WatchState};
-use super::{CaptureError, script};
 use crate::cdp::CallError;
 
 /// The result of waiting for a document.

@@ -17,8 +17,11 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::clock::Clock;
+use super::error::CaptureError;
+use super::extract;
 use super::frames::{Frames, OnDemand};
-use super::{CaptureError, Limits, Tab, extract};
+use super::limits::Limits;
+use super::tab::Tab;
 use crate::cdp::{CallError, RawResult};
 
 /// About a third of the size of the fast PNG, in about the same time.

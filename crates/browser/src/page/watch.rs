@@ -17,9 +17,6 @@ pub(crate) use self::requests::{Hold, Requests, WaitLimit};
 
 use crate::cdp::{Event, Head, Kind, Sink};
 
-/// The time within which received data is drawn.
-pub(crate) const QUIET: Duration = Duration::from_millis(100);
-
 /// The number of pending responses whose bytes are counted separately.
 const MAX_COUNTED_RESPONSES: usize = 1024;
 

@@ -1,46 +1,19 @@
 //! One connection from the browser, until it ends or becomes a tunnel.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{Method, Request, Response};
-use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::listener::ListenerState;
 use super::meter::MeteredStream;
-use super::plain::{self, Origin};
-use super::target::{Malformed, Target, target};
-use super::tunnel;
-
-/// A streamed response body of an origin, or an empty one.
-pub(super) type Body = Either<Incoming, Empty<Bytes>>;
-
-/// Why a request gets no response. The connection is closed, and the browser reports a network error.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum RequestError {
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
-    #[error(transparent)]
-    Refused(#[from] grabd_egress::EgressError),
-    #[error("a filter list names the host")]
-    Listed,
-    #[error("the origin closed the connection or sent an invalid response")]
-    Origin(#[source] hyper::Error),
-    #[error("the origin sent a response that only a proxy may send")]
-    NotAnOrigin,
-}
-
-/// State shared by the requests of one connection.
-pub(super) struct Session {
-    pub(super) state: Arc<ListenerState>,
-    origin: Mutex<Option<Origin>>,
-    tunnel: Mutex<Option<TcpStream>>,
-}
+use super::session::{Body, RequestError, Session};
+use super::state::ListenerState;
+use super::target::{Target, target};
+use super::{plain, tunnel};
 
 /// Serves `stream` until it ends. Dropping the future closes it and its connections to origins.
 pub(super) async fn serve(stream: TcpStream, state: Arc<ListenerState>) {
@@ -48,10 +21,10 @@ pub(super) async fn serve(stream: TcpStream, state: Arc<ListenerState>) {
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    let session = Arc::new(Session { state: Arc::clone(&state), origin: Mutex::default(), tunnel: Mutex::default() });
+    let session = Arc::new(Session::new(Arc::clone(&state)));
     let service = service_fn(|request| respond(Arc::clone(&session), request));
     let connection = server_builder(state.limits.header_bytes)
-        .serve_connection(TokioIo::new(MeteredStream::new(stream, state)), service);
+        .serve_connection(TokioIo::new(MeteredStream::new(stream, Arc::clone(&state.meter))), service);
     match connection.without_shutdown().await {
         Ok(parts) => {
             if let Some(upstream) = session.take_tunnel() {
@@ -84,23 +57,5 @@ async fn respond(session: Arc<Session>, request: Request<Incoming>) -> Result<Re
             Ok(tunnel::refused())
         }
         Err(malformed) => Err(malformed.into()),
-    }
-}
-
-impl Session {
-    pub(super) fn set_origin(&self, origin: Origin) {
-        *self.origin.lock().unwrap_or_else(PoisonError::into_inner) = Some(origin);
-    }
-
-    pub(super) fn take_origin(&self) -> Option<Origin> {
-        self.origin.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    pub(super) fn set_tunnel(&self, upstream: TcpStream) {
-        *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(upstream);
-    }
-
-    fn take_tunnel(&self) -> Option<TcpStream> {
-        self.tunnel.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

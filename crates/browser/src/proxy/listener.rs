@@ -1,46 +1,25 @@
 //! One listening socket and its connections, which serve one grab.
 
 use std::io;
-use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use grabd_domain::address::AddressError;
-use grabd_egress::{EgressError, Guard};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::meter::Meter;
-use super::target::Destination;
-use super::unreached::{UnreachedTarget, UnreachedTargets};
-use super::{Limits, connection};
+use super::connection;
+use super::limits::Limits;
+use super::state::{ListenerState, Mode};
+use super::unreached::UnreachedTarget;
 use crate::lists::Blocklist;
 
 /// The listener of one grab. Dropping it closes the socket and all connections.
 pub(crate) struct Listener {
     state: Arc<ListenerState>,
     _closes: DropGuard,
-}
-
-/// State shared by the connections of one listener.
-pub(super) struct ListenerState {
-    mode: Mode,
-    address: SocketAddr,
-    pub(super) limits: Limits,
-    pub(super) meter: Meter,
-    unreached: UnreachedTargets,
-    blocklist: OnceLock<Arc<Blocklist>>,
-    tasks: TaskTracker,
-    closed: CancellationToken,
-}
-
-/// How requests are handled.
-pub(super) enum Mode {
-    Guarded(Guard),
-    Deny,
 }
 
 impl Listener {
@@ -52,19 +31,8 @@ impl Listener {
         closed: CancellationToken,
     ) -> io::Result<Self> {
         let address = socket.local_addr()?;
-        let meter = Meter::new(limits.bytes, closed.clone());
-        let state = ListenerState {
-            mode,
-            address,
-            limits,
-            meter,
-            unreached: UnreachedTargets::default(),
-            blocklist: OnceLock::new(),
-            tasks,
-            closed: closed.clone(),
-        };
-        let state = Arc::new(state);
-        state.spawn(Arc::clone(&state).accept(socket));
+        let state = Arc::new(ListenerState::new(mode, address, limits, tasks, closed.clone()));
+        state.spawn(accept(Arc::clone(&state), socket));
         Ok(Self { state, _closes: closed.drop_guard() })
     }
 
@@ -109,76 +77,28 @@ impl Listener {
     }
 }
 
-impl Mode {
-    /// Who made the request. Requests outside of a grab's context come from the browser itself, and are unexpected.
-    fn requester(&self) -> &'static str {
-        match self {
-            Self::Guarded(_) => "page",
-            Self::Deny => "browser",
-        }
-    }
-}
-
-impl ListenerState {
-    /// Whether a filter list refuses `destination`. Counts it if so. It is not recorded as unreached, since that would be
-    /// a failure of the page.
-    pub(super) fn is_listed(&self, destination: &Destination) -> bool {
-        self.blocklist.get().is_some_and(|list| list.refuses_host(&destination.host.to_string()))
-    }
-
-    /// Connects to `destination` through the guard. Failures are recorded.
-    pub(super) async fn dial(&self, destination: &Destination) -> Result<TcpStream, EgressError> {
-        let outcome = match &self.mode {
-            Mode::Guarded(guard) => guard
-                .connect(&destination.host, destination.port)
-                .await
-                .and_then(|stream| self.check_not_own_address(stream)),
-            Mode::Deny => Err(EgressError::Name),
+/// Accepts connections until the listener closes or fails.
+async fn accept(state: Arc<ListenerState>, socket: TcpListener) {
+    let permits = Arc::new(Semaphore::new(state.limits.connections));
+    loop {
+        let stream = match socket.accept().await {
+            Ok((stream, _)) => stream,
+            // The client disconnected before it was accepted.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            // Most likely out of descriptors. Ends the listener, to avoid a busy loop. The grab fails.
+            Err(error) => return tracing::warn!(proxy.port = state.port(), %error, "a grab's listener failed"),
         };
-        outcome.inspect_err(|refusal| self.unreached.record(self.mode.requester(), self.port(), destination, refusal))
-    }
-
-    /// Prevents a loop where the operator allows loopback: a request to the proxy itself.
-    fn check_not_own_address(&self, stream: TcpStream) -> Result<TcpStream, EgressError> {
-        let peer = stream.peer_addr().map_err(|error| EgressError::ConnectFailed(error.kind()))?;
-        match peer.ip() == self.address.ip() {
-            true => Err(EgressError::Address { address: peer.ip(), why: AddressError::Own }),
-            false => Ok(stream),
-        }
-    }
-
-    fn port(&self) -> u16 {
-        self.address.port()
-    }
-
-    /// Runs `work` until it ends or the listener closes.
-    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let closed = self.closed.clone();
-        self.tasks.spawn(async move { closed.run_until_cancelled(work).await });
-    }
-
-    async fn accept(self: Arc<Self>, socket: TcpListener) {
-        let permits = Arc::new(Semaphore::new(self.limits.connections));
-        loop {
-            let stream = match socket.accept().await {
-                Ok((stream, _)) => stream,
-                // The client disconnected before it was accepted.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                // Most likely out of descriptors. Ends the listener, to avoid a busy loop. The grab fails.
-                Err(error) => return tracing::warn!(proxy.port = self.port(), %error, "a grab's listener failed"),
-            };
-            let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
-                tracing::debug!(proxy.port = self.port(), "a grab opened too many connections");
-                continue;
-            };
-            let state = Arc::clone(&self);
-            self.spawn(async move {
-                let time_limit = Duration::from_secs(state.limits.connection_seconds);
-                if timeout(time_limit, connection::serve(stream, Arc::clone(&state))).await.is_err() {
-                    tracing::debug!(proxy.port = state.port(), "a connection exceeded its time limit");
-                }
-                drop(permit);
-            });
-        }
+        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+            tracing::debug!(proxy.port = state.port(), "a grab opened too many connections");
+            continue;
+        };
+        let shared = Arc::clone(&state);
+        state.spawn(async move {
+            let time_limit = Duration::from_secs(shared.limits.connection_seconds);
+            if timeout(time_limit, connection::serve(stream, Arc::clone(&shared))).await.is_err() {
+                tracing::debug!(proxy.port = shared.port(), "a connection exceeded its time limit");
+            }
+            drop(permit);
+        });
     }
 }

@@ -10,8 +10,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use super::listener::ListenerState;
-
 pub(super) struct Meter {
     bytes: AtomicU64,
     limit: u64,
@@ -45,16 +43,16 @@ impl Meter {
 /// The browser's side of a connection. Counts bytes in both directions.
 pub(super) struct MeteredStream {
     stream: TcpStream,
-    state: Arc<ListenerState>,
+    meter: Arc<Meter>,
 }
 
 impl MeteredStream {
-    pub(super) fn new(stream: TcpStream, state: Arc<ListenerState>) -> Self {
-        Self { stream, state }
+    pub(super) fn new(stream: TcpStream, meter: Arc<Meter>) -> Self {
+        Self { stream, meter }
     }
 
     fn count_written(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        written.map(|written| written.and_then(|bytes| self.state.meter.count(bytes).map(|()| bytes)))
+        written.map(|written| written.and_then(|bytes| self.meter.count(bytes).map(|()| bytes)))
     }
 }
 
@@ -62,7 +60,7 @@ impl AsyncRead for MeteredStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
-        read.map(|read| read.and_then(|()| self.state.meter.count(buf.filled().len() - before)))
+        read.map(|read| read.and_then(|()| self.meter.count(buf.filled().len() - before)))
     }
 }
 

@@ -4,21 +4,25 @@
 //! including later ones on a persistent connection, goes through the guard. Refused targets are recorded on the
 //! [`Listener`], from which the outcome of the grab is derived.
 //!
-//! `sockets` provides listening sockets. `connection` serves one connection. `plain` forwards http, `tunnel` answers
-//! CONNECT. `target` parses the request target. `headers` selects the fields to forward. `unreached` records failed
-//! targets. `meter` counts bytes. `crate::lists` can refuse further hosts, for one grab.
+//! `sockets` provides listening sockets. `listener` accepts connections, which share a `state`. `connection` serves one
+//! connection, whose requests share a `session`. `plain` forwards http, `tunnel` answers CONNECT. `target` parses the
+//! request target. `headers` selects the fields to forward. `unreached` records failed targets. `meter` counts bytes up
+//! to the `limits`. `crate::lists` can refuse further hosts, for one grab.
 //!
 //! *Invariant:* nothing here resolves a name or connects without the guard, follows a redirect, or returns a page of
 //! its own: a request that is not forwarded ends as a network error.
 
 mod connection;
 mod headers;
+mod limits;
 mod listener;
 mod meter;
 mod plain;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod properties;
+mod session;
 mod sockets;
+mod state;
 mod target;
 mod tunnel;
 mod unreached;
@@ -31,10 +35,11 @@ use grabd_egress::Guard;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::limits::Limits;
 pub(crate) use self::listener::Listener;
-use self::listener::Mode;
 pub(crate) use self::sockets::OpenError;
 use self::sockets::SocketSource;
+use self::state::Mode;
 pub(crate) use self::unreached::UnreachedTarget;
 
 /// The address of every listener. Nothing else listens on it, so it is the only address Chromium may resolve.
@@ -46,19 +51,6 @@ pub(crate) struct Options {
     /// The loopback address of every listener.
     pub(crate) address: Ipv4Addr,
     pub(crate) limits: Limits,
-}
-
-/// The limits of one listener, which serves one grab.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// Maximum size of the header section of a request or response. At least 8192, the size of the first read.
-    pub(crate) header_bytes: usize,
-    /// Concurrent connections from the browser.
-    pub(crate) connections: usize,
-    /// Bytes to and from the browser. If exceeded, all connections of the grab are closed.
-    pub(crate) bytes: u64,
-    /// Maximum lifetime of a connection from the browser, busy or idle.
-    pub(crate) connection_seconds: u64,
 }
 
 /// Opens listeners. Cheap to clone.
@@ -74,12 +66,6 @@ pub(crate) struct Proxy {
 impl Default for Options {
     fn default() -> Self {
         Self { address: ADDRESS, limits: Limits::default() }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { header_bytes: 64 << 10, connections: 256, bytes: 200 << 20, connection_seconds: 30 }
     }
 }
 

@@ -8,16 +8,9 @@ use hyper::client::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 
-use super::connection::{Body, RequestError, Session};
 use super::headers;
+use super::session::{Body, Origin, RequestError, Session};
 use super::target::{Destination, Malformed};
-
-/// A connection to an origin, kept for the next request to the same host and port. Its address was checked when it was
-/// opened.
-pub(super) struct Origin {
-    destination: Destination,
-    requests: http1::SendRequest<Incoming>,
-}
 
 /// Forwards `request` and returns the origin's response.
 pub(super) async fn respond(

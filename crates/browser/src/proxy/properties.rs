@@ -11,9 +11,9 @@ use http_body_util::Empty;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
-use super::Limits;
 use super::connection::server_builder;
 use super::headers::{for_browser, for_origin};
+use super::limits::Limits;
 use super::target::{Destination, Target, parse_host, target};
 
 /// Hop-by-hop fields (RFC 9110 section 7.6.1), in addition to those that begin with `proxy-`.

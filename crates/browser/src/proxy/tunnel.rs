@@ -10,8 +10,8 @@ use http_body_util::{Either, Empty};
 use tokio::io::{AsyncWriteExt, copy_bidirectional_with_sizes};
 use tokio::net::TcpStream;
 
-use super::connection::{Body, Session};
 use super::meter::MeteredStream;
+use super::session::{Body, Session};
 use super::target::Destination;
 
 /// Requests are small, responses are not. A busy page has about thirty tunnels.

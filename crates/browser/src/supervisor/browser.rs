@@ -1,7 +1,7 @@
 //! One running browser.
 
 use std::ffi::OsStr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::drawing;
-use super::lease::Lease;
 use super::network_setup::NetworkSetup;
 use super::pool::{Pool, PrepareError};
-use super::shared::Setup;
+use super::restart::{RecyclePolicy, RestartReason};
+use super::setup::Setup;
 use super::start::StartError;
 use crate::cdp::{CallError, Client};
 use crate::options::FrameMode;
@@ -30,23 +30,6 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 /// Consecutive tabs that cannot be created before a browser counts as hung.
 const MAX_FAILED_TABS: u32 = 3;
-
-/// Why a browser is replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum RestartReason {
-    /// Its process ended or its pipe was closed.
-    Died,
-    /// It does not answer or does not draw.
-    Hung,
-    /// A tab could not be created or disposed of.
-    Stuck,
-    /// It reached its maximum number of grabs.
-    Grabs,
-    /// It reached its maximum age.
-    Age,
-    /// It uses too much memory.
-    Memory,
-}
 
 /// A running browser with its process, its CDP pipe and its prepared tabs.
 pub(crate) struct Browser {
@@ -63,50 +46,19 @@ pub(crate) struct Browser {
     cgroup: Mutex<Option<Cgroup>>,
     proxy: Proxy,
     pub(super) started: Instant,
-    grabs: AtomicU32,
+    pub(super) grabs: AtomicU32,
     /// Counts the tabs that are leased or being disposed of.
     pub(super) leased: TaskTracker,
     pub(super) tracker: TaskTracker,
     replace: watch::Sender<Option<RestartReason>>,
     /// Cancelled when no more tabs can be created because the jail's sockets are used up.
-    sockets_exhausted: CancellationToken,
+    pub(super) sockets_exhausted: CancellationToken,
     /// Cancelled when the browser is being closed and needs no more tabs.
     closing: CancellationToken,
     pub(super) limits: RecyclePolicy,
     pub(super) usage: Mutex<Usage>,
     /// Refuses the browser's own requests.
     _deny: Listener,
-}
-
-/// The limits at which a browser is replaced.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RecyclePolicy {
-    pub(super) grabs: u32,
-    pub(super) age: Duration,
-    pub(super) rss_bytes: u64,
-    /// A hard limit: the page that exceeds it is ended.
-    pub(super) memory_limit_bytes: u64,
-}
-
-impl RestartReason {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Died => "died",
-            Self::Hung => "hung",
-            Self::Stuck => "stuck",
-            Self::Grabs => "grabs",
-            Self::Age => "age",
-            Self::Memory => "memory",
-        }
-    }
-
-    /// Returns true if the browser still works and its grabs may finish.
-    pub(super) fn may_finish(self) -> bool {
-        match self {
-            Self::Died | Self::Hung => false,
-            Self::Stuck | Self::Grabs | Self::Age | Self::Memory => true,
-        }
-    }
 }
 
 impl Browser {
@@ -184,32 +136,6 @@ impl Browser {
     /// The process id.
     pub(super) fn pid(&self) -> u32 {
         self.process.pid()
-    }
-
-    /// Leases a tab. Returns `None` if the browser dies first, has no more sockets, or is being closed. Cancel-safe.
-    pub(super) async fn lease(self: &Arc<Self>) -> Option<Lease> {
-        let lease = loop {
-            // Take the token first: a browser that is not closed yet then waits for this tab.
-            let token = self.leased.token();
-            if self.leased.is_closed() {
-                return None;
-            }
-            let pooled = tokio::select! {
-                biased;
-                () = self.client.closed().cancelled() => return None,
-                pooled = self.pool.take() => pooled,
-                () = self.sockets_exhausted.cancelled() => return None,
-            };
-            let lease = Lease::new(self.clone(), pooled, token);
-            // The page may have crashed while it waited in the pool. Dropping the lease replaces it.
-            if !lease.tab().has_crashed() {
-                break lease;
-            }
-        };
-        if self.grabs.fetch_add(1, Ordering::Relaxed) + 1 >= self.limits.grabs {
-            self.request_replacement(RestartReason::Grabs);
-        }
-        Some(lease)
     }
 
     /// Waits until the browser must be replaced.

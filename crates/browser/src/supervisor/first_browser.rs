@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::browser::Browser;
-use super::shared::Setup;
+use super::setup::Setup;
 use super::start::{StartAttempts, StartError};
 use crate::Options;
 use crate::jail::{Jail, Launcher, NetworkJail};

@@ -11,7 +11,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::browser::Browser;
-use super::shared::Shared;
 use crate::options::FrameMode;
 
 /// A lane stops after it has been idle for this long.
@@ -82,13 +81,13 @@ impl Lanes {
         self.state().stops[lane].clone()
     }
 
-    /// Waits for a lane that can take a grab, and starts a stopped one if none can. Cancel-safe.
-    pub(super) async fn take(&self, shared: &Arc<Shared>) -> Option<LaneGuard<'_>> {
+    /// Waits for a lane that can take a grab. If none can, passes a stopped one to `start`. Cancel-safe.
+    pub(super) async fn take(&self, start: impl FnOnce(usize)) -> Option<LaneGuard<'_>> {
         let permit = match self.free.try_acquire() {
             Ok(permit) => permit,
             Err(_) => {
                 if let Some(lane) = self.state().stopped.pop_front() {
-                    shared.setup.tracker.spawn(shared.clone().start_lane(lane));
+                    start(lane);
                 }
                 self.free.acquire().await.ok()?
             }

@@ -1,13 +1,15 @@
 //! A tab that is leased to one grab.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::target::DisposeBrowserContextParams;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::browser::{Browser, RestartReason};
+use super::browser::Browser;
 use super::pool::PooledTab;
+use super::restart::RestartReason;
 use crate::page::Tab;
 
 /// Disposing of a context takes milliseconds, or about 100 ms for a page that keeps its process busy.
@@ -19,8 +21,36 @@ pub(crate) struct Lease {
     pooled: Option<(PooledTab, TaskTrackerToken)>,
 }
 
+impl Browser {
+    /// Leases a tab. Returns `None` if the browser dies first, has no more sockets, or is being closed. Cancel-safe.
+    pub(super) async fn lease(self: &Arc<Self>) -> Option<Lease> {
+        let lease = loop {
+            // Take the token first: a browser that is not closed yet then waits for this tab.
+            let token = self.leased.token();
+            if self.leased.is_closed() {
+                return None;
+            }
+            let pooled = tokio::select! {
+                biased;
+                () = self.client.closed().cancelled() => return None,
+                pooled = self.pool.take() => pooled,
+                () = self.sockets_exhausted.cancelled() => return None,
+            };
+            let lease = Lease::new(self.clone(), pooled, token);
+            // The page may have crashed while it waited in the pool. Dropping the lease replaces it.
+            if !lease.tab().has_crashed() {
+                break lease;
+            }
+        };
+        if self.grabs.fetch_add(1, Ordering::Relaxed) + 1 >= self.limits.grabs {
+            self.request_replacement(RestartReason::Grabs);
+        }
+        Some(lease)
+    }
+}
+
 impl Lease {
-    pub(super) fn new(browser: Arc<Browser>, pooled: PooledTab, token: TaskTrackerToken) -> Self {
+    fn new(browser: Arc<Browser>, pooled: PooledTab, token: TaskTrackerToken) -> Self {
         Self { browser, pooled: Some((pooled, token)) }
     }
 

@@ -7,6 +7,8 @@ mod lanes;
 mod lease;
 mod network_setup;
 mod pool;
+mod restart;
+mod setup;
 mod shared;
 mod start;
 mod supervise;

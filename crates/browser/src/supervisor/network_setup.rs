@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::shared::Setup;
+use super::setup::Setup;
 use super::start::StartError;
 use crate::jail::Sockets;
 use crate::process::Network;

@@ -7,7 +7,8 @@ use chromiumoxide::cdp::browser_protocol::browser::GetVersionParams;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use super::browser::{Browser, RestartReason};
+use super::browser::Browser;
+use super::restart::RestartReason;
 use crate::process::{Usage, idle_state, tree};
 
 /// How often a browser is asked for an answer.

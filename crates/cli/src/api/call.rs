@@ -42,8 +42,16 @@ struct ErrorBody {
     message: String,
 }
 
+impl Api {
+    /// A request to a path relative to the base URL, such as `grabs`.
+    pub(crate) fn call(&self, method: Method, path: &str) -> Call<'_> {
+        let url = self.base.join(path).expect("relative paths can be joined to an http base URL");
+        Call::new(self, method, url)
+    }
+}
+
 impl<'a> Call<'a> {
-    pub(super) fn new(api: &'a Api, method: Method, url: Url) -> Self {
+    fn new(api: &'a Api, method: Method, url: Url) -> Self {
         Self { api, method, url, headers: HeaderMap::new(), body: None }
     }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod download;
 mod names;
+mod outcome;
 mod progress;
 mod targets;
 
@@ -17,23 +18,12 @@ use crate::api::{Api, Grab};
 use crate::args::{CaptureArgs, ConnectionArgs};
 use crate::failure::{Exit, Failure};
 use crate::output;
+use outcome::Outcome;
 use progress::Progress;
 use targets::{Destination, Target};
 
 /// The longest long poll that the service allows, in seconds.
 const LONG_POLL_S: u64 = 25;
-
-/// The result of one page.
-#[derive(Debug)]
-struct Outcome {
-    url: String,
-    /// The capture, if one was created.
-    grab: Option<Grab>,
-    /// Where the image was saved.
-    file: Option<PathBuf>,
-    failure: Option<Failure>,
-    duration: Duration,
-}
 
 /// Captures all pages and prints the results.
 pub(crate) async fn run(api: &Api, connection: &ConnectionArgs, args: &CaptureArgs) -> Result<Exit, Failure> {
@@ -166,27 +156,11 @@ async fn wait(api: &Api, grab: Grab, seconds: u64) -> Result<Grab, Failure> {
 /// Prints the result to stdout: with `--json` an object, otherwise the file name, or the id of a queued capture.
 fn print(connection: &ConnectionArgs, outcome: &Outcome) -> Result<(), Failure> {
     if connection.json {
-        return output::line(&to_json(outcome).to_string());
+        return output::line(&outcome.to_json().to_string());
     }
     match (&outcome.failure, &outcome.file, &outcome.grab) {
         (None, Some(file), _) => output::line(&file.display().to_string()),
         (None, None, Some(grab)) if !grab.has_ended() => output::line(&grab.fields.id),
         (Some(_), ..) | (None, None, _) => Ok(()),
     }
-}
-
-/// The capture as the API returns it, with the file name or the error added.
-fn to_json(outcome: &Outcome) -> Value {
-    let mut object = match &outcome.grab {
-        Some(Grab { json: Value::Object(members), .. }) => members.clone(),
-        Some(_) | None => Map::from_iter([("target_url".to_owned(), json!(outcome.url))]),
-    };
-    if let Some(file) = &outcome.file {
-        object.insert("file".to_owned(), json!(file.display().to_string()));
-    }
-    if let Some(failure) = &outcome.failure {
-        let error = json!({ "code": failure.code(), "message": failure.message() });
-        object.insert("error".to_owned(), error);
-    }
-    Value::Object(object)
 }

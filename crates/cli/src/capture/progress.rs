@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
-use super::Outcome;
+use super::outcome::Outcome;
 use crate::api::Api;
 use crate::failure::Exit;
 use crate::output;

@@ -4,15 +4,14 @@ mod browser;
 mod discovery;
 mod tokens;
 
-use std::fs;
 use std::path::PathBuf;
 
 use reqwest::Client;
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::api::client;
 use crate::failure::{Exit, Failure};
+use crate::http::client;
 use crate::settings::Settings;
 use discovery::Service;
 use tokens::{File, Tokens};
@@ -120,11 +119,4 @@ pub(crate) async fn logout(settings: &Settings) -> Result<Exit, Failure> {
     revoked?;
     eprintln!("Signed out at {}.", settings.base);
     Ok(Exit::Done)
-}
-
-/// Creates the directory of a file, accessible only to this user.
-fn create_directory(file: &std::path::Path) -> Result<(), Failure> {
-    use std::os::unix::fs::DirBuilderExt;
-    let directory = file.parent().unwrap_or(std::path::Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(Failure::file(directory))
 }

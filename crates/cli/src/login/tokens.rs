@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use reqwest::Client;
@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use url::Url;
 
-use super::create_directory;
 use crate::failure::Failure;
 
 /// Access tokens are refreshed this many seconds before they expire, so that none expires in flight.
@@ -153,6 +152,12 @@ impl File {
     pub(super) fn remove(&mut self, base: &Url) {
         self.0.remove(base.as_str());
     }
+}
+
+/// Creates the directory of a file, accessible only to this user.
+fn create_directory(file: &Path) -> Result<(), Failure> {
+    let directory = file.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(Failure::file(directory))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the command line has no caller that could pass in a clock")]

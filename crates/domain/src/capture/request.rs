@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use grabd_options::{Object, OptionType as _, Value};
-
 use super::CaptureSpec;
 use crate::faults::{Fault, Field};
 use crate::grabs::Class;
@@ -38,20 +36,10 @@ impl CaptureSpec {
     }
 }
 
-/// The texts of an object. None if one of its members is something else.
-pub(super) fn texts(object: &Object) -> Option<BTreeMap<String, String>> {
-    let text = |(name, value): (&String, &Value)| Some((name.clone(), String::from_value(value.clone())?));
-    object.iter().map(text).collect()
-}
-
-/// The option for texts. None if there are none.
-pub(super) fn labels(texts: &BTreeMap<String, String>) -> Option<Object> {
-    let label = |(name, text): (&String, &String)| (name.clone(), Value::Text(text.clone()));
-    (!texts.is_empty()).then(|| texts.iter().map(label).collect())
-}
-
 #[cfg(test)]
 mod tests {
+    use grabd_options::{Object, Value};
+
     use super::super::CaptureRequest;
     use super::*;
 

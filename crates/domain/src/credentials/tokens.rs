@@ -2,7 +2,13 @@
 
 use std::fmt;
 
-use super::is_secret;
+/// Length of the secret after the prefix: 32 bytes as unpadded base64url.
+const SECRET_CHARS: usize = 43;
+
+/// Returns whether the text has the format of 256 bits in unpadded base64url.
+pub(crate) fn is_secret(text: &str) -> bool {
+    text.len() == SECRET_CHARS && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
 
 macro_rules! token {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {

@@ -1,7 +1,5 @@
 //! Files beside the image of a grab.
 
-use serde::{Deserialize, Serialize};
-
 use super::image_key::base62;
 use crate::capture::FileKind;
 
@@ -45,35 +43,6 @@ impl GrabFile {
     /// The path of its URL, without a leading slash: `f/{key}/{name}`.
     pub fn path(&self) -> String {
         format!("f/{}/{}", self.key.as_str(), self.kind.file_name())
-    }
-}
-
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    kind: String,
-    key: String,
-    bytes: u64,
-}
-
-/// Serializes files. Kinds of a later version are skipped.
-pub(super) mod files {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::{FileKey, FileKind, GrabFile, Stored};
-
-    pub(in super::super) fn serialize<S: Serializer>(files: &[GrabFile], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(files.iter().map(|GrabFile { kind, key, bytes }| Stored {
-            kind: kind.as_str().to_owned(),
-            key: key.as_str().to_owned(),
-            bytes: *bytes,
-        }))
-    }
-
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<GrabFile>, D::Error> {
-        let read = |Stored { kind, key, bytes }: Stored| {
-            Some(GrabFile { kind: FileKind::parse(&kind)?, key: FileKey::parse(&key)?, bytes })
-        };
-        Ok(Vec::<Stored>::deserialize(deserializer)?.into_iter().filter_map(read).collect())
     }
 }
 

@@ -1,13 +1,11 @@
 //! Runs a tool and responds in the format of the client's era.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::response::Response;
 use grabd_proto::v1::ErrorCode as Code;
-use http::header::RETRY_AFTER;
+use http::HeaderMap;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName};
 use rmcp::model::ErrorData;
 use tokio::sync::oneshot;
 use tracing::Instrument;
@@ -15,14 +13,11 @@ use tracing::Instrument;
 use super::era::{self, Era};
 use super::message::{Id, RpcRequest, object, shorten};
 use super::progress::{self, Progress};
-use super::tools::{self, ToolArgs, ToolContext, ToolResult, Tools};
-use super::{Mcp, json_rpc};
+use super::responder::CallResponder;
+use super::state::Mcp;
+use super::tools::{self, ToolArgs, ToolContext, ToolFuture, ToolResult, Tools};
 use crate::rest::error::{ApiError, INTERNAL_MESSAGE};
 use crate::rest::json::{self, Members};
-use crate::rest::limits;
-
-/// A running tool.
-pub(super) type ToolFuture = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
 
 /// A parsed `tools/call` request. Invalid arguments are reported as a tool error when it runs.
 pub(super) struct Call {
@@ -44,7 +39,7 @@ impl Call {
             let message = format!("Unknown tool {:?}; tools/list has the available tools.", shorten(&name));
             ErrorData::invalid_params(message, None)
         };
-        let tool = tools.find(&name).ok_or_else(unknown)?;
+        let tool = tools::find(tools, &name).ok_or_else(unknown)?;
         let args = match params.get("arguments").map(|arguments| (arguments, object(arguments))) {
             None => tool.parse_args(Members::new()),
             Some((_, Some(arguments))) => tool.parse_args(arguments),
@@ -103,49 +98,4 @@ fn spawn_detached(
     Box::pin(
         async move { receiver.await.unwrap_or_else(|_| Err(ApiError::new(Code::InternalError, INTERNAL_MESSAGE))) },
     )
-}
-
-/// Builds the response to a finished call.
-pub(super) struct CallResponder {
-    mcp: Arc<Mcp>,
-    era: Era,
-    id: Id,
-    headers: HeaderMap,
-}
-
-impl CallResponder {
-    /// The complete response.
-    pub(super) fn response(&self, outcome: ToolResult) -> Response {
-        match outcome {
-            // Clients need the HTTP status to request a new token.
-            Err(failure) if matches!(failure.code, Code::Unauthorized | Code::Forbidden) => {
-                self.mcp.http_error(&self.headers, failure)
-            }
-            Err(failure) => {
-                let mut response =
-                    json_rpc::result(&self.id, tools::error_result(self.era, &failure), &failure.headers);
-                copy(&failure.headers, RETRY_AFTER, response.headers_mut());
-                response
-            }
-            Ok(success) => {
-                let metadata = success.metadata.clone();
-                json_rpc::result(&self.id, tools::success_result(self.era, success), &metadata)
-            }
-        }
-    }
-
-    /// The last message of an event stream.
-    pub(super) fn last_message(&self, outcome: ToolResult) -> Vec<u8> {
-        match outcome {
-            Err(failure) => json_rpc::result_body(&self.id, tools::error_result(self.era, &failure)),
-            Ok(success) => json_rpc::result_body(&self.id, tools::success_result(self.era, success)),
-        }
-    }
-}
-
-fn copy(from: &HeaderMap, name: HeaderName, to: &mut HeaderMap) {
-    limits::copy(from, to);
-    if let Some(value) = from.get(&name) {
-        to.insert(name, value.clone());
-    }
 }

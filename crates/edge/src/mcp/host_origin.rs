@@ -18,7 +18,6 @@ use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use url::Url;
 
-use super::Mcp;
 use crate::rest::error::ApiError;
 
 /// Request headers of MCP clients.
@@ -81,12 +80,11 @@ impl HostOriginPolicy {
 }
 
 /// Rejects requests with a wrong `Host` or `Origin`, and adds CORS headers for allowed pages.
-pub(super) async fn check(State(mcp): State<Arc<Mcp>>, request: Request, next: Next) -> Response {
-    let host_origin = &mcp.host_origin;
-    if !host_origin.is_own_host(request.uri(), request.headers()) {
+pub(super) async fn check(State(policy): State<Arc<HostOriginPolicy>>, request: Request, next: Next) -> Response {
+    if !policy.is_own_host(request.uri(), request.headers()) {
         return forbidden("`Host` must be a host name of this service.");
     }
-    let Ok(origin) = host_origin.allowed_origin(request.headers()) else {
+    let Ok(origin) = policy.allowed_origin(request.headers()) else {
         return forbidden("`Origin` must be the origin of this service, or one that its operator has allowed.");
     };
     let preflight = request.method() == Method::OPTIONS;

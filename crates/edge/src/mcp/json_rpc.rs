@@ -6,10 +6,9 @@ use http::{HeaderMap, StatusCode};
 use rmcp::model::{ErrorCode, ErrorData};
 use serde::Serialize;
 
-use super::PRIVATE_NO_STORE;
 use super::era::Era;
 use super::message::{Id, MalformedMessage};
-use crate::rest::headers;
+use crate::rest::headers::{self, PRIVATE_NO_STORE};
 
 #[derive(Serialize)]
 struct ResultResponse<'a, T> {

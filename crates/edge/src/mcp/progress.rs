@@ -12,10 +12,11 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::PRIVATE_NO_STORE;
-use super::call::{CallResponder, ToolFuture};
 use super::message::Id;
-use crate::rest::{headers, limits};
+use super::responder::CallResponder;
+use super::tools::ToolFuture;
+use crate::rest::headers::{self, PRIVATE_NO_STORE};
+use crate::rest::limits;
 
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// Interval of comments that keep proxies from closing an idle connection.

@@ -5,13 +5,14 @@ use std::time::Duration;
 use grabd_proto::credential;
 use grabd_proto::v1::Unparsed;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName};
 use tokio::time::timeout;
 use tonic::metadata::MetadataMap;
 use tonic::{Extensions, Request, Response, Status};
 
 use super::error::ApiError;
 use super::headers::REQUEST_ID;
+pub(crate) use super::request_id::request_id;
 
 /// Deadline of calls that only wait for the database.
 pub(crate) const QUERY_DEADLINE: Duration = Duration::from_secs(5);
@@ -65,11 +66,6 @@ pub(crate) async fn send<T>(
         Ok(Err(status)) => Err(ApiError::from_status(&status, headers)),
         Err(_) => Err(ApiError::internal(format_args!("no response within {deadline:?}"), request_id(headers))),
     }
-}
-
-/// The request id. `common_headers` inserts it into every request.
-pub(crate) fn request_id(headers: &HeaderMap) -> &HeaderValue {
-    headers.get(REQUEST_ID).expect("common_headers gives every request an id")
 }
 
 /// A field of the wrong type, to be reported by the core, which checks the credential and the limits first.

@@ -11,14 +11,14 @@ use http::header::{LINK, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tracing::Instrument;
 
-use super::{docs, headers};
+use super::{headers, paths};
 
 const TRACEPARENT: HeaderName = HeaderName::from_static(reason::TRACEPARENT);
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// Adds the headers that all responses share. `public_url` is the origin at which the API reference is served.
 pub fn common_headers(router: Router, public_url: &str) -> Router {
-    let reference: Arc<str> = format!("{}{}", public_url.trim_end_matches('/'), docs::PATH).into();
+    let reference: Arc<str> = format!("{}{}", public_url.trim_end_matches('/'), paths::API_REFERENCE).into();
     router.layer(middleware::from_fn(move |request, next| add_common_headers(Arc::clone(&reference), request, next)))
 }
 

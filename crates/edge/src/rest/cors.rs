@@ -1,36 +1,6 @@
-//! CORS headers. Only responses that need no credential can be read by pages of other origins.
+//! The paths whose responses pages of any origin may read, because they need no credential.
 
-use axum::extract::Request;
-use axum::middleware::Next;
-use axum::response::Response;
-use http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
-};
-use http::{HeaderMap, HeaderValue, Method};
-
-use super::{docs, pricing};
+use super::paths;
 
 /// REST paths that pages of any origin may read.
-pub(super) const PUBLIC_PATHS: [&str; 2] = [pricing::PATH, docs::OPENAPI_PATH];
-
-/// Middleware for routers that pages of any origin may read.
-pub async fn allow_any_origin(request: Request, next: Next) -> Response {
-    let method = request.method().clone();
-    let mut response = next.run(request).await;
-    insert_headers(&method, response.headers_mut());
-    response
-}
-
-/// Lets pages of any origin read the response, errors included, without credentials.
-pub(super) fn insert_headers(method: &Method, headers: &mut HeaderMap) {
-    let any = HeaderValue::from_static("*");
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, any.clone());
-    if method == Method::OPTIONS {
-        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, OPTIONS"));
-        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, any);
-        headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
-    } else {
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, any);
-    }
-}
+pub(super) const PUBLIC_PATHS: [&str; 2] = [paths::PRICING, paths::OPENAPI];

@@ -18,7 +18,8 @@ use super::error::ApiError;
 use super::fields::Fields;
 use super::prefer::Prefer;
 use super::query::Query;
-use super::{Edge, headers, idempotency_key, limits, options, wire};
+use super::state::Edge;
+use super::{headers, idempotency_key, limits, options, wire};
 
 const RESPOND_ASYNC: &str = "respond-async";
 /// Poll interval in seconds that is suggested for a queued grab.

@@ -12,7 +12,9 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
 use super::error::ApiError;
-use super::{Edge, call, headers};
+use super::path_id::id;
+use super::state::Edge;
+use super::{call, headers};
 
 /// Deletes a grab's image. The request body is ignored.
 pub(super) async fn delete(
@@ -22,7 +24,7 @@ pub(super) async fn delete(
 ) -> Result<Response, ApiError> {
     let headers = request.headers();
     let mut core = GrabServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, DeleteGrabRequest { id: super::id(path) }, call::QUERY_DEADLINE);
+    let sent = call::request(headers, DeleteGrabRequest { id: id(path) }, call::QUERY_DEADLINE);
     let reply = call::send(headers, call::QUERY_DEADLINE, core.delete_grab(sent)).await?;
     let mut response =
         headers::response(StatusCode::NO_CONTENT, headers::PRIVATE_NO_STORE, Body::empty(), &reply.metadata);

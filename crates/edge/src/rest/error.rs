@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
+use grabd_http::{Window, whole_seconds};
 use grabd_proto::v1::{ErrorCause, ErrorCode, Grab};
 use grabd_proto::{credential, reason};
 use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -14,7 +15,9 @@ use tonic::Status;
 use tonic_types::StatusExt;
 
 use super::common_headers::ErrorAnchor;
-use super::{call, headers, limits};
+use super::headers;
+use super::limits;
+use super::request_id::request_id;
 
 /// Message of internal errors. The cause is only logged, with the request id.
 pub(crate) const INTERNAL_MESSAGE: &str =
@@ -67,7 +70,7 @@ impl ApiError {
         let code = reason::code(status);
         let mut failure = if code == ErrorCode::InternalError {
             let cause = format_args!("the core returned {:?}: {}", status.code(), status.message());
-            Self::internal(cause, call::request_id(request))
+            Self::internal(cause, request_id(request))
         } else {
             Self::new(code, status.message().to_owned()).caused_by(reason::cause(status))
         };
@@ -87,6 +90,16 @@ impl ApiError {
             let challenge = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
             failure.headers.insert(WWW_AUTHENTICATE, challenge);
         }
+        failure
+    }
+
+    /// The error for an address whose quota is used up.
+    pub(crate) fn rate_limit_exceeded(window: &Window) -> Self {
+        let Window { limit, reset_s, .. } = *window;
+        let message = format!("Request rate limit exceeded: {limit} requests per minute. Retry in {reset_s} s.");
+        let mut failure = Self::new(ErrorCode::RateLimitExceeded, message);
+        limits::write(window, &mut failure.headers);
+        failure.headers.insert(RETRY_AFTER, reset_s.into());
         failure
     }
 
@@ -153,12 +166,12 @@ pub(crate) fn status_and_code(code: ErrorCode) -> (StatusCode, &'static str) {
 /// Value of `Retry-After`: the delay that the core gives; for a 429, at least the time until the limit admits a
 /// request.
 fn retry_after_s(status: &Status, http: StatusCode, metadata: &HeaderMap) -> Option<u64> {
-    let delay_s = status.get_details_retry_info().and_then(|info| info.retry_delay).map(limits::whole_seconds);
+    let delay_s = status.get_details_retry_info().and_then(|info| info.retry_delay).map(whole_seconds);
     if http != StatusCode::TOO_MANY_REQUESTS {
         return delay_s;
     }
-    let reset_s = limits::Window::read(metadata).map(|window| window.reset_s);
-    Some(delay_s.max(reset_s).unwrap_or_else(|| limits::whole_seconds(Duration::ZERO)))
+    let reset_s = limits::read(metadata).map(|window| window.reset_s);
+    Some(delay_s.max(reset_s).unwrap_or_else(|| whole_seconds(Duration::ZERO)))
 }
 
 #[cfg(test)]

@@ -15,8 +15,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::time::Instant;
 
 use super::error::ApiError;
+use super::path_id::id;
+use super::state::Edge;
 use super::watch::{self, Next, Watch};
-use super::{Edge, headers, limits, wire};
+use super::{headers, limits, wire};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -36,7 +38,7 @@ pub(super) async fn events(
     request: Request,
 ) -> Result<Response, ApiError> {
     let headers = request.headers();
-    let mut watch = watch::open(&edge, headers, super::id(path), last_event_id(headers), MAX_DURATION).await?;
+    let mut watch = watch::open(&edge, headers, id(path), last_event_id(headers), MAX_DURATION).await?;
     let first = match watch.next(FIRST_EVENT_WAIT).await {
         Ok(Next::Grab(grab)) => Some(grab),
         Ok(Next::Nothing) => None,

@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use grabd_http::with_etag;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use grabd_proto::v1::{GetGrabRequest, Grab};
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -14,9 +15,11 @@ use tokio::time::Instant;
 use tonic::Code;
 
 use super::error::ApiError;
+use super::path_id::id;
 use super::prefer::Prefer;
+use super::state::Edge;
 use super::watch::{self, Next};
-use super::{Edge, call, etag, headers, wire};
+use super::{call, etag, headers, wire};
 
 const CACHE_POLICY: &str = "private, no-cache";
 /// Longest wait for a change in seconds, below the common timeouts of proxies.
@@ -28,7 +31,7 @@ pub(super) async fn fetch(
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let id = super::id(path);
+    let id = id(path);
     let headers = request.headers();
     match Prefer::from_headers(headers).wait_s {
         None | Some(0) => fetch_now(&edge, headers, id).await,
@@ -71,7 +74,7 @@ async fn wait_for_change(edge: &Edge, headers: &HeaderMap, id: String, seconds: 
         (Some(grab), _) => grab_response(&grab, &watch.metadata, headers)?,
         (None, Some(revision)) => {
             let unchanged = headers::response(StatusCode::OK, CACHE_POLICY, Body::empty(), &watch.metadata);
-            etag::with_etag(unchanged, etag::of_revision(revision), headers)
+            with_etag(unchanged, etag::of_revision(revision), headers)
         }
         (None, None) => {
             return Err(ApiError::internal("the watch stream sent no grab in time", call::request_id(headers)));
@@ -85,7 +88,7 @@ async fn wait_for_change(edge: &Edge, headers: &HeaderMap, id: String, seconds: 
 fn grab_response(grab: &Grab, metadata: &HeaderMap, request: &HeaderMap) -> Result<Response, ApiError> {
     let body = wire::grab(grab).ok_or_else(|| incomplete_grab(request))?;
     let response = headers::json_response(StatusCode::OK, CACHE_POLICY, &body, metadata);
-    Ok(etag::with_etag(response, etag::of_revision(grab.revision), request))
+    Ok(with_etag(response, etag::of_revision(grab.revision), request))
 }
 
 fn incomplete_grab(request: &HeaderMap) -> ApiError {

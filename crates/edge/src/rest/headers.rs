@@ -13,10 +13,6 @@ use super::limits;
 
 /// Identifies the request in the log and in the response.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static(grabd_proto::reason::REQUEST_ID);
-/// Remaining quota of the caller.
-pub(crate) const RATE_LIMIT: HeaderName = HeaderName::from_static(grabd_proto::reason::RATE_LIMIT);
-/// Rate limits of the caller.
-pub(crate) const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static(grabd_proto::reason::RATE_LIMIT_POLICY);
 /// Preferences of the request that were applied (RFC 7240).
 pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 /// Marks a response that repeats the one to an earlier request with the same key.

@@ -15,10 +15,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use super::call::{self, CoreResponse};
 use super::error::{ApiError, status_and_code};
 use super::query::Query;
-use super::{Edge, headers, limits, wire};
-
-/// The path of links. Requests to it have their credential in the query.
-pub(super) const PATH: &str = "/v1/shot";
+use super::state::Edge;
+use super::{headers, limits, wire};
 
 /// The most bytes of a query that are sent to the core, which reports shorter ones that are too long.
 const MAX_QUERY_BYTES: usize = 64 << 10;

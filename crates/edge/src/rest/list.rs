@@ -12,7 +12,8 @@ use url::form_urlencoded;
 
 use super::error::ApiError;
 use super::query::Query;
-use super::{Edge, call, headers, wire};
+use super::state::Edge;
+use super::{call, headers, wire};
 
 /// Lists the caller's grabs, newest first.
 pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Result<Response, ApiError> {

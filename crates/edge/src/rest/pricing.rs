@@ -5,15 +5,15 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use grabd_http::{etag_of_bytes, with_etag};
 use grabd_proto::v1::GetPricingRequest;
 use grabd_proto::v1::pricing_service_client::PricingServiceClient;
 use http::StatusCode;
 
 use super::error::ApiError;
 use super::query::Query;
-use super::{Edge, call, etag, headers, wire};
-
-pub(super) const PATH: &str = "/v1/pricing";
+use super::state::Edge;
+use super::{call, headers, wire};
 
 /// Returns the pricing packet, filtered by the query.
 pub(super) async fn pricing(State(edge): State<Arc<Edge>>, request: Request) -> Result<Response, ApiError> {
@@ -31,7 +31,7 @@ pub(super) async fn pricing(State(edge): State<Arc<Edge>>, request: Request) -> 
         .packet
         .ok_or_else(|| ApiError::internal("the core returned no pricing", call::request_id(&parts.headers)))?;
     let body = headers::to_json(&wire::PricingPacket(&packet));
-    let tag = etag::of_bytes(&body);
+    let tag = etag_of_bytes(&body);
     let response = headers::response(StatusCode::OK, "public, max-age=300", Body::from(body), &reply.metadata);
-    Ok(etag::with_etag(response, tag, &parts.headers))
+    Ok(with_etag(response, tag, &parts.headers))
 }

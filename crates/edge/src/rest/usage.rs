@@ -9,7 +9,8 @@ use grabd_proto::v1::usage_service_client::UsageServiceClient;
 use http::StatusCode;
 
 use super::error::ApiError;
-use super::{Edge, call, headers, wire};
+use super::state::Edge;
+use super::{call, headers, wire};
 
 /// Returns the balance, plan and 30-day counts of the caller's team.
 pub(super) async fn usage(State(edge): State<Arc<Edge>>, request: Request) -> Result<Response, ApiError> {

@@ -8,9 +8,9 @@ use http::HeaderMap;
 use tokio::time::timeout;
 use tonic::{Status, Streaming};
 
-use super::Edge;
 use super::call::{self, CoreResponse};
 use super::error::ApiError;
+use super::state::Edge;
 
 /// The current and later revisions of a grab.
 pub(super) struct Watch {

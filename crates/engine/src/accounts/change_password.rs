@@ -6,14 +6,15 @@
 use grabd_domain::Fault;
 use grabd_domain::accounts::{Email, PasswordError, RESET_LIFE, check_password};
 use grabd_domain::credentials::{ResetToken, SessionToken};
-use grabd_store::PasswordChange;
+use grabd_store::accounts::PasswordChange;
 
-use super::passwords::Busy;
-use super::people::{BUSY_RETRY_S, Person, open_session};
+use super::passwords::{BUSY_RETRY_S, Busy};
+use super::sessions::{Person, open_session};
 use super::trial::grant_trial;
 use super::tries::Source;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
 use crate::digest;
+use crate::faults::internal_error;
 use crate::mail::{MailMessage, templates};
 use crate::random;
 

@@ -6,13 +6,16 @@ use grabd_domain::credentials::SessionToken;
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{DeletePersonOutcome, Store, TeamResult};
+use grabd_store::Store;
+use grabd_store::accounts::TeamResult;
+use grabd_store::operations::DeletePersonOutcome;
 
 use super::change_password::{PasswordConfirmationError, confirm_password};
 use super::membership::{TeamError, find_team};
-use super::people::Person;
+use super::sessions::Person;
 use super::suspension::end_open_grabs;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 use crate::grabs;
 
 /// The failure of grabs that were open when their team was deleted.

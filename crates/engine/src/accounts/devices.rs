@@ -7,12 +7,13 @@ use grabd_domain::Fault;
 use grabd_domain::accounts::DEVICE_LIFE;
 use grabd_domain::credentials::{DeviceToken, SessionToken};
 use grabd_domain::ids::UserId;
-use grabd_store::NewDevice;
+use grabd_store::accounts::NewDevice;
 
-use super::find_session;
+use super::sessions::find_session;
 use super::tries::Source;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
 use crate::digest;
+use crate::faults::internal_error;
 use crate::random;
 
 /// Where a sign-in comes from.

@@ -6,15 +6,16 @@ use grabd_domain::credentials::{InviteToken, SessionToken};
 use grabd_domain::ids::{InvitationId, TeamId, UserId};
 use grabd_domain::teams::{INVITATION_LIFE, TeamName};
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{InvitedSignUp, NewInvitation, SignUpOutcome};
+use grabd_store::accounts::{InvitedSignUp, NewInvitation, SignUpOutcome};
 
 use super::membership::{require_verified, team_result};
-use super::passwords::Busy;
-use super::people::{BUSY_RETRY_S, Person, open_session};
+use super::passwords::{BUSY_RETRY_S, Busy};
+use super::sessions::{Person, open_session};
 use super::trial::grant_trial;
 use super::{TeamError, find_team};
-use crate::core::{Core, internal_error};
+use crate::core::Core;
 use crate::digest;
+use crate::faults::internal_error;
 use crate::mail::{QueueFull, templates};
 use crate::random;
 
@@ -223,14 +224,16 @@ pub async fn sign_up_with_invitation(
             Ok((open_session(core, user).await?, team))
         }
         SignUpOutcome::EmailTaken => Err(InvitationSignUpError::EmailTaken),
-        SignUpOutcome::Refused(grabd_store::TeamRuleError::LimitReached) => Err(InvitationSignUpError::TeamFull),
+        SignUpOutcome::Refused(grabd_store::accounts::TeamRuleError::LimitReached) => {
+            Err(InvitationSignUpError::TeamFull)
+        }
         SignUpOutcome::Refused(_) => Err(InvitationSignUpError::InvalidLink),
     }
 }
 
-impl From<grabd_store::Invitation> for Invitation {
-    fn from(invitation: grabd_store::Invitation) -> Self {
-        let grabd_store::Invitation { id, team, team_name, email, role, invited_by, expires_at, mailed: _ } =
+impl From<grabd_store::accounts::Invitation> for Invitation {
+    fn from(invitation: grabd_store::accounts::Invitation) -> Self {
+        let grabd_store::accounts::Invitation { id, team, team_name, email, role, invited_by, expires_at, mailed: _ } =
             invitation;
         Self { id, team, team_name, email, role, invited_by, expires_at }
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{ApiKey, Environment, Scopes};
 use grabd_domain::ids::{KeyId, TeamId};
-use grabd_store::{NewKey, Store};
+use grabd_store::Store;
+use grabd_store::accounts::NewKey;
 
 use crate::digest;
 use crate::random;

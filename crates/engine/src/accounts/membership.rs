@@ -4,10 +4,11 @@ use grabd_domain::accounts::{Email, Role};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::teams::{NameError, TeamName, TeamNameError};
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::TeamRuleError;
+use grabd_store::accounts::TeamRuleError;
 
 use super::verification::is_verified;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 use crate::random;
 
 /// A team with the role of the requesting person.
@@ -90,7 +91,7 @@ pub(super) async fn require_verified(core: &Core, user: UserId) -> Result<(), Te
 /// Converts the nested result of the store.
 pub(super) fn team_result<T>(
     step: &'static str,
-    result: grabd_store::Result<grabd_store::TeamResult<T>>,
+    result: grabd_store::Result<grabd_store::accounts::TeamResult<T>>,
 ) -> Result<T, TeamError> {
     Ok(result.map_err(internal_error(step))??)
 }
@@ -148,9 +149,9 @@ pub async fn list_members(core: &Core, user: UserId, team: TeamId) -> Result<Vec
     Ok(members.into_iter().map(Member::from).collect())
 }
 
-impl From<grabd_store::Member> for Member {
-    fn from(member: grabd_store::Member) -> Self {
-        let grabd_store::Member { user, email, role, created_at } = member;
+impl From<grabd_store::accounts::Member> for Member {
+    fn from(member: grabd_store::accounts::Member) -> Self {
+        let grabd_store::accounts::Member { user, email, role, created_at } = member;
         Self { user, email, role, since: created_at }
     }
 }

@@ -1,5 +1,6 @@
 //! Teams, members, keys, people, passwords and sessions.
 
+mod access;
 mod change_password;
 mod deletion;
 mod devices;
@@ -9,6 +10,7 @@ mod last_use;
 mod membership;
 mod passwords;
 mod people;
+mod rate_limits;
 mod sessions;
 mod suspension;
 mod team_keys;
@@ -23,8 +25,8 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use crate::mail::{Mailer, Quotas};
-use crate::rpc::limits::RateLimits;
 
+pub use access::{Access, authenticate, record_use, take_request};
 pub use change_password::{
     ChangePasswordError, PasswordConfirmationError, ResetError, change_password, is_reset_valid,
     request_password_reset, reset_password,
@@ -44,10 +46,15 @@ pub use membership::{
 };
 pub(crate) use passwords::Passwords;
 pub use people::{
-    CreatePersonError, Membership, Person, Session, SignInError, SignUpError, SignedUp, create_person, find_session,
-    list_memberships, personal_team, sign_in, sign_out, sign_up,
+    CreatePersonError, Membership, SignInError, SignUpError, SignedUp, create_person, list_memberships, personal_team,
+    sign_in, sign_up,
 };
-pub use sessions::{SessionInfo, end_other_sessions, end_session, list_sessions, record_user_agent};
+pub use rate_limits::RateLimitDecision;
+pub(crate) use rate_limits::RateLimits;
+pub use sessions::{
+    Person, Session, SessionInfo, end_other_sessions, end_session, find_session, list_sessions, record_user_agent,
+    sign_out,
+};
 pub(crate) use suspension::end_open_grabs;
 pub use suspension::{SUSPENSION_REASON_CHARS, list_suspended_teams, suspend_team, suspension_reason};
 pub use team_keys::{KEY_USAGE_PERIOD, TeamKey, create_key, list_keys, revoke_key};

@@ -14,6 +14,9 @@ use tokio_util::task::TaskTracker;
 use super::tries::TryLimits;
 use crate::random;
 
+/// Retry delay in seconds when too many passwords are being hashed.
+pub(super) const BUSY_RETRY_S: u64 = 5;
+
 /// The argon2id parameters of OWASP's Password Storage Cheat Sheet: 19 MiB, two passes, one lane.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;

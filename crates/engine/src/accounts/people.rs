@@ -1,43 +1,21 @@
 //! People: creation by an operator or by sign-up, sign-in and sign-out.
 
-use grabd_domain::accounts::{
-    Email, EmailError, PasswordError, Role, SESSION_IDLE, SESSION_LIFE, SESSION_TOUCH_INTERVAL, check_password,
-};
+use grabd_domain::accounts::{Email, EmailError, PasswordError, Role, check_password};
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::credits::Balance;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::teams::TeamName;
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{CreatePersonOutcome, InitialTeam, NewPerson, NewSession, Store};
+use grabd_store::Store;
+use grabd_store::accounts::{CreatePersonOutcome, InitialTeam, NewPerson};
 
 use super::devices::{self, SignInSource};
-use super::passwords::{self, Busy};
+use super::passwords::{self, BUSY_RETRY_S, Busy};
+use super::sessions::{open_session, sign_out};
 use super::verification::{VerificationRequest, request_verification};
-use crate::core::{Core, internal_error};
-use crate::digest;
+use crate::core::Core;
+use crate::faults::internal_error;
 use crate::random;
-
-/// A person with an account.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Person {
-    /// Person id.
-    pub id: UserId,
-    /// Sign-in address.
-    pub email: Email,
-    /// Whether they are an operator of the service.
-    pub operator: bool,
-    /// Whether their address is verified. Always true without a mail server.
-    pub verified: bool,
-}
-
-/// A signed-in browser session.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Session {
-    /// The signed-in person.
-    pub person: Person,
-    /// CSRF token that every form of this session must carry.
-    pub csrf: String,
-}
 
 /// A team of a person, with its spendable credits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,9 +101,6 @@ pub enum SignInError {
     #[error(transparent)]
     Internal(#[from] Fault),
 }
-
-/// Retry delay in seconds when too many passwords are being hashed.
-pub(super) const BUSY_RETRY_S: u64 = 5;
 
 /// Creates a person on behalf of an operator, who vouches for the address. Returns the person, their team and their
 /// role.
@@ -252,40 +227,6 @@ async fn record_operator(core: &Core, user: UserId, email: &Email) -> Result<(),
         }
         Some(_) | None => Ok(()),
     }
-}
-
-pub(super) async fn open_session(core: &Core, user: UserId) -> Result<SessionToken, Fault> {
-    let token = SessionToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
-    let now = core.clock.now();
-    let session = NewSession { hash: digest::of(token.expose()), user, now, expires_at: now + SESSION_IDLE };
-    core.store.open_session(session).await.map_err(internal_error("accounts.open_session"))?;
-    Ok(token)
-}
-
-/// The session of a token, unless it has expired: two weeks after its last use, or three months after it was opened.
-///
-/// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Session>, Fault> {
-    let now = core.clock.now();
-    let hash = digest::of(token.expose());
-    let found = core.store.find_session(&hash, now).await.map_err(internal_error("accounts.find_session"))?;
-    let Some(session) = found else { return Ok(None) };
-    if now.since(session.seen_at) >= SESSION_TOUCH_INTERVAL {
-        let expires_at = (now + SESSION_IDLE).min(session.created_at + SESSION_LIFE);
-        core.store.extend_session(hash, now, expires_at).await.map_err(internal_error("accounts.find_session"))?;
-    }
-    let grabd_store::Person { id, email, created_at: _, operator, verified_at, suspension: _ } = session.person;
-    let person = Person { id, email, operator, verified: verified_at.is_some() || !core.sends_mail() };
-    Ok(Some(Session { person, csrf: digest::derive("csrf", token.expose()) }))
-}
-
-/// Ends a session at once. Idempotent.
-///
-/// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn sign_out(core: &Core, token: &SessionToken) -> Result<(), Fault> {
-    core.store.close_session(digest::of(token.expose())).await.map_err(internal_error("accounts.sign_out"))
 }
 
 /// The active teams of a person, with their spendable credits.

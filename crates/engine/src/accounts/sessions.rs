@@ -1,14 +1,39 @@
 //! The list of a person's sessions, and ending them.
 
-use grabd_domain::accounts::USER_AGENT_CHARS;
+use grabd_domain::accounts::{Email, SESSION_IDLE, SESSION_LIFE, SESSION_TOUCH_INTERVAL, USER_AGENT_CHARS};
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::ids::UserId;
 use grabd_domain::{Fault, Timestamp};
+use grabd_store::accounts::NewSession;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::core::{Core, internal_error};
+use crate::core::Core;
 use crate::digest;
+use crate::faults::internal_error;
+use crate::random;
+
+/// A person with an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// Person id.
+    pub id: UserId,
+    /// Sign-in address.
+    pub email: Email,
+    /// Whether they are an operator of the service.
+    pub operator: bool,
+    /// Whether their address is verified. Always true without a mail server.
+    pub verified: bool,
+}
+
+/// A signed-in browser session.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Session {
+    /// The signed-in person.
+    pub person: Person,
+    /// CSRF token that every form of this session must carry.
+    pub csrf: String,
+}
 
 /// A session, as shown to its person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +98,42 @@ pub async fn record_user_agent(core: &Core, session: &SessionToken, agent: &str)
         .set_session_agent(digest::of(session.expose()), agent)
         .await
         .map_err(internal_error("accounts.record_user_agent"))
+}
+
+/// Opens a session.
+pub(super) async fn open_session(core: &Core, user: UserId) -> Result<SessionToken, Fault> {
+    let token = SessionToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
+    let now = core.clock.now();
+    let session = NewSession { hash: digest::of(token.expose()), user, now, expires_at: now + SESSION_IDLE };
+    core.store.open_session(session).await.map_err(internal_error("accounts.open_session"))?;
+    Ok(token)
+}
+
+/// The session of a token, unless it has expired: two weeks after its last use, or three months after it was opened.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Session>, Fault> {
+    let now = core.clock.now();
+    let hash = digest::of(token.expose());
+    let found = core.store.find_session(&hash, now).await.map_err(internal_error("accounts.find_session"))?;
+    let Some(session) = found else { return Ok(None) };
+    if now.since(session.seen_at) >= SESSION_TOUCH_INTERVAL {
+        let expires_at = (now + SESSION_IDLE).min(session.created_at + SESSION_LIFE);
+        core.store.extend_session(hash, now, expires_at).await.map_err(internal_error("accounts.find_session"))?;
+    }
+    let grabd_store::accounts::Person { id, email, created_at: _, operator, verified_at, suspension: _ } =
+        session.person;
+    let person = Person { id, email, operator, verified: verified_at.is_some() || !core.sends_mail() };
+    Ok(Some(Session { person, csrf: digest::derive("csrf", token.expose()) }))
+}
+
+/// Ends a session at once. Idempotent.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn sign_out(core: &Core, token: &SessionToken) -> Result<(), Fault> {
+    core.store.close_session(digest::of(token.expose())).await.map_err(internal_error("accounts.sign_out"))
 }
 
 /// Public id of a session. Neither the token nor its stored hash can be derived from it.

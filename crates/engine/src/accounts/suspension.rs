@@ -6,9 +6,12 @@ use grabd_domain::Fault;
 use grabd_domain::Timestamp;
 use grabd_domain::grabs::{Failure, FailureReason, Grab, RenderMetadata};
 use grabd_domain::ids::{TeamId, UserId};
-use grabd_store::{FailGrab, FailureSource, Store, SuspendOutcome};
+use grabd_store::Store;
+use grabd_store::accounts::SuspendOutcome;
+use grabd_store::grabs::{FailGrab, FailureSource};
 
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Length of the reason of a suspension in characters. It is shown to operators only.
 pub const SUSPENSION_REASON_CHARS: RangeInclusive<usize> = 3..=200;

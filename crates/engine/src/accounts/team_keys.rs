@@ -8,13 +8,14 @@ use grabd_domain::accounts::Email;
 use grabd_domain::credentials::{ApiKey, Environment, Scopes};
 use grabd_domain::ids::{KeyId, TeamId, UserId};
 use grabd_domain::teams::Name;
-use grabd_store::{Key, KeyUsage, NewKey};
+use grabd_store::accounts::{Key, KeyUsage, NewKey};
 
 use super::TeamError;
 use super::keys::{KeyLimits, generate};
 use super::membership::{find_team, require_verified, team_result};
-use crate::core::{Core, internal_error};
+use crate::core::Core;
 use crate::digest;
+use crate::faults::internal_error;
 use crate::random;
 
 /// A key, without its secret.

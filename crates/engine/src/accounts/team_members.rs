@@ -4,7 +4,9 @@ use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{TeamId, UserId};
 
-use crate::core::{Core, internal_error};
+use super::access::take_request;
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// A person acting for one of their active teams.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +38,9 @@ impl TeamMember {
     /// # Errors
     /// [`Fault::RateLimitExceeded`].
     pub fn admit(&self, core: &Core, environment: Environment) -> Result<Caller, Fault> {
-        core.accounts.rate_limits.check(self.team, environment).admit(core)?;
-        Ok(self.uncounted_caller(environment))
+        let caller = self.uncounted_caller(environment);
+        take_request(core, caller).map_err(|(fault, _)| fault)?;
+        Ok(caller)
     }
 
     /// The caller of an uncounted request: for what a counted page loads by itself, such as thumbnails and live

@@ -4,7 +4,9 @@ use grabd_domain::Timestamp;
 use grabd_domain::credentials::{ApiKey, Environment};
 use grabd_domain::credits::LotKind;
 use grabd_domain::ids::{KeyId, TeamId};
-use grabd_store::{Grant, GrantOutcome, NewTeam, Store};
+use grabd_store::Store;
+use grabd_store::accounts::NewTeam;
+use grabd_store::credits::{Grant, GrantOutcome};
 
 use super::issue_key;
 use crate::random;

@@ -3,7 +3,8 @@
 use grabd_domain::ids::UserId;
 use grabd_domain::{Fault, Timestamp};
 
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Grants the trial credits, if there are any and the person's address was verified at `verified_at`. At most once for
 /// each person.

@@ -12,11 +12,12 @@ use grabd_domain::accounts::{Email, PasswordError, VERIFICATION_LIFE, check_pass
 use grabd_domain::credentials::{SessionToken, VerificationToken};
 use grabd_domain::ids::UserId;
 
-use super::passwords::Busy;
-use super::people::{BUSY_RETRY_S, open_session};
+use super::passwords::{BUSY_RETRY_S, Busy};
+use super::sessions::open_session;
 use super::trial::grant_trial;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
 use crate::digest;
+use crate::faults::internal_error;
 use crate::mail::templates;
 use crate::random;
 

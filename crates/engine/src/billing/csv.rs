@@ -2,7 +2,7 @@
 //! formula is escaped.
 
 use bytes::Bytes;
-use grabd_store::Entry;
+use grabd_store::credits::Entry;
 
 const HEAD: &str = "entry,at,kind,credits,lot,grab_id,reference\r\n";
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::TeamId;
 use grabd_domain::{Day, Fault};
-use grabd_store::DailyOutcomeCount;
+use grabd_store::grabs::DailyOutcomeCount;
 
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Days in the report, including today.
 pub const DAYS: u16 = 30;

@@ -3,10 +3,11 @@
 use grabd_domain::credits::Balance;
 use grabd_domain::ids::TeamId;
 use grabd_domain::{Fault, Timestamp};
-pub use grabd_store::Holding;
+pub use grabd_store::credits::Holding;
 
 use super::stripe;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Maximum number of lots returned. A team has one lot for each purchase that is not used up.
 pub const MAX_HOLDINGS: u32 = 200;

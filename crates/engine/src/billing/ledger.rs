@@ -4,11 +4,12 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use grabd_domain::Fault;
 use grabd_domain::ids::TeamId;
-pub use grabd_store::Entry;
 use grabd_store::Store;
+pub use grabd_store::credits::Entry;
 
 use super::csv;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Maximum number of entries on a page.
 pub const MAX_ENTRIES: u32 = 100;

@@ -9,15 +9,16 @@ mod source;
 pub mod stripe;
 mod usage;
 
+pub use crate::pricing::Package;
 use crate::pricing::Pricing;
 pub use daily_grabs::{DAYS, DailyGrabs, EndedGrabs, grabs_by_day};
 pub use holdings::{Holding, MAX_HOLDINGS, balance, holdings, purchases_since};
 pub use ledger::{Entry, LedgerPage, MAX_ENTRIES, ledger, ledger_csv};
-pub use packages::{Package, can_buy, packages};
+pub use packages::{can_buy, packages};
 pub(crate) use source::FREE_REFERENCES;
 pub use source::source;
 pub use stripe::checkout::start_checkout;
-pub(crate) use usage::{Usage, get};
+pub use usage::{Usage, get};
 
 /// The state of the use-cases of billing.
 pub(crate) struct Billing {

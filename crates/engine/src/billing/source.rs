@@ -1,6 +1,6 @@
 //! The source of credits, as shown to people.
 
-use grabd_store::TRIAL_PREFIX;
+use grabd_store::credits::TRIAL_PREFIX;
 
 /// Prefixes of generated references: grants by an operator without a reference, the first grant of a new team, and trials.
 /// Nobody paid for such credits.

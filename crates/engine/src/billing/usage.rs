@@ -4,19 +4,27 @@ use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::credits::{Balance, Plan};
 use grabd_domain::limits::USAGE_WINDOW;
-use grabd_store::GrabCounts;
+use grabd_store::grabs::GrabCounts;
 
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Balance, plan and counts of a team.
-pub(crate) struct Usage {
-    pub(crate) balance: Balance,
-    pub(crate) plan: Plan,
-    pub(crate) counts: GrabCounts,
+pub struct Usage {
+    /// The credits.
+    pub balance: Balance,
+    /// The subscription.
+    pub plan: Plan,
+    /// Grabs of the last 30 days.
+    pub counts: GrabCounts,
 }
 
 /// Reads the usage of the caller's team. It covers both environments.
-pub(crate) async fn get(core: &Core, caller: Caller) -> Result<Usage, Fault> {
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+#[tracing::instrument(name = "usage.get", skip_all)]
+pub async fn get(core: &Core, caller: Caller) -> Result<Usage, Fault> {
     let now = core.clock.now();
     let lots = core.store.lots(caller.team).await.map_err(internal_error("usage.lots"))?;
     let counts =

@@ -4,14 +4,14 @@
 use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
-use grabd_domain::grabs::Grab;
 use grabd_domain::idempotency::Fingerprint;
-use grabd_store::{NewRecord, ReuseGrab, ReuseOutcome};
+use grabd_store::grabs::{NewRecord, ReuseGrab, ReuseOutcome};
 use sha2::{Digest, Sha256};
 
-use super::create::{CreateRequest, CreateResult};
 use super::idempotency;
-use crate::core::{Core, internal_error};
+use super::request::{CreateRequest, CreateResult};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Fingerprint of what determines the image. None with secret options: those are deleted when the grab has ended, so
 /// nothing is derived from them that stays, and such a grab never answers another request.
@@ -55,14 +55,9 @@ pub(super) async fn find(
     };
     match found.map_err(internal_error("grabs.cached"))? {
         None => Ok(None),
-        Some(ReuseOutcome::Found(grab)) => Ok(Some(answer(*grab, false))),
+        Some(ReuseOutcome::Found(grab)) => Ok(Some(CreateResult::cached(*grab, false))),
         Some(ReuseOutcome::Repeated(repeat)) => idempotency::replay(repeat).map(Some),
     }
-}
-
-/// The result of a create that an earlier grab answers.
-pub(super) const fn answer(grab: Grab, replayed: bool) -> CreateResult {
-    CreateResult { grab, replayed, cached: true }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Failure, FailureReason, RenderMetadata};
 use grabd_domain::ids::GrabId;
-use grabd_store::{EndedGrab, FailGrab, FailureSource};
+use grabd_store::grabs::{EndedGrab, FailGrab, FailureSource};
 
 use crate::admission::{self, SlotUse};
 use crate::core::Core;

@@ -9,19 +9,21 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::cancel::cancel;
-use super::create::{self, CreateRequest, CreateResult, OpenGrab, Submitted, ValidCreate, Validated};
+use super::create::{self, OpenGrab, Submitted};
+use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
 use super::test_create;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// More states than one grab can have: two for each of three attempts, and the end.
 const MAX_STATES: usize = 16;
 
 /// The states of a grab. Dropping it before the end cancels the grab.
-pub(crate) struct CaptureStream {
+pub struct CaptureStream {
     /// The created grab, or the replayed one.
-    pub(crate) first: CreateResult,
+    pub first: CreateResult,
     /// All later states. The last one is terminal.
-    pub(crate) rest: mpsc::Receiver<Result<CreateResult, Fault>>,
+    pub rest: mpsc::Receiver<Result<CreateResult, Fault>>,
 }
 
 type StateSender = mpsc::Sender<Result<CreateResult, Fault>>;
@@ -32,7 +34,8 @@ type StateSender = mpsc::Sender<Result<CreateResult, Fault>>;
 ///
 /// # Errors
 /// When the grab cannot be created.
-pub(crate) async fn capture(core: &Core, caller: Caller, request: &CreateRequest) -> Result<CaptureStream, Fault> {
+#[tracing::instrument(name = "grabs.capture", skip_all)]
+pub async fn capture(core: &Core, caller: Caller, request: &CreateRequest) -> Result<CaptureStream, Fault> {
     let started = Instant::now();
     let validated = create::validate(core, caller, request, Class::Sync).await?;
     let (states, mut rest) = mpsc::channel(MAX_STATES);

@@ -3,52 +3,24 @@
 use std::sync::Arc;
 
 use grabd_domain::admission::Account;
-use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::{Caller, Environment};
-use grabd_domain::faults::{ErrorCause, Field};
+use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, Failure, FailureReason, Grab, RenderMetadata, State};
-use grabd_domain::idempotency::Fingerprint;
 use grabd_domain::limits::{ASYNC_DEADLINE, LEASE_MARGIN, SYNC_DEADLINE};
-use grabd_domain::target::TargetHost;
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{Created, EndedGrab, FailGrab, FailureSource, NewGrab, NewLease, NewRecord};
+use grabd_store::grabs::{Created, EndedGrab, FailGrab, FailureSource, NewGrab, NewLease};
 use tokio::time::Instant;
 
+use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
 use super::{cached, idempotency, secrets, test_create};
 use crate::admission::{self, SlotUse};
-use crate::core::{Core, internal_error};
+use crate::core::Core;
 use crate::failpoints::{self, Step};
+use crate::faults::internal_error;
 use crate::queue::watchers::Subscription;
 use crate::queue::{Lease, Reservation, lease_loop, sweep};
-use crate::{random, storage};
-
-/// A request to create a grab, not validated yet.
-#[derive(Debug)]
-pub struct CreateRequest {
-    /// What to capture.
-    pub capture: CaptureRequest,
-    /// Synchronous or asynchronous.
-    pub class: Class,
-    /// The idempotency key, not validated yet.
-    pub idempotency_key: Option<String>,
-}
-
-/// The result of a create.
-#[derive(Clone, Debug)]
-pub struct CreateResult {
-    /// The current state of the grab.
-    pub grab: Grab,
-    /// Whether an earlier request with the same idempotency key created the grab.
-    pub replayed: bool,
-    /// Whether a grab that existed before answers the request. Nothing was created.
-    pub cached: bool,
-}
-
-impl CreateResult {
-    pub(super) const fn first(grab: Grab) -> Self {
-        Self { grab, replayed: false, cached: false }
-    }
-}
+use crate::{random, storage, targets};
 
 /// Creates a grab, once for each idempotency key. A failed capture is an `Ok` with a failed grab.
 ///
@@ -56,6 +28,7 @@ impl CreateResult {
 ///
 /// # Errors
 /// When the grab cannot be created.
+#[tracing::instrument(name = "grabs.create", skip_all)]
 pub async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Result<CreateResult, Fault> {
     let started = Instant::now();
     let create = match validate(core, caller, request, request.class).await? {
@@ -72,22 +45,6 @@ pub async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Res
         })
     };
     task.await.map_err(internal_error("grabs.create"))?
-}
-
-/// A validated request to create a grab.
-pub(super) struct ValidCreate {
-    pub(super) spec: CaptureSpec,
-    class: Class,
-    pub(super) record: Option<NewRecord>,
-    /// Fingerprint of what determines the image.
-    pub(super) fingerprint: Option<Fingerprint>,
-}
-
-/// The result of validating a create.
-pub(super) enum Validated {
-    Fresh(Box<ValidCreate>),
-    /// An earlier request had the same idempotency key, or an earlier grab answers the request.
-    Repeated(Box<CreateResult>),
 }
 
 /// Validates a create in contract order.
@@ -118,8 +75,7 @@ pub(super) async fn validate(
         }
     }
     let named = |fault: Fault| if spec.has_own_document() { fault.renamed("base_url") } else { fault };
-    core.guard.check_public(&spec.url).map_err(named)?;
-    core.grabs.domains.check(&spec.url).map_err(named)?;
+    targets::check_page_url(core, &spec.url).map_err(named)?;
     if let Some(result) = cached::find(core, caller, &spec, record.as_ref()).await? {
         return Ok(Validated::Repeated(Box::new(result)));
     }
@@ -180,7 +136,10 @@ pub(super) async fn submit(
 ) -> Result<Submitted, Fault> {
     let ValidCreate { spec, class, record, fingerprint } = create;
     let account = admission::admit(core, caller).await?;
-    check_host(core, &spec).await?;
+    // Nothing is requested from the URL of a caller's document.
+    if !spec.has_own_document() {
+        targets::check_host(core, &spec.url).await?;
+    }
     let now = core.clock.now();
     let id = random::grab_id(now);
     let (deadline, deadline_at) = match class {
@@ -229,7 +188,7 @@ pub(super) async fn submit(
             let budget = lease_loop::budget(now, deadline_at, &spec);
             let spec = spec.clone();
             let lease = Lease { grab: id, token, upload_key, spec, budget, attempt: 1, account, since: now };
-            assign(core, slot, &lease).await;
+            assign(core, slot, lease).await;
             (1, State::Processing)
         }
         (Created::Leased { .. } | Created::Pending, _) => {
@@ -258,28 +217,10 @@ pub(super) async fn submit(
     Ok(Submitted::Open(Box::new(OpenGrab { grab, account, states, deadline, deadline_at })))
 }
 
-/// Resolves the host of a live grab before anything is stored, to refuse private addresses immediately. When resolution
-/// fails or times out, the grab is accepted: the guard checks the dialled address again during the render.
-async fn check_host(core: &Core, spec: &CaptureSpec) -> Result<(), Fault> {
-    let host = spec.url.host();
-    // Nothing is requested from the URL of a caller's document.
-    if matches!(host, TargetHost::Address(_)) || spec.has_own_document() {
-        return Ok(());
-    }
-    match core.guard.resolve(&host).await {
-        Err(refusal) if refusal.is_refused() => {
-            tracing::info!(host = %host, reason = refusal.reason(), "a create was refused: the host is not public");
-            let allowed = "a URL whose host has public addresses only";
-            Err(Fault::SsrfDetected(Field::new("url", &format!("\"{host}\""), allowed)))
-        }
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
-async fn assign(core: &Core, slot: Reservation<'_>, lease: &Lease) {
-    let held = Some((lease.grab, lease.token));
-    if slot.assign(lease).is_err() || failpoints::reach(core, Step::Assigned, held).await.is_err() {
-        sweep::release(core, lease.grab, lease.token, "the session was gone").await;
+async fn assign(core: &Core, slot: Reservation<'_>, lease: Lease) {
+    let (grab, token) = (lease.grab, lease.token);
+    if slot.assign(lease).is_err() || failpoints::reach(core, Step::Assigned, Some((grab, token))).await.is_err() {
+        sweep::release(core, grab, token, "the session was gone").await;
     }
 }
 

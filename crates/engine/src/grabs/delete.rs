@@ -6,12 +6,14 @@ use grabd_domain::grabs::{ImageKey, State};
 use grabd_domain::ids::GrabId;
 
 use super::get;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Makes the image unreachable and deletes its file. Idempotent.
 ///
 /// # Errors
 /// [`Fault::NotFound`] when the grab does not exist or belongs to another team; callers cannot tell which.
+#[tracing::instrument(name = "grabs.delete", skip_all)]
 pub async fn delete(core: &Core, caller: Caller, id: GrabId) -> Result<(), Fault> {
     let image = match get(core, caller, id).await?.state {
         State::Done { image, .. } => image,

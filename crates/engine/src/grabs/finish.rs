@@ -4,7 +4,8 @@ use bytes::Bytes;
 use grabd_domain::capture::FileKind;
 use grabd_domain::grabs::{Failure, FileKey, GrabFile, ImageKey, RenderMetadata};
 use grabd_domain::ids::{GrabId, LeaseToken};
-use grabd_store::{Completion, EndedGrab, FailGrab, FailureSource, Upload};
+use grabd_store::Upload;
+use grabd_store::grabs::{Completion, EndedGrab, FailGrab, FailureSource};
 use sha2::{Digest, Sha256};
 
 use crate::admission::{self, SlotUse};
@@ -14,17 +15,34 @@ use crate::queue::sweep;
 use crate::random;
 
 /// The result of an attempt.
-pub(crate) enum AttemptResult {
+pub enum AttemptResult {
     /// The page was rendered. The files are those that were asked for.
-    Image { image: ReceivedImage, files: Vec<ReceivedFile>, execution_ms: u32, metadata: RenderMetadata },
+    Image {
+        /// The image.
+        image: ReceivedImage,
+        /// The files beside it.
+        files: Vec<ReceivedFile>,
+        /// How long the render took.
+        execution_ms: u32,
+        /// What the renderer reports about the page.
+        metadata: RenderMetadata,
+    },
     /// The page caused the failure. Final.
-    Failure { failure: Failure, metadata: RenderMetadata },
+    Failure {
+        /// The failure.
+        failure: Failure,
+        /// What the renderer reports about the page.
+        metadata: RenderMetadata,
+    },
     /// The renderer caused the failure. The job is released and rendered again.
-    Released { cause: String },
+    Released {
+        /// For the log.
+        cause: String,
+    },
 }
 
 /// The image of an attempt.
-pub(crate) enum ReceivedImage {
+pub enum ReceivedImage {
     /// In memory.
     Whole(Bytes),
     /// Received in parts, which are on disk already.
@@ -33,10 +51,10 @@ pub(crate) enum ReceivedImage {
 
 /// The SHA-256 of an image, as it is received.
 #[derive(Default)]
-pub(crate) struct ImageDigest(Sha256);
+pub struct ImageDigest(Sha256);
 
 /// A file beside the image of an attempt, which is on disk already.
-pub(crate) struct ReceivedFile {
+pub struct ReceivedFile {
     pub(crate) kind: FileKind,
     pub(crate) upload: Upload,
 }
@@ -103,10 +121,16 @@ async fn store_files(
     Ok(())
 }
 
-/// The database is unavailable and the outcome unknown. The renderer should retry.
+/// The outcome is unknown.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub(crate) struct OutcomeUnknown(#[from] grabd_store::Error);
+pub enum OutcomeUnknown {
+    /// The database is unavailable. The renderer should retry.
+    #[error(transparent)]
+    Database(#[from] grabd_store::Error),
+    /// A defect of the service.
+    #[error("recording the result panicked")]
+    Panicked(#[source] tokio::task::JoinError),
+}
 
 /// Ends the attempt. Returns `false` and changes nothing when the lease is no longer held.
 ///

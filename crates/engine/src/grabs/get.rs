@@ -5,12 +5,14 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::GrabId;
 
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Returns a grab of the caller's team and environment.
 ///
 /// # Errors
 /// [`Fault::NotFound`] when the grab does not exist or belongs to another team; callers cannot tell which.
+#[tracing::instrument(name = "grabs.get", skip_all)]
 pub async fn get(core: &Core, caller: Caller, id: GrabId) -> Result<Grab, Fault> {
     core.store
         .find_grab(caller.team, caller.environment, id)

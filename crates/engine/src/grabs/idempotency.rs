@@ -5,12 +5,12 @@ use grabd_domain::capture::CaptureSpec;
 use grabd_domain::faults::Field;
 use grabd_domain::grabs::Class;
 use grabd_domain::idempotency::{Fingerprint, IdempotencyKey, malformed};
-use grabd_store::{NewRecord, Repeat};
+use grabd_store::grabs::{NewRecord, Repeat};
 use sha2::{Digest, Sha256};
 
-use super::create::{CreateRequest, CreateResult};
-use super::{cached, secrets};
-use crate::core::internal_error;
+use super::request::{CreateRequest, CreateResult};
+use super::secrets;
+use crate::faults::internal_error;
 use crate::vault::Vault;
 
 /// Name of the field in all APIs.
@@ -55,7 +55,7 @@ fn fingerprint(vault: &Vault, spec: &CaptureSpec, class: Class) -> Result<Finger
 pub(super) fn replay(repeat: Repeat) -> Result<CreateResult, Fault> {
     match repeat {
         Repeat::Replay(grab) => Ok(CreateResult { grab: *grab, replayed: true, cached: false }),
-        Repeat::Cached(grab) => Ok(cached::answer(*grab, true)),
+        Repeat::Cached(grab) => Ok(CreateResult::cached(*grab, true)),
         Repeat::InFlight => Err(Fault::IdempotencyConflict),
         Repeat::Mismatch => {
             let allowed = "a new one for each new request; this one belongs to a request with other options";

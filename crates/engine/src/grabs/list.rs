@@ -6,9 +6,10 @@ use grabd_domain::faults::Field;
 use grabd_domain::grabs::Status;
 use grabd_domain::ids::GrabId;
 use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
-use grabd_store::{Cursor, GrabList, PageRequest};
+use grabd_store::grabs::{Cursor, GrabList, PageRequest};
 
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// A list request, not validated yet.
 #[derive(Debug, Default)]
@@ -29,6 +30,7 @@ pub struct ListRequest {
 ///
 /// # Errors
 /// [`Fault::BadRequest`] with the invalid parameter.
+#[tracing::instrument(name = "grabs.list", skip_all)]
 pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<GrabList, Fault> {
     let page = parse(request)?;
     let cursor = page.cursor;

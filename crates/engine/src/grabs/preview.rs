@@ -5,7 +5,9 @@ use grabd_domain::Fault;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 
 use super::test_create;
-use crate::core::{Core, not_drawn};
+use crate::core::Core;
+use crate::faults::not_drawn;
+use crate::targets;
 
 /// A placeholder that is not stored.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub struct Preview {
 /// The same as a create with a test key.
 pub async fn preview(core: &Core, request: &CaptureRequest) -> Result<Preview, Fault> {
     let spec = CaptureSpec::parse(request)?;
-    core.guard.check_public(&spec.url)?;
+    targets::check_page_url(core, &spec.url)?;
     let (failure, _) = test_create::requested_outcome(core, &spec)?;
     if let Some(failure) = failure {
         return Err(failure.to_fault());

@@ -5,9 +5,10 @@ use grabd_domain::faults::Field;
 use grabd_domain::grabs::{Grab, Status};
 use grabd_domain::ids::GrabId;
 use grabd_domain::{Day, Fault};
-use grabd_store::{Cursor, PageRequest};
+use grabd_store::grabs::{Cursor, PageRequest};
 
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Grabs that are read at a time.
 const CHUNK: u32 = 500;
@@ -44,6 +45,7 @@ pub struct SearchResult {
 ///
 /// # Errors
 /// [`Fault::BadRequest`] if `after` is not one of the caller's grabs.
+#[tracing::instrument(name = "grabs.search", skip_all)]
 pub async fn search(core: &Core, caller: Caller, request: &SearchRequest) -> Result<SearchResult, Fault> {
     let unknown = |id: &str| Fault::BadRequest(Field::new("starting_after", id, "the id of one of this team's grabs"));
     let needle = request.url.to_lowercase();

@@ -6,7 +6,8 @@ use grabd_domain::Fault;
 use grabd_domain::capture::{CaptureSpec, OptionValue};
 use grabd_domain::ids::GrabId;
 
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 use crate::vault::Vault;
 
 /// The secret options as JSON, always the same for equal options. None if there are none.

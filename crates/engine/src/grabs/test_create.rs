@@ -7,12 +7,13 @@ use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{Class, Failure, FailureReason, FileKey, Grab, GrabFile, ImageKey, RenderMetadata, State};
 use grabd_domain::render::{Capture, CapturedFile};
-use grabd_store::NewPlaceholder;
+use grabd_store::grabs::NewPlaceholder;
 
-use super::create::{CreateResult, ValidCreate};
 use super::finish::ImageDigest;
 use super::idempotency;
-use crate::core::{Core, internal_error, not_drawn};
+use super::request::{CreateResult, ValidCreate};
+use crate::core::Core;
+use crate::faults::{internal_error, not_drawn};
 use crate::placeholder::{SimulatedOutcome, simulated_outcome};
 use crate::random;
 

@@ -22,14 +22,12 @@ use tokio::time::timeout;
 use self::shrink::shrink;
 use super::get;
 use crate::cache::Cache;
-use crate::core::{Core, IMAGES_BUSY, Image, ImageError, internal_error};
+use crate::core::{Core, Image, ImageError};
+use crate::faults::{IMAGES_BUSY, internal_error};
 
 mod shrink;
 
-/// Maximum width of a thumbnail in pixels.
-pub const THUMBNAIL_WIDTH: u32 = 480;
-/// Maximum height of a thumbnail in pixels. Thumbnails of longer images show their top.
-pub const THUMBNAIL_HEIGHT: u32 = 270;
+pub use shrink::{THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH};
 
 /// Cache size: more than a thousand thumbnails.
 const CACHE_BYTES: usize = 24 << 20;
@@ -144,6 +142,7 @@ impl From<MemoryError> for Error {
 /// # Errors
 /// [`Fault::NotFound`] when the caller has no such grab, or it has no image. [`Fault::ImagesBusy`] when it was not this
 /// team's turn in time.
+#[tracing::instrument(name = "grabs.thumbnail", skip_all)]
 pub async fn thumbnail(core: &Core, caller: Caller, id: GrabId) -> Result<Bytes, Fault> {
     let none = Fault::NotFound { what: "picture" };
     let State::Done { image: Some(key), .. } = get(core, caller, id).await?.state else { return Err(none) };

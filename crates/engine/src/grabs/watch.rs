@@ -39,6 +39,7 @@ struct Watch {
 ///
 /// # Errors
 /// [`Fault::NotFound`] when the caller has no such grab.
+#[tracing::instrument(name = "grabs.watch", skip_all)]
 pub async fn watch(
     core: &Core,
     caller: Caller,

@@ -10,22 +10,25 @@ use grabd_domain::links::{Link, LinkRefusal, SignedQuery};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use super::create_once::create_once;
 use super::secret::unseal;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 use crate::grabs::{self, CreateRequest, CreateResult};
 
 /// A link whose signature is valid.
-pub(crate) struct SignedLink {
+pub struct SignedLink {
     /// Who signed it, and pays for it.
-    pub(crate) caller: Caller,
+    pub caller: Caller,
     query: String,
 }
 
 /// The answer to a link.
-pub(crate) struct OpenedLink {
-    pub(crate) result: CreateResult,
+pub struct OpenedLink {
+    /// The grab.
+    pub result: CreateResult,
     /// How long others may store the answer.
-    pub(crate) fresh_for: Duration,
+    pub fresh_for: Duration,
 }
 
 /// Verifies the signature of a link. Nothing is cached, so that the revocation of a key takes effect immediately.
@@ -33,7 +36,8 @@ pub(crate) struct OpenedLink {
 /// # Errors
 /// [`Fault::LinkRefused`]; if the link is valid, [`Fault::KeyExpired`], [`Fault::Forbidden`] without the scope to create,
 /// and [`Fault::TeamSuspended`].
-pub(crate) async fn verify(core: &Core, query: String) -> Result<SignedLink, Fault> {
+#[tracing::instrument(name = "links.verify", skip_all)]
+pub async fn verify(core: &Core, query: String) -> Result<SignedLink, Fault> {
     let refused = Fault::LinkRefused(LinkRefusal::Signature);
     let SignedQuery { signed, key, signature } = SignedQuery::parse(&query)?;
     let signer = core.store.find_link_signer(key.0).await.map_err(internal_error("links.verify"))?;
@@ -62,14 +66,15 @@ pub(crate) async fn verify(core: &Core, query: String) -> Result<SignedLink, Fau
 /// # Errors
 /// [`Fault::LinkRefused`] if the link has expired, [`Fault::BadRequest`] if it has members that links cannot have, and
 /// the errors of a create.
-pub(crate) async fn open(core: &Core, link: &SignedLink) -> Result<OpenedLink, Fault> {
+#[tracing::instrument(name = "links.open", skip_all)]
+pub async fn open(core: &Core, link: &SignedLink) -> Result<OpenedLink, Fault> {
     let link_request = SignedQuery::parse(&link.query)?.read(core.clock.now())?;
     let Link { capture, .. } = &link_request;
     let max_age = CaptureSpec::parse(capture)?.max_age;
     let request = CreateRequest { capture: capture.clone(), class: Class::Sync, idempotency_key: None };
     let result = match max_age.is_zero() {
         true => grabs::create(core, link.caller, &request).await?,
-        false => core.grabs.links.create_once(core, link.caller, request).await?,
+        false => create_once(core, link.caller, request).await?,
     };
     let fresh_for = match &result.grab.state {
         State::Done { finished_at, .. } => link_request.fresh_for(max_age, *finished_at, core.clock.now()),

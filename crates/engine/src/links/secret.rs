@@ -6,7 +6,8 @@ use grabd_domain::links::LinkKey;
 use grabd_store::Store;
 
 use crate::accounts::{TeamError, find_team};
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 use crate::random;
 use crate::vault::{DecryptError, Vault};
 

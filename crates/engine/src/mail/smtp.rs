@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use url::{Host, Url};
 
-use super::MailMessage;
+use super::queue::MailMessage;
 
 /// Time limit of one SMTP command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);

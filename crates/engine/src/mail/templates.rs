@@ -4,7 +4,7 @@
 use grabd_domain::accounts::{Email, RESET_LIFE, VERIFICATION_LIFE};
 use grabd_domain::teams::{INVITATION_LIFE, TeamName};
 
-use super::MailMessage;
+use super::queue::MailMessage;
 
 /// An invitation to a team. The team name is untrusted text, so it is quoted, and left out if it is unfit.
 pub(crate) fn invitation(to: Email, by: &Email, team: Option<&TeamName>, host: &str, link: &str) -> MailMessage {

@@ -3,9 +3,10 @@
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{GrantId, UserId};
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::Connection;
+use grabd_store::oauth::Connection;
 
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// An app with a valid grant.
 #[derive(Clone, Debug, PartialEq, Eq)]

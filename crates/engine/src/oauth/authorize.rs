@@ -4,14 +4,15 @@ use grabd_domain::Fault;
 use grabd_domain::credentials::{AuthorizationCode, ConsentToken, Environment};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::oauth::{CONSENT_LIFE, Challenge, ClientId, REQUEST_BYTES, RedirectUri, Resources, check_scope};
-use grabd_store::{ConsentOutcome, NewConsent, NewConsentRequest};
+use grabd_store::oauth::{ConsentOutcome, NewConsent, NewConsentRequest};
 use serde::{Deserialize, Serialize};
 
 use super::clients::{self, Client, ClientError};
 use super::form::{Fields, Form, RepeatedField};
 use crate::accounts::is_verified;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
 use crate::digest;
+use crate::faults::internal_error;
 use crate::random;
 
 /// A valid authorization request, which may be shown to a person.

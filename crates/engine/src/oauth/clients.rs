@@ -3,8 +3,9 @@
 use grabd_domain::Fault;
 use grabd_domain::oauth::{ClientId, RedirectUri};
 
-use super::documents::DocumentError;
-use crate::core::{Core, internal_error};
+use super::documents::{DocumentError, Fetcher};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// A client that may request authorization.
 #[derive(Debug)]
@@ -32,7 +33,9 @@ pub(super) async fn find(core: &Core, id: ClientId) -> Result<Client, ClientErro
             (found.ok_or(ClientError::NotRegistered)?.metadata, None)
         }
         ClientId::Document(url) => {
-            (core.oauth.documents.get(core, url).await.map_err(ClientError::Document)?, Some(url.host()))
+            let fetcher = Fetcher { client: &core.outgoing, guard: &core.guard };
+            let document = core.oauth.documents.get(fetcher, &core.clock, url).await;
+            (document.map_err(ClientError::Document)?, Some(url.host()))
         }
     };
     Ok(Client { id, name: metadata.name, host, redirect_uris: metadata.redirect_uris })

@@ -10,6 +10,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::oauth::{
     ClientMetadata, DOCUMENT_BYTES, DOCUMENT_LIFE, DOCUMENT_TIMEOUT, DocumentUrl, MetadataError, RawMetadata,
 };
+use grabd_egress::Guard;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, USER_AGENT};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
@@ -18,8 +19,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::sync::Semaphore;
 
-use crate::core::Core;
-use crate::outgoing::RequestError;
+use crate::clock::Clock;
+use crate::outgoing::{OutgoingClient, RequestError};
 
 const USER_AGENT_VALUE: &str = "grabd-oauth/1.0";
 /// The start of all authentication methods with a secret (RFC 7591 section 2).
@@ -66,6 +67,13 @@ impl DocumentError {
     }
 }
 
+/// What fetches documents.
+#[derive(Clone, Copy)]
+pub(super) struct Fetcher<'a> {
+    pub(super) client: &'a OutgoingClient,
+    pub(super) guard: &'a Guard,
+}
+
 /// Cache of fetched documents.
 pub(crate) struct Documents {
     cached: Mutex<HashMap<DocumentUrl, (ClientMetadata, Timestamp)>>,
@@ -80,14 +88,19 @@ impl Default for Documents {
 
 impl Documents {
     /// The metadata in the document at this URL. Failures are not cached.
-    pub(super) async fn get(&self, core: &Core, url: &DocumentUrl) -> Result<ClientMetadata, DocumentError> {
-        if let Some(metadata) = self.find(url, core.clock.now()) {
+    pub(super) async fn get(
+        &self,
+        fetcher: Fetcher<'_>,
+        clock: &Clock,
+        url: &DocumentUrl,
+    ) -> Result<ClientMetadata, DocumentError> {
+        if let Some(metadata) = self.find(url, clock.now()) {
             return Ok(metadata);
         }
         let _permit = self.permits.try_acquire().map_err(|_| DocumentError::Busy)?;
-        let (head, body) = fetch(core, url).await?;
+        let (head, body) = fetch(fetcher, url).await?;
         let metadata = read(url, &body)?;
-        self.insert(url.clone(), metadata.clone(), core.clock.now(), lifetime(&head));
+        self.insert(url.clone(), metadata.clone(), clock.now(), lifetime(&head));
         Ok(metadata)
     }
 
@@ -110,7 +123,7 @@ impl Documents {
     }
 }
 
-async fn fetch(core: &Core, url: &DocumentUrl) -> Result<(HeaderMap, Bytes), DocumentError> {
+async fn fetch(fetcher: Fetcher<'_>, url: &DocumentUrl) -> Result<(HeaderMap, Bytes), DocumentError> {
     let request = Request::get("/").header(ACCEPT, "application/json").header(USER_AGENT, USER_AGENT_VALUE);
     let read = |head: http::response::Parts, body: Incoming| async move {
         if head.status != StatusCode::OK {
@@ -122,7 +135,8 @@ async fn fetch(core: &Core, url: &DocumentUrl) -> Result<(HeaderMap, Bytes), Doc
         let body = Limited::new(body, DOCUMENT_BYTES).collect().await.map_err(|_| DocumentError::Body)?;
         Ok((head.headers, body.to_bytes()))
     };
-    let response = core.outgoing.send(&core.guard, &url.target(), request, Bytes::new(), DOCUMENT_TIMEOUT, read).await;
+    let response =
+        fetcher.client.send(fetcher.guard, &url.target(), request, Bytes::new(), DOCUMENT_TIMEOUT, read).await;
     response.map_err(DocumentError::Unanswered)?
 }
 

@@ -3,12 +3,13 @@
 
 use grabd_domain::credentials::ClientSecret;
 use grabd_domain::oauth::{AuthMethod, ClientId, ClientMetadata, MetadataError, RawMetadata, RedirectUri, SCOPE};
-use grabd_store::NewClient;
+use grabd_store::oauth::NewClient;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::core::{Core, internal_error};
+use crate::core::Core;
 use crate::digest;
+use crate::faults::internal_error;
 use crate::random;
 
 /// Why an app was not registered (RFC 7591 section 3.2.2).

@@ -1,7 +1,7 @@
 //! Token revocation (RFC 7009).
 
 use grabd_domain::credentials::{AccessToken, RefreshToken};
-use grabd_store::RevokeOutcome;
+use grabd_store::oauth::RevokeOutcome;
 
 use super::form::{Fields, Form};
 use super::token::{TokenError, authenticate};

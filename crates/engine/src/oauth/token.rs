@@ -6,12 +6,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use grabd_domain::credentials::{AccessToken, AuthorizationCode, ClientSecret, RefreshToken};
 use grabd_domain::oauth::{AuthMethod, Challenge, ClientId, Resources, SCOPE, Verifier, check_refresh_scope};
-use grabd_store::{Exchange, NewTokenPair, Refresh, TokenOutcome};
+use grabd_store::oauth::{Exchange, NewTokenPair, Refresh, TokenOutcome};
 use serde::Serialize;
 
 use super::form::{Fields, Form, RepeatedField};
-use crate::core::{Core, internal_error};
+use crate::core::Core;
 use crate::digest;
+use crate::faults::internal_error;
 use crate::random;
 
 /// A token response (RFC 6749 section 5.1).

@@ -1,10 +1,11 @@
 //! The audit trail.
 
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::AuditEntry;
+use grabd_store::operations::AuditEntry;
 
 use super::Operator;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Entries on a page.
 const PAGE: u32 = 50;

@@ -1,10 +1,11 @@
 //! Failed live grabs of all teams.
 
 use grabd_domain::Fault;
-use grabd_store::{FailedGrab, FailureCursor};
+use grabd_store::operations::{FailedGrab, FailureCursor};
 
 use super::Operator;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Failures on a page.
 const PAGE: u32 = 50;

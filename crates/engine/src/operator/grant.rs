@@ -5,10 +5,12 @@ use std::ops::RangeInclusive;
 use grabd_domain::Fault;
 use grabd_domain::credits::LotKind;
 use grabd_domain::ids::TeamId;
-use grabd_store::{Grant, OperatorGrant, OperatorGrantOutcome};
+use grabd_store::credits::Grant;
+use grabd_store::credits::{OperatorGrant, OperatorGrantOutcome};
 
 use super::Operator;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Credits of one grant.
 pub const CREDITS: RangeInclusive<u32> = 1..=1_000_000;

@@ -1,7 +1,7 @@
 //! The operator's views of the whole service, and grants of credits.
 //!
 //! Each use-case takes an [`Operator`], which only the session of an operator gives. To add a view, add a file here;
-//! its queries belong to the store's `queries/operator/`.
+//! its queries belong to `operations/queries/operator/` of the store.
 //!
 //! *Invariant:* operators see the host of a customer's grab, but neither its URL nor its image. Every change by an
 //! operator is logged with the operator's id.
@@ -23,9 +23,11 @@ pub use team::{TeamDetails, find_team};
 pub use teams::{TeamRow, TeamsPage, list_teams};
 
 pub use crate::queue::AttachedRenderer;
-pub use grabd_store::{
-    AuditEntry, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, Key, OperatorGrantOutcome, OutcomeCount, Queue,
-    TeamCursor, TeamFilter, TeamQueue,
+pub use grabd_store::accounts::Key;
+pub use grabd_store::credits::OperatorGrantOutcome;
+pub use grabd_store::operations::{
+    AuditEntry, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, OutcomeCount, Queue, TeamCursor, TeamFilter,
+    TeamQueue,
 };
 
 use crate::accounts::{Person, Session};

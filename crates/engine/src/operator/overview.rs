@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use futures::try_join;
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{DeliveryBacklog, Kind, OutcomeCount, Queue};
+use grabd_store::Kind;
+use grabd_store::operations::{DeliveryBacklog, OutcomeCount, Queue};
 
 use super::Operator;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 use crate::queue::AttachedRenderer;
-use crate::renderer::HEARTBEAT_INTERVAL;
+use crate::renderers::HEARTBEAT_INTERVAL;
 
 /// Teams listed with their queued grabs.
 pub const QUEUE_TEAMS: u32 = 10;

@@ -2,11 +2,12 @@
 
 use grabd_domain::Fault;
 use grabd_domain::ids::TeamId;
-use grabd_store::SuspendOutcome;
+use grabd_store::accounts::SuspendOutcome;
 
 use super::Operator;
 use crate::accounts;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 use crate::grabs;
 
 /// Suspends a team, and ends its open grabs uncharged. Returns the number of grabs; `None` when the team does not

@@ -5,11 +5,14 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::credits::Balance;
 use grabd_domain::ids::TeamId;
 use grabd_domain::{Day, Fault};
-use grabd_store::{FailedGrab, Holding, Key, Member, Team};
+use grabd_store::accounts::{Key, Member, Team};
+use grabd_store::credits::Holding;
+use grabd_store::operations::FailedGrab;
 
 use super::Operator;
 use crate::billing::MAX_HOLDINGS;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Failed grabs in the view.
 const FAILURES: u32 = 10;

@@ -4,10 +4,12 @@ use grabd_domain::accounts::Email;
 use grabd_domain::credits::Balance;
 use grabd_domain::limits::USAGE_WINDOW;
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::{Team, TeamCursor, TeamFilter, TeamSummary};
+use grabd_store::accounts::Team;
+use grabd_store::operations::{TeamCursor, TeamFilter, TeamSummary};
 
 use super::Operator;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// Teams on a page.
 const PAGE: u32 = 25;

@@ -11,7 +11,7 @@ use grabd_store::Error;
 
 use super::clock_check::ClockCheck;
 use super::erasure;
-use super::sweep::step;
+use super::step::step;
 use crate::core::Core;
 
 /// Maximum number of lots expired, and of image files deleted, at a time.

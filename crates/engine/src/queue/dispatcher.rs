@@ -11,9 +11,6 @@ use grabd_domain::grabs::ImageKey;
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::{LEASE_MARGIN, MAX_RENDER_BUDGET};
 use grabd_domain::render::RendererStatus;
-use grabd_proto::internal::v1::attach_response::Message;
-use grabd_proto::internal::v1::{Assignment, AttachResponse, Cancel};
-use grabd_proto::options;
 use tokio::sync::{Notify, mpsc};
 
 /// Sends assignments to sessions. A slot is idle, reserved, or in use by a renderer.
@@ -38,7 +35,7 @@ struct State {
 }
 
 struct Session {
-    outbox: mpsc::Sender<AttachResponse>,
+    outbox: mpsc::Sender<SessionMessage>,
     idle: usize,
     slots: usize,
     attached_at: Timestamp,
@@ -94,14 +91,27 @@ pub(crate) struct Occupancy {
     pub(crate) open_to_all: usize,
 }
 
+/// A message for a renderer.
+pub enum SessionMessage {
+    /// Render this grab.
+    Assign(Box<Lease>),
+    /// Stop the render of this lease.
+    Cancel(LeaseToken),
+}
+
 /// A leased job on its way to a renderer.
-pub(crate) struct Lease {
-    pub(crate) grab: GrabId,
-    pub(crate) token: LeaseToken,
+pub struct Lease {
+    /// The grab.
+    pub grab: GrabId,
+    /// Token of the lease, with which the renderer reports the result.
+    pub token: LeaseToken,
     pub(crate) upload_key: ImageKey,
-    pub(crate) spec: CaptureSpec,
-    pub(crate) budget: Duration,
-    pub(crate) attempt: u32,
+    /// What to capture, including its secret options.
+    pub spec: CaptureSpec,
+    /// Time limit of the attempt.
+    pub budget: Duration,
+    /// Number of the attempt, from 1.
+    pub attempt: u32,
     pub(crate) account: Account,
     /// When the slot was assigned.
     pub(crate) since: Timestamp,
@@ -170,7 +180,7 @@ const OUTBOX_PER_SLOT: usize = 2;
 
 impl Dispatcher {
     /// Adds a session and returns the messages to send to it.
-    pub(crate) fn attach(&self, id: SessionId, slots: usize, now: Timestamp) -> mpsc::Receiver<AttachResponse> {
+    pub(crate) fn attach(&self, id: SessionId, slots: usize, now: Timestamp) -> mpsc::Receiver<SessionMessage> {
         let (outbox, messages) = mpsc::channel(OUTBOX_PER_SLOT * slots.max(1));
         let mut state = self.lock();
         state.sessions.insert(id, Session { outbox, idle: slots, slots, attached_at: now, heartbeat: None });
@@ -326,9 +336,8 @@ impl Dispatcher {
             .map(|(token, held)| (*token, held.session, held.ended))?;
         state.leases.remove(&token);
         if let Some(session) = state.sessions.get(&session) {
-            let cancel = Cancel { lease_token: token.to_string() };
             // The outbox is full only when the session is stuck; its leases will expire.
-            let _ = session.outbox.try_send(AttachResponse { message: Some(Message::Cancel(cancel)) });
+            let _ = session.outbox.try_send(SessionMessage::Cancel(token));
         }
         Some(ended)
     }
@@ -366,25 +375,15 @@ impl Reservation<'_> {
     ///
     /// # Errors
     /// When the session is gone. The caller must then release the lease.
-    pub(crate) fn assign(mut self, lease: &Lease) -> Result<(), SessionLost> {
+    pub(crate) fn assign(mut self, lease: Lease) -> Result<(), SessionLost> {
         self.used = true;
-        let (options, _) = options::encode(&lease.spec.to_request());
-        let assignment = Assignment {
-            grab_id: lease.grab.to_string(),
-            lease_token: lease.token.to_string(),
-            options: Some(options),
-            budget: prost_types::Duration::try_from(lease.budget).ok(),
-            alone: lease.attempt > 1,
-        };
+        let ended = EndedLease { account: lease.account, since: lease.since, attempt: lease.attempt };
+        let (token, grab, upload_key) = (lease.token, lease.grab, lease.upload_key.clone());
+        let held = HeldLease { session: self.session, grab, upload_key, also: lease.spec.also.clone(), ended };
         let mut state = self.dispatcher.lock();
         let session = state.sessions.get(&self.session).ok_or(SessionLost)?;
-        let message = AttachResponse { message: Some(Message::Assignment(Box::new(assignment))) };
-        session.outbox.try_send(message).map_err(|_| SessionLost)?;
-        let Lease { grab, upload_key, account, since, attempt, .. } = lease;
-        let ended = EndedLease { account: *account, since: *since, attempt: *attempt };
-        let also = lease.spec.also.clone();
-        let held = HeldLease { session: self.session, grab: *grab, upload_key: upload_key.clone(), also, ended };
-        state.leases.insert(lease.token, held);
+        session.outbox.try_send(SessionMessage::Assign(Box::new(lease))).map_err(|_| SessionLost)?;
+        state.leases.insert(token, held);
         // The lease counts now. The count of the reservation is dropped after the lock.
         drop(state);
         Ok(())
@@ -431,7 +430,7 @@ mod tests {
         Account { has_paid: true, ..free(9) }
     }
 
-    fn attached(slots: usize) -> (Dispatcher, SessionId, mpsc::Receiver<AttachResponse>) {
+    fn attached(slots: usize) -> (Dispatcher, SessionId, mpsc::Receiver<SessionMessage>) {
         let dispatcher = Dispatcher::default();
         let id = random::session_id();
         let messages = dispatcher.attach(id, slots, Timestamp::from_ms(0));
@@ -478,12 +477,13 @@ mod tests {
     fn lease_is_held_from_assignment_to_cancellation() {
         let (dispatcher, id, mut messages) = attached(1);
         let lease = lease();
-        dispatcher.reserve(free(1), 0).unwrap().assign(&lease).unwrap();
-        assert!(matches!(messages.try_recv().unwrap().message, Some(Message::Assignment(_))));
-        assert_eq!(dispatcher.upload_key(lease.token), Some(lease.upload_key.clone()));
-        dispatcher.cancel(lease.grab);
-        assert!(matches!(messages.try_recv().unwrap().message, Some(Message::Cancel(_))));
-        assert_eq!(dispatcher.upload_key(lease.token), None);
+        let (grab, token, key) = (lease.grab, lease.token, lease.upload_key.clone());
+        dispatcher.reserve(free(1), 0).unwrap().assign(lease).unwrap();
+        assert!(matches!(messages.try_recv().unwrap(), SessionMessage::Assign(lease) if lease.token == token));
+        assert_eq!(dispatcher.upload_key(token), Some(key));
+        dispatcher.cancel(grab);
+        assert!(matches!(messages.try_recv().unwrap(), SessionMessage::Cancel(cancelled) if cancelled == token));
+        assert_eq!(dispatcher.upload_key(token), None);
         assert!(dispatcher.reserve(free(1), 0).is_none(), "the slot is busy until the renderer reports ready");
         dispatcher.ready(id, 1);
         assert!(dispatcher.reserve(free(1), 0).is_some());
@@ -499,7 +499,7 @@ mod tests {
         assert!(dispatcher.reserve(paying(), 25).is_some());
         // A lease counts like its reservation.
         for slot in reserved {
-            slot.assign(&Lease { token: random::lease_token(), ..lease() }).unwrap();
+            slot.assign(Lease { token: random::lease_token(), ..lease() }).unwrap();
         }
         assert!(dispatcher.reserve(free(7), 25).is_none());
         assert_eq!(dispatcher.open_slots(25).left(), 0);
@@ -509,7 +509,7 @@ mod tests {
     #[test]
     fn expired_lease_is_forgotten() {
         let (dispatcher, _, _messages) = attached(2);
-        dispatcher.reserve(free(1), 50).unwrap().assign(&lease()).unwrap();
+        dispatcher.reserve(free(1), 50).unwrap().assign(lease()).unwrap();
         let expired = Timestamp::from_ms(0) + MAX_RENDER_BUDGET + 2 * LEASE_MARGIN;
         dispatcher.forget_expired(expired - Duration::from_millis(1));
         assert_eq!(dispatcher.open_slots(50).left(), 0);
@@ -521,13 +521,14 @@ mod tests {
     fn ended_lease_opens_its_slot_for_all_accounts() {
         let (dispatcher, id, _messages) = attached(2);
         let lease = lease();
-        dispatcher.reserve(free(1), 50).unwrap().assign(&lease).unwrap();
+        let (grab, token) = (lease.grab, lease.token);
+        dispatcher.reserve(free(1), 50).unwrap().assign(lease).unwrap();
         assert!(dispatcher.reserve(free(2), 50).is_none());
         dispatcher.hold_back();
         let ended = EndedLease { account: free(1), since: Timestamp::from_ms(0), attempt: 1 };
-        assert_eq!(dispatcher.lease_of(lease.grab), Some(ended));
-        assert_eq!(dispatcher.forget(lease.token), Some(ended));
-        assert_eq!(dispatcher.forget(lease.token), None);
+        assert_eq!(dispatcher.lease_of(grab), Some(ended));
+        assert_eq!(dispatcher.forget(token), Some(ended));
+        assert_eq!(dispatcher.forget(token), None);
         dispatcher.ready(id, 1);
         // Jobs that were held back go first.
         assert!(dispatcher.reserve(free(2), 50).is_none());
@@ -545,8 +546,8 @@ mod tests {
         let (dispatcher, id, messages) = attached(2);
         let reserved = dispatcher.reserve(free(1), 0).unwrap();
         dispatcher.detach(id);
-        assert!(reserved.assign(&lease()).is_err());
+        assert!(reserved.assign(lease()).is_err());
         let (dispatcher, ..) = (attached(1).0, drop(messages));
-        assert!(dispatcher.reserve(free(1), 0).unwrap().assign(&lease()).is_err(), "its receiver is dropped");
+        assert!(dispatcher.reserve(free(1), 0).unwrap().assign(lease()).is_err(), "its receiver is dropped");
     }
 }

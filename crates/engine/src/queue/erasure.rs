@@ -1,7 +1,8 @@
 //! Erases what deleted teams and people left behind, in batches. Every step can be repeated, so that an interrupted
 //! erasure continues with the next sweep or the next start.
 
-use grabd_store::{Erasure, Error};
+use grabd_store::Error;
+use grabd_store::operations::Erasure;
 
 use crate::accounts::{TEAM_DELETED, end_open_grabs};
 use crate::core::Core;

@@ -6,7 +6,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::grabs::Class;
 use grabd_domain::ids::SessionId;
-use grabd_store::{LeaseRequest, LeasedJob};
+use grabd_store::grabs::{LeaseRequest, LeasedJob};
 
 use super::{Lease, OpenSlots, Reservation};
 use crate::core::Core;
@@ -119,7 +119,7 @@ async fn assign(core: &Core, slot: Reservation<'_>, job: LeasedJob) {
     };
     let budget = budget(now, deadline_at, &spec);
     let lease = Lease { grab, token, upload_key, spec, budget, attempt, account, since: now };
-    if slot.assign(&lease).is_err() || failpoints::reach(core, Step::Assigned, Some((grab, token))).await.is_err() {
+    if slot.assign(lease).is_err() || failpoints::reach(core, Step::Assigned, Some((grab, token))).await.is_err() {
         super::sweep::release(core, grab, token, "the session was gone").await;
         return;
     }

@@ -9,12 +9,13 @@ mod clock_check;
 mod dispatcher;
 mod erasure;
 pub(crate) mod lease_loop;
+mod step;
 pub(crate) mod sweep;
 pub(crate) mod watchers;
 
 use crate::admission::{self, Admission};
-pub use dispatcher::AttachedRenderer;
-pub(crate) use dispatcher::{Dispatcher, EndedLease, Lease, Occupancy, OpenSlots, Reservation};
+pub use dispatcher::{AttachedRenderer, Lease, SessionMessage};
+pub(crate) use dispatcher::{Dispatcher, EndedLease, Occupancy, OpenSlots, Reservation};
 pub(crate) use watchers::Watchers;
 
 /// The state of the queue in memory.

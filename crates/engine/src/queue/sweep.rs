@@ -4,10 +4,11 @@
 use std::time::{Duration, Instant};
 
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
-use grabd_store::{LostLeases, ReleaseOutcome};
+use grabd_store::grabs::{LostLeases, ReleaseOutcome};
 
 use super::cleanup;
 use super::clock_check::ClockCheck;
+use super::step::step;
 use crate::admission::{self, SlotUse};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
@@ -74,14 +75,6 @@ async fn sweep(core: &Core) {
     step(core, "domains", core.grabs.domains.refresh(&core.store)).await;
 }
 
-/// Runs one step. Its error is logged and counted, and does not prevent the others.
-pub(super) async fn step(core: &Core, name: &'static str, work: impl Future<Output = Result<(), grabd_store::Error>>) {
-    if let Err(error) = work.await {
-        core.metrics.sweep_failed(name);
-        tracing::warn!(step = name, %error, cause = ?error, "a step of the sweep failed; trying again");
-    }
-}
-
 async fn expire_jobs(core: &Core) -> Result<(), grabd_store::Error> {
     for ended in core.store.expire_jobs(core.clock.now(), BATCH).await? {
         let lease = core.queue.dispatcher.cancel(ended.id);
@@ -126,7 +119,7 @@ pub(crate) async fn release(core: &Core, grab: GrabId, token: LeaseToken, cause:
     };
     match released {
         Ok(released) => {
-            tracing::warn!(grab.id = %grab, cause, ?released, "a render was given back");
+            tracing::warn!(grab.id = %grab, cause, ?released, "a grab was requeued because its attempt did not finish");
             core.metrics.job_released();
             let held = !matches!(released, ReleaseOutcome::Stale);
             after_release(core, grab, released);

@@ -8,11 +8,12 @@ use grabd_domain::faults::Field;
 use grabd_domain::ids::{DeliveryId, EndpointId};
 use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
 use grabd_domain::webhooks::{Delivery, DeliveryStatus, MAX_SENDS};
-use grabd_store::{Deliveries, Message, ResendOutcome};
+use grabd_store::webhooks::{Deliveries, Message, ResendOutcome};
 use tokio::time::{Instant, timeout_at};
 
 use super::endpoints::{endpoint_of, get, not_found};
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 use crate::random;
 
 /// A list request, not validated yet.
@@ -35,6 +36,7 @@ const CURSOR: &str = "the id of one of this webhook's deliveries";
 ///
 /// # Errors
 /// [`Fault::NotFound`], and [`Fault::BadRequest`] with the invalid parameter.
+#[tracing::instrument(name = "webhooks.list_deliveries", skip_all)]
 pub async fn list_deliveries(
     core: &Core,
     caller: Caller,
@@ -54,6 +56,7 @@ pub async fn list_deliveries(
 ///
 /// # Errors
 /// [`Fault::NotFound`] when the endpoint is not the caller's, or the delivery is not the endpoint's.
+#[tracing::instrument(name = "webhooks.get_delivery", skip_all)]
 pub async fn get_delivery(
     core: &Core,
     caller: Caller,
@@ -96,6 +99,7 @@ pub async fn await_delivery(
 ///
 /// # Errors
 /// [`Fault::NotFound`], and [`Fault::BadRequest`] when the endpoint is disabled.
+#[tracing::instrument(name = "webhooks.test", skip_all)]
 pub async fn send_test(core: &Core, caller: Caller, endpoint: EndpointId) -> Result<Delivery, Fault> {
     let now = core.clock.now();
     let queued = core.store.test_endpoint(endpoint_of(caller, endpoint), random::delivery_id(now), now).await;
@@ -107,6 +111,7 @@ pub async fn send_test(core: &Core, caller: Caller, endpoint: EndpointId) -> Res
 /// # Errors
 /// The same as [`send_test`], and [`Fault::BadRequest`] about [`DELIVERY_FIELD`] when the message was sent
 /// [`MAX_SENDS`] times.
+#[tracing::instrument(name = "webhooks.redeliver", skip_all)]
 pub async fn redeliver(
     core: &Core,
     caller: Caller,

@@ -4,23 +4,25 @@ use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::{Code, Field};
 use grabd_domain::ids::EndpointId;
-use grabd_domain::target::{TargetHost, TargetUrl};
 use grabd_domain::webhooks::{
     Endpoint, EndpointRequest, EndpointRules, EndpointUpdate, MAX_ENDPOINTS, ROTATION_OVERLAP, Registration,
 };
-use grabd_store::{EndpointRef, NewEndpoint, RegisterOutcome};
+use grabd_store::webhooks::{EndpointRef, NewEndpoint, RegisterOutcome};
 
 use super::secret::Secret;
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 use crate::random;
+use crate::targets;
 
 /// Registers an endpoint. The secret is returned only here.
 ///
 /// # Errors
 /// [`Fault::BadRequest`] and [`Fault::SsrfDetected`], with the invalid field.
+#[tracing::instrument(name = "webhooks.create", skip_all)]
 pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) -> Result<(Endpoint, Secret), Fault> {
     let registration = count_refused(core, Registration::parse(request, rules(core)))?;
-    check_host(core, &registration.url).await?;
+    targets::check_host(core, &registration.url).await?;
     let now = core.clock.now();
     let id = random::endpoint_id(now);
     let secret = Secret::generate();
@@ -41,6 +43,7 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
 ///
 /// # Errors
 /// [`Fault::NotFound`] when the endpoint does not exist or belongs to another team.
+#[tracing::instrument(name = "webhooks.get", skip_all)]
 pub async fn get(core: &Core, caller: Caller, id: EndpointId) -> Result<Endpoint, Fault> {
     let endpoint = core.store.find_endpoint(caller.team, caller.environment, id).await;
     endpoint.map_err(internal_error("webhooks.get"))?.ok_or_else(not_found)
@@ -50,6 +53,7 @@ pub async fn get(core: &Core, caller: Caller, id: EndpointId) -> Result<Endpoint
 ///
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
+#[tracing::instrument(name = "webhooks.list", skip_all)]
 pub async fn list(core: &Core, caller: Caller) -> Result<Vec<Endpoint>, Fault> {
     core.store.list_endpoints(caller.team, caller.environment).await.map_err(internal_error("webhooks.list"))
 }
@@ -58,11 +62,12 @@ pub async fn list(core: &Core, caller: Caller) -> Result<Vec<Endpoint>, Fault> {
 ///
 /// # Errors
 /// [`Fault::NotFound`], then the same as [`register`].
+#[tracing::instrument(name = "webhooks.update", skip_all)]
 pub async fn change(core: &Core, caller: Caller, id: EndpointId, request: &EndpointRequest) -> Result<Endpoint, Fault> {
     get(core, caller, id).await?;
     let change = count_refused(core, EndpointUpdate::parse(request, rules(core)))?;
     if let Some(url) = &change.url {
-        check_host(core, url).await?;
+        targets::check_host(core, url).await?;
     }
     let changed = core.store.change_endpoint(endpoint_of(caller, id), change).await;
     changed.map_err(internal_error("webhooks.change"))?.ok_or_else(not_found)
@@ -72,6 +77,7 @@ pub async fn change(core: &Core, caller: Caller, id: EndpointId, request: &Endpo
 ///
 /// # Errors
 /// [`Fault::NotFound`].
+#[tracing::instrument(name = "webhooks.rotate_secret", skip_all)]
 pub async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Result<(Endpoint, Secret), Fault> {
     let secret = Secret::generate();
     let sealed = secret.seal(&core.webhooks.vault, id);
@@ -85,6 +91,7 @@ pub async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Resul
 ///
 /// # Errors
 /// [`Fault::NotFound`].
+#[tracing::instrument(name = "webhooks.delete", skip_all)]
 pub async fn remove(core: &Core, caller: Caller, id: EndpointId) -> Result<(), Fault> {
     match core.store.remove_endpoint(endpoint_of(caller, id)).await.map_err(internal_error("webhooks.remove"))? {
         true => Ok(()),
@@ -111,21 +118,4 @@ fn count_refused<T>(core: &Core, parsed: Result<T, Fault>) -> Result<T, Fault> {
             core.guard.record_refused_url();
         }
     })
-}
-
-/// Resolves the host before anything is stored, to refuse private addresses immediately. When resolution fails or times
-/// out, the endpoint is accepted: the guard checks the dialled address at every attempt.
-async fn check_host(core: &Core, url: &TargetUrl) -> Result<(), Fault> {
-    let host = url.host();
-    if matches!(host, TargetHost::Address(_)) {
-        return Ok(());
-    }
-    match core.guard.resolve(&host).await {
-        Err(refusal) if refusal.is_refused() => {
-            tracing::info!(host = %host, reason = refusal.reason(), "an endpoint was refused: the host is not public");
-            let allowed = "a URL whose host has public addresses only";
-            Err(Fault::SsrfDetected(Field::new("url", &format!("\"{host}\""), allowed)))
-        }
-        Ok(_) | Err(_) => Ok(()),
-    }
 }

@@ -4,7 +4,7 @@ use grabd_domain::grabs::{
     BlockedRequests, Consent, Findings, Grab, GrabFile, PageInfo, RenderMetadata, SettledBy, State, Timings,
 };
 use grabd_domain::webhooks::message_id;
-use grabd_store::MessageContent;
+use grabd_store::webhooks::MessageContent;
 use serde_json::{Map, Value, json};
 
 /// Documented maximum size of a message.

@@ -22,7 +22,7 @@ pub use deliveries::{
     DELIVERY_FIELD, DeliveriesRequest, await_delivery, get_delivery, list_deliveries, redeliver, send_test,
 };
 pub use endpoints::{change, get, list, register, remove, rotate_secret};
-pub use grabd_store::{Deliveries, Message};
+pub use grabd_store::webhooks::{Deliveries, Message};
 pub use secret::Secret;
 
 /// Capacity of the channel of recorded attempts.

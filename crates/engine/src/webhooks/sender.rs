@@ -9,7 +9,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::ids::EndpointId;
 use grabd_domain::webhooks::{ATTEMPT_TIMEOUT, DeliveryError, RETRY_AFTER_LIMIT, message_id, retry_delay};
 use grabd_egress::EgressError;
-use grabd_store::{AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, SendCapacity};
+use grabd_store::webhooks::{AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, SendCapacity};
 use http::{HeaderValue, StatusCode};
 use tokio::time::{MissedTickBehavior, interval};
 

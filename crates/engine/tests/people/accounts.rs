@@ -8,7 +8,7 @@ use grabd_engine::accounts::{
     self, CreatePersonError, Membership, SignInError, SignInSource, SignUpError, SignedUp, find_session,
     list_memberships, sign_in, sign_out, sign_up,
 };
-use grabd_store::InitialTeam;
+use grabd_store::accounts::InitialTeam;
 
 use crate::test_core::{HOME, NOW, PASSWORD, TestCore, TestOptions, elsewhere, person};
 

@@ -4,9 +4,7 @@
 mod accounts;
 mod authorize;
 mod documents;
-mod gate;
 mod register;
-mod secrets;
 mod teams;
 mod test_core;
 mod token;

@@ -3,12 +3,13 @@
 use anyhow::Context;
 use clap::Args;
 use grabd_domain::Timestamp;
-use grabd_store::{AuditEntry, Store};
+use grabd_store::Store;
+use grabd_store::operations::AuditEntry;
 use serde_json::{Value, json};
 use time::format_description::well_known::{Iso8601, Rfc3339};
 use time::{Date, OffsetDateTime, Time};
 
-use super::CommandOutput;
+use super::output::CommandOutput;
 
 /// Entries read from the database at a time.
 const CHUNK: u32 = 500;

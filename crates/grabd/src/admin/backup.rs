@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::process::Command;
 
-use super::CommandOutput;
+use super::output::CommandOutput;
 use crate::config::Config;
 use crate::{data_dir_lock, wiring};
 

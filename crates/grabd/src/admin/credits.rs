@@ -4,10 +4,12 @@ use clap::Subcommand;
 use grabd_domain::credits::Balance;
 use grabd_engine::clock::Clock;
 use grabd_engine::{accounts, random};
-use grabd_store::{GrantOutcome, Store};
+use grabd_store::Store;
+use grabd_store::credits::GrantOutcome;
 use serde_json::json;
 
-use super::{CommandOutput, find_team};
+use super::find_team::find_team;
+use super::output::CommandOutput;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

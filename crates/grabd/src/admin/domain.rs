@@ -4,10 +4,11 @@ use anyhow::ensure;
 use clap::Subcommand;
 use grabd_domain::domains::{Domain, DomainRule};
 use grabd_engine::clock::Clock;
-use grabd_store::{MAX_DOMAIN_RULES, Store};
+use grabd_store::Store;
+use grabd_store::operations::MAX_DOMAIN_RULES;
 use serde_json::json;
 
-use super::CommandOutput;
+use super::output::CommandOutput;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -42,7 +43,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
         }
         Command::List => {
             let rules = store.list_domain_rules().await?;
-            let line = |rule: &grabd_store::StoredDomainRule| {
+            let line = |rule: &grabd_store::operations::StoredDomainRule| {
                 format!("{}  {}  {}", rule.rule.as_str(), rule.created_at, rule.domain)
             };
             let rows: Vec<_> = rules

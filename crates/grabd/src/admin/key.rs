@@ -11,10 +11,12 @@ use grabd_engine::accounts::{self, KEY_USAGE_PERIOD, KeyLimits};
 use grabd_engine::clock::Clock;
 use grabd_engine::links::{self, LinkCredentials};
 use grabd_engine::vault::Vault;
-use grabd_store::{Key, KeyUsage, Store};
+use grabd_store::Store;
+use grabd_store::accounts::{Key, KeyUsage};
 use serde_json::json;
 
-use super::{CommandOutput, find_team};
+use super::find_team::find_team;
+use super::output::CommandOutput;
 use crate::config::Config;
 use crate::wiring;
 

@@ -1,10 +1,12 @@
 //! `grabd admin ledger …`.
 
 use clap::Subcommand;
-use grabd_store::{Drift, Entry, Store};
+use grabd_store::Store;
+use grabd_store::credits::{Drift, Entry};
 use serde_json::{Value, json};
 
-use super::{CommandOutput, find_team};
+use super::find_team::find_team;
+use super::output::CommandOutput;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

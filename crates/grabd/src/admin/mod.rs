@@ -4,8 +4,10 @@ mod audit;
 mod backup;
 mod credits;
 mod domain;
+mod find_team;
 mod key;
 mod ledger;
+mod output;
 mod secrets;
 mod subscription;
 mod team;
@@ -13,15 +15,15 @@ mod user;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand};
-use grabd_domain::ids::TeamId;
 use grabd_engine::clock::Clock;
-use grabd_store::{Actor, Store, Team};
+use grabd_store::operations::Actor;
 use serde_json::Value;
 
 use crate::config::Config;
 use crate::wiring;
+use output::CommandOutput;
 
 /// `grabd admin …`.
 #[derive(Debug, ClapArgs)]
@@ -73,32 +75,13 @@ enum Resource {
     },
 }
 
-/// The output of a command, as text and as JSON.
-struct CommandOutput {
-    text: String,
-    json: Value,
-    /// Whether the exit code is zero.
-    success: bool,
-}
-
-impl CommandOutput {
-    fn ok(text: String, json: Value) -> Self {
-        Self { text, json, success: true }
-    }
-
-    /// The output of a command that has printed its result itself.
-    fn silent() -> Self {
-        Self { text: String::new(), json: Value::Null, success: true }
-    }
-}
-
 /// Runs one command. Returns `false` if it found a problem.
 ///
 /// # Errors
 /// When the command cannot be carried out.
 pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
     if let Resource::Restore { directory } = &args.resource {
-        return backup::restore(config, directory).await.map(|output| print(output, args.json));
+        return backup::restore(config, directory).await.map(|output| output.print(args.json));
     }
     let store = wiring::open_store(config).await?;
     store.migrate().await.context("the database schema cannot be brought up to date")?;
@@ -118,37 +101,11 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
         Resource::Restore { .. } => Ok(CommandOutput::ok(String::new(), Value::Null)),
     };
     store.close().await;
-    Ok(print(output?, args.json))
-}
-
-/// Prints the output, and returns whether the command found no problem.
-fn print(output: CommandOutput, as_json: bool) -> bool {
-    let CommandOutput { text, json, success } = output;
-    if text.is_empty() && json.is_null() {
-        return success;
-    }
-    match as_json {
-        true => println!("{json}"),
-        false => println!("{text}"),
-    }
-    success
+    Ok(output?.print(args.json))
 }
 
 /// Who runs the command, for the audit trail.
 fn actor() -> Actor {
     let name = format!("command:uid {}", rustix::process::getuid().as_raw());
     Actor { name, address: None, now: Clock::system().now() }
-}
-
-/// The team with this id, or with this name if the name is unique.
-async fn find_team(store: &Store, given: &str) -> anyhow::Result<TeamId> {
-    let teams = store.list_teams().await?;
-    // Deleted teams have no name of their own.
-    let has_name = |team: &&Team| team.deleted_at.is_none() && team.name == given;
-    let mut found = teams.iter().filter(|team| team.id.to_string() == given || has_name(team));
-    match (found.next(), found.next()) {
-        (Some(team), None) => Ok(team.id),
-        (Some(_), Some(_)) => bail!("several teams are named {given}; use the id (`grabd admin team list`)"),
-        (None, _) => bail!("there is no team {given}; `grabd admin team list` shows them"),
-    }
 }

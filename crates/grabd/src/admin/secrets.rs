@@ -10,7 +10,7 @@ use grabd_engine::vault::{self, Vault};
 use grabd_store::Store;
 use serde_json::json;
 
-use super::CommandOutput;
+use super::output::CommandOutput;
 use crate::config::Config;
 use crate::{data_dir_lock, wiring};
 

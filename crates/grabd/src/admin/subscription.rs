@@ -8,12 +8,14 @@ use grabd_domain::Timestamp;
 use grabd_domain::credits::Plan;
 use grabd_engine::clock::Clock;
 use grabd_engine::{accounts, random};
-use grabd_store::{GrantOutcome, Store};
+use grabd_store::Store;
+use grabd_store::credits::GrantOutcome;
 use serde_json::json;
 use time::format_description::well_known::{Iso8601, Rfc3339};
 use time::{Date, OffsetDateTime, Time};
 
-use super::{CommandOutput, find_team};
+use super::find_team::find_team;
+use super::output::CommandOutput;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum term in days, which also keeps dates in the valid range.

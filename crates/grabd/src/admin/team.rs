@@ -9,11 +9,13 @@ use grabd_domain::ids::TeamId;
 use grabd_engine::accounts::{self, NewTeamKeys};
 use grabd_engine::clock::Clock;
 use grabd_engine::export::team_export_of;
-use grabd_store::{Store, SuspendOutcome};
+use grabd_store::Store;
+use grabd_store::accounts::SuspendOutcome;
 use serde_json::json;
 
+use super::find_team::find_team;
 use super::key::link_credentials;
-use super::{CommandOutput, find_team};
+use super::output::CommandOutput;
 use crate::config::Config;
 use crate::wiring;
 

@@ -7,10 +7,13 @@ use grabd_domain::accounts::Email;
 use grabd_domain::ids::TeamId;
 use grabd_engine::clock::Clock;
 use grabd_engine::{accounts, random};
-use grabd_store::{DeletePersonOutcome, InitialTeam, Person, Store};
+use grabd_store::Store;
+use grabd_store::accounts::{InitialTeam, Person};
+use grabd_store::operations::DeletePersonOutcome;
 use serde_json::json;
 
-use super::{CommandOutput, find_team};
+use super::find_team::find_team;
+use super::output::CommandOutput;
 
 /// Length of a generated password, with six bits for each character.
 const GENERATED_CHARS: usize = 22;

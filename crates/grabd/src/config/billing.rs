@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{Problems, Secret, is_origin};
+use super::origin::is_origin;
+use super::{Problems, Secret};
 
 /// Section `billing`.
 #[derive(Clone, Debug, Deserialize)]

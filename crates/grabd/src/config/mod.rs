@@ -17,14 +17,19 @@ use serde::Deserialize;
 mod abuse;
 mod billing;
 mod lists;
+mod origin;
 mod problems;
 mod retention;
+mod secret;
 
 pub(crate) use abuse::operations;
 pub use abuse::{Abuse, Audit};
 pub use billing::Billing;
 pub use problems::Problems;
 pub use retention::Retention;
+pub use secret::Secret;
+
+use origin::{is_origin, is_secure};
 
 /// After a few minutes, no client is still waiting for a lost response.
 const MAX_REUSE_GRACE_S: u64 = 300;
@@ -250,30 +255,6 @@ pub enum LogFormat {
     Json,
 }
 
-/// Text that may contain a password. `Debug` does not show it.
-#[derive(Clone, Default, Deserialize)]
-#[serde(transparent)]
-pub struct Secret(String);
-
-impl Secret {
-    /// The text itself.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0.is_empty() { "\"\"" } else { "\"…\"" })
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
 impl Config {
     /// Loads the defaults, overridden by `file` and by the environment.
     ///
@@ -494,23 +475,6 @@ impl Mail {
             Err(error) => problems.add("mail.smtp_url", "another address", &error.to_string()),
         }
     }
-}
-
-/// Whether tokens may be sent to this URL.
-fn is_secure(text: &str) -> bool {
-    const LOOPBACK_HOSTS: [&str; 3] = ["127.0.0.1", "[::1]", "localhost"];
-    url::Url::parse(text).is_ok_and(|url| {
-        let host = url.host_str().unwrap_or_default();
-        let is_bare =
-            url.query().is_none() && url.fragment().is_none() && url.username().is_empty() && !text.contains('@');
-        is_bare && (url.scheme() == "https" || url.scheme() == "http" && LOOPBACK_HOSTS.contains(&host))
-    })
-}
-
-fn is_origin(text: &str) -> bool {
-    url::Url::parse(text).is_ok_and(|url| {
-        matches!(url.scheme(), "http" | "https") && url.has_host() && url.path() == "/" && url.query().is_none()
-    })
 }
 
 #[cfg(test)]

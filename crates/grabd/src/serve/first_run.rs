@@ -9,7 +9,8 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::ids::TeamId;
 use grabd_engine::accounts;
 use grabd_engine::clock::Clock;
-use grabd_store::{Key, Store};
+use grabd_store::Store;
+use grabd_store::accounts::Key;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;

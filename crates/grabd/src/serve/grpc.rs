@@ -8,7 +8,7 @@ use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use grabd_engine::rpc::{PublicServices, too_many_calls};
+use grabd_rpc::{PublicServices, too_many_calls};
 use hyper_util::rt::TokioExecutor;
 use hyper_util::server::conn::auto::Builder;
 use tokio::time::timeout;

@@ -10,7 +10,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path as Segments, RawQuery, State};
 use axum::http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, RANGE, REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+    CONTENT_TYPE, ETAG, IF_RANGE, RANGE, REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware;
@@ -18,8 +18,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use grabd_domain::capture::FileKind;
 use grabd_domain::grabs::{FileKey, ImageKey};
-use grabd_edge::{allow_any_origin, allow_methods, error_response};
+use grabd_edge::{allow_methods, error_response};
 use grabd_engine::{Core, Image};
+use grabd_http::{allow_any_origin, known_tags};
 use grabd_proto::v1::ErrorCode;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio_util::io::ReaderStream;
@@ -186,13 +187,7 @@ fn requested_range<'a>(headers: &'a HeaderMap, tag: &str) -> Option<&'a str> {
 }
 
 fn matches_tag(headers: &HeaderMap, tag: &str) -> bool {
-    headers
-        .get_all(IF_NONE_MATCH)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(|candidate| candidate.trim().trim_start_matches("W/"))
-        .any(|candidate| candidate == "*" || candidate == tag)
+    known_tags(headers).any(|known| known == "*" || known == tag)
 }
 
 fn with_length(status: StatusCode, length: u64, body: Body) -> Response {

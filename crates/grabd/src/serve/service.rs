@@ -9,8 +9,8 @@ use axum::middleware;
 use axum::response::Response;
 use grabd_browser::{Chromium, Health};
 use grabd_edge::transport;
-use grabd_engine::rpc::{self, PublicServices};
-use grabd_engine::{Core, renderer};
+use grabd_engine::Core;
+use grabd_rpc::{PublicServices, renderer_client, renderer_service};
 use grabd_store::{ServiceLock, Store};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -107,7 +107,7 @@ impl Service {
         let renderer_task = RendererTask { tasks: TaskTracker::new(), stop: CancellationToken::new() };
         if let Some(browser) = browser.clone() {
             let stop = renderer_task.stop.clone();
-            renderer_task.tasks.spawn(renderer::run(rpc::renderer_service(&core), browser, config.slots(), stop));
+            renderer_task.tasks.spawn(renderer_client::run(renderer_service(&core), browser, config.slots(), stop));
         }
 
         let public = PublicServices::new(&core, config.grpc.reflection).await?;

@@ -8,8 +8,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
 use grabd_domain::Timestamp;
-use grabd_edge::{allow_any_origin, allow_methods};
+use grabd_edge::allow_methods;
 use grabd_engine::clock::Clock;
+use grabd_http::allow_any_origin;
 
 /// Validity of the file. RFC 9116 recommends less than a year.
 const VALID: Duration = Duration::from_secs(180 * 24 * 60 * 60);

@@ -4,31 +4,32 @@ mod postgres;
 mod service_lock;
 mod sqlite;
 mod steps;
+mod transaction;
 mod writer;
 
 use std::fmt;
-use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
 use grabd_migrations::Migrator;
-use sea_orm::{DatabaseConnection, DatabaseTransaction};
+use sea_orm::DatabaseConnection;
+use uuid::Uuid;
 
 use crate::{Error, Result};
 use postgres::Postgres;
 pub use service_lock::{OtherService, ServiceLock};
 use sqlite::Sqlite;
+pub(crate) use transaction::{Transaction, Tx};
 
-/// An open transaction.
-pub(crate) type Tx = DatabaseTransaction;
-
-/// One atomic change.
-pub(crate) trait Transaction: Send + Sync + 'static {
-    /// Result of the change. A rejection is an outcome too; an error rolls the change back.
-    type Outcome: Send + 'static;
-
-    /// Executes the statements. May run again after a rollback, so it must not keep state.
-    fn apply(&self, tx: &Tx) -> impl Future<Output = Result<Self::Outcome>> + Send;
+/// Pads the ids to a power of two by repeating the last one.
+///
+/// Every number of bind parameters is a different statement to parse, plan and cache, so padding keeps them few.
+pub(crate) fn padded(ids: impl Iterator<Item = Uuid>) -> Vec<Uuid> {
+    let mut ids: Vec<Uuid> = ids.collect();
+    if let Some(last) = ids.last().copied() {
+        ids.resize(ids.len().next_power_of_two(), last);
+    }
+    ids
 }
 
 /// The kind of database.

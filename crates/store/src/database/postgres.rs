@@ -7,14 +7,15 @@ use grabd_migrations::Migrator;
 use sea_orm::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sea_orm::sqlx::{ConnectOptions, Connection};
 use sea_orm::{
-    AccessMode, ConnectionTrait, DatabaseConnection, DbErr, IsolationLevel, RuntimeErr, SqlxError,
-    SqlxPostgresConnector, TransactionTrait,
+    AccessMode, ConnectionTrait, DatabaseConnection, IsolationLevel, SqlxPostgresConnector, TransactionTrait,
 };
 use sea_orm_migration::MigratorTrait;
 
 use super::service_lock::{OtherService, ServiceLock};
-use super::{Transaction, Tx, steps};
-use crate::{Error, Result};
+use super::steps;
+use super::transaction::{Transaction, Tx};
+use crate::Result;
+use crate::error::connection_error;
 
 /// Connections of one process. The server allows a hundred in total, and a transaction holds one for some milliseconds.
 const CONNECTIONS: u32 = 16;
@@ -135,8 +136,4 @@ async fn connect(options: PgConnectOptions, connections: u32) -> Result<Database
         .await
         .map_err(connection_error)?;
     Ok(SqlxPostgresConnector::from_sqlx_postgres_pool(pool))
-}
-
-pub(super) fn connection_error(error: SqlxError) -> Error {
-    DbErr::Conn(RuntimeErr::SqlxError(error.into())).into()
 }

@@ -12,8 +12,8 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::postgres::connection_error;
 use crate::Result;
+use crate::error::connection_error;
 
 /// Key of the advisory lock: an arbitrary number that no other program uses.
 const LOCK: i64 = 0x6772_6162_6422;

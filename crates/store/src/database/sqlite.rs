@@ -9,13 +9,14 @@ use grabd_migrations::Migrator;
 use sea_orm::sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sea_orm::sqlx::{ConnectOptions, Connection};
 use sea_orm::{
-    ConnectionTrait, DatabaseConnection, DbBackend, DbErr, RuntimeErr, SqlxError, SqlxSqliteConnector, Statement,
-    TransactionTrait,
+    ConnectionTrait, DatabaseConnection, DbBackend, SqlxError, SqlxSqliteConnector, Statement, TransactionTrait,
 };
 use sea_orm_migration::MigratorTrait;
 
+use super::steps;
+use super::transaction::{Transaction, Tx};
 use super::writer::Writer;
-use super::{Transaction, Tx, steps};
+use crate::error::connection_error;
 use crate::{Error, Result};
 
 /// Maximum wait for another writing process, such as an operator's command.
@@ -125,8 +126,4 @@ async fn connect(options: SqliteConnectOptions, connections: u32) -> Result<Data
 fn create_private(path: &Path) -> Result<()> {
     let created = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
     created.map(drop).map_err(|error| connection_error(SqlxError::Io(error)))
-}
-
-fn connection_error(error: SqlxError) -> Error {
-    DbErr::Conn(RuntimeErr::SqlxError(error.into())).into()
 }

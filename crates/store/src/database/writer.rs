@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Transaction, Tx};
+use super::transaction::{Transaction, Tx};
 use crate::{Error, Result};
 
 /// Maximum changes per commit. Larger batches would hardly reduce the fsync cost per change.

@@ -18,7 +18,7 @@ pub(crate) struct Model {
     pub(crate) revoked_at: Option<i64>,
     /// Accurate to an hour.
     pub(crate) last_used_at: Option<i64>,
-    /// The secret of the key's links, encrypted by the engine. `None`: nobody asked for it yet.
+    /// The secret of the key's links, encrypted by the engine. `None` until it is first requested.
     pub(crate) link_secret: Option<Vec<u8>>,
     pub(crate) scopes: i16,
     pub(crate) expires_at: Option<i64>,

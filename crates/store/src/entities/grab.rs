@@ -46,18 +46,20 @@ pub(crate) struct Model {
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub(crate) enum Relation {
-    #[sea_orm(has_one = "super::job::Entity")]
-    Job,
-}
+pub(crate) enum Relation {}
 
 impl Related<job::Entity> for Entity {
     fn to() -> RelationDef {
-        Relation::Job.def()
+        of_job().rev()
     }
 }
 
 impl ActiveModelBehavior for ActiveModel {}
+
+/// From a job to its grab. It is here because a grab is read with its job, and a job without its grab.
+pub(crate) fn of_job() -> RelationDef {
+    job::Entity::belongs_to(Entity).from(job::Column::GrabId).to(Column::Id).into()
+}
 
 /// Grabs visible to a caller. Every read on behalf of a caller starts from this query.
 pub(crate) fn scoped(team: TeamId, environment: Environment) -> Select<Entity> {

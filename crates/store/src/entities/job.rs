@@ -38,16 +38,7 @@ pub(crate) struct Model {
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
-pub(crate) enum Relation {
-    #[sea_orm(belongs_to = "super::grab::Entity", from = "Column::GrabId", to = "super::grab::Column::Id")]
-    Grab,
-}
-
-impl Related<super::grab::Entity> for Entity {
-    fn to() -> RelationDef {
-        Relation::Grab.def()
-    }
-}
+pub(crate) enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 

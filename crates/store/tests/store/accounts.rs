@@ -5,7 +5,8 @@ use std::time::Duration;
 use grabd_domain::accounts::REVOKED_KEY_LIFE;
 use grabd_domain::credentials::{Caller, Environment, Principal, Scopes};
 use grabd_domain::ids::{KeyId, TeamId};
-use grabd_store::{Error, KeyCaller, NewKey};
+use grabd_store::Error;
+use grabd_store::accounts::{KeyCaller, NewKey};
 
 use crate::harness::{NOW, TestDb, on_both};
 

@@ -9,7 +9,9 @@ use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, Grab, State};
 use grabd_domain::ids::{AccountId, GrabId, TeamId, UserId};
 use grabd_domain::teams::TeamName;
-use grabd_store::{Created, FailGrab, FailureSource, Grant, InitialTeam, NewGrab, NewPerson};
+use grabd_store::accounts::{InitialTeam, NewPerson};
+use grabd_store::credits::Grant;
+use grabd_store::grabs::{Created, FailGrab, FailureSource, NewGrab};
 
 use crate::harness::{NOW, TestDb, blocked, facts, on_both};
 
@@ -51,7 +53,7 @@ async fn pending(db: &TestDb, team: TeamId, account: Account) -> GrabId {
 
 /// The teams of the next jobs.
 async fn lease(db: &TestDb, slots: usize, only_paid: bool) -> Vec<TeamId> {
-    let request = grabd_store::LeaseRequest { only_paid, ..db.lease_request(Class::Sync, slots, NOW) };
+    let request = grabd_store::grabs::LeaseRequest { only_paid, ..db.lease_request(Class::Sync, slots, NOW) };
     db.store.lease(request).await.unwrap().into_iter().map(|job| job.team).collect()
 }
 
@@ -107,7 +109,7 @@ on_both! {
         }
         let account = Account { has_paid: true, ..Account::of_team(paying) };
         let last = pending(db, paying, account).await;
-        let request = grabd_store::LeaseRequest { only_paid: true, ..db.lease_request(Class::Sync, 4, NOW) };
+        let request = grabd_store::grabs::LeaseRequest { only_paid: true, ..db.lease_request(Class::Sync, 4, NOW) };
         let leased = db.store.lease(request).await.unwrap();
         assert_eq!(leased.iter().map(|job| (job.grab, job.account)).collect::<Vec<_>>(), [(last, account)]);
         assert_eq!(lease(db, 4, false).await, [free; 3]);

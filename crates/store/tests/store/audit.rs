@@ -5,7 +5,9 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Environment, Scopes};
 use grabd_domain::ids::{KeyId, TeamId};
-use grabd_store::{Actor, AuditEntry, NewKey, Store, SuspendOutcome};
+use grabd_store::Store;
+use grabd_store::accounts::{NewKey, SuspendOutcome};
+use grabd_store::operations::{Actor, AuditEntry};
 
 use crate::harness::{NOW, TestDb, on_both};
 
@@ -95,7 +97,7 @@ on_both! {
         assert!(db.store.is_key_suspended(&hash).await.unwrap());
         assert!(!db.store.is_key_suspended(&[9; 32]).await.unwrap());
         let new = db.new_grab(team, grabd_domain::grabs::Class::Sync);
-        assert_eq!(db.store.create(new).await.unwrap(), grabd_store::Created::TeamInactive);
+        assert_eq!(db.store.create(new).await.unwrap(), grabd_store::grabs::Created::TeamInactive);
         assert_eq!(db.store.open_grabs_of(team, 9).await.unwrap(), [open]);
         let suspension = db.store.find_team(team).await.unwrap().unwrap().suspension.unwrap();
         assert_eq!((suspension.at, suspension.reason.as_str()), (NOW, "abuse"));

@@ -5,7 +5,8 @@ use std::time::Duration;
 use grabd_domain::credits::EntryKind;
 use grabd_domain::grabs::{ImageKey, State};
 use grabd_domain::ids::{GrabId, LeaseToken};
-use grabd_store::{Completion, Error};
+use grabd_store::Error;
+use grabd_store::grabs::Completion;
 
 use crate::harness::{NOW, completion, facts, on_both};
 

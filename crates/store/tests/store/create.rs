@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::credits::LotKind;
 use grabd_domain::grabs::{Class, State};
 use grabd_domain::ids::TeamId;
-use grabd_store::{Created, NewGrab};
+use grabd_store::grabs::{Created, NewGrab};
 
 use crate::harness::{LIMIT, NOW, on_both, spec};
 
@@ -35,7 +35,7 @@ on_both! {
         assert!(!db.store.has_waiting(Class::Sync).await.unwrap());
         assert!(matches!(
             db.store.release(id, lease.token, NOW).await.unwrap(),
-            grabd_store::ReleaseOutcome::Requeued(1)
+            grabd_store::grabs::ReleaseOutcome::Requeued(1)
         ));
     }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use grabd_domain::credits::{Balance, EntryKind, LotKind, Plan};
 use grabd_domain::ids::{GrabId, TeamId};
-use grabd_store::{Drift, Error, Grant, GrantOutcome};
+use grabd_store::Error;
+use grabd_store::credits::{Drift, Grant, GrantOutcome};
 
 use crate::harness::{NOW, completion, on_both};
 

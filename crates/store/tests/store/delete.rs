@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::grabs::State;
 use grabd_domain::ids::GrabId;
-use grabd_store::FailureSource;
+use grabd_store::grabs::FailureSource;
 
 use crate::harness::{NOW, completion, failing, on_both};
 

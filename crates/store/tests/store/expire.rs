@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use grabd_domain::credits::{EntryKind, LotKind};
-use grabd_store::{Created, FailureSource};
+use grabd_store::grabs::{Created, FailureSource};
 
 use crate::harness::{NOW, completion, failing, on_both};
 

@@ -6,7 +6,7 @@ use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, State};
 use grabd_domain::ids::LeaseToken;
 use grabd_domain::limits::{LEASE_MARGIN, RENDER_BUDGET, SYNC_DEADLINE};
-use grabd_store::{FailureSource, timeout_failure};
+use grabd_store::grabs::{FailureSource, timeout_failure};
 
 use crate::harness::{NOW, blocked, completion, facts, failing, on_both};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use grabd_domain::grabs::Class;
-use grabd_store::{Created, NewGrab};
+use grabd_store::grabs::{Created, NewGrab};
 
 use crate::harness::{NOW, on_both};
 

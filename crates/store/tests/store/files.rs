@@ -6,7 +6,7 @@ use grabd_domain::capture::FileKind;
 use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::grabs::{FileKey, GrabFile, ImageKey, State};
 use grabd_domain::ids::{GrabId, TeamId};
-use grabd_store::{Completion, LeasedJob, NewPlaceholder};
+use grabd_store::grabs::{Completion, LeasedJob, NewPlaceholder};
 
 use crate::harness::{NOW, TestDb, completion, facts, on_both, spec};
 

@@ -7,7 +7,7 @@ use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::grabs::{Class, ImageKey, State};
 use grabd_domain::idempotency::{IdempotencyKey, LIFE};
 use grabd_domain::ids::{GrabId, TeamId};
-use grabd_store::{Created, FailureSource, NewGrab, NewPlaceholder, NewRecord, Repeat};
+use grabd_store::grabs::{Created, FailureSource, NewGrab, NewPlaceholder, NewRecord, Repeat};
 
 use crate::harness::{NOW, TestDb, blocked, completion, facts, failing, on_both, spec};
 

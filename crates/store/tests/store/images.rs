@@ -4,7 +4,8 @@ use std::path::Path;
 
 use bytes::Bytes;
 use grabd_domain::grabs::ImageKey;
-use grabd_store::{Drift, Images};
+use grabd_store::Images;
+use grabd_store::credits::Drift;
 
 use crate::harness::{NOW, completion, on_both};
 

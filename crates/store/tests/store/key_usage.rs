@@ -5,7 +5,8 @@ use std::time::Duration;
 use grabd_domain::credentials::{Environment, Scopes};
 use grabd_domain::grabs::Class;
 use grabd_domain::ids::{KeyId, TeamId};
-use grabd_store::{FailureSource, KeyUsage, NewGrab, NewKey};
+use grabd_store::accounts::{KeyUsage, NewKey};
+use grabd_store::grabs::{FailureSource, NewGrab};
 
 use crate::harness::{NOW, TestDb, completion, failing, on_both};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use grabd_domain::grabs::{Class, State};
 use grabd_domain::limits::{LEASE_FLOOR, LEASE_MARGIN, RENDER_BUDGET};
-use grabd_store::{LostLeases, NewGrab, ReleaseOutcome};
+use grabd_store::grabs::{LostLeases, NewGrab, ReleaseOutcome};
 
 use crate::harness::{NOW, completion, on_both, spec};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::grabs::{Class, ImageKey, State, Status};
 use grabd_domain::ids::{GrabId, TeamId};
-use grabd_store::{Cursor, FailureSource, GrabCounts, NewPlaceholder, PageRequest};
+use grabd_store::grabs::{Cursor, FailureSource, GrabCounts, NewPlaceholder, PageRequest};
 
 use crate::harness::{NOW, TestDb, completion, facts, failing, on_both, spec};
 

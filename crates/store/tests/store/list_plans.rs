@@ -3,7 +3,8 @@
 use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::grabs::{Class, Status};
 use grabd_domain::ids::GrabId;
-use grabd_store::{Created, Cursor, PageRequest, Store};
+use grabd_store::Store;
+use grabd_store::grabs::{Created, Cursor, PageRequest};
 use uuid::Uuid;
 
 use crate::harness::{NOW, TestDb};

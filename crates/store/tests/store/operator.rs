@@ -10,11 +10,15 @@ use grabd_domain::grabs::{Class, Failure, FailureReason, ImageKey, State};
 use grabd_domain::ids::{EndpointId, GrabId, SessionId, TeamId, UserId};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{Events, Registration};
-use grabd_store::{
-    ClassQueue, DeliveryBacklog, FailGrab, FailedGrab, FailureCursor, FailureSource, Grant, InitialTeam, NewEndpoint,
-    NewGrab, NewPerson, NewPlaceholder, NewTeam, OperatorGrant, OperatorGrantOutcome, OutcomeCount, Queue,
-    RegisterOutcome, TeamCursor, TeamFilter, TeamQueue, TeamSummary,
+use grabd_store::accounts::{InitialTeam, NewPerson, NewTeam};
+use grabd_store::credits::Grant;
+use grabd_store::credits::{OperatorGrant, OperatorGrantOutcome};
+use grabd_store::grabs::{FailGrab, FailureSource, NewGrab, NewPlaceholder};
+use grabd_store::operations::{
+    ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, OutcomeCount, Queue, TeamCursor, TeamFilter, TeamQueue,
+    TeamSummary,
 };
+use grabd_store::webhooks::{NewEndpoint, RegisterOutcome};
 
 use crate::harness::{NOW, TestDb, completion, facts, failing, on_both, spec};
 

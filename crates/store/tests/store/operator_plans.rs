@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use grabd_domain::ids::GrabId;
-use grabd_store::{FailureCursor, Store, TeamCursor, TeamFilter};
+use grabd_store::Store;
+use grabd_store::operations::{FailureCursor, TeamCursor, TeamFilter};
 
 use crate::harness::{NOW, TestDb};
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use grabd_domain::accounts::{Email, Role, SESSION_IDLE};
 use grabd_domain::ids::{TeamId, UserId};
-use grabd_store::{CreatePersonOutcome, Error, InitialTeam, NewPerson, NewSession};
+use grabd_store::Error;
+use grabd_store::accounts::{CreatePersonOutcome, InitialTeam, NewPerson, NewSession};
 
 use crate::harness::{NOW, TestDb, on_both};
 

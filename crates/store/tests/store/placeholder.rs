@@ -3,7 +3,8 @@
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{ImageKey, RenderMetadata, State};
 use grabd_domain::ids::{GrabId, TeamId};
-use grabd_store::{Error, NewPlaceholder};
+use grabd_store::Error;
+use grabd_store::grabs::NewPlaceholder;
 
 use crate::harness::{NOW, blocked, facts, on_both, spec};
 

@@ -8,7 +8,9 @@ use grabd_domain::credentials::Environment::Live;
 use grabd_domain::credentials::Scopes;
 use grabd_domain::grabs::{Class, Status};
 use grabd_domain::ids::KeyId;
-use grabd_store::{Created, LostLeases, NewKey, PageRequest, Store};
+use grabd_store::Store;
+use grabd_store::accounts::NewKey;
+use grabd_store::grabs::{Created, LostLeases, PageRequest};
 use sea_orm::{ConnectionTrait, Statement, TransactionTrait};
 use tokio_util::task::TaskTracker;
 

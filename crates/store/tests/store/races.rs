@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use grabd_domain::grabs::{Class, Status};
 use grabd_domain::limits::SYNC_DEADLINE;
-use grabd_store::{Created, FailureSource, LostLeases, NewGrab, ReleaseOutcome};
+use grabd_store::grabs::{Created, FailureSource, LostLeases, NewGrab, ReleaseOutcome};
 use tokio_util::task::TaskTracker;
 
 use crate::harness::{NOW, completion, failing, on_both};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::grabs::{Class, FailureReason, State};
 use grabd_domain::ids::{LeaseToken, SessionId};
 use grabd_domain::limits::{LEASE_MARGIN, MAX_ATTEMPTS, RENDER_BUDGET};
-use grabd_store::{BACK_OFF, LostLeases, ReleaseOutcome};
+use grabd_store::grabs::{BACK_OFF, LostLeases, ReleaseOutcome};
 
 use crate::harness::{NOW, completion, on_both};
 

@@ -7,7 +7,8 @@ use grabd_domain::grabs::{ImageKey, RenderMetadata, State};
 use grabd_domain::idempotency::IdempotencyKey;
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_domain::{Day, Timestamp};
-use grabd_store::{DailyOutcomeCount, Drift, GrabCounts, NewPlaceholder, NewRecord, Repeat};
+use grabd_store::credits::Drift;
+use grabd_store::grabs::{DailyOutcomeCount, GrabCounts, NewPlaceholder, NewRecord, Repeat};
 
 use crate::harness::{NOW, TestDb, completion, on_both, spec};
 

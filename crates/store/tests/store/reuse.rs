@@ -8,7 +8,8 @@ use grabd_domain::credentials::Scopes;
 use grabd_domain::grabs::{Class, Grab, ImageKey, State};
 use grabd_domain::idempotency::{IdempotencyKey, LIFE};
 use grabd_domain::ids::{GrabId, KeyId, TeamId};
-use grabd_store::{NewGrab, NewKey, NewPlaceholder, NewRecord, Repeat, ReuseGrab, ReuseOutcome};
+use grabd_store::accounts::NewKey;
+use grabd_store::grabs::{NewGrab, NewPlaceholder, NewRecord, Repeat, ReuseGrab, ReuseOutcome};
 
 use crate::harness::{NOW, TestDb, completion, facts, on_both, spec};
 
@@ -55,7 +56,7 @@ on_both! {
         db.store.create(NewGrab { fingerprint: Some(FINGERPRINT), ..db.new_grab(team, Class::Sync) }).await.unwrap();
         let leased = db.lease_one().await;
         assert_eq!(found(db, &reuse(team, Live)).await, Some(first.id), "an open grab answers nothing");
-        let later = grabd_store::Completion { now: NOW + 3 * SECOND, ..completion(&leased) };
+        let later = grabd_store::grabs::Completion { now: NOW + 3 * SECOND, ..completion(&leased) };
         db.store.complete(later).await.unwrap().unwrap();
         assert_eq!(found(db, &reuse(team, Live)).await, Some(leased.grab));
     }

@@ -11,9 +11,10 @@ use grabd_domain::ids::{DeliveryId, EndpointId, TeamId};
 use grabd_domain::limits::SYNC_DEADLINE;
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{Events, MAX_SENDS, Registration};
-use grabd_store::{
-    AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, EndpointRef, Kind, LostLeases, NewEndpoint, ResendOutcome,
-    SendCapacity,
+use grabd_store::Kind;
+use grabd_store::grabs::LostLeases;
+use grabd_store::webhooks::{
+    AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, EndpointRef, NewEndpoint, ResendOutcome, SendCapacity,
 };
 
 use crate::harness::{NOW, TestDb, completion, on_both};

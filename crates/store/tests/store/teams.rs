@@ -7,7 +7,7 @@ use grabd_domain::accounts::{Email, Role};
 use grabd_domain::credentials::{Environment, Scopes};
 use grabd_domain::ids::{InvitationId, KeyId, TeamId, UserId};
 use grabd_domain::teams::{INVITATION_LIFE, INVITATIONS, KEYS, TEAMS, TeamName};
-use grabd_store::{
+use grabd_store::accounts::{
     InitialTeam, InvitedSignUp, NewInvitation, NewKey, NewPerson, NewSession, PasswordChange, SignUpOutcome,
     TeamRuleError,
 };

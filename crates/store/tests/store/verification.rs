@@ -7,8 +7,9 @@ use grabd_domain::accounts::{DEVICE_LIFE, DEVICES, Email, Role, VERIFICATION_LIF
 use grabd_domain::credentials::{Environment, Scopes};
 use grabd_domain::ids::{InvitationId, KeyId, TeamId, UserId};
 use grabd_domain::teams::INVITATION_LIFE;
-use grabd_store::{
-    Device, InitialTeam, InvitedSignUp, NewDevice, NewInvitation, NewKey, NewPerson, NewSession, SignUpOutcome, Store,
+use grabd_store::Store;
+use grabd_store::accounts::{
+    Device, InitialTeam, InvitedSignUp, NewDevice, NewInvitation, NewKey, NewPerson, NewSession, SignUpOutcome,
 };
 
 use crate::harness::{NOW, TestDb, on_both};

@@ -14,9 +14,10 @@ use grabd_domain::webhooks::{
     DELIVERY_RETENTION, Delivery, DeliveryError, DeliveryStatus, DisabledReason, EndpointUpdate, Event, Events,
     FAILING_LIMIT, Registration,
 };
-use grabd_store::{
-    AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, EndpointRef, FailureSource, MessageContent, NewEndpoint,
-    RegisterOutcome, ResendOutcome, SendCapacity,
+use grabd_store::grabs::FailureSource;
+use grabd_store::webhooks::{
+    AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, EndpointRef, MessageContent, NewEndpoint, RegisterOutcome,
+    ResendOutcome, SendCapacity,
 };
 
 use crate::harness::{NOW, TestDb, completion, failing, on_both};

@@ -3,23 +3,22 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_engine::accounts::{self, DeletionError, Session};
 use http::header::{RETRY_AFTER, SET_COOKIE};
 use http::{HeaderValue, StatusCode};
 
 use super::PATH;
-use crate::Web;
-use crate::accounts::{SIGN_IN, password_field};
 use crate::cookies::Cookie;
+use crate::extract::{PasswordLimit, SignedInForm, SignedInPage};
+use crate::fields::{password_error, password_field};
 use crate::form::{Field, FieldError};
 use crate::page::{Layout, page};
+use crate::paths::SIGN_IN;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url;
-use crate::submitted_form::SubmittedForm;
-use crate::teams::delete::password_error;
+use crate::response::see_other;
+use crate::state::Web;
 
 /// The path of the page.
 pub(crate) const DELETE: &str = "/account/delete";
@@ -37,19 +36,15 @@ struct DeleteAccountPage<'a> {
 }
 
 /// Asks for confirmation.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_url(DELETE))) };
+pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(person): SignedInPage) -> Result<Response, Problem> {
     Ok(render(&web, &person.session, StatusCode::OK, &[]))
 }
 
 /// Deletes the account. Each attempt costs a slow hash, so the sign-in limit applies.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    request: Request,
+    SignedInForm { person, form, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form } = web.submitted_form(&web.limits.sign_ins, client, request).await?;
     let me = &person.session.person;
     let (error, retry_after_s) =
         match accounts::delete_account(&web.core, me, &person.token, form.get("password")).await {

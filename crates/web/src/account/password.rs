@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_engine::accounts::{self, ChangePasswordError};
 use http::header::RETRY_AFTER;
@@ -10,20 +10,18 @@ use http::{HeaderValue, StatusCode};
 
 use super::PATH;
 use super::show::account;
-use crate::Web;
-use crate::accounts::sign_up::password_message;
+use crate::extract::{PasswordLimit, SignedInForm};
+use crate::fields::password_message;
 use crate::form::FieldError;
 use crate::problem::{Problem, wait};
-use crate::response::{ClientIp, see_other};
-use crate::submitted_form::SubmittedForm;
+use crate::response::see_other;
+use crate::state::Web;
 
 /// Changes the password. Each attempt costs a slow hash, so the sign-in limit applies.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    request: Request,
+    SignedInForm { person, form, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form } = web.submitted_form(&web.limits.sign_ins, client, request).await?;
     let me = &person.session.person;
     let (current, new) = (form.get("current"), form.get("new"));
     let (field, message, retry_after_s) = match accounts::change_password(&web.core, me, &person.token, current, new)

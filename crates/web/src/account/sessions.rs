@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_engine::accounts;
 
 use super::PATH;
-use crate::Web;
+use crate::extract::SignedInForm;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::submitted_form::SubmittedForm;
+use crate::response::see_other;
+use crate::state::Web;
 
 /// The value of the field `session` that means all sessions except the current one.
 const OTHERS: &str = "others";
 
 /// Ends one session, or all sessions except the current one.
-pub(crate) async fn end(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    let SubmittedForm { person, form } = web.submitted_form(&web.limits.pages, client, request).await?;
+pub(crate) async fn end(
+    State(web): State<Arc<Web>>,
+    SignedInForm { person, form, .. }: SignedInForm,
+) -> Result<Response, Problem> {
     let me = person.session.person.id;
     let session = form.get("session");
     if session == OTHERS {

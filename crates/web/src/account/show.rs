@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_engine::accounts::{self, SessionInfo};
 use http::StatusCode;
 
 use super::PATH;
-use crate::Web;
-use crate::accounts::{PASSWORD_HINT, password_field};
-use crate::form::{Field, FieldError, Form};
+use crate::extract::{QueryForm, SignedInPage};
+use crate::fields::{PASSWORD_HINT, password_field};
+use crate::form::{Field, FieldError};
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::{SignedIn, sign_in_url};
+use crate::response::see_other;
+use crate::session::SignedIn;
+use crate::state::Web;
 use crate::time_format::Moment;
 use crate::user_agent::describe;
 
@@ -59,10 +60,11 @@ const NOTICES: [(&str, &str); 5] = [
 ];
 
 /// Shows the page.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_url(PATH))) };
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    SignedInPage(person): SignedInPage,
+    QueryForm(query): QueryForm,
+) -> Result<Response, Problem> {
     let notice = NOTICES.iter().find(|(word, _)| query.has(word)).map_or("", |(_, notice)| *notice);
     account(&web, &person, StatusCode::OK, notice, &[]).await
 }

@@ -11,14 +11,13 @@ use grabd_engine::accounts;
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use super::email_field;
-use super::sign_up::EMAIL_MESSAGE;
-use crate::Web;
-use crate::csrf::{self, Visit};
+use crate::client_ip::ClientIp;
+use crate::extract::{Visit, check_visit};
+use crate::fields::{EMAIL_MESSAGE, email_field};
 use crate::form::{Field, FieldError, Form};
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::ClientIp;
+use crate::state::Web;
 
 #[derive(Template)]
 #[template(path = "forgotten.html")]
@@ -54,7 +53,7 @@ pub(crate) async fn submit(
     web.limits.forgotten.take(client.0)?;
     let (head, body) = request.into_parts();
     let input = Form::read(&head.headers, body).await?;
-    csrf::check_visit(&web.cookies, &head.headers, &input)?;
+    check_visit(&web.cookies, &head.headers, &input)?;
     let email = input.get("email");
     if Email::parse(email).is_err() {
         let errors = [FieldError { field: "email", message: EMAIL_MESSAGE.to_owned() }];

@@ -8,28 +8,23 @@ pub(crate) mod sign_up;
 pub(crate) mod verify_email;
 
 use axum::response::{IntoResponse, Response};
-use grabd_domain::accounts::{EMAIL_BYTES, PASSWORD_CHARS};
 use grabd_domain::credentials::{DeviceToken, SessionToken};
 use grabd_engine::accounts::{self, SignInSource};
 use http::HeaderMap;
 use http::header::{SET_COOKIE, USER_AGENT};
 
-use crate::Web;
+use crate::client_ip::ClientIp;
 use crate::cookies::Cookie;
-use crate::form::{Field, FieldError, Form};
+use crate::form::Form;
 use crate::next::NextPath;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
+use crate::response::see_other;
+use crate::state::Web;
 
-/// The path of the sign-in page.
-pub(crate) const SIGN_IN: &str = "/sign-in";
 /// The path of the sign-up page.
 pub(crate) const SIGN_UP: &str = "/sign-up";
 /// The path of the page to request a password reset.
 pub(crate) const FORGOTTEN: &str = "/forgotten-password";
-
-/// The hint of fields for a new password.
-pub(crate) const PASSWORD_HINT: &str = "At least 12 characters. Several words are a good choice.";
 
 /// The default redirect target after sign-in.
 const HOME: &str = crate::grabs::PATH;
@@ -37,34 +32,6 @@ const HOME: &str = crate::grabs::PATH;
 /// The redirect target in a form or query.
 fn next(form: &Form) -> NextPath {
     NextPath::parse(form.get("next"), HOME)
-}
-
-fn email_field(form: &Form, errors: &[FieldError]) -> Field {
-    let field = Field {
-        name: "email",
-        label: "E-mail address",
-        kind: "email",
-        autocomplete: "email",
-        max_length: u32::try_from(*EMAIL_BYTES.end()).unwrap_or(u32::MAX),
-        hint: "",
-        value: form.get("email").to_owned(),
-        error: None,
-    };
-    field.with_errors(errors)
-}
-
-pub(crate) fn password_field(autocomplete: &'static str, hint: &'static str, errors: &[FieldError]) -> Field {
-    let field = Field {
-        name: "password",
-        label: "Password",
-        kind: "password",
-        autocomplete,
-        max_length: u32::try_from(*PASSWORD_CHARS.end()).unwrap_or(u32::MAX),
-        hint,
-        value: String::new(),
-        error: None,
-    };
-    field.with_errors(errors)
 }
 
 /// Where a request comes from, for the limits of wrong passwords.

@@ -10,17 +10,17 @@ use grabd_engine::accounts::{self, ResetError};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use super::sign_up::password_message;
-use super::{PASSWORD_HINT, password_field, start_session};
-use crate::Web;
+use super::start_session;
 use crate::account;
-use crate::csrf::{self, Visit};
+use crate::client_ip::ClientIp;
+use crate::extract::{Visit, check_visit};
+use crate::fields::{PASSWORD_HINT, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
 use crate::limits::RateLimited;
 use crate::next::NextPath;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::ClientIp;
+use crate::state::Web;
 
 #[derive(Template)]
 #[template(path = "new_password.html")]
@@ -51,7 +51,7 @@ pub(crate) async fn submit(
     web.limits.links.take(client.0)?;
     let (head, body) = request.into_parts();
     let input = Form::read(&head.headers, body).await?;
-    csrf::check_visit(&web.cookies, &head.headers, &input)?;
+    check_visit(&web.cookies, &head.headers, &input)?;
     match accounts::reset_password(&web.core, input.get("token"), input.get("password")).await {
         Ok(token) => {
             let next = NextPath::parse(&format!("{}?reset", account::PATH), account::PATH);

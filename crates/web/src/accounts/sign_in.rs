@@ -10,14 +10,17 @@ use http::header::{RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use sha2::{Digest, Sha256};
 
-use super::{email_field, next, password_field, source, start_session};
-use crate::csrf::{self, Visit};
+use super::{next, source, start_session};
+use crate::client_ip::ClientIp;
+use crate::extract::{Visit, check_visit};
+use crate::fields::{email_field, password_field};
 use crate::form::{Field, FieldError, Form};
 use crate::next::NextPath;
+use crate::oauth;
 use crate::page::{Layout, page};
 use crate::problem::{Problem, wait};
-use crate::response::{ClientIp, see_other};
-use crate::{Web, oauth};
+use crate::response::see_other;
+use crate::state::Web;
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -54,7 +57,7 @@ pub(crate) async fn submit(
     let source = source(&web, client, &head.headers);
     take_sign_in(&web, &source).await?;
     let input = Form::read(&head.headers, body).await?;
-    csrf::check_visit(&web.cookies, &head.headers, &input)?;
+    check_visit(&web.cookies, &head.headers, &input)?;
 
     let errors = missing(&input);
     if !errors.is_empty() {

@@ -7,13 +7,13 @@ use axum::response::Response;
 use grabd_engine::accounts;
 use http::header::SET_COOKIE;
 
-use super::SIGN_IN;
-use crate::Web;
+use crate::client_ip::ClientIp;
 use crate::cookies::Cookie;
-use crate::csrf;
-use crate::form::Form;
+use crate::extract::UncheckedForm;
+use crate::paths::SIGN_IN;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
+use crate::response::see_other;
+use crate::state::Web;
 
 /// Ends the session and removes its cookie.
 pub(crate) async fn submit(
@@ -22,10 +22,10 @@ pub(crate) async fn submit(
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    if let Some(person) = web.signed_in(&head.headers).await? {
-        csrf::check(&head.headers, &input, &person.session.csrf)?;
+    // Without a session there is no token to check and nothing to end.
+    let sent = UncheckedForm::read(request).await?;
+    if let Some(person) = web.signed_in(sent.headers()).await? {
+        sent.check(&person.session)?;
         accounts::sign_out(&web.core, &person.token).await?;
     }
     let mut response = see_other(&format!("{SIGN_IN}?signed_out"));

@@ -5,19 +5,21 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use grabd_domain::accounts::{EmailError, PASSWORD_CHARS, PasswordError};
+use grabd_domain::accounts::EmailError;
 use grabd_engine::accounts::{self, SignUpError, SignedUp};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use super::{PASSWORD_HINT, email_field, next, password_field, start_session};
-use crate::Web;
-use crate::csrf::{self, Visit};
+use super::{next, start_session};
+use crate::client_ip::ClientIp;
+use crate::extract::{Visit, check_visit};
+use crate::fields::{EMAIL_MESSAGE, PASSWORD_HINT, email_field, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
 use crate::limits::RateLimited;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
+use crate::response::see_other;
+use crate::state::Web;
 
 #[derive(Template)]
 #[template(path = "sign_up.html")]
@@ -66,7 +68,7 @@ pub(crate) async fn submit(
     web.limits.sign_ups.take(client.0)?;
     let (head, body) = request.into_parts();
     let input = Form::read(&head.headers, body).await?;
-    csrf::check_visit(&web.cookies, &head.headers, &input)?;
+    check_visit(&web.cookies, &head.headers, &input)?;
     let field_error = match accounts::sign_up(&web.core, input.get("email"), input.get("password")).await {
         Ok(SignedUp::SignedIn(token)) => {
             return start_session(&web, client, &head.headers, &token, &next(&input)).await;
@@ -89,18 +91,6 @@ pub(crate) async fn submit(
         Err(SignUpError::Internal(fault)) => return Err(fault.into()),
     };
     Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &[field_error]))
-}
-
-/// The error for an invalid e-mail address.
-pub(crate) const EMAIL_MESSAGE: &str = "Enter an e-mail address such as ada@example.com.";
-
-/// The error for a password of invalid length.
-pub(crate) fn password_message(PasswordError { chars }: PasswordError) -> String {
-    let (min, max) = (PASSWORD_CHARS.start(), PASSWORD_CHARS.end());
-    match chars < *min {
-        true => format!("Use at least {min} characters; this password has {chars}."),
-        false => format!("Use at most {max} characters; this password has {chars}."),
-    }
 }
 
 fn form(web: &Web, headers: &HeaderMap, status: StatusCode, input: &Form, errors: &[FieldError]) -> Response {

@@ -10,18 +10,19 @@ use grabd_engine::accounts::{self, Verification, VerificationError, Verification
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use super::sign_up::password_message;
-use super::{PASSWORD_HINT, password_field, start_session};
-use crate::csrf::{self, Visit};
+use super::start_session;
+use crate::account;
+use crate::client_ip::ClientIp;
+use crate::extract::{MailLimit, SignedInForm, UncheckedForm, Visit};
+use crate::fields::{PASSWORD_HINT, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
 use crate::limits::RateLimited;
 use crate::next::NextPath;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
+use crate::response::see_other;
 use crate::session::{SignedIn, sign_in_url};
-use crate::submitted_form::SubmittedForm;
-use crate::{Web, account};
+use crate::state::Web;
 
 /// The path of the page.
 pub(crate) const PATH: &str = "/verify-email";
@@ -69,26 +70,25 @@ pub(crate) async fn submit(
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.links.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    let token = input.get("token");
-    let found = accounts::find_verification(&web.core, token).await?;
+    // The account of the link decides whether the form has the token of the session or that of the visit.
+    let sent = UncheckedForm::read(request).await?;
+    let found = accounts::find_verification(&web.core, sent.unchecked().get("token")).await?;
     let verification = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;
-    let person = web.signed_in(&head.headers).await?;
+    let person = web.signed_in(sent.headers()).await?;
     let verified_page = NextPath::parse(&format!("{}?verified", account::PATH), account::PATH);
-    let error = match own(person.as_ref(), &verification) {
+    let (input, error) = match own(person.as_ref(), &verification) {
         Some(person) => {
-            csrf::check(&head.headers, &input, &person.session.csrf)?;
-            match accounts::verify_email(&web.core, verification.user, token).await {
+            let input = sent.check(&person.session)?;
+            match accounts::verify_email(&web.core, verification.user, input.get("token")).await {
                 Ok(()) => return Ok(see_other(verified_page.as_str())),
-                Err(error) => error,
+                Err(error) => (input, error),
             }
         }
         None => {
-            csrf::check_visit(&web.cookies, &head.headers, &input)?;
-            match accounts::take_over_account(&web.core, token, input.get("password")).await {
-                Ok(session) => return start_session(&web, client, &head.headers, &session, &verified_page).await,
-                Err(error) => error,
+            let input = sent.check_visit(&web.cookies)?;
+            match accounts::take_over_account(&web.core, input.get("token"), input.get("password")).await {
+                Ok(session) => return start_session(&web, client, sent.headers(), &session, &verified_page).await,
+                Err(error) => (input, error),
             }
         }
     };
@@ -97,7 +97,7 @@ pub(crate) async fn submit(
         VerificationError::Password(error) => {
             let errors = [FieldError { field: "password", message: password_message(error) }];
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            Ok(form(&web, &head.headers, person.as_ref(), &verification, &input, status, &errors))
+            Ok(form(&web, sent.headers(), person.as_ref(), &verification, input, status, &errors))
         }
         VerificationError::TooMany { retry_after_s } => Err(RateLimited { retry_after_s }.into()),
         VerificationError::Internal(fault) => Err(fault.into()),
@@ -105,8 +105,10 @@ pub(crate) async fn submit(
 }
 
 /// Sends another link to the signed-in user.
-pub(crate) async fn send(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    let SubmittedForm { person, form: _ } = web.submitted_form(&web.limits.forgotten, client, request).await?;
+pub(crate) async fn send(
+    State(web): State<Arc<Web>>,
+    SignedInForm { person, .. }: SignedInForm<MailLimit>,
+) -> Result<Response, Problem> {
     let email = person.session.person.email.as_str();
     let (status, title, message) = match accounts::request_verification(&web.core, person.session.person.id).await? {
         VerificationRequest::Sent => {

@@ -3,19 +3,17 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
-use grabd_domain::credentials::Environment;
 use grabd_engine::oauth::{self, ConnectedApp};
 use http::StatusCode;
 
 use super::PATH;
-use crate::Web;
-use crate::form::Form;
+use crate::environments::environment_name;
+use crate::extract::{QueryForm, SignedInPage};
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url;
+use crate::state::Web;
 use crate::time_format::Moment;
 
 #[derive(Template)]
@@ -54,20 +52,13 @@ impl From<ConnectedApp> for App {
     }
 }
 
-/// The display name of an environment.
-pub(crate) const fn environment_name(environment: Environment) -> &'static str {
-    match environment {
-        Environment::Live => "Live",
-        Environment::Test => "Test",
-    }
-}
-
 /// Shows the list.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_url(PATH))) };
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    SignedInPage(person): SignedInPage,
+    QueryForm(query): QueryForm,
+) -> Result<Response, Problem> {
     let apps = oauth::list_apps(&web.core, person.session.person.id).await?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let template = AppsPage {
         layout: web.user_layout(&person.session, PATH),
         form_token: person.session.csrf,

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::Fault;
 use grabd_engine::{accounts, billing};
 
 use super::{HERE, paid};
-use crate::Web;
-use crate::csrf;
-use crate::form::Form;
+use crate::extract::TeamForm;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
+use crate::response::see_other;
+use crate::state::Web;
 
 /// The origin of Stripe's checkout pages. The Content-Security-Policy allows no other form target.
 pub(super) const STRIPE: &str = "https://checkout.stripe.com";
@@ -20,15 +19,8 @@ pub(super) const STRIPE: &str = "https://checkout.stripe.com";
 /// Redirects to Stripe's checkout page, which redirects back to [`super::PAID`] or to the billing page.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    let Some(at) = web.team_context(&head.headers, &team).await? else { return Err(Problem::signed_out()) };
-    csrf::check(&head.headers, &input, at.form_token())?;
     if !accounts::is_verified(&web.core, at.team_member.person).await? {
         return Err(Problem::unverified());
     }

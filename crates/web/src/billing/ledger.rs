@@ -3,19 +3,17 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_engine::billing;
 use http::StatusCode;
 
 use super::entries::Row;
 use super::{HERE, layout};
-use crate::Web;
-use crate::form::Form;
+use crate::extract::{QueryForm, TeamPage};
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::state::Web;
 
 /// Entries per page.
 const PAGE: u32 = 50;
@@ -36,15 +34,9 @@ struct LedgerPage<'a> {
 /// Shows a page of the ledger.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let before = match query.get(BEFORE) {
         "" => None,
         entry => Some(entry.parse::<i64>().map_err(|_| no_such_place())?),

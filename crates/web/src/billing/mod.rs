@@ -12,10 +12,10 @@ pub(crate) mod ledger;
 pub(crate) mod paid;
 pub(crate) mod show;
 
-use crate::Web;
 use crate::page::Layout;
+use crate::paths;
+use crate::state::Web;
 use crate::team::TeamContext;
-use crate::teams;
 
 /// The path of a team's usage and billing page. `{team}` is the placeholder for its id.
 pub const PAGE: &str = "/teams/{team}/billing";
@@ -33,5 +33,5 @@ const HERE: &str = "billing";
 
 /// The layout of these pages, which administer the team.
 fn layout(web: &Web, at: &TeamContext) -> Layout {
-    Layout { here: teams::PATH, ..web.team_layout(at, HERE) }
+    Layout { here: paths::TEAMS, ..web.team_layout(at, HERE) }
 }

@@ -4,20 +4,18 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::Timestamp;
 use grabd_engine::billing;
 use http::StatusCode;
 
 use super::{HERE, layout};
-use crate::Web;
-use crate::form::Form;
+use crate::extract::{QueryForm, TeamPage};
 use crate::number::grouped;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::state::Web;
 
 /// The query parameter with the time at which the checkout started, in milliseconds.
 const SINCE: &str = "since";
@@ -42,16 +40,10 @@ pub(super) fn return_path(now: Timestamp) -> String {
 /// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
     let (core, team) = (&web.core, at.team_member.team);
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let since = query.get(SINCE).parse().map_or(core.now(), Timestamp::from_ms);
     let purchases = billing::purchases_since(core, team, since).await?;
     let bought: u64 = purchases.iter().map(|purchase| u64::from(purchase.lot.granted)).sum();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::credits::LotKind;
 use grabd_domain::{Day, Timestamp};
@@ -13,13 +13,11 @@ use http::StatusCode;
 use super::chart::Chart;
 use super::entries::Row;
 use super::{HERE, checkout, layout};
-use crate::Web;
-use crate::form::Form;
+use crate::extract::{QueryForm, TeamPage};
 use crate::number::{grouped, money};
 use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::state::Web;
 use crate::time_format::{Date, Moment};
 
 /// Number of ledger entries on this page.
@@ -98,15 +96,9 @@ struct Offer {
 /// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let (core, team, now) = (&web.core, at.team_member.team, web.core.now());
     let balance = billing::balance(core, team).await?;
     let holdings = billing::holdings(core, team).await?;

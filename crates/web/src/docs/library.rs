@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::markdown::{self, Heading};
 use super::pages::{SOURCES, Source};
-use super::search::Passage;
+use super::passage::Passage;
 
 /// The address in the Markdown files that stands for the service's own.
 const EXAMPLE_ORIGIN: &str = "http://127.0.0.1:8080";

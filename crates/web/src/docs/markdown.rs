@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-use super::search::Passage;
+use super::passage::Passage;
 
 /// A heading with its anchor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::Class;
@@ -11,17 +11,15 @@ use grabd_engine::grabs::{self, CreateRequest, CreateResult};
 use grabd_engine::{accounts, random};
 use http::StatusCode;
 
-use super::ENVIRONMENTS;
-use super::options::{self, ENVIRONMENT, Input, Options};
-use crate::Web;
-use crate::apps::list::environment_name;
-use crate::csrf;
+use super::options::{self, Input, Options};
+use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
+use crate::extract::{QueryForm, TeamForm, TeamPage};
 use crate::form::{FieldError, Form};
 use crate::number::grouped;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::response::see_other;
+use crate::state::Web;
 use crate::team::TeamContext;
 
 /// The field with the idempotency key: a form that is sent twice makes one capture.
@@ -50,31 +48,17 @@ struct Choice {
 /// Shows the form, prefilled from the query.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     form(&web, &at, StatusCode::OK, &query, random::secret_text(), &[]).await
 }
 
 /// Creates the capture and redirects to its page, which shows the status.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    let Some(at) = web.team_context(&head.headers, &team).await? else { return Err(Problem::signed_out()) };
-    csrf::check(&head.headers, &input, at.form_token())?;
-
     let Some(environment) = chosen(&input) else {
         let message = "Choose a mode: live or test.".to_owned();
         let missing = [FieldError { field: ENVIRONMENT, message }];

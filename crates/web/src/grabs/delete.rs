@@ -3,20 +3,18 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::credentials::Environment;
 use grabd_engine::grabs;
 use http::StatusCode;
 
 use super::view::View;
-use crate::Web;
-use crate::csrf;
-use crate::form::Form;
+use crate::extract::{TeamForm, TeamPage};
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::response::see_other;
+use crate::state::Web;
 
 #[derive(Template)]
 #[template(path = "grab_delete.html")]
@@ -30,14 +28,9 @@ struct DeletePage<'a> {
 /// Asks for confirmation. Redirects if the grab has no image.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, grab)): Path<(String, String)>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    Path((_, grab)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
     let (grab, _) = at.find_grab_counted(&web, &grab).await?;
     let is_live = grab.environment == Environment::Live;
     let view = View::of(&grab, &at);
@@ -51,15 +44,9 @@ pub(crate) async fn show(
 /// Deletes the image.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, grab)): Path<(String, String)>,
-    request: Request,
+    Path((_, grab)): Path<(String, String)>,
+    TeamForm { at, .. }: TeamForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    let Some(at) = web.team_context(&head.headers, &team).await? else { return Err(Problem::signed_out()) };
-    csrf::check(&head.headers, &input, at.form_token())?;
     let (grab, caller) = at.find_grab_counted(&web, &grab).await?;
     grabs::delete(&web.core, caller, grab.id).await?;
     Ok(see_other(&format!("{}?deleted", at.grab_path(grab.id, ""))))

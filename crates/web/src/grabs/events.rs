@@ -1,4 +1,4 @@
-//! Server-SubmittedForm Events for open pages: `parts` contains the changed parts of the page, `end` closes the stream.
+//! Server-Sent Events for open pages: `parts` contains the changed parts of the page, `end` closes the stream.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, SelectAll, Stream, StreamExt};
@@ -16,16 +16,14 @@ use grabd_domain::ids::GrabId;
 use grabd_engine::grabs::{self, WatchInterrupted};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::WATCHED;
 use super::list::CardUpdate;
 use super::show::GrabParts;
-use crate::Web;
-use crate::form::Form;
+use crate::extract::{QueryForm, TeamPart};
 use crate::problem::Problem;
-use crate::response::ClientIp;
+use crate::state::Web;
 use crate::team::TeamContext;
 
-/// The query parameter with the id of a grab.
-pub(super) const GRAB: &str = "grab";
 /// Maximum number of grabs per stream: those of a page, and some that were created while it was read.
 const MAX_GRABS: usize = 32;
 /// Interval of comments that keep proxies from closing an idle connection.
@@ -40,27 +38,24 @@ type RenderFn = fn(&Grab, &TeamContext) -> askama::Result<String>;
 /// Streams the changes of one grab, for its page.
 pub(crate) async fn watch_one(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, grab)): Path<(String, String)>,
-    request: Request,
+    TeamPart(at): TeamPart,
+    Path((_, grab)): Path<(String, String)>,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let at = authorize(&web, client, request.headers(), &team).await?;
     let (grab, caller) = at.find_grab(&web, &grab).await?;
     let states = states(&web, caller, grab.id).await?;
     let render: RenderFn = |grab, at| GrabParts::of(grab, at).render();
-    Ok(event_stream(web, &at, request.headers(), stream::select_all([states]), render))
+    Ok(event_stream(web, &at, headers, stream::select_all([states]), render))
 }
 
 /// Streams the changes of several grabs, for the gallery.
 pub(crate) async fn watch_many(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    TeamPart(at): TeamPart,
+    QueryForm(query): QueryForm,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let at = authorize(&web, client, request.headers(), &team).await?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let ids: Vec<&str> = query.fields().iter().filter(|(name, _)| name == GRAB).map(|(_, id)| &**id).collect();
+    let ids: Vec<&str> = query.fields().iter().filter(|(name, _)| name == WATCHED).map(|(_, id)| &**id).collect();
     if ids.len() > MAX_GRABS {
         return Err(Problem::bad_request(
             "Too many captures",
@@ -73,12 +68,7 @@ pub(crate) async fn watch_many(
         let (grab, caller) = at.find_grab(&web, id).await?;
         all.push(states(&web, caller, grab.id).await?);
     }
-    Ok(event_stream(web, &at, request.headers(), all, |grab, at| CardUpdate::of(grab, at).render()))
-}
-
-async fn authorize(web: &Web, client: ClientIp, headers: &HeaderMap, team: &str) -> Result<TeamContext, Problem> {
-    web.limits.parts.take(client.0)?;
-    web.team_context(headers, team).await?.ok_or_else(Problem::signed_out)
+    Ok(event_stream(web, &at, headers, all, |grab, at| CardUpdate::of(grab, at).render()))
 }
 
 async fn states(web: &Web, caller: Caller, grab: GrabId) -> Result<States, Problem> {
@@ -90,11 +80,11 @@ async fn states(web: &Web, caller: Caller, grab: GrabId) -> Result<States, Probl
 fn event_stream(
     web: Arc<Web>,
     at: &TeamContext,
-    headers: &HeaderMap,
+    headers: HeaderMap,
     states: SelectAll<States>,
     render: RenderFn,
 ) -> Response {
-    let subscriber = Subscriber { web, team: at.team_member.team.to_string(), headers: headers.clone(), render };
+    let subscriber = Subscriber { web, team: at.team_member.team.to_string(), headers, render };
     let events = stream::unfold(Some((subscriber, states)), async |state| {
         let (subscriber, mut states) = state?;
         match states.next().await {

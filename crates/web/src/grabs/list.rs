@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, Status};
@@ -12,16 +12,14 @@ use grabd_domain::{Day, Fault};
 use grabd_engine::grabs::{self, GrabList, ListRequest, SearchRequest, THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH};
 use http::StatusCode;
 
-use super::ENVIRONMENTS;
-use super::options::ENVIRONMENT;
+use super::WATCHED;
 use super::view::{ImageState, View, status_name};
-use crate::Web;
-use crate::apps::list::environment_name;
+use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
+use crate::extract::{QueryForm, TeamPage};
 use crate::form::Form;
 use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::state::Web;
 use crate::team::TeamContext;
 
 /// Grabs per page. A multiple of two, three and four, so that rows are full.
@@ -173,15 +171,10 @@ impl ListQuery {
 /// Shows the gallery. Without an environment it shows live captures, or test captures if there are no live ones.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
-    let query = ListQuery::of(&Form::parse(request.uri().query().unwrap_or_default().as_bytes()))?;
+    let query = ListQuery::of(&query)?;
     let mut environment = query.environment.unwrap_or(Environment::Live);
     let mut listed = list(&web, &at, environment, &query).await?;
     if query.environment.is_none() && listed.grabs.is_empty() {
@@ -258,7 +251,7 @@ fn gallery(
     let open: Vec<&Grab> = grabs.iter().filter(|grab| !grab.status().is_terminal()).collect();
     let events = (!open.is_empty()).then(|| {
         let ids: Vec<String> = open.iter().map(|grab| grab.id.to_string()).collect();
-        let query = Form::from_iter(ids.iter().map(|id| (super::events::GRAB, &**id))).to_query();
+        let query = Form::from_iter(ids.iter().map(|id| (WATCHED, &**id))).to_query();
         format!("{}?{query}", at.path("grabs/events"))
     });
     let script = events.as_ref().map(|_| web.assets.script.path.clone());

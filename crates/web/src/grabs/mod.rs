@@ -13,13 +13,14 @@ pub(crate) mod thumbnail;
 pub(crate) mod view;
 
 use grabd_domain::Fault;
-use grabd_domain::credentials::{Caller, Environment};
+use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::GrabId;
 use grabd_engine::grabs;
 
-use crate::Web;
+use crate::environments::ENVIRONMENTS;
 use crate::problem::Problem;
+use crate::state::Web;
 use crate::team::TeamContext;
 
 /// Redirects to the gallery of the user's first team.
@@ -34,13 +35,12 @@ pub(crate) const LIST_EVENTS: &str = "/teams/{team}/grabs/events";
 pub(crate) const ONE: &str = "/teams/{team}/grabs/{grab}";
 /// The event stream of a grab.
 pub(crate) const EVENTS: &str = "/teams/{team}/grabs/{grab}/events";
+/// The query parameter of [`LIST_EVENTS`] with the id of a grab.
+pub(crate) const WATCHED: &str = "grab";
 /// The thumbnail of a grab's image.
 pub(crate) const THUMBNAIL: &str = "/teams/{team}/grabs/{grab}/thumbnail";
 /// Deletes the image of a grab.
 pub(crate) const DELETE: &str = "/teams/{team}/grabs/{grab}/delete";
-
-/// Both environments, in display order.
-pub(crate) const ENVIRONMENTS: [Environment; 2] = [Environment::Live, Environment::Test];
 
 impl TeamContext {
     /// The path of a grab's page, or of the page `page` below it.

@@ -1,17 +1,13 @@
 //! The options of a capture as form fields: rendering, parsing and error messages.
 
-use grabd_domain::Fault;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
-use grabd_domain::faults;
-use grabd_domain::limits;
+use grabd_domain::{Fault, faults, limits};
 use grabd_options::{CaptureOption, Group, Kind, TABLE, Value};
 
+use crate::environments::ENVIRONMENT;
 use crate::form::{FieldError, Form};
 use crate::problem::wait;
-
-/// The field of the environment.
-pub(crate) const ENVIRONMENT: &str = "environment";
 
 /// A text field.
 pub(crate) struct Text {

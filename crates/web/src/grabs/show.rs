@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::Grab;
@@ -12,12 +12,10 @@ use http::StatusCode;
 use super::options;
 use super::snippets::{self, Snippet};
 use super::view::{self, Detail, ImageState, View};
-use crate::Web;
-use crate::form::Form;
+use crate::extract::{QueryForm, TeamPage};
 use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::state::Web;
 use crate::team::TeamContext;
 
 #[derive(Template)]
@@ -52,16 +50,11 @@ impl GrabParts {
 /// Shows the page. While the grab is open, the page updates itself by script or by reloading.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, grab)): Path<(String, String)>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    Path((_, grab)): Path<(String, String)>,
+    QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
     let (grab, _) = at.find_grab_counted(&web, &grab).await?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let is_open = !grab.status().is_terminal();
     let layout = web.team_layout(&at, "");
     let template = GrabPage {

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use grabd_domain::Fault;
 use grabd_domain::grabs::State as GrabState;
 use grabd_engine::grabs;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use crate::Web;
+use crate::extract::TeamPart;
 use crate::problem::Problem;
-use crate::response::ClientIp;
+use crate::state::Web;
 
 /// Deleted images disappear within a minute, so browsers may cache a thumbnail for as long.
 const CACHING: &str = "private, max-age=60";
@@ -20,18 +20,16 @@ const CACHING: &str = "private, max-age=60";
 /// Sends the thumbnail.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, grab)): Path<(String, String)>,
-    request: Request,
+    TeamPart(at): TeamPart,
+    Path((_, grab)): Path<(String, String)>,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    web.limits.parts.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else { return Err(Problem::signed_out()) };
     let (grab, caller) = at.find_grab(&web, &grab).await?;
     let none = || Problem::not_found("This capture has no image.");
     let GrabState::Done { image: Some(_), .. } = grab.state else { return Err(none()) };
     // The image of a grab never changes; it can only be deleted.
     let tag = HeaderValue::try_from(format!("\"{}\"", grab.id)).expect("an id is visible ASCII");
-    let mut response = match request.headers().get(IF_NONE_MATCH) == Some(&tag) {
+    let mut response = match headers.get(IF_NONE_MATCH) == Some(&tag) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => match grabs::thumbnail(&web.core, caller, grab.id).await {
             Ok(file) => ([(CONTENT_TYPE, "image/jpeg")], file).into_response(),

@@ -10,7 +10,7 @@ use grabd_domain::grabs::{
 };
 use grabd_options::TABLE;
 
-use crate::apps::list::environment_name;
+use crate::environments::environment_name;
 use crate::team::TeamContext;
 use crate::time_format::Moment;
 

@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::credentials::{Environment, KeyDaysError, Scope, Scopes, parse_key_days};
 use grabd_engine::accounts::{self, KeyLimits, TeamError};
 use http::StatusCode;
 
 use super::{DAYS, SCOPES, list, path};
-use crate::Web;
-use crate::apps::list::environment_name;
+use crate::environments::environment_name;
+use crate::extract::MyTeamForm;
 use crate::form::{FieldError, Form};
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::ClientIp;
-use crate::submitted_form::SubmittedForm;
+use crate::state::Web;
 use crate::time_format::Moment;
 
 #[derive(Template)]
@@ -38,12 +37,8 @@ struct KeyCreatedPage<'a> {
 /// Creates the key.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    MyTeamForm { person, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form } = web.submitted_form(&web.limits.pages, client, request).await?;
-    let team = web.my_team(&person.session, &team).await?;
     let (user, name) = (person.session.person.id, form.get("name"));
     let environment =
         [Environment::Live, Environment::Test].into_iter().find(|known| known.as_str() == form.get("environment"));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::ids::KeyId;
 use grabd_engine::accounts::{self, Session, TeamError, TeamKey, UserTeam};
@@ -11,14 +11,12 @@ use grabd_engine::links::{self, LinkCredentials};
 use http::StatusCode;
 
 use super::path;
-use crate::Web;
 use crate::confirm::{Confirmation, confirm_page};
+use crate::extract::{MyTeamForm, MyTeamPage};
 use crate::page::{Layout, page};
+use crate::paths;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url;
-use crate::submitted_form::SubmittedForm;
-use crate::teams;
+use crate::state::Web;
 
 #[derive(Template)]
 #[template(path = "key_link.html")]
@@ -34,15 +32,9 @@ struct KeyLinkPage<'a> {
 /// Asks for confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, key)): Path<(String, String)>,
-    request: Request,
+    MyTeamPage { person, team }: MyTeamPage,
+    Path((_, key)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_url(request.uri().path())));
-    };
-    let team = web.my_team(&person.session, &team).await?;
     let key = find(&web, &person.session, &team, &key).await?;
     let confirmation = Confirmation {
         title: "Show the link secret of",
@@ -54,7 +46,7 @@ pub(crate) async fn show(
         button: "Show secret",
         action: format!("{}/{}/link", path(team.team), key.id),
         back: path(team.team),
-        here: teams::PATH,
+        here: paths::TEAMS,
     };
     Ok(confirm_page(&web, &person.session, &confirmation))
 }
@@ -62,12 +54,9 @@ pub(crate) async fn show(
 /// Shows the secret. A key that has none gets one.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, key)): Path<(String, String)>,
-    request: Request,
+    Path((_, key)): Path<(String, String)>,
+    MyTeamForm { person, team, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form: _ } = web.submitted_form(&web.limits.pages, client, request).await?;
-    let team = web.my_team(&person.session, &team).await?;
     let found = find(&web, &person.session, &team, &key).await?;
     let revealed = links::reveal(&web.core, person.session.person.id, team.team, found.id).await?;
     let LinkCredentials { key, secret } = revealed;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Environment, MAX_KEY_DAYS, Scope, Scopes};
@@ -12,15 +12,14 @@ use grabd_engine::accounts::{self, Session, TeamKey, UserTeam};
 use http::StatusCode;
 
 use super::{DAYS, SCOPES, path};
-use crate::Web;
-use crate::apps::list::environment_name;
+use crate::environments::environment_name;
+use crate::extract::{MyTeamPage, QueryForm};
+use crate::fields::name_field;
 use crate::form::{Field, FieldError, Form};
 use crate::number::grouped;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url;
-use crate::teams::name_field;
+use crate::state::Web;
 use crate::time_format::Moment;
 
 #[derive(Template)]
@@ -117,16 +116,9 @@ impl Key {
 /// Shows the list, with the form for a new key.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    MyTeamPage { person, team }: MyTeamPage,
+    QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_url(request.uri().path())));
-    };
-    let team = web.my_team(&person.session, &team).await?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     list(&web, &person.session, team, StatusCode::OK, query.has("revoked"), None, &[]).await
 }
 

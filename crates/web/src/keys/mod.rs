@@ -7,16 +7,16 @@ pub(crate) mod revoke;
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::ids::TeamId;
 use grabd_engine::accounts;
 
-use crate::Web;
+use crate::extract::SignedInPage;
+use crate::paths;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url;
-use crate::teams;
+use crate::response::see_other;
+use crate::state::Web;
 
 /// Redirects to the keys of the user's first team.
 pub(crate) const PATH: &str = "/keys";
@@ -27,16 +27,14 @@ const DAYS: &str = "days";
 
 /// The path of a team's keys.
 fn path(team: TeamId) -> String {
-    format!("{}/keys", teams::path(team))
+    format!("{}/keys", paths::team(team))
 }
 
 /// `/keys`: redirects to the keys of the team that the user joined first.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_url(PATH))) };
+pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(person): SignedInPage) -> Result<Response, Problem> {
     let teams = accounts::list_teams(&web.core, person.session.person.id).await?;
     Ok(match teams.first() {
         Some(first) => see_other(&path(first.team)),
-        None => see_other(teams::PATH),
+        None => see_other(paths::TEAMS),
     })
 }

@@ -2,32 +2,25 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::ids::KeyId;
 use grabd_engine::accounts::{self, TeamError};
 
 use super::path;
-use crate::Web;
 use crate::confirm::{Confirmation, confirm_page};
+use crate::extract::{MyTeamForm, MyTeamPage};
+use crate::paths;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url;
-use crate::submitted_form::SubmittedForm;
-use crate::teams;
+use crate::response::see_other;
+use crate::state::Web;
 
 /// Asks for confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, key)): Path<(String, String)>,
-    request: Request,
+    MyTeamPage { person, team }: MyTeamPage,
+    Path((_, key)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_url(request.uri().path())));
-    };
-    let team = web.my_team(&person.session, &team).await?;
     let id = parse(&key)?;
     let keys = accounts::list_keys(&web.core, person.session.person.id, team.team).await?;
     let key = keys.into_iter().find(|key| key.id == id && key.revoked_at.is_none()).ok_or(TeamError::NotFound)?;
@@ -41,7 +34,7 @@ pub(crate) async fn show(
         button: "Revoke",
         action: format!("{}/{id}/revoke", path(team.team)),
         back: path(team.team),
-        here: teams::PATH,
+        here: paths::TEAMS,
     };
     Ok(confirm_page(&web, &person.session, &confirmation))
 }
@@ -49,12 +42,9 @@ pub(crate) async fn show(
 /// Revokes the key.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, key)): Path<(String, String)>,
-    request: Request,
+    Path((_, key)): Path<(String, String)>,
+    MyTeamForm { person, team, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form: _ } = web.submitted_form(&web.limits.pages, client, request).await?;
-    let team = web.my_team(&person.session, &team).await?;
     accounts::revoke_key(&web.core, person.session.person.id, team.team, parse(&key)?).await?;
     Ok(see_other(&format!("{}?revoked", path(team.team))))
 }

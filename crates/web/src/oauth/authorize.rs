@@ -12,12 +12,13 @@ use grabd_engine::oauth::{self, AuthorizationError, AuthorizationRequest};
 use http::StatusCode;
 
 use super::consent::{self, TeamEnvironment};
-use crate::Web;
-use crate::csrf;
+use crate::client_ip::ClientIp;
+use crate::extract::UncheckedForm;
 use crate::form::{FieldError, Form};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
+use crate::response::see_other;
 use crate::session::{SignedIn, sign_in_url};
+use crate::state::Web;
 
 const CANNOT_CONNECT: &str = "This app cannot be connected";
 const GO_BACK: &str = "Go back to the app and try again. If the problem persists, contact the app’s developer.";
@@ -49,13 +50,13 @@ pub(crate) async fn decide(
     request: Request,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    if !input.has(consent::TICKET_FIELD) {
-        return Ok(see_other(&format!("{}?{}", uri.path(), input.to_query())));
+    // The request of an app has no token. It is only repeated with GET.
+    let sent = UncheckedForm::read(request).await?;
+    if !sent.unchecked().has(consent::TICKET_FIELD) {
+        return Ok(see_other(&format!("{}?{}", uri.path(), sent.unchecked().to_query())));
     }
-    let Some(person) = web.signed_in(&head.headers).await? else { return Err(Problem::signed_out()) };
-    csrf::check(&head.headers, &input, &person.session.csrf)?;
+    let Some(person) = web.signed_in(sent.headers()).await? else { return Err(Problem::signed_out()) };
+    let input = sent.check(&person.session)?;
     let user = person.session.person.id;
     let Some(asked) = oauth::take_consent_request(&web.core, user, input.get(consent::TICKET_FIELD)).await? else {
         let message = "This request was already answered, or the page was open for more than ten minutes.";

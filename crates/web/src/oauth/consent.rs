@@ -8,12 +8,12 @@ use grabd_engine::accounts::{Membership, Session};
 use grabd_engine::oauth::AuthorizationRequest;
 use http::StatusCode;
 
-use super::authorize_path;
-use crate::Web;
-use crate::apps::list::environment_name;
+use super::paths::authorize_path;
+use crate::environments::environment_name;
 use crate::form::FieldError;
 use crate::number::grouped;
 use crate::page::{Layout, page_with_form_target};
+use crate::state::Web;
 
 /// The field with the ticket, which allows a single decision.
 pub(super) const TICKET_FIELD: &str = "ticket";

@@ -9,7 +9,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::response;
-use crate::Web;
+use crate::state::Web;
 
 fn document(body: &Value) -> Response {
     response::json_response(StatusCode::OK, body, "public, max-age=300")

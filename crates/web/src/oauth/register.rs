@@ -9,10 +9,10 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
 use super::response::{OauthError, uncached};
-use crate::Web;
+use crate::client_ip::ClientIp;
 use crate::form;
 use crate::limits::site;
-use crate::response::ClientIp;
+use crate::state::Web;
 
 /// When an app may try again if too many clients are registered. They are purged after a day.
 const RETRY_AFTER_S: u64 = 60 * 60;

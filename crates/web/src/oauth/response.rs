@@ -7,6 +7,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
 use grabd_engine::oauth::TokenError;
+use grabd_http::allow_methods;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL, CONTENT_TYPE, PRAGMA, RETRY_AFTER,
@@ -15,9 +16,9 @@ use http::header::{
 use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::Web;
 use crate::form::FormError;
 use crate::limits::RateLimited;
+use crate::state::Web;
 
 /// An OAuth error response.
 #[derive(Debug)]
@@ -100,16 +101,8 @@ pub(super) fn json_response(status: StatusCode, body: &Value, caching: &'static 
 
 /// Adds a fallback for all other methods, with `allowed` as the `Allow` header: 204 for OPTIONS, otherwise 405.
 pub(super) fn only(allowed: &'static str, methods: MethodRouter<Arc<Web>>) -> MethodRouter<Arc<Web>> {
-    methods.fallback(async move |method: Method| -> Response {
-        let mut response = match method {
-            Method::OPTIONS => StatusCode::NO_CONTENT.into_response(),
-            _ => {
-                let error = OauthError::bad_request("invalid_request", format!("This path answers {allowed} only."));
-                OauthError { status: StatusCode::METHOD_NOT_ALLOWED, ..error }.into_response()
-            }
-        };
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-        response
+    allow_methods(allowed, methods, |allowed| {
+        OauthError::bad_request("invalid_request", format!("This path answers {allowed} only.")).into_response()
     })
 }
 

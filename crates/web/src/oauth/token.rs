@@ -9,9 +9,9 @@ use http::header::{AUTHORIZATION, CACHE_CONTROL};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::response::{OauthError, uncached};
-use crate::Web;
+use crate::client_ip::ClientIp;
 use crate::form::Form;
-use crate::response::ClientIp;
+use crate::state::Web;
 
 /// Issues tokens for an authorization code or a refresh token.
 pub(super) async fn token(

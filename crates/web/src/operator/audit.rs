@@ -8,15 +8,14 @@ use axum::response::Response;
 use grabd_engine::operator::{self, AuditEntry};
 use http::StatusCode;
 
+use super::context::OperatorContext;
 use super::cursor::AFTER;
-use super::{Link, OperatorContext, navigation};
-use crate::Web;
+use super::navigation::{AUDIT, Link, navigation};
 use crate::form::Form;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::state::Web;
 use crate::time_format::Moment;
-
-pub(super) const PATH: &str = "/operator/audit";
 
 #[derive(Template)]
 #[template(path = "operator_audit.html")]
@@ -75,10 +74,10 @@ pub(super) async fn show(
     let operator::AuditPage { entries, next } = operator::list_audit(&web.core, &at.operator, before).await?;
     let template = AuditPage {
         layout: at.layout(&web),
-        links: navigation(PATH),
+        links: navigation(AUDIT),
         entries: entries.into_iter().map(Row::from).collect(),
         is_first: before.is_none(),
-        older: next.map(|next| format!("{PATH}?{AFTER}={next}")),
+        older: next.map(|next| format!("{AUDIT}?{AFTER}={next}")),
     };
     Ok(page(StatusCode::OK, &template))
 }

@@ -8,15 +8,14 @@ use axum::response::Response;
 use grabd_engine::operator::{self, FailureCursor};
 use http::StatusCode;
 
+use super::context::OperatorContext;
 use super::cursor::{self, AFTER};
+use super::navigation::{FAILURES, Link, navigation};
 use super::view::Failure;
-use super::{Link, OperatorContext, navigation};
-use crate::Web;
 use crate::form::Form;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-
-const PATH: &str = "/operator/failures";
+use crate::state::Web;
 
 #[derive(Template)]
 #[template(path = "operator_failures.html")]
@@ -39,10 +38,10 @@ pub(super) async fn show(
     let operator::FailuresPage { failures, next } = operator::list_failures(&web.core, &at.operator, before).await?;
     let template = FailuresPage {
         layout: at.layout(&web),
-        links: navigation(PATH),
+        links: navigation(FAILURES),
         failures: failures.into_iter().map(Failure::from).collect(),
         is_first: before.is_none(),
-        older: next.map(|FailureCursor { at, grab }| format!("{PATH}?{AFTER}={}", cursor::format(at, grab))),
+        older: next.map(|FailureCursor { at, grab }| format!("{FAILURES}?{AFTER}={}", cursor::format(at, grab))),
     };
     Ok(page(StatusCode::OK, &template))
 }

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_engine::operator::{self, NewGrant, OperatorGrantOutcome};
 use http::StatusCode;
 
+use super::context::{OperatorContext, unknown};
 use super::team::{CREDITS_FIELD, IDEMPOTENCY_FIELD, REASON_FIELD, field_error, render};
-use super::{OperatorContext, unknown};
-use crate::Web;
-use crate::csrf;
-use crate::form::{FieldError, Form};
+use crate::extract::OperatorForm;
+use crate::form::FieldError;
 use crate::problem::Problem;
 use crate::response::see_other;
+use crate::state::Web;
 
 /// Redirects to the team's page, which has the form, when the URL of a submitted form is loaded with GET.
 pub(super) async fn show(_: OperatorContext, Path(team): Path<String>) -> Response {
@@ -23,13 +23,9 @@ pub(super) async fn show(_: OperatorContext, Path(team): Path<String>) -> Respon
 /// Grants the credits.
 pub(super) async fn submit(
     State(web): State<Arc<Web>>,
-    at: OperatorContext,
     Path(team): Path<String>,
-    request: Request,
+    OperatorForm { at, form: input }: OperatorForm,
 ) -> Result<Response, Problem> {
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    csrf::check(&head.headers, &input, &at.session.csrf)?;
     let id = team.parse().map_err(|_| unknown())?;
     let show_errors = async |errors: &[FieldError]| {
         render(&web, &at, &team, StatusCode::UNPROCESSABLE_ENTITY, &input, false, errors).await

@@ -12,12 +12,13 @@ use grabd_domain::grabs::{Class, FailureReason};
 use grabd_engine::operator::{self, AttachedRenderer, LATE_AFTER, OutcomeCount, Overview, Queue, TeamQueue};
 use http::StatusCode;
 
+use super::context::OperatorContext;
+use super::navigation::{Link, PATH, navigation};
 use super::view::{renderer_name, share, size, span};
-use super::{Link, OperatorContext, PATH, navigation};
-use crate::Web;
 use crate::number::grouped;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::state::Web;
 use crate::time_format::Moment;
 
 #[derive(Template)]

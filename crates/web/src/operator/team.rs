@@ -10,14 +10,15 @@ use grabd_engine::operator::{self, CREDITS, Key, REASON_CHARS, TeamDetails};
 use grabd_engine::random;
 use http::StatusCode;
 
+use super::context::{OperatorContext, unknown};
+use super::navigation::{Link, TEAMS, navigation};
 use super::view::{Failure, share};
-use super::{Link, OperatorContext, navigation, unknown};
-use crate::Web;
-use crate::apps::list::environment_name;
+use crate::environments::environment_name;
 use crate::form::{Field, FieldError, Form};
 use crate::number::grouped;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::state::Web;
 use crate::time_format::Moment;
 
 /// The field with the number of credits.
@@ -136,7 +137,7 @@ pub(super) async fn render(
     });
     let template = TeamPage {
         layout: at.layout(web),
-        links: navigation("/operator/teams"),
+        links: navigation(TEAMS),
         form_token: &at.session.csrf,
         // The form always gets a new idempotency key, because a grant with the previous one may exist.
         once: random::secret_text(),

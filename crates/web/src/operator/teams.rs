@@ -8,16 +8,16 @@ use axum::response::Response;
 use grabd_engine::operator::{self, TeamCursor, TeamRow};
 use http::StatusCode;
 
+use super::context::OperatorContext;
 use super::cursor::{self, AFTER};
-use super::{Link, OperatorContext, navigation};
-use crate::Web;
+use super::navigation::{Link, TEAMS, navigation};
 use crate::form::Form;
 use crate::number::grouped;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::state::Web;
 use crate::time_format::Moment;
 
-const PATH: &str = "/operator/teams";
 /// The query parameter of the search.
 const SEARCH: &str = "q";
 
@@ -48,7 +48,7 @@ impl From<TeamRow> for Team {
     fn from(row: TeamRow) -> Self {
         let TeamRow { team, members, balance, captures } = row;
         Self {
-            path: format!("{PATH}/{}", team.id),
+            path: format!("{TEAMS}/{}", team.id),
             name: team.name,
             is_active: team.status == "active",
             created: team.created_at.into(),
@@ -76,11 +76,11 @@ pub(super) async fn show(
         query.extend((!search.is_empty()).then_some((SEARCH, search)));
         query.extend(after.as_deref().map(|after| (AFTER, after)));
         let query = Form::from_iter(query).to_query();
-        format!("{PATH}{}{query}", if query.is_empty() { "" } else { "?" })
+        format!("{TEAMS}{}{query}", if query.is_empty() { "" } else { "?" })
     };
     let template = TeamsPage {
         layout: at.layout(&web),
-        links: navigation(PATH),
+        links: navigation(TEAMS),
         search,
         teams: teams.into_iter().map(Team::from).collect(),
         newest: after.map(|_| link(None)),

@@ -2,27 +2,26 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_engine::accounts::{self, TeamError};
 use http::StatusCode;
 
-use super::{list, people_path};
-use crate::Web;
+use super::list;
+use crate::extract::SignedInForm;
 use crate::form::FieldError;
+use crate::paths;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::submitted_form::SubmittedForm;
+use crate::response::see_other;
+use crate::state::Web;
 
 /// Creates the team and redirects to its page.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    request: Request,
+    SignedInForm { person, form, .. }: SignedInForm,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form } = web.submitted_form(&web.limits.pages, client, request).await?;
     match accounts::create_own_team(&web.core, person.session.person.id, form.get("name")).await {
-        Ok(team) => Ok(see_other(&format!("{}?founded", people_path(team)))),
+        Ok(team) => Ok(see_other(&format!("{}?founded", paths::people(team)))),
         Err(TeamError::TeamName(error)) => {
             let errors = [FieldError { field: "name", message: format!("Enter a name. It {error}.") }];
             list::list(&web, &person.session, StatusCode::UNPROCESSABLE_ENTITY, "", Some(&form), &errors).await

@@ -3,21 +3,20 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
-use grabd_engine::accounts::{self, DeletionError, PasswordConfirmationError, Session, TeamError, UserTeam};
+use grabd_engine::accounts::{self, DeletionError, Session, TeamError, UserTeam};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 
-use super::{PATH, name_field, path, people_path};
-use crate::Web;
-use crate::accounts::password_field;
+use crate::extract::{MyTeamForm, MyTeamPage, PasswordLimit};
+use crate::fields::{name_field, password_error, password_field};
 use crate::form::{Field, FieldError, Form};
 use crate::page::{Layout, page};
-use crate::problem::{Problem, wait};
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url;
-use crate::submitted_form::SubmittedForm;
+use crate::paths::{self, TEAMS};
+use crate::problem::Problem;
+use crate::response::see_other;
+use crate::state::Web;
 
 #[derive(Template)]
 #[template(path = "team_delete.html")]
@@ -35,31 +34,20 @@ struct DeleteTeamPage<'a> {
 /// Asks for confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    MyTeamPage { person, team }: MyTeamPage,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_url(request.uri().path())));
-    };
-    let team = web.my_team(&person.session, &team).await?;
     render(&web, &person.session, &team, StatusCode::OK, None, &[])
 }
 
 /// Deletes the team. Each attempt costs a slow hash, so the sign-in limit applies.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    MyTeamForm { person, team, form, .. }: MyTeamForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form } = web.submitted_form(&web.limits.sign_ins, client, request).await?;
-    let team = web.my_team(&person.session, &team).await?;
     let (me, name, password) = (&person.session.person, form.get("name"), form.get("password"));
     let deleted = accounts::delete_team(&web.core, me, &person.token, team.team, name, password).await;
     let (error, retry_after_s) = match deleted {
-        Ok(()) => return Ok(see_other(&format!("{PATH}?deleted"))),
+        Ok(()) => return Ok(see_other(&format!("{TEAMS}?deleted"))),
         Err(DeletionError::WrongName) => {
             let message = "Enter the name of the team exactly as above.".to_owned();
             (FieldError { field: "name", message }, None)
@@ -82,22 +70,6 @@ pub(crate) async fn submit(
     Ok(response)
 }
 
-/// The error of a password that was not accepted, and the seconds to wait if there were too many.
-///
-/// # Errors
-/// Internal errors.
-pub(crate) fn password_error(error: PasswordConfirmationError) -> Result<(FieldError, Option<u64>), Problem> {
-    let (message, retry_after_s) = match error {
-        PasswordConfirmationError::Wrong => ("The password is wrong.".to_owned(), None),
-        PasswordConfirmationError::TooMany { retry_after_s } => {
-            let message = format!("Too many wrong passwords for your account. Try again in {}.", wait(retry_after_s));
-            (message, Some(retry_after_s))
-        }
-        PasswordConfirmationError::Internal(fault) => return Err(fault.into()),
-    };
-    Ok((FieldError { field: "password", message }, retry_after_s))
-}
-
 fn render(
     web: &Web,
     session: &Session,
@@ -110,11 +82,11 @@ fn render(
         return Err(TeamError::NotOwner.into());
     }
     let template = DeleteTeamPage {
-        layout: web.user_layout(session, PATH),
+        layout: web.user_layout(session, TEAMS),
         form_token: &session.csrf,
         team_name: &team.name,
-        path: path(team.team),
-        back: people_path(team.team),
+        path: paths::team(team.team),
+        back: paths::people(team.team),
         name: name_field("Team name", "Type the name of the team to confirm.", input, errors),
         password: password_field("current-password", "", errors),
         errors,

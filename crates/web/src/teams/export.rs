@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use grabd_domain::Day;
 use grabd_domain::accounts::Role;
@@ -12,23 +12,15 @@ use grabd_engine::export;
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 
-use crate::Web;
+use crate::extract::MyTeamPage;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url;
+use crate::state::Web;
 
 /// Streams the file. If reading fails midway, the response is aborted.
 pub(crate) async fn download(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    MyTeamPage { team, .. }: MyTeamPage,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_url(request.uri().path())));
-    };
-    let team = web.my_team(&person.session, &team).await?;
     if team.role != Role::Owner {
         return Err(TeamError::NotOwner.into());
     }

@@ -3,29 +3,24 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::accounts::Role;
 use grabd_engine::accounts::{self, InviteError, TeamError};
 use http::StatusCode;
 
 use super::people::{PeopleView, redirect_with_notice};
-use crate::Web;
-use crate::accounts::sign_up::EMAIL_MESSAGE;
+use crate::extract::MyTeamForm;
+use crate::fields::EMAIL_MESSAGE;
 use crate::form::FieldError;
 use crate::problem::Problem;
-use crate::response::ClientIp;
-use crate::submitted_form::SubmittedForm;
+use crate::state::Web;
 
 /// Creates an invitation. If no mail is sent, the response shows the link once.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    MyTeamForm { person, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form } = web.submitted_form(&web.limits.pages, client, request).await?;
-    let team = web.my_team(&person.session, &team).await?;
     let email = form.get("email");
     let role = if form.get("role") == Role::Owner.as_str() { Role::Owner } else { Role::Member };
     let message = match accounts::invite(&web.core, &person.session.person, team.team, email, role).await {
@@ -57,12 +52,9 @@ pub(crate) async fn submit(
 /// Withdraws an invitation.
 pub(crate) async fn withdraw(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, invitation)): Path<(String, String)>,
-    request: Request,
+    Path((_, invitation)): Path<(String, String)>,
+    MyTeamForm { person, team, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form: _ } = web.submitted_form(&web.limits.pages, client, request).await?;
-    let team = web.my_team(&person.session, &team).await?;
     let invitation = invitation.parse().map_err(|_| TeamError::NotFound)?;
     accounts::withdraw_invitation(&web.core, person.session.person.id, team.team, invitation).await?;
     Ok(redirect_with_notice(&team, "withdrawn"))

@@ -2,30 +2,22 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_engine::accounts;
 
-use super::{PATH, path, people_path};
-use crate::Web;
 use crate::confirm::{Confirmation, confirm_page};
+use crate::extract::{MyTeamForm, MyTeamPage};
+use crate::paths::{self, TEAMS};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url;
-use crate::submitted_form::SubmittedForm;
+use crate::response::see_other;
+use crate::state::Web;
 
 /// Asks for confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    MyTeamPage { person, team }: MyTeamPage,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_url(request.uri().path())));
-    };
-    let team = web.my_team(&person.session, &team).await?;
     let confirmation = Confirmation {
         title: "Leave team",
         subject: &team.name,
@@ -34,9 +26,9 @@ pub(crate) async fn show(
             "To rejoin, you need a new invitation.",
         ],
         button: "Leave team",
-        action: format!("{}/leave", path(team.team)),
-        back: people_path(team.team),
-        here: PATH,
+        action: format!("{}/leave", paths::team(team.team)),
+        back: paths::people(team.team),
+        here: TEAMS,
     };
     Ok(confirm_page(&web, &person.session, &confirmation))
 }
@@ -44,12 +36,8 @@ pub(crate) async fn show(
 /// Leaves the team.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    MyTeamForm { person, team, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form: _ } = web.submitted_form(&web.limits.pages, client, request).await?;
-    let team = web.my_team(&person.session, &team).await?;
     accounts::leave(&web.core, person.session.person.id, team.team).await?;
-    Ok(see_other(&format!("{PATH}?left")))
+    Ok(see_other(&format!("{TEAMS}?left")))
 }

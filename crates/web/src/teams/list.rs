@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::accounts::Role;
 use grabd_engine::accounts::{self, Session, UserTeam};
 use http::StatusCode;
 
-use super::{PATH, name_field};
-use crate::Web;
+use crate::extract::{QueryForm, SignedInPage};
+use crate::fields::name_field;
 use crate::form::{Field, FieldError, Form};
 use crate::page::{Layout, page};
+use crate::paths;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url;
+use crate::state::Web;
 
 /// Notices, by the query parameter that shows them.
 const NOTICES: [(&str, &str); 2] = [
@@ -55,10 +55,11 @@ impl From<UserTeam> for Row {
 }
 
 /// Shows the list.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else { return Ok(see_other(&sign_in_url(PATH))) };
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    SignedInPage(person): SignedInPage,
+    QueryForm(query): QueryForm,
+) -> Result<Response, Problem> {
     let notice = NOTICES.iter().find(|(word, _)| query.has(word)).map_or("", |(_, notice)| *notice);
     list(&web, &person.session, StatusCode::OK, notice, None, &[]).await
 }
@@ -74,7 +75,7 @@ pub(super) async fn list(
     let teams = accounts::list_teams(&web.core, session.person.id).await?;
     let suspended = accounts::list_suspended_teams(&web.core, session.person.id).await?;
     let template = TeamsPage {
-        layout: web.user_layout(session, PATH),
+        layout: web.user_layout(session, paths::TEAMS),
         form_token: &session.csrf,
         notice,
         teams: teams.into_iter().map(Row::from).collect(),

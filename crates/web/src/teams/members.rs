@@ -2,30 +2,27 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::accounts::Role;
 use grabd_domain::ids::UserId;
 use grabd_engine::accounts::{self, TeamError};
 
 use super::people::redirect_with_notice;
-use super::{PATH, people_path};
-use crate::Web;
 use crate::confirm::{Confirmation, confirm_page};
+use crate::extract::{MyTeamForm, MyTeamPage};
+use crate::paths::{self, TEAMS};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url;
-use crate::submitted_form::SubmittedForm;
+use crate::response::see_other;
+use crate::state::Web;
+use http::Uri;
 
 /// Changes the role of a member.
 pub(crate) async fn set_role(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, user)): Path<(String, String)>,
-    request: Request,
+    Path((_, user)): Path<(String, String)>,
+    MyTeamForm { person, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form } = web.submitted_form(&web.limits.pages, client, request).await?;
-    let team = web.my_team(&person.session, &team).await?;
     let Some(role) = Role::ALL.into_iter().find(|role| role.as_str() == form.get("role")) else {
         return Err(Problem::bad_request("Unknown role", "The role must be owner or member.", ""));
     };
@@ -36,15 +33,10 @@ pub(crate) async fn set_role(
 /// Asks for confirmation to remove a member.
 pub(crate) async fn confirm_removal(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, user)): Path<(String, String)>,
-    request: Request,
+    MyTeamPage { person, team }: MyTeamPage,
+    Path((_, user)): Path<(String, String)>,
+    uri: Uri,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_url(request.uri().path())));
-    };
-    let team = web.my_team(&person.session, &team).await?;
     if team.role != Role::Owner {
         return Err(TeamError::NotOwner.into());
     }
@@ -59,9 +51,9 @@ pub(crate) async fn confirm_removal(
             "API keys belong to the team and keep working. Revoke those that they know.",
         ],
         button: "Remove",
-        action: request.uri().path().to_owned(),
-        back: people_path(team.team),
-        here: PATH,
+        action: uri.path().to_owned(),
+        back: paths::people(team.team),
+        here: TEAMS,
     };
     Ok(confirm_page(&web, &person.session, &confirmation))
 }
@@ -69,16 +61,13 @@ pub(crate) async fn confirm_removal(
 /// Removes a member.
 pub(crate) async fn remove(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, user)): Path<(String, String)>,
-    request: Request,
+    Path((_, user)): Path<(String, String)>,
+    MyTeamForm { person, team, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form: _ } = web.submitted_form(&web.limits.pages, client, request).await?;
-    let team = web.my_team(&person.session, &team).await?;
     let me = person.session.person.id;
     let user = parse(&user)?;
     accounts::remove_member(&web.core, me, team.team, user).await?;
-    Ok(if user == me { see_other(&format!("{PATH}?left")) } else { redirect_with_notice(&team, "changed") })
+    Ok(if user == me { see_other(&format!("{TEAMS}?left")) } else { redirect_with_notice(&team, "changed") })
 }
 
 fn parse(user: &str) -> Result<UserId, TeamError> {

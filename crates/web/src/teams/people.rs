@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::accounts::{EMAIL_BYTES, Role};
 use grabd_engine::accounts::{self, Invitation, Member, Session, UserTeam};
 use http::StatusCode;
 
-use super::{path, people_path};
-use crate::Web;
-use crate::form::{Field, FieldError, Form};
+use crate::extract::{MyTeamPage, QueryForm};
+use crate::fields::name_field;
+use crate::form::{Field, FieldError};
 use crate::page::{Layout, page};
+use crate::paths;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url;
+use crate::response::see_other;
+use crate::state::Web;
 use crate::time_format::Moment;
 
 #[derive(Template)]
@@ -77,32 +78,16 @@ const NOTICES: [(&str, &str); 6] = [
 /// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    MyTeamPage { person, team }: MyTeamPage,
+    QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_url(request.uri().path())));
-    };
-    let team = web.my_team(&person.session, &team).await?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let notice = NOTICES.iter().find(|(word, _)| query.has(word)).map_or("", |(_, notice)| *notice);
     PeopleView { notice, ..PeopleView::default() }.render(&web, &person.session, team, StatusCode::OK).await
 }
 
 /// Redirects to the page when the URL of a submitted form is loaded with GET.
-pub(crate) async fn redirect_to_page(
-    State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(person) = web.signed_in(request.headers()).await? else {
-        return Ok(see_other(&sign_in_url(request.uri().path())));
-    };
-    Ok(see_other(&people_path(web.my_team(&person.session, &team).await?.team)))
+pub(crate) async fn redirect_to_page(MyTeamPage { team, .. }: MyTeamPage) -> Response {
+    see_other(&paths::people(team.team))
 }
 
 /// The variable content of the page.
@@ -127,7 +112,7 @@ impl PeopleView<'_> {
         let me = session.person.id;
         let people = accounts::list_members(&web.core, me, team.team).await?;
         let invitations = accounts::list_invitations(&web.core, me, team.team).await?;
-        let name = super::name_field("Team name", "", None, errors).with_value(name.unwrap_or(&team.name));
+        let name = name_field("Team name", "", None, errors).with_value(name.unwrap_or(&team.name));
         let mut layout = web.team_admin_layout(session, team.team, "people").await?;
         layout.script = link.map(|_| web.assets.copy.path.clone());
         let owners = people.iter().filter(|member| member.role == Role::Owner).count();
@@ -135,7 +120,7 @@ impl PeopleView<'_> {
             layout,
             form_token: &session.csrf,
             team_name: &team.name,
-            path: path(team.team),
+            path: paths::team(team.team),
             is_owner: team.role == Role::Owner,
             notice,
             link,
@@ -188,5 +173,5 @@ fn email_field(errors: &[FieldError]) -> Field {
 
 /// Redirects to the page, which shows the notice.
 pub(super) fn redirect_with_notice(team: &UserTeam, notice: &str) -> Response {
-    see_other(&format!("{}?{notice}", people_path(team.team)))
+    see_other(&format!("{}?{notice}", paths::people(team.team)))
 }

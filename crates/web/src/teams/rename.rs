@@ -2,27 +2,22 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_engine::accounts::{self, TeamError};
 use http::StatusCode;
 
 use super::people::{PeopleView, redirect_with_notice};
-use crate::Web;
+use crate::extract::MyTeamForm;
 use crate::form::FieldError;
 use crate::problem::Problem;
-use crate::response::ClientIp;
-use crate::submitted_form::SubmittedForm;
+use crate::state::Web;
 
 /// Renames the team.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    MyTeamForm { person, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let SubmittedForm { person, form } = web.submitted_form(&web.limits.pages, client, request).await?;
-    let team = web.my_team(&person.session, &team).await?;
     let name = form.get("name");
     match accounts::rename_team(&web.core, person.session.person.id, team.team, name).await {
         Ok(()) => Ok(redirect_with_notice(&team, "renamed")),

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::ids::EndpointId;
 use grabd_engine::webhooks;
 use http::StatusCode;
 
 use super::fields::{self, Fields};
-use crate::Web;
+use crate::extract::{TeamForm, TeamPage};
 use crate::form::FieldError;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::response::see_other;
+use crate::state::Web;
 use crate::team::TeamContext;
 
 /// The form for new and existing webhooks.
@@ -46,14 +46,9 @@ pub(super) struct EnvironmentChoice {
 /// Shows the form with the current values.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, webhook)): Path<(String, String)>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    Path((_, webhook)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
     let (webhook, _) = at.find_webhook_counted(&web, &webhook).await?;
     Ok(form(&web, &at, webhook.id, StatusCode::OK, Fields::of_webhook(&webhook), &[]))
 }
@@ -61,11 +56,9 @@ pub(crate) async fn show(
 /// Saves the changes.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, webhook)): Path<(String, String)>,
-    request: Request,
+    Path((_, webhook)): Path<(String, String)>,
+    TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
-    let (at, input) = web.submitted_form_in_team(client, &team, request).await?;
     let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
     match webhooks::change(&web.core, caller, webhook.id, &fields::request(&input)).await {
         Ok(changed) => Ok(see_other(&format!("{}?changed", at.webhook_path(changed.id, "")))),

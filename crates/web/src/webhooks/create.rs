@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::credentials::Environment;
 use grabd_engine::webhooks;
@@ -11,39 +11,24 @@ use http::StatusCode;
 use super::change::{EnvironmentChoice, FormPage};
 use super::fields::{self, Fields};
 use super::{PAGE, secret};
-use crate::Web;
-use crate::apps::list::environment_name;
+use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
+use crate::extract::{TeamForm, TeamPage};
 use crate::form::{FieldError, Form};
-use crate::grabs::ENVIRONMENTS;
-use crate::grabs::options::ENVIRONMENT;
 use crate::page::page;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::state::Web;
 use crate::team::TeamContext;
 
 /// Shows the form.
-pub(crate) async fn show(
-    State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
+pub(crate) async fn show(State(web): State<Arc<Web>>, TeamPage(at): TeamPage) -> Result<Response, Problem> {
     Ok(form(&web, &at, StatusCode::OK, Fields::empty(), Some(Environment::Live), &[]))
 }
 
 /// Creates the webhook.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
-    let (at, input) = web.submitted_form_in_team(client, &team, request).await?;
     let environment = chosen(&input);
     let field_error = match environment {
         None => FieldError { field: ENVIRONMENT, message: "Choose an environment.".to_owned() },

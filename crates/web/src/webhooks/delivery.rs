@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::Fault;
 use grabd_engine::webhooks::{self, Message};
@@ -13,12 +13,10 @@ use serde_json::Value;
 
 use super::view::{DeliveryView, WebhookView};
 use super::{delivery_id, no_delivery};
-use crate::Web;
-use crate::form::Form;
+use crate::extract::{QueryForm, TeamPage};
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::state::Web;
 
 /// The query parameter of a delivery that was just sent.
 pub(super) const SENT: &str = "sent";
@@ -42,17 +40,12 @@ struct DeliveryPage<'a> {
 /// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, webhook, delivery)): Path<(String, String, String)>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    Path((_, webhook, delivery)): Path<(String, String, String)>,
+    QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
     let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
     let id = delivery_id(&delivery)?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let wait = if query.has(SENT) { RESULT_WAIT } else { Duration::ZERO };
     let message = match webhooks::await_delivery(&web.core, caller, webhook.id, id, wait).await {
         Ok(message) => message,

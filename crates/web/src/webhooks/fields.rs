@@ -1,13 +1,13 @@
 //! The form fields of a webhook: rendering, parsing and error messages.
 
-use grabd_domain::Fault;
-use grabd_domain::faults;
 use grabd_domain::limits::URL_BYTES;
 use grabd_domain::webhooks::{DESCRIPTION_CHARS, Endpoint, EndpointRequest, Event, Events, MAX_ENDPOINTS};
+use grabd_domain::{Fault, faults};
 
 use super::view::event_name;
+use crate::environments::ENVIRONMENT;
 use crate::form::{FieldError, Form};
-use crate::grabs::options::{ENVIRONMENT, Text, with_scheme};
+use crate::grabs::options::{Text, with_scheme};
 
 const URL: &str = "url";
 const EVENTS: &str = "events";

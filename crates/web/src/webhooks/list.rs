@@ -3,19 +3,17 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_engine::webhooks::{self, DeliveriesRequest};
 use http::StatusCode;
 
 use super::view::{DeliveryView, WebhookView};
-use crate::Web;
-use crate::form::Form;
-use crate::grabs::ENVIRONMENTS;
+use crate::environments::ENVIRONMENTS;
+use crate::extract::{QueryForm, TeamPage};
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::state::Web;
 
 #[derive(Template)]
 #[template(path = "webhooks.html")]
@@ -36,14 +34,9 @@ struct Row {
 /// Shows the list.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(team): Path<String>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
     let (now, newest) = (web.core.now(), DeliveriesRequest { limit: Some(1), ..DeliveriesRequest::default() });
     let mut hooks = Vec::new();
     // The number of webhooks is small, so one query for each is acceptable.
@@ -55,7 +48,6 @@ pub(crate) async fn show(
             hooks.push(Row { hook: WebhookView::of(&webhook, &at), last });
         }
     }
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let template = WebhooksPage {
         layout: web.webhook_layout(&at),
         team: at.team_member.team_name.clone(),

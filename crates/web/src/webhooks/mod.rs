@@ -13,22 +13,18 @@ pub(crate) mod show;
 pub(crate) mod switch;
 mod view;
 
-use axum::extract::Request;
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::ids::{DeliveryId, EndpointId};
 use grabd_domain::webhooks::{Endpoint, MAX_SENDS};
 use grabd_engine::webhooks;
 
-use crate::Web;
-use crate::csrf;
-use crate::form::Form;
-use crate::grabs::ENVIRONMENTS;
+use crate::environments::ENVIRONMENTS;
 use crate::page::Layout;
+use crate::paths;
 use crate::problem::Problem;
-use crate::response::ClientIp;
+use crate::state::Web;
 use crate::team::TeamContext;
-use crate::teams;
 
 /// The list.
 pub(crate) const LIST: &str = "/teams/{team}/webhooks";
@@ -90,25 +86,7 @@ impl TeamContext {
 impl Web {
     /// The layout of these pages, which administer the team.
     fn webhook_layout(&self, at: &TeamContext) -> Layout {
-        Layout { here: teams::PATH, ..self.team_layout(at, PAGE) }
-    }
-
-    /// Reads a form of a team page and checks the rate limit, the session, the membership and the CSRF token.
-    ///
-    /// # Errors
-    /// When one of the checks fails.
-    async fn submitted_form_in_team(
-        &self,
-        client: ClientIp,
-        team: &str,
-        request: Request,
-    ) -> Result<(TeamContext, Form), Problem> {
-        self.limits.pages.take(client.0)?;
-        let (head, body) = request.into_parts();
-        let input = Form::read(&head.headers, body).await?;
-        let Some(at) = self.team_context(&head.headers, team).await? else { return Err(Problem::signed_out()) };
-        csrf::check(&head.headers, &input, at.form_token())?;
-        Ok((at, input))
+        Layout { here: paths::TEAMS, ..self.team_layout(at, PAGE) }
     }
 }
 

@@ -3,21 +3,20 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::webhooks::{Endpoint, ROTATION_OVERLAP};
 use grabd_engine::webhooks::{self, Secret};
 use http::StatusCode;
 
 use super::view::WebhookView;
-use crate::Web;
 use crate::confirm::{Confirmation, confirm_page};
+use crate::extract::{TeamForm, TeamPage};
 use crate::page::{Layout, page};
+use crate::paths;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::state::Web;
 use crate::team::TeamContext;
-use crate::teams;
 use crate::time_format::Moment;
 
 const CONSEQUENCES: [&str; 3] = [
@@ -41,14 +40,9 @@ struct SecretPage {
 /// Asks for confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, webhook)): Path<(String, String)>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    Path((_, webhook)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
     let (webhook, _) = at.find_webhook_counted(&web, &webhook).await?;
     let hook = WebhookView::of(&webhook, &at);
     let confirmation = Confirmation {
@@ -58,7 +52,7 @@ pub(crate) async fn show(
         button: "Rotate secret",
         action: at.webhook_path(webhook.id, "secret"),
         back: hook.path,
-        here: teams::PATH,
+        here: paths::TEAMS,
     };
     Ok(confirm_page(&web, &at.signed_in.session, &confirmation))
 }
@@ -66,11 +60,9 @@ pub(crate) async fn show(
 /// Rotates the secret.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, webhook)): Path<(String, String)>,
-    request: Request,
+    Path((_, webhook)): Path<(String, String)>,
+    TeamForm { at, .. }: TeamForm,
 ) -> Result<Response, Problem> {
-    let (at, _) = web.submitted_form_in_team(client, &team, request).await?;
     let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
     let (webhook, secret) = webhooks::rotate_secret(&web.core, caller, webhook.id).await?;
     Ok(show_once(&web, &at, &webhook, &secret, false))

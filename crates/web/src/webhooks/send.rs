@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::Fault;
 use grabd_domain::ids::EndpointId;
@@ -12,19 +12,18 @@ use grabd_engine::webhooks;
 
 use super::delivery::SENT;
 use super::{delivery_id, is_off, no_delivery, sent_too_often};
-use crate::Web;
+use crate::extract::TeamForm;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
+use crate::response::see_other;
+use crate::state::Web;
 use crate::team::TeamContext;
 
 /// Sends a test message.
 pub(crate) async fn test(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, webhook)): Path<(String, String)>,
-    request: Request,
+    Path((_, webhook)): Path<(String, String)>,
+    TeamForm { at, .. }: TeamForm,
 ) -> Result<Response, Problem> {
-    let (at, _) = web.submitted_form_in_team(client, &team, request).await?;
     let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
     let delivery = webhooks::send_test(&web.core, caller, webhook.id).await;
     redirect(&at, webhook.id, delivery)
@@ -33,11 +32,9 @@ pub(crate) async fn test(
 /// Repeats a delivery.
 pub(crate) async fn again(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, webhook, delivery)): Path<(String, String, String)>,
-    request: Request,
+    Path((_, webhook, delivery)): Path<(String, String, String)>,
+    TeamForm { at, .. }: TeamForm,
 ) -> Result<Response, Problem> {
-    let (at, _) = web.submitted_form_in_team(client, &team, request).await?;
     let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
     let delivery = webhooks::redeliver(&web.core, caller, webhook.id, delivery_id(&delivery)?).await;
     redirect(&at, webhook.id, delivery)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::Fault;
 use grabd_engine::webhooks::{self, DeliveriesRequest};
@@ -11,12 +11,11 @@ use http::StatusCode;
 
 use super::PAGE;
 use super::view::{DeliveryView, WebhookView};
-use crate::Web;
+use crate::extract::{QueryForm, TeamPage};
 use crate::form::Form;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
+use crate::state::Web;
 
 /// The query parameter of the pagination.
 const AFTER: &str = "starting_after";
@@ -37,16 +36,11 @@ struct WebhookPage<'a> {
 /// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, webhook)): Path<(String, String)>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    Path((_, webhook)): Path<(String, String)>,
+    QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
     let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let after = Some(query.get(AFTER)).filter(|after| !after.is_empty()).map(str::to_owned);
     let is_later_page = after.is_some();
     let list_request = DeliveriesRequest { starting_after: after, ..DeliveriesRequest::default() };

@@ -2,30 +2,26 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::webhooks;
 use grabd_engine::webhooks::change;
 
 use super::view::WebhookView;
-use crate::Web;
 use crate::confirm::{Confirmation, confirm_page};
+use crate::extract::{TeamForm, TeamPage};
+use crate::paths;
 use crate::problem::Problem;
-use crate::response::{ClientIp, see_other};
-use crate::session::sign_in_url_for;
-use crate::teams;
+use crate::response::see_other;
+use crate::state::Web;
+use crate::team::TeamContext;
 
 /// Asks for confirmation to disable the webhook.
 pub(crate) async fn confirm_off(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path((team, webhook)): Path<(String, String)>,
-    request: Request,
+    TeamPage(at): TeamPage,
+    Path((_, webhook)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let Some(at) = web.team_context(request.headers(), &team).await? else {
-        return Ok(see_other(&sign_in_url_for(request.uri())));
-    };
     let (webhook, _) = at.find_webhook_counted(&web, &webhook).await?;
     let hook = WebhookView::of(&webhook, &at);
     let confirmation = Confirmation {
@@ -38,7 +34,7 @@ pub(crate) async fn confirm_off(
         button: "Disable webhook",
         action: at.webhook_path(webhook.id, "off"),
         back: hook.path,
-        here: teams::PATH,
+        here: paths::TEAMS,
     };
     Ok(confirm_page(&web, &at.signed_in.session, &confirmation))
 }
@@ -46,32 +42,28 @@ pub(crate) async fn confirm_off(
 /// Disables the webhook.
 pub(crate) async fn off(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(path): Path<(String, String)>,
-    request: Request,
+    Path((_, webhook)): Path<(String, String)>,
+    TeamForm { at, .. }: TeamForm,
 ) -> Result<Response, Problem> {
-    switch(&web, client, path, request, ("disabled", "off")).await
+    switch(&web, &at, &webhook, ("disabled", "off")).await
 }
 
 /// Enables the webhook.
 pub(crate) async fn on(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    Path(path): Path<(String, String)>,
-    request: Request,
+    Path((_, webhook)): Path<(String, String)>,
+    TeamForm { at, .. }: TeamForm,
 ) -> Result<Response, Problem> {
-    switch(&web, client, path, request, ("enabled", "on")).await
+    switch(&web, &at, &webhook, ("enabled", "on")).await
 }
 
 async fn switch(
     web: &Web,
-    client: ClientIp,
-    (team, webhook): (String, String),
-    request: Request,
+    at: &TeamContext,
+    webhook: &str,
     (status, notice): (&str, &str),
 ) -> Result<Response, Problem> {
-    let (at, _) = web.submitted_form_in_team(client, &team, request).await?;
-    let (webhook, caller) = at.find_webhook_counted(web, &webhook).await?;
+    let (webhook, caller) = at.find_webhook_counted(web, webhook).await?;
     let change_request =
         webhooks::EndpointRequest { status: Some(status.to_owned()), ..webhooks::EndpointRequest::default() };
     let webhook = change(&web.core, caller, webhook.id, &change_request).await?;

@@ -6,7 +6,7 @@ use grabd_domain::webhooks::{
     Delivery, DeliveryError, DeliveryStatus, DisabledReason, Endpoint, Event, Events, message_id,
 };
 
-use crate::apps::list::environment_name;
+use crate::environments::environment_name;
 use crate::grabs::view::{seconds, title};
 use crate::problem::wait;
 use crate::team::TeamContext;

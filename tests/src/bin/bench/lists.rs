@@ -9,7 +9,9 @@ use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Failure, FailureReason, ImageKey, RenderMetadata, State, Status};
 use grabd_domain::ids::{GrabId, TeamId};
-use grabd_store::{Cursor, NewPlaceholder, NewTeam, PageRequest, Store};
+use grabd_store::Store;
+use grabd_store::accounts::NewTeam;
+use grabd_store::grabs::{Cursor, NewPlaceholder, PageRequest};
 use uuid::Uuid;
 
 /// Grabs in the short history.

@@ -13,7 +13,7 @@ use grabd_domain::faults::Code;
 use grabd_engine::Core;
 use grabd_engine::billing::start_checkout;
 use grabd_engine::clock::Clock;
-use grabd_store::Entry;
+use grabd_store::credits::Entry;
 use grabd_tests::harness::{ALLOWED, TestApp};
 use grabd_tests::stripe::{FakeStripe, SECRET_KEY, WEBHOOK_SECRET, event, signature};
 use serde_json::Value;

@@ -81,7 +81,8 @@ async fn grabs_survive_kills_at_random_moments() -> Result<()> {
     // Every lost attempt was in progress when the service was killed, or was released.
     let database = TestDatabase::open(&test.dirs).await?;
     let lost = database.lost_attempts().await?;
-    let most = i64::from(length.restarts * SLOTS) + i64::try_from(test.count_log_lines("a render was given back"))?;
+    let most = i64::from(length.restarts * SLOTS)
+        + i64::try_from(test.count_log_lines("a grab was requeued because its attempt did not finish"))?;
     println!("{lost} attempts were lost");
     ensure!(lost <= most, "{lost} attempts were lost, at most {most} may have been");
     database.close().await

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use grabd::serve::Rendering;
 use grabd_domain::ids::TeamId;
 use grabd_engine::clock::Clock;
-use grabd_store::NewTeam;
+use grabd_store::accounts::NewTeam;
 use grabd_tests::harness::{ALLOWED, TestApp};
 use grabd_tests::mail_server::{MailServer, TlsMode};
 use grabd_tests::programs::run;

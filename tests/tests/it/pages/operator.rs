@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use grabd_domain::accounts::Email;
 use grabd_domain::ids::TeamId;
 use grabd_engine::clock::Clock;
-use grabd_store::NewTeam;
+use grabd_store::accounts::NewTeam;
 use grabd_tests::harness::{ALLOWED, TestApp};
 use reqwest::Method;
 use serde_json::json;

@@ -6,7 +6,7 @@ use grabd_tests::harness::TestApp;
 use super::visitor::{PASSWORD, PageResponse, Visitor, authorization_path, register, start_app};
 
 /// The routes of the web crate, to check that the table below is complete.
-const ROUTES: &str = include_str!("../../../../crates/web/src/lib.rs");
+const ROUTES: &str = include_str!("../../../../crates/web/src/routes.rs");
 
 /// The path of a person's first team.
 pub(super) async fn first_team(visitor: &mut Visitor<'_>) -> Result<String> {
@@ -269,7 +269,7 @@ async fn invitation_can_be_used_only_by_its_addressee() -> Result<()> {
     let app = TestApp::start_without_browser(0, &[]).await?;
     let store = app.service.store();
     let (email, now) = (grabd_domain::accounts::Email::parse("ada@example.com")?, grabd_domain::Timestamp::from_ms(1));
-    let place = grabd_store::InitialTeam::Existing(app.team.team);
+    let place = grabd_store::accounts::InitialTeam::Existing(app.team.team);
     grabd_engine::accounts::create_person(store, &email, PASSWORD, place, now).await?;
     let mut ada = Visitor::new(&app);
     assert_eq!(ada.sign_in("ada@example.com", PASSWORD, "").await?.status, 303);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use grabd_domain::accounts::Email;
 use grabd_engine::accounts;
-use grabd_store::InitialTeam;
+use grabd_store::accounts::InitialTeam;
 pub(super) use grabd_tests::harness::PASSWORD;
 use grabd_tests::harness::TestApp;
 use reqwest::header::{COOKIE, HeaderMap, LOCATION, SET_COOKIE};

@@ -5,9 +5,10 @@ use std::time::Duration;
 use grabd_domain::capture::ClipArea;
 use serde::{Deserialize, Serialize};
 
-use super::{Bounds, CaptureArea, STATE_TIME, call_script, cut, end_of_search, left_until, millis};
-use crate::page::CaptureError;
+use super::capture_area::{Bounds, CaptureArea, cut};
+use super::search::{STATE_TIME, call_script, end_of_search, left_until, millis};
 use crate::page::drive::Drive;
+use crate::page::error::CaptureError;
 use crate::page::settle;
 use crate::page::state::PageState;
 

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Bounds, CaptureArea, STATE_TIME, call_script, cut, end_of_search, left_until, millis};
+use super::capture_area::{Bounds, CaptureArea, cut};
+use super::search::{STATE_TIME, call_script, end_of_search, left_until, millis};
 use crate::page::clock::AdvanceResult;
 use crate::page::drive::Drive;
+use crate::page::error::CaptureError;
+use crate::page::settle;
 use crate::page::state::{Content, PageState};
-use crate::page::{CaptureError, settle};
 
 /// Scroll handlers are often debounced: they run only after scrolling has stopped for a while.
 const DEBOUNCE: Duration = Duration::from_millis(350);

@@ -12,10 +12,11 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::message::Message;
 use super::rules;
 use crate::cdp::CallError;
-use crate::page::CaptureError;
 use crate::page::drive::Drive;
+use crate::page::error::CaptureError;
 
 /// The name of the isolated world. Pages cannot see it.
 const WORLD: &str = "grabd consent";
@@ -48,29 +49,6 @@ struct ConsentFrame {
     is_main: bool,
     /// The vendor whose dialog this frame is.
     dialog: Option<String>,
-}
-
-/// A message of autoconsent.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Message {
-    #[serde(rename = "type")]
-    pub(super) kind: String,
-    pub(super) cmp: Option<String>,
-    pub(super) result: Option<bool>,
-    pub(super) is_cosmetic: Option<bool>,
-    /// Identifies a script that is to be run.
-    pub(super) id: Option<String>,
-    /// The script.
-    pub(super) code: Option<String>,
-}
-
-impl Message {
-    /// The last message about a dialog in which consent was refused.
-    fn done(cmp: String) -> Self {
-        let kind = "autoconsentDone".to_owned();
-        Self { kind, cmp: Some(cmp), result: None, is_cosmetic: Some(false), id: None, code: None }
-    }
 }
 
 #[derive(Deserialize)]

@@ -6,18 +6,21 @@
 //! `Runtime` is enabled, which pages can notice (Chromium 156).
 
 mod frames;
+mod message;
+mod progress;
 mod rules;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grabd_domain::capture::BlockedContent;
-use grabd_domain::grabs::{Consent, ConsentResult};
+use grabd_domain::grabs::ConsentResult;
 use tokio::time::Instant;
 
-use self::frames::{ConsentFrames, Message};
-use super::CaptureError;
+use self::frames::ConsentFrames;
+pub(super) use self::progress::ConsentProgress;
+use self::progress::{Progress, UNKNOWN};
 use super::drive::Drive;
+use super::error::CaptureError;
 
 /// The page's time within which a vendor must be found. The first search begins within half a second, when the page is
 /// idle. The second one is half a second after it, and also finds dialogs of unknown vendors. Virtual time passes in a
@@ -41,68 +44,6 @@ const REFUSAL_STEP: Duration = Duration::from_millis(100);
 
 /// The number of documents in which dialogs are searched for: refusing consent may load the page again.
 const MAX_DOCUMENTS: u32 = 3;
-
-/// The vendor of dialogs that no rule knows.
-const UNKNOWN: &str = "unknown";
-
-/// How far the search for consent dialogs has come, in all documents of a capture.
-#[derive(Default)]
-pub(super) struct ConsentProgress(Mutex<Progress>);
-
-#[derive(Clone, Default)]
-struct Progress {
-    documents: u32,
-    /// The software of a vendor was found in this document.
-    detected: bool,
-    /// Its dialog was found in this document.
-    found_here: bool,
-    /// The vendor whose dialog was found.
-    found: Option<String>,
-    result: Option<ConsentResult>,
-}
-
-impl ConsentProgress {
-    /// What became of the dialog. `None` if there was none.
-    pub(super) fn result(&self) -> Option<Consent> {
-        let Progress { found, result, .. } = self.lock().clone();
-        Some(Consent::new(&found?, result.unwrap_or(ConsentResult::Failed)))
-    }
-
-    fn read(&self) -> Progress {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end(&self, result: ConsentResult) {
-        self.lock().result = Some(result);
-    }
-
-    /// Records a message of autoconsent.
-    fn record(&self, message: &Message) {
-        let mut progress = self.lock();
-        let cmp = message.cmp.as_deref().unwrap_or(UNKNOWN);
-        let cmp = if cmp.starts_with("HEURISTIC") { UNKNOWN } else { cmp };
-        match message.kind.as_str() {
-            "cmpDetected" => progress.detected = true,
-            "popupFound" => {
-                progress.found_here = true;
-                progress.found.get_or_insert_with(|| cmp.to_owned());
-            }
-            // The end of a rule that another frame continues has no further message.
-            "optOutResult" if message.result == Some(false) => progress.result = Some(ConsentResult::Failed),
-            "autoconsentDone" => {
-                progress.found_here = true;
-                progress.found = Some(cmp.to_owned());
-                let is_hidden = message.is_cosmetic == Some(true);
-                progress.result = Some(if is_hidden { ConsentResult::Hidden } else { ConsentResult::Rejected });
-            }
-            _ => {}
-        }
-    }
-}
 
 /// Searches for a consent dialog, if the caller wants none in the image, and refuses consent or hides it. Returns whether
 /// the page was changed.
@@ -185,44 +126,5 @@ async fn search(drive: &Drive<'_>, frames: &mut ConsentFrames) -> Result<(), Cap
         let step = if drive.clock.is_virtual() { step } else { step.min(REFUSAL_STEP) };
         drive.clock.advance(step).await?;
         passed += step.max(began.elapsed());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn message(kind: &str, cmp: &str, result: Option<bool>, is_cosmetic: Option<bool>) -> Message {
-        let cmp = Some(cmp.to_owned());
-        Message { kind: kind.to_owned(), cmp, result, is_cosmetic, id: None, code: None }
-    }
-
-    #[test]
-    fn messages_become_the_result() {
-        type Messages = &'static [(&'static str, &'static str, Option<bool>, Option<bool>)];
-        let cases: [(Messages, Option<(&str, ConsentResult)>); 6] = [
-            (&[("cmpDetected", "Onetrust", None, None)], None),
-            (&[("popupFound", "Onetrust", None, None)], Some(("onetrust", ConsentResult::Failed))),
-            (
-                &[("popupFound", "Onetrust", None, None), ("autoconsentDone", "Onetrust", None, Some(false))],
-                Some(("onetrust", ConsentResult::Rejected)),
-            ),
-            (&[("autoconsentDone", "x-cosmetic", None, Some(true))], Some(("x-cosmetic", ConsentResult::Hidden))),
-            (
-                &[("popupFound", "HEURISTIC-REJECT", None, None), ("optOutResult", "x", Some(false), None)],
-                Some(("unknown", ConsentResult::Failed)),
-            ),
-            (
-                &[("popupFound", "a", None, None), ("optOutResult", "a", Some(true), None)],
-                Some(("a", ConsentResult::Failed)),
-            ),
-        ];
-        for (messages, expected) in cases {
-            let progress = ConsentProgress::default();
-            for (kind, cmp, result, is_cosmetic) in messages {
-                progress.record(&message(kind, cmp, *result, *is_cosmetic));
-            }
-            assert_eq!(progress.result(), expected.map(|(cmp, result)| Consent::new(cmp, result)), "{messages:?}");
-        }
     }
 }

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::QUIET;
 use crate::cdp::Kind;
+
+/// The time within which received data is drawn.
+pub(super) const QUIET: Duration = Duration::from_millis(100);
 
 /// The number of open requests that are tracked.
 const MAX_PENDING: usize = 1024;

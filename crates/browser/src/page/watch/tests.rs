@@ -1,3 +1,4 @@
+use super::requests::QUIET;
 use super::*;
 
 fn started(request: &str, kind: Kind) -> Event {

@@ -8,7 +8,9 @@ use http::HeaderMap;
 use tokio::time::{Instant, timeout};
 
 use super::super::progress::Progress;
-use super::{ToolContext, ToolResult, grab_output};
+use super::context::ToolContext;
+use super::output::ToolResult;
+use super::{get_grab, grab_output};
 use crate::rest::call::{self, CoreResponse};
 use crate::rest::error::{ApiError, INTERNAL_MESSAGE};
 use crate::rest::fields::Fields;
@@ -26,11 +28,12 @@ pub(in super::super) struct CreateGrabArgs {
     include_image: bool,
 }
 
-pub(super) fn read(fields: &mut Fields<'_>) -> super::ToolArgs {
-    let include_image = match super::get_grab::read_bool(fields, "include_image", true) {
-        Ok(include_image) => include_image,
-        Err(message) => return super::ToolArgs::Invalid(message),
-    };
+/// Reads the arguments.
+///
+/// # Errors
+/// With a message for an argument that is not forwarded to the core.
+pub(super) fn read(fields: &mut Fields<'_>) -> Result<CreateGrabArgs, String> {
+    let include_image = get_grab::read_bool(fields, "include_image", true)?;
     let mut message = CreateGrabRequest { options: Some(options::read(fields)), ..CreateGrabRequest::default() };
     message.idempotency_key = fields.read("idempotency_key", json::string);
     message.set_mode(match fields.read("async", json::boolean) {
@@ -41,7 +44,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> super::ToolArgs {
     for unparsed in message.unparsed.iter_mut().filter(|unparsed| unparsed.field == "idempotency_key") {
         unparsed.field = IDEMPOTENCY_KEY.to_owned();
     }
-    super::ToolArgs::CreateGrab(Box::new(CreateGrabArgs { message, include_image }))
+    Ok(CreateGrabArgs { message, include_image })
 }
 
 pub(super) async fn run(context: &ToolContext, args: CreateGrabArgs, progress: Progress) -> ToolResult {

@@ -4,7 +4,9 @@ use grabd_proto::v1::GetGrabRequest;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
 
 use super::super::message::shorten;
-use super::{ToolContext, ToolResult, grab_output};
+use super::context::ToolContext;
+use super::grab_output;
+use super::output::ToolResult;
 use crate::rest::call::{self, CoreResponse};
 use crate::rest::fields::Fields;
 use crate::rest::json;
@@ -15,14 +17,17 @@ pub(in super::super) struct GetGrabArgs {
     include_image: bool,
 }
 
-pub(super) fn read(fields: &mut Fields<'_>) -> super::ToolArgs {
-    let args = read_bool(fields, "include_image", false).and_then(|include_image| {
+/// Reads the arguments.
+///
+/// # Errors
+/// With a message for an argument that is not forwarded to the core.
+pub(super) fn read(fields: &mut Fields<'_>) -> Result<GetGrabArgs, String> {
+    read_bool(fields, "include_image", false).and_then(|include_image| {
         // Only the presence and type are checked here; the core validates the id.
         let id = fields.read("id", json::string);
         id.map(|id| GetGrabArgs { id, include_image })
             .ok_or_else(|| argument_error(fields, "id", "the id of a grab, as text"))
-    });
-    args.map_or_else(super::ToolArgs::Invalid, super::ToolArgs::GetGrab)
+    })
 }
 
 /// Reads a boolean argument that is not forwarded to the core.

@@ -4,19 +4,20 @@ use grabd_proto::v1::GetPricingRequest;
 use grabd_proto::v1::pricing_service_client::PricingServiceClient;
 use serde_json::value::RawValue;
 
-use super::{ToolContext, ToolOutput, ToolResult};
+use super::context::ToolContext;
+use super::output::{ToolOutput, ToolResult};
 use crate::rest::call::{self, CoreResponse};
 use crate::rest::fields::Fields;
 use crate::rest::{json, wire};
 
 const DEFAULT_DETAIL: &str = "summary";
 
-pub(super) fn read(fields: &mut Fields<'_>) -> super::ToolArgs {
+pub(super) fn read(fields: &mut Fields<'_>) -> GetPricingRequest {
     // Values that are not strings are forwarded as source text; the core rejects them as unknown.
     let text = |value: &RawValue| Some(json::string(value).unwrap_or_else(|| value.get().to_owned()));
     let provider = fields.read("provider", text);
     let detail = fields.read("detail", text).unwrap_or_else(|| DEFAULT_DETAIL.to_owned());
-    super::ToolArgs::GetPricing(GetPricingRequest { provider, detail: Some(detail) })
+    GetPricingRequest { provider, detail: Some(detail) }
 }
 
 /// Counts the call explicitly, because the core does not count pricing requests, which are public.

@@ -3,14 +3,10 @@
 use grabd_proto::v1::GetUsageRequest;
 use grabd_proto::v1::usage_service_client::UsageServiceClient;
 
-use super::{ToolContext, ToolOutput, ToolResult};
+use super::context::ToolContext;
+use super::output::{ToolOutput, ToolResult};
 use crate::rest::call::{self, CoreResponse};
-use crate::rest::fields::Fields;
 use crate::rest::wire;
-
-pub(super) fn read(_: &mut Fields<'_>) -> super::ToolArgs {
-    super::ToolArgs::GetUsage
-}
 
 pub(super) async fn run(context: &ToolContext) -> ToolResult {
     let mut core = UsageServiceClient::new(context.mcp.transport.clone());

@@ -7,7 +7,8 @@ use http::HeaderMap;
 use rmcp::model::{Annotations, ContentBlock, ImageContent, Resource, Role};
 use serde_json::Value;
 
-use super::{ToolContext, ToolOutput};
+use super::context::ToolContext;
+use super::output::ToolOutput;
 use crate::rest::error::ApiError;
 use crate::rest::wire;
 

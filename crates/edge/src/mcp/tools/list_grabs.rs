@@ -5,22 +5,24 @@ use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use serde_json::{Value, json};
 
 use super::super::era::Era;
-use super::{MAX_RESULT_BYTES, ToolContext, ToolOutput, ToolResult, grab_output, size, success_result};
+use super::context::ToolContext;
+use super::grab_output;
+use super::output::{MAX_RESULT_BYTES, ToolOutput, ToolResult, size, success_result};
 use crate::rest::call::{self, CoreResponse};
 use crate::rest::fields::Fields;
 use crate::rest::{json as read_json, wire};
 
-pub(super) fn read(fields: &mut Fields<'_>) -> super::ToolArgs {
+pub(super) fn read(fields: &mut Fields<'_>) -> ListGrabsRequest {
     let limit = fields.read("limit", |value| i32::try_from(read_json::integer(value)?).ok());
     let status = fields.read("status", |value| wire::parse_status(&read_json::string(value)?));
     let starting_after = fields.read("starting_after", read_json::string);
-    super::ToolArgs::ListGrabs(ListGrabsRequest {
+    ListGrabsRequest {
         limit,
         status: status.unwrap_or_default().into(),
         starting_after,
         ending_before: None,
         unparsed: std::mem::take(&mut fields.unparsed),
-    })
+    }
 }
 
 pub(super) async fn run(context: &ToolContext, request: ListGrabsRequest) -> ToolResult {

@@ -1,11 +1,17 @@
 use grabd_options::TABLE;
+use http::HeaderMap;
+use rmcp::model::ContentBlock;
+use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::super::era::Era;
+use super::list::TOOLS_JSON;
+use super::output::ToolOutput;
 use super::*;
 
 fn parse_args(tool: &str, arguments: &str) -> ToolArgs {
     let tools = Tools::read();
-    tools.find(tool).unwrap().parse_args(crate::rest::json::object(arguments.as_bytes()).unwrap())
+    find(&tools, tool).unwrap().parse_args(crate::rest::json::object(arguments.as_bytes()).unwrap())
 }
 
 fn rejected(tool: &str, arguments: &str) -> String {
@@ -18,7 +24,7 @@ fn every_tool_has_a_description_and_an_argument_parser() {
     let tools = Tools::read();
     let names: Vec<&str> = tools.0.iter().map(|tool| tool.name.as_ref()).collect();
     assert_eq!(names, ARGS_PARSERS.map(|(name, _)| name));
-    assert!(tools.find("create_grab ").is_none());
+    assert!(find(&tools, "create_grab ").is_none());
     // The list must equal tools.json, capture options aside: no member may be lost by parsing.
     let mut served: Value = serde_json::to_value(tools.list()).unwrap();
     let arguments = served[0]["inputSchema"]["properties"].as_object_mut().unwrap();

@@ -9,7 +9,7 @@ use utoipa::openapi::schema::AllOfBuilder;
 use utoipa::openapi::{ContentBuilder, Object, ObjectBuilder, Ref, Response, ResponseBuilder, Type};
 
 use super::super::{error, wire};
-use super::parts::header;
+use super::headers::header;
 
 /// Every code, in the order of the contract's table, and then the additions to it.
 pub(in super::super) const ERROR_CODES: [ErrorCode; 14] = [

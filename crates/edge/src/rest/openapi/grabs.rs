@@ -8,11 +8,11 @@ use utoipa::openapi::{
     ArrayBuilder, ContentBuilder, Object, ObjectBuilder, OneOfBuilder, Ref, RefOr, Required, Schema, Type,
 };
 
-use super::super::{batch, wire};
+use super::super::{captures, wire};
 use super::errors;
+use super::examples::{done, pending};
 use super::parts::{
-    authenticated, done, id, if_none_match, integer, json_content, not_modified, parameter, path, pending,
-    success_response, text,
+    authenticated, id, if_none_match, integer, json_content, not_modified, parameter, path, success_response, text,
 };
 
 const TAG: &str = "Grabs";
@@ -91,9 +91,9 @@ fn create_batch() -> OperationBuilder {
          one result for each capture, in the same order: its grab, or why it was refused. When the limits or credits are \
          used up, the remaining captures get that error; if it meets the first one, it is the response.\n\nRetry with \
          the same `Idempotency-Key`: what was created before is returned again, and what was refused is tried again.",
-        batch::MAX_GRABS
+        captures::MAX_GRABS
     );
-    let key = text().min_length(Some(1)).max_length(Some(batch::MAX_KEY_CHARS)).pattern(Some(r"^[\x21-\x7e]+$"));
+    let key = text().min_length(Some(1)).max_length(Some(captures::MAX_KEY_CHARS)).pattern(Some(r"^[\x21-\x7e]+$"));
     let idempotency_key = parameter(
         ParameterIn::Header,
         "Idempotency-Key",

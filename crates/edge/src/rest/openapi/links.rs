@@ -9,7 +9,8 @@ use utoipa::openapi::{ContentBuilder, Required, Schema, SecurityRequirement};
 
 use super::super::options;
 use super::errors;
-use super::parts::{integer, json_content, path, pending, public, success_response, text};
+use super::examples::pending;
+use super::parts::{integer, json_content, path, public, success_response, text};
 
 /// The maximum length of a long text in a query, in characters.
 const MAX_TEXT: usize = 4096;

@@ -5,7 +5,8 @@ use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBu
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::{Object, ObjectBuilder, Ref, RefOr, Required, ResponseBuilder, Schema, SecurityRequirement};
 
-use super::parts::{EXAMPLE_ID, done, json_content, path, text};
+use super::examples::{EXAMPLE_ID, done};
+use super::parts::{json_content, path, text};
 
 const TAG: &str = "Webhooks";
 const MESSAGE_ID: &str = "msg_0199f3a17c527d0e9b7a3f0c5c1e2a44";

@@ -5,16 +5,18 @@
 
 mod account;
 mod errors;
+mod examples;
 mod grabs;
+mod headers;
 mod links;
 mod messages;
 mod parts;
 mod pricing;
 mod request;
+mod security;
 mod webhooks;
 
 use utoipa::openapi::path::PathItem;
-use utoipa::openapi::security::{AuthorizationCode, Flow, HttpAuthScheme, HttpBuilder, OAuth2, Scopes, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
     ComponentsBuilder, ContactBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Paths, PathsBuilder,
@@ -24,16 +26,12 @@ use utoipa::openapi::{
 use super::webhooks as hooks;
 use super::wire;
 pub(super) use errors::{ERROR_CODES, meaning};
+use security::{BEARER, OAUTH, bearer, oauth};
 
 /// Version of the API contract, not of the program.
 const VERSION: &str = "1.0.0";
 /// Prefix of all paths.
 pub(super) const ROOT: &str = "/v1";
-/// Names of the security schemes.
-const BEARER: &str = "bearer";
-const OAUTH: &str = "oauth";
-/// The scope of access tokens.
-const OAUTH_SCOPE: &str = "grabs";
 
 const ABOUT: &str = include_str!("about.md");
 
@@ -72,25 +70,10 @@ fn paths(operations: impl IntoIterator<Item = (&'static str, PathItem)>) -> Path
     operations.into_iter().fold(PathsBuilder::new(), |paths, (path, item)| paths.path(path, item)).build()
 }
 
-/// How apps get access tokens.
-fn oauth(origin: &str, auth_url: &str) -> SecurityScheme {
-    let token_url = format!("{origin}{ROOT}/oauth/token");
-    let scopes = Scopes::from_iter([(OAUTH_SCOPE, "Capture pages and read captures for one team.")]);
-    let authorize_url = format!("{auth_url}/oauth/authorize");
-    let flow = AuthorizationCode::with_refresh_url(authorize_url, token_url.clone(), scopes, token_url);
-    SecurityScheme::OAuth2(OAuth2::with_description(
-        [Flow::AuthorizationCode(flow)],
-        "`Authorization: Bearer <access token>`. OAuth 2.1 with PKCE; clients may register themselves.",
-    ))
-}
-
 fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
-    let credential = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("API key").description(Some(
-        "`Authorization: Bearer <API key>`. `sk_live_…` renders and spends credits, `sk_test_…` does not.",
-    ));
     let components = ComponentsBuilder::new()
-        .security_scheme(BEARER, SecurityScheme::Http(credential.build()))
-        .security_scheme(OAUTH, oauth(origin, auth_url))
+        .security_scheme(BEARER, bearer())
+        .security_scheme(OAUTH, oauth(&format!("{origin}{ROOT}"), auth_url))
         .security_scheme(links::SIGNATURE, links::signature())
         .schema("CreateGrabRequest", request::create_grab())
         .schema("CreateBatchRequest", request::create_batch())
@@ -108,7 +91,7 @@ fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
         .schema("Error", errors::schema());
     let components =
         messages::schemas().into_iter().fold(components, |components, (name, schema)| components.schema(name, schema));
-    parts::headers().into_iter().fold(components, |components, (name, header)| components.header(name, header))
+    headers::headers().into_iter().fold(components, |components, (name, header)| components.header(name, header))
 }
 
 #[cfg(test)]

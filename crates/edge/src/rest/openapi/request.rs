@@ -6,7 +6,7 @@ use serde_json::json;
 use utoipa::openapi::schema::AllOfBuilder;
 use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, Ref, SchemaFormat};
 
-use super::super::{batch, options};
+use super::super::{captures, options};
 use super::parts::text;
 
 /// What to capture.
@@ -19,9 +19,10 @@ pub(super) fn create_grab() -> Object {
 /// Several captures.
 pub(super) fn create_batch() -> Object {
     let object = || Ref::from_schema_name("CreateGrabRequest");
-    let grabs = ArrayBuilder::new().items(object()).min_items(Some(1)).max_items(Some(batch::MAX_GRABS)).description(
-        Some("The captures. The members of each are those of a single capture, and win over the shared ones."),
-    );
+    let grabs =
+        ArrayBuilder::new().items(object()).min_items(Some(1)).max_items(Some(captures::MAX_GRABS)).description(Some(
+            "The captures. The members of each are those of a single capture, and win over the shared ones.",
+        ));
     let shared = AllOfBuilder::new().item(object()).description(Some("Members that all captures share."));
     ObjectBuilder::new()
         .description(Some("What to capture. Unknown members are ignored."))

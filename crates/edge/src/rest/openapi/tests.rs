@@ -22,7 +22,7 @@ fn document_describes_exactly_the_routes() {
             methods.map(move |method| (format!("{ROOT}{path}"), method.to_uppercase()))
         })
         .collect();
-    let routed: BTreeSet<(String, String)> = super::super::routes()
+    let routed: BTreeSet<(String, String)> = super::super::routes::routes()
         .into_iter()
         .filter(|(path, ..)| path.starts_with("/v1/"))
         .flat_map(|(path, allowed, _)| allowed.split(", ").map(move |method| (path.to_owned(), method.to_owned())))

@@ -6,7 +6,8 @@ use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBu
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::{Required, SchemaFormat};
 
-use super::parts::{EXAMPLE_ID, authenticated, id, integer, json_content, parameter, path, success_response, text};
+use super::examples::EXAMPLE_ID;
+use super::parts::{authenticated, id, integer, json_content, parameter, path, success_response, text};
 
 const TAG: &str = "Webhooks";
 

@@ -12,8 +12,10 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use url::form_urlencoded;
 
 use super::super::error::ApiError;
+use super::super::path_id::id;
 use super::super::query::Query;
-use super::super::{Edge, call, headers, id};
+use super::super::state::Edge;
+use super::super::{call, headers};
 use super::wire;
 
 type HandlerResult = Result<Response, ApiError>;

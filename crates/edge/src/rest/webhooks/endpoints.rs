@@ -16,7 +16,9 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use prost_types::FieldMask;
 
 use super::super::error::ApiError;
-use super::super::{Edge, call, headers, id};
+use super::super::path_id::id;
+use super::super::state::Edge;
+use super::super::{call, headers};
 use super::request::{EndpointRequest, close_if_unread};
 use super::wire;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use grabd_domain::ids::TeamId;
-use grabd_store::DisputeState;
+use grabd_store::credits::DisputeState;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -4,11 +4,13 @@
 use grabd_domain::Fault;
 use grabd_domain::credits::LotKind;
 use grabd_domain::faults::Field;
-use grabd_store::{Clawback, ClawbackOutcome, DisputeState, Error, Grant, GrantOutcome, Share};
+use grabd_store::Error;
+use grabd_store::credits::{Clawback, ClawbackOutcome, DisputeState, Grant, GrantOutcome, Share};
 
 use super::event::{Charge, Dispute, Event, EventObject, Purchase, Session, SessionOutcome};
 use super::{Stripe, signature};
-use crate::core::{Core, internal_error};
+use crate::core::Core;
+use crate::faults::internal_error;
 
 /// The header with an event's signature, and the field name of the error when it does not verify.
 pub const SIGNATURE_HEADER: &str = "stripe-signature";
@@ -117,7 +119,7 @@ async fn grant_purchase(core: &Core, event: &str, session: &Session) -> Result<O
     }
     let now = core.clock.now();
     let grant = Grant { team, kind: LotKind::Prepaid, credits, expires_at: None, source_ref, now };
-    match core.store.grant_purchase(grabd_store::Purchase(grant)).await {
+    match core.store.grant_purchase(grabd_store::credits::Purchase(grant)).await {
         Ok((GrantOutcome::New(_), reversed)) => {
             tracing::info!(stripe.session = session.id, team.id = %team, credits, "credits bought");
             if let Some(ClawbackOutcome { lot, taken, .. }) = reversed {
@@ -171,7 +173,8 @@ async fn dispute(core: &Core, event: &str, dispute: &Dispute) -> Result<Outcome,
         return Err(bad("id", "", "the id of a dispute"));
     }
     let (state, reference) = (dispute.state(), format!("dispute {} of {source_ref}", dispute.id));
-    let change = grabd_store::Dispute { source_ref, reference: reference.clone(), state, now: core.clock.now() };
+    let change =
+        grabd_store::credits::Dispute { source_ref, reference: reference.clone(), state, now: core.clock.now() };
     let Some(back) = core.store.dispute(change).await.map_err(internal_error("stripe.dispute"))? else {
         return Ok(remembered(event, &reference));
     };

@@ -10,7 +10,10 @@ use image::codecs::jpeg::JpegEncoder;
 use image::error::{DecodingError, ImageFormatHint};
 use image::{ImageError, ImageFormat, ImageReader, RgbImage};
 
-use super::{THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH};
+/// Maximum width of a thumbnail in pixels.
+pub const THUMBNAIL_WIDTH: u32 = 480;
+/// Maximum height of a thumbnail in pixels. Thumbnails of longer images show their top.
+pub const THUMBNAIL_HEIGHT: u32 = 270;
 
 /// Limit of the decoders of JPEG and WebP. Larger images have no thumbnail.
 const MAX_DECODE_BYTES: u64 = 192 << 20;

@@ -8,7 +8,10 @@ use grabd_domain::ids::{GrabId, LeaseToken, TeamId};
 use grabd_domain::limits::LEASE_MARGIN;
 use grabd_egress::Guard;
 use grabd_memory::MemoryBudget;
-use grabd_store::{Completion, Grant, Images, NewPlaceholder, NewTeam, Store};
+use grabd_store::accounts::NewTeam;
+use grabd_store::credits::Grant;
+use grabd_store::grabs::{Completion, NewPlaceholder};
+use grabd_store::{Images, Store};
 use uuid::Uuid;
 
 use super::*;

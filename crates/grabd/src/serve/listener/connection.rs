@@ -14,9 +14,9 @@ use hyper_util::server::conn::auto::{Connection, HttpServerConnExec};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::Timeouts;
 use super::activity::{Action, ConnectionActivity};
 use super::limiter::ConnectionPermit;
+use super::limits::Timeouts;
 use super::response::ResponseBody;
 
 /// Checks per shortest timeout. Each timeout is exceeded by at most one interval.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::ConnectionLimits;
+use super::limits::ConnectionLimits;
 
 /// Counts the connections of a listener.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl ConnectionLimiter {
     pub(super) fn acquire(&self, peer: SocketAddr, capacity: OwnedSemaphorePermit) -> Option<ConnectionPermit> {
         let address = peer.ip().to_canonical();
         let is_proxy = self.0.limits.proxies.iter().any(|network| network.contains(&address));
-        let address = (!is_proxy).then(|| grabd_edge::rate_limit_address(address));
+        let address = (!is_proxy).then(|| grabd_http::rate_limit_address(address));
         if let Some(address) = address {
             let mut addresses = self.0.addresses();
             let usage = addresses.entry(address).or_default();

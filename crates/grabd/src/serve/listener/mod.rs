@@ -10,6 +10,7 @@
 mod activity;
 mod connection;
 mod limiter;
+mod limits;
 mod request_body;
 mod response;
 mod tracked_stream;
@@ -22,13 +23,14 @@ use axum::response::Response;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
-use ipnet::IpNet;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use activity::ConnectionActivity;
 use limiter::{ConnectionLimiter, ConnectionPermit};
+pub(crate) use limits::ConnectionLimits;
+pub use limits::Timeouts;
 use response::ConnectionService;
 use tracked_stream::TrackedStream;
 
@@ -36,36 +38,6 @@ use tracked_stream::TrackedStream;
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
 /// Time limit for open requests during a drain: the longest synchronous create and its response.
 const DRAIN: Duration = Duration::from_secs(30);
-
-/// Limits of a listener.
-#[derive(Clone, Debug)]
-pub(crate) struct ConnectionLimits {
-    /// Concurrent connections. Further ones wait in the accept queue, and idle ones are closed.
-    pub(crate) connections: usize,
-    /// Concurrent connections of one address. Further ones are rejected.
-    pub(crate) connections_per_address: usize,
-    /// Concurrent requests of one address.
-    pub(crate) requests_per_address: usize,
-    /// Networks of trusted proxies, which serve many clients and are exempt from the limits for one address.
-    pub(crate) proxies: Vec<IpNet>,
-}
-
-/// How long clients may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// To send a request header, from its first byte or from the start of the connection.
-    pub header: Duration,
-    /// Between two requests.
-    pub idle: Duration,
-    /// To read the next part of a response.
-    pub answer: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self { header: Duration::from_secs(10), idle: Duration::from_secs(60), answer: Duration::from_secs(30) }
-    }
-}
 
 /// The service behind a listener, with its protocol settings and error responses.
 pub(crate) struct ListenerService {

@@ -13,10 +13,10 @@ use grabd_domain::credits::{Lot, LotKind};
 use grabd_domain::grabs::{Class, Failure, FailureReason, Grab, RenderMetadata};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId, TeamId};
 use grabd_domain::limits::SYNC_DEADLINE;
-use grabd_store::{
-    Completion, Created, FailGrab, FailureSource, Grant, GrantOutcome, Kind, LeaseRequest, LeasedJob, NewGrab,
-    NewLease, NewTeam, Store,
-};
+use grabd_store::accounts::NewTeam;
+use grabd_store::credits::{Grant, GrantOutcome};
+use grabd_store::grabs::{Completion, Created, FailGrab, FailureSource, LeaseRequest, LeasedJob, NewGrab, NewLease};
+use grabd_store::{Kind, Store};
 use sea_orm::{ConnectionTrait, DatabaseConnection};
 use uuid::Uuid;
 

@@ -10,9 +10,11 @@ use grabd_domain::grabs::{Class, ImageKey};
 use grabd_domain::idempotency::{IdempotencyKey, LIFE};
 use grabd_domain::ids::{GrabId, LeaseToken, LotId, SessionId, TeamId};
 use grabd_domain::limits::{LEASE_FLOOR, LEASE_MARGIN, MAX_ATTEMPTS, RENDER_BUDGET, SYNC_DEADLINE};
-use grabd_store::{
-    BACK_OFF, Completion, Created, FailGrab, FailureSource, Grant, GrantOutcome, LeaseRequest, LostLeases, NewGrab,
-    NewLease, NewRecord, ReleaseOutcome, Repeat, Store,
+use grabd_store::Store;
+use grabd_store::credits::{Grant, GrantOutcome};
+use grabd_store::grabs::{
+    BACK_OFF, Completion, Created, FailGrab, FailureSource, LeaseRequest, LostLeases, NewGrab, NewLease, NewRecord,
+    ReleaseOutcome, Repeat,
 };
 use proptest::sample::Index;
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::oauth::{ACCESS_LIFE, AuthMethod, CODE_LIFE, Challenge, ClientMetadata, RedirectUri, Resources};
-use grabd_store::{Client, ConsentOutcome, Error, Exchange, NewClient, NewConsent, NewConsentRequest, TokenOutcome};
+use grabd_store::Error;
+use grabd_store::oauth::{Client, ConsentOutcome, Exchange, NewClient, NewConsent, NewConsentRequest, TokenOutcome};
 
 use super::test_app::{TestApp, client_id, hash, new_client, redirect};
 use crate::harness::{NOW, on_both};

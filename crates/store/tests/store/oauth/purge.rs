@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use grabd_domain::oauth::{ACCESS_LIFE, CODE_LIFE, GRANT_LIFE, REFRESH_LIFE, UNUSED_CLIENT_LIFE, USED_CODE_LIFE};
-use grabd_store::{NewClient, NewConsentRequest, TokenOutcome};
+use grabd_store::oauth::{NewClient, NewConsentRequest, TokenOutcome};
 
 use super::test_app::{TestApp, client_id, hash, new_client};
 use crate::harness::{NOW, on_both};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use grabd_domain::oauth::MAX_REFRESH_RETRIES;
-use grabd_store::{NewConsentRequest, Refresh, TokenOutcome};
+use grabd_store::oauth::{NewConsentRequest, Refresh, TokenOutcome};
 use tokio_util::task::TaskTracker;
 
 use super::test_app::{TestApp, hash};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use grabd_domain::Timestamp;
 use grabd_domain::oauth::{ACCESS_LIFE, GRANT_LIFE, MAX_REFRESH_RETRIES, REFRESH_LIFE};
-use grabd_store::{Refresh, TokenOutcome};
+use grabd_store::oauth::{Refresh, TokenOutcome};
 
 use super::test_app::{GRACE, TestApp, client_id, new_client};
 use crate::harness::{NOW, TestDb, on_both};

@@ -1,7 +1,7 @@
 //! Revocation of grants and tokens.
 
 use grabd_domain::ids::GrantId;
-use grabd_store::{RevokeOutcome, TokenOutcome};
+use grabd_store::oauth::{RevokeOutcome, TokenOutcome};
 
 use super::test_app::{TestApp, client_id, hash, new_client};
 use crate::harness::{NOW, on_both};

@@ -7,9 +7,8 @@ use grabd_domain::accounts::Email;
 use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{GrantId, TeamId, UserId};
 use grabd_domain::oauth::{AuthMethod, Challenge, ClientId, ClientMetadata, RedirectUri, Resources};
-use grabd_store::{
-    ConsentOutcome, Exchange, InitialTeam, NewClient, NewConsent, NewPerson, NewTokenPair, Refresh, TokenOutcome,
-};
+use grabd_store::accounts::{InitialTeam, NewPerson};
+use grabd_store::oauth::{ConsentOutcome, Exchange, NewClient, NewConsent, NewTokenPair, Refresh, TokenOutcome};
 
 use crate::harness::{NOW, TestDb};
 

@@ -1,0 +1,243 @@
+//! The whole capture of one grab: what is done in which order, and what ends it.
+
+use bytes::Bytes;
+use chromiumoxide::cdp::browser_protocol::page::HandleJavaScriptDialogParams;
+use grabd_domain::capture::{CaptureSpec, FileKind};
+use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata, SettledBy, Timings};
+use grabd_domain::render::CapturedFile;
+use tokio::time::Instant;
+
+use super::clock::TimeMode;
+use super::drive::Drive;
+use super::error::CaptureError;
+use super::extract::{self, ImageSize};
+use super::limits::Limits;
+use super::settle::{self, Ready, Settled};
+use super::state::{Content, PageState};
+use super::tab::Tab;
+use super::watch::{Document, Excess, Gone, PausedRequest};
+use super::{area, freeze, metadata, navigate, report, requested, shot, verdict};
+
+/// Dialogs that are dismissed before the capture fails.
+const MAX_DIALOGS: u32 = 10;
+
+/// A captured image and its metadata.
+pub(crate) struct Picture {
+    pub(crate) image: Bytes,
+    pub(crate) metadata: RenderMetadata,
+    pub(crate) files: Vec<CapturedFile>,
+}
+
+/// Captures what `spec` requests, in a tab that is used for nothing else. The caller cancels it at `deadline`.
+///
+/// Cancel-safe: it owns nothing, and the caller disposes of the tab.
+pub(crate) async fn capture(
+    tab: &Tab,
+    spec: &CaptureSpec,
+    limits: Limits,
+    time: TimeMode,
+    deadline: Instant,
+) -> Result<Picture, CaptureError> {
+    let drive = Drive::new(tab, spec, limits, time, deadline);
+    tab.watch.reset();
+    if spec.also.contains(&FileKind::Report) {
+        tab.watch.start_record();
+    }
+    let mut events = std::pin::pin!(handle_events(&drive));
+    tokio::select! {
+        biased;
+        ended = &mut events => Err(ended),
+        captured = take_steps(&drive) => match captured {
+            // The errors of a page that is gone result from its end.
+            Err(_) if tab.watch.read(|seen| seen.gone.is_some()) => Err(events.await),
+            captured => captured,
+        },
+        ended = drive.clock.run() => Err(ended),
+    }
+}
+
+/// Answers dialogs and paused requests. Returns when the page exceeds a limit, or when the page or the
+/// browser is gone.
+async fn handle_events(drive: &Drive<'_>) -> CaptureError {
+    enum Action {
+        Excess(Excess),
+        Dialog { leave: bool, count: u32 },
+        Paused(PausedRequest),
+        Gone(Gone),
+    }
+    let watch = async {
+        loop {
+            let action = drive.tab.watch.until(drive.deadline, |seen| match (seen.gone, seen.excess) {
+                (Some(gone), _) => Some(Action::Gone(gone)),
+                (None, Some(excess)) => Some(Action::Excess(excess)),
+                (None, None) => seen
+                    .take_dialog()
+                    .map(|leave| Action::Dialog { leave, count: seen.dialogs })
+                    .or_else(|| seen.take_paused().map(Action::Paused)),
+            });
+            match action.await {
+                Some(Action::Excess(Excess::Bytes)) => break CaptureError::over_limit(),
+                Some(Action::Excess(Excess::Workers)) => {
+                    break CaptureError::failed("The page starts more workers than a capture may.");
+                }
+                Some(Action::Dialog { count, .. }) if count > MAX_DIALOGS => {
+                    break CaptureError::failed("The page opens one dialog after another.");
+                }
+                Some(Action::Dialog { leave, .. }) => {
+                    // Accept leaving the page; cancel all other dialogs.
+                    let answer = HandleJavaScriptDialogParams::new(leave);
+                    drive.tab.client.tell(Some(&drive.tab.session), &answer);
+                }
+                Some(Action::Paused(request)) => drive.interception.answer(drive.tab, request).await,
+                Some(Action::Gone(gone)) => break explain_end(drive, gone).await,
+                // The caller ends the capture at the same deadline.
+                None => std::future::pending().await,
+            }
+        }
+    };
+    tokio::select! {
+        () = drive.tab.client.closed().cancelled() => CaptureError::Lost("the browser died".into()),
+        ended = watch => ended,
+    }
+}
+
+async fn explain_end(drive: &Drive<'_>, gone: Gone) -> CaptureError {
+    let closed = drive.tab.client.closed().cancelled();
+    match (tokio::time::timeout(navigate::CLOSE_DELAY, closed).await, gone) {
+        (Ok(()), _) => CaptureError::Lost("the browser died".into()),
+        // The page's process died, which need not be the page's fault: the kernel kills one of several when memory
+        // is short. In a dedicated browser, the page is the cause.
+        (Err(_), Gone::Crashed) => CaptureError::Lost("the page's process died".into()),
+        (Err(_), Gone::Closed) => CaptureError::failed("The page closed itself."),
+    }
+}
+
+/// Runs the steps. Those after the navigation are run again for every document that replaces another.
+async fn take_steps(drive: &Drive<'_>) -> Result<Picture, CaptureError> {
+    requested::set_appearance(drive).await?;
+    requested::set_network(drive).await?;
+    if drive.spec.also.contains(&FileKind::Report) {
+        report::enable(drive).await?;
+    }
+    navigate::navigate(drive).await?;
+    loop {
+        let document = navigate::document(drive).await?;
+        let late = Ready { by: SettledBy::Deadline, state: PageState::default() };
+        let mut ready = match drive.is_late() {
+            true => late,
+            false => match settle::settle(drive, &document).await? {
+                Settled::Ready(ready) => ready,
+                Settled::Left => continue,
+            },
+        };
+        drive.tab.watch.set_challenge(ready.state.challenge);
+        if ready.state.challenge.is_some() && !drive.spec.statuses.allows_blocked() {
+            return Err(verdict::challenge_failure(&document).into());
+        }
+        if drive.tab.watch.read(|seen| seen.navigation_blocked) {
+            // A page whose navigation was blocked did not settle by itself.
+            ready.by = SettledBy::Deadline;
+        }
+        let Some(is_changed) = drive.unless_left(&document, requested::wait_and_change(drive)).await? else {
+            continue;
+        };
+        if is_changed {
+            let Some(state) = drive.unless_left(&document, settle::read_state(drive)).await? else { continue };
+            ready.state = state.unwrap_or_default();
+        }
+        if !drive.spec.delay.is_zero() {
+            let delayed = (Instant::now() + drive.spec.delay).min(drive.capture_by);
+            if !settle::stay_until(drive, &document, delayed).await {
+                continue;
+            }
+            let Some(state) = drive.unless_left(&document, settle::read_state(drive)).await? else { continue };
+            ready.state = state.unwrap_or_default();
+        }
+        if let Some(image) = take_image(drive, &document, ready).await? {
+            return Ok(image);
+        }
+    }
+}
+
+/// Takes the image, unless the document is replaced meanwhile.
+async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Result<Option<Picture>, CaptureError> {
+    if drive.is_late() && !navigate::stop(drive, document).await? {
+        return Ok(None);
+    }
+    // Check first: a rejected document needs no image.
+    navigate::check_current(drive, document)?;
+    let Ready { by, state } = ready;
+    // Before the page is laid out for the image, and for what began to move meanwhile again.
+    if drive.unless_left(document, freeze::apply(drive)).await?.is_none() {
+        return Ok(None);
+    }
+    let found = drive.unless_left(document, area::find(drive, state)).await?;
+    let Some(area) = found else { return Ok(None) };
+    let Some(area) = drive.unless_left(document, area::fit(drive, area)).await? else { return Ok(None) };
+    let Some(about) = drive.unless_left(document, prepare_image(drive)).await? else { return Ok(None) };
+    let shot_at = Instant::now();
+    // Content out of view is not missing, and what arrives from now on is not in the image.
+    if drive.tab.watch.read(|seen| seen.requests.unsettled(Instant::now())) > 0 {
+        settle::ignore_hidden_requests(drive).await;
+    }
+    let unsettled = drive.tab.watch.read(|seen| seen.requests.unsettled(Instant::now()));
+    let taken = shot::take(drive.tab, &drive.clock, drive.spec, &drive.limits, area.clip.clone(), drive.time_left());
+    let shot = match drive.unless_left(document, taken).await? {
+        Some(Some(shot)) => shot,
+        Some(None) => {
+            navigate::wait_for_replacement(drive, document).await;
+            return Ok(None);
+        }
+        None => return Ok(None),
+    };
+    if drive.has_left(document) {
+        return Ok(None);
+    }
+    navigate::check_current(drive, document)?;
+    let is_quiet = by == SettledBy::Quiet && !area.is_incomplete && unsettled == 0;
+    let is_listed = |url: &str| drive.tab.listener.blocklist().is_some_and(|list| list.has_blocked(url));
+    let state = area.state.without_blocked(&drive.spec.blocking, is_listed, drive.interception.blocked_fonts());
+    drive.tab.watch.set_challenge(state.challenge);
+    let known = metadata::of_tab(drive.tab);
+    let mut warnings = state.warnings(unsettled);
+    warnings.extend(area.warnings);
+    let mut metadata = RenderMetadata {
+        settled_by: Some(if is_quiet { SettledBy::Quiet } else { SettledBy::Deadline }),
+        image_width: Some(shot.width),
+        image_height: Some(shot.height),
+        truncated: area.truncated,
+        warnings,
+        page: about,
+        timings: Some(timings(drive, shot_at)),
+        findings: Findings {
+            blank: Some(state.content == Content::Empty),
+            consent: drive.consent.result(),
+            ..known.findings
+        },
+        ..known
+    };
+    // The image must not be kept if the document is replaced: its files would be those of another one.
+    let shown = (ImageSize { width: shot.width, height: shot.height }, area.clip.as_ref());
+    let made = drive.unless_left(document, extract::files(drive, shown, shot.for_files, &mut metadata)).await?;
+    Ok(made.map(|files| Picture { image: shot.image, metadata, files }))
+}
+
+/// Stops what moves, and reads what the page says about itself.
+async fn prepare_image(drive: &Drive<'_>) -> Result<PageInfo, CaptureError> {
+    freeze::apply(drive).await?;
+    metadata::about(drive).await
+}
+
+/// How long the steps took, up to now. The image was begun at `shot_at`.
+fn timings(drive: &Drive<'_>, shot_at: Instant) -> Timings {
+    let (committed_at, loaded_at) = drive.tab.watch.read(|seen| (seen.committed_at, seen.loaded_at));
+    let committed_at = committed_at.unwrap_or(drive.began);
+    let since =
+        |from: Instant, to: Instant| u32::try_from(to.saturating_duration_since(from).as_millis()).unwrap_or(u32::MAX);
+    Timings {
+        navigate_ms: since(drive.began, committed_at),
+        load_ms: loaded_at.map(|loaded_at| since(committed_at, loaded_at)),
+        settle_ms: since(loaded_at.unwrap_or(committed_at), shot_at),
+        shot_ms: since(shot_at, Instant::now()),
+    }
+}

@@ -1,0 +1,33 @@
+//! What a running tool works with.
+
+use std::sync::Arc;
+
+use grabd_proto::v1::TakeRequestRequest;
+use grabd_proto::v1::access_service_client::AccessServiceClient;
+use http::HeaderMap;
+
+use super::super::state::Mcp;
+use crate::rest::call::{self, CoreResponse};
+use crate::rest::error::ApiError;
+
+/// Context of a call: the server state, and the headers of the request.
+pub(in super::super) struct ToolContext {
+    pub(in super::super) mcp: Arc<Mcp>,
+    pub(in super::super) headers: HeaderMap,
+}
+
+impl ToolContext {
+    /// Counts a call that no other service counts. Returns the rate limit metadata of the core.
+    pub(super) async fn take_request(&self) -> Result<HeaderMap, ApiError> {
+        let mut core = AccessServiceClient::new(self.mcp.transport.clone());
+        let sent = call::request(&self.headers, TakeRequestRequest {}, call::QUERY_DEADLINE);
+        let CoreResponse { message: _, metadata } =
+            call::send(&self.headers, call::QUERY_DEADLINE, core.take_request(sent)).await?;
+        Ok(metadata)
+    }
+
+    /// An internal error. The cause is only logged.
+    pub(super) fn internal(&self, cause: &'static str) -> ApiError {
+        ApiError::internal(cause, call::request_id(&self.headers))
+    }
+}

@@ -1,0 +1,69 @@
+//! Results of tools, and what clients get of them.
+
+use std::pin::Pin;
+
+use http::HeaderMap;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Value, json};
+
+use super::super::era::Era;
+use super::super::methods::result_meta;
+use super::hints;
+use crate::rest::error::{ApiError, status_and_code};
+
+/// Maximum size of a result in bytes. The rest of the response stays within the documented 900,000 bytes.
+pub(super) const MAX_RESULT_BYTES: usize = 890_000;
+
+/// Output of a tool.
+#[derive(Debug)]
+pub(in super::super) struct ToolOutput {
+    /// Content that matches the output schema.
+    pub(super) structured: Value,
+    /// An image and a link to it, or nothing.
+    pub(super) blocks: Vec<ContentBlock>,
+    /// Metadata of the core's response.
+    pub(in super::super) metadata: HeaderMap,
+}
+
+/// Result of a tool.
+pub(in super::super) type ToolResult = Result<ToolOutput, ApiError>;
+
+/// A running tool.
+pub(in super::super) type ToolFuture = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
+
+/// The result of a successful call: the structured content, and the same as text for clients that only read text.
+pub(in super::super) fn success_result(era: Era, success: ToolOutput) -> CallToolResult {
+    let ToolOutput { structured, mut blocks, metadata: _ } = success;
+    blocks.push(ContentBlock::text(structured.to_string()));
+    let mut result = CallToolResult::success(blocks);
+    result.structured_content = Some(structured);
+    let mut result = for_era(era, result);
+    // Only the image can be large.
+    if size(&result) > MAX_RESULT_BYTES {
+        result.content.retain(|block| block.as_image().is_none());
+    }
+    result
+}
+
+/// The result of a failed call: the error code and message, and a hint for the agent.
+pub(in super::super) fn error_result(era: Era, failure: &ApiError) -> CallToolResult {
+    let (_, code) = status_and_code(failure.code);
+    let error = json!({
+        "error": { "code": code, "message": failure.message, "cause": grabd_proto::reason::cause_name(failure.cause) },
+        "hint": hints::for_code(failure.code),
+    });
+    for_era(era, CallToolResult::error(vec![ContentBlock::text(error.to_string())]))
+}
+
+fn for_era(era: Era, mut result: CallToolResult) -> CallToolResult {
+    match era {
+        Era::Modern => result.meta = result_meta(),
+        Era::Legacy => result.result_type = None,
+    }
+    result
+}
+
+/// The size of a result as JSON.
+pub(super) fn size(result: &CallToolResult) -> usize {
+    serde_json::to_vec(result).map_or(usize::MAX, |text| text.len())
+}

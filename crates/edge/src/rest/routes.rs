@@ -1,0 +1,59 @@
+//! The routes, and the middleware that all of them pass.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware;
+use axum::routing::{MethodRouter, get, post};
+use grabd_proto::v1::ErrorCode;
+
+use super::common_headers::common_headers;
+use super::error::ApiError;
+use super::methods::allow_methods;
+use super::state::{Edge, Options};
+use super::{batch, create, delete, docs, events, fetch, links, list, paths, pricing, request_layer, usage, webhooks};
+use crate::transport::Transport;
+
+/// The REST API, and the JSON 404 response for unknown paths. The peer address is taken from the request extension
+/// `ConnectInfo<SocketAddr>`.
+pub fn router(transport: Transport, options: Options) -> Router {
+    let edge = Arc::new(Edge::new(transport, options));
+    let mut router = Router::new();
+    for (path, allowed, methods) in routes() {
+        router = router.route(path, allow_methods(allowed, methods));
+    }
+    let router = router
+        .fallback(async || ApiError::new(ErrorCode::NotFound, "Nothing is served at this path."))
+        .layer(middleware::from_fn_with_state(Arc::clone(&edge), request_layer::handle))
+        .with_state(Arc::clone(&edge));
+    common_headers(router, &edge.origin)
+}
+
+/// A path, the value of its `Allow` header, and its handlers.
+pub(super) type Route = (&'static str, &'static str, MethodRouter<Arc<Edge>>);
+
+/// All routes. Those below `/v1` must also be described in `openapi`; a test compares the two.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        ("/v1/grabs", "GET, HEAD, POST, OPTIONS", get(list::list).post(create::create)),
+        (batch::PATH, "POST, OPTIONS", post(batch::create)),
+        ("/v1/grabs/{id}", "GET, HEAD, DELETE, OPTIONS", get(fetch::fetch).delete(delete::delete)),
+        ("/v1/grabs/{id}/events", "GET, HEAD, OPTIONS", get(events::events)),
+        ("/v1/webhooks", "GET, HEAD, POST, OPTIONS", get(webhooks::list).post(webhooks::create)),
+        (
+            "/v1/webhooks/{id}",
+            "GET, HEAD, PATCH, DELETE, OPTIONS",
+            get(webhooks::fetch).patch(webhooks::update).delete(webhooks::delete),
+        ),
+        ("/v1/webhooks/{id}/rotate_secret", "POST, OPTIONS", post(webhooks::rotate_secret)),
+        ("/v1/webhooks/{id}/test", "POST, OPTIONS", post(webhooks::test)),
+        ("/v1/webhooks/{id}/deliveries", "GET, HEAD, OPTIONS", get(webhooks::deliveries)),
+        ("/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver", "POST, OPTIONS", post(webhooks::redeliver)),
+        (paths::LINKS, "GET, HEAD, OPTIONS", get(links::open)),
+        ("/v1/usage", "GET, HEAD, OPTIONS", get(usage::usage)),
+        (paths::PRICING, "GET, HEAD, OPTIONS", get(pricing::pricing)),
+        (paths::OPENAPI, "GET, HEAD, OPTIONS", get(docs::document)),
+        (docs::ROOT_OPENAPI_PATH, "GET, HEAD, OPTIONS", get(docs::document)),
+        (paths::API_REFERENCE, "GET, HEAD, OPTIONS", get(docs::page)),
+    ]
+}

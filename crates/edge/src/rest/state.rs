@@ -1,0 +1,55 @@
+//! The state that all handlers share, and the settings that it is made of.
+
+use std::net::IpAddr;
+
+use grabd_http::KeyedLimiter;
+use ipnet::IpNet;
+
+use super::body::LargeBodies;
+use super::challenges::Challenges;
+use super::docs::Reference;
+use crate::transport::Transport;
+
+/// Settings of the REST API.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Origin at which callers reach `/v1`, such as `https://grabd.example`. Pagination links begin with it.
+    pub public_url: String,
+    /// Origin of the page on which people authorize apps. It is named in the OpenAPI document.
+    pub auth_url: String,
+    /// Requests per minute and address without a recognised team. At least 1.
+    pub requests_per_minute: u32,
+    /// Asynchronous grabs a team may have open. Only reported here; the core enforces the limit.
+    pub async_queue_limit: u32,
+    /// Networks of proxies whose `X-Forwarded-For` is trusted.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// State shared by all handlers.
+pub(super) struct Edge {
+    pub(super) transport: Transport,
+    pub(super) origin: String,
+    pub(super) async_queue_limit: u32,
+    pub(super) trusted_proxies: Vec<IpNet>,
+    pub(super) addresses: KeyedLimiter<IpAddr>,
+    pub(super) large_bodies: LargeBodies,
+    pub(super) reference: Reference,
+    pub(super) challenges: Challenges,
+}
+
+impl Edge {
+    pub(super) fn new(transport: Transport, options: Options) -> Self {
+        let Options { public_url, auth_url, requests_per_minute, async_queue_limit, trusted_proxies } = options;
+        let origin = public_url.trim_end_matches('/').to_owned();
+        Self {
+            transport,
+            reference: Reference::render(&origin, &auth_url),
+            challenges: Challenges::new(&origin),
+            origin,
+            async_queue_limit,
+            trusted_proxies,
+            addresses: KeyedLimiter::per_minute(requests_per_minute),
+            large_bodies: LargeBodies::default(),
+        }
+    }
+}

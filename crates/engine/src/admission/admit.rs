@@ -1,0 +1,62 @@
+//! Admits creates, and records how slots were used.
+
+use std::time::Duration;
+
+use grabd_domain::admission::{Account, WaitLimit};
+use grabd_domain::credentials::Caller;
+use grabd_domain::limits::{LEASE_MARGIN, MAX_RENDER_BUDGET};
+use grabd_domain::{Fault, Timestamp};
+
+use super::{SlotUse, whole_seconds};
+use crate::billing::FREE_REFERENCES;
+use crate::core::Core;
+use crate::faults::internal_error;
+use crate::queue::EndedLease;
+
+/// Admits a live create, before anything is stored. Returns the account that it is counted for.
+///
+/// # Errors
+/// [`Fault::FailedRenderTimeExceeded`].
+pub(crate) async fn admit(core: &Core, caller: Caller) -> Result<Account, Fault> {
+    let account = core.store.account(caller.team, &FREE_REFERENCES).await.map_err(internal_error("admission.admit"))?;
+    core.queue
+        .admission
+        .check(account, core.clock.now())
+        .inspect_err(|_| core.metrics.admission_refused("failed_renders"))?;
+    Ok(account)
+}
+
+/// The limit of the expected wait of a synchronous grab with this much time left.
+pub(crate) fn wait_limit(core: &Core, account: Account, left: Duration) -> WaitLimit {
+    let occupancy = core.queue.dispatcher.occupancy(core.queue.admission.kept_percent(core.clock.now()));
+    core.queue.admission.wait_limit(account, occupancy, left)
+}
+
+/// The fault of a grab that was refused because of its expected wait.
+pub(crate) fn refuse_wait(core: &Core, expected: Duration) -> Fault {
+    core.metrics.admission_refused("expected_wait");
+    Fault::QueueTooLong { wait_s: whole_seconds(expected) }
+}
+
+/// Records how long a slot was used, and delays the account's waiting jobs if its budget is empty.
+pub(crate) async fn slot_used(core: &Core, ended: EndedLease, used: SlotUse) {
+    let now = core.clock.now();
+    let took = ended.used(now);
+    let Some(until) = core.queue.admission.record(ended.account, took, used, now) else { return };
+    match core.store.delay_jobs(ended.account.id, until).await {
+        Ok(0) => {}
+        Ok(delayed) => {
+            let account = ended.account.id;
+            tracing::info!(account.id = %account, delayed, %until, "failed renders used up an account's budget");
+        }
+        // They are leased before others' jobs are; the account's next creates are refused anyway.
+        Err(error) => tracing::warn!(%error, "the jobs of an account could not be delayed"),
+    }
+}
+
+impl EndedLease {
+    /// How long the slot was used. Bounded, since the clock may have jumped.
+    pub(crate) fn used(&self, now: Timestamp) -> Duration {
+        now.since(self.since).min(MAX_RENDER_BUDGET + LEASE_MARGIN)
+    }
+}

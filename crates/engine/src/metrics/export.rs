@@ -1,0 +1,97 @@
+//! The metrics of the core, for the registry of the service.
+
+use std::sync::atomic::Ordering;
+
+use grabd_domain::grabs::Class;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::{Metrics, ModeLabel, WorkLabel, mode};
+use crate::core::Core;
+
+impl Core {
+    /// Registers the metrics of the core and of the address guard.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        let Metrics {
+            grabs,
+            failures,
+            grab_seconds,
+            released,
+            rate_limited,
+            not_admitted,
+            webhook_attempts,
+            payments,
+            waiting,
+            watched,
+            renderers,
+            image_memory,
+            sweep_errors,
+            set_aside,
+            images_free,
+            images_floor,
+            oldest_waiting,
+            webhooks_waiting,
+            mail_failed,
+            backup_at,
+        } = &*self.metrics;
+        registry.register("grabs", "Grabs that ended, by environment, mode and result", grabs.clone());
+        registry.register("grab_failures", "Grabs that failed, by environment and whose fault it is", failures.clone());
+        registry.register("grab_seconds", "Time from creation to image, for done grabs", grab_seconds.clone());
+        registry.register(
+            "renders_given_back",
+            "Attempts that a renderer could not finish, and that were requeued",
+            released.clone(),
+        );
+        registry.register("rate_limited", "Requests refused by a team's rate limit", rate_limited.clone());
+        registry.register("creates_refused", "Live creates that were not admitted, by reason", not_admitted.clone());
+        registry.register("webhook_attempts", "Webhook delivery attempts, by result", webhook_attempts.clone());
+        registry.register("payment_events", "Payment events, by result", payments.clone());
+        registry.register("grabs_waiting", "Grabs that wait for a slot", waiting.clone());
+        registry.register("grabs_watched", "Grabs that callers wait for", watched.clone());
+        registry.register("renderers", "Renderers that are attached", renderers.clone());
+        let help = "Memory reserved for images that are received, scaled or drawn";
+        registry.register_with_unit("image_memory", help, Unit::Bytes, image_memory.clone());
+        registry.register("sweep_errors", "Errors of the periodic cleanup, by step", sweep_errors.clone());
+        registry.register("rows_set_aside", "Rows that cannot be processed, by kind of work", set_aside.clone());
+        let help = "Free space on the disk of the images, measured every 10 seconds";
+        registry.register_with_unit("images_free", help, Unit::Bytes, images_free.clone());
+        let help = "Free space below which nothing is created; 0 if there is no limit";
+        registry.register_with_unit("images_floor", help, Unit::Bytes, images_floor.clone());
+        let help = "How long the oldest grab that waits for a slot has waited; 0 if none waits";
+        registry.register_with_unit("grabs_oldest_waiting", help, Unit::Seconds, oldest_waiting.clone());
+        registry.register("webhooks_waiting", "Deliveries before their first attempt", webhooks_waiting.clone());
+        registry.register("mail_failed", "E-mail messages that could not be sent", mail_failed.clone());
+        let help = "When the last backup by `grabd admin backup` was complete; 0 if there is none";
+        registry.register_with_unit("last_backup_timestamp", help, Unit::Seconds, backup_at.clone());
+        self.guard.register_metrics(registry);
+    }
+
+    /// Updates the gauges. Called before metrics are read.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn refresh_metrics(&self) -> Result<(), grabd_store::Error> {
+        let metrics = &self.metrics;
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        metrics.watched.set(count(self.queue.watchers.watched().len()));
+        metrics.renderers.set(count(self.queue.dispatcher.session_count()));
+        metrics.image_memory.set(i64::try_from(self.grabs.memory.reserved_bytes()).unwrap_or(i64::MAX));
+        metrics.images_free.set(i64::try_from(self.grabs.storage.free_bytes()).unwrap_or(i64::MAX));
+        metrics.images_floor.set(i64::try_from(self.grabs.storage.floor_bytes()).unwrap_or(i64::MAX));
+        let now = self.clock.now();
+        let age = self.store.oldest_waiting().await?.map_or(0, |oldest| now.since(oldest).as_secs());
+        metrics.oldest_waiting.set(i64::try_from(age).unwrap_or(i64::MAX));
+        let backlog = self.store.delivery_backlog().await?;
+        metrics.webhooks_waiting.set(i64::try_from(backlog.waiting).unwrap_or(i64::MAX));
+        metrics.backup_at.set(self.store.last_backup().await?.map_or(0, |at| at.as_ms() / 1000));
+        for (work, rows) in self.store.rows_set_aside() {
+            // The store counts: a concurrent refresh sets the same number.
+            metrics.set_aside.get_or_create(&WorkLabel { work }).inner().store(rows, Ordering::Relaxed);
+        }
+        for class in [Class::Sync, Class::Async] {
+            let waiting = self.store.count_waiting(class).await?;
+            let waiting = i64::try_from(waiting).unwrap_or(i64::MAX);
+            metrics.waiting.get_or_create(&ModeLabel { mode: mode(class) }).set(waiting);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! Metrics of the core. Labels have few, fixed values: never a team or an address.
+
+mod export;
+
+use grabd_domain::grabs::{Class, Grab, State};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+
+/// Counters updated by events, and gauges updated by [`Core::refresh_metrics`].
+pub(crate) struct Metrics {
+    grabs: Family<GrabLabels, Counter>,
+    failures: Family<FailureLabels, Counter>,
+    grab_seconds: Family<ModeLabel, Histogram>,
+    released: Counter,
+    rate_limited: Counter,
+    not_admitted: Family<ReasonLabel, Counter>,
+    webhook_attempts: Family<ResultLabel, Counter>,
+    payments: Family<ResultLabel, Counter>,
+    waiting: Family<ModeLabel, Gauge>,
+    watched: Gauge,
+    renderers: Gauge,
+    image_memory: Gauge,
+    sweep_errors: Family<StepLabel, Counter>,
+    set_aside: Family<WorkLabel, Counter>,
+    images_free: Gauge,
+    images_floor: Gauge,
+    oldest_waiting: Gauge,
+    webhooks_waiting: Gauge,
+    mail_failed: Counter,
+    backup_at: Gauge,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct GrabLabels {
+    environment: &'static str,
+    mode: &'static str,
+    /// `done`, or the error code of the failure.
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FailureLabels {
+    environment: &'static str,
+    /// Whose fault it is.
+    cause: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabel {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ModeLabel {
+    mode: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StepLabel {
+    step: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WorkLabel {
+    work: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabel {
+    result: &'static str,
+}
+
+/// Upper bounds in seconds: from placeholders, simple and heavy pages, and the synchronous limit, to a long queue.
+const SECONDS: [f64; 11] = [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 25.0, 60.0, 300.0];
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let metrics = Self {
+            grabs: Family::default(),
+            failures: Family::default(),
+            grab_seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            released: Counter::default(),
+            rate_limited: Counter::default(),
+            not_admitted: Family::default(),
+            webhook_attempts: Family::default(),
+            payments: Family::default(),
+            waiting: Family::default(),
+            watched: Gauge::default(),
+            renderers: Gauge::default(),
+            image_memory: Gauge::default(),
+            sweep_errors: Family::default(),
+            set_aside: Family::default(),
+            images_free: Gauge::default(),
+            images_floor: Gauge::default(),
+            oldest_waiting: Gauge::default(),
+            webhooks_waiting: Gauge::default(),
+            mail_failed: Counter::default(),
+            backup_at: Gauge::default(),
+        };
+        // Alerts on an increase need a first sample of zero.
+        for result in ["failed", "unexpected", "unknown_team"] {
+            drop(metrics.payments.get_or_create(&ResultLabel { result }));
+        }
+        for step in ["clock", "erasure"] {
+            drop(metrics.sweep_errors.get_or_create(&StepLabel { step }));
+        }
+        drop(metrics.set_aside.get_or_create(&WorkLabel { work: "retention" }));
+        metrics
+    }
+}
+
+impl Metrics {
+    /// Counts a grab that ended. Durations are recorded for done grabs only, since early failures would look fast.
+    pub(crate) fn grab_ended(&self, grab: &Grab) {
+        let environment = grab.environment.as_str();
+        let mode = mode(grab.class);
+        let result = match &grab.state {
+            State::Done { finished_at, .. } => {
+                let took = finished_at.since(grab.created_at).as_secs_f64();
+                self.grab_seconds.get_or_create(&ModeLabel { mode }).observe(took);
+                "done"
+            }
+            State::Failed { failure, .. } => {
+                let cause = failure.cause.as_str();
+                self.failures.get_or_create(&FailureLabels { environment, cause }).inc();
+                failure.reason.code().as_str()
+            }
+            State::Pending | State::Processing => return,
+        };
+        self.grabs.get_or_create(&GrabLabels { environment, mode, result }).inc();
+    }
+
+    pub(crate) fn job_released(&self) {
+        self.released.inc();
+    }
+
+    /// Counts a live create that was refused by admission.
+    pub(crate) fn admission_refused(&self, reason: &'static str) {
+        self.not_admitted.get_or_create(&ReasonLabel { reason }).inc();
+    }
+
+    pub(crate) fn rate_limited(&self) {
+        self.rate_limited.inc();
+    }
+
+    /// Number of released jobs and of rate-limited requests since the start.
+    pub(crate) fn since_start(&self) -> (u64, u64) {
+        (self.released.get(), self.rate_limited.get())
+    }
+
+    pub(crate) fn webhook_attempted(&self, delivered: bool) {
+        let result = if delivered { "delivered" } else { "failed" };
+        self.webhook_attempts.get_or_create(&ResultLabel { result }).inc();
+    }
+
+    /// Counts a message that was given up.
+    pub(crate) fn mail_failed(&self) {
+        self.mail_failed.inc();
+    }
+
+    /// Counts an error of a step of the sweep.
+    pub(crate) fn sweep_failed(&self, step: &'static str) {
+        self.sweep_errors.get_or_create(&StepLabel { step }).inc();
+    }
+
+    /// Counts a received payment event, genuine or forged.
+    pub(crate) fn payment_event(&self, result: &'static str) {
+        self.payments.get_or_create(&ResultLabel { result }).inc();
+    }
+}
+
+const fn mode(class: Class) -> &'static str {
+    match class {
+        Class::Sync => "sync",
+        Class::Async => "async",
+    }
+}

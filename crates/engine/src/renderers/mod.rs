@@ -1,0 +1,14 @@
+//! Renderer sessions: how renderers get work, and report its results. The gRPC service for renderers is over this.
+
+mod receive;
+mod session;
+
+use std::time::Duration;
+
+pub use crate::grabs::finish::{AttemptResult, OutcomeUnknown, ReceivedFile, ReceivedImage};
+pub use crate::queue::{Lease, SessionMessage};
+pub use receive::{ImageReceiver, ReceiveError};
+pub use session::{RendererSession, image_not_stored, needs_files, record};
+
+/// How often a renderer reports its condition.
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);

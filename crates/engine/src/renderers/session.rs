@@ -1,0 +1,77 @@
+//! One renderer's session, and the results of its leases.
+
+use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
+use grabd_domain::render::RendererStatus;
+use tokio::sync::mpsc;
+
+use crate::core::Core;
+use crate::grabs::finish::{self, AttemptResult, OutcomeUnknown};
+use crate::queue::{SessionMessage, sweep};
+use crate::random;
+
+/// A renderer that is attached.
+pub struct RendererSession {
+    core: Core,
+    id: SessionId,
+}
+
+impl RendererSession {
+    /// Attaches a renderer with this number of idle slots. Returns its session, and the messages for it.
+    pub fn attach(core: &Core, slots: usize) -> (Self, mpsc::Receiver<SessionMessage>) {
+        let id = random::session_id();
+        let messages = core.queue.dispatcher.attach(id, slots, core.clock.now());
+        (Self { core: core.clone(), id }, messages)
+    }
+
+    /// Marks slots as idle again.
+    pub fn ready(&self, slots: usize) {
+        self.core.queue.dispatcher.ready(self.id, slots);
+    }
+
+    /// Records the condition that the renderer reported.
+    pub fn record_heartbeat(&self, condition: RendererStatus) {
+        self.core.queue.dispatcher.record_heartbeat(self.id, condition, self.core.clock.now());
+    }
+
+    /// Detaches the renderer, and requeues the grabs whose leases it holds.
+    pub async fn end(self) {
+        sweep::session_lost(&self.core, self.id).await;
+    }
+}
+
+/// Whether the grab of this lease asks for files beside its image.
+pub fn needs_files(core: &Core, token: LeaseToken) -> bool {
+    !core.queue.dispatcher.also(token).is_empty()
+}
+
+/// Records the result of an attempt, in a task of its own, so that a disconnecting renderer does not interrupt it.
+/// Returns `false` and changes nothing when the lease is no longer held.
+///
+/// # Errors
+/// [`OutcomeUnknown`] when the database fails. Retrying is safe.
+pub async fn record(
+    core: &Core,
+    grab: GrabId,
+    token: LeaseToken,
+    result: AttemptResult,
+) -> Result<bool, OutcomeUnknown> {
+    let task = core.spawn({
+        let core = core.clone();
+        async move { finish::finish(&core, grab, token, result).await }
+    });
+    let recorded = match task.await {
+        Ok(recorded) => recorded,
+        Err(panic) => Err(OutcomeUnknown::Panicked(panic)),
+    };
+    recorded.inspect_err(|error| tracing::error!(%error, grab.id = %grab, "a result could not be recorded"))
+}
+
+/// Releases the lease of an attempt whose image could not be stored. Returns whether the lease was still held.
+pub async fn image_not_stored(
+    core: &Core,
+    grab: GrabId,
+    token: LeaseToken,
+    error: &grabd_store::images::Error,
+) -> bool {
+    finish::not_stored(core, grab, token, error).await
+}

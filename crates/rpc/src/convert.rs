@@ -1,0 +1,191 @@
+//! Conversions between protobuf messages and domain types. They destructure completely, so a new field is a compile
+//! error until it is handled.
+
+use grabd_domain::Timestamp;
+use grabd_domain::capture::Format;
+use grabd_domain::credentials::Environment;
+use grabd_domain::grabs::{Class, Grab, GrabFile, PageInfo, RenderMetadata, State, Status};
+use grabd_engine::grabs::{CreateRequest, CreateResult, ListRequest};
+use grabd_proto::{options, v1};
+
+use crate::render_metadata::{to_findings, to_i32, to_settled_by, to_timings};
+use crate::status::{cause_to_proto, to_proto};
+
+/// Converts a create request. Unknown enum values are passed on as numbers, so that validation reports them.
+pub(crate) fn create_request(request: v1::CreateGrabRequest) -> CreateRequest {
+    let v1::CreateGrabRequest {
+        url,
+        width,
+        height,
+        format,
+        full_page,
+        delay_ms,
+        selector,
+        mode,
+        idempotency_key,
+        options,
+        unparsed,
+    } = request;
+    let class = match v1::CreateMode::try_from(mode) {
+        Ok(v1::CreateMode::Async) => Class::Async,
+        Ok(v1::CreateMode::Sync | v1::CreateMode::Unspecified) | Err(_) => Class::Sync,
+    };
+    let format = match v1::ImageFormat::try_from(format) {
+        Ok(v1::ImageFormat::Unspecified) => None,
+        Ok(v1::ImageFormat::Png) => Some(Format::Png.as_str().to_owned()),
+        Ok(v1::ImageFormat::Jpeg) => Some(Format::Jpeg.as_str().to_owned()),
+        Ok(v1::ImageFormat::Webp) => Some(Format::Webp.as_str().to_owned()),
+        Err(_) => Some(format.to_string()),
+    };
+    let options = options.unwrap_or_default();
+    let options = v1::CaptureOptions {
+        url: options.url.or(url),
+        width: options.width.or(width),
+        height: options.height.or(height),
+        format: options.format.or(format),
+        full_page: options.full_page.or(full_page),
+        delay_ms: options.delay_ms.or(delay_ms),
+        selector: options.selector.or(selector),
+        ..options
+    };
+    CreateRequest { capture: options::decode(options, unparsed), class, idempotency_key }
+}
+
+/// Converts a list request.
+pub(crate) fn list_request(request: v1::ListGrabsRequest) -> ListRequest {
+    let v1::ListGrabsRequest { limit, status, starting_after, ending_before, unparsed } = request;
+    let limit = limit.map(i64::from);
+    let mut unparsed = unparsed_fields(unparsed);
+    let status = match v1::GrabStatus::try_from(status) {
+        Ok(v1::GrabStatus::Unspecified) => None,
+        Ok(v1::GrabStatus::Pending) => Some(Status::Pending),
+        Ok(v1::GrabStatus::Processing) => Some(Status::Processing),
+        Ok(v1::GrabStatus::Done) => Some(Status::Done),
+        Ok(v1::GrabStatus::Failed) => Some(Status::Failed),
+        Err(_) => {
+            unparsed.push(("status".to_owned(), status.to_string()));
+            None
+        }
+    };
+    ListRequest { limit, status, starting_after, ending_before, unparsed }
+}
+
+/// Fields of the wrong type: name and received value.
+pub(crate) fn unparsed_fields(unparsed: Vec<v1::Unparsed>) -> Vec<(String, String)> {
+    unparsed.into_iter().map(|v1::Unparsed { field, seen }| (field, seen)).collect()
+}
+
+/// Converts the grab of a create.
+pub(crate) fn created(result: &CreateResult, public_url: &str) -> v1::Grab {
+    v1::Grab { cached: result.cached.then_some(true), ..grab(&result.grab, public_url) }
+}
+
+/// Converts a grab.
+pub(crate) fn grab(grab: &Grab, public_url: &str) -> v1::Grab {
+    let Grab { id, team: _, environment, class: _, spec, created_at, deleted_at: _, attempts: _, state } = grab;
+    let mut wire = v1::Grab {
+        id: id.to_string(),
+        status: status(grab.status()).into(),
+        created_at: Some(timestamp(*created_at)),
+        target_url: spec.url.to_string(),
+        width: to_i32(spec.viewport.width()),
+        height: to_i32(spec.reported_height()),
+        format: format(spec.format).into(),
+        revision: i64::try_from(grab.revision()).unwrap_or(i64::MAX),
+        live: *environment == Environment::Live,
+        metadata: spec.metadata.clone().into_iter().collect(),
+        ..v1::Grab::default()
+    };
+    match state {
+        State::Pending | State::Processing => {}
+        State::Done { finished_at: _, image, size_bytes, execution_ms, metadata } => {
+            // The contract defines placeholder URLs as relative to the API's origin.
+            let origin = if wire.live { public_url } else { "" };
+            wire.image_url = image.as_ref().map(|key| format!("{origin}/{}", key.path()));
+            // The files are deleted with the image.
+            let files = metadata.files.iter().filter(|_| image.is_some());
+            wire.files = files.map(|file| grab_file(file, origin)).collect();
+            wire.image_sha256 = metadata.image_sha256.clone();
+            wire.bytes = i64::try_from(*size_bytes).ok();
+            wire.execution_ms = i32::try_from(*execution_ms).ok();
+            add_facts(&mut wire, metadata);
+            wire.timings = metadata.timings.map(|timings| to_timings(timings, grab.queued_ms()));
+        }
+        State::Failed { finished_at: _, failure, metadata } => {
+            wire.error_message = Some(failure.message.clone());
+            wire.failure_reason = to_proto(failure.reason.code()).into();
+            wire.error_cause = cause_to_proto(failure.cause).into();
+            add_facts(&mut wire, metadata);
+        }
+    }
+    wire
+}
+
+fn grab_file(file: &GrabFile, origin: &str) -> v1::GrabFile {
+    v1::GrabFile {
+        kind: file.kind.as_str().to_owned(),
+        url: format!("{origin}/{}", file.path()),
+        media_type: file.kind.media_type().to_owned(),
+        bytes: i64::try_from(file.bytes).unwrap_or(i64::MAX),
+    }
+}
+
+fn add_facts(wire: &mut v1::Grab, metadata: &RenderMetadata) {
+    let RenderMetadata {
+        final_url,
+        http_status,
+        settled_by,
+        blocked_requests,
+        image_width,
+        image_height,
+        truncated,
+        warnings,
+        page: PageInfo { title, description, lang, canonical_url, icon_url, page_width, page_height },
+        redirects,
+        timings: _,
+        image_sha256: _,
+        files: _,
+        findings,
+    } = metadata;
+    wire.final_url = final_url.clone();
+    wire.http_status = http_status.map(i32::from);
+    wire.settled_by = to_settled_by(*settled_by).into();
+    wire.blocked_requests = i32::try_from(*blocked_requests).ok();
+    wire.image_width = image_width.map(to_i32);
+    wire.image_height = image_height.map(to_i32);
+    wire.truncated = Some(*truncated);
+    wire.warnings = warnings.iter().map(ToString::to_string).collect();
+    wire.title = title.clone();
+    wire.description = description.clone();
+    wire.lang = lang.clone();
+    wire.canonical_url = canonical_url.clone();
+    wire.icon_url = icon_url.clone();
+    wire.page_width = page_width.map(to_i32);
+    wire.page_height = page_height.map(to_i32);
+    wire.redirects = redirects.map(to_i32);
+    (wire.challenge, wire.consent, wire.blocked, wire.blank) = to_findings(findings);
+}
+
+const fn status(status: Status) -> v1::GrabStatus {
+    match status {
+        Status::Pending => v1::GrabStatus::Pending,
+        Status::Processing => v1::GrabStatus::Processing,
+        Status::Done => v1::GrabStatus::Done,
+        Status::Failed => v1::GrabStatus::Failed,
+    }
+}
+
+const fn format(format: Format) -> v1::ImageFormat {
+    match format {
+        Format::Png => v1::ImageFormat::Png,
+        Format::Jpeg => v1::ImageFormat::Jpeg,
+        Format::Webp => v1::ImageFormat::Webp,
+    }
+}
+
+/// Converts a timestamp.
+pub(crate) fn timestamp(at: Timestamp) -> prost_types::Timestamp {
+    let ms = at.as_ms();
+    let nanos = i32::try_from(ms.rem_euclid(1000) * 1_000_000).unwrap_or(0);
+    prost_types::Timestamp { seconds: ms.div_euclid(1000), nanos }
+}

@@ -1,0 +1,112 @@
+//! `grabd.v1.GrabService`.
+
+use std::pin::Pin;
+
+use futures::{Stream, StreamExt, stream};
+use grabd_domain::Fault;
+use grabd_domain::credentials::Caller;
+use grabd_domain::ids::GrabId;
+use grabd_engine::Core;
+use grabd_engine::grabs::{self, CaptureStream};
+use grabd_proto::v1::grab_service_server::GrabService;
+use grabd_proto::v1::{
+    CaptureGrabRequest, CaptureGrabResponse, CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest,
+    DeleteGrabResponse, GetGrabRequest, GetGrabResponse, ListGrabsRequest, ListGrabsResponse, WatchGrabRequest,
+    WatchGrabResponse,
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status};
+
+use crate::convert;
+use crate::status::to_status;
+
+/// The service over a core.
+pub(crate) struct Grabs(pub(crate) Core);
+
+/// Dropping a call does not cancel its grab, except for `capture_grab`.
+#[tonic::async_trait]
+impl GrabService for Grabs {
+    async fn create_grab(&self, request: Request<CreateGrabRequest>) -> Result<Response<CreateGrabResponse>, Status> {
+        let caller = caller(&request)?;
+        let request = convert::create_request(request.into_inner());
+        let result = grabs::create(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
+        let grab = Some(convert::created(&result, self.0.public_url()));
+        Ok(Response::new(CreateGrabResponse { grab, replayed: result.replayed }))
+    }
+
+    type CaptureGrabStream = Pin<Box<dyn Stream<Item = Result<CaptureGrabResponse, Status>> + Send>>;
+
+    /// Dropping the returned stream cancels the grab.
+    async fn capture_grab(
+        &self,
+        request: Request<CaptureGrabRequest>,
+    ) -> Result<Response<Self::CaptureGrabStream>, Status> {
+        let caller = caller(&request)?;
+        let request = convert::create_request(request.into_inner().create.unwrap_or_default());
+        let CaptureStream { first, rest } =
+            grabs::capture(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
+        let public_url = self.0.public_url().to_owned();
+        let states = stream::once(async { Ok(first) }).chain(ReceiverStream::new(rest)).map(move |state| {
+            let state = state.map_err(|fault| to_status(&fault))?;
+            let grab = Some(convert::created(&state, &public_url));
+            Ok(CaptureGrabResponse { grab, replayed: state.replayed })
+        });
+        Ok(Response::new(Box::pin(states)))
+    }
+
+    async fn get_grab(&self, request: Request<GetGrabRequest>) -> Result<Response<GetGrabResponse>, Status> {
+        let caller = caller(&request)?;
+        let id = id(&request.get_ref().id)?;
+        let grab = grabs::get(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
+        Ok(Response::new(GetGrabResponse { grab: Some(self.to_proto(&grab)) }))
+    }
+
+    async fn list_grabs(&self, request: Request<ListGrabsRequest>) -> Result<Response<ListGrabsResponse>, Status> {
+        let caller = caller(&request)?;
+        let request = convert::list_request(request.into_inner());
+        let listed = grabs::list(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
+        let grabs = listed.grabs.iter().map(|grab| self.to_proto(grab)).collect();
+        Ok(Response::new(ListGrabsResponse { grabs, has_more: listed.has_more }))
+    }
+
+    type WatchGrabStream = Pin<Box<dyn Stream<Item = Result<WatchGrabResponse, Status>> + Send>>;
+
+    async fn watch_grab(&self, request: Request<WatchGrabRequest>) -> Result<Response<Self::WatchGrabStream>, Status> {
+        let caller = caller(&request)?;
+        let id = id(&request.get_ref().id)?;
+        let seen = u64::try_from(request.get_ref().after_revision).unwrap_or(0);
+        let states = grabs::watch(&self.0, caller, id, seen).await.map_err(|fault| to_status(&fault))?;
+        let public_url = self.0.public_url().to_owned();
+        let states = states.map(move |state| match state {
+            Ok(grab) => Ok(WatchGrabResponse { grab: Some(convert::grab(&grab, &public_url)) }),
+            Err(_) => Err(Status::unavailable("The stream was cut; resume it with after_revision.")),
+        });
+        Ok(Response::new(Box::pin(states)))
+    }
+
+    async fn delete_grab(&self, request: Request<DeleteGrabRequest>) -> Result<Response<DeleteGrabResponse>, Status> {
+        let caller = caller(&request)?;
+        let id = id(&request.get_ref().id)?;
+        grabs::delete(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
+        Ok(Response::new(DeleteGrabResponse {}))
+    }
+}
+
+impl Grabs {
+    fn to_proto(&self, grab: &grabd_domain::grabs::Grab) -> grabd_proto::v1::Grab {
+        convert::grab(grab, self.0.public_url())
+    }
+}
+
+/// The caller authenticated by the gate.
+///
+/// # Errors
+/// [`Fault::Unauthorized`] when the call did not pass the gate.
+pub(crate) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
+    request.extensions().get().copied().ok_or_else(|| to_status(&Fault::Unauthorized))
+}
+
+/// Malformed ids are reported as not found.
+fn id(text: &str) -> Result<GrabId, Status> {
+    text.parse().map_err(|_| to_status(&Fault::NotFound { what: "grab" }))
+}

@@ -1,0 +1,54 @@
+//! `grabd.v1.LinkService`. It authenticates its calls itself, by the signature of the link.
+
+use grabd_engine::Core;
+use grabd_engine::accounts::{self, RateLimitDecision};
+use grabd_engine::links::{self, OpenedLink};
+use grabd_proto::v1::link_service_server::LinkService;
+use grabd_proto::v1::{OpenLinkRequest, OpenLinkResponse};
+use tonic::metadata::MetadataMap;
+use tonic::{Request, Response, Status};
+
+use crate::status::to_status;
+use crate::{convert, gate};
+
+/// The service over a core.
+pub(crate) struct Links(pub(crate) Core);
+
+/// Dropping a call does not cancel its grab.
+#[tonic::async_trait]
+impl LinkService for Links {
+    async fn open_link(&self, request: Request<OpenLinkRequest>) -> Result<Response<OpenLinkResponse>, Status> {
+        let core = &self.0;
+        let OpenLinkRequest { query } = request.into_inner();
+        let link = links::verify(core, query).await.map_err(|fault| to_status(&fault))?;
+        let (decision, opened) = match gate::check_rate_limit(core, link.caller) {
+            Ok(decision) => {
+                accounts::record_use(core, link.caller);
+                (Some(decision), links::open(core, &link).await)
+            }
+            Err((fault, decision)) => (decision, Err(fault)),
+        };
+        match opened {
+            Ok(OpenedLink { result, fresh_for }) => {
+                let grab = Some(convert::created(&result, core.public_url()));
+                let fresh_s = i64::try_from(fresh_for.as_secs()).unwrap_or(i64::MAX);
+                let mut response = Response::new(OpenLinkResponse { grab, fresh_s });
+                add_limit(decision, response.metadata_mut());
+                Ok(response)
+            }
+            Err(fault) => {
+                let mut status = to_status(&fault);
+                add_limit(decision, status.metadata_mut());
+                Err(status)
+            }
+        }
+    }
+}
+
+/// Adds the state of the rate limit of the link's team.
+fn add_limit(decision: Option<RateLimitDecision>, metadata: &mut MetadataMap) {
+    let Some(decision) = decision else { return };
+    let mut headers = std::mem::take(metadata).into_headers();
+    gate::add_headers(decision, &mut headers);
+    *metadata = MetadataMap::from_headers(headers);
+}

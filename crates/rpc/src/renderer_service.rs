@@ -1,0 +1,268 @@
+//! `grabd.internal.v1.RendererService`: the core's side of a renderer session.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt};
+use grabd_domain::grabs::{Failure, FailureReason};
+use grabd_domain::ids::{GrabId, LeaseToken};
+use grabd_domain::limits::shortened;
+use grabd_domain::render::RendererStatus;
+use grabd_engine::Core;
+use grabd_engine::renderers::{
+    self, AttemptResult, ImageReceiver, OutcomeUnknown, ReceiveError, ReceivedFile, ReceivedImage, RendererSession,
+    SessionMessage,
+};
+use grabd_proto::internal::v1::attach_request::Message;
+use grabd_proto::internal::v1::attach_response::Message as Outgoing;
+use grabd_proto::internal::v1::finish_picture_request::Message as Part;
+use grabd_proto::internal::v1::finish_request::Result as FinishResult;
+use grabd_proto::internal::v1::renderer_service_server::RendererService;
+use grabd_proto::internal::v1::{
+    Assignment, AttachRequest, AttachResponse, Cancel, Condition as WireCondition, FileHeader, FinishPictureRequest,
+    FinishPictureResponse, FinishRequest, FinishResponse, PageFailure, Picture, PictureHeader, Released,
+};
+use grabd_proto::options;
+use tokio::time::timeout;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::render_metadata;
+use crate::status::cause_from_proto;
+
+/// The service over a core.
+#[derive(Clone)]
+pub struct RendererSessions(pub(crate) Core);
+
+/// Maximum number of slots of one renderer.
+const MAX_SLOTS: i32 = 256;
+/// How long the next part of an image may take. The renderer has all of them in memory.
+const PART_LIMIT: Duration = Duration::from_secs(10);
+/// Maximum length of each text in a renderer's status, and of the reason for which a lease was released, in bytes.
+const STATUS_BYTES: usize = 1024;
+/// Maximum number of reasons for which a renderer reports browser restarts.
+const MAX_REASONS: usize = 32;
+
+#[tonic::async_trait]
+impl RendererService for RendererSessions {
+    type AttachStream = Pin<Box<dyn Stream<Item = Result<AttachResponse, Status>> + Send>>;
+
+    async fn attach(&self, request: Request<Streaming<AttachRequest>>) -> Result<Response<Self::AttachStream>, Status> {
+        let mut inbound = request.into_inner();
+        let slots = match inbound.message().await? {
+            Some(AttachRequest { message: Some(Message::Hello(hello)) }) => slots(hello.slots)?,
+            Some(_) | None => return Err(Status::invalid_argument("the first message must be hello")),
+        };
+        let (session, messages) = RendererSession::attach(&self.0, slots);
+        let core = self.0.clone();
+        self.0.spawn(async move {
+            tokio::select! {
+                () = receive_messages(&session, &mut inbound) => {}
+                () = core.stopped() => {}
+            }
+            session.end().await;
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(messages).map(|message| Ok(to_response(message))))))
+    }
+
+    async fn finish(&self, request: Request<FinishRequest>) -> Result<Response<FinishResponse>, Status> {
+        let FinishRequest { grab_id, lease_token, result } = request.into_inner();
+        let grab = grab_id.parse().map_err(|_| Status::invalid_argument("grab_id"))?;
+        let token: LeaseToken = lease_token.parse().map_err(|_| Status::invalid_argument("lease_token"))?;
+        let max_bytes = self.0.image_max_bytes();
+        let result = result.ok_or_else(|| Status::invalid_argument("result"));
+        let result = result.and_then(|result| parse(result, max_bytes))?;
+        if matches!(result, AttemptResult::Image { .. }) && renderers::needs_files(&self.0, token) {
+            return Err(Status::invalid_argument("an image with files is sent in parts"));
+        }
+        let accepted = self.record(grab, token, result).await?;
+        Ok(Response::new(FinishResponse { accepted }))
+    }
+
+    async fn finish_picture(
+        &self,
+        request: Request<Streaming<FinishPictureRequest>>,
+    ) -> Result<Response<FinishPictureResponse>, Status> {
+        let mut parts = request.into_inner();
+        let Some(Part::Header(header)) = next_part(&mut parts).await? else {
+            return Err(Status::invalid_argument("the first message must be the header"));
+        };
+        let PictureHeader { grab_id, lease_token, size_bytes, execution_ms, metadata } = *header;
+        let grab = grab_id.parse().map_err(|_| Status::invalid_argument("grab_id"))?;
+        let token: LeaseToken = lease_token.parse().map_err(|_| Status::invalid_argument("lease_token"))?;
+        let metadata = render_metadata::from_wire(metadata.unwrap_or_default());
+        let result = match too_large(size_bytes, self.0.image_max_bytes()) {
+            Some(failure) => AttemptResult::Failure { failure, metadata },
+            None => match self.receive(token, size_bytes, &mut parts).await {
+                Ok(Some((image, files))) => {
+                    let execution_ms = u32::try_from(execution_ms).unwrap_or(0);
+                    AttemptResult::Image { image, files, execution_ms, metadata }
+                }
+                Ok(None) => return Ok(Response::new(FinishPictureResponse { accepted: false })),
+                Err(Interrupted::Receive(ReceiveError::NotStored(error))) => {
+                    let accepted = renderers::image_not_stored(&self.0, grab, token, &error).await;
+                    return Ok(Response::new(FinishPictureResponse { accepted }));
+                }
+                Err(Interrupted::Receive(ReceiveError::Invalid(message))) => {
+                    return Err(Status::invalid_argument(message));
+                }
+                Err(Interrupted::Status(status)) => return Err(status),
+            },
+        };
+        let accepted = self.record(grab, token, result).await?;
+        Ok(Response::new(FinishPictureResponse { accepted }))
+    }
+}
+
+impl RendererSessions {
+    /// Receives the parts of an image, and of the files beside it. `None` when no session holds the lease.
+    async fn receive(
+        &self,
+        token: LeaseToken,
+        size_bytes: u64,
+        parts: &mut Streaming<FinishPictureRequest>,
+    ) -> Result<Option<(ReceivedImage, Vec<ReceivedFile>)>, Interrupted> {
+        let Some(mut receiver) = ImageReceiver::begin(&self.0, token, size_bytes).await? else { return Ok(None) };
+        while let Some(part) = next_part(parts).await.map_err(Interrupted::Status)? {
+            match part {
+                Part::Part(part) => receiver.write(part).await?,
+                Part::File(FileHeader { kind, size_bytes }) => receiver.next_file(&kind, size_bytes).await?,
+                Part::Header(_) => return Err(ReceiveError::Invalid("a second header").into()),
+            }
+        }
+        Ok(Some(receiver.finish()?))
+    }
+
+    async fn record(&self, grab: GrabId, token: LeaseToken, result: AttemptResult) -> Result<bool, Status> {
+        renderers::record(&self.0, grab, token, result).await.map_err(|error| match error {
+            OutcomeUnknown::Database(_) => Status::unavailable("the outcome is not known; repeat"),
+            OutcomeUnknown::Panicked(_) => Status::internal("the outcome is not known"),
+        })
+    }
+}
+
+/// Why an image was not received.
+enum Interrupted {
+    /// The stream broke.
+    Status(Status),
+    /// What arrived was not accepted.
+    Receive(ReceiveError),
+}
+
+impl From<ReceiveError> for Interrupted {
+    fn from(error: ReceiveError) -> Self {
+        Self::Receive(error)
+    }
+}
+
+/// The next part of an image. `None` at the end.
+async fn next_part(parts: &mut Streaming<FinishPictureRequest>) -> Result<Option<Part>, Status> {
+    let message = timeout(PART_LIMIT, parts.message()).await;
+    let message = message.map_err(|_| Status::deadline_exceeded("the next part of the image"))??;
+    match message {
+        None => Ok(None),
+        Some(FinishPictureRequest { message: Some(part) }) => Ok(Some(part)),
+        Some(FinishPictureRequest { message: None }) => Err(Status::invalid_argument("an empty message")),
+    }
+}
+
+/// A message for the renderer.
+fn to_response(message: SessionMessage) -> AttachResponse {
+    let message = match message {
+        SessionMessage::Assign(lease) => {
+            let (options, _) = options::encode(&lease.spec.to_request());
+            Outgoing::Assignment(Box::new(Assignment {
+                grab_id: lease.grab.to_string(),
+                lease_token: lease.token.to_string(),
+                options: Some(options),
+                budget: prost_types::Duration::try_from(lease.budget).ok(),
+                alone: lease.attempt > 1,
+            }))
+        }
+        SessionMessage::Cancel(token) => Outgoing::Cancel(Cancel { lease_token: token.to_string() }),
+    };
+    AttachResponse { message: Some(message) }
+}
+
+/// Handles messages of the renderer until it closes the session.
+async fn receive_messages(session: &RendererSession, inbound: &mut Streaming<AttachRequest>) {
+    while let Ok(Some(AttachRequest { message })) = inbound.message().await {
+        match message {
+            Some(Message::Ready(ready)) => match slots(ready.slots) {
+                Ok(slots) => session.ready(slots),
+                Err(_) => return,
+            },
+            Some(Message::Condition(reported)) => session.record_heartbeat(condition(reported)),
+            Some(Message::Hello(_)) | None => {}
+        }
+    }
+}
+
+fn condition(reported: WireCondition) -> RendererStatus {
+    let WireCondition { browser, restarts, memory_bytes, is_jailed, jail, is_tested, self_test } = reported;
+    let short = |text| shortened(text, STATUS_BYTES);
+    let restarts = restarts.into_iter().take(MAX_REASONS).map(|(reason, count)| (short(reason), count)).collect();
+    RendererStatus {
+        browser: short(browser),
+        restarts,
+        memory_bytes,
+        is_jailed,
+        jail: short(jail),
+        is_tested,
+        self_test: short(self_test),
+    }
+}
+
+fn slots(slots: i32) -> Result<usize, Status> {
+    usize::try_from(slots)
+        .ok()
+        .filter(|_| (1..=MAX_SLOTS).contains(&slots))
+        .ok_or_else(|| Status::invalid_argument("slots must be from 1 to 256"))
+}
+
+/// The failure of a grab whose image is larger than allowed.
+fn too_large(size_bytes: u64, max_bytes: u64) -> Option<Failure> {
+    (size_bytes > max_bytes).then(|| Failure::image_too_large(size_bytes, max_bytes))
+}
+
+fn parse(result: FinishResult, image_max_bytes: u64) -> Result<AttemptResult, Status> {
+    match result {
+        FinishResult::Picture(Picture { image, execution_ms, metadata }) => {
+            let metadata = render_metadata::from_wire(metadata.unwrap_or_default());
+            let execution_ms = u32::try_from(execution_ms).unwrap_or(0);
+            let size_bytes = u64::try_from(image.len()).unwrap_or(u64::MAX);
+            Ok(match too_large(size_bytes, image_max_bytes) {
+                Some(failure) => AttemptResult::Failure { failure, metadata },
+                None => {
+                    let (image, files) = (ReceivedImage::Whole(image), Vec::new());
+                    AttemptResult::Image { image, files, execution_ms, metadata }
+                }
+            })
+        }
+        FinishResult::Failure(failed) => {
+            let cause = cause_from_proto(failed.cause());
+            let PageFailure { code, message, metadata, cause: _ } = failed;
+            let reason = FailureReason::parse(&code).ok_or_else(|| Status::invalid_argument("code"))?;
+            let metadata = render_metadata::from_wire(metadata.unwrap_or_default());
+            let failure = Failure::new(reason, message).caused_by(cause.unwrap_or(reason.cause()));
+            Ok(AttemptResult::Failure { failure, metadata })
+        }
+        FinishResult::Released(Released { cause }) => {
+            Ok(AttemptResult::Released { cause: shortened(cause, STATUS_BYTES) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn received_image_above_the_size_limit_is_a_failure() {
+        let picture = || FinishResult::Picture(Picture { image: vec![0; 2 << 20].into(), ..Picture::default() });
+        assert!(matches!(parse(picture(), 2 << 20), Ok(AttemptResult::Image { .. })));
+        let Ok(AttemptResult::Failure { failure, .. }) = parse(picture(), 1 << 20) else { panic!("an image") };
+        assert!(failure.message.contains("2 MB; at most 1 MB are allowed"), "{failure:?}");
+        assert_eq!(failure.reason, FailureReason::RenderFailed);
+    }
+}

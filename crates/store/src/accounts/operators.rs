@@ -1,0 +1,39 @@
+//! Grants and removes the operator role.
+
+use grabd_domain::ids::UserId;
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+
+use crate::database::{Transaction, Tx};
+use crate::entities::user;
+use crate::operations::audit::AuditEvent;
+use crate::{Result, Store};
+
+struct SetOperator {
+    person: UserId,
+    operator: bool,
+}
+
+impl Store {
+    /// Grants or removes the operator role. `false` when the person does not exist.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn set_operator(&self, person: UserId, operator: bool) -> Result<bool> {
+        let event = AuditEvent::new("operator.set", &person, None).with(&operator);
+        self.write_audited(SetOperator { person, operator }, event, |changed| *changed).await
+    }
+}
+
+impl Transaction for SetOperator {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let updated = user::Entity::update_many()
+            .col_expr(user::Column::Operator, Expr::value(self.operator))
+            .filter(user::Column::Id.eq(self.person.0))
+            .exec(tx)
+            .await?;
+        Ok(updated.rows_affected > 0)
+    }
+}

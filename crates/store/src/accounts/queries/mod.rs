@@ -1,0 +1,7 @@
+//! Reads.
+
+pub(crate) mod accounts;
+pub(crate) mod key_usage;
+pub(crate) mod links;
+pub(crate) mod people;
+pub(crate) mod teams;

@@ -1,0 +1,121 @@
+//! Changes roles and removes members. A team always keeps an owner: the rule is checked under the team's lock, which
+//! serializes concurrent changes.
+
+use grabd_domain::accounts::Role;
+use grabd_domain::ids::{TeamId, UserId};
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+
+use super::{TeamResult, TeamRuleError, allowed, find_role, is_last_owner, lock_as_member, lock_as_owner};
+use crate::database::{Transaction, Tx};
+use crate::entities::{invitation, member};
+use crate::operations::audit::AuditEvent;
+use crate::{Result, Store, codes};
+
+struct SetRole {
+    team: TeamId,
+    user: UserId,
+    role: Role,
+    by: UserId,
+}
+
+struct RemoveTeamMember {
+    team: TeamId,
+    user: UserId,
+    by: UserId,
+}
+
+struct LeaveTeam {
+    team: TeamId,
+    user: UserId,
+}
+
+impl Store {
+    /// Sets the role of a member.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn set_role(&self, team: TeamId, user: UserId, role: Role, by: UserId) -> Result<TeamResult> {
+        let event = AuditEvent::new("member.role", &user, Some(team)).with(&role.as_str());
+        self.write_audited(SetRole { team, user, role, by }, event, TeamResult::is_ok).await
+    }
+
+    /// Removes a member and their OAuth grants for the team, on behalf of an owner.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn remove_team_member(&self, team: TeamId, user: UserId, by: UserId) -> Result<TeamResult> {
+        let event = AuditEvent::new("member.remove", &user, Some(team));
+        self.write_audited(RemoveTeamMember { team, user, by }, event, TeamResult::is_ok).await
+    }
+
+    /// Removes the person's own membership and their OAuth grants for the team.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn leave_team(&self, team: TeamId, user: UserId) -> Result<TeamResult> {
+        let event = AuditEvent::new("member.leave", &user, Some(team));
+        self.write_audited(LeaveTeam { team, user }, event, TeamResult::is_ok).await
+    }
+}
+
+impl Transaction for SetRole {
+    type Outcome = TeamResult;
+
+    async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
+        let &Self { team, user, role: new, by } = self;
+        allowed!(lock_as_owner(tx, team, by));
+        match (find_role(tx, team, user).await?, new) {
+            (None, _) => return Ok(Err(TeamRuleError::NotFound)),
+            (Some(Role::Owner), Role::Member) if is_last_owner(tx, team, user).await? => {
+                return Ok(Err(TeamRuleError::LastOwner));
+            }
+            (Some(_), _) => {}
+        }
+        member::Entity::update_many()
+            .col_expr(member::Column::Role, Expr::value(codes::role(new)))
+            .filter(member::Column::TeamId.eq(team.0))
+            .filter(member::Column::UserId.eq(user.0))
+            .exec(tx)
+            .await?;
+        if new == Role::Member {
+            // Invitations require an owner, so those of a former owner are deleted.
+            invitation::Entity::delete_many()
+                .filter(invitation::Column::TeamId.eq(team.0))
+                .filter(invitation::Column::InvitedBy.eq(user.0))
+                .exec(tx)
+                .await?;
+        }
+        Ok(Ok(()))
+    }
+}
+
+impl Transaction for RemoveTeamMember {
+    type Outcome = TeamResult;
+
+    async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
+        allowed!(lock_as_owner(tx, self.team, self.by));
+        match find_role(tx, self.team, self.user).await? {
+            None => Ok(Err(TeamRuleError::NotFound)),
+            Some(role) => remove_membership(tx, self.team, self.user, role).await,
+        }
+    }
+}
+
+impl Transaction for LeaveTeam {
+    type Outcome = TeamResult;
+
+    async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
+        let role = allowed!(lock_as_member(tx, self.team, self.user));
+        remove_membership(tx, self.team, self.user, role).await
+    }
+}
+
+/// Deletes the membership. Its invitations and its grants with their tokens are deleted by cascade.
+async fn remove_membership(tx: &Tx, team: TeamId, user: UserId, role: Role) -> Result<TeamResult> {
+    if role == Role::Owner && is_last_owner(tx, team, user).await? {
+        return Ok(Err(TeamRuleError::LastOwner));
+    }
+    member::Entity::delete_by_id((team.0, user.0)).exec(tx).await?;
+    Ok(Ok(()))
+}

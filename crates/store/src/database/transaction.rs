@@ -1,0 +1,19 @@
+//! A change of the database as a value, and the transaction that it is applied to.
+
+use std::future::Future;
+
+use sea_orm::DatabaseTransaction;
+
+use crate::Result;
+
+/// An open transaction.
+pub(crate) type Tx = DatabaseTransaction;
+
+/// One atomic change.
+pub(crate) trait Transaction: Send + Sync + 'static {
+    /// Result of the change. A rejection is an outcome too; an error rolls the change back.
+    type Outcome: Send + 'static;
+
+    /// Executes the statements. May run again after a rollback, so it must not keep state.
+    fn apply(&self, tx: &Tx) -> impl Future<Output = Result<Self::Outcome>> + Send;
+}

@@ -1,0 +1,258 @@
+//! T1: creates a live grab and holds one credit for it. If a slot is free, the grab is created leased, which saves a
+//! commit.
+
+use std::time::Duration;
+
+use grabd_domain::Timestamp;
+use grabd_domain::admission::{Account, QueueAhead, WaitLimit};
+use grabd_domain::capture::CaptureSpec;
+use grabd_domain::credentials::Environment;
+use grabd_domain::grabs::{Class, ImageKey};
+use grabd_domain::idempotency::Fingerprint;
+use grabd_domain::ids::{GrabId, KeyId, LeaseToken, LotId, SessionId, TeamId};
+use grabd_domain::limits::MAX_ATTEMPTS;
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::{Expr, LockType, Query};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
+};
+
+use crate::codes::{self, ACTIVE, OPEN};
+use crate::credits::held::hold_credit;
+use crate::database::{Transaction, Tx};
+use crate::entities::{grab, job, job_secrets, team};
+use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
+use crate::grabs::release::BACK_OFF;
+use crate::{Error, Result, Store};
+
+/// A live grab to create.
+#[derive(Clone, Debug)]
+pub struct NewGrab {
+    /// Its id.
+    pub id: GrabId,
+    /// The owning team, whose credit is held.
+    pub team: TeamId,
+    /// The account of the team, whose turn it takes in the queue.
+    pub account: Account,
+    /// The API key that creates it; `None` for an app or a person.
+    pub key: Option<KeyId>,
+    /// Synchronous or asynchronous.
+    pub class: Class,
+    /// What to capture.
+    pub spec: CaptureSpec,
+    /// Its secret options, encrypted. They are deleted when the grab ends.
+    pub secrets: Option<Vec<u8>>,
+    /// Current time.
+    pub now: Timestamp,
+    /// When the grab fails unless it has ended.
+    pub deadline_at: Timestamp,
+    /// Limit of open asynchronous grabs for teams without a limit of their own.
+    pub async_limit_default: u32,
+    /// Lease of a free slot, used unless other grabs are waiting.
+    pub lease: Option<NewLease>,
+    /// The limit of the expected wait. It does not apply to a grab that gets the slot of `lease`.
+    pub wait: Option<WaitLimit>,
+    /// The caller's idempotency key.
+    pub idempotency: Option<NewRecord>,
+    /// Fingerprint of the options that determine the image. None: the grab never answers a later request.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// An initial lease.
+#[derive(Clone, Debug)]
+pub struct NewLease {
+    /// Token of the lease.
+    pub token: LeaseToken,
+    /// Expiry of the lease.
+    pub until: Timestamp,
+    /// Session of the renderer.
+    pub session: SessionId,
+    /// Random bits for the upload key.
+    pub random: u128,
+}
+
+/// Outcome of a create.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Created {
+    /// The grab waits for a slot.
+    Pending,
+    /// The grab was leased to the offered slot.
+    Leased {
+        /// Key to store the image under.
+        upload_key: ImageKey,
+    },
+    /// Nothing was created: the idempotency key was used before.
+    Repeated(Repeat),
+    /// Nothing was created: the team has reached its limit of open asynchronous grabs.
+    QueueLimit {
+        /// The limit.
+        limit: u32,
+    },
+    /// Nothing was created: the expected wait is longer than the limit.
+    WaitTooLong {
+        /// The expected wait.
+        expected: Duration,
+    },
+    /// Nothing was created: no credit is available.
+    CreditsExhausted,
+    /// Nothing was created: the team does not exist or is inactive.
+    TeamInactive,
+}
+
+impl Store {
+    /// Creates a live grab.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn create(&self, new: NewGrab) -> Result<Created> {
+        self.database.write(new).await
+    }
+}
+
+impl Transaction for NewGrab {
+    type Outcome = Created;
+
+    async fn apply(&self, tx: &Tx) -> Result<Created> {
+        let Some(team) = lock_team(tx, self.team).await? else { return Ok(Created::TeamInactive) };
+        if let Some(record) = &self.idempotency
+            && let Some(repeat) = check_key(tx, self.team, Environment::Live, record, self.now).await?
+        {
+            return Ok(Created::Repeated(repeat));
+        }
+        let limit = match self.class {
+            Class::Sync => None,
+            Class::Async => Some(team.async_queue_limit.map_or(Ok(self.async_limit_default), codes::read_count)?),
+        };
+        let queue = Queue::read(tx, self, limit).await?;
+        if let (Some(limit), true) = (limit, queue.is_full) {
+            return Ok(Created::QueueLimit { limit });
+        }
+        // Waiting grabs go first.
+        let lease = self.lease.as_ref().filter(|_| !queue.has_waiting);
+        if let (Some(wait), None) = (&self.wait, lease) {
+            let ahead = self.count_ahead(tx, queue.rank).await?;
+            if let Some(expected) = wait.exceeded(ahead) {
+                return Ok(Created::WaitTooLong { expected });
+            }
+        }
+        let Some(lot) = hold_credit(tx, self.team, self.now).await? else { return Ok(Created::CreditsExhausted) };
+        self.insert_grab(tx).await?;
+        if let Some(record) = &self.idempotency {
+            store_key(tx, self.team, Environment::Live, record, self.id, false, self.now).await?;
+        }
+        self.insert_job(tx, lot, queue.rank, lease).await
+    }
+}
+
+impl NewGrab {
+    /// Counts the grabs that are leased before one with this rank.
+    async fn count_ahead(&self, tx: &Tx, rank: i64) -> Result<QueueAhead> {
+        let ahead =
+            || job::Entity::find().filter(job::is_leasable(self.class, self.now)).filter(job::Column::Vt.lte(rank));
+        let all = ahead().count(tx).await?;
+        let paid = if self.account.has_paid { ahead().filter(job::Column::Paid.eq(true)).count(tx).await? } else { 0 };
+        Ok(QueueAhead { all, paid })
+    }
+
+    async fn insert_grab(&self, tx: &Tx) -> Result<()> {
+        let row = grab::ActiveModel {
+            id: Set(self.id.0),
+            team_id: Set(self.team.0),
+            env: Set(codes::environment(Environment::Live)),
+            class: Set(codes::class(self.class)),
+            status: Set(OPEN),
+            request: Set(grab::write_spec(&self.spec)?),
+            attempts: Set(0),
+            created_at: Set(self.now.as_ms()),
+            fingerprint: Set(self.fingerprint.map(|fingerprint| fingerprint.to_vec())),
+            key_id: Set(self.key.map(|key| key.0)),
+            ..Default::default()
+        };
+        grab::Entity::insert(row).exec_without_returning(tx).await?;
+        Ok(())
+    }
+
+    async fn insert_job(&self, tx: &Tx, lot: LotId, rank: i64, lease: Option<&NewLease>) -> Result<Created> {
+        let upload_key = lease.map(|lease| ImageKey::new(lease.random, self.spec.format.as_str()));
+        let row = job::ActiveModel {
+            grab_id: Set(self.id.0),
+            team_id: Set(self.team.0),
+            account_id: Set(Some(self.account.id.0)),
+            paid: Set(self.account.has_paid),
+            class: Set(codes::class(self.class)),
+            vt: Set(rank),
+            not_before: Set(self.now.as_ms()),
+            deadline_at: Set(self.deadline_at.as_ms()),
+            lot_id: Set(lot.0),
+            attempt: Set(if lease.is_some() { 1 } else { 0 }),
+            lease_token: Set(lease.map(|lease| lease.token.0)),
+            lease_until: Set(lease.map(|lease| lease.until.as_ms())),
+            session_id: Set(lease.map(|lease| lease.session.0)),
+            upload_key: Set(upload_key.as_ref().map(|key| key.as_str().to_owned())),
+        };
+        job::Entity::insert(row).exec_without_returning(tx).await?;
+        if let Some(secrets) = &self.secrets {
+            job_secrets::Entity::update_many()
+                .col_expr(job_secrets::Column::Secrets, Expr::value(secrets.clone()))
+                .filter(job_secrets::Column::GrabId.eq(self.id.0))
+                .exec(tx)
+                .await?;
+        }
+        Ok(upload_key.map_or(Created::Pending, |upload_key| Created::Leased { upload_key }))
+    }
+}
+
+/// Locks an active team against concurrent creates, so that the checks that follow are exact.
+pub(crate) async fn lock_team(tx: &Tx, team: TeamId) -> Result<Option<team::Model>> {
+    let active = team::Entity::find_by_id(team.0).filter(team::Column::Status.eq(ACTIVE));
+    Ok(active.lock(LockType::NoKeyUpdate).one(tx).await?)
+}
+
+/// State of the queue that a create depends on, read with one statement.
+struct Queue {
+    is_full: bool,
+    has_waiting: bool,
+    /// One after the account's last waiting job, but never before the head of the queue. An account that floods the
+    /// queue, with one team or many, queues behind its own jobs, and an account that was idle does not overtake waiting
+    /// jobs.
+    rank: i64,
+}
+
+impl Queue {
+    async fn read(tx: &Tx, new: &NewGrab, limit: Option<u32>) -> Result<Self> {
+        // Each subquery is one index lookup, so it sorts in the order of its index.
+        let ranks = || job::Entity::find().select_only().column(job::Column::Vt);
+        let of_team = || ranks().filter(job::Column::TeamId.eq(new.team.0));
+        let of_class = job::Column::Class.eq(codes::class(new.class));
+        let open = of_team().filter(of_class).order_by_asc(job::Column::Vt);
+        let of_account = || ranks().filter(job::Column::AccountId.eq(new.account.id.0));
+        let last = of_account().filter(job::is_waiting(new.class)).order_by_desc(job::Column::Vt);
+        // Jobs of an account that must wait do not hold the head back. Those of a lost attempt do: they wait briefly.
+        let soon = (new.now + BACK_OFF * MAX_ATTEMPTS).as_ms();
+        let head = ranks()
+            .filter(job::is_waiting(new.class))
+            .filter(job::Column::NotBefore.lte(soon))
+            .order_by_asc(job::Column::Vt);
+        let before = ranks().filter(job::is_leasable(new.class, new.now)).order_by_asc(job::Column::Vt);
+        let mut query = Query::select();
+        query.expr_as(first(last), "last").expr_as(first(head), "head").expr_as(first(before), "before");
+        if let Some(others) = limit.and_then(|limit| limit.checked_sub(1)) {
+            query.expr_as(first(open.offset(u64::from(others))), "full");
+        }
+        let row = tx.query_one(&query).await?.ok_or(Error::Inconsistent("SELECT without FROM returned no row"))?;
+        let last: Option<i64> = row.try_get("", "last")?;
+        let head: Option<i64> = row.try_get("", "head")?;
+        let before: Option<i64> = row.try_get("", "before")?;
+        let is_full = match limit {
+            None => false,
+            Some(0) => true,
+            Some(_) => row.try_get::<Option<i64>>("", "full")?.is_some(),
+        };
+        let rank = Ord::max(last.map_or(0, |last| last + 1), head.unwrap_or(0));
+        Ok(Self { is_full, has_waiting: before.is_some(), rank })
+    }
+}
+
+fn first(select: Select<job::Entity>) -> Expr {
+    select.limit(1).into_query().into()
+}

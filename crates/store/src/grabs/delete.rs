@@ -1,0 +1,61 @@
+//! Deletes a grab's image on request. The grab row stays as a record of the spent credit.
+
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment;
+use grabd_domain::ids::{GrabId, TeamId};
+use sea_orm::sea_query::{Expr, LockType};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+
+use crate::database::{Transaction, Tx};
+use crate::entities::grab;
+use crate::grabs::idempotency::release_key;
+use crate::grabs::images::schedule_deletion;
+use crate::{Result, Store};
+
+struct DeleteGrab {
+    team: TeamId,
+    environment: Environment,
+    grab: GrabId,
+    now: Timestamp,
+}
+
+impl Store {
+    /// Deletes a grab's image. `false` when the caller has no such grab. A repeated call keeps the first deletion time.
+    ///
+    /// An open grab continues, and its image is scheduled for deletion as soon as it is done.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn delete_grab(
+        &self,
+        team: TeamId,
+        environment: Environment,
+        grab: GrabId,
+        now: Timestamp,
+    ) -> Result<bool> {
+        self.database.write(DeleteGrab { team, environment, grab, now }).await
+    }
+}
+
+impl Transaction for DeleteGrab {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let query = grab::scoped(self.team, self.environment).filter(grab::Column::Id.eq(self.grab.0));
+        let Some(row) = query.lock(LockType::NoKeyUpdate).one(tx).await? else { return Ok(false) };
+        if row.deleted_at.is_some() {
+            return Ok(true);
+        }
+        grab::Entity::update_many()
+            .col_expr(grab::Column::DeletedAt, Expr::value(self.now.as_ms()))
+            .col_expr(grab::Column::ImageKey, Expr::value(Option::<String>::None))
+            .filter(grab::Column::Id.eq(row.id))
+            .exec(tx)
+            .await?;
+        release_key(tx, self.grab).await?;
+        if let Some(key) = row.image_key {
+            schedule_deletion(tx, &key, self.now).await?;
+        }
+        Ok(true)
+    }
+}

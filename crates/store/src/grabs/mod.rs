@@ -1,0 +1,45 @@
+//! Grabs, their jobs, images and idempotency keys: one file for each change, and the reads in `queries/`.
+//!
+//! The state transitions of a grab are numbered:
+//!
+//! | transition | from, to | file |
+//! |---|---|---|
+//! | T0 | placeholder, created in its final state | `placeholder.rs` |
+//! | T1 | created as pending, or as processing if a slot is free | `create.rs` |
+//! | T2 | pending to processing | `lease.rs` |
+//! | T3 | processing to done | `complete.rs` |
+//! | T4 | processing to failed | `fail.rs` |
+//! | T5 | processing back to pending | `release.rs`, in bulk for lost leases `reclaim.rs` |
+//! | T6 | open to failed, deadline passed | `fail.rs`, in bulk `expire_jobs.rs` |
+//! | T7 | open to failed, cancelled by the caller | `fail.rs` |
+
+pub(crate) mod complete;
+pub(crate) mod create;
+pub(crate) mod delay;
+pub(crate) mod delete;
+pub(crate) mod expire_jobs;
+pub(crate) mod fail;
+pub(crate) mod files;
+pub(crate) mod idempotency;
+pub(crate) mod images;
+pub(crate) mod lease;
+pub(crate) mod placeholder;
+pub(crate) mod queries;
+pub(crate) mod reclaim;
+pub(crate) mod release;
+pub(crate) mod reuse;
+
+pub use complete::{Completion, EndedGrab};
+pub use create::{Created, NewGrab, NewLease};
+pub use expire_jobs::timeout_failure;
+pub use fail::{FailGrab, FailureSource};
+pub use idempotency::{NewRecord, Repeat};
+pub use lease::{LeaseRequest, LeasedJob};
+pub use placeholder::NewPlaceholder;
+pub use queries::days::DailyOutcomeCount;
+pub use queries::list::{Cursor, GrabList, PageRequest};
+pub use queries::stored_files::StoredFile;
+pub use queries::usage::GrabCounts;
+pub use reclaim::LostLeases;
+pub use release::{BACK_OFF, ReleaseOutcome};
+pub use reuse::{ReuseGrab, ReuseOutcome};

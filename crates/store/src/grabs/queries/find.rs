@@ -1,0 +1,107 @@
+//! Reads of grabs.
+
+use grabd_domain::capture::CaptureSpec;
+use grabd_domain::credentials::Environment;
+use grabd_domain::grabs::{Class, Grab, ImageKey};
+use grabd_domain::ids::{GrabId, TeamId};
+use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
+use uuid::Uuid;
+
+use crate::codes;
+use crate::database::padded;
+use crate::entities::{grab, job};
+use crate::{Result, Store};
+
+/// Maximum ids per statement. Both databases allow more, but no process watches more grabs.
+const IDS_PER_STATEMENT: usize = 4096;
+
+impl Store {
+    /// Finds a grab of a caller.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn find_grab(&self, team: TeamId, environment: Environment, id: GrabId) -> Result<Option<Grab>> {
+        let found = grab::scoped(team, environment)
+            .filter(grab::Column::Id.eq(id.0))
+            .find_also_related(job::Entity)
+            .one(self.database.reader())
+            .await?;
+        found.map(|(row, job)| grab::read(row, job.as_ref())).transpose()
+    }
+
+    /// Finds grabs of all teams, in any order, for watchers. Unknown ids and grabs that cannot be read are omitted.
+    ///
+    /// # Errors
+    /// Errors of the database as a whole.
+    pub async fn find_grabs(&self, ids: &[GrabId]) -> Result<Vec<Grab>> {
+        let mut grabs = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(IDS_PER_STATEMENT) {
+            match self.read_grabs(ids).await {
+                Err(error) if error.concerns_row() => {
+                    // One by one, to find the row.
+                    for id in ids {
+                        match self.read_grabs(&[*id]).await {
+                            Ok(found) => grabs.extend(found),
+                            Err(error) if error.concerns_row() => self.set_aside.report("watchers", id, &error),
+                            Err(error) => return Err(error),
+                        }
+                    }
+                }
+                found => grabs.extend(found?),
+            }
+        }
+        Ok(grabs)
+    }
+
+    async fn read_grabs(&self, ids: &[GrabId]) -> Result<Vec<Grab>> {
+        let found = grab::Entity::find()
+            .filter(grab::Column::Id.is_in(padded(ids.iter().map(|id| id.0))))
+            .find_also_related(job::Entity)
+            .all(self.database.reader())
+            .await?;
+        found.into_iter().map(|(row, job)| grab::read(row, job.as_ref())).collect()
+    }
+
+    /// The capture spec of the placeholder with this image key, unless it was deleted.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn find_placeholder(&self, key: &ImageKey) -> Result<Option<CaptureSpec>> {
+        let request: Option<String> = grab::Entity::find()
+            .select_only()
+            .column(grab::Column::Request)
+            .filter(grab::Column::ImageKey.eq(key.as_str()))
+            .filter(grab::Column::Env.eq(codes::environment(Environment::Test)))
+            .into_tuple()
+            .one(self.database.reader())
+            .await?;
+        request.as_deref().map(grab::read_spec).transpose()
+    }
+
+    /// Counts the grabs of this class that wait for a slot.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn count_waiting(&self, class: Class) -> Result<u64> {
+        Ok(job::Entity::find().filter(job::is_waiting(class)).count(self.database.reader()).await?)
+    }
+
+    /// Whether a grab of this class waits for a slot. One index lookup.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn has_waiting(&self, class: Class) -> Result<bool> {
+        let first: Option<Uuid> = job::Entity::find()
+            .select_only()
+            .column(job::Column::GrabId)
+            .filter(job::is_waiting(class))
+            // The index order. Without it, the planner may scan the table for a waiting job.
+            .order_by_asc(job::Column::Vt)
+            .order_by_asc(job::Column::GrabId)
+            .limit(1)
+            .into_tuple()
+            .one(self.database.reader())
+            .await?;
+        Ok(first.is_some())
+    }
+}

@@ -1,0 +1,7 @@
+//! Reads.
+
+pub(crate) mod days;
+pub(crate) mod find;
+pub(crate) mod list;
+pub(crate) mod stored_files;
+pub(crate) mod usage;

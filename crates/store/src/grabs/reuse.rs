@@ -1,0 +1,96 @@
+//! Answers a create with an earlier grab that shows the same, which costs nothing.
+
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment;
+use grabd_domain::grabs::Grab;
+use grabd_domain::idempotency::Fingerprint;
+use grabd_domain::ids::TeamId;
+use sea_orm::sea_query::LockType;
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::codes::DONE;
+use crate::database::{Transaction, Tx};
+use crate::entities::{grab, team};
+use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
+use crate::{Result, Store};
+
+/// A request that an earlier grab may answer.
+#[derive(Clone, Debug)]
+pub struct ReuseGrab {
+    /// The team of both grabs.
+    pub team: TeamId,
+    /// The environment of both grabs.
+    pub environment: Environment,
+    /// Fingerprint of the options that determine the image.
+    pub fingerprint: Fingerprint,
+    /// The earliest end of the earlier grab.
+    pub since: Timestamp,
+    /// Current time. Placeholders may end in the future; those are not used.
+    pub now: Timestamp,
+}
+
+/// A grab that answers a create with an idempotency key.
+#[derive(Clone, Debug)]
+struct AnswerKey {
+    reuse: ReuseGrab,
+    record: NewRecord,
+}
+
+impl Store {
+    /// The latest done grab with this fingerprint whose image exists. One indexed read.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn find_reusable(&self, reuse: &ReuseGrab) -> Result<Option<Grab>> {
+        find(self.database.reader(), reuse).await
+    }
+
+    /// Like [`Self::find_reusable`], and stores the idempotency key with the grab that was found, so that a repeated
+    /// request gets the same answer. If the key was used before, returns the outcome. None if there is no grab: then
+    /// nothing is stored.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn reuse(&self, reuse: ReuseGrab, record: NewRecord) -> Result<Option<ReuseOutcome>> {
+        self.database.write(AnswerKey { reuse, record }).await
+    }
+}
+
+/// Outcome of [`Store::reuse`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReuseOutcome {
+    /// The grab answers the request.
+    Found(Box<Grab>),
+    /// The idempotency key was used before.
+    Repeated(Repeat),
+}
+
+impl Transaction for AnswerKey {
+    type Outcome = Option<ReuseOutcome>;
+
+    async fn apply(&self, tx: &Tx) -> Result<Option<ReuseOutcome>> {
+        let ReuseGrab { team, environment, now, .. } = self.reuse;
+        // Serializes concurrent requests with the same key.
+        team::Entity::find_by_id(team.0).lock(LockType::NoKeyUpdate).one(tx).await?;
+        if let Some(repeat) = check_key(tx, team, environment, &self.record, now).await? {
+            return Ok(Some(ReuseOutcome::Repeated(repeat)));
+        }
+        let Some(grab) = find(tx, &self.reuse).await? else { return Ok(None) };
+        store_key(tx, team, environment, &self.record, grab.id, true, now).await?;
+        Ok(Some(ReuseOutcome::Found(Box::new(grab))))
+    }
+}
+
+async fn find<C: ConnectionTrait>(db: &C, reuse: &ReuseGrab) -> Result<Option<Grab>> {
+    let ReuseGrab { team, environment, fingerprint, since, now } = reuse;
+    let latest = grab::scoped(*team, *environment)
+        .filter(grab::Column::Fingerprint.eq(fingerprint.to_vec()))
+        .filter(grab::Column::ImageKey.is_not_null())
+        .filter(grab::Column::FinishedAt.gte(since.as_ms()))
+        .filter(grab::Column::FinishedAt.lte(now.as_ms()))
+        .filter(grab::Column::Status.eq(DONE))
+        .order_by_desc(grab::Column::FinishedAt)
+        .one(db)
+        .await?;
+    latest.map(|row| grab::read(row, None)).transpose()
+}

@@ -1,0 +1,408 @@
+//! Deletes teams and accounts.
+//!
+//! The first transaction ends all access. What may be many rows is erased later, in batches: a row of `erasure` remembers
+//! it until nothing is left, so that it continues after a crash. Ledger and audit trail stay, without personal data.
+
+use grabd_domain::Timestamp;
+use grabd_domain::accounts::{Email, Role};
+use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::webhooks::DisabledReason;
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
+use uuid::Uuid;
+
+use crate::accounts::team::TeamResult;
+use crate::accounts::team::TeamRuleError;
+use crate::codes::{self, OPEN, SUSPENDED};
+use crate::database::padded;
+use crate::database::{Transaction, Tx};
+use crate::entities::{
+    api_key, audit, delivery, erasure, grab, grab_tally, idem, image_gc, invitation, member, team, team_storage, user,
+    webhook_endpoint,
+};
+use crate::operations::audit::AuditEvent;
+use crate::webhooks::disable;
+use crate::{Result, Store};
+
+/// The name of a deleted team, in the ledger's pages of operators.
+const DELETED_TEAM: &str = "Deleted team";
+/// What replaces personal data in the audit trail. A trigger allows no other change.
+const ERASED: &str = "(erased)";
+/// Entries of the audit trail that name a team in their details.
+const NAMING: [&str; 3] = ["team.create", "team.rename", "team.suspend"];
+/// Deleted teams and people whose erasure is continued at a time.
+const ERASURES: u64 = 10;
+
+/// What is still to be erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Erasure {
+    /// Grabs, webhooks and names of a deleted team.
+    Team(TeamId),
+    /// Traces of a deleted person in the audit trail.
+    Person(UserId),
+}
+
+/// Outcome of deleting an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeletePersonOutcome {
+    /// The account was deleted, with the teams whose only member the person was.
+    Deleted {
+        /// These teams.
+        teams: Vec<TeamId>,
+    },
+    /// Nothing was deleted: other members of these teams would be left without an owner.
+    OnlyOwner {
+        /// The names of the teams.
+        teams: Vec<String>,
+    },
+    /// There is no such person.
+    UnknownPerson,
+}
+
+struct DeleteTeam {
+    team: TeamId,
+    /// `None`: an operator.
+    by: Option<UserId>,
+    now: Timestamp,
+}
+
+struct DeletePerson {
+    user: UserId,
+    now: Timestamp,
+}
+
+struct EraseTeam {
+    team: TeamId,
+    now: Timestamp,
+    limit: u32,
+}
+
+struct EraseAudit {
+    erasure: Erasure,
+    limit: u32,
+}
+
+impl Store {
+    /// Deletes a team on behalf of one of its owners, or of an operator if `by` is `None`. All its keys, apps and pages
+    /// stop working when this returns, and no grab can be created. End its open grabs with [`Store::open_grabs_of`],
+    /// and erase the rest with [`Store::erase_team`].
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn delete_team(&self, team: TeamId, by: Option<UserId>, now: Timestamp) -> Result<TeamResult> {
+        let event = AuditEvent::new("team.delete", &team, Some(team));
+        self.write_audited(DeleteTeam { team, by, now }, event, TeamResult::is_ok).await
+    }
+
+    /// Deletes a person with all sessions, memberships and grants, and the teams whose only member they are. Refused if
+    /// other members of a team would be left without an owner.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn delete_person(&self, user: UserId, now: Timestamp) -> Result<DeletePersonOutcome> {
+        let event = AuditEvent::new("user.delete", &user, None);
+        let deleted = |outcome: &DeletePersonOutcome| matches!(outcome, DeletePersonOutcome::Deleted { .. });
+        self.write_audited(DeletePerson { user, now }, event, deleted).await
+    }
+
+    /// Some of what is still to be erased, oldest first.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn list_erasures(&self) -> Result<Vec<Erasure>> {
+        let oldest = erasure::Entity::find()
+            .order_by_asc(erasure::Column::CreatedAt)
+            .order_by_asc(erasure::Column::Id)
+            .limit(ERASURES)
+            .all(self.database.reader())
+            .await?;
+        Ok(oldest.into_iter().map(|row| Erasure::of(&row)).collect())
+    }
+
+    /// Deletes up to `limit` ended grabs of a deleted team, schedules their images for deletion, and deletes up to
+    /// `limit` webhook deliveries. Returns whether something is left.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn erase_team(&self, team: TeamId, now: Timestamp, limit: u32) -> Result<bool> {
+        self.database.write(EraseTeam { team, now, limit }).await
+    }
+
+    /// Erases personal data from up to `limit` further entries of the audit trail. When none is left, the erasure is
+    /// complete and is forgotten. Returns whether something is left. Call it after [`Store::erase_team`] for a team.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn erase_audit(&self, erasure: Erasure, limit: u32) -> Result<bool> {
+        self.database.write(EraseAudit { erasure, limit }).await
+    }
+}
+
+impl Erasure {
+    fn of(row: &erasure::Model) -> Self {
+        match row.kind {
+            erasure::PERSON => Self::Person(UserId(row.id)),
+            _ => Self::Team(TeamId(row.id)),
+        }
+    }
+
+    const fn id(self) -> Uuid {
+        match self {
+            Self::Team(team) => team.0,
+            Self::Person(user) => user.0,
+        }
+    }
+}
+
+impl Transaction for DeleteTeam {
+    type Outcome = TeamResult;
+
+    async fn apply(&self, tx: &Tx) -> Result<Self::Outcome> {
+        // Serializes with creates and with changes by members, which lock the active team.
+        let row = team::Entity::find_by_id(self.team.0).lock(LockType::NoKeyUpdate).one(tx).await?;
+        let Some(row) = row.filter(|row| row.deleted_at.is_none()) else { return Ok(Err(TeamRuleError::NotMember)) };
+        if let Some(by) = self.by {
+            let member = member::Entity::find_by_id((self.team.0, by.0)).one(tx).await?;
+            match member.map(|member| codes::read_role(member.role)).transpose()? {
+                None => return Ok(Err(TeamRuleError::NotMember)),
+                // A suspended team's members can change nothing.
+                Some(_) if row.status == SUSPENDED => return Ok(Err(TeamRuleError::NotMember)),
+                Some(Role::Member) => return Ok(Err(TeamRuleError::NotOwner)),
+                Some(Role::Owner) => {}
+            }
+        }
+        delete_team(tx, self.team.0, self.now).await?;
+        Ok(Ok(()))
+    }
+}
+
+/// Ends all access to a locked team.
+async fn delete_team(tx: &Tx, team: Uuid, now: Timestamp) -> Result<()> {
+    team::Entity::update_many()
+        .col_expr(team::Column::Name, Expr::value(DELETED_TEAM))
+        .col_expr(team::Column::Status, Expr::value(SUSPENDED))
+        .col_expr(team::Column::SuspendedAt, Expr::value(Option::<i64>::None))
+        .col_expr(team::Column::SuspendedReason, Expr::value(Option::<String>::None))
+        .col_expr(team::Column::DeletedAt, Expr::value(now.as_ms()))
+        .filter(team::Column::Id.eq(team))
+        .exec(tx)
+        .await?;
+    api_key::Entity::delete_many().filter(api_key::Column::TeamId.eq(team)).exec(tx).await?;
+    // Invitations, and grants with their codes and tokens, are deleted by cascade.
+    member::Entity::delete_many().filter(member::Column::TeamId.eq(team)).exec(tx).await?;
+    let endpoints = webhook_endpoint::Entity::find()
+        .filter(webhook_endpoint::Column::TeamId.eq(team))
+        .lock(LockType::Update)
+        .all(tx)
+        .await?;
+    for endpoint in endpoints {
+        disable(tx, endpoint.id, DisabledReason::Requested).await?;
+    }
+    remember(tx, team, None, now).await
+}
+
+/// Remembers what is still to be erased.
+async fn remember(tx: &Tx, id: Uuid, email: Option<String>, now: Timestamp) -> Result<()> {
+    let row = erasure::ActiveModel {
+        id: Set(id),
+        kind: Set(if email.is_some() { erasure::PERSON } else { erasure::TEAM }),
+        email: Set(email),
+        audit_id: Set(0),
+        created_at: Set(now.as_ms()),
+    };
+    erasure::Entity::insert(row).exec_without_returning(tx).await?;
+    Ok(())
+}
+
+impl Transaction for DeletePerson {
+    type Outcome = DeletePersonOutcome;
+
+    async fn apply(&self, tx: &Tx) -> Result<DeletePersonOutcome> {
+        let teams: Vec<Uuid> = member::Entity::find()
+            .select_only()
+            .column(member::Column::TeamId)
+            .filter(member::Column::UserId.eq(self.user.0))
+            .order_by_asc(member::Column::TeamId)
+            .into_tuple()
+            .all(tx)
+            .await?;
+        let (mut alone, mut blocked) = (Vec::new(), Vec::new());
+        for id in teams {
+            // Teams are locked before people, and in one order, so that concurrent deletions cannot deadlock.
+            let row = team::Entity::find_by_id(id).lock(LockType::NoKeyUpdate).one(tx).await?;
+            let Some(row) = row else { continue };
+            let members = member::Entity::find().filter(member::Column::TeamId.eq(id)).all(tx).await?;
+            let others = || members.iter().filter(|member| member.user_id != self.user.0);
+            let owner = codes::role(Role::Owner);
+            if others().count() == 0 {
+                alone.push(id);
+            } else if others().all(|member| member.role != owner) {
+                blocked.push(row.name);
+            }
+        }
+        let row = user::Entity::find_by_id(self.user.0).lock(LockType::Update).one(tx).await?;
+        let Some(row) = row else { return Ok(DeletePersonOutcome::UnknownPerson) };
+        if !blocked.is_empty() {
+            return Ok(DeletePersonOutcome::OnlyOwner { teams: blocked });
+        }
+        for team in &alone {
+            delete_team(tx, *team, self.now).await?;
+        }
+        if let Ok(email) = Email::parse(&row.email) {
+            invitation::Entity::delete_many().filter(invitation::Column::Email.eq(email.as_str())).exec(tx).await?;
+        }
+        api_key::Entity::update_many()
+            .col_expr(api_key::Column::CreatedBy, Expr::value(Option::<Uuid>::None))
+            .filter(api_key::Column::CreatedBy.eq(self.user.0))
+            .exec(tx)
+            .await?;
+        // Sessions, memberships, grants, devices and links are deleted by cascade.
+        user::Entity::delete_by_id(self.user.0).exec(tx).await?;
+        remember(tx, self.user.0, Some(row.email), self.now).await?;
+        Ok(DeletePersonOutcome::Deleted { teams: alone.into_iter().map(TeamId).collect() })
+    }
+}
+
+impl Transaction for EraseTeam {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let deleted = team::Entity::find_by_id(self.team.0).filter(team::Column::DeletedAt.is_not_null()).one(tx);
+        if deleted.await?.is_none() {
+            return Ok(false);
+        }
+        self.erase_grabs(tx).await?;
+        self.erase_webhooks(tx).await?;
+        grab_tally::Entity::delete_many().filter(grab_tally::Column::TeamId.eq(self.team.0)).exec(tx).await?;
+        let of_team = grab::Column::TeamId.eq(self.team.0);
+        let has_grabs = grab::Entity::find().filter(of_team).limit(1).one(tx).await?.is_some();
+        let endpoints = webhook_endpoint::Entity::find().filter(webhook_endpoint::Column::TeamId.eq(self.team.0));
+        let is_left = has_grabs || endpoints.limit(1).one(tx).await?.is_some();
+        if !is_left {
+            idem::Entity::delete_many().filter(idem::Column::TeamId.eq(self.team.0)).exec(tx).await?;
+            team_storage::Entity::delete_many().filter(team_storage::Column::TeamId.eq(self.team.0)).exec(tx).await?;
+        }
+        Ok(is_left)
+    }
+}
+
+impl EraseTeam {
+    /// Deletes ended grabs. Open ones are left until they have ended.
+    async fn erase_grabs(&self, tx: &Tx) -> Result<()> {
+        let rows: Vec<(Uuid, i16, Option<String>)> = grab::Entity::find()
+            .select_only()
+            .columns([grab::Column::Id, grab::Column::Env, grab::Column::ImageKey])
+            .filter(grab::Column::TeamId.eq(self.team.0))
+            .filter(grab::Column::Status.ne(OPEN))
+            .limit(u64::from(self.limit))
+            .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+            .into_tuple()
+            .all(tx)
+            .await?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        // Placeholders have no files.
+        let files = rows.iter().filter(|(_, env, _)| *env == codes::LIVE).filter_map(|(_, _, key)| key.clone());
+        let due = self.now.as_ms();
+        let files: Vec<_> = files.map(|key| image_gc::ActiveModel { key: Set(key), not_before: Set(due) }).collect();
+        if !files.is_empty() {
+            let insert = image_gc::Entity::insert_many(files);
+            insert.on_conflict_do_nothing_on([image_gc::Column::Key]).exec_without_returning(tx).await?;
+        }
+        let ids = padded(rows.iter().map(|(id, _, _)| *id));
+        idem::Entity::delete_many().filter(idem::Column::GrabId.is_in(ids.clone())).exec(tx).await?;
+        grab::Entity::delete_many().filter(grab::Column::Id.is_in(ids)).exec(tx).await?;
+        Ok(())
+    }
+
+    /// Deletes deliveries, and the endpoints that have none left.
+    async fn erase_webhooks(&self, tx: &Tx) -> Result<()> {
+        let endpoints: Vec<Uuid> = webhook_endpoint::Entity::find()
+            .select_only()
+            .column(webhook_endpoint::Column::Id)
+            .filter(webhook_endpoint::Column::TeamId.eq(self.team.0))
+            .into_tuple()
+            .all(tx)
+            .await?;
+        for endpoint in endpoints {
+            let some = delivery::Entity::find()
+                .select_only()
+                .column(delivery::Column::Id)
+                .filter(delivery::Column::EndpointId.eq(endpoint))
+                .limit(u64::from(self.limit))
+                .into_query();
+            let deleted =
+                delivery::Entity::delete_many().filter(delivery::Column::Id.in_subquery(some)).exec(tx).await?;
+            if deleted.rows_affected < u64::from(self.limit) {
+                webhook_endpoint::Entity::delete_by_id(endpoint).exec(tx).await?;
+            } else {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Transaction for EraseAudit {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let row = erasure::Entity::find_by_id(self.erasure.id()).lock(LockType::Update).one(tx).await?;
+        let Some(row) = row else { return Ok(false) };
+        let last: Option<i64> = audit::Entity::find()
+            .select_only()
+            .column(audit::Column::Id)
+            .filter(audit::Column::Id.gt(row.audit_id))
+            .order_by_asc(audit::Column::Id)
+            .limit(u64::from(self.limit))
+            .into_tuple::<i64>()
+            .all(tx)
+            .await?
+            .last()
+            .copied();
+        let Some(last) = last else {
+            erasure::Entity::delete_by_id(row.id).exec(tx).await?;
+            return Ok(false);
+        };
+        let batch = || audit::Column::Id.gt(row.audit_id).and(audit::Column::Id.lte(last));
+        match self.erasure {
+            Erasure::Team(team) => {
+                audit::Entity::update_many()
+                    .col_expr(audit::Column::Detail, Expr::value(Option::<String>::None))
+                    .filter(batch())
+                    .filter(audit::Column::TeamId.eq(team.0))
+                    .filter(audit::Column::Action.is_in(NAMING))
+                    .exec(tx)
+                    .await?;
+                let invited = audit::Entity::update_many()
+                    .filter(audit::Column::TeamId.eq(team.0))
+                    .filter(audit::Column::Target.like("%@%"));
+                invited.col_expr(audit::Column::Target, Expr::value(ERASED)).filter(batch()).exec(tx).await?;
+            }
+            Erasure::Person(user) => {
+                audit::Entity::update_many()
+                    .col_expr(audit::Column::Address, Expr::value(Option::<String>::None))
+                    .filter(batch())
+                    .filter(Condition::all().add(audit::Column::Actor.eq(format!("user:{user}"))))
+                    .exec(tx)
+                    .await?;
+                if let Some(email) = &row.email {
+                    audit::Entity::update_many()
+                        .col_expr(audit::Column::Target, Expr::value(ERASED))
+                        .filter(batch())
+                        .filter(audit::Column::Target.eq(email.as_str()))
+                        .exec(tx)
+                        .await?;
+                }
+            }
+        }
+        erasure::Entity::update_many()
+            .col_expr(erasure::Column::AuditId, Expr::value(last))
+            .filter(erasure::Column::Id.eq(row.id))
+            .exec(tx)
+            .await?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,21 @@
+//! What operators do: rules for domains, the audit trail, erasure, retention, rotation of the key file, and the reads
+//! for their pages in `queries/`.
+
+mod actor;
+pub(crate) mod audit;
+pub(crate) mod domains;
+pub(crate) mod erase;
+pub(crate) mod queries;
+pub(crate) mod reseal;
+pub(crate) mod retention;
+
+pub use actor::Actor;
+pub use domains::MAX_DOMAIN_RULES;
+pub use erase::{DeletePersonOutcome, Erasure};
+pub use queries::audit::AuditEntry;
+pub use queries::domains::StoredDomainRule;
+pub use queries::export::{ExportCursor, ExportPage};
+pub use queries::operator::failures::{FailedGrab, FailureCursor};
+pub use queries::operator::figures::{ClassQueue, DeliveryBacklog, OutcomeCount, Queue, TeamQueue};
+pub use queries::operator::teams::{TeamCursor, TeamFilter, TeamSummary};
+pub use reseal::SealedEndpoint;

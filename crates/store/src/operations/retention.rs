@@ -1,0 +1,351 @@
+//! Deletes grabs and images after the operator's retention, oldest first and in batches.
+//!
+//! Of a purged grab remain its ledger entry, and its share of the usage counts in `grab_tally`.
+
+use std::collections::BTreeMap;
+
+use grabd_domain::accounts::REVOKED_KEY_LIFE;
+use grabd_domain::credentials::Environment;
+use grabd_domain::{Day, Timestamp};
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::{Expr, LockBehavior, LockType, OnConflict};
+use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
+use uuid::Uuid;
+
+use crate::database::padded;
+use crate::database::{Transaction, Tx};
+use crate::entities::{api_key, grab, grab_tally, idem, image_gc, key_tally, purge_mark};
+use crate::set_aside::{MaybeReadable, split_readable};
+use crate::{Error, Result, Store, codes};
+
+/// How many days the usage counts look back: 30, the current one, and one for the difference of clocks.
+const TALLY_DAYS: u16 = 32;
+const WORK: &str = "retention";
+
+struct PurgeGrabs {
+    environment: Environment,
+    ended_before: Timestamp,
+    now: Timestamp,
+    limit: u32,
+    set_aside: Vec<Uuid>,
+}
+
+struct PurgeImages {
+    ended_before: Timestamp,
+    now: Timestamp,
+    limit: u32,
+    set_aside: Vec<Uuid>,
+}
+
+struct PurgeRevokedKeys {
+    now: Timestamp,
+    limit: u32,
+}
+
+struct PurgeTallies {
+    now: Timestamp,
+    limit: u32,
+}
+
+/// What a purge did.
+struct Purged {
+    rows: u64,
+    unreadable: Vec<(Uuid, Error)>,
+}
+
+impl Store {
+    /// Deletes up to `limit` grabs of an environment that ended before a time, and their images. Returns the number of
+    /// deleted grabs. Rows that cannot be read are set aside.
+    ///
+    /// # Errors
+    /// Errors of the database as a whole.
+    pub async fn purge_grabs(
+        &self,
+        environment: Environment,
+        ended_before: Timestamp,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<u64> {
+        let set_aside = self.set_aside.keys(WORK, now);
+        let purge = PurgeGrabs { environment, ended_before, now, limit, set_aside };
+        Ok(self.note_unreadable(&self.database.write(purge).await?, now))
+    }
+
+    /// Deletes the images of up to `limit` live grabs that ended before a time, as on request: the grabs remain.
+    /// Returns the number of deleted images. Rows that cannot be read are set aside.
+    ///
+    /// # Errors
+    /// Errors of the database as a whole.
+    pub async fn purge_images(&self, ended_before: Timestamp, now: Timestamp, limit: u32) -> Result<u64> {
+        let set_aside = self.set_aside.keys(WORK, now);
+        let purge = PurgeImages { ended_before, now, limit, set_aside };
+        Ok(self.note_unreadable(&self.database.write(purge).await?, now))
+    }
+
+    /// Deletes up to `limit` numbers of purged grabs of each kind that no count includes any more, and returns how many.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn purge_tallies(&self, now: Timestamp, limit: u32) -> Result<u64> {
+        self.database.write(PurgeTallies { now, limit }).await
+    }
+
+    /// Deletes up to `limit` API keys of each kind that were revoked or expired a month ago, and returns how many.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn purge_revoked_keys(&self, now: Timestamp, limit: u32) -> Result<u64> {
+        self.database.write(PurgeRevokedKeys { now, limit }).await
+    }
+
+    fn note_unreadable(&self, purged: &Purged, now: Timestamp) -> u64 {
+        for (grab, error) in &purged.unreadable {
+            self.set_aside.add(WORK, grab, error, now);
+        }
+        purged.rows
+    }
+}
+
+#[derive(FromQueryResult)]
+struct EndedRow {
+    id: Uuid,
+    team_id: Uuid,
+    key_id: Option<Uuid>,
+    status: i16,
+    image_key: Option<String>,
+    created_at: i64,
+    finished_at: i64,
+}
+
+/// Locks the oldest ended grabs of an environment. Locked ones are left for the next purge.
+async fn oldest(
+    tx: &Tx,
+    environment: Environment,
+    ended_before: Timestamp,
+    set_aside: &[Uuid],
+    limit: u32,
+    only_with_image: bool,
+) -> Result<(Vec<EndedRow>, Vec<(Uuid, Error)>)> {
+    let mut query = grab::Entity::find()
+        .select_only()
+        .columns([
+            grab::Column::Id,
+            grab::Column::TeamId,
+            grab::Column::KeyId,
+            grab::Column::Status,
+            grab::Column::ImageKey,
+            grab::Column::CreatedAt,
+            grab::Column::FinishedAt,
+        ])
+        // Literally the predicates of the partial indexes: the planner cannot match one with parameters.
+        .filter(Expr::cust(match environment {
+            Environment::Live => "env = 0",
+            Environment::Test => "env = 1",
+        }))
+        .filter(grab::Column::FinishedAt.lt(ended_before.as_ms()))
+        .filter(grab::Column::Id.is_not_in(padded(set_aside.iter().copied())));
+    if only_with_image {
+        query = query.filter(grab::Column::ImageKey.is_not_null());
+    }
+    let rows = query
+        .order_by_asc(grab::Column::FinishedAt)
+        .limit(u64::from(limit))
+        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+        .into_model::<MaybeReadable<Uuid, EndedRow>>()
+        .all(tx)
+        .await?;
+    Ok(split_readable(rows))
+}
+
+impl Transaction for PurgeGrabs {
+    type Outcome = Purged;
+
+    async fn apply(&self, tx: &Tx) -> Result<Purged> {
+        let Self { environment, ended_before, now, limit, set_aside } = self;
+        let (rows, unreadable) = oldest(tx, *environment, *ended_before, set_aside, *limit, false).await?;
+        let Some(last) = rows.iter().map(|row| row.finished_at).max() else {
+            return Ok(Purged { rows: 0, unreadable });
+        };
+        self.tally(tx, &rows).await?;
+        self.tally_keys(tx, &rows).await?;
+        self.mark(tx, last).await?;
+        // Placeholders have no files.
+        if *environment == Environment::Live {
+            schedule(tx, &rows, *now).await?;
+        }
+        let ids = padded(rows.iter().map(|row| row.id));
+        idem::Entity::delete_many().filter(idem::Column::GrabId.is_in(ids.clone())).exec(tx).await?;
+        let deleted = grab::Entity::delete_many().filter(grab::Column::Id.is_in(ids)).exec(tx).await?;
+        Ok(Purged { rows: deleted.rows_affected, unreadable })
+    }
+}
+
+impl PurgeGrabs {
+    /// Keeps the numbers that usage counts still include.
+    async fn tally(&self, tx: &Tx, rows: &[EndedRow]) -> Result<()> {
+        let first = Day::of(self.now).before(TALLY_DAYS);
+        let mut numbers: BTreeMap<(Uuid, i16, Day), i64> = BTreeMap::new();
+        for row in rows {
+            let day = Day::of(Timestamp::from_ms(row.created_at));
+            if day >= first {
+                *numbers.entry((row.team_id, row.status, day)).or_default() += 1;
+            }
+        }
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let rows = numbers.into_iter().map(|((team, status, day), grabs)| grab_tally::ActiveModel {
+            team_id: Set(team),
+            env: Set(codes::environment(self.environment)),
+            status: Set(status),
+            day: Set(day.number()),
+            grabs: Set(grabs),
+        });
+        let key =
+            [grab_tally::Column::TeamId, grab_tally::Column::Env, grab_tally::Column::Status, grab_tally::Column::Day];
+        let add = OnConflict::columns(key)
+            .value(grab_tally::Column::Grabs, Expr::cust("grab_tally.grabs + excluded.grabs"))
+            .to_owned();
+        grab_tally::Entity::insert_many(rows).on_conflict(add).exec_without_returning(tx).await?;
+        Ok(())
+    }
+
+    /// The same for the usage of keys.
+    async fn tally_keys(&self, tx: &Tx, rows: &[EndedRow]) -> Result<()> {
+        let first = Day::of(self.now).before(TALLY_DAYS);
+        let mut numbers: BTreeMap<(Uuid, Day), (i64, i64)> = BTreeMap::new();
+        for row in rows {
+            let day = Day::of(Timestamp::from_ms(row.created_at));
+            if let Some(key) = row.key_id.filter(|_| day >= first) {
+                let (grabs, done) = numbers.entry((key, day)).or_default();
+                *grabs += 1;
+                *done += i64::from(row.status == codes::DONE);
+            }
+        }
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let rows = numbers.into_iter().map(|((key, day), (grabs, done))| key_tally::ActiveModel {
+            key_id: Set(key),
+            day: Set(day.number()),
+            grabs: Set(grabs),
+            done: Set(done),
+        });
+        let add = OnConflict::columns([key_tally::Column::KeyId, key_tally::Column::Day])
+            .value(key_tally::Column::Grabs, Expr::cust("key_tally.grabs + excluded.grabs"))
+            .value(key_tally::Column::Done, Expr::cust("key_tally.done + excluded.done"))
+            .to_owned();
+        key_tally::Entity::insert_many(rows).on_conflict(add).exec_without_returning(tx).await?;
+        Ok(())
+    }
+
+    /// Records up to when grabs may be missing.
+    async fn mark(&self, tx: &Tx, finished_until: i64) -> Result<()> {
+        let row = purge_mark::ActiveModel {
+            env: Set(codes::environment(self.environment)),
+            finished_until: Set(finished_until),
+        };
+        let later = "CASE WHEN excluded.finished_until > purge_mark.finished_until \
+            THEN excluded.finished_until ELSE purge_mark.finished_until END";
+        let raise = OnConflict::column(purge_mark::Column::Env)
+            .value(purge_mark::Column::FinishedUntil, Expr::cust(later))
+            .to_owned();
+        purge_mark::Entity::insert(row).on_conflict(raise).exec_without_returning(tx).await?;
+        Ok(())
+    }
+}
+
+impl Transaction for PurgeImages {
+    type Outcome = Purged;
+
+    async fn apply(&self, tx: &Tx) -> Result<Purged> {
+        let Self { ended_before, now, limit, set_aside } = self;
+        let (rows, unreadable) = oldest(tx, Environment::Live, *ended_before, set_aside, *limit, true).await?;
+        if rows.is_empty() {
+            return Ok(Purged { rows: 0, unreadable });
+        }
+        schedule(tx, &rows, *now).await?;
+        let ids = padded(rows.iter().map(|row| row.id));
+        // As a deletion on request does: a repeated create would return a grab without its image.
+        idem::Entity::delete_many().filter(idem::Column::GrabId.is_in(ids.clone())).exec(tx).await?;
+        let updated = grab::Entity::update_many()
+            .col_expr(grab::Column::DeletedAt, Expr::value(now.as_ms()))
+            .col_expr(grab::Column::ImageKey, Expr::value(Option::<String>::None))
+            .filter(grab::Column::Id.is_in(ids))
+            .exec(tx)
+            .await?;
+        Ok(Purged { rows: updated.rows_affected, unreadable })
+    }
+}
+
+/// Schedules the files of the grabs for deletion.
+async fn schedule(tx: &Tx, rows: &[EndedRow], now: Timestamp) -> Result<()> {
+    let keys = rows.iter().filter_map(|row| row.image_key.as_ref());
+    let scheduled: Vec<_> =
+        keys.map(|key| image_gc::ActiveModel { key: Set(key.clone()), not_before: Set(now.as_ms()) }).collect();
+    if !scheduled.is_empty() {
+        let insert = image_gc::Entity::insert_many(scheduled);
+        insert.on_conflict_do_nothing_on([image_gc::Column::Key]).exec_without_returning(tx).await?;
+    }
+    Ok(())
+}
+
+impl Transaction for PurgeTallies {
+    type Outcome = u64;
+
+    async fn apply(&self, tx: &Tx) -> Result<u64> {
+        let first = Day::of(self.now).before(TALLY_DAYS).number();
+        let old: Vec<(Uuid, i16, i16, i64)> = grab_tally::Entity::find()
+            .select_only()
+            .columns([
+                grab_tally::Column::TeamId,
+                grab_tally::Column::Env,
+                grab_tally::Column::Status,
+                grab_tally::Column::Day,
+            ])
+            .filter(grab_tally::Column::Day.lt(first))
+            .order_by_asc(grab_tally::Column::Day)
+            .limit(u64::from(self.limit))
+            .into_tuple()
+            .all(tx)
+            .await?;
+        let deleted = u64::try_from(old.len()).unwrap_or(u64::MAX);
+        for key in old {
+            grab_tally::Entity::delete_by_id(key).exec(tx).await?;
+        }
+        let old: Vec<(Uuid, i64)> = key_tally::Entity::find()
+            .select_only()
+            .columns([key_tally::Column::KeyId, key_tally::Column::Day])
+            .filter(key_tally::Column::Day.lt(first))
+            .order_by_asc(key_tally::Column::Day)
+            .limit(u64::from(self.limit))
+            .into_tuple()
+            .all(tx)
+            .await?;
+        let deleted = deleted.saturating_add(u64::try_from(old.len()).unwrap_or(u64::MAX));
+        for key in old {
+            key_tally::Entity::delete_by_id(key).exec(tx).await?;
+        }
+        Ok(deleted)
+    }
+}
+
+impl Transaction for PurgeRevokedKeys {
+    type Outcome = u64;
+
+    async fn apply(&self, tx: &Tx) -> Result<u64> {
+        let mut deleted = 0;
+        for ended in [api_key::Column::RevokedAt, api_key::Column::ExpiresAt] {
+            let old = api_key::Entity::find()
+                .select_only()
+                .column(api_key::Column::Id)
+                .filter(ended.lte((self.now - REVOKED_KEY_LIFE).as_ms()))
+                .order_by_asc(ended)
+                .limit(u64::from(self.limit))
+                .into_query();
+            let purged = api_key::Entity::delete_many().filter(api_key::Column::Id.in_subquery(old)).exec(tx).await?;
+            deleted += purged.rows_affected;
+        }
+        Ok(deleted)
+    }
+}

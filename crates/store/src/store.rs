@@ -1,0 +1,92 @@
+//! The handle to the database. Its reads and changes are in the modules of what they concern.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::database::Database;
+use crate::operations::Actor;
+use crate::set_aside::SetAside;
+use crate::{Error, Kind, OtherService, Result, ServiceLock};
+
+/// Handle to the database. Cheap to clone; clones share the connections.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub(crate) database: Database,
+    pub(crate) set_aside: Arc<SetAside>,
+    /// Who makes the changes, for the audit trail.
+    pub(crate) actor: Option<Arc<Actor>>,
+}
+
+impl Store {
+    /// Opens the database at `url`: `sqlite:///path/grabd.sqlite`, `sqlite::memory:` or `postgres://…`.
+    ///
+    /// A missing SQLite file is created, readable by its owner only. The schema is not changed.
+    ///
+    /// # Errors
+    /// [`Error::Url`] when the scheme is unsupported, [`Error::Unavailable`] when the database cannot be opened.
+    pub async fn open(url: &str) -> Result<Self> {
+        Ok(Self { database: Database::open(url).await?, set_aside: Arc::default(), actor: None })
+    }
+
+    /// Brings the schema up to date. Idempotent.
+    ///
+    /// # Errors
+    /// Database errors. A failed step is rolled back. [`Error::NewerSchema`] and [`Error::EditedStep`] when the applied
+    /// steps are not those of this program; nothing is changed then.
+    pub async fn migrate(&self) -> Result<()> {
+        self.database.migrate().await
+    }
+
+    /// Whether every migration known to this program is applied.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the database cannot be reached; [`Error::NewerSchema`] and [`Error::EditedStep`] as
+    /// for [`Store::migrate`].
+    pub async fn schema_is_current(&self) -> Result<bool> {
+        self.database.schema_is_current().await
+    }
+
+    /// Makes this process the only service on the database, as long as the lock is held. Waits up to `patience` for a
+    /// service that is about to exit. The inner error is the service that uses the database. Commands need no lock.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the database cannot be reached.
+    pub async fn lock_service(&self, patience: Duration) -> Result<Result<ServiceLock, OtherService>, Error> {
+        self.database.lock_service(patience).await
+    }
+
+    /// Copies a consistent state of an SQLite database to a new file, readable by its owner only. Services and commands
+    /// may write meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Full`] and [`Error::Unavailable`] when the file cannot be written, [`Error::Inconsistent`] for
+    /// PostgreSQL, whose own program `pg_dump` does this.
+    pub async fn copy_database(&self, path: &Path) -> Result<()> {
+        self.database.copy_to(path).await
+    }
+
+    /// Checks that the database responds.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when it does not.
+    pub async fn ping(&self) -> Result<()> {
+        self.database.ping().await
+    }
+
+    /// Completes the queued writes and closes the connections. Later calls return [`Error::Closed`].
+    pub async fn close(self) {
+        self.database.close().await;
+    }
+
+    /// The kind of database.
+    pub const fn kind(&self) -> Kind {
+        self.database.kind()
+    }
+
+    /// Number of rows set aside since the start, by kind of work.
+    pub fn rows_set_aside(&self) -> BTreeMap<&'static str, u64> {
+        self.set_aside.counts()
+    }
+}

@@ -1,0 +1,270 @@
+//! Leases due deliveries to senders. If a sender crashes, its deliveries are due again when the lease ends.
+
+use std::collections::HashMap;
+
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment;
+use grabd_domain::grabs::Grab;
+use grabd_domain::ids::{DeliveryId, EndpointId};
+use grabd_domain::target::TargetUrl;
+use grabd_domain::webhooks::{DeliveryStatus, Event};
+use sea_orm::sea_query::{Expr, LockBehavior, LockType};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait};
+use uuid::Uuid;
+
+use crate::database::padded;
+use crate::database::{Transaction, Tx};
+use crate::entities::{delivery, grab, webhook_endpoint};
+use crate::set_aside::{MaybeReadable, split_readable};
+use crate::{Error, Result, Store, codes};
+
+/// Rows read per free slot, so that many deliveries of one endpoint do not hide those of others.
+const ROWS_PER_SLOT: usize = 8;
+
+pub(crate) const DELIVERIES: &str = "deliveries";
+const ENDPOINTS: &str = "endpoints";
+
+/// How many attempts may start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SendCapacity {
+    /// In total.
+    pub total: usize,
+    /// Per endpoint, including attempts in progress, so that a slow endpoint does not block others.
+    pub per_endpoint: usize,
+    /// Attempts in progress, by endpoint.
+    pub in_progress: HashMap<EndpointId, usize>,
+}
+
+/// The content of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageContent {
+    /// Its id.
+    pub id: DeliveryId,
+    /// The receiving endpoint.
+    pub endpoint: EndpointId,
+    /// The event.
+    pub event: Event,
+    /// Time of the event.
+    pub at: Timestamp,
+    /// The environment.
+    pub environment: Environment,
+    /// The reported grab; `None` for a test message.
+    pub grab: Option<Grab>,
+}
+
+/// A delivery attempt to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveryAttempt {
+    /// The delivery.
+    pub delivery: DeliveryId,
+    /// The endpoint.
+    pub endpoint: EndpointId,
+    /// Number of the attempt, from 1.
+    pub number: u32,
+    /// The destination.
+    pub url: TargetUrl,
+    /// Encrypted signing secrets: the current one and, for a while after a rotation, the previous one.
+    pub secrets: Vec<Vec<u8>>,
+    /// The body, identical in every attempt.
+    pub body: String,
+}
+
+struct LeaseDue<F> {
+    now: Timestamp,
+    until: Timestamp,
+    capacity: SendCapacity,
+    compose: F,
+    /// Deliveries and endpoints that are left out.
+    deliveries: Vec<Uuid>,
+    endpoints: Vec<Uuid>,
+}
+
+impl Store {
+    /// Leases due deliveries until `until`, longest overdue first.
+    ///
+    /// The body is composed and stored in the transaction of the first lease, so every attempt sends the same bytes.
+    /// Deliveries and endpoints that cannot be processed are set aside.
+    ///
+    /// # Errors
+    /// Errors of the database as a whole.
+    pub async fn lease_due<F>(
+        &self,
+        now: Timestamp,
+        until: Timestamp,
+        capacity: SendCapacity,
+        compose: F,
+    ) -> Result<Vec<DeliveryAttempt>>
+    where
+        F: Fn(&MessageContent) -> String + Send + Sync + 'static,
+    {
+        let (deliveries, endpoints) = (self.set_aside.keys(DELIVERIES, now), self.set_aside.keys(ENDPOINTS, now));
+        let lease = LeaseDue { now, until, capacity, compose, deliveries, endpoints };
+        let Due { attempts, unprocessable } = self.database.write(lease).await?;
+        for (work, row, error) in unprocessable {
+            self.set_aside.add(work, &row, &error, now);
+        }
+        Ok(attempts)
+    }
+}
+
+/// The outcome of leasing due deliveries.
+struct Due {
+    attempts: Vec<DeliveryAttempt>,
+    /// Kind of work, key and error of each row that cannot be processed.
+    unprocessable: Vec<(&'static str, Uuid, Error)>,
+}
+
+impl<F: Fn(&MessageContent) -> String + Send + Sync + 'static> Transaction for LeaseDue<F> {
+    type Outcome = Due;
+
+    async fn apply(&self, tx: &Tx) -> Result<Due> {
+        let due = delivery::Entity::find()
+            .filter(delivery::Column::NextAt.lte(self.now.as_ms()))
+            .filter(delivery::Column::EndpointId.is_not_in(self.excluded_endpoints()))
+            .filter(delivery::Column::Id.is_not_in(padded(self.deliveries.iter().copied())))
+            .order_by_asc(delivery::Column::NextAt)
+            .limit(u64::try_from(self.capacity.total * ROWS_PER_SLOT).unwrap_or(u64::MAX))
+            .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+            .into_model::<MaybeReadable<Uuid, delivery::Model>>()
+            .all(tx)
+            .await?;
+        let (due, unreadable) = split_readable(due);
+        let of = |work: &'static str| move |(row, error)| (work, row, error);
+        let mut unprocessable: Vec<_> = unreadable.into_iter().map(of(DELIVERIES)).collect();
+        let (endpoints, unreadable) = endpoints_of(tx, &due).await?;
+        let mut capacity = self.capacity.clone();
+        let mut attempts = Vec::new();
+        for row in due {
+            if unreadable.iter().any(|(endpoint, _)| *endpoint == row.endpoint_id) {
+                continue;
+            }
+            let endpoint = endpoints.get(&row.endpoint_id).filter(|endpoint| endpoint.disabled.is_none());
+            let Some(endpoint) = endpoint else {
+                abandon(tx, row.id).await?;
+                continue;
+            };
+            let in_progress = capacity.in_progress.entry(EndpointId(endpoint.id)).or_default();
+            if capacity.total == 0 || *in_progress >= capacity.per_endpoint {
+                continue;
+            }
+            let id = row.id;
+            // A savepoint, so that a statement that fails for this row undoes nothing else.
+            let savepoint = tx.begin().await?;
+            match self.begin(&savepoint, row, endpoint).await {
+                Ok(attempt) => {
+                    savepoint.commit().await?;
+                    let Some(attempt) = attempt else { continue };
+                    capacity.total -= 1;
+                    *in_progress += 1;
+                    attempts.push(attempt);
+                }
+                Err(error) if error.concerns_row() => {
+                    savepoint.rollback().await?;
+                    unprocessable.push((DELIVERIES, id, error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        unprocessable.extend(unreadable.into_iter().map(of(ENDPOINTS)));
+        Ok(Due { attempts, unprocessable })
+    }
+}
+
+impl<F: Fn(&MessageContent) -> String + Send + Sync + 'static> LeaseDue<F> {
+    /// Endpoints without free slots, and those that are left out.
+    fn excluded_endpoints(&self) -> Vec<Uuid> {
+        let full_endpoints =
+            self.capacity.in_progress.iter().filter(|(_, in_progress)| **in_progress >= self.capacity.per_endpoint);
+        full_endpoints.map(|(endpoint, _)| endpoint.0).chain(self.endpoints.iter().copied()).collect()
+    }
+
+    async fn begin(
+        &self,
+        tx: &Tx,
+        row: delivery::Model,
+        endpoint: &webhook_endpoint::Model,
+    ) -> Result<Option<DeliveryAttempt>> {
+        // Saturates: redeliveries are bounded, but attempts of a message that cannot be signed are not.
+        let attempt = row.attempt.saturating_add(1);
+        let number = codes::read_count(attempt.into())?;
+        let body = match row.body {
+            Some(body) => body,
+            None => match self.compose(tx, &row, endpoint).await? {
+                Some(body) => body,
+                None => {
+                    abandon(tx, row.id).await?;
+                    return Ok(None);
+                }
+            },
+        };
+        delivery::Entity::update_many()
+            .col_expr(delivery::Column::Body, Expr::value(body.as_str()))
+            .col_expr(delivery::Column::Attempt, Expr::value(attempt))
+            .col_expr(delivery::Column::NextAt, Expr::value(self.until.as_ms()))
+            .filter(delivery::Column::Id.eq(row.id))
+            .exec(tx)
+            .await?;
+        let previous = endpoint.previous_until.is_some_and(|until| until > self.now.as_ms());
+        let previous = endpoint.previous_secret.clone().filter(|_| previous);
+        Ok(Some(DeliveryAttempt {
+            delivery: DeliveryId(row.id),
+            endpoint: EndpointId(endpoint.id),
+            number,
+            url: webhook_endpoint::read_url(&endpoint.url)?,
+            secrets: std::iter::once(endpoint.secret.clone()).chain(previous).collect(),
+            body,
+        }))
+    }
+
+    /// `None` when the grab no longer exists.
+    async fn compose(
+        &self,
+        tx: &Tx,
+        row: &delivery::Model,
+        endpoint: &webhook_endpoint::Model,
+    ) -> Result<Option<String>> {
+        let grab = match row.grab_id {
+            None => None,
+            Some(id) => match grab::Entity::find_by_id(id).one(tx).await? {
+                None => return Ok(None),
+                Some(found) => Some(grab::read(found, None)?),
+            },
+        };
+        Ok(Some((self.compose)(&MessageContent {
+            id: DeliveryId(row.id),
+            endpoint: EndpointId(endpoint.id),
+            event: delivery::read_event(row.event)?,
+            at: Timestamp::from_ms(row.created_at),
+            environment: codes::read_environment(endpoint.env)?,
+            grab,
+        })))
+    }
+}
+
+type Endpoints = HashMap<Uuid, webhook_endpoint::Model>;
+
+/// The endpoints of the deliveries, and those that cannot be read.
+async fn endpoints_of(tx: &Tx, due: &[delivery::Model]) -> Result<(Endpoints, Vec<(Uuid, Error)>)> {
+    if due.is_empty() {
+        return Ok((HashMap::new(), Vec::new()));
+    }
+    let ids = padded(due.iter().map(|row| row.endpoint_id));
+    let rows = webhook_endpoint::Entity::find()
+        .filter(webhook_endpoint::Column::Id.is_in(ids))
+        .into_model::<MaybeReadable<Uuid, webhook_endpoint::Model>>()
+        .all(tx)
+        .await?;
+    let (readable, unreadable) = split_readable(rows);
+    Ok((readable.into_iter().map(|row| (row.id, row)).collect(), unreadable))
+}
+
+/// Ends a delivery whose endpoint is missing or disabled, or whose grab no longer exists, so that it is no longer due.
+async fn abandon(tx: &Tx, id: Uuid) -> Result<()> {
+    delivery::Entity::update_many()
+        .col_expr(delivery::Column::State, Expr::value(delivery::state(DeliveryStatus::Exhausted)))
+        .col_expr(delivery::Column::NextAt, Expr::value(Option::<i64>::None))
+        .filter(delivery::Column::Id.eq(id))
+        .exec(tx)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Registers webhook endpoints.
+
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment;
+use grabd_domain::ids::{EndpointId, TeamId};
+use grabd_domain::webhooks::{Endpoint, MAX_ENDPOINTS, Registration};
+use sea_orm::ActiveValue::Set;
+use sea_orm::{EntityTrait, PaginatorTrait};
+
+use crate::database::{Transaction, Tx};
+use crate::entities::webhook_endpoint::{self, scoped, write_events};
+use crate::grabs::create::lock_team;
+use crate::{Result, Store, codes};
+
+/// An endpoint to register.
+#[derive(Clone, Debug)]
+pub struct NewEndpoint {
+    /// Its id.
+    pub id: EndpointId,
+    /// The owning team.
+    pub team: TeamId,
+    /// The environment whose grabs it receives.
+    pub environment: Environment,
+    /// URL, events and description.
+    pub registration: Registration,
+    /// Its secret, encrypted.
+    pub secret: Vec<u8>,
+    /// Current time.
+    pub now: Timestamp,
+}
+
+/// Outcome of a registration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RegisterOutcome {
+    /// The endpoint was registered.
+    Registered(Box<Endpoint>),
+    /// Nothing was registered: the team has reached the limit in this environment.
+    TooMany,
+    /// Nothing was registered: the team does not exist or is inactive.
+    TeamInactive,
+}
+
+impl Store {
+    /// Registers an endpoint.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn register_endpoint(&self, new: NewEndpoint) -> Result<RegisterOutcome> {
+        self.database.write(new).await
+    }
+}
+
+impl Transaction for NewEndpoint {
+    type Outcome = RegisterOutcome;
+
+    async fn apply(&self, tx: &Tx) -> Result<RegisterOutcome> {
+        // The lock makes the count exact under concurrent registrations.
+        if lock_team(tx, self.team).await?.is_none() {
+            return Ok(RegisterOutcome::TeamInactive);
+        }
+        if scoped(self.team, self.environment).count(tx).await? >= u64::from(MAX_ENDPOINTS) {
+            return Ok(RegisterOutcome::TooMany);
+        }
+        let Registration { url, events, description } = &self.registration;
+        let row = webhook_endpoint::ActiveModel {
+            id: Set(self.id.0),
+            team_id: Set(self.team.0),
+            env: Set(codes::environment(self.environment)),
+            url: Set(url.to_string()),
+            events: Set(write_events(events)),
+            description: Set(description.clone()),
+            disabled: Set(None),
+            failing_since: Set(None),
+            secret: Set(self.secret.clone()),
+            previous_secret: Set(None),
+            previous_until: Set(None),
+            created_at: Set(self.now.as_ms()),
+        };
+        webhook_endpoint::Entity::insert(row).exec_without_returning(tx).await?;
+        Ok(RegisterOutcome::Registered(Box::new(Endpoint {
+            id: self.id,
+            team: self.team,
+            environment: self.environment,
+            url: url.clone(),
+            events: events.clone(),
+            description: description.clone(),
+            disabled: None,
+            created_at: self.now,
+        })))
+    }
+}

@@ -1,0 +1,7 @@
+//! The style sheet, font, scripts and images of the pages.
+
+mod files;
+mod serve;
+
+pub(crate) use files::Assets;
+pub(crate) use serve::{copy, docs, font, icon, picture, script, site, style};

@@ -1,0 +1,48 @@
+//! The handlers of the files.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+
+use crate::state::Web;
+
+/// `GET` of the style sheet.
+pub(crate) async fn style(State(web): State<Arc<Web>>) -> Response {
+    web.assets.style.response()
+}
+
+/// `GET` of the font.
+pub(crate) async fn font(State(web): State<Arc<Web>>) -> Response {
+    web.assets.font.response()
+}
+
+/// `GET` of the script for live updates.
+pub(crate) async fn script(State(web): State<Arc<Web>>) -> Response {
+    web.assets.script.response()
+}
+
+/// `GET` of the icon.
+pub(crate) async fn icon(State(web): State<Arc<Web>>) -> Response {
+    web.assets.icon.response()
+}
+
+/// `GET` of the image on the start page.
+pub(crate) async fn picture(State(web): State<Arc<Web>>) -> Response {
+    web.assets.picture.response()
+}
+
+/// `GET` of the script for copy buttons.
+pub(crate) async fn copy(State(web): State<Arc<Web>>) -> Response {
+    web.assets.copy.response()
+}
+
+/// `GET` of the script of all pages.
+pub(crate) async fn site(State(web): State<Arc<Web>>) -> Response {
+    web.assets.site.response()
+}
+
+/// `GET` of the script of the documentation.
+pub(crate) async fn docs(State(web): State<Arc<Web>>) -> Response {
+    web.assets.docs.response()
+}

@@ -1,0 +1,17 @@
+//! The two environments: their order, their names, and the form field that selects one.
+
+use grabd_domain::credentials::Environment;
+
+/// The field of the environment.
+pub(crate) const ENVIRONMENT: &str = "environment";
+
+/// Both environments, in display order.
+pub(crate) const ENVIRONMENTS: [Environment; 2] = [Environment::Live, Environment::Test];
+
+/// The display name of an environment.
+pub(crate) const fn environment_name(environment: Environment) -> &'static str {
+    match environment {
+        Environment::Live => "Live",
+        Environment::Test => "Test",
+    }
+}

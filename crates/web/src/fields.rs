@@ -1,0 +1,84 @@
+//! Form fields that several pages have: the e-mail address, passwords and names.
+
+use grabd_domain::accounts::{EMAIL_BYTES, PASSWORD_CHARS, PasswordError};
+use grabd_domain::teams::NAME_CHARS;
+use grabd_engine::accounts::PasswordConfirmationError;
+
+use crate::form::{Field, FieldError, Form};
+use crate::problem::{Problem, wait};
+
+/// The hint of fields for a new password.
+pub(crate) const PASSWORD_HINT: &str = "At least 12 characters. Several words are a good choice.";
+
+/// The field for an e-mail address.
+pub(crate) fn email_field(form: &Form, errors: &[FieldError]) -> Field {
+    let field = Field {
+        name: "email",
+        label: "E-mail address",
+        kind: "email",
+        autocomplete: "email",
+        max_length: u32::try_from(*EMAIL_BYTES.end()).unwrap_or(u32::MAX),
+        hint: "",
+        value: form.get("email").to_owned(),
+        error: None,
+    };
+    field.with_errors(errors)
+}
+
+/// The field for a password.
+pub(crate) fn password_field(autocomplete: &'static str, hint: &'static str, errors: &[FieldError]) -> Field {
+    let field = Field {
+        name: "password",
+        label: "Password",
+        kind: "password",
+        autocomplete,
+        max_length: u32::try_from(*PASSWORD_CHARS.end()).unwrap_or(u32::MAX),
+        hint,
+        value: String::new(),
+        error: None,
+    };
+    field.with_errors(errors)
+}
+
+/// The error for an invalid e-mail address.
+pub(crate) const EMAIL_MESSAGE: &str = "Enter an e-mail address such as ada@example.com.";
+
+/// The error for a password of invalid length.
+pub(crate) fn password_message(PasswordError { chars }: PasswordError) -> String {
+    let (min, max) = (PASSWORD_CHARS.start(), PASSWORD_CHARS.end());
+    match chars < *min {
+        true => format!("Use at least {min} characters; this password has {chars}."),
+        false => format!("Use at most {max} characters; this password has {chars}."),
+    }
+}
+
+/// The error of a password that was not accepted, and the seconds to wait if there were too many.
+///
+/// # Errors
+/// Internal errors.
+pub(crate) fn password_error(error: PasswordConfirmationError) -> Result<(FieldError, Option<u64>), Problem> {
+    let (message, retry_after_s) = match error {
+        PasswordConfirmationError::Wrong => ("The password is wrong.".to_owned(), None),
+        PasswordConfirmationError::TooMany { retry_after_s } => {
+            let message = format!("Too many wrong passwords for your account. Try again in {}.", wait(retry_after_s));
+            (message, Some(retry_after_s))
+        }
+        PasswordConfirmationError::Internal(fault) => return Err(fault.into()),
+    };
+    Ok((FieldError { field: "password", message }, retry_after_s))
+}
+
+/// The field for a team's or key's name.
+pub(crate) fn name_field(label: &'static str, hint: &'static str, form: Option<&Form>, errors: &[FieldError]) -> Field {
+    let field = Field {
+        name: "name",
+        label,
+        kind: "text",
+        autocomplete: "off",
+        max_length: u32::try_from(*NAME_CHARS.end()).unwrap_or(u32::MAX),
+        hint,
+        value: form.map(|form| form.get("name").to_owned()).unwrap_or_default(),
+        error: None,
+    };
+    field.with_errors(errors)
+}

@@ -1,0 +1,58 @@
+//! The operator of a request, and the middleware that requires one.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use grabd_engine::accounts::Session;
+use grabd_engine::operator::Operator;
+use http::request::Parts;
+
+use super::navigation::PATH;
+use crate::client_ip::ClientIp;
+use crate::page::Layout;
+use crate::problem::Problem;
+use crate::state::Web;
+
+/// A signed-in operator.
+#[derive(Clone)]
+pub(crate) struct OperatorContext {
+    pub(super) operator: Operator,
+    pub(crate) session: Session,
+}
+
+/// Middleware that rejects everybody but operators.
+pub(super) async fn require_operator(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    web.limits.pages.take(client.0)?;
+    let Some(person) = web.signed_in(request.headers()).await? else { return Err(unknown()) };
+    let Some(operator) = Operator::from_session(&person.session) else { return Err(unknown()) };
+    request.extensions_mut().insert(OperatorContext { operator, session: person.session });
+    Ok(next.run(request).await)
+}
+
+impl OperatorContext {
+    /// The layout of these pages.
+    pub(super) fn layout(&self, web: &Web) -> Layout {
+        web.user_layout(&self.session, PATH)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for OperatorContext {
+    type Rejection = Problem;
+
+    /// The operator that [`require_operator`] added to the request.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        parts.extensions.get().cloned().ok_or_else(unknown)
+    }
+}
+
+/// The problem that everybody else gets, also for pages that exist.
+pub(super) fn unknown() -> Problem {
+    Problem::not_found("This page does not exist, or you do not have access to it.")
+}

@@ -1,0 +1,23 @@
+//! Paths that several folders of pages link to.
+
+use grabd_domain::ids::TeamId;
+
+/// The sign-in page.
+pub(crate) const SIGN_IN: &str = "/sign-in";
+/// The list of a user's teams.
+pub(crate) const TEAMS: &str = "/teams";
+
+/// The path of a team. All its pages are below it.
+pub(crate) fn team(team: TeamId) -> String {
+    format!("{TEAMS}/{team}")
+}
+
+/// The path of a page of a team.
+pub(crate) fn team_page(team: TeamId, page: &str) -> String {
+    format!("{TEAMS}/{team}/{page}")
+}
+
+/// The path of the page with the people of a team.
+pub(crate) fn people(team: TeamId) -> String {
+    team_page(team, "people")
+}
