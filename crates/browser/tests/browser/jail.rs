@@ -16,9 +16,9 @@ use grabd_browser::{Chromium, Jail, NetworkJail, Options, SelfTestReport, StartE
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
-use crate::rig::{Rig, guard, jailed, open_directory};
+use crate::rig::{Rig, guard, jailed, open_directory, request};
 use crate::selftest::browser_without_flag;
-use crate::site::{Site, html};
+use crate::site::{Reply, Site, html};
 
 const LAUNCHER: &str = env!("CARGO_BIN_EXE_grabd-browser-launcher");
 
@@ -180,6 +180,21 @@ fn descendants(pid: u32) -> Vec<(u32, String)> {
     found
 }
 
+/// Waits until each renderer has a system call filter. A renderer that starts has none yet; nothing reports when it has.
+async fn sandboxed_renderers(browsers: &[u32]) {
+    let mut ticks = tokio::time::interval(Duration::from_millis(20));
+    loop {
+        ticks.tick().await;
+        let processes = browsers.iter().flat_map(|pid| descendants(*pid));
+        let renderers = processes.filter(|(_, line)| line.contains("--type=renderer"));
+        // The field is empty if the process has exited.
+        let mut filters = renderers.map(|(pid, _)| status(pid, "Seccomp")).filter(|filter| !filter.is_empty()).peekable();
+        if filters.peek().is_some() && filters.all(|filter| filter == "2") {
+            return;
+        }
+    }
+}
+
 #[test]
 fn unprotected_browser_without_jail_reaches_the_host() {
     let canaries = Canaries::new();
@@ -217,24 +232,29 @@ async fn jailed_browser_passes_the_self_test_without_flags() {
     rig.chromium.shutdown().await;
 }
 
+/// Checks the processes while they run a page: the browser ends them soon after.
 #[tokio::test(flavor = "multi_thread")]
 async fn jailed_browser_has_its_sandbox_and_no_inherited_resources() {
-    let site = Site::start(2, [("/", html("<body style='background:lime'>"))]).await;
+    let page = html("<script>fetch('/held')</script>");
+    let site = Site::start(2, [("/", page), ("/held", Reply::Silence)]).await;
     let rig = Rig::start().await;
-    assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "lime");
-    let pid = rig.chromium.health().pids[0];
-    let network = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
-    assert_ne!(network("self"), network(&pid.to_string()));
-    for field in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
-        assert_eq!(status(pid, field), "0000000000000000", "{field}");
+    let check = async {
+        site.wait_for_request("/held").await;
+        let network = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
+        let browsers = rig.chromium.health().pids;
+        for pid in &browsers {
+            assert_ne!(network("self"), network(&pid.to_string()));
+            for field in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+                assert_eq!(status(*pid, field), "0000000000000000", "{field}");
+            }
+            assert_eq!(fs::read_link(format!("/proc/{pid}/fd/0")).unwrap().to_str(), Some("/dev/null"));
+        }
+        tokio::time::timeout(TIMEOUT, sandboxed_renderers(&browsers)).await.expect("a renderer has no filter");
+    };
+    tokio::select! {
+        capture = rig.render(request(&site.url("/"))) => panic!("the page ended: {:?}", capture.map(|ended| ended.metadata)),
+        () = check => {}
     }
-    assert_eq!(fs::read_link(format!("/proc/{pid}/fd/0")).unwrap().to_str(), Some("/dev/null"));
-    let processes = descendants(pid);
-    let renderers = processes.iter().filter(|(_, line)| line.contains("--type=renderer"));
-    // Empty if the process has exited.
-    let filters: Vec<String> =
-        renderers.map(|(pid, _)| status(*pid, "Seccomp")).filter(|filter| !filter.is_empty()).collect();
-    assert!(!filters.is_empty() && filters.iter().all(|filter| filter == "2"), "{filters:?} {processes:?}");
     rig.chromium.shutdown().await;
 }
 
