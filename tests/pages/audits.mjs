@@ -1,11 +1,11 @@
-// Browsers that audit every page: headers, width, accessibility with axe and pa11y, and Lighthouse if the page can be
+// Browsers that audit every page: headers, width, accessibility with axe and pa11y, and how it loads if it can be
 // reloaded. The HTML of each page is saved in `dir`. With `screenshots`, a directory, screenshots are taken: light and
 // dark, narrow and wide.
 import { writeFileSync } from "node:fs";
 import axe from "axe-core";
 import pa11y from "pa11y";
 import { chromium } from "playwright-core";
-import { openLighthouse } from "./lighthouse.mjs";
+import { openLoading } from "./loading.mjs";
 
 const NARROW = { width: 320, height: 900 };
 const WIDE = { width: 1280, height: 900 };
@@ -27,22 +27,22 @@ export async function open({ dir, screenshots, own }) {
   process.on("exit", () => findings.forEach((finding) => console.log(finding)));
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
   const browser = await chromium.launch({ executablePath });
-  const lighthouse = await openLighthouse(executablePath);
+  const loading = await openLoading(executablePath);
 
   // Ends the walk. Exits with 1 if there were findings.
   async function close() {
     await browser.close();
-    await lighthouse.close();
+    await loading.close();
     if (findings.length > 0) process.exit(1);
     console.log("no findings");
   }
 
   // Another visitor, with a browser context of their own.
-  const visitor = (options) => visit({ browser, lighthouse, findings, own, dir, screenshots }, options);
+  const visitor = (options) => visit({ browser, loading, findings, own, dir, screenshots }, options);
   return { browser, findings, close, visitor, ...(await visitor()) };
 }
 
-async function visit({ browser, lighthouse, findings, own, dir, screenshots }, options = {}) {
+async function visit({ browser, loading, findings, own, dir, screenshots }, options = {}) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   // Only reached by failing walks.
@@ -99,7 +99,7 @@ async function visit({ browser, lighthouse, findings, own, dir, screenshots }, o
       const width = await page.evaluate(() => document.documentElement.scrollWidth);
       if (width > viewport.width) findings.push(`${name} is ${width} wide where ${viewport.width} are shown`);
     }
-    if (status === 200 && navigation.request().method() === "GET") findings.push(...(await lighthouse.audit(name, page)));
+    if (status === 200 && navigation.request().method() === "GET") findings.push(...(await loading.audit(name, page)));
   }
 
   // Submits the form without the browser's own validation.

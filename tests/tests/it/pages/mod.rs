@@ -3,9 +3,9 @@
 //! To check a new page, add it in each of its states to one of the browser walks in `tests/pages`: `walk.mjs` for
 //! sign-in and apps, `grabs.mjs` for captures, `account.mjs` for keys and accounts, `teams.mjs` for teams,
 //! `billing.mjs` for usage and purchases, `webhooks.mjs` for webhooks, `operator.mjs` for the operator pages, and
-//! `journey.mjs` for one person's way through all of it. `audits.mjs` checks each page with axe, pa11y and Lighthouse,
-//! and an HTML validator checks the pages that the walks save. `script/bench pages` measures page speed. A new page of
-//! a team also gets a row in `team` or `people`, and an operator page a row in `operator`.
+//! `journey.mjs` for one person's way through all of it. `audits.mjs` checks each page with axe and pa11y, and how it
+//! loads, and an HTML validator checks the pages that the walks save. `script/bench pages` measures page speed. A new
+//! page of a team also gets a row in `team` or `people`, and an operator page a row in `operator`.
 
 mod billing;
 mod csrf;
