@@ -127,6 +127,44 @@ await audit("grabs-no-such-place", 400);
 await page.goto(`${origin}/teams/${first.slice(-36)}/grabs`);
 await audit("no-such-team", 404);
 
+// Captures are selected with the keyboard, compared and deleted.
+const focused = () => page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute("href"));
+await page.goto(`${origin}${team}/grabs`);
+const links = await page.locator(".card > a").evaluateAll((cards) => cards.map((card) => card.getAttribute("href")));
+for (const [key, expected] of [["k", links[0]], ["j", links[1]], ["j", links[2]], ["k", links[1]], ["/", "q"]]) {
+  await page.keyboard.press(key);
+  assert.equal(await focused(), expected, key);
+}
+await page.keyboard.type("jx");
+assert.equal(await page.getByLabel("URL contains").inputValue(), "jx");
+await page.locator(".card > a").nth(1).focus();
+assert.equal(await page.getByRole("button", { name: "Compare", exact: true }).isVisible(), false);
+await page.keyboard.press("x");
+await page.getByRole("checkbox").nth(0).check();
+await audit("grabs-selected", 200);
+await Promise.all([page.waitForNavigation(), page.getByRole("button", { name: "Compare", exact: true }).click()]);
+const compared = await page.locator(".comparison img").evaluateAll((images) => images.map((image) => image.naturalWidth));
+assert.deepEqual(compared, [1280, 300]);
+await audit("compare", 200);
+await page.getByRole("button", { name: "Overlay with a slider" }).click();
+await page.getByRole("slider").fill("25");
+const newer = page.locator(".comparison figure").last();
+assert.equal(await newer.evaluate((side) => getComputedStyle(side).clipPath), "inset(0px 0px 0px 25%)");
+await audit("compare-overlay", 200);
+for (const [query, status] of [["", 400], [`?grab=${links[0].slice(-36)}`, 400], [`?grab=${team.slice(7)}`, 404]]) {
+  assert.equal((await page.goto(`${origin}${team}/grabs/compare${query}`)).status(), status);
+}
+await page.goto(`${origin}${team}/grabs`);
+await page.getByRole("checkbox").nth(0).check();
+await page.getByRole("checkbox").nth(2).check();
+await Promise.all([page.waitForNavigation(), page.getByRole("button", { name: "Delete…", exact: true }).click()]);
+assert.match(await page.locator("main").innerText(), /1 of the selected captures has no image/);
+await audit("grabs-delete", 200);
+await send("Delete 1 image");
+assert.match(await page.getByRole("status").first().innerText(), /^1 image was deleted/);
+assert.equal(await page.locator(".card").first().locator(".thumb").innerText(), "Image deleted");
+await audit("grabs-some-deleted", 200);
+
 // Repeat and delete.
 await page.goto(first);
 await follow("Edit and retake");

@@ -1,4 +1,4 @@
-// On every page: the chosen theme, and times in the reader's time zone. Without this script the theme is that of the
+// On every page: the chosen theme, times in the reader's time zone, and the keys of the gallery. Without this script the theme is that of the
 // system, and times are in UTC. It runs before the page is painted, so that the theme does not change visibly.
 (() => {
   const KEY = "theme";
@@ -46,7 +46,28 @@
     }
   }
 
+  // Moves through the captures of the gallery. Keys that are typed into fields, or with a modifier, are left alone.
+  function handleKey(event) {
+    const target = event.target;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input:not([type=checkbox]), select, textarea")) return;
+    const cards = [...document.querySelectorAll(".gallery .card")];
+    const current = cards.findIndex((card) => card.contains(target));
+    const actions = {
+      "/": () => document.getElementById("q"),
+      j: () => cards[Math.min(current + 1, cards.length - 1)]?.querySelector("a"),
+      k: () => cards[Math.max(current - 1, 0)]?.querySelector("a"),
+      x: () => cards[current]?.querySelector("input[name=grab]"),
+    };
+    if (cards.length === 0 || !Object.hasOwn(actions, event.key)) return;
+    const next = actions[event.key]();
+    if (!next) return;
+    event.preventDefault();
+    if (event.key === "x") next.click();
+    else next.focus();
+  }
+
   applyTheme(storedTheme());
+  addEventListener("keydown", handleKey);
   // Times are replaced as they are parsed, so that nothing moves, and when captures that are still open are updated.
   new MutationObserver(localizeTimes).observe(document.documentElement, { childList: true, subtree: true });
   addEventListener("DOMContentLoaded", () => document.getElementById("theme").append(themeMenu()));

@@ -20,6 +20,7 @@ pub(crate) struct Assets {
     pub(crate) copy: Asset,
     pub(crate) docs: Asset,
     pub(crate) site: Asset,
+    pub(crate) compare: Asset,
 }
 
 /// A file that is compiled into the binary.
@@ -40,6 +41,7 @@ impl Assets {
         let copy = include_bytes!("../../assets/copy.js");
         let docs = include_bytes!("../../assets/docs.js");
         let site = include_bytes!("../../assets/site.js");
+        let compare = include_bytes!("../../assets/compare.js");
         let file =
             |name, extension, media_type, bytes| Asset::new(name, extension, media_type, Bytes::from_static(bytes));
         let font = file("inter", "woff2", "font/woff2", font);
@@ -53,6 +55,7 @@ impl Assets {
             copy: file("copy", "js", "text/javascript; charset=utf-8", copy),
             docs: file("docs", "js", "text/javascript; charset=utf-8", docs),
             site: file("site", "js", "text/javascript; charset=utf-8", site),
+            compare: file("compare", "js", "text/javascript; charset=utf-8", compare),
         }
     }
 }

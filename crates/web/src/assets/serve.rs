@@ -46,3 +46,8 @@ pub(crate) async fn site(State(web): State<Arc<Web>>) -> Response {
 pub(crate) async fn docs(State(web): State<Arc<Web>>) -> Response {
     web.assets.docs.response()
 }
+
+/// `GET` of the script that compares images.
+pub(crate) async fn compare(State(web): State<Arc<Web>>) -> Response {
+    web.assets.compare.response()
+}

@@ -23,7 +23,7 @@ use crate::state::Web;
 use crate::team::TeamContext;
 
 /// Grabs per page. A multiple of two, three and four, so that rows are full.
-const PAGE: usize = 24;
+pub(super) const PAGE: usize = 24;
 const STATUSES: [Status; 4] = [Status::Pending, Status::Processing, Status::Done, Status::Failed];
 /// The longest text to search for, in characters.
 const MAX_SEARCH: usize = 256;
@@ -48,6 +48,11 @@ struct GrabsPage {
     filtered_by: Option<&'static str>,
     everything: String,
     capture: String,
+    /// Where the selected captures are compared and deleted.
+    compare: String,
+    delete: String,
+    /// How many images were just deleted.
+    deleted: Option<usize>,
     newer: Option<String>,
     older: Option<String>,
 }
@@ -109,6 +114,8 @@ struct ListQuery {
     until: Option<Day>,
     after: Option<String>,
     before: Option<String>,
+    /// How many images were just deleted.
+    deleted: Option<usize>,
 }
 
 /// A page of the gallery.
@@ -139,6 +146,7 @@ impl ListQuery {
             until: day(UNTIL)?,
             after: word(AFTER).map(str::to_owned),
             before: word(BEFORE).map(str::to_owned),
+            deleted: word("deleted").and_then(|count| count.parse().ok()).filter(|count| (1..=PAGE).contains(count)),
         })
     }
 
@@ -275,6 +283,9 @@ fn gallery(
             until: until.clone(),
         },
         capture: format!("{}?{ENVIRONMENT}={}", at.path("capture"), environment.as_str()),
+        compare: at.path("grabs/compare"),
+        delete: at.path("grabs/delete"),
+        deleted: list_query.deleted,
         newer: grabs
             .first()
             .filter(|_| has_newer)

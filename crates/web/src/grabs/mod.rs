@@ -2,11 +2,14 @@
 //! pages.
 
 pub(crate) mod capture;
+pub(crate) mod compare;
 pub(crate) mod delete;
+pub(crate) mod delete_selected;
 pub(crate) mod events;
 pub(crate) mod home;
 pub(crate) mod list;
 pub(crate) mod options;
+mod selection;
 pub(crate) mod show;
 pub(crate) mod snippets;
 pub(crate) mod thumbnail;
@@ -31,6 +34,10 @@ pub(crate) const CAPTURE: &str = "/teams/{team}/capture";
 pub(crate) const LIST: &str = "/teams/{team}/grabs";
 /// The event stream of the gallery.
 pub(crate) const LIST_EVENTS: &str = "/teams/{team}/grabs/events";
+/// Compares two grabs of the gallery.
+pub(crate) const COMPARE: &str = "/teams/{team}/grabs/compare";
+/// Deletes the images that are selected in the gallery.
+pub(crate) const DELETE_SELECTED: &str = "/teams/{team}/grabs/delete";
 /// One grab.
 pub(crate) const ONE: &str = "/teams/{team}/grabs/{grab}";
 /// The event stream of a grab.
