@@ -36,6 +36,7 @@ mod operator;
 mod page;
 mod paths;
 mod problem;
+mod qr;
 mod response;
 mod routes;
 mod session;

@@ -49,3 +49,36 @@ pub(crate) fn password_changed(to: Email, host: &str) -> MailMessage {
     );
     MailMessage { to, subject: format!("Your password for grabd at {host} was changed"), text }
 }
+
+/// A change of a second factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SecondFactorChange {
+    /// It was turned on.
+    On,
+    /// It was turned off.
+    Off,
+    /// All recovery codes were replaced.
+    NewRecoveryCodes,
+    /// A recovery code was used to sign in.
+    RecoveryCodeUsed,
+}
+
+/// A notice that a second factor was changed or a recovery code was used.
+pub(crate) fn second_factor(to: Email, host: &str, change: SecondFactorChange) -> MailMessage {
+    let (subject, fact) = match change {
+        SecondFactorChange::On => ("The second factor is on", "The second factor for sign-in was turned on"),
+        SecondFactorChange::Off => ("The second factor is off", "The second factor for sign-in was turned off"),
+        SecondFactorChange::NewRecoveryCodes => {
+            ("New recovery codes", "New recovery codes were created, and the former ones are void,")
+        }
+        SecondFactorChange::RecoveryCodeUsed => {
+            ("A recovery code was used", "A recovery code was used to sign in, and is void now,")
+        }
+    };
+    let text = format!(
+        "{fact} for {to} on grabd at {host}.\n\n\
+         If this was not you, somebody knows your password: choose \"Forgot your password?\" on the sign-in page and \
+         contact your administrator.\n"
+    );
+    MailMessage { to, subject: format!("{subject} for grabd at {host}"), text }
+}
