@@ -5,6 +5,7 @@ use grabd_domain::accounts::Email;
 use grabd_domain::ids::UserId;
 use grabd_store::accounts::FactorUse;
 
+use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::tries::Source;
 use super::{recovery_codes, totp};
 use crate::core::Core;
@@ -80,8 +81,8 @@ pub(super) async fn check_code<'a>(
             let secret =
                 core.webhooks.vault().unseal(&found.secret, user.0.as_bytes()).map_err(internal_error(step))?;
             let steps = totp::matching_steps(&secret, code, now);
-            let latest = steps.last().copied().ok_or(CodeError::Wrong)?;
-            FactorUse::Step(latest)
+            let Some(latest) = steps.last() else { return Err(wrong(core, email, source)) };
+            FactorUse::Step(*latest)
         }
     };
     Ok(CheckedCode { factor, email, source })
@@ -113,9 +114,17 @@ impl CheckedCode<'_> {
         }
         match self.factor {
             FactorUse::Step(_) => Err(CodeError::AlreadyUsed),
-            FactorUse::RecoveryCode(_) => Err(CodeError::Wrong),
+            FactorUse::RecoveryCode(_) => Err(wrong(core, self.email, self.source)),
         }
     }
+}
+
+/// Counts a wrong code, and sends a notice after several: whoever entered them has the password.
+fn wrong(core: &Core, email: &Email, source: Source) -> CodeError {
+    if core.accounts.passwords.tries.count_wrong_code(email, source, core.clock.now()) {
+        notify(core, email, SecondFactorEvent::WrongCodes);
+    }
+    CodeError::Wrong
 }
 
 impl EnteredCode {

@@ -10,7 +10,7 @@ use super::code_check::{CodeError, check_code};
 use super::devices::{self, SignInSource};
 use super::operator_sign_in::record_operator;
 use super::pending_sign_in::PendingSignIn;
-use super::second_factor_mail::{SecondFactorChange, notify};
+use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::sessions::new_session;
 use crate::core::Core;
 use crate::faults::internal_error;
@@ -75,7 +75,7 @@ pub async fn sign_in_with_code(
     record_operator(core, user, &email).await?;
     if let FactorUse::RecoveryCode(_) = factor {
         tracing::info!(user.id = %user, "a recovery code was used to sign in");
-        notify(core, &email, SecondFactorChange::RecoveryCodeUsed);
+        notify(core, &email, SecondFactorEvent::RecoveryCodeUsed);
     }
     Ok(token)
 }

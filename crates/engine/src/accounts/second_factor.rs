@@ -7,7 +7,7 @@ use grabd_store::accounts::{NewSecondFactor, SecondFactor};
 
 use super::change_password::{PasswordConfirmationError, confirm_password};
 use super::code_check::{CheckedCode, CodeError, check_code, confirming_step};
-use super::second_factor_mail::{SecondFactorChange, notify};
+use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::sessions::Person;
 use super::tries::Source;
 use super::{recovery_codes, second_factor_setup};
@@ -92,7 +92,7 @@ pub async fn turn_on_second_factor(
         return Err(SecondFactorError::AlreadyOn);
     }
     tracing::info!(user.id = %person.id, "second factor turned on");
-    notify(core, &person.email, SecondFactorChange::On);
+    notify(core, &person.email, SecondFactorEvent::On);
     Ok(shown)
 }
 
@@ -111,7 +111,7 @@ pub async fn turn_off_second_factor(
     let turned_off = core.store_as(person.id).turn_off_second_factor(person.id, checked.factor).await;
     checked.finish(core, turned_off.map_err(internal_error("accounts.turn_off_second_factor"))?)?;
     tracing::info!(user.id = %person.id, "second factor turned off");
-    notify(core, &person.email, SecondFactorChange::Off);
+    notify(core, &person.email, SecondFactorEvent::Off);
     Ok(())
 }
 
@@ -132,7 +132,7 @@ pub async fn replace_recovery_codes(
     let replaced = core.store_as(person.id).replace_recovery_codes(person.id, checked.factor, hashes).await;
     checked.finish(core, replaced.map_err(internal_error("accounts.replace_recovery_codes"))?)?;
     tracing::info!(user.id = %person.id, "recovery codes replaced");
-    notify(core, &person.email, SecondFactorChange::NewRecoveryCodes);
+    notify(core, &person.email, SecondFactorEvent::NewRecoveryCodes);
     Ok(shown)
 }
 

@@ -23,6 +23,11 @@ const BY_SOURCE: Quota = Quota { tries: 10, interval: Duration::from_secs(90) };
 const BY_ACCOUNT: Quota = Quota { tries: 100, interval: Duration::from_secs(36) };
 /// Wrong codes for an account, and the interval after which another try is allowed: 5 in 15 minutes.
 const CODES: Quota = Quota { tries: 5, interval: Duration::from_secs(180) };
+/// Wrong codes from networks before the owner gets a notice, and the interval after which one is forgotten. So the fifth
+/// in a day is reported, also if they come as slowly as [`CODES`] allows.
+const UNREPORTED_CODES: Quota = Quota { tries: 4, interval: Duration::from_secs(6 * 60 * 60) };
+/// Notices of wrong codes to an owner.
+const REPORTS: Quota = Quota { tries: 1, interval: Duration::from_secs(24 * 60 * 60) };
 /// Accounts, and accounts with sources, that are tracked. Evicting one takes wrong passwords for as many others.
 const MAX_TRACKED: usize = 20_000;
 
@@ -53,12 +58,19 @@ struct Limits {
     by_source: Tries,
     by_account: Tries,
     codes: Tries,
+    unreported_codes: Tries,
+    reports: Tries,
 }
 
 impl Default for TryLimits {
     fn default() -> Self {
-        let (by_source, by_account, codes) = (Tries::new(BY_SOURCE), Tries::new(BY_ACCOUNT), Tries::new(CODES));
-        Self(Mutex::new(Limits { by_source, by_account, codes }))
+        Self(Mutex::new(Limits {
+            by_source: Tries::new(BY_SOURCE),
+            by_account: Tries::new(BY_ACCOUNT),
+            codes: Tries::new(CODES),
+            unreported_codes: Tries::new(UNREPORTED_CODES),
+            reports: Tries::new(REPORTS),
+        }))
     }
 }
 
@@ -100,6 +112,17 @@ impl TryLimits {
     /// Returns a try of a code that was right.
     pub(super) fn give_back_code(&self, email: &Email, source: Source) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).codes.give_back(code_key(email, source));
+    }
+
+    /// Counts a wrong code. Returns whether the owner of the account should get a notice now, because somebody else may
+    /// have the password.
+    pub(super) fn count_wrong_code(&self, email: &Email, source: Source, now: Timestamp) -> bool {
+        if let Source::Device(_) | Source::Session(_) = source {
+            return false;
+        }
+        let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = account_key(email);
+        limits.unreported_codes.take(key, now).is_err() && limits.reports.take(key, now).is_ok()
     }
 }
 

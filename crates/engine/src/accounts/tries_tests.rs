@@ -130,3 +130,15 @@ fn wrong_codes_from_all_networks_share_five_tries_and_devices_have_their_own() {
     limits.give_back_code(&ada, network(4));
     assert_eq!(limits.take_code(&ada, network(3), later), Ok(()));
 }
+
+#[test]
+fn fifth_wrong_code_of_a_day_is_reported_once_however_slow_the_guesses_are() {
+    let (limits, ada) = (TryLimits::default(), email("ada"));
+    let reported = |number: u32, source| limits.count_wrong_code(&ada, source, NOW + CODES.interval * number);
+    // As many as the limit allows: 480 a day.
+    let reports: Vec<u32> = (0..500).filter(|number| reported(*number, network(*number))).collect();
+    assert_eq!(reports, [4, 484]);
+    for number in 0..100 {
+        assert!(!limits.count_wrong_code(&email("bob"), Source::Device([1; 32]), NOW), "{number}");
+    }
+}

@@ -248,8 +248,9 @@ async fn page_of_the_code_needs_the_first_step_in_the_same_browser() -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_codes_are_limited_with_a_message() -> Result<()> {
-    let app = start_app(&[]).await?;
+async fn wrong_codes_are_limited_with_a_message_and_the_owner_is_told() -> Result<()> {
+    let server = MailServer::start(TlsMode::None).await?;
+    let app = start_app_with_mail(&server, "", &[]).await?;
     let mut ada = Visitor::with_account(&app, ADA).await?;
     let factor = turn_on(&app, &mut ada).await?;
     let mut guesser = Visitor::new(&app);
@@ -257,6 +258,8 @@ async fn wrong_codes_are_limited_with_a_message() -> Result<()> {
     for _ in 0..5 {
         assert_eq!(send_code(&mut guesser, &second, UNKNOWN).await?.status, 422);
     }
+    let told = server.wait_for(1).await?;
+    assert!(told.envelope.1.contains(ADA) && told.text().contains("Several wrong codes"), "{}", told.text());
     let refused = send_code(&mut guesser, &second, &factor.recovery_codes[0]).await?;
     assert_eq!(refused.status, 429);
     assert!(refused.body.contains("Too many wrong codes for your account. Try again in "), "{}", refused.body);
