@@ -1,13 +1,14 @@
 //! Shared code of the end-to-end tests and the benchmarks.
 //!
 //! [`harness`] starts the whole service, [`site`] is the fixture site with known pixels, [`pixels`] checks images of
-//! it, [`agent`] is an MCP client, [`scenario`] captures hostile pages and reports the results, [`process_tree`]
-//! measures processes, [`leftovers`] checks what a stopped service left behind, and [`programs`] runs third-party
-//! programs.
+//! it, [`agent`] is an MCP client, [`authenticator`] an authenticator app, [`scenario`] captures hostile pages and
+//! reports the results, [`process_tree`] measures processes, [`leftovers`] checks what a stopped service left behind, and
+//! [`programs`] runs third-party programs.
 //!
 //! *Invariant:* nothing that ships depends on this package.
 
 pub mod agent;
+pub mod authenticator;
 pub mod client;
 pub mod dns;
 pub mod hard;

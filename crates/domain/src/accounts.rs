@@ -30,6 +30,12 @@ pub const VERIFICATIONS: u64 = 5;
 pub const DEVICE_LIFE: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 /// Remembered devices per account. A new device replaces the one that was used the longest time ago.
 pub const DEVICES: u64 = 10;
+/// How long a sign-in waits for the code of the second factor, after the password.
+pub const SIGN_IN_LIFE: Duration = Duration::from_secs(10 * 60);
+/// How long the page that sets up a second factor can be submitted.
+pub const SECOND_FACTOR_SETUP_LIFE: Duration = Duration::from_secs(60 * 60);
+/// Recovery codes of a second factor, each of which can be used once.
+pub const RECOVERY_CODES: usize = 10;
 /// Maximum stored length of a `User-Agent`, in characters.
 pub const USER_AGENT_CHARS: usize = 256;
 

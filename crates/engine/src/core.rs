@@ -62,11 +62,11 @@ pub struct Settings {
     pub abuse: admission::Settings,
     /// How long things are kept.
     pub retention: Retention,
-    /// Settings against abuse, and of the audit trail.
+    /// Settings against abuse, of the audit trail, and for operators.
     pub operations: Operations,
 }
 
-/// Settings against abuse, and of the audit trail.
+/// Settings against abuse, of the audit trail, and for operators.
 #[derive(Clone, Debug)]
 pub struct Operations {
     /// The configured rules for the domains of captured pages.
@@ -75,6 +75,8 @@ pub struct Operations {
     pub audit_retention: Duration,
     /// The content for which the renderer has filter lists. Other content cannot be blocked.
     pub listed_contents: Vec<BlockedContent>,
+    /// Whether operators need a second factor for the operator pages.
+    pub second_factor_for_operators: bool,
 }
 
 impl Default for Operations {
@@ -83,6 +85,7 @@ impl Default for Operations {
             domains: Vec::new(),
             audit_retention: Duration::from_secs(400 * 24 * 60 * 60),
             listed_contents: Vec::new(),
+            second_factor_for_operators: false,
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The export of a team's data as JSON lines: one object per line, whose `type` says what it is. Secrets are not
-//! included: keys are hashes, and the secrets of webhooks and captures are encrypted.
+//! included: keys are hashes, and the secrets of webhooks, captures and second factors are encrypted.
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
@@ -79,9 +79,10 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
         }));
     }
     for member in store.list_members(team).await? {
+        let second_factor = store.has_second_factor(member.user).await?;
         lines.push(json!({
             "type": "member", "user_id": member.user.to_string(), "email": member.email.as_str(),
-            "role": member.role.as_str(), "since": member.created_at.to_string(),
+            "role": member.role.as_str(), "since": member.created_at.to_string(), "second_factor": second_factor,
         }));
     }
     for invitation in store.list_invitations(team, now).await? {

@@ -57,6 +57,20 @@ pub async fn reseal(store: &Store, vault: &Vault) -> Result<Resealed, grabd_stor
     }
     let mut after = None;
     loop {
+        let factors = store.list_sealed_second_factors(after, BATCH).await?;
+        let Some((last, _)) = factors.last() else { break };
+        after = Some(*last);
+        for (user, sealed) in factors {
+            match vault.reseal(&sealed, user.0.as_bytes()) {
+                Ok(None) => {}
+                // `false`: it was turned off meanwhile.
+                Ok(Some(new)) => done.changed += u64::from(store.reseal_second_factor(user, sealed, new).await?),
+                Err(_) => done.unreadable += 1,
+            }
+        }
+    }
+    let mut after = None;
+    loop {
         let jobs = store.list_sealed_jobs(after, JOB_BATCH).await?;
         let Some((last, _)) = jobs.last() else { return Ok(done) };
         after = Some(*last);
@@ -105,11 +119,12 @@ async fn reseal_endpoint(
 #[cfg(test)]
 mod tests {
     use grabd_domain::Timestamp;
+    use grabd_domain::accounts::Email;
     use grabd_domain::credentials::Environment;
-    use grabd_domain::ids::{EndpointId, TeamId};
+    use grabd_domain::ids::{EndpointId, TeamId, UserId};
     use grabd_domain::target::TargetUrl;
     use grabd_domain::webhooks::{Events, Registration};
-    use grabd_store::accounts::NewTeam;
+    use grabd_store::accounts::{InitialTeam, NewPerson, NewSecondFactor, NewTeam};
     use grabd_store::webhooks::NewEndpoint;
     use uuid::Uuid;
 
@@ -168,6 +183,39 @@ mod tests {
         assert_eq!(reseal(&store, &command).await.unwrap(), Resealed::default());
         end_rotation(&path).unwrap();
         readable().await;
+    }
+
+    #[tokio::test]
+    async fn secrets_of_authenticator_apps_are_encrypted_with_the_new_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secrets.key");
+        let store = Store::open("sqlite::memory:").await.unwrap();
+        store.migrate().await.unwrap();
+        let vault = Vault::open(&path).unwrap();
+        let team = TeamId(Uuid::from_u128(9));
+        store.create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
+        // More than are read at a time.
+        let people: Vec<UserId> = (1..=u128::from(BATCH) + 1).map(|number| UserId(Uuid::from_u128(number))).collect();
+        for user in &people {
+            let email = Email::parse(&format!("{}@example.com", user.0.as_u128())).unwrap();
+            let (id, initial_team) = (*user, InitialTeam::Existing(team));
+            let person = NewPerson { id, email, password_hash: "x".into(), initial_team, verified: true, now: NOW };
+            store.create_person(person).await.unwrap();
+            let secret = vault.seal(user.0.as_bytes(), user.0.as_bytes());
+            let recovery_codes = vec![[1; 32]];
+            let factor = NewSecondFactor { user: *user, secret, step: 1, recovery_codes, keep: [0; 32], now: NOW };
+            assert!(store.turn_on_second_factor(factor).await.unwrap());
+        }
+        assert!(begin_rotation(&path).unwrap());
+        let done = reseal(&store, &Vault::open(&path).unwrap()).await.unwrap();
+        assert_eq!(done, Resealed { changed: u64::from(BATCH) + 1, unreadable: 0 });
+        end_rotation(&path).unwrap();
+        let vault = Vault::open(&path).unwrap();
+        for user in people {
+            let factor = store.find_second_factor(user).await.unwrap().unwrap();
+            assert_eq!(vault.unseal(&factor.secret, user.0.as_bytes()).unwrap(), user.0.as_bytes());
+            assert_eq!((factor.last_step, factor.recovery_codes), (1, 1));
+        }
     }
 
     #[tokio::test]

@@ -109,7 +109,7 @@ pub fn images_dir(config: &Config) -> PathBuf {
     config.data_dir.join("images")
 }
 
-/// The file with the key that encrypts the secrets of webhooks, links and open grabs.
+/// The file with the key that encrypts the secrets of webhooks, links, second factors and open grabs.
 pub fn key_file(config: &Config) -> PathBuf {
     match config.secrets.key_file.as_os_str().is_empty() {
         true => config.data_dir.join("secrets.key"),
@@ -260,7 +260,11 @@ pub async fn core(
                 paid_slots_percent: config.abuse.paid_slots_percent,
             },
             retention: config.retention.settings(),
-            operations: Operations { listed_contents: lists.contents(), ..operations(&config.abuse, &config.audit) },
+            operations: Operations {
+                listed_contents: lists.contents(),
+                second_factor_for_operators: config.security.require_second_factor_for_operators,
+                ..operations(&config.abuse, &config.audit)
+            },
         },
         failpoints: failpoints()?,
     };

@@ -12,7 +12,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_engine::random;
 use grabd_store::Store;
-use grabd_store::accounts::{InitialTeam, NewPerson};
+use grabd_store::accounts::{InitialTeam, NewPerson, NewSecondFactor};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -471,6 +471,28 @@ fn unverified_person_cannot_be_made_an_operator() {
     assert_eq!(admin(dir.path(), &["user", "verify", "Eve@example.com"])["verified"], true);
     assert_eq!(admin(dir.path(), &["user", "list"])["data"][0]["verified"], true);
     admin(dir.path(), &["user", "operator", "eve@example.com"]);
+}
+
+#[test]
+fn second_factor_of_a_lost_device_is_listed_and_removed() {
+    let dir = open_dir();
+    let user = admin(dir.path(), &["user", "create", "ada@example.com"])["user_id"].as_str().unwrap().to_owned();
+    let second_factor = || admin(dir.path(), &["user", "list"])["data"][0]["second_factor"].clone();
+    let remove = || admin(dir.path(), &["user", "remove-second-factor", "Ada@example.com"])["removed"].clone();
+    assert_eq!((second_factor(), remove()), (false.into(), false.into()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Store::open(&format!("sqlite://{}", dir.path().join("data/grabd.db").display())).await.unwrap();
+        let (user, now) = (user.parse().unwrap(), Timestamp::from_ms(1_800_000_000_000));
+        let (secret, recovery_codes) = (vec![7; 61], vec![[1; 32]]);
+        let factor = NewSecondFactor { user, secret, step: 1, recovery_codes, keep: [0; 32], now };
+        assert!(store.turn_on_second_factor(factor).await.unwrap());
+        store.close().await;
+    });
+    assert_eq!((second_factor(), remove(), second_factor()), (true.into(), true.into(), false.into()));
+    let trail = admin(dir.path(), &["audit"]);
+    let removed = trail["data"].as_array().unwrap().iter().filter(|entry| entry["action"] == "second_factor.remove");
+    assert_eq!(removed.map(|entry| entry["target"].clone()).collect::<Vec<_>>(), [user]);
 }
 
 #[test]

@@ -15,6 +15,6 @@ for (const button of document.querySelectorAll("button[data-copies]")) {
       // The clipboard API needs a secure context; without TLS the older command still works.
       isCopied = document.execCommand("copy");
     }
-    message.textContent = isCopied ? "Copied." : "Copying is not available in this browser. The key is selected: copy it with the keyboard.";
+    message.textContent = isCopied ? "Copied." : "Copying is not available in this browser. The text is selected: copy it with the keyboard.";
   });
 }

@@ -1,7 +1,8 @@
-//! The three cookies: the session of a signed-in user, the visit, which protects forms before sign-in, and the device,
-//! which exempts a browser that was signed in before from the limit of wrong passwords of others.
+//! The four cookies: the session of a signed-in user, the visit, which protects forms before sign-in, the pending sign-in,
+//! which lacks the code of the second factor, and the device, which exempts a browser that was signed in before from the
+//! limit of wrong passwords of others.
 
-use grabd_domain::accounts::{DEVICE_LIFE, SESSION_LIFE};
+use grabd_domain::accounts::{DEVICE_LIFE, SESSION_LIFE, SIGN_IN_LIFE};
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 
@@ -18,6 +19,7 @@ pub(crate) struct Cookies {
 pub(crate) enum Cookie {
     Session,
     Visit,
+    PendingSignIn,
     Device,
 }
 
@@ -60,6 +62,8 @@ impl Cookies {
             (Cookie::Session, false) => "grabd_session",
             (Cookie::Visit, true) => "__Host-grabd_visit",
             (Cookie::Visit, false) => "grabd_visit",
+            (Cookie::PendingSignIn, true) => "__Host-grabd_sign_in",
+            (Cookie::PendingSignIn, false) => "grabd_sign_in",
             (Cookie::Device, true) => "__Host-grabd_device",
             (Cookie::Device, false) => "grabd_device",
         }
@@ -72,6 +76,7 @@ impl Cookie {
             // The session may end sooner on the server.
             Self::Session => SESSION_LIFE.as_secs(),
             Self::Visit => VISIT_S,
+            Self::PendingSignIn => SIGN_IN_LIFE.as_secs(),
             Self::Device => DEVICE_LIFE.as_secs(),
         }
     }
@@ -93,6 +98,10 @@ mod tests {
         assert_eq!(
             cookies.set(Cookie::Device, "gdv_x"),
             "__Host-grabd_device=gdv_x; Path=/; Max-Age=15552000; HttpOnly; SameSite=Lax; Secure"
+        );
+        assert_eq!(
+            cookies.set(Cookie::PendingSignIn, "x"),
+            "__Host-grabd_sign_in=x; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure"
         );
         let plain = Cookies::of("http://127.0.0.1:8080");
         assert_eq!(plain.set(Cookie::Visit, "x"), "grabd_visit=x; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax");

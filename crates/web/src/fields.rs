@@ -2,7 +2,7 @@
 
 use grabd_domain::accounts::{EMAIL_BYTES, PASSWORD_CHARS, PasswordError};
 use grabd_domain::teams::NAME_CHARS;
-use grabd_engine::accounts::PasswordConfirmationError;
+use grabd_engine::accounts::{CodeError, PasswordConfirmationError};
 
 use crate::form::{Field, FieldError, Form};
 use crate::problem::{Problem, wait};
@@ -66,6 +66,80 @@ pub(crate) fn password_error(error: PasswordConfirmationError) -> Result<(FieldE
         PasswordConfirmationError::Internal(fault) => return Err(fault.into()),
     };
     Ok((FieldError { field: "password", message }, retry_after_s))
+}
+
+/// Maximum length of a typed code, with spaces and hyphens.
+const CODE_CHARS: u32 = 40;
+
+/// The field for a code of the authenticator app.
+pub(crate) fn code_field(errors: &[FieldError]) -> Field {
+    second_factor_field("Code", "one-time-code", "The 6 digits that your authenticator app shows.", errors)
+}
+
+/// The field for a recovery code.
+pub(crate) fn recovery_code_field(errors: &[FieldError]) -> Field {
+    second_factor_field("Recovery code", "off", "One of the codes that you saved. Each works once.", errors)
+}
+
+/// The field for a code of either kind.
+pub(crate) fn any_code_field(errors: &[FieldError]) -> Field {
+    let hint = "The 6 digits that your authenticator app shows, or a recovery code.";
+    second_factor_field("Code", "one-time-code", hint, errors)
+}
+
+fn second_factor_field(
+    label: &'static str,
+    autocomplete: &'static str,
+    hint: &'static str,
+    errors: &[FieldError],
+) -> Field {
+    let field = Field {
+        name: "code",
+        label,
+        kind: "text",
+        autocomplete,
+        max_length: CODE_CHARS,
+        hint,
+        // A code is used up or wrong.
+        value: String::new(),
+        error: None,
+    };
+    field.with_errors(errors)
+}
+
+/// The error of a code that was not accepted, and the seconds to wait if there were too many.
+///
+/// # Errors
+/// Internal errors, and when the account has no second factor.
+pub(crate) fn code_error(error: CodeError) -> Result<(FieldError, Option<u64>), Problem> {
+    let (message, retry_after_s) = match error {
+        CodeError::Malformed => {
+            let message = "Enter the 6 digits that your authenticator app shows, or a recovery code such as \
+                           abcd-efgh-ijkl-mnop.";
+            (message.to_owned(), None)
+        }
+        CodeError::Wrong => {
+            let message =
+                "The code is wrong. Enter the current one. If that does not help, check the clock of your device.";
+            (message.to_owned(), None)
+        }
+        CodeError::AlreadyUsed => {
+            ("This code was used before. Wait until your app shows the next one.".to_owned(), None)
+        }
+        CodeError::TooMany { retry_after_s } => {
+            let message = format!("Too many wrong codes for your account. Try again in {}.", wait(retry_after_s));
+            (message, Some(retry_after_s))
+        }
+        CodeError::NotOn => {
+            return Err(Problem::conflict(
+                "The second factor is off",
+                "Nothing was changed.",
+                "See your account page.",
+            ));
+        }
+        CodeError::Internal(fault) => return Err(fault.into()),
+    };
+    Ok((FieldError { field: "code", message }, retry_after_s))
 }
 
 /// The field for a team's or key's name.

@@ -38,6 +38,7 @@ mod operator;
 mod page;
 mod paths;
 mod problem;
+mod qr;
 mod response;
 mod routes;
 mod session;

@@ -4,6 +4,10 @@ use grabd_domain::ids::TeamId;
 
 /// The sign-in page.
 pub(crate) const SIGN_IN: &str = "/sign-in";
+/// The page that asks for the code of the second factor, after the password.
+pub(crate) const SIGN_IN_CODE: &str = "/sign-in/code";
+/// The page of a user's second factor.
+pub(crate) const SECOND_FACTOR: &str = "/account/second-factor";
 /// The list of a user's teams.
 pub(crate) const TEAMS: &str = "/teams";
 

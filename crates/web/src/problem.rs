@@ -46,7 +46,7 @@ impl Problem {
     pub(crate) fn unverified() -> Self {
         Self::not_allowed(
             "Verify your e-mail address first",
-            "Teams, live keys, invitations and purchases need a verified e-mail address.",
+            "Teams, live keys, invitations, purchases and a second factor need a verified e-mail address.",
             "Nothing was changed. Follow the link in the message that was sent to you, or request another one above.",
         )
     }

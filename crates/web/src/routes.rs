@@ -57,6 +57,7 @@ fn routes(web: &Web) -> Vec<Route> {
     vec![
         (oauth::authorize_path(&web.core.oauth().issuer), FORM, authorize),
         (paths::SIGN_IN.to_owned(), FORM, get(accounts::sign_in::show).post(accounts::sign_in::submit)),
+        (paths::SIGN_IN_CODE.to_owned(), FORM, get(accounts::code::show).post(accounts::code::submit)),
         (accounts::SIGN_UP.to_owned(), FORM, get(accounts::sign_up::show).post(accounts::sign_up::submit)),
         ("/sign-out".to_owned(), WRITE, post(accounts::sign_out::submit)),
         (apps::PATH.to_owned(), READ, get(apps::list::show)),
@@ -87,6 +88,21 @@ fn routes(web: &Web) -> Vec<Route> {
         (account::PATH.to_owned(), READ, get(account::show::show)),
         ("/account/password".to_owned(), FORM, get(account::show::redirect_to_page).post(account::password::submit)),
         (account::delete::DELETE.to_owned(), FORM, get(account::delete::show).post(account::delete::submit)),
+        (
+            paths::SECOND_FACTOR.to_owned(),
+            FORM,
+            get(account::second_factor::show::show).post(account::second_factor::show::submit),
+        ),
+        (
+            account::second_factor::CODES.to_owned(),
+            FORM,
+            get(account::second_factor::codes::show).post(account::second_factor::codes::submit),
+        ),
+        (
+            account::second_factor::OFF.to_owned(),
+            FORM,
+            get(account::second_factor::off::show).post(account::second_factor::off::submit),
+        ),
         ("/account/sessions/end".to_owned(), WRITE, post(account::sessions::end)),
         (invitation::PATH.to_owned(), FORM, get(invitation::show).post(invitation::submit)),
         (keys::PATH.to_owned(), READ, get(keys::show)),

@@ -9,7 +9,8 @@ use grabd_domain::credentials::{ResetToken, SessionToken};
 use grabd_store::accounts::PasswordChange;
 
 use super::passwords::{BUSY_RETRY_S, Busy};
-use super::sessions::{Person, open_session};
+use super::pending_sign_in::{SignInOutcome, continue_sign_in};
+use super::sessions::Person;
 use super::trial::grant_trial;
 use super::tries::Source;
 use crate::core::Core;
@@ -194,13 +195,14 @@ pub async fn is_reset_valid(core: &Core, token: &str) -> Result<bool, Fault> {
     Ok(found.map_err(internal_error("accounts.is_reset_valid"))?.is_some())
 }
 
-/// Sets a new password with a reset token, which can be used once, ends all sessions of the person and opens one. The
+/// Sets a new password with a reset token, which can be used once, ends all sessions of the person and signs in. If the
+/// account has a second factor, its code is needed as well: reading the mail does not prove to have the device. The
 /// token proves that the person reads the mail of the address, so it is verified: see `verification.rs`. Wrong
 /// passwords do not count, so that nobody can keep the owner out.
 ///
 /// # Errors
 /// See [`ResetError`].
-pub async fn reset_password(core: &Core, token: &str, new: &str) -> Result<SessionToken, ResetError> {
+pub async fn reset_password(core: &Core, token: &str, new: &str) -> Result<SignInOutcome, ResetError> {
     let step = "accounts.reset_password";
     check_password(new)?;
     let token = ResetToken::parse(token).ok_or(ResetError::InvalidLink)?;
@@ -212,14 +214,14 @@ pub async fn reset_password(core: &Core, token: &str, new: &str) -> Result<Sessi
     let busy = |Busy| ResetError::TooMany { retry_after_s: BUSY_RETRY_S };
     let password_hash = core.accounts.passwords.hash(&core.tasks, new).await.map_err(busy)?;
     let now = core.clock.now();
-    let reset = core.store.reset_password(hash, password_hash, now).await.map_err(internal_error(step))?;
+    let reset = core.store.reset_password(hash, password_hash.clone(), now).await.map_err(internal_error(step))?;
     let user = reset.ok_or(ResetError::InvalidLink)?;
     tracing::info!(user.id = %user, "password reset");
     grant_trial(core, user, now).await?;
     if let Some(person) = core.store.find_person_by_id(user).await.map_err(internal_error(step))? {
         notify(core, templates::password_changed(person.email, &core.host()));
     }
-    Ok(open_session(core, user).await?)
+    Ok(continue_sign_in(core, user, &password_hash).await?)
 }
 
 /// Best effort: nothing is sent when mail is not configured or the queue is full.

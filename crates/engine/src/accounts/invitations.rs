@@ -10,7 +10,7 @@ use grabd_store::accounts::{InvitedSignUp, NewInvitation, SignUpOutcome};
 
 use super::membership::{require_verified, team_result};
 use super::passwords::{BUSY_RETRY_S, Busy};
-use super::sessions::{Person, open_session};
+use super::sessions::{Person, open_first_session};
 use super::trial::grant_trial;
 use super::{TeamError, find_team};
 use crate::core::Core;
@@ -221,7 +221,7 @@ pub async fn sign_up_with_invitation(
     match arrived.map_err(internal_error("accounts.sign_up_with_invitation"))? {
         SignUpOutcome::Joined { team, user } => {
             tracing::info!(team.id = %team, user.id = %user, "invitation accepted with a new account");
-            Ok((open_session(core, user).await?, team))
+            Ok((open_first_session(core, user).await?, team))
         }
         SignUpOutcome::EmailTaken => Err(InvitationSignUpError::EmailTaken),
         SignUpOutcome::Refused(grabd_store::accounts::TeamRuleError::LimitReached) => {

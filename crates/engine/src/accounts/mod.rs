@@ -1,21 +1,30 @@
-//! Teams, members, keys, people, passwords and sessions.
+//! Teams, members, keys, people, passwords, second factors and sessions.
 
 mod access;
 mod change_password;
+mod code_check;
+mod code_sign_in;
 mod deletion;
 mod devices;
 mod invitations;
 mod keys;
 mod last_use;
 mod membership;
+mod operator_sign_in;
 mod passwords;
+mod pending_sign_in;
 mod people;
 mod rate_limits;
+mod recovery_codes;
+mod second_factor;
+mod second_factor_mail;
+mod second_factor_setup;
 mod sessions;
 mod suspension;
 mod team_keys;
 mod team_members;
 mod teams;
+mod totp;
 mod trial;
 mod tries;
 mod verification;
@@ -31,6 +40,8 @@ pub use change_password::{
     ChangePasswordError, PasswordConfirmationError, ResetError, change_password, is_reset_valid,
     request_password_reset, reset_password,
 };
+pub use code_check::CodeError;
+pub use code_sign_in::{CodeSignInError, find_pending_sign_in, sign_in_with_code};
 pub(crate) use deletion::TEAM_DELETED;
 pub use deletion::{DeletionError, delete_account, delete_person_as_operator, delete_team, delete_team_as_operator};
 pub use devices::{SignInSource, is_known_device, remember_device};
@@ -45,12 +56,18 @@ pub use membership::{
     rename_team, set_role,
 };
 pub(crate) use passwords::Passwords;
+pub use pending_sign_in::{PendingSignIn, SignInOutcome};
 pub use people::{
     CreatePersonError, Membership, SignInError, SignUpError, SignedUp, create_person, list_memberships, personal_team,
     sign_in, sign_up,
 };
 pub use rate_limits::RateLimitDecision;
 pub(crate) use rate_limits::RateLimits;
+pub use second_factor::{
+    SecondFactorError, SecondFactorStatus, find_second_factor, replace_recovery_codes, turn_off_second_factor,
+    turn_on_second_factor,
+};
+pub use second_factor_setup::{SecondFactorSetup, find_second_factor_setup, new_second_factor_setup};
 pub use sessions::{
     Person, Session, SessionInfo, end_other_sessions, end_session, find_session, list_sessions, record_user_agent,
     sign_out,

@@ -10,8 +10,10 @@ use grabd_store::Store;
 use grabd_store::accounts::{CreatePersonOutcome, InitialTeam, NewPerson};
 
 use super::devices::{self, SignInSource};
+use super::operator_sign_in::record_operator;
 use super::passwords::{self, BUSY_RETRY_S, Busy};
-use super::sessions::{open_session, sign_out};
+use super::pending_sign_in::{SignInOutcome, continue_sign_in};
+use super::sessions::{open_first_session, sign_out};
 use super::verification::{VerificationRequest, request_verification};
 use crate::core::Core;
 use crate::faults::internal_error;
@@ -154,7 +156,7 @@ pub async fn sign_up(core: &Core, email: &str, password: &str) -> Result<SignedU
         CreatePersonOutcome::Created { .. } => {
             // If nothing was sent, the person can request a link later.
             request_verification(core, id).await?;
-            Ok(SignedUp::SignedIn(open_session(core, id).await?))
+            Ok(SignedUp::SignedIn(open_first_session(core, id).await?))
         }
         CreatePersonOutcome::EmailTaken => invite_take_over(core, &email).await,
         CreatePersonOutcome::TeamInactive => Err(internal_error("accounts.sign_up")("a new team is inactive").into()),
@@ -172,8 +174,8 @@ async fn invite_take_over(core: &Core, email: &Email) -> Result<SignedUp, SignUp
     }
 }
 
-/// Opens a session with address and password. An unknown address takes as long as a wrong password. After several wrong
-/// passwords further ones are refused for a while: see `tries.rs`.
+/// Signs in with address and password. If the account has a second factor, its code is needed as well. An unknown address
+/// takes as long as a wrong password. After several wrong passwords further ones are refused for a while: see `tries.rs`.
 ///
 /// # Errors
 /// See [`SignInError`].
@@ -182,7 +184,7 @@ pub async fn sign_in(
     email: &str,
     password: &str,
     source: &SignInSource,
-) -> Result<SessionToken, SignInError> {
+) -> Result<SignInOutcome, SignInError> {
     let email = Email::parse(email).map_err(|EmailError| SignInError::InvalidCredentials)?;
     let login = core.store.find_login(&email).await.map_err(internal_error("accounts.sign_in"))?;
     let source = devices::classify(core, login.as_ref().map(|login| login.user), source).await?;
@@ -202,7 +204,8 @@ pub async fn sign_in(
             if person.is_some_and(|person| person.suspension.is_some()) {
                 return Err(SignInError::Suspended);
             }
-            let token = open_session(core, user).await?;
+            let outcome = continue_sign_in(core, user, checked_against.as_deref().unwrap_or_default()).await?;
+            let SignInOutcome::SignedIn(token) = outcome else { return Ok(outcome) };
             // A concurrent password change ends all sessions, but not one opened after it: check the hash again.
             let current = core.store.find_login(&email).await.map_err(internal_error("accounts.sign_in"))?;
             if current.map(|login| login.password_hash) != checked_against {
@@ -210,22 +213,10 @@ pub async fn sign_in(
                 return Err(SignInError::InvalidCredentials);
             }
             record_operator(core, user, &email).await?;
-            Ok(token)
+            Ok(SignInOutcome::SignedIn(token))
         }
         (Ok(true | false), _) => Err(SignInError::InvalidCredentials),
         (Err(Busy), _) => Err(SignInError::TooMany { retry_after_s: BUSY_RETRY_S }),
-    }
-}
-
-/// Records the sign-in of an operator in the audit trail.
-async fn record_operator(core: &Core, user: UserId, email: &Email) -> Result<(), Fault> {
-    let step = "accounts.record_operator";
-    let person = core.store.find_person_by_id(user).await.map_err(internal_error(step))?;
-    match person {
-        Some(person) if person.operator => {
-            core.store_as(user).record_operator_sign_in(email.as_str()).await.map_err(internal_error(step))
-        }
-        Some(_) | None => Ok(()),
     }
 }
 

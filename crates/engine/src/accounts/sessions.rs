@@ -100,13 +100,24 @@ pub async fn record_user_agent(core: &Core, session: &SessionToken, agent: &str)
         .map_err(internal_error("accounts.record_user_agent"))
 }
 
-/// Opens a session.
-pub(super) async fn open_session(core: &Core, user: UserId) -> Result<SessionToken, Fault> {
+/// Opens a session; `None` when the person has a second factor.
+pub(super) async fn open_session(core: &Core, user: UserId) -> Result<Option<SessionToken>, Fault> {
+    let (token, session) = new_session(user, core.clock.now());
+    let is_open = core.store.open_session(session).await.map_err(internal_error("accounts.open_session"))?;
+    Ok(is_open.then_some(token))
+}
+
+/// Opens the first session of a new person.
+pub(super) async fn open_first_session(core: &Core, user: UserId) -> Result<SessionToken, Fault> {
+    let failed = || internal_error("accounts.open_first_session")("a new person has a second factor");
+    open_session(core, user).await?.ok_or_else(failed)
+}
+
+/// A new session, and its token.
+pub(super) fn new_session(user: UserId, now: Timestamp) -> (SessionToken, NewSession) {
     let token = SessionToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
-    let now = core.clock.now();
     let session = NewSession { hash: digest::of(token.expose()), user, now, expires_at: now + SESSION_IDLE };
-    core.store.open_session(session).await.map_err(internal_error("accounts.open_session"))?;
-    Ok(token)
+    (token, session)
 }
 
 /// The session of a token, unless it has expired: two weeks after its last use, or three months after it was opened.

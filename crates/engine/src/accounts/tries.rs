@@ -1,8 +1,11 @@
-//! Limits on wrong passwords, so that passwords cannot be guessed and owners cannot be locked out.
+//! Limits on wrong passwords and codes, so that they cannot be guessed and owners cannot be locked out.
 //!
 //! A try is counted for its account and source, and for the whole account unless the account's owner has signed in from
 //! that source before. So strangers can use up only their own tries and those of other unknown sources, which slows
 //! first sign-ins from new places but stops nobody: a try of the account returns every 36 seconds.
+//!
+//! A code of the second factor has only six digits, and whoever enters one has the password. So all networks share few
+//! tries for an account, and only devices with which its owner has signed in have tries of their own.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -18,6 +21,13 @@ use sha2::{Digest, Sha256};
 const BY_SOURCE: Quota = Quota { tries: 10, interval: Duration::from_secs(90) };
 /// The same for all unknown sources of an account together: 100 at once, then 100 per hour.
 const BY_ACCOUNT: Quota = Quota { tries: 100, interval: Duration::from_secs(36) };
+/// Wrong codes for an account, and the interval after which another try is allowed: 5 in 15 minutes.
+const CODES: Quota = Quota { tries: 5, interval: Duration::from_secs(180) };
+/// Wrong codes from networks before the owner gets a notice, and the interval after which one is forgotten. So the fifth
+/// in a day is reported, also if they come as slowly as [`CODES`] allows.
+const UNREPORTED_CODES: Quota = Quota { tries: 4, interval: Duration::from_secs(6 * 60 * 60) };
+/// Notices of wrong codes to an owner.
+const REPORTS: Quota = Quota { tries: 1, interval: Duration::from_secs(24 * 60 * 60) };
 /// Accounts, and accounts with sources, that are tracked. Evicting one takes wrong passwords for as many others.
 const MAX_TRACKED: usize = 20_000;
 
@@ -47,11 +57,20 @@ pub(super) struct TryLimits(Mutex<Limits>);
 struct Limits {
     by_source: Tries,
     by_account: Tries,
+    codes: Tries,
+    unreported_codes: Tries,
+    reports: Tries,
 }
 
 impl Default for TryLimits {
     fn default() -> Self {
-        Self(Mutex::new(Limits { by_source: Tries::new(BY_SOURCE), by_account: Tries::new(BY_ACCOUNT) }))
+        Self(Mutex::new(Limits {
+            by_source: Tries::new(BY_SOURCE),
+            by_account: Tries::new(BY_ACCOUNT),
+            codes: Tries::new(CODES),
+            unreported_codes: Tries::new(UNREPORTED_CODES),
+            reports: Tries::new(REPORTS),
+        }))
     }
 }
 
@@ -80,6 +99,38 @@ impl TryLimits {
         if let Source::Network(_) = source {
             limits.by_account.give_back(account_key(email));
         }
+    }
+
+    /// Takes one try of a code for an account.
+    ///
+    /// # Errors
+    /// The time until the next try, when none is left. Nothing is taken then.
+    pub(super) fn take_code(&self, email: &Email, source: Source, now: Timestamp) -> Result<(), Duration> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).codes.take(code_key(email, source), now)
+    }
+
+    /// Returns a try of a code that was right.
+    pub(super) fn give_back_code(&self, email: &Email, source: Source) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).codes.give_back(code_key(email, source));
+    }
+
+    /// Counts a wrong code. Returns whether the owner of the account should get a notice now, because somebody else may
+    /// have the password.
+    pub(super) fn count_wrong_code(&self, email: &Email, source: Source, now: Timestamp) -> bool {
+        if let Source::Device(_) | Source::Session(_) = source {
+            return false;
+        }
+        let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = account_key(email);
+        limits.unreported_codes.take(key, now).is_err() && limits.reports.take(key, now).is_ok()
+    }
+}
+
+/// Networks share the tries of the account, also known ones: somebody else may be in them.
+fn code_key(email: &Email, source: Source) -> [u8; 32] {
+    match source {
+        Source::Network(_) | Source::KnownNetwork(_) => account_key(email),
+        Source::Device(_) | Source::Session(_) => source_key(email, source),
     }
 }
 

@@ -109,3 +109,36 @@ fn returned_tries_can_be_taken_again() {
         limits.give_back(&ada, network(1));
     }
 }
+
+#[test]
+fn wrong_codes_from_all_networks_share_five_tries_and_devices_have_their_own() {
+    let (limits, ada) = (TryLimits::default(), email("ada"));
+    let exhaust_codes = |source| (0..1000).take_while(|_| limits.take_code(&ada, source, NOW).is_ok()).count();
+    assert_eq!(exhaust_codes(network(1)), 5);
+    assert_eq!(exhaust_codes(network(2)), 0);
+    assert_eq!(exhaust_codes(Source::KnownNetwork(Ipv4Addr::LOCALHOST.into())), 0);
+    for source in [Source::Device([1; 32]), Source::Device([2; 32]), Source::Session([1; 32])] {
+        assert_eq!(exhaust_codes(source), 5, "{source:?}");
+    }
+    assert_eq!(limits.take_code(&email("bob"), network(1), NOW), Ok(()));
+    // Passwords are counted apart.
+    assert_eq!(limits.take(&ada, network(1), NOW), Ok(()));
+    assert_eq!(limits.take_code(&ada, network(3), NOW), Err(CODES.interval));
+    let later = NOW + CODES.interval;
+    assert_eq!(limits.take_code(&ada, network(3), later), Ok(()));
+    assert!(limits.take_code(&ada, network(3), later).is_err());
+    limits.give_back_code(&ada, network(4));
+    assert_eq!(limits.take_code(&ada, network(3), later), Ok(()));
+}
+
+#[test]
+fn fifth_wrong_code_of_a_day_is_reported_once_however_slow_the_guesses_are() {
+    let (limits, ada) = (TryLimits::default(), email("ada"));
+    let reported = |number: u32, source| limits.count_wrong_code(&ada, source, NOW + CODES.interval * number);
+    // As many as the limit allows: 480 a day.
+    let reports: Vec<u32> = (0..500).filter(|number| reported(*number, network(*number))).collect();
+    assert_eq!(reports, [4, 484]);
+    for number in 0..100 {
+        assert!(!limits.count_wrong_code(&email("bob"), Source::Device([1; 32]), NOW), "{number}");
+    }
+}

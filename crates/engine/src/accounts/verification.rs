@@ -9,11 +9,11 @@
 
 use grabd_domain::Fault;
 use grabd_domain::accounts::{Email, PasswordError, VERIFICATION_LIFE, check_password};
-use grabd_domain::credentials::{SessionToken, VerificationToken};
+use grabd_domain::credentials::VerificationToken;
 use grabd_domain::ids::UserId;
 
 use super::passwords::{BUSY_RETRY_S, Busy};
-use super::sessions::open_session;
+use super::pending_sign_in::{SignInOutcome, continue_sign_in};
 use super::trial::grant_trial;
 use crate::core::Core;
 use crate::digest;
@@ -126,11 +126,11 @@ pub async fn verify_email(core: &Core, user: UserId, token: &str) -> Result<(), 
 }
 
 /// Gives the account to the person who has the link: sets their password, voids all earlier access, verifies the
-/// address and opens a session.
+/// address and signs in. If the account has a second factor, its code is needed as well.
 ///
 /// # Errors
 /// See [`VerificationError`].
-pub async fn take_over_account(core: &Core, token: &str, password: &str) -> Result<SessionToken, VerificationError> {
+pub async fn take_over_account(core: &Core, token: &str, password: &str) -> Result<SignInOutcome, VerificationError> {
     let step = "accounts.take_over_account";
     check_password(password)?;
     let token = VerificationToken::parse(token).ok_or(VerificationError::InvalidLink)?;
@@ -142,9 +142,9 @@ pub async fn take_over_account(core: &Core, token: &str, password: &str) -> Resu
     let busy = |Busy| VerificationError::TooMany { retry_after_s: BUSY_RETRY_S };
     let password_hash = core.accounts.passwords.hash(&core.tasks, password).await.map_err(busy)?;
     let now = core.clock.now();
-    let taken = core.store.take_over_account(hash, password_hash, now).await.map_err(internal_error(step))?;
+    let taken = core.store.take_over_account(hash, password_hash.clone(), now).await.map_err(internal_error(step))?;
     let user = taken.ok_or(VerificationError::InvalidLink)?;
     tracing::info!(user.id = %user, "e-mail address verified; earlier sessions, keys and apps of the account ended");
     grant_trial(core, user, now).await?;
-    Ok(open_session(core, user).await?)
+    Ok(continue_sign_in(core, user, &password_hash).await?)
 }

@@ -49,3 +49,41 @@ pub(crate) fn password_changed(to: Email, host: &str) -> MailMessage {
     );
     MailMessage { to, subject: format!("Your password for grabd at {host} was changed"), text }
 }
+
+/// What a person is told about their second factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SecondFactorEvent {
+    /// It was turned on.
+    On,
+    /// It was turned off.
+    Off,
+    /// All recovery codes were replaced.
+    NewRecoveryCodes,
+    /// A recovery code was used to sign in.
+    RecoveryCodeUsed,
+    /// Somebody who has the password entered so many wrong codes that no more are accepted for a while.
+    WrongCodes,
+}
+
+/// A notice about a second factor.
+pub(crate) fn second_factor(to: Email, host: &str, event: SecondFactorEvent) -> MailMessage {
+    let (subject, fact) = match event {
+        SecondFactorEvent::On => ("The second factor is on", "The second factor for sign-in was turned on"),
+        SecondFactorEvent::Off => ("The second factor is off", "The second factor for sign-in was turned off"),
+        SecondFactorEvent::NewRecoveryCodes => {
+            ("New recovery codes", "New recovery codes were created, and the former ones are void,")
+        }
+        SecondFactorEvent::RecoveryCodeUsed => {
+            ("A recovery code was used", "A recovery code was used to sign in, and is void now,")
+        }
+        SecondFactorEvent::WrongCodes => {
+            ("Wrong codes", "Several wrong codes were entered after the correct password, and nobody was signed in,")
+        }
+    };
+    let text = format!(
+        "{fact} for {to} on grabd at {host}.\n\n\
+         If this was not you, somebody knows your password: choose \"Forgot your password?\" on the sign-in page and \
+         contact your administrator.\n"
+    );
+    MailMessage { to, subject: format!("{subject} for grabd at {host}"), text }
+}

@@ -30,15 +30,40 @@ pub use grabd_store::operations::{
     TeamQueue,
 };
 
-use crate::accounts::{Person, Session};
+use grabd_domain::Fault;
+
+use crate::accounts::{Person, Session, find_second_factor};
+use crate::core::Core;
 
 /// Proof that the caller is an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator(Person);
 
+/// Whether the person of a session may use the operator pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OperatorAccess {
+    /// They may.
+    Granted(Operator),
+    /// They are an operator, and must set up a second factor first.
+    SecondFactorNeeded,
+    /// They are not an operator.
+    Denied,
+}
+
 impl Operator {
-    /// The operator of a session; `None` when the person is not an operator.
-    pub fn from_session(session: &Session) -> Option<Self> {
-        session.person.operator.then(|| Self(session.person.clone()))
+    /// Checks the person of a session.
+    ///
+    /// # Errors
+    /// [`Fault::InternalError`] when the database fails.
+    pub async fn from_session(core: &Core, session: &Session) -> Result<OperatorAccess, Fault> {
+        let person = &session.person;
+        if !person.operator {
+            return Ok(OperatorAccess::Denied);
+        }
+        let needs_factor = core.settings.operations.second_factor_for_operators;
+        if needs_factor && find_second_factor(core, person.id).await?.is_none() {
+            return Ok(OperatorAccess::SecondFactorNeeded);
+        }
+        Ok(OperatorAccess::Granted(Self(person.clone())))
     }
 }

@@ -10,7 +10,7 @@ use grabd_engine::accounts::{
 };
 use grabd_store::accounts::InitialTeam;
 
-use crate::test_core::{HOME, NOW, PASSWORD, TestCore, TestOptions, elsewhere, person};
+use crate::test_core::{HOME, NOW, PASSWORD, TestCore, TestOptions, elsewhere, person, signed_in};
 
 const ADA: &str = "ada@example.com";
 const MOMENT: Duration = Duration::from_millis(1);
@@ -19,10 +19,10 @@ const MOMENT: Duration = Duration::from_millis(1);
 async fn sign_in_opens_a_session_that_sign_out_ends() {
     let test = TestCore::new().await;
     let core = &test.core;
-    let token = sign_in(core, " Ada@Example.COM", PASSWORD, &HOME).await.unwrap();
+    let token = signed_in(core, " Ada@Example.COM", PASSWORD, &HOME).await;
     let session = find_session(core, &token).await.unwrap().unwrap();
     assert_eq!((session.person.id, session.person.email.as_str()), (test.user, ADA));
-    let other = sign_in(core, ADA, PASSWORD, &HOME).await.unwrap();
+    let other = signed_in(core, ADA, PASSWORD, &HOME).await;
     assert_ne!(find_session(core, &other).await.unwrap().unwrap().csrf, session.csrf);
     assert_eq!(session.csrf.len(), 43);
     assert!(!token.expose().contains(&session.csrf));
@@ -56,8 +56,8 @@ async fn wrong_password_and_unknown_address_give_the_same_error() {
 async fn session_is_extended_by_use_up_to_its_maximum_life() {
     let test = TestCore::new().await;
     let core = &test.core;
-    let idle = sign_in(core, ADA, PASSWORD, &HOME).await.unwrap();
-    let used = sign_in(core, ADA, PASSWORD, &HOME).await.unwrap();
+    let idle = signed_in(core, ADA, PASSWORD, &HOME).await;
+    let used = signed_in(core, ADA, PASSWORD, &HOME).await;
     let mut passed = Duration::ZERO;
     while passed + SESSION_IDLE - MOMENT < SESSION_LIFE {
         test.advance(SESSION_IDLE - MOMENT);
@@ -74,7 +74,7 @@ async fn session_is_extended_by_use_up_to_its_maximum_life() {
 
 /// Signs in at home, and returns the source with the device that is remembered.
 async fn signed_in_device(test: &TestCore) -> SignInSource {
-    let session = sign_in(&test.core, ADA, PASSWORD, &HOME).await.unwrap();
+    let session = signed_in(&test.core, ADA, PASSWORD, &HOME).await;
     let device = accounts::remember_device(&test.core, &session, &HOME).await.unwrap();
     SignInSource { device: Some(device), ..HOME }
 }
@@ -148,7 +148,7 @@ async fn devices_of_others_and_planted_tokens_are_not_exempt() {
     let test = TestCore::new().await;
     let core = &test.core;
     person(&test.store, "eve@example.com").await;
-    let session = sign_in(core, "eve@example.com", PASSWORD, &elsewhere(1)).await.unwrap();
+    let session = signed_in(core, "eve@example.com", PASSWORD, &elsewhere(1)).await;
     let eves = accounts::remember_device(core, &session, &elsewhere(1)).await.unwrap();
     let planted = DeviceToken::new(&"x".repeat(43)).unwrap();
     let kept = accounts::remember_device(core, &session, &SignInSource { device: Some(eves.clone()), ..HOME }).await;

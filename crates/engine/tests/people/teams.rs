@@ -7,11 +7,11 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::teams::INVITATION_LIFE;
 use grabd_engine::accounts::{
-    self, ChangePasswordError, InvitationSignUpError, InviteError, InviteOutcome, KeyLimits, Person, TeamError,
-    find_invitation, find_session, sign_in,
+    self, ChangePasswordError, InvitationSignUpError, InviteError, InviteOutcome, KeyLimits, Person, SignInOutcome,
+    TeamError, find_invitation, find_session, sign_in,
 };
 
-use crate::test_core::{HOME, PASSWORD, TestCore, person};
+use crate::test_core::{HOME, PASSWORD, TestCore, person, signed_in};
 
 const NEW: &str = "quite another password";
 
@@ -76,8 +76,8 @@ async fn change_password_needs_the_current_one_and_ends_other_sessions() {
     let test = TestCore::new().await;
     let core = &test.core;
     let ada = person_of(test.user, "ada@example.com");
-    let this = sign_in(core, "ada@example.com", PASSWORD, &HOME).await.unwrap();
-    let other = sign_in(core, "ada@example.com", PASSWORD, &HOME).await.unwrap();
+    let this = signed_in(core, "ada@example.com", PASSWORD, &HOME).await;
+    let other = signed_in(core, "ada@example.com", PASSWORD, &HOME).await;
     let wrong = accounts::change_password(core, &ada, &this, NEW, NEW).await;
     assert_eq!(wrong, Err(ChangePasswordError::WrongPassword));
     let short = accounts::change_password(core, &ada, &this, PASSWORD, "short").await;
@@ -101,12 +101,12 @@ async fn concurrent_sign_in_does_not_survive_a_password_change() {
     let ada = person_of(test.user, "ada@example.com");
     let (mut from, mut to) = (PASSWORD, NEW);
     for _ in 0..6 {
-        let this = sign_in(core, "ada@example.com", from, &HOME).await.unwrap();
+        let this = signed_in(core, "ada@example.com", from, &HOME).await;
         let concurrent = (0..3).map(|_| sign_in(core, "ada@example.com", from, &HOME));
         let change = accounts::change_password(core, &ada, &this, from, to);
         let (changed, concurrent) = tokio::join!(change, futures::future::join_all(concurrent));
         changed.unwrap();
-        for token in concurrent.into_iter().flatten() {
+        for token in concurrent.into_iter().flatten().filter_map(SignInOutcome::into_session) {
             assert!(
                 find_session(core, &token).await.unwrap().is_none(),
                 "a session of the former password is still valid"

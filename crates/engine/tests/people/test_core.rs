@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::address::Policy;
-use grabd_domain::credentials::Environment;
+use grabd_domain::credentials::{Environment, SessionToken};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_egress::Guard;
 use grabd_engine::accounts::SignInSource;
@@ -65,11 +65,20 @@ pub(crate) struct TestOptions {
     pub(crate) unused_clients: u32,
     /// Whether mail is configured. Nothing is delivered.
     pub(crate) mail: bool,
+    pub(crate) second_factor_for_operators: bool,
 }
 
 impl Default for TestOptions {
     fn default() -> Self {
-        Self { sign_up: false, trial_credits: 0, grace_s: 30, roots: String::new(), unused_clients: 1000, mail: false }
+        Self {
+            sign_up: false,
+            trial_credits: 0,
+            grace_s: 30,
+            roots: String::new(),
+            unused_clients: 1000,
+            mail: false,
+            second_factor_for_operators: false,
+        }
     }
 }
 
@@ -131,7 +140,10 @@ impl TestCore {
                     unused_clients: options.unused_clients,
                 },
                 retention: Retention::default(),
-                operations: Operations::default(),
+                operations: Operations {
+                    second_factor_for_operators: options.second_factor_for_operators,
+                    ..Operations::default()
+                },
             },
             failpoints: Failpoints::default(),
         };
@@ -201,6 +213,11 @@ pub(crate) async fn person(store: &Store, email: &str) -> (UserId, TeamId) {
     let place = InitialTeam::New(team, name);
     let (user, team, _) = accounts::create_person(store, &email, PASSWORD, place, NOW).await.unwrap();
     (user, team)
+}
+
+/// Signs in a person without a second factor.
+pub(crate) async fn signed_in(core: &Core, email: &str, password: &str, source: &SignInSource) -> SessionToken {
+    accounts::sign_in(core, email, password, source).await.unwrap().into_session().unwrap()
 }
 
 /// A registration body with changes; `null` removes a member.

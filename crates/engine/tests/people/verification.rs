@@ -104,7 +104,7 @@ async fn account_created_by_somebody_else_goes_to_the_reader_of_the_mail() {
         accounts::take_over_account(core, &token, "too short").await,
         Err(VerificationError::Password(_))
     ));
-    let session = accounts::take_over_account(core, &token, NEW).await.unwrap();
+    let session = accounts::take_over_account(core, &token, NEW).await.unwrap().into_session().unwrap();
     assert!(find_session(core, &session).await.unwrap().unwrap().person.verified);
     assert!(find_session(core, &stolen).await.unwrap().is_none());
     assert!(sign_in(core, EVE, PASSWORD, &HOME).await.is_err());

@@ -75,6 +75,12 @@ pub(super) enum Command {
         /// The e-mail address.
         email: String,
     },
+    /// Remove the second factor of a person who has lost their device and their recovery codes. Then the password is
+    /// enough to sign in, so make sure who asks.
+    RemoveSecondFactor {
+        /// The e-mail address.
+        email: String,
+    },
     /// Delete an account, with the teams whose only member the person is, and erase its personal data.
     Delete {
         /// The e-mail address.
@@ -151,6 +157,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
             let text = if changed { "is restored" } else { "was not suspended" };
             Ok(suspension_output(&person, text, false))
         }
+        Command::RemoveSecondFactor { email } => remove_second_factor(store, &email).await,
         Command::Delete { email } => delete(store, &email).await,
         Command::Remove { email, team } => {
             let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
@@ -243,14 +250,16 @@ async fn list(store: &Store) -> anyhow::Result<CommandOutput> {
         let is = if operator { "  OPERATOR" } else { "" };
         let unverified = if verified_at.is_none() { "  UNVERIFIED" } else { "" };
         let suspended = if suspension.is_some() { "  SUSPENDED" } else { "" };
-        lines.push(format!("{id}  {created_at}  {email}  {}{is}{unverified}{suspended}", teams.join(", ")));
+        let has_factor = store.has_second_factor(id).await?;
+        let factor = if has_factor { "  SECOND FACTOR" } else { "" };
+        lines.push(format!("{id}  {created_at}  {email}  {}{is}{factor}{unverified}{suspended}", teams.join(", ")));
         let teams: Vec<_> = memberships
             .iter()
             .map(|(team, name, role)| json!({ "team_id": team.to_string(), "name": name, "role": role.as_str() }))
             .collect();
         rows.push(json!({
             "user_id": id.to_string(), "email": email.as_str(), "created_at": created_at.to_string(),
-            "operator": operator, "verified": verified_at.is_some(), "teams": teams,
+            "operator": operator, "verified": verified_at.is_some(), "second_factor": has_factor, "teams": teams,
             "suspended_at": suspension.as_ref().map(|suspension| suspension.at.to_string()),
             "suspended_reason": suspension.map(|suspension| suspension.reason),
         }));
@@ -267,6 +276,17 @@ fn suspension_output(person: &Person, text: &str, suspended: bool) -> CommandOut
     let email = person.email.as_str();
     let json = json!({ "user_id": person.id.to_string(), "email": email, "suspended": suspended });
     CommandOutput::ok(format!("The account {email} {text}."), json)
+}
+
+async fn remove_second_factor(store: &Store, email: &str) -> anyhow::Result<CommandOutput> {
+    let Some(person) = find_person(store, email).await? else { bail!("no person has the address {email}") };
+    let removed = store.remove_second_factor(person.id).await?;
+    let text = match removed {
+        true => format!("The second factor of {} is removed. They sign in with their password alone.", person.email),
+        false => format!("{} has no second factor.", person.email),
+    };
+    let (id, email) = (person.id.to_string(), person.email.as_str());
+    Ok(CommandOutput::ok(text, json!({ "user_id": id, "email": email, "removed": removed })))
 }
 
 async fn delete(store: &Store, email: &str) -> anyhow::Result<CommandOutput> {

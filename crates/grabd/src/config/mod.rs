@@ -21,6 +21,7 @@ mod origin;
 mod problems;
 mod retention;
 mod secret;
+mod security;
 
 pub(crate) use abuse::operations;
 pub use abuse::{Abuse, Audit};
@@ -28,6 +29,7 @@ pub use billing::Billing;
 pub use problems::Problems;
 pub use retention::Retention;
 pub use secret::Secret;
+pub use security::Security;
 
 use origin::{is_origin, is_secure};
 
@@ -66,6 +68,7 @@ pub struct Config {
     pub mail: Mail,
     pub webhooks: Webhooks,
     pub secrets: Secrets,
+    pub security: Security,
     pub pricing: Pricing,
     pub billing: Billing,
     pub retention: Retention,

@@ -16,7 +16,7 @@ use grabd_rpc::{Gate, PublicServices};
 use tonic::service::Routes;
 use tonic::{Code, Request, Status};
 
-use crate::test_core::{HOME, NOW, TestCore, fields, pair, person, refresh, request, value};
+use crate::test_core::{HOME, NOW, TestCore, fields, pair, person, refresh, request, signed_in, value};
 
 struct GatedRoutes(Gate<Routes>);
 
@@ -84,7 +84,7 @@ async fn only_unexpired_access_tokens_are_accepted() {
     let client = test.app().await;
     let tokens = test.connect(&client).await;
     let code = test.code(&client).await;
-    let session = accounts::sign_in(&test.core, "ada@example.com", crate::test_core::PASSWORD, &HOME).await.unwrap();
+    let session = signed_in(&test.core, "ada@example.com", crate::test_core::PASSWORD, &HOME).await;
     assert!(routes.accepts(&tokens.access).await);
     let forged = format!("gat_{}", &tokens.refresh[4..]);
     for credential in [tokens.refresh.as_str(), &code, &client, session.expose(), &forged, "gat_", ""] {

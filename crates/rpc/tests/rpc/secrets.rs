@@ -12,7 +12,7 @@ use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::test_core::{
-    HOME, PASSWORD, TestCore, TestOptions, add_field, exchange, fields, pair, refresh, request, text, value,
+    HOME, PASSWORD, TestCore, TestOptions, add_field, exchange, fields, pair, refresh, request, signed_in, text, value,
 };
 
 #[derive(Clone, Default)]
@@ -50,7 +50,7 @@ async fn secrets_are_neither_logged_nor_in_debug_output() {
     let wrong = "a wrong but long password";
     secrets.push(wrong.to_owned());
     accounts::sign_in(core, "ada@example.com", wrong, &HOME).await.unwrap_err();
-    let session = accounts::sign_in(core, "ada@example.com", PASSWORD, &HOME).await.unwrap();
+    let session = signed_in(core, "ada@example.com", PASSWORD, &HOME).await;
     let Ok(accounts::SignedUp::SignedIn(signed_up)) = accounts::sign_up(core, "bob@example.com", PASSWORD).await else {
         panic!("no session")
     };
@@ -113,7 +113,7 @@ async fn database_contains_no_secrets() {
     let file = directory.path().join("grabd.db");
     let test = TestCore::at(&format!("sqlite://{}", file.display()), TestOptions::default()).await;
     let core = &test.core;
-    let session = accounts::sign_in(core, "ada@example.com", PASSWORD, &HOME).await.unwrap();
+    let session = signed_in(core, "ada@example.com", PASSWORD, &HOME).await;
     let device = accounts::remember_device(core, &session, &HOME).await.unwrap();
     let registered = test.register(json!({ "token_endpoint_auth_method": "client_secret_post" })).await;
     let (client, secret) = (text(&registered["client_id"]), text(&registered["client_secret"]));

@@ -36,9 +36,10 @@ struct ResetPassword {
     now: Timestamp,
 }
 
-struct EndSessions {
-    user: UserId,
-    keep: [u8; 32],
+/// Ends all sessions of a person except one.
+pub(super) struct EndSessions {
+    pub(super) user: UserId,
+    pub(super) keep: [u8; 32],
 }
 
 struct EndSession {

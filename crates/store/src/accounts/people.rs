@@ -4,11 +4,12 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
 use grabd_domain::ids::{TeamId, UserId};
 use sea_orm::ActiveValue::Set;
-use sea_orm::sea_query::Expr;
+use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{
     ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, TryInsertResult,
 };
 
+use crate::accounts::second_factor::factor;
 use crate::accounts::teams_and_keys::NewTeam;
 use crate::codes;
 use crate::database::{Transaction, Tx};
@@ -132,11 +133,11 @@ impl Store {
         self.write_audited(RemovePerson(user), event, |removed| *removed).await
     }
 
-    /// Creates a session.
+    /// Creates a session of a person without a second factor. `false`, without any change, when the person has one.
     ///
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
-    pub async fn open_session(&self, session: NewSession) -> Result<()> {
+    pub async fn open_session(&self, session: NewSession) -> Result<bool> {
         self.database.write(session).await
     }
 
@@ -234,9 +235,22 @@ impl NewPerson {
 }
 
 impl Transaction for NewSession {
-    type Outcome = ();
+    type Outcome = bool;
 
-    async fn apply(&self, tx: &Tx) -> Result<()> {
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        // Serializes with turning on the second factor, which ends the sessions that were opened without it.
+        user::Entity::find_by_id(self.user.0).lock(LockType::NoKeyUpdate).one(tx).await?;
+        if factor::is_on(tx, self.user).await? {
+            return Ok(false);
+        }
+        self.insert(tx).await?;
+        Ok(true)
+    }
+}
+
+impl NewSession {
+    /// Inserts the session. The caller has checked what it needs.
+    pub(super) async fn insert(&self, tx: &Tx) -> Result<()> {
         let row = session::ActiveModel {
             hash: Set(self.hash.to_vec()),
             user_id: Set(self.user.0),

@@ -257,7 +257,7 @@ impl Transaction for DeletePerson {
             .filter(api_key::Column::CreatedBy.eq(self.user.0))
             .exec(tx)
             .await?;
-        // Sessions, memberships, grants, devices and links are deleted by cascade.
+        // Sessions, memberships, grants, devices, links and the second factor are deleted by cascade.
         user::Entity::delete_by_id(self.user.0).exec(tx).await?;
         remember(tx, self.user.0, Some(row.email), self.now).await?;
         Ok(DeletePersonOutcome::Deleted { teams: alone.into_iter().map(TeamId).collect() })

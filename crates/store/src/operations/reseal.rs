@@ -1,12 +1,12 @@
 //! Replaces encrypted secrets by the same ones, encrypted with another key.
 
-use grabd_domain::ids::{EndpointId, GrabId, KeyId};
+use grabd_domain::ids::{EndpointId, GrabId, KeyId, UserId};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
 use crate::database::{Transaction, Tx};
-use crate::entities::{api_key, job_secrets, webhook_endpoint};
+use crate::entities::{api_key, job_secrets, second_factor, webhook_endpoint};
 use crate::{Result, Store};
 
 /// The encrypted secrets of a webhook endpoint.
@@ -33,6 +33,12 @@ struct ResealJob {
 
 struct ResealLinkSecret {
     key: KeyId,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+struct ResealSecondFactor {
+    user: UserId,
     old: Vec<u8>,
     new: Vec<u8>,
 }
@@ -99,6 +105,32 @@ impl Store {
         Ok(rows.into_iter().map(|(key, sealed)| (KeyId(key), sealed)).collect())
     }
 
+    /// Up to `limit` secrets of authenticator apps after a person's id, ordered by id.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn list_sealed_second_factors(
+        &self,
+        after: Option<UserId>,
+        limit: u32,
+    ) -> Result<Vec<(UserId, Vec<u8>)>> {
+        let mut query = second_factor::Entity::find();
+        if let Some(after) = after {
+            query = query.filter(second_factor::Column::UserId.gt(after.0));
+        }
+        let rows = query.order_by_asc(second_factor::Column::UserId).limit(u64::from(limit));
+        let rows = rows.all(self.database.reader()).await?;
+        Ok(rows.into_iter().map(|row| (UserId(row.user_id), row.secret)).collect())
+    }
+
+    /// Replaces the secret of a person's authenticator app. `false` when it is not `old` any more.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn reseal_second_factor(&self, user: UserId, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
+        self.database.write(ResealSecondFactor { user, old, new }).await
+    }
+
     /// Replaces the link secret of an API key. `false` when it is not `old` any more.
     ///
     /// # Errors
@@ -163,6 +195,20 @@ impl Transaction for ResealLinkSecret {
             .col_expr(api_key::Column::LinkSecret, Expr::value(self.new.clone()))
             .filter(api_key::Column::Id.eq(self.key.0))
             .filter(api_key::Column::LinkSecret.eq(self.old.clone()))
+            .exec(tx)
+            .await?;
+        Ok(changed.rows_affected > 0)
+    }
+}
+
+impl Transaction for ResealSecondFactor {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let changed = second_factor::Entity::update_many()
+            .col_expr(second_factor::Column::Secret, Expr::value(self.new.clone()))
+            .filter(second_factor::Column::UserId.eq(self.user.0))
+            .filter(second_factor::Column::Secret.eq(self.old.clone()))
             .exec(tx)
             .await?;
         Ok(changed.rows_affected > 0)

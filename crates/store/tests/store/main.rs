@@ -33,6 +33,7 @@ mod races;
 mod release;
 mod retention;
 mod reuse;
+mod second_factor;
 mod service_lock;
 mod set_aside;
 mod sqlite;

@@ -2,6 +2,7 @@
 
 pub(crate) mod delete;
 pub(crate) mod password;
+pub(crate) mod second_factor;
 pub(crate) mod sessions;
 pub(crate) mod show;
 

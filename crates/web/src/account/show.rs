@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use grabd_engine::accounts::{self, SessionInfo};
+use grabd_engine::accounts::{self, SecondFactorStatus, SessionInfo};
 use http::StatusCode;
 
 use super::PATH;
@@ -29,6 +29,7 @@ struct AccountPage<'a> {
     notice: &'static str,
     current: Field,
     new: Field,
+    second_factor: Option<SecondFactorStatus>,
     sessions: Vec<SessionRow>,
     errors: &'a [FieldError],
 }
@@ -51,10 +52,11 @@ impl From<SessionInfo> for SessionRow {
 }
 
 /// Notices, by the query parameter that shows them.
-const NOTICES: [(&str, &str); 5] = [
+const NOTICES: [(&str, &str); 6] = [
     ("reset", "Password changed. You are signed in."),
     ("verified", "E-mail address verified."),
     ("changed", "Password changed. All other sessions were signed out."),
+    ("second-factor-off", "The second factor is off."),
     ("ended", "Session signed out."),
     ("alone", "All other sessions were signed out."),
 ];
@@ -90,6 +92,7 @@ pub(super) async fn account(
         notice,
         current: password_field("current-password", "", &[]).with_name("current", "Current password", errors),
         new: password_field("new-password", PASSWORD_HINT, &[]).with_name("new", "New password", errors),
+        second_factor: accounts::find_second_factor(&web.core, me.id).await?,
         sessions: sessions.into_iter().map(SessionRow::from).collect(),
         errors,
     };

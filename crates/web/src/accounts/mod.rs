@@ -1,5 +1,6 @@
 //! Sign-up, sign-in, sign-out and password reset: one file per page.
 
+pub(crate) mod code;
 pub(crate) mod forgotten;
 pub(crate) mod new_password;
 pub(crate) mod sign_in;
@@ -9,7 +10,7 @@ pub(crate) mod verify_email;
 
 use axum::response::{IntoResponse, Response};
 use grabd_domain::credentials::{DeviceToken, SessionToken};
-use grabd_engine::accounts::{self, SignInSource};
+use grabd_engine::accounts::{self, SignInOutcome, SignInSource};
 use http::HeaderMap;
 use http::header::{SET_COOKIE, USER_AGENT};
 
@@ -17,6 +18,7 @@ use crate::client_ip::ClientIp;
 use crate::cookies::Cookie;
 use crate::form::Form;
 use crate::next::NextPath;
+use crate::paths::SIGN_IN_CODE;
 use crate::problem::Problem;
 use crate::response::see_other;
 use crate::state::Web;
@@ -40,6 +42,26 @@ pub(crate) fn source(web: &Web, client: ClientIp, headers: &HeaderMap) -> SignIn
     SignInSource { address: client.0, device }
 }
 
+/// Starts the session of a sign-in, or asks for the code of the second factor.
+pub(crate) async fn continue_sign_in(
+    web: &Web,
+    client: ClientIp,
+    headers: &HeaderMap,
+    outcome: SignInOutcome,
+    next: &NextPath,
+) -> Result<Response, Problem> {
+    match outcome {
+        SignInOutcome::SignedIn(token) => start_session(web, client, headers, &token, next).await,
+        SignInOutcome::CodeNeeded(pending) => {
+            let query = Form::from_iter([("next", next.as_str())]).to_query();
+            let mut response = see_other(&format!("{SIGN_IN_CODE}?{query}"));
+            let cookie = web.cookies.set(Cookie::PendingSignIn, pending.expose());
+            response.headers_mut().append(SET_COOKIE, cookie);
+            Ok(response)
+        }
+    }
+}
+
 /// Sets the cookies of a new session and its device, and redirects to `next`. Ends the session of the request's cookie,
 /// if there is one.
 pub(crate) async fn start_session(
@@ -55,10 +77,14 @@ pub(crate) async fn start_session(
     let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
     accounts::record_user_agent(&web.core, token, agent).await?;
     let device = accounts::remember_device(&web.core, token, &source(web, client, headers)).await?;
+    let is_pending = web.cookies.get(Cookie::PendingSignIn, headers).is_some();
     let mut response = see_other(next.as_str()).into_response();
     let headers = response.headers_mut();
     headers.append(SET_COOKIE, web.cookies.set(Cookie::Session, token.expose()));
     headers.append(SET_COOKIE, web.cookies.set(Cookie::Device, device.expose()));
     headers.append(SET_COOKIE, web.cookies.remove(Cookie::Visit));
+    if is_pending {
+        headers.append(SET_COOKIE, web.cookies.remove(Cookie::PendingSignIn));
+    }
     Ok(response)
 }

@@ -10,7 +10,7 @@ use grabd_engine::accounts::{self, ResetError};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use super::start_session;
+use super::continue_sign_in;
 use crate::account;
 use crate::client_ip::ClientIp;
 use crate::extract::{Visit, check_visit};
@@ -53,9 +53,9 @@ pub(crate) async fn submit(
     let input = Form::read(&head.headers, body).await?;
     check_visit(&web.cookies, &head.headers, &input)?;
     match accounts::reset_password(&web.core, input.get("token"), input.get("password")).await {
-        Ok(token) => {
+        Ok(outcome) => {
             let next = NextPath::parse(&format!("{}?reset", account::PATH), account::PATH);
-            start_session(&web, client, &head.headers, &token, &next).await
+            continue_sign_in(&web, client, &head.headers, outcome, &next).await
         }
         Err(ResetError::InvalidLink) => Err(Problem::invalid_link("Request a new link on the sign-in page.")),
         Err(ResetError::InvalidPassword(error)) => {

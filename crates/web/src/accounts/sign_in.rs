@@ -10,7 +10,7 @@ use http::header::{RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use sha2::{Digest, Sha256};
 
-use super::{next, source, start_session};
+use super::{continue_sign_in, next, source};
 use crate::client_ip::ClientIp;
 use crate::extract::{Visit, check_visit};
 use crate::fields::{email_field, password_field};
@@ -31,6 +31,7 @@ struct SignInPage<'a> {
     leads_to_app: bool,
     is_signed_out: bool,
     is_deleted: bool,
+    is_expired: bool,
     sign_up: bool,
     email: Field,
     password: Field,
@@ -64,7 +65,7 @@ pub(crate) async fn submit(
         return Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &errors));
     }
     match accounts::sign_in(&web.core, input.get("email"), input.get("password"), &source).await {
-        Ok(token) => start_session(&web, client, &head.headers, &token, &next(&input)).await,
+        Ok(outcome) => continue_sign_in(&web, client, &head.headers, outcome, &next(&input)).await,
         Err(SignInError::InvalidCredentials) => {
             let message = "Wrong e-mail address or password.".to_owned();
             let errors = [FieldError { field: "", message }];
@@ -121,6 +122,7 @@ fn form(web: &Web, headers: &HeaderMap, status: StatusCode, input: &Form, errors
         next: next.as_str(),
         is_signed_out: input.has("signed_out"),
         is_deleted: input.has("deleted"),
+        is_expired: input.has("expired"),
         sign_up: web.core.may_sign_up(),
         email: email_field(input, errors),
         password: password_field("current-password", "", errors),
@@ -131,6 +133,6 @@ fn form(web: &Web, headers: &HeaderMap, status: StatusCode, input: &Form, errors
     response
 }
 
-fn leads_to_app(web: &Web, next: &NextPath) -> bool {
+pub(super) fn leads_to_app(web: &Web, next: &NextPath) -> bool {
     next.path() == oauth::authorize_path(&web.core.oauth().issuer)
 }

@@ -10,7 +10,7 @@ use grabd_engine::accounts::{self, Verification, VerificationError, Verification
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use super::start_session;
+use super::continue_sign_in;
 use crate::account;
 use crate::client_ip::ClientIp;
 use crate::extract::{MailLimit, SignedInForm, UncheckedForm, Visit};
@@ -87,7 +87,7 @@ pub(crate) async fn submit(
         None => {
             let input = sent.check_visit(&web.cookies)?;
             match accounts::take_over_account(&web.core, input.get("token"), input.get("password")).await {
-                Ok(session) => return start_session(&web, client, sent.headers(), &session, &verified_page).await,
+                Ok(outcome) => return continue_sign_in(&web, client, sent.headers(), outcome, &verified_page).await,
                 Err(error) => (input, error),
             }
         }

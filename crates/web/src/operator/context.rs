@@ -6,13 +6,15 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use grabd_engine::accounts::Session;
-use grabd_engine::operator::Operator;
+use grabd_engine::operator::{Operator, OperatorAccess};
 use http::request::Parts;
 
 use super::navigation::PATH;
 use crate::client_ip::ClientIp;
 use crate::page::Layout;
+use crate::paths::SECOND_FACTOR;
 use crate::problem::Problem;
+use crate::response::see_other;
 use crate::state::Web;
 
 /// A signed-in operator.
@@ -22,7 +24,7 @@ pub(crate) struct OperatorContext {
     pub(crate) session: Session,
 }
 
-/// Middleware that rejects everybody but operators.
+/// Middleware that rejects everybody but operators. Operators who need a second factor are redirected to its page.
 pub(super) async fn require_operator(
     State(web): State<Arc<Web>>,
     client: ClientIp,
@@ -31,7 +33,11 @@ pub(super) async fn require_operator(
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let Some(person) = web.signed_in(request.headers()).await? else { return Err(unknown()) };
-    let Some(operator) = Operator::from_session(&person.session) else { return Err(unknown()) };
+    let operator = match Operator::from_session(&web.core, &person.session).await? {
+        OperatorAccess::Granted(operator) => operator,
+        OperatorAccess::SecondFactorNeeded => return Ok(see_other(&format!("{SECOND_FACTOR}?required"))),
+        OperatorAccess::Denied => return Err(unknown()),
+    };
     request.extensions_mut().insert(OperatorContext { operator, session: person.session });
     Ok(next.run(request).await)
 }

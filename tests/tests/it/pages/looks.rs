@@ -76,6 +76,25 @@ async fn key_and_account_pages_pass_all_audits() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn second_factor_pages_pass_all_audits() -> Result<()> {
+    let app = start_app(&[("security.require_second_factor_for_operators", "true")]).await?;
+    Visitor::with_account(&app, "ada@example.com").await?;
+    set_operator(&app, "ada@example.com", true).await?;
+    let dir = tempfile::tempdir()?;
+    let arguments = json!({
+        "origin": app.service.public_url(),
+        "email": "ada@example.com",
+        "password": PASSWORD,
+        "dir": dir.path(),
+        "screenshots": std::env::var_os(SCREENSHOTS).map(PathBuf::from),
+    });
+    let output = run_script("second_factor.mjs", &arguments).await?;
+    assert_eq!(output, "no findings\n");
+    validate(dir.path()).await?;
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn team_pages_pass_all_audits() -> Result<()> {
     let server = MailServer::start(TlsMode::None).await?;
     let (silent, mailing) = (start_app(&[]).await?, start_app_with_mail(&server, "", &[]).await?);

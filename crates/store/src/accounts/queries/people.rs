@@ -66,6 +66,15 @@ impl Store {
         Ok(found.await?.map(|row| Login { user: UserId(row.id), password_hash: row.password_hash }))
     }
 
+    /// The credentials of a person.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn find_login_by_id(&self, user: UserId) -> Result<Option<Login>> {
+        let found = user::Entity::find_by_id(user.0).one(self.database.reader());
+        Ok(found.await?.map(|row| Login { user: UserId(row.id), password_hash: row.password_hash }))
+    }
+
     /// The person with this address.
     ///
     /// # Errors

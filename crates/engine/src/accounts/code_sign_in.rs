@@ -1,0 +1,91 @@
+//! The second step of a sign-in: the code of the second factor.
+
+use grabd_domain::Fault;
+use grabd_domain::accounts::Email;
+use grabd_domain::credentials::SessionToken;
+use grabd_domain::ids::UserId;
+use grabd_store::accounts::{FactorUse, SecondFactorSignIn, SecondFactorSignInOutcome};
+
+use super::code_check::{CodeError, check_code};
+use super::devices::{self, SignInSource};
+use super::operator_sign_in::record_operator;
+use super::pending_sign_in::PendingSignIn;
+use super::second_factor_mail::{SecondFactorEvent, notify};
+use super::sessions::new_session;
+use crate::core::Core;
+use crate::faults::internal_error;
+
+/// Why the second step of a sign-in failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CodeSignInError {
+    /// The first step was too long ago, the password was changed since, or the account was suspended or deleted.
+    #[error("the sign-in has expired")]
+    Expired,
+    /// The code was not accepted.
+    #[error(transparent)]
+    Code(#[from] CodeError),
+    /// An internal error.
+    #[error(transparent)]
+    Internal(#[from] Fault),
+}
+
+/// The person of a sign-in that waits for a code, with the password hash that was proved.
+struct PendingPerson {
+    user: UserId,
+    email: Email,
+    password_hash: String,
+}
+
+/// The e-mail address of a sign-in that waits for a code; `None` when it has expired.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn find_pending_sign_in(core: &Core, pending: &PendingSignIn) -> Result<Option<Email>, Fault> {
+    Ok(find_person(core, pending).await?.map(|person| person.email))
+}
+
+/// Opens a session with a code of the authenticator app or a recovery code, each of which can be used once. After
+/// several wrong codes further ones are refused for a while: see `tries.rs`.
+///
+/// # Errors
+/// See [`CodeSignInError`].
+pub async fn sign_in_with_code(
+    core: &Core,
+    pending: &PendingSignIn,
+    code: &str,
+    source: &SignInSource,
+) -> Result<SessionToken, CodeSignInError> {
+    let Some(person) = find_person(core, pending).await? else { return Err(CodeSignInError::Expired) };
+    let PendingPerson { user, email, password_hash } = person;
+    let source = devices::classify(core, Some(user), source).await?;
+    let checked = match check_code(core, user, &email, source, code).await {
+        // It was turned off meanwhile. Then the password is enough, but the next sign-in will do.
+        Err(CodeError::NotOn) => return Err(CodeSignInError::Expired),
+        checked => checked?,
+    };
+    let (token, session) = new_session(user, core.clock.now());
+    let factor = checked.factor;
+    let sign_in = SecondFactorSignIn { session, password_hash, factor };
+    let outcome = core.store_as(user).sign_in_with_second_factor(sign_in).await;
+    match outcome.map_err(internal_error("accounts.sign_in_with_code"))? {
+        SecondFactorSignInOutcome::SignedIn => checked.finish(core, true)?,
+        SecondFactorSignInOutcome::CodeRefused => checked.finish(core, false)?,
+        SecondFactorSignInOutcome::PasswordObsolete => return Err(CodeSignInError::Expired),
+    }
+    record_operator(core, user, &email).await?;
+    if let FactorUse::RecoveryCode(_) = factor {
+        tracing::info!(user.id = %user, "a recovery code was used to sign in");
+        notify(core, &email, SecondFactorEvent::RecoveryCodeUsed);
+    }
+    Ok(token)
+}
+
+async fn find_person(core: &Core, pending: &PendingSignIn) -> Result<Option<PendingPerson>, Fault> {
+    let step = "accounts.find_pending_sign_in";
+    let Some(proof) = pending.open(core.webhooks.vault(), core.clock.now()) else { return Ok(None) };
+    let login = core.store.find_login_by_id(proof.user).await.map_err(internal_error(step))?;
+    let Some(login) = login.filter(|login| proof.is_for(&login.password_hash)) else { return Ok(None) };
+    let person = core.store.find_person_by_id(proof.user).await.map_err(internal_error(step))?;
+    let person = person.filter(|person| person.suspension.is_none());
+    Ok(person.map(|person| PendingPerson { user: person.id, email: person.email, password_hash: login.password_hash }))
+}

@@ -1,0 +1,151 @@
+//! A person's second factor: turning it on and off, and new recovery codes. Each needs the password and a code.
+
+use grabd_domain::credentials::SessionToken;
+use grabd_domain::ids::UserId;
+use grabd_domain::{Fault, Timestamp};
+use grabd_store::accounts::{NewSecondFactor, SecondFactor};
+
+use super::change_password::{PasswordConfirmationError, confirm_password};
+use super::code_check::{CheckedCode, CodeError, check_code, confirming_step};
+use super::second_factor_mail::{SecondFactorEvent, notify};
+use super::sessions::Person;
+use super::tries::Source;
+use super::{recovery_codes, second_factor_setup};
+use crate::core::Core;
+use crate::digest;
+use crate::faults::internal_error;
+
+/// The second factor of a person, without its secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecondFactorStatus {
+    /// When it was turned on.
+    pub since: Timestamp,
+    /// Unused recovery codes.
+    pub recovery_codes: u64,
+}
+
+/// Why a second factor was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SecondFactorError {
+    /// The form was open for too long, or is not one of this person.
+    #[error("the set-up has expired")]
+    SetupExpired,
+    /// The person has a second factor already.
+    #[error("the second factor is on already")]
+    AlreadyOn,
+    /// The address of the person is not verified, so the account may be somebody else's.
+    #[error("the e-mail address is not verified")]
+    Unverified,
+    /// The password was not accepted.
+    #[error(transparent)]
+    Password(#[from] PasswordConfirmationError),
+    /// The code was not accepted.
+    #[error(transparent)]
+    Code(#[from] CodeError),
+    /// An internal error.
+    #[error(transparent)]
+    Internal(#[from] Fault),
+}
+
+/// The second factor of a person; `None` when it is off.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn find_second_factor(core: &Core, user: UserId) -> Result<Option<SecondFactorStatus>, Fault> {
+    let found = core.store.find_second_factor(user).await.map_err(internal_error("accounts.find_second_factor"))?;
+    let status =
+        |SecondFactor { created_at, recovery_codes, .. }| SecondFactorStatus { since: created_at, recovery_codes };
+    Ok(found.map(status))
+}
+
+/// Turns on a second factor, whose secret the form carries, and ends all other sessions. Returns the recovery codes,
+/// which are not stored and cannot be shown again.
+///
+/// # Errors
+/// See [`SecondFactorError`].
+pub async fn turn_on_second_factor(
+    core: &Core,
+    person: &Person,
+    this: &SessionToken,
+    setup: &str,
+    password: &str,
+    code: &str,
+) -> Result<Vec<String>, SecondFactorError> {
+    if !person.verified {
+        return Err(SecondFactorError::Unverified);
+    }
+    let (vault, now) = (core.webhooks.vault(), core.clock.now());
+    let secret = second_factor_setup::open(vault, person.id, setup, now).ok_or(SecondFactorError::SetupExpired)?;
+    confirm_password(core, person, this, password).await?;
+    let step = confirming_step(core, &secret, code)?;
+    let shown = recovery_codes::generate();
+    let new = NewSecondFactor {
+        user: person.id,
+        secret: vault.seal(&secret, person.id.0.as_bytes()),
+        step,
+        recovery_codes: recovery_codes::hashes(person.id, &shown),
+        keep: digest::of(this.expose()),
+        now,
+    };
+    let turned_on = core.store_as(person.id).turn_on_second_factor(new).await;
+    if !turned_on.map_err(internal_error("accounts.turn_on_second_factor"))? {
+        return Err(SecondFactorError::AlreadyOn);
+    }
+    tracing::info!(user.id = %person.id, "second factor turned on");
+    notify(core, &person.email, SecondFactorEvent::On);
+    Ok(shown)
+}
+
+/// Turns off the second factor.
+///
+/// # Errors
+/// See [`SecondFactorError`].
+pub async fn turn_off_second_factor(
+    core: &Core,
+    person: &Person,
+    this: &SessionToken,
+    password: &str,
+    code: &str,
+) -> Result<(), SecondFactorError> {
+    let checked = confirm(core, person, this, password, code).await?;
+    let turned_off = core.store_as(person.id).turn_off_second_factor(person.id, checked.factor).await;
+    checked.finish(core, turned_off.map_err(internal_error("accounts.turn_off_second_factor"))?)?;
+    tracing::info!(user.id = %person.id, "second factor turned off");
+    notify(core, &person.email, SecondFactorEvent::Off);
+    Ok(())
+}
+
+/// Replaces all recovery codes, and returns the new ones, which are not stored and cannot be shown again.
+///
+/// # Errors
+/// See [`SecondFactorError`].
+pub async fn replace_recovery_codes(
+    core: &Core,
+    person: &Person,
+    this: &SessionToken,
+    password: &str,
+    code: &str,
+) -> Result<Vec<String>, SecondFactorError> {
+    let checked = confirm(core, person, this, password, code).await?;
+    let shown = recovery_codes::generate();
+    let hashes = recovery_codes::hashes(person.id, &shown);
+    let replaced = core.store_as(person.id).replace_recovery_codes(person.id, checked.factor, hashes).await;
+    checked.finish(core, replaced.map_err(internal_error("accounts.replace_recovery_codes"))?)?;
+    tracing::info!(user.id = %person.id, "recovery codes replaced");
+    notify(core, &person.email, SecondFactorEvent::NewRecoveryCodes);
+    Ok(shown)
+}
+
+/// Checks the password and a code of a signed-in person. Wrong ones are limited for each session, so that nobody else can
+/// use up the tries.
+async fn confirm<'a>(
+    core: &Core,
+    person: &'a Person,
+    this: &SessionToken,
+    password: &str,
+    code: &str,
+) -> Result<CheckedCode<'a>, SecondFactorError> {
+    confirm_password(core, person, this, password).await?;
+    let source = Source::Session(digest::of(this.expose()));
+    Ok(check_code(core, person.id, &person.email, source, code).await?)
+}

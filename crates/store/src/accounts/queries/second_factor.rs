@@ -1,0 +1,47 @@
+//! The second factors of people.
+
+use grabd_domain::Timestamp;
+use grabd_domain::ids::UserId;
+use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
+
+use crate::entities::{recovery_code, second_factor};
+use crate::{Result, Store};
+
+/// A second factor that is on.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecondFactor {
+    /// The encrypted secret of the authenticator app.
+    pub secret: Vec<u8>,
+    /// The time step (RFC 6238) of the last accepted code.
+    pub last_step: i64,
+    /// When it was turned on.
+    pub created_at: Timestamp,
+    /// Unused recovery codes.
+    pub recovery_codes: u64,
+}
+
+impl Store {
+    /// The second factor of a person; `None` when it is off.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn find_second_factor(&self, user: UserId) -> Result<Option<SecondFactor>> {
+        let found = second_factor::Entity::find_by_id(user.0).one(self.database.reader()).await?;
+        let Some(row) = found else { return Ok(None) };
+        let codes = recovery_code::Entity::find().filter(recovery_code::Column::UserId.eq(user.0));
+        Ok(Some(SecondFactor {
+            secret: row.secret,
+            last_step: row.last_step,
+            created_at: Timestamp::from_ms(row.created_at),
+            recovery_codes: codes.count(self.database.reader()).await?,
+        }))
+    }
+
+    /// Whether a person has a second factor.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn has_second_factor(&self, user: UserId) -> Result<bool> {
+        Ok(second_factor::Entity::find_by_id(user.0).one(self.database.reader()).await?.is_some())
+    }
+}

@@ -1,0 +1,231 @@
+//! Second factors: codes that are used up once, sessions that need them, and their erasure.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use grabd_domain::Timestamp;
+use grabd_domain::accounts::Email;
+use grabd_domain::ids::{TeamId, UserId};
+use grabd_store::Store;
+use grabd_store::accounts::{
+    FactorUse, InitialTeam, NewPerson, NewSecondFactor, NewSession, SecondFactorSignIn, SecondFactorSignInOutcome,
+};
+use grabd_store::operations::{Actor, DeletePersonOutcome};
+use sea_orm::{ConnectionTrait, Statement};
+
+use crate::harness::{NOW, TestDb, on_both};
+
+/// The step of the code that confirmed the second factor.
+const STEP: i64 = 1000;
+const PASSWORD_HASH: &str = "former";
+
+async fn person(db: &TestDb, email: &str) -> UserId {
+    let id = UserId(db.id());
+    let (email, initial_team) = (Email::parse(email).unwrap(), InitialTeam::New(TeamId(db.id()), "A team".into()));
+    let password_hash = PASSWORD_HASH.to_owned();
+    db.store
+        .create_person(NewPerson { id, email, password_hash, initial_team, verified: true, now: NOW })
+        .await
+        .unwrap();
+    id
+}
+
+fn session(user: UserId, hash: u8) -> NewSession {
+    NewSession { hash: [hash; 32], user, now: NOW, expires_at: NOW + Duration::from_secs(60) }
+}
+
+fn factor(user: UserId) -> NewSecondFactor {
+    let recovery_codes = vec![[11; 32], [12; 32]];
+    NewSecondFactor { user, secret: vec![7; 61], step: STEP, recovery_codes, keep: [1; 32], now: NOW }
+}
+
+/// A person with a second factor and the session 1.
+async fn person_with_factor(db: &TestDb, email: &str) -> UserId {
+    let user = person(db, email).await;
+    assert!(db.store.open_session(session(user, 1)).await.unwrap());
+    assert!(db.store.turn_on_second_factor(factor(user)).await.unwrap());
+    user
+}
+
+async fn sign_in(store: &Store, user: UserId, hash: u8, factor: FactorUse) -> SecondFactorSignInOutcome {
+    let sign_in = SecondFactorSignIn { session: session(user, hash), password_hash: PASSWORD_HASH.into(), factor };
+    store.sign_in_with_second_factor(sign_in).await.unwrap()
+}
+
+async fn is_open(db: &TestDb, hash: u8) -> bool {
+    db.store.find_session(&[hash; 32], NOW).await.unwrap().is_some()
+}
+
+async fn rows(db: &TestDb, table: &str) -> i64 {
+    let raw = db.raw_connection().await;
+    let statement = Statement::from_string(raw.get_database_backend(), format!("SELECT COUNT(*) AS n FROM {table}"));
+    let row = raw.query_one_raw(statement).await.unwrap().unwrap();
+    raw.close().await.unwrap();
+    row.try_get("", "n").unwrap()
+}
+
+on_both! {
+    async fn turning_on_ends_other_sessions_and_later_ones_need_a_code(db) {
+        let (ada, eve) = (person(db, "ada@example.com").await, person(db, "eve@example.com").await);
+        for (user, hash) in [(ada, 1), (ada, 2), (eve, 3)] {
+            assert!(db.store.open_session(session(user, hash)).await.unwrap());
+        }
+        assert!(!db.store.has_second_factor(ada).await.unwrap());
+        assert!(db.store.turn_on_second_factor(factor(ada)).await.unwrap());
+        assert_eq!([is_open(db, 1).await, is_open(db, 2).await, is_open(db, 3).await], [true, false, true]);
+        assert!(!db.store.open_session(session(ada, 4)).await.unwrap());
+        assert!(!is_open(db, 4).await);
+        assert!(db.store.open_session(session(eve, 5)).await.unwrap(), "others are not affected");
+        let found = db.store.find_second_factor(ada).await.unwrap().unwrap();
+        assert_eq!((found.secret, found.last_step, found.created_at, found.recovery_codes), (vec![7; 61], STEP, NOW, 2));
+        // A second one does not replace it.
+        let other = NewSecondFactor { secret: vec![8; 61], keep: [9; 32], ..factor(ada) };
+        assert!(!db.store.turn_on_second_factor(other).await.unwrap());
+        assert!(is_open(db, 1).await);
+        assert_eq!(db.store.find_second_factor(ada).await.unwrap().unwrap().secret, vec![7; 61]);
+    }
+
+    async fn code_is_accepted_once_and_only_after_the_last_one(db) {
+        let ada = person_with_factor(db, "ada@example.com").await;
+        for (step, expected) in [
+            (STEP, SecondFactorSignInOutcome::CodeRefused),
+            (STEP - 1, SecondFactorSignInOutcome::CodeRefused),
+            (STEP + 2, SecondFactorSignInOutcome::SignedIn),
+            (STEP + 2, SecondFactorSignInOutcome::CodeRefused),
+            (STEP + 1, SecondFactorSignInOutcome::CodeRefused),
+            (STEP + 3, SecondFactorSignInOutcome::SignedIn),
+        ] {
+            let hash = u8::try_from(step - STEP + 20).unwrap();
+            let before = is_open(db, hash).await;
+            assert_eq!(sign_in(&db.store, ada, hash, FactorUse::Step(step)).await, expected, "{step}");
+            let is_new = expected == SecondFactorSignInOutcome::SignedIn;
+            assert_eq!(is_open(db, hash).await, before || is_new, "{step}");
+        }
+    }
+
+    async fn of_concurrent_uses_of_a_code_one_is_accepted(db) {
+        let ada = person_with_factor(db, "ada@example.com").await;
+        for factor in [FactorUse::Step(STEP + 1), FactorUse::RecoveryCode([11; 32])] {
+            let first = if matches!(factor, FactorUse::Step(_)) { 30 } else { 50 };
+            let outcomes = join_all((first..first + 8).map(|hash| sign_in(&db.store, ada, hash, factor))).await;
+            let accepted = outcomes.iter().filter(|outcome| **outcome == SecondFactorSignInOutcome::SignedIn).count();
+            assert_eq!(accepted, 1, "{factor:?}: {outcomes:?}");
+        }
+        assert_eq!(rows(db, "session").await, 3);
+    }
+
+    async fn recovery_code_works_once_for_its_person(db) {
+        let ada = person_with_factor(db, "ada@example.com").await;
+        let eve = person(db, "eve@example.com").await;
+        let code = FactorUse::RecoveryCode([11; 32]);
+        assert_eq!(sign_in(&db.store, eve, 2, code).await, SecondFactorSignInOutcome::CodeRefused);
+        assert_eq!(sign_in(&db.store, ada, 3, code).await, SecondFactorSignInOutcome::SignedIn);
+        assert_eq!(sign_in(&db.store, ada, 4, code).await, SecondFactorSignInOutcome::CodeRefused);
+        assert_eq!(db.store.find_second_factor(ada).await.unwrap().unwrap().recovery_codes, 1);
+        // New ones replace the rest.
+        let spare = FactorUse::RecoveryCode([12; 32]);
+        assert!(!db.store.replace_recovery_codes(ada, code, vec![[21; 32]]).await.unwrap());
+        assert!(db.store.replace_recovery_codes(ada, spare, vec![[21; 32], [22; 32], [23; 32]]).await.unwrap());
+        assert_eq!(db.store.find_second_factor(ada).await.unwrap().unwrap().recovery_codes, 3);
+        assert_eq!(sign_in(&db.store, ada, 5, spare).await, SecondFactorSignInOutcome::CodeRefused);
+        let new = FactorUse::RecoveryCode([22; 32]);
+        assert_eq!(sign_in(&db.store, ada, 5, new).await, SecondFactorSignInOutcome::SignedIn);
+    }
+
+    async fn obsolete_password_opens_no_session_and_uses_up_no_code(db) {
+        let ada = person_with_factor(db, "ada@example.com").await;
+        let obsolete = SecondFactorSignIn {
+            session: session(ada, 2),
+            password_hash: "another".into(),
+            factor: FactorUse::RecoveryCode([11; 32]),
+        };
+        let outcome = db.store.sign_in_with_second_factor(obsolete).await.unwrap();
+        assert_eq!(outcome, SecondFactorSignInOutcome::PasswordObsolete);
+        db.store.suspend_person(ada, "spam", NOW).await.unwrap();
+        let code = FactorUse::RecoveryCode([11; 32]);
+        assert_eq!(sign_in(&db.store, ada, 2, code).await, SecondFactorSignInOutcome::PasswordObsolete);
+        db.store.restore_person(ada, NOW).await.unwrap();
+        assert_eq!(sign_in(&db.store, ada, 2, code).await, SecondFactorSignInOutcome::SignedIn);
+    }
+
+    async fn turning_off_needs_a_code_and_an_operator_does_not(db) {
+        let (ada, eve) = (person_with_factor(db, "ada@example.com").await, person(db, "eve@example.com").await);
+        assert!(!db.store.turn_off_second_factor(ada, FactorUse::Step(STEP)).await.unwrap());
+        assert!(!db.store.turn_off_second_factor(ada, FactorUse::RecoveryCode([9; 32])).await.unwrap());
+        assert!(db.store.has_second_factor(ada).await.unwrap());
+        assert!(db.store.turn_off_second_factor(ada, FactorUse::Step(STEP + 1)).await.unwrap());
+        assert_eq!((rows(db, "second_factor").await, rows(db, "recovery_code").await), (0, 0));
+        assert!(db.store.open_session(session(ada, 6)).await.unwrap());
+        assert!(!db.store.turn_off_second_factor(ada, FactorUse::Step(STEP + 2)).await.unwrap());
+
+        assert!(!db.store.remove_second_factor(eve).await.unwrap());
+        assert!(db.store.turn_on_second_factor(factor(eve)).await.unwrap());
+        assert!(db.store.remove_second_factor(eve).await.unwrap());
+        assert_eq!((rows(db, "second_factor").await, rows(db, "recovery_code").await), (0, 0));
+    }
+
+    async fn changes_and_used_recovery_codes_are_in_the_audit_trail(db) {
+        let ada = person(db, "ada@example.com").await;
+        let store = db.store.acting_as(Actor { name: format!("user:{ada}"), address: None, now: NOW });
+        assert!(store.turn_on_second_factor(factor(ada)).await.unwrap());
+        assert!(!store.turn_on_second_factor(factor(ada)).await.unwrap());
+        sign_in(&store, ada, 2, FactorUse::Step(STEP + 1)).await;
+        sign_in(&store, ada, 3, FactorUse::RecoveryCode([11; 32])).await;
+        sign_in(&store, ada, 4, FactorUse::RecoveryCode([11; 32])).await;
+        assert!(store.replace_recovery_codes(ada, FactorUse::Step(STEP + 2), vec![[21; 32]]).await.unwrap());
+        assert!(store.turn_off_second_factor(ada, FactorUse::RecoveryCode([21; 32])).await.unwrap());
+        assert!(store.turn_on_second_factor(factor(ada)).await.unwrap());
+        assert!(store.remove_second_factor(ada).await.unwrap());
+        assert!(!store.remove_second_factor(ada).await.unwrap());
+        let trail = store.list_audit(Timestamp::from_ms(0), None, 99).await.unwrap();
+        let mut actions: Vec<_> = trail.iter().map(|entry| (entry.action.as_str(), entry.target.clone())).collect();
+        actions.reverse();
+        let expected = [
+            "second_factor.on",
+            "second_factor.recovery_code_use",
+            "second_factor.recovery_codes",
+            "second_factor.off",
+            "second_factor.on",
+            "second_factor.remove",
+        ];
+        assert_eq!(actions, expected.map(|action| (action, ada.to_string())));
+    }
+
+    async fn deletion_of_the_account_erases_secret_and_codes(db) {
+        let (ada, eve) = (person_with_factor(db, "ada@example.com").await, person(db, "eve@example.com").await);
+        assert!(db.store.turn_on_second_factor(factor(eve)).await.unwrap());
+        let deleted = db.store.delete_person(ada, NOW).await.unwrap();
+        assert!(matches!(deleted, DeletePersonOutcome::Deleted { .. }), "{deleted:?}");
+        assert_eq!((rows(db, "second_factor").await, rows(db, "recovery_code").await), (1, 2));
+        assert!(db.store.remove_person(eve).await.unwrap());
+        assert_eq!((rows(db, "second_factor").await, rows(db, "recovery_code").await), (0, 0));
+    }
+
+    async fn reseal_replaces_only_the_secret_that_was_read(db) {
+        let (ada, eve) = (person_with_factor(db, "ada@example.com").await, person(db, "eve@example.com").await);
+        assert!(db.store.turn_on_second_factor(factor(eve)).await.unwrap());
+        let first = db.store.list_sealed_second_factors(None, 1).await.unwrap();
+        assert_eq!(first, [(ada, vec![7; 61])]);
+        assert_eq!(db.store.list_sealed_second_factors(Some(ada), 9).await.unwrap(), [(eve, vec![7; 61])]);
+        assert!(!db.store.reseal_second_factor(ada, vec![6; 61], vec![8; 61]).await.unwrap());
+        assert!(db.store.reseal_second_factor(ada, vec![7; 61], vec![8; 61]).await.unwrap());
+        let found = db.store.find_second_factor(ada).await.unwrap().unwrap();
+        assert_eq!((found.secret, found.last_step), (vec![8; 61], STEP));
+        assert_eq!(db.store.find_second_factor(eve).await.unwrap().unwrap().secret, vec![7; 61]);
+    }
+}
+
+/// A sign-in with the password alone and turning on the second factor cannot both have the last word.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_session_without_a_code_survives_turning_on_on_postgres() {
+    let db = TestDb::postgres().await;
+    for round in 0..20 {
+        let ada = person(&db, &format!("ada{round}@example.com")).await;
+        let (opened, turned_on) =
+            tokio::join!(db.store.open_session(session(ada, 100 + round)), db.store.turn_on_second_factor(factor(ada)));
+        assert!(turned_on.unwrap());
+        opened.unwrap();
+        assert!(!is_open(&db, 100 + round).await, "round {round}");
+    }
+    db.finish().await;
+}

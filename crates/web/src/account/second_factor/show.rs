@@ -1,0 +1,104 @@
+//! `/account/second-factor`: sets up the second factor, or shows that it is on.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use grabd_engine::accounts::{self, SecondFactorSetup, SecondFactorStatus};
+use http::StatusCode;
+
+use super::{codes_page, error_status, field_error, with_retry_after};
+use crate::account::PATH;
+use crate::extract::{PasswordLimit, QueryForm, SignedInForm, SignedInPage};
+use crate::fields::{code_field, password_field};
+use crate::form::{Field, FieldError};
+use crate::page::{Layout, page};
+use crate::problem::Problem;
+use crate::qr::QrImage;
+use crate::session::SignedIn;
+use crate::state::Web;
+use crate::time_format::Moment;
+
+#[derive(Template)]
+#[template(path = "second_factor_setup.html")]
+struct SetupPage<'a> {
+    layout: Layout,
+    form_token: &'a str,
+    is_required: bool,
+    secret: &'a str,
+    /// `None` if the e-mail address is too long for a QR code.
+    qr: Option<QrImage>,
+    setup: &'a str,
+    code: Field,
+    password: Field,
+    errors: &'a [FieldError],
+}
+
+#[derive(Template)]
+#[template(path = "second_factor.html")]
+struct StatusPage {
+    layout: Layout,
+    since: Moment,
+    recovery_codes: u64,
+}
+
+/// Shows the page.
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    SignedInPage(person): SignedInPage,
+    QueryForm(query): QueryForm,
+) -> Result<Response, Problem> {
+    let me = &person.session.person;
+    if let Some(SecondFactorStatus { since, recovery_codes }) = accounts::find_second_factor(&web.core, me.id).await? {
+        let layout = web.user_layout(&person.session, PATH);
+        return Ok(page(StatusCode::OK, &StatusPage { layout, since: since.into(), recovery_codes }));
+    }
+    if !me.verified {
+        return Err(Problem::unverified());
+    }
+    let setup = accounts::new_second_factor_setup(&web.core, me);
+    Ok(form(&web, &person, &setup, query.has("required"), StatusCode::OK, &[]))
+}
+
+/// Turns the second factor on. Each attempt costs a slow hash, so the sign-in limit applies.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    SignedInForm { person, form: input, .. }: SignedInForm<PasswordLimit>,
+) -> Result<Response, Problem> {
+    let me = &person.session.person;
+    let (token, password, code) = (input.get("setup"), input.get("password"), input.get("code"));
+    let error = match accounts::turn_on_second_factor(&web.core, me, &person.token, token, password, code).await {
+        Ok(codes) => return Ok(codes_page(&web, &person.session, true, &codes)),
+        Err(error) => error,
+    };
+    let (error, retry_after_s) = field_error(error)?;
+    // It was valid a moment ago.
+    let setup = accounts::find_second_factor_setup(&web.core, me, token);
+    let setup = setup.unwrap_or_else(|| accounts::new_second_factor_setup(&web.core, me));
+    let response = form(&web, &person, &setup, false, error_status(retry_after_s), &[error]);
+    Ok(with_retry_after(response, retry_after_s))
+}
+
+fn form(
+    web: &Web,
+    person: &SignedIn,
+    setup: &SecondFactorSetup,
+    is_required: bool,
+    status: StatusCode,
+    errors: &[FieldError],
+) -> Response {
+    let script = Some(web.assets.copy.path.clone());
+    let template = SetupPage {
+        layout: Layout { script, ..web.user_layout(&person.session, PATH) },
+        form_token: &person.session.csrf,
+        is_required,
+        secret: &setup.secret,
+        qr: QrImage::of(&setup.uri),
+        setup: &setup.token,
+        code: code_field(errors),
+        password: password_field("current-password", "", errors),
+        errors,
+    };
+    page(status, &template)
+}

@@ -1,0 +1,131 @@
+//! `/sign-in/code`: the second step of a sign-in, for accounts with a second factor. The cookie of the first step gives
+//! access to this page only.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use grabd_domain::accounts::Email;
+use grabd_engine::accounts::{self, CodeSignInError, PendingSignIn};
+use http::header::{RETRY_AFTER, SET_COOKIE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::sign_in::leads_to_app;
+use super::{next, source, start_session};
+use crate::client_ip::ClientIp;
+use crate::cookies::Cookie;
+use crate::extract::{Visit, check_visit};
+use crate::fields::{code_error, code_field, recovery_code_field};
+use crate::form::{Field, FieldError, Form};
+use crate::page::{Layout, page};
+use crate::paths::SIGN_IN;
+use crate::problem::Problem;
+use crate::response::see_other;
+use crate::session::sign_in_url;
+use crate::state::Web;
+
+/// The query parameter and field by which the page asks for a recovery code.
+const RECOVERY: &str = "recovery";
+
+#[derive(Template)]
+#[template(path = "sign_in_code.html")]
+struct CodePage<'a> {
+    layout: Layout,
+    form_token: String,
+    next: &'a str,
+    sign_in: String,
+    email: &'a str,
+    leads_to_app: bool,
+    is_recovery: bool,
+    code: Field,
+    errors: &'a [FieldError],
+}
+
+/// Shows the form.
+pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
+    web.limits.pages.take(client.0)?;
+    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
+    let pending = pending(&web, request.headers());
+    let email = match &pending {
+        Some(pending) => accounts::find_pending_sign_in(&web.core, pending).await?,
+        None => return Ok(see_other(&sign_in_url(next(&query).as_str()))),
+    };
+    match email {
+        Some(email) => Ok(form(&web, request.headers(), StatusCode::OK, &email, &query, &[])),
+        None => Ok(start_again(&web, &query)),
+    }
+}
+
+/// Signs in with the code.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, Problem> {
+    web.limits.pages.take(client.0)?;
+    let (head, body) = request.into_parts();
+    let input = Form::read(&head.headers, body).await?;
+    check_visit(&web.cookies, &head.headers, &input)?;
+    let Some(pending) = pending(&web, &head.headers) else { return Ok(start_again(&web, &input)) };
+    let source = source(&web, client, &head.headers);
+    let error = match accounts::sign_in_with_code(&web.core, &pending, input.get("code"), &source).await {
+        Ok(token) => return start_session(&web, client, &head.headers, &token, &next(&input)).await,
+        Err(CodeSignInError::Expired) => return Ok(start_again(&web, &input)),
+        Err(CodeSignInError::Internal(fault)) => return Err(fault.into()),
+        Err(CodeSignInError::Code(error)) => error,
+    };
+    let (error, retry_after_s) = code_error(error)?;
+    let Some(email) = accounts::find_pending_sign_in(&web.core, &pending).await? else {
+        return Ok(start_again(&web, &input));
+    };
+    let status = match retry_after_s {
+        Some(_) => StatusCode::TOO_MANY_REQUESTS,
+        None => StatusCode::UNPROCESSABLE_ENTITY,
+    };
+    let mut response = form(&web, &head.headers, status, &email, &input, &[error]);
+    if let Some(seconds) = retry_after_s {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    Ok(response)
+}
+
+/// The pending sign-in of the request's cookie.
+fn pending(web: &Web, headers: &HeaderMap) -> Option<PendingSignIn> {
+    web.cookies.get(Cookie::PendingSignIn, headers).and_then(PendingSignIn::parse)
+}
+
+/// Redirects to the first step, because this one has expired.
+fn start_again(web: &Web, input: &Form) -> Response {
+    let query = Form::from_iter([("expired", ""), ("next", next(input).as_str())]).to_query();
+    let mut response = see_other(&format!("{SIGN_IN}?{query}"));
+    response.headers_mut().append(SET_COOKIE, web.cookies.remove(Cookie::PendingSignIn));
+    response
+}
+
+fn form(
+    web: &Web,
+    headers: &HeaderMap,
+    status: StatusCode,
+    email: &Email,
+    input: &Form,
+    errors: &[FieldError],
+) -> Response {
+    let visit = Visit::of(&web.cookies, headers);
+    let next = next(input);
+    let is_recovery = input.has(RECOVERY);
+    let template = CodePage {
+        layout: web.plain_layout(),
+        form_token: visit.form_token(),
+        leads_to_app: leads_to_app(web, &next),
+        next: next.as_str(),
+        sign_in: sign_in_url(next.as_str()),
+        email: email.as_str(),
+        is_recovery,
+        code: if is_recovery { recovery_code_field(errors) } else { code_field(errors) },
+        errors,
+    };
+    let mut response = page(status, &template);
+    response.headers_mut().append(SET_COOKIE, visit.cookie(&web.cookies));
+    response
+}
