@@ -18,6 +18,7 @@ mod m0010_links;
 mod m0011_files;
 mod m0012_keys;
 mod m0013_erasure;
+mod m0015_team_limits;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -60,5 +61,6 @@ steps![
     m0010_links,
     m0011_files,
     m0012_keys,
-    m0013_erasure
+    m0013_erasure,
+    m0015_team_limits
 ];

@@ -30,6 +30,7 @@ pub(crate) mod purge_mark;
 pub(crate) mod schema_step;
 pub(crate) mod session;
 pub(crate) mod team;
+pub(crate) mod team_limit;
 pub(crate) mod team_storage;
 pub(crate) mod user;
 pub(crate) mod webhook_endpoint;
