@@ -19,6 +19,7 @@ mod m0011_files;
 mod m0012_keys;
 mod m0013_erasure;
 mod m0014_second_factor;
+mod m0015_team_limits;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -62,5 +63,6 @@ steps![
     m0011_files,
     m0012_keys,
     m0013_erasure,
-    m0014_second_factor
+    m0014_second_factor,
+    m0015_team_limits
 ];

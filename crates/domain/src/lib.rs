@@ -26,6 +26,7 @@ pub mod pricing;
 pub mod properties;
 pub mod render;
 pub mod target;
+pub mod team_limits;
 pub mod teams;
 pub mod timestamp;
 pub mod webhooks;

@@ -11,6 +11,7 @@ use grabd_domain::domains::{Domain, DomainRule};
 use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::pricing::Packet;
+use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::{Fault, Timestamp};
 use grabd_egress::Guard;
 use grabd_memory::MemoryBudget;
@@ -28,6 +29,7 @@ use crate::billing::stripe::Stripe;
 use crate::clock::Clock;
 use crate::failpoints::Failpoints;
 use crate::grabs::Grabs;
+use crate::limits::{LimitSettings, TeamLimits};
 use crate::mail::Smtp;
 use crate::metrics::Metrics;
 use crate::oauth::{self, OAuth};
@@ -35,7 +37,7 @@ use crate::origin;
 use crate::outgoing::OutgoingClient;
 use crate::placeholder::{self, Placeholder};
 use crate::pricing::Pricing;
-use crate::queue::Queue;
+use crate::queue::{CleanupProgress, Queue};
 use crate::storage::Retention;
 use crate::webhooks::Webhooks;
 
@@ -44,7 +46,7 @@ use crate::webhooks::Webhooks;
 pub struct Settings {
     /// Origin under which images are reachable, without a trailing slash.
     pub public_url: String,
-    /// Allowed requests per minute for each (team, environment).
+    /// Allowed requests per minute for each (team, environment), of teams without a limit of their own.
     pub requests_per_minute: u32,
     /// Maximum number of open asynchronous grabs for teams without a limit of their own.
     pub async_queue: u32,
@@ -77,6 +79,19 @@ pub struct Operations {
     pub listed_contents: Vec<BlockedContent>,
     /// Whether operators need a second factor for the operator pages.
     pub second_factor_for_operators: bool,
+}
+
+impl Settings {
+    /// The limits of teams without an override.
+    pub fn limits(&self) -> LimitSettings {
+        let Self { requests_per_minute, async_queue, abuse, retention, .. } = self;
+        LimitSettings {
+            requests_per_minute: *requests_per_minute,
+            async_queue: *async_queue,
+            abuse: *abuse,
+            retention: *retention,
+        }
+    }
 }
 
 impl Default for Operations {
@@ -130,11 +145,13 @@ pub struct Core {
     pub(crate) clock: Clock,
     pub(crate) started_at: Timestamp,
     pub(crate) settings: Arc<Settings>,
+    pub(crate) limits: Arc<TeamLimits>,
     pub(crate) metrics: Arc<Metrics>,
     #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "failpoints exist only in debug builds"))]
     pub(crate) failpoints: Arc<Failpoints>,
     pub(crate) grabs: Arc<Grabs>,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) cleanup: Arc<CleanupProgress>,
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) oauth: Arc<OAuth>,
     pub(crate) billing: Arc<Billing>,
@@ -208,6 +225,11 @@ impl Core {
     /// Maximum size of an image file in bytes. A grab with a larger one fails.
     pub fn image_max_bytes(&self) -> u64 {
         self.settings.image_max_bytes
+    }
+
+    /// Maximum number of open asynchronous grabs of a team.
+    pub(crate) fn async_queue(&self, team: TeamId) -> u32 {
+        self.limits.of(team, TeamLimit::AsyncQueue).unwrap_or(self.settings.async_queue)
     }
 
     /// The current time of the core's clock.

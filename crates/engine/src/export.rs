@@ -10,7 +10,7 @@ use grabd_domain::ids::TeamId;
 use grabd_domain::webhooks::DisabledReason;
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::credits::Entry;
-use grabd_store::operations::{ExportCursor, ExportPage};
+use grabd_store::operations::{ExportCursor, ExportPage, StoredLimit};
 use grabd_store::{Error, Store};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ enum Stage {
     End,
 }
 
-/// The export of a team, on behalf of one of its owners: the team, its members, invitations, keys, webhooks, credits,
+/// The export of a team, on behalf of one of its owners: the team, its own limits, its members, invitations, keys, webhooks, credits,
 /// grabs and ledger. It is read in chunks on demand: a slow reader holds one chunk in memory and no database
 /// connection.
 ///
@@ -77,6 +77,9 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
             "type": "team", "id": found.id.to_string(), "name": found.name, "created_at": found.created_at.to_string(),
             "deleted_at": found.deleted_at.map(|at| at.to_string()), "exported_at": now.to_string(),
         }));
+    }
+    for StoredLimit { limit, value, .. } in store.team_limits(team).await? {
+        lines.push(json!({ "type": "limit", "name": limit.as_str(), "value": value }));
     }
     for member in store.list_members(team).await? {
         let second_factor = store.has_second_factor(member.user).await?;

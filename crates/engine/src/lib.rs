@@ -20,6 +20,7 @@ pub mod export;
 mod failpoints;
 mod faults;
 pub mod grabs;
+pub mod limits;
 pub mod links;
 pub mod mail;
 mod metrics;

@@ -11,6 +11,7 @@ use crate::billing::Billing;
 use crate::core::{Core, Parts};
 use crate::domains::DomainPolicy;
 use crate::grabs::Grabs;
+use crate::limits::TeamLimits;
 use crate::mail::{self, MailMessage, Smtp};
 use crate::oauth::OAuth;
 use crate::queue::{Queue, lease_loop, sweep};
@@ -40,12 +41,14 @@ impl Core {
         } = parts;
         let domains = DomainPolicy::new(settings.operations.domains.clone());
         domains.refresh(&store).await?;
+        let limits = Arc::new(TeamLimits::default());
+        limits.refresh(&store).await?;
         let (mailer, mail_queue) = mail::mailer();
         let mailing = mail.map(|smtp| (smtp, mail_queue));
         let core = Self {
             started_at: clock.now(),
             grabs: Arc::new(Grabs::new(images, memory, placeholder, domains)),
-            queue: Arc::new(Queue::new(settings.abuse)),
+            queue: Arc::new(Queue::new(settings.abuse, Arc::clone(&limits))),
             accounts: Arc::new(Accounts::new(mailing.is_some().then_some(mailer), settings.requests_per_minute)),
             oauth: Arc::new(OAuth::new(settings.oauth.clone())),
             billing: Arc::new(Billing { pricing, stripe }),
@@ -55,6 +58,8 @@ impl Core {
             outgoing,
             clock,
             settings: Arc::new(settings),
+            cleanup: Arc::default(),
+            limits,
             metrics: Arc::default(),
             failpoints: Arc::new(failpoints),
             tasks: TaskTracker::new(),

@@ -8,7 +8,6 @@ use anyhow::Context;
 use grabd_browser::{BrowserUser, Chromium, FilterLists, FrameMode, ListReport, find_executable};
 use grabd_domain::address::Policy;
 use grabd_egress::Guard;
-use grabd_engine::admission;
 use grabd_engine::billing::stripe::Stripe;
 use grabd_engine::clock::Clock;
 use grabd_engine::mail::{Server, Smtp};
@@ -254,11 +253,7 @@ pub async fn core(
             sign_up: config.accounts.sign_up,
             trial_credits: config.accounts.trial_credits,
             oauth: config.oauth(public_url),
-            abuse: admission::Settings {
-                failed_seconds_per_minute: config.abuse.failed_seconds_per_minute,
-                failed_seconds_per_minute_unpaid: config.abuse.failed_seconds_per_minute_unpaid,
-                paid_slots_percent: config.abuse.paid_slots_percent,
-            },
+            abuse: config.abuse.admission(),
             retention: config.retention.settings(),
             operations: Operations {
                 listed_contents: lists.contents(),

@@ -32,6 +32,9 @@ const UNAUTHENTICATED: [&str; 4] =
 /// limit them.
 const UNCOUNTED: [&str; 1] = ["/grabd.v1.AccessService/Authenticate"];
 
+/// The call that may add to the queue of a team.
+const CREATE: &str = "/grabd.v1.GrabService/CreateGrab";
+
 /// Layer that adds the gate to a service.
 #[derive(Clone)]
 pub struct GateLayer(Core);
@@ -118,7 +121,16 @@ pub(crate) type Rejection = (Fault, Option<RateLimitDecision>);
 /// Counts the call against the request rate, and then checks the scope: refused calls cost the service as much.
 fn admit(core: &Core, access: Access, path: &str) -> Result<(Caller, Option<RateLimitDecision>), Rejection> {
     let Access { caller, scopes: granted } = access;
-    let decision = if UNCOUNTED.contains(&path) { None } else { Some(check_rate_limit(core, caller)?) };
+    let decision = match path {
+        path if UNCOUNTED.contains(&path) => None,
+        // The edge reports the limit of the queue with creates. It knows only the setting.
+        CREATE => {
+            let named = |decision| RateLimitDecision { async_queue: accounts::own_async_queue(core, caller), ..decision };
+            let checked = check_rate_limit(core, caller).map_err(|(fault, decision)| (fault, decision.map(named)))?;
+            Some(named(checked))
+        }
+        _ => Some(check_rate_limit(core, caller)?),
+    };
     scopes::check(path, granted).map_err(|fault| (fault, decision))?;
     Ok((caller, decision))
 }

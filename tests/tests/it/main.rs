@@ -34,5 +34,6 @@ mod pages;
 mod reuse;
 mod sdk;
 mod secrets;
+mod team_limits;
 mod watching;
 mod webhooks;

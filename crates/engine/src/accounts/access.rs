@@ -1,7 +1,10 @@
 //! Who calls with a key or a token, and what the credential may be used for.
 
+use std::num::NonZeroU32;
+
 use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Credential, Scopes};
+use grabd_domain::team_limits::TeamLimit;
 use grabd_store::accounts::KeyCaller;
 
 use super::rate_limits::RateLimitDecision;
@@ -40,13 +43,19 @@ pub async fn authenticate(core: &Core, credential: &Credential) -> Result<Access
 /// # Errors
 /// [`Fault::RateLimitExceeded`].
 pub fn take_request(core: &Core, caller: Caller) -> Result<RateLimitDecision, (Fault, RateLimitDecision)> {
-    let decision = core.accounts.rate_limits.check(caller.team, caller.environment);
+    let own = core.limits.of(caller.team, TeamLimit::RequestsPerMinute).and_then(NonZeroU32::new);
+    let decision = core.accounts.rate_limits.check(caller.team, caller.environment, own);
     if decision.admitted {
         return Ok(decision);
     }
     core.metrics.rate_limited();
     let fault = Fault::RateLimitExceeded { per_minute: decision.per_minute, retry_after_s: decision.reset_s };
     Err((fault, decision))
+}
+
+/// The team's own limit of open asynchronous grabs, for responses that name it.
+pub fn own_async_queue(core: &Core, caller: Caller) -> Option<u32> {
+    core.limits.of(caller.team, TeamLimit::AsyncQueue)
 }
 
 /// Records that the caller's key or app was used now.

@@ -1,9 +1,12 @@
 //! Invitations by e-mail. Accepting one takes the link and an account with the invited address, so a link that is
 //! forwarded by mistake does not let another account join.
 
+use std::num::NonZeroU32;
+
 use grabd_domain::accounts::{Email, EmailError, PasswordError, Role, check_password};
 use grabd_domain::credentials::{InviteToken, SessionToken};
 use grabd_domain::ids::{InvitationId, TeamId, UserId};
+use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::teams::{INVITATION_LIFE, TeamName};
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::{InvitedSignUp, NewInvitation, SignUpOutcome};
@@ -108,8 +111,9 @@ pub async fn invite(
         _ => return Err(TeamError::NotOwner.into()),
     };
     require_verified(core, by.id).await?;
+    let own = core.limits.of(team, TeamLimit::InvitationsPerDay).and_then(NonZeroU32::new);
     let place = match &core.accounts.mailer {
-        Some(_) if !(core.accounts.quotas.may_invite(by.id, team) && core.accounts.quotas.may_mail(&email)) => {
+        Some(_) if !(core.accounts.quotas.may_invite(by.id, team, own) && core.accounts.quotas.may_mail(&email)) => {
             return Err(InviteError::TooMany);
         }
         Some(mailer) => Some(mailer.reserve().map_err(|QueueFull| InviteError::MailUnavailable)?),

@@ -31,11 +31,13 @@ mod verification;
 
 use std::sync::Arc;
 
+use grabd_domain::team_limits::TeamLimit;
 use tokio::sync::Semaphore;
 
+use crate::limits::TeamLimits;
 use crate::mail::{Mailer, Quotas};
 
-pub use access::{Access, authenticate, record_use, take_request};
+pub use access::{Access, authenticate, own_async_queue, record_use, take_request};
 pub use change_password::{
     ChangePasswordError, PasswordConfirmationError, ResetError, change_password, is_reset_valid,
     request_password_reset, reset_password,
@@ -106,5 +108,11 @@ impl Accounts {
             rate_limits: RateLimits::new(requests_per_minute),
             last_use: LastUse::default(),
         }
+    }
+
+    /// Forgets the rate limits of teams that have none of their own any more.
+    pub(crate) fn forget_former_limits(&self, limits: &TeamLimits) {
+        self.rate_limits.retain_own(|team| limits.of(team, TeamLimit::RequestsPerMinute).is_some());
+        self.quotas.retain_own(|team| limits.of(team, TeamLimit::InvitationsPerDay).is_some());
     }
 }

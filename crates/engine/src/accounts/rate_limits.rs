@@ -3,6 +3,7 @@
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
@@ -11,11 +12,15 @@ use governor::{Quota, RateLimiter};
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::TeamId;
 
+use crate::limits::OwnBuckets;
+
 type Key = (TeamId, Environment);
 
 /// One bucket for each team and environment.
 pub(crate) struct RateLimits {
     limiter: RateLimiter<Key, DashMapStateStore<Key>, DefaultClock, StateInformationMiddleware>,
+    /// Of teams with a limit of their own.
+    own: OwnBuckets<Key>,
     per_minute: NonZeroU32,
     checks: AtomicU64,
 }
@@ -31,8 +36,11 @@ pub struct RateLimitDecision {
     pub reset_s: u64,
     /// Allowed requests per minute.
     pub per_minute: u32,
+    /// The team's own limit of open asynchronous grabs, if the response is to name it.
+    pub async_queue: Option<u32>,
 }
 
+const MINUTE: Duration = Duration::from_secs(60);
 /// Full buckets are removed after this many checks.
 const CLEANUP_INTERVAL: u64 = 4096;
 
@@ -41,44 +49,65 @@ impl RateLimits {
     pub(crate) fn new(per_minute: u32) -> Self {
         let per_minute = NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN);
         let limiter = RateLimiter::dashmap(Quota::per_minute(per_minute)).with_middleware();
-        Self { limiter, per_minute, checks: AtomicU64::new(1) }
+        Self { limiter, own: OwnBuckets::new(MINUTE), per_minute, checks: AtomicU64::new(1) }
     }
 
-    /// Takes one request from the team's bucket. Refused requests take nothing.
-    pub(crate) fn check(&self, team: TeamId, environment: Environment) -> RateLimitDecision {
+    /// Takes one request from the team's bucket. Refused requests take nothing. `own` is the team's own limit.
+    pub(crate) fn check(&self, team: TeamId, environment: Environment, own: Option<NonZeroU32>) -> RateLimitDecision {
+        match own {
+            Some(own) => RateLimitDecision::new(self.own.take((team, environment), own), own),
+            None => self.check_usual(team, environment),
+        }
+    }
+
+    /// Forgets the buckets of teams that have no limit of their own any more.
+    pub(crate) fn retain_own(&self, is_own: impl Fn(TeamId) -> bool) {
+        self.own.retain(|(team, _)| is_own(*team));
+    }
+
+    fn check_usual(&self, team: TeamId, environment: Environment) -> RateLimitDecision {
         if self.checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(CLEANUP_INTERVAL) {
             self.limiter.retain_recent();
             self.limiter.shrink_to_fit();
         }
-        let per_minute = self.per_minute.get();
-        match self.limiter.check_key(&(team, environment)) {
-            Ok(snapshot) => {
-                let remaining = snapshot.remaining_burst_capacity();
-                RateLimitDecision {
-                    admitted: true,
-                    remaining,
-                    reset_s: 60_u64.div_ceil(u64::from(per_minute)),
-                    per_minute,
-                }
-            }
-            Err(until) => {
-                let wait = until.wait_time_from(self.limiter.clock().now());
-                let reset_s = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-                RateLimitDecision { admitted: false, remaining: 0, reset_s: reset_s.max(1), per_minute }
-            }
-        }
+        let taken = match self.limiter.check_key(&(team, environment)) {
+            Ok(snapshot) => Ok(snapshot.remaining_burst_capacity()),
+            Err(until) => Err(until.wait_time_from(self.limiter.clock().now())),
+        };
+        RateLimitDecision::new(taken, self.per_minute)
     }
 }
 
 impl RateLimitDecision {
+    /// From how many requests are left in a bucket of a size, or the time until there is one.
+    fn new(taken: Result<u32, Duration>, per_minute: NonZeroU32) -> Self {
+        let (per_minute, async_queue) = (per_minute.get(), None);
+        match taken {
+            Ok(remaining) => {
+                let reset_s = MINUTE.as_secs().div_ceil(u64::from(per_minute));
+                Self { admitted: true, remaining, reset_s, per_minute, async_queue }
+            }
+            Err(wait) => {
+                let reset_s = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                Self { admitted: false, remaining: 0, reset_s: reset_s.max(1), per_minute, async_queue }
+            }
+        }
+    }
+
     /// Value of the `RateLimit` header field.
     pub fn state(self) -> String {
-        format!("\"default\";r={};t={}", self.remaining, self.reset_s)
+        format!("\"default\";r={};t={}{}", self.remaining, self.reset_s, self.queue())
     }
 
     /// Value of the `RateLimit-Policy` header field.
     pub fn policy(self) -> String {
-        format!("\"default\";q={};w=60", self.per_minute)
+        format!("\"default\";q={};w=60{}", self.per_minute, self.queue())
+    }
+
+    /// The limit of open asynchronous grabs, as the edge reports it for teams without their own.
+    fn queue(self) -> String {
+        let queue = |limit| format!(", \"async-queue\";q={limit};qu=\"concurrent-requests\"");
+        self.async_queue.map(queue).unwrap_or_default()
     }
 }
 
@@ -94,15 +123,43 @@ mod tests {
         let limits = RateLimits::new(60);
         let (team, other) = (random::team_id(Timestamp::from_ms(0)), random::team_id(Timestamp::from_ms(0)));
         for left in (0..60).rev() {
-            let decision = limits.check(team, Environment::Live);
+            let decision = limits.check(team, Environment::Live, None);
             assert!(decision.admitted);
             assert!(decision.remaining >= left, "{decision:?}");
         }
-        let decision = limits.check(team, Environment::Live);
+        let decision = limits.check(team, Environment::Live, None);
         assert!(!decision.admitted && decision.reset_s == 1, "{decision:?}");
         assert_eq!(decision.state(), "\"default\";r=0;t=1");
         assert_eq!(decision.policy(), "\"default\";q=60;w=60");
-        assert!(limits.check(team, Environment::Test).admitted);
-        assert!(limits.check(other, Environment::Live).admitted);
+        assert!(limits.check(team, Environment::Test, None).admitted);
+        assert!(limits.check(other, Environment::Live, None).admitted);
+    }
+
+    #[test]
+    fn own_limit_of_a_team_replaces_the_usual_one_until_it_is_removed() {
+        let limits = RateLimits::new(60);
+        let team = random::team_id(Timestamp::from_ms(0));
+        let check = |own| limits.check(team, Environment::Live, NonZeroU32::new(own));
+        assert_eq!(check(0).per_minute, 60);
+        for left in [1, 0] {
+            let decision = check(2);
+            assert_eq!((decision.admitted, decision.remaining, decision.per_minute), (true, left, 2));
+        }
+        let refused = check(2);
+        assert!(!refused.admitted && (29..=30).contains(&refused.reset_s), "{refused:?}");
+        assert_eq!(refused.policy(), "\"default\";q=2;w=60");
+        assert!(limits.check(team, Environment::Test, NonZeroU32::new(2)).admitted);
+        // A changed limit is in effect at once, and so is its removal.
+        assert_eq!((check(3).remaining, check(3).remaining), (2, 1));
+        assert!(check(0).admitted);
+        limits.retain_own(|_| false);
+        assert_eq!(check(3).remaining, 2);
+    }
+
+    #[test]
+    fn own_limit_of_the_queue_is_named_after_the_rate_limit() {
+        let decision = RateLimitDecision { async_queue: Some(7), ..RateLimitDecision::new(Ok(1), NonZeroU32::MIN) };
+        assert_eq!(decision.policy(), "\"default\";q=1;w=60, \"async-queue\";q=7;qu=\"concurrent-requests\"");
+        assert_eq!(decision.state(), "\"default\";r=1;t=60, \"async-queue\";q=7;qu=\"concurrent-requests\"");
     }
 }

@@ -11,7 +11,7 @@
 mod admit;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grabd_domain::admission::{Account, FailureBudget, RenderTime, Throughput, WaitLimit};
@@ -19,6 +19,7 @@ use grabd_domain::ids::AccountId;
 use grabd_domain::limits::LEASE_FLOOR;
 use grabd_domain::{Fault, Timestamp};
 
+use crate::limits::TeamLimits;
 use crate::queue::Occupancy;
 
 pub(crate) use admit::{admit, refuse_wait, slot_used, wait_limit};
@@ -34,6 +35,13 @@ pub struct Settings {
     pub paid_slots_percent: u32,
 }
 
+impl Settings {
+    /// Seconds of failed renders per minute of an account without its own budget.
+    pub(crate) const fn failed_seconds(&self, has_paid: bool) -> u32 {
+        if has_paid { self.failed_seconds_per_minute } else { self.failed_seconds_per_minute_unpaid }
+    }
+}
+
 /// How long slots are kept after the last create of a paying account.
 const PAYING_ACTIVITY: Duration = Duration::from_secs(60 * 60);
 /// Maximum number of remembered budgets. Full ones are forgotten first. More than this many accounts cannot have failed
@@ -43,6 +51,8 @@ const MAX_BUDGETS: usize = 16_384;
 /// The state of admission.
 pub(crate) struct Admission {
     settings: Settings,
+    /// Budgets of accounts that have their own.
+    limits: Arc<TeamLimits>,
     state: Mutex<State>,
 }
 
@@ -68,8 +78,8 @@ pub(crate) enum SlotUse {
 }
 
 impl Admission {
-    pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, state: Mutex::default() }
+    pub(crate) fn new(settings: Settings, limits: Arc<TeamLimits>) -> Self {
+        Self { settings, limits, state: Mutex::default() }
     }
 
     /// Percentage of the slots that is kept for paying accounts now.
@@ -110,9 +120,7 @@ impl Admission {
             return None;
         }
         if state.budgets.len() >= MAX_BUDGETS {
-            // A rate that is too high forgets a budget too early only if the account has paid meanwhile.
-            let rate = self.settings.failed_seconds_per_minute_unpaid;
-            state.budgets.retain(|_, budget| !budget.is_full(rate, now));
+            self.forget_full(&mut state, now);
         }
         if state.budgets.len() >= MAX_BUDGETS && !state.budgets.contains_key(&account.id) {
             return None;
@@ -124,10 +132,16 @@ impl Admission {
 
     /// Forgets full budgets, so that the map has only accounts whose renders failed within minutes.
     pub(crate) fn forget_full_budgets(&self, now: Timestamp) {
-        let rate = self.settings.failed_seconds_per_minute_unpaid;
         let mut state = self.lock();
-        state.budgets.retain(|_, budget| !budget.is_full(rate, now));
+        self.forget_full(&mut state, now);
         state.budgets.shrink_to_fit();
+    }
+
+    /// The rate of accounts without their own is that of unpaid ones. It forgets the budget of an account that has paid
+    /// too early, which is harmless.
+    fn forget_full(&self, state: &mut State, now: Timestamp) {
+        let usual = self.settings.failed_seconds_per_minute_unpaid;
+        state.budgets.retain(|id, budget| !budget.is_full(self.limits.budget_of(*id).unwrap_or(usual), now));
     }
 
     /// The limit of the expected wait of a synchronous grab with this much time left. The last seconds do not count: a
@@ -149,12 +163,8 @@ impl Admission {
         }
     }
 
-    const fn per_minute(&self, account: Account) -> u32 {
-        if account.has_paid {
-            self.settings.failed_seconds_per_minute
-        } else {
-            self.settings.failed_seconds_per_minute_unpaid
-        }
+    fn per_minute(&self, account: Account) -> u32 {
+        self.limits.budget_of(account.id).unwrap_or_else(|| self.settings.failed_seconds(account.has_paid))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

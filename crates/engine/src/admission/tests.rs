@@ -1,4 +1,8 @@
 use grabd_domain::admission::QueueAhead;
+use grabd_domain::ids::TeamId;
+use grabd_domain::team_limits::LimitChange;
+use grabd_store::Store;
+use grabd_store::accounts::NewTeam;
 use uuid::Uuid;
 
 use super::*;
@@ -6,11 +10,13 @@ use super::*;
 const S: Duration = Duration::from_secs(1);
 
 fn admission() -> Admission {
-    Admission::new(Settings {
-        failed_seconds_per_minute: 60,
-        failed_seconds_per_minute_unpaid: 20,
-        paid_slots_percent: 25,
-    })
+    with_limits(Arc::default())
+}
+
+fn with_limits(limits: Arc<TeamLimits>) -> Admission {
+    let settings =
+        Settings { failed_seconds_per_minute: 60, failed_seconds_per_minute_unpaid: 20, paid_slots_percent: 25 };
+    Admission::new(settings, limits)
 }
 
 fn account(number: u128, has_paid: bool) -> Account {
@@ -100,4 +106,39 @@ fn wait_limit_follows_the_renders_and_the_kind_of_account() {
     let idle = Occupancy { idle: 1, ..busy };
     assert_eq!(admission.wait_limit(account(2, true), idle, 25 * S).expected(ahead), Duration::ZERO);
     assert!(admission.wait_limit(account(1, false), idle, 25 * S).exceeded(ahead).is_some());
+}
+
+#[tokio::test]
+async fn own_budget_of_an_account_replaces_the_setting_until_it_is_removed() {
+    let store = Store::open("sqlite::memory:").await.unwrap();
+    store.migrate().await.unwrap();
+    let (team, now) = (TeamId(Uuid::from_u128(1)), at(0));
+    store.create_team(NewTeam { id: team, name: "A team".into(), now }).await.unwrap();
+    let limits = Arc::new(TeamLimits::default());
+    let admission = with_limits(Arc::clone(&limits));
+    // Without an owner the team is the account, and a paid one would have 60 seconds.
+    let paid = Account { has_paid: true, ..Account::of_team(team) };
+    for (change, allowed) in [("failed_seconds_per_minute=5", 5), ("failed_seconds_per_minute=300", 300)] {
+        let change = LimitChange::parse(change).unwrap();
+        store.change_team_limits(team, vec![change], now).await.unwrap();
+        assert!(limits.refresh(&store).await.unwrap());
+        admission.forget_full_budgets(at(100_000));
+        assert_eq!(admission.record(paid, (allowed - 1) * S, SlotUse::Failed, now), None, "{change}");
+        admission.record(paid, 2 * S, SlotUse::Failed, now).unwrap();
+        let Err(Fault::FailedRenderTimeExceeded { per_minute, .. }) = admission.check(paid, now) else {
+            panic!("the budget of {change} is used up")
+        };
+        assert_eq!(per_minute, allowed, "{change}");
+        assert_eq!(admission.check(account(2, true), now), Ok(()));
+        admission.forget_full_budgets(at(50));
+        assert_eq!(admission.lock().budgets.len(), 1, "it is not full yet");
+        admission.forget_full_budgets(at(100_000));
+        assert!(admission.lock().budgets.is_empty());
+    }
+    let reset = LimitChange::reset("failed_seconds_per_minute").unwrap();
+    store.change_team_limits(team, vec![reset], now).await.unwrap();
+    assert!(limits.refresh(&store).await.unwrap());
+    admission.record(paid, 61 * S, SlotUse::Failed, now).unwrap();
+    assert!(matches!(admission.check(paid, now), Err(Fault::FailedRenderTimeExceeded { per_minute: 60, .. })));
+    store.close().await;
 }

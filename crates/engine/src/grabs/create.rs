@@ -175,7 +175,7 @@ pub(super) async fn submit(
         secrets: secrets::seal(core, id, &spec)?,
         now,
         deadline_at,
-        async_limit_default: core.settings.async_queue,
+        async_limit: core.async_queue(caller.team),
         lease,
         wait,
         idempotency: record,

@@ -25,7 +25,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
     let ValidCreate { spec, record, fingerprint, .. } = create;
     // A placeholder does not depend on secrets.
     let spec = spec.without_secrets();
-    let (failure, duration) = requested_outcome(core, &spec)?;
+    let (failure, duration) = requested_outcome(&spec, core.async_queue(caller.team))?;
     let now = core.clock.now();
     let id = random::grab_id(now);
     let state = match failure {
@@ -77,15 +77,19 @@ fn grab_file(CapturedFile { kind, content }: &CapturedFile) -> GrabFile {
     GrabFile { kind: *kind, key: FileKey::new(random::random()), bytes }
 }
 
-/// The outcome that a reserved `.test` name stands for: a failure, and a duration.
+/// The outcome that a reserved `.test` name stands for: a failure, and a duration. `async_queue` is the limit of open
+/// asynchronous grabs that one of the failures names.
 ///
 /// # Errors
 /// The error that the name stands for.
-pub(super) fn requested_outcome(core: &Core, spec: &CaptureSpec) -> Result<(Option<Failure>, Duration), Fault> {
+pub(super) fn requested_outcome(
+    spec: &CaptureSpec,
+    async_queue: u32,
+) -> Result<(Option<Failure>, Duration), Fault> {
     let failed = |reason, message| Ok((Some(Failure::new(reason, message)), Duration::ZERO));
     match simulated_outcome(&spec.url.host().to_string()) {
         Some(SimulatedOutcome::Exhausted) => Err(Fault::CreditsExhausted),
-        Some(SimulatedOutcome::Busy) => Err(Fault::QueueLimitExceeded { limit: core.settings.async_queue }),
+        Some(SimulatedOutcome::Busy) => Err(Fault::QueueLimitExceeded { limit: async_queue }),
         Some(SimulatedOutcome::Blocked) => {
             failed(FailureReason::RenderBlocked, "The target site blocked the capture: HTTP 403 (a test).")
         }

@@ -8,13 +8,14 @@ use grabd_domain::accounts::Email;
 use grabd_domain::ids::{TeamId, UserId};
 
 use crate::digest;
+use crate::limits::OwnBuckets;
 
 /// Messages per address and hour.
 const PER_ADDRESS: u32 = 5;
 /// Invitations per person and day, in all their teams.
 const PER_PERSON: u32 = 30;
-/// Invitations per team and day: one may have as many open.
-const PER_TEAM: u32 = 50;
+/// Invitations per team and day, for teams without a limit of their own: one may have as many open.
+pub(crate) const INVITATIONS_PER_DAY: u32 = 50;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Addresses, people and teams that are tracked. Beyond that new ones are refused until entries expire, which takes a
 /// day at most.
@@ -25,6 +26,8 @@ pub(crate) struct Quotas {
     per_address: DefaultKeyedRateLimiter<[u8; 32]>,
     per_person: DefaultKeyedRateLimiter<UserId>,
     per_team: DefaultKeyedRateLimiter<TeamId>,
+    /// Of teams with a limit of their own.
+    own: OwnBuckets<TeamId>,
 }
 
 impl Default for Quotas {
@@ -38,7 +41,8 @@ impl Default for Quotas {
         Self {
             per_address: RateLimiter::keyed(Quota::per_hour(count(PER_ADDRESS))),
             per_person: RateLimiter::keyed(per_day(PER_PERSON)),
-            per_team: RateLimiter::keyed(per_day(PER_TEAM)),
+            per_team: RateLimiter::keyed(per_day(INVITATIONS_PER_DAY)),
+            own: OwnBuckets::new(DAY),
         }
     }
 }
@@ -49,9 +53,18 @@ impl Quotas {
         take(&self.per_address, &digest::of(email.as_str()))
     }
 
-    /// Takes one invitation from the limits of this person and this team.
-    pub(crate) fn may_invite(&self, person: UserId, team: TeamId) -> bool {
-        take(&self.per_person, &person) && take(&self.per_team, &team)
+    /// Takes one invitation from the limits of this person and this team. `own` is the team's own limit per day.
+    pub(crate) fn may_invite(&self, person: UserId, team: TeamId, own: Option<NonZeroU32>) -> bool {
+        let may_team = || match own {
+            Some(per_day) => self.own.take(team, per_day).is_ok(),
+            None => take(&self.per_team, &team),
+        };
+        take(&self.per_person, &person) && may_team()
+    }
+
+    /// Forgets the own limits of other teams.
+    pub(crate) fn retain_own(&self, is_own: impl Fn(TeamId) -> bool) {
+        self.own.retain(|team| is_own(*team));
     }
 }
 
@@ -75,8 +88,22 @@ mod tests {
         assert!(quotas.may_mail(&eve));
         let (person, team) = (|id| UserId(uuid::Uuid::from_u128(id)), |id| TeamId(uuid::Uuid::from_u128(id)));
         // Another team does not help a person, nor another person a team.
-        assert_eq!((0..100).filter(|n| quotas.may_invite(person(1), team(n % 4))).count(), 30);
-        assert_eq!((0..100).filter(|n| quotas.may_invite(person(n + 2), team(9))).count(), 50);
-        assert!(quotas.may_invite(person(1000), team(10)));
+        assert_eq!((0..100).filter(|n| quotas.may_invite(person(1), team(n % 4), None)).count(), 30);
+        assert_eq!((0..100).filter(|n| quotas.may_invite(person(n + 2), team(9), None)).count(), 50);
+        assert!(quotas.may_invite(person(1000), team(10), None));
+    }
+
+    #[test]
+    fn own_limit_of_a_team_replaces_the_usual_one() {
+        let quotas = Quotas::default();
+        let (person, team) = (|id| UserId(uuid::Uuid::from_u128(id)), TeamId(uuid::Uuid::from_u128(1)));
+        let invited = |own: Option<u32>| {
+            let own = own.and_then(NonZeroU32::new);
+            (0..200).filter(|n| quotas.may_invite(person(*n), team, own)).count()
+        };
+        // The people of a case have used up a part of their own limit, which is 30.
+        assert_eq!((invited(Some(2)), invited(Some(2)), invited(Some(70))), (2, 0, 70));
+        quotas.retain_own(|_| false);
+        assert_eq!(invited(None), 50);
     }
 }

@@ -9,6 +9,7 @@
 mod audit;
 mod failures;
 mod grant;
+mod limits;
 mod overview;
 mod suspend;
 mod team;
@@ -17,16 +18,18 @@ mod teams;
 pub use audit::{AuditPage, list_audit};
 pub use failures::{FailuresPage, list_failures};
 pub use grant::{CREDITS, GrantFormError, NewGrant, REASON_CHARS, grant};
+pub use limits::change_limits;
 pub use overview::{LATE_AFTER, Overview, QUEUE_TEAMS, overview};
 pub use suspend::{restore, suspend};
 pub use team::{TeamDetails, find_team};
 pub use teams::{TeamRow, TeamsPage, list_teams};
 
+pub use crate::limits::LimitRow;
 pub use crate::queue::AttachedRenderer;
 pub use grabd_store::accounts::Key;
 pub use grabd_store::credits::OperatorGrantOutcome;
 pub use grabd_store::operations::{
-    AuditEntry, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, OutcomeCount, Queue, TeamCursor, TeamFilter,
+    AuditEntry, ChangeLimitsOutcome, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, OutcomeCount, Queue, TeamCursor, TeamFilter,
     TeamQueue,
 };
 

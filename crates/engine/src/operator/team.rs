@@ -13,6 +13,7 @@ use super::Operator;
 use crate::billing::MAX_HOLDINGS;
 use crate::core::Core;
 use crate::faults::internal_error;
+use crate::limits::{LimitRow, limit_rows};
 
 /// Failed grabs in the view.
 const FAILURES: u32 = 10;
@@ -38,6 +39,8 @@ pub struct TeamDetails {
     pub failed: u64,
     /// The latest failed live grabs.
     pub failures: Vec<FailedGrab>,
+    /// Its limits.
+    pub limits: Vec<LimitRow>,
 }
 
 /// The team with this id; `None` when it does not exist.
@@ -49,6 +52,7 @@ pub async fn find_team(core: &Core, _: &Operator, id: TeamId) -> Result<Option<T
     let (store, now) = (&core.store, core.clock.now());
     let Some(team) = store.find_team(id).await.map_err(internal_error(step))? else { return Ok(None) };
     let today = Day::of(now);
+    let settings = core.settings.limits();
     let read = async {
         try_join!(
             store.list_members(id),
@@ -57,14 +61,15 @@ pub async fn find_team(core: &Core, _: &Operator, id: TeamId) -> Result<Option<T
             store.list_keys(id),
             store.count_ended_by_day(id, today.before(DAYS - 1), today),
             store.list_failed_of_team(id, FAILURES),
+            limit_rows(store, id, &settings),
         )
     };
-    let (members, lots, all_lots, keys, days, failures) = read.await.map_err(internal_error(step))?;
+    let (members, lots, all_lots, keys, days, failures, limits) = read.await.map_err(internal_error(step))?;
     let ended = |done| {
         let of = days.iter().filter(|day| day.environment == Environment::Live && day.done == done);
         of.map(|day| day.grabs).sum()
     };
     let (done, failed) = (ended(true), ended(false));
     let balance = Balance::of(&all_lots, now);
-    Ok(Some(TeamDetails { team, members, balance, lots, keys, done, failed, failures }))
+    Ok(Some(TeamDetails { team, members, balance, lots, keys, done, failed, failures, limits }))
 }

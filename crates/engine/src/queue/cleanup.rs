@@ -6,11 +6,12 @@
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
-use grabd_domain::credentials::Environment;
 use grabd_store::Error;
 
 use super::clock_check::ClockCheck;
 use super::erasure;
+use super::expiry;
+use super::retention;
 use super::step::step;
 use crate::core::Core;
 
@@ -18,9 +19,7 @@ use crate::core::Core;
 const BATCH: u32 = 100;
 /// Maximum number of rows of a kind purged at a time: 100 per second, since many creates may use an idempotency key.
 const PURGE: u32 = 1000;
-/// Maximum number of grabs in one transaction, which must not delay others.
-const GRABS: u32 = 250;
-/// Maximum number of such transactions at a time: 250 grabs per second, more than a team can create.
+/// Maximum number of times that a batch of image files is deleted at a time.
 const BATCHES: u32 = 10;
 
 /// Time for which a refund or dispute without a lot is kept. Stripe repeats an event for three days, and an operator
@@ -45,19 +44,11 @@ pub(super) async fn run(core: &Core, clock: &mut ClockCheck) {
     let audit_kept = core.settings.operations.audit_retention;
     step(core, "audit", async { store.purge_audit(now - audit_kept, PURGE).await.map(drop) }).await;
     step(core, "deliveries", async { store.purge_deliveries(now, PURGE).await.map(drop) }).await;
-    let retention = core.settings.retention;
-    for (name, environment, kept) in
-        [("test_grabs", Environment::Test, retention.test_grabs), ("grabs", Environment::Live, retention.grabs)]
-    {
-        if let Some(kept) = kept {
-            step(core, name, purge_grabs(core, environment, now - kept, now)).await;
-        }
-    }
+    step(core, "limits", core.limits.refresh_accounts(store)).await;
+    retention::run(core, now).await;
+    step(core, "unverified", expiry::run(core, now)).await;
     step(core, "erasures", erasure::run(core)).await;
     step(core, "tallies", async { store.purge_tallies(now, PURGE).await.map(drop) }).await;
-    if let Some(kept) = retention.images {
-        step(core, "old_images", purge_images(core, now - kept, now)).await;
-    }
     step(core, "images", collect_images(core, now)).await;
 }
 
@@ -83,34 +74,6 @@ async fn is_confirmed(core: &Core, clock: &mut ClockCheck) -> bool {
             false
         }
     }
-}
-
-async fn purge_grabs(
-    core: &Core,
-    environment: Environment,
-    ended_before: Timestamp,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let mut purged = 0;
-    for _ in 0..BATCHES {
-        let batch = core.store.purge_grabs(environment, ended_before, now, GRABS).await?;
-        purged += batch;
-        if batch < u64::from(GRABS) {
-            break;
-        }
-    }
-    if purged > 0 {
-        tracing::info!(purged, environment = environment.as_str(), "grabs were deleted after their retention");
-    }
-    Ok(())
-}
-
-async fn purge_images(core: &Core, ended_before: Timestamp, now: Timestamp) -> Result<(), Error> {
-    let purged = core.store.purge_images(ended_before, now, GRABS).await?;
-    if purged > 0 {
-        tracing::info!(purged, "images were deleted after their retention");
-    }
-    Ok(())
 }
 
 /// Deletes files until none is due. One that cannot be deleted is set aside and delays no other.

@@ -8,14 +8,21 @@ mod cleanup;
 mod clock_check;
 mod dispatcher;
 mod erasure;
+mod expiry;
 pub(crate) mod lease_loop;
+mod progress;
+mod retention;
 mod step;
 pub(crate) mod sweep;
 pub(crate) mod watchers;
 
+use std::sync::Arc;
+
 use crate::admission::{self, Admission};
+use crate::limits::TeamLimits;
 pub use dispatcher::{AttachedRenderer, Lease, SessionMessage};
 pub(crate) use dispatcher::{Dispatcher, EndedLease, Occupancy, OpenSlots, Reservation};
+pub(crate) use progress::CleanupProgress;
 pub(crate) use watchers::Watchers;
 
 /// The state of the queue in memory.
@@ -26,8 +33,8 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(settings: admission::Settings) -> Self {
+    pub(crate) fn new(settings: admission::Settings, limits: Arc<TeamLimits>) -> Self {
         let (dispatcher, watchers) = (Dispatcher::default(), Watchers::default());
-        Self { dispatcher, admission: Admission::new(settings), watchers }
+        Self { dispatcher, admission: Admission::new(settings, limits), watchers }
     }
 }

@@ -73,6 +73,14 @@ async fn sweep(core: &Core) {
     step(core, "watchers", publish_watched(core)).await;
     step(core, "last_use", core.accounts.last_use.write(&core.store, core.clock.now())).await;
     step(core, "domains", core.grabs.domains.refresh(&core.store)).await;
+    step(core, "team_limits", refresh_limits(core)).await;
+}
+
+async fn refresh_limits(core: &Core) -> Result<(), grabd_store::Error> {
+    if core.limits.refresh(&core.store).await? {
+        core.accounts.forget_former_limits(&core.limits);
+    }
+    Ok(())
 }
 
 async fn expire_jobs(core: &Core) -> Result<(), grabd_store::Error> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Environment};
+use grabd_domain::team_limits::TeamLimit;
 
 use super::Measured;
 use crate::core::Core;
@@ -28,7 +29,11 @@ impl Core {
 /// # Errors
 /// [`Fault::TeamStorageFull`].
 pub(crate) async fn check_team(core: &Core, caller: Caller) -> Result<(), Fault> {
-    let Some(limit_megabytes) = core.settings.retention.team_megabytes else { return Ok(()) };
+    let limit = match core.limits.of(caller.team, TeamLimit::TeamMegabytes) {
+        Some(own) => Some(own.into()).filter(|own| *own > 0),
+        None => core.settings.retention.team_megabytes,
+    };
+    let Some(limit_megabytes) = limit else { return Ok(()) };
     if caller.environment == Environment::Test {
         // Placeholders are not stored.
         return Ok(());

@@ -23,6 +23,8 @@ pub struct Retention {
     pub grabs: Option<Duration>,
     /// Test grabs, from their end.
     pub test_grabs: Option<Duration>,
+    /// Accounts whose address was never verified, and with which nothing was done, from their creation.
+    pub unverified: Option<Duration>,
     /// Maximum size of the images of a team's live grabs, in megabytes. `None`: not limited.
     pub team_megabytes: Option<u64>,
     /// Percentage of the images' disk that must be free for creates, and at least 1 GiB. 0: creates need no free space.

@@ -5,7 +5,7 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::faults::{Code, Field};
 use grabd_domain::ids::EndpointId;
 use grabd_domain::webhooks::{
-    Endpoint, EndpointRequest, EndpointRules, EndpointUpdate, MAX_ENDPOINTS, ROTATION_OVERLAP, Registration,
+    Endpoint, EndpointRequest, EndpointRules, EndpointUpdate, ROTATION_OVERLAP, Registration,
 };
 use grabd_store::webhooks::{EndpointRef, NewEndpoint, RegisterOutcome};
 
@@ -31,8 +31,8 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
     let new = NewEndpoint { id, team, environment, registration, secret: sealed, now };
     match core.store.register_endpoint(new).await.map_err(internal_error("webhooks.register"))? {
         RegisterOutcome::Registered(endpoint) => Ok((*endpoint, secret)),
-        RegisterOutcome::TooMany => {
-            let allowed = format!("at most {MAX_ENDPOINTS} for this key's team and environment");
+        RegisterOutcome::TooMany { limit } => {
+            let allowed = format!("at most {limit} for the team in this environment");
             Err(Fault::BadRequest(Field::new("webhooks", "one more", allowed)))
         }
         RegisterOutcome::TeamInactive => Err(Fault::TeamSuspended),

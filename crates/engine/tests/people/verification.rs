@@ -7,7 +7,9 @@ use grabd_engine::accounts::{
     self, InviteError, InviteOutcome, KeyLimits, Person, SignUpError, SignedUp, TeamError, VerificationError,
     VerificationRequest, find_session, sign_in,
 };
+use grabd_domain::team_limits::{LimitChange, LimitError};
 use grabd_engine::oauth::{self, AuthorizationError};
+use grabd_engine::operator::{self, ChangeLimitsOutcome, Operator};
 use sha2::{Digest, Sha256};
 
 use crate::test_core::{HOME, PASSWORD, TestCore, TestOptions, request};
@@ -64,6 +66,31 @@ async fn unverified_person_can_look_around_and_not_create_teams_live_keys_or_inv
     assert!(live().await.is_ok() && found().await.is_ok() && allow(Environment::Live).await.is_ok());
     assert_eq!(invite().await, Ok(InviteOutcome::Mailed));
     assert_eq!(accounts::request_verification(core, eve.id).await, Ok(VerificationRequest::NotNeeded));
+    test.end().await;
+}
+
+#[tokio::test]
+async fn team_has_its_own_limit_of_invitations_per_day() {
+    let test = mailing().await;
+    let core = &test.core;
+    test.store.set_operator(test.user, true).await.unwrap();
+    let token = sign_in(core, "ada@example.com", PASSWORD, &HOME).await.unwrap();
+    let session = find_session(core, &token).await.unwrap().unwrap();
+    let operator = Operator::from_session(&session).unwrap();
+    let change = async |change: Result<LimitChange, LimitError>| {
+        let outcome = operator::change_limits(core, &operator, test.team, vec![change.unwrap()]).await.unwrap();
+        assert_eq!(outcome, ChangeLimitsOutcome::Changed);
+    };
+    let invite = async |email: &str| accounts::invite(core, &session.person, test.team, email, Role::Member).await;
+    change(LimitChange::parse("invitations_per_day=1")).await;
+    assert_eq!(invite("a@example.com").await, Ok(InviteOutcome::Mailed));
+    assert_eq!(invite("b@example.com").await, Err(InviteError::TooMany));
+    change(LimitChange::parse("invitations_per_day=2")).await;
+    assert_eq!(invite("b@example.com").await, Ok(InviteOutcome::Mailed));
+    assert_eq!(invite("c@example.com").await, Ok(InviteOutcome::Mailed));
+    assert_eq!(invite("d@example.com").await, Err(InviteError::TooMany));
+    change(LimitChange::reset("invitations_per_day")).await;
+    assert_eq!(invite("d@example.com").await, Ok(InviteOutcome::Mailed));
     test.end().await;
 }
 

@@ -7,6 +7,7 @@ mod domain;
 mod find_team;
 mod key;
 mod ledger;
+mod limits;
 mod output;
 mod secrets;
 mod subscription;

@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use futures::TryStreamExt;
 use grabd_domain::ids::TeamId;
+use grabd_domain::team_limits::LimitChange;
 use grabd_engine::accounts::{self, NewTeamKeys};
 use grabd_engine::clock::Clock;
 use grabd_engine::export::team_export_of;
@@ -15,6 +16,7 @@ use serde_json::json;
 
 use super::find_team::find_team;
 use super::key::link_credentials;
+use super::limits;
 use super::output::CommandOutput;
 use crate::config::Config;
 use crate::wiring;
@@ -54,6 +56,18 @@ pub(super) enum Command {
         /// The team's name again, as a confirmation.
         #[arg(long, value_name = "NAME")]
         confirm: String,
+    },
+    /// Show the limits of a team, or override some of them for this team. The running service applies a change within a
+    /// second.
+    Limits {
+        /// The team's id or name.
+        team: String,
+        /// Override a limit, as in `requests_per_minute=600`.
+        #[arg(long, value_name = "NAME=VALUE", num_args = 1.., value_parser = LimitChange::parse)]
+        set: Vec<LimitChange>,
+        /// Remove an override, so that the setting applies again.
+        #[arg(long, value_name = "NAME", num_args = 1.., value_parser = LimitChange::reset)]
+        reset: Vec<LimitChange>,
     },
     /// Print all data of a team as JSON lines: team, members, keys without secrets, webhooks, grabs and ledger.
     Export {
@@ -149,6 +163,7 @@ pub(super) async fn run(config: &Config, store: &Store, command: Command) -> any
                 json!({ "team_id": team.to_string(), "deleted": true, "ended_grabs": count }),
             ))
         }
+        Command::Limits { team, set, reset } => limits::run(config, store, &team, set, reset).await,
         Command::Export { team } => {
             let team = find_team(store, &team).await?;
             export(store, team).await?;

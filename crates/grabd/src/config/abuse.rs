@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use grabd_domain::domains::{Domain, DomainRule};
-use grabd_engine::Operations;
+use grabd_engine::{Operations, admission};
 use serde::Deserialize;
 
 use super::{Problems, lists};
@@ -32,6 +32,17 @@ pub struct Abuse {
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Audit {
     pub retention_days: u32,
+}
+
+impl Abuse {
+    /// The limits of rendering, as the engine takes them.
+    pub(crate) const fn admission(&self) -> admission::Settings {
+        admission::Settings {
+            failed_seconds_per_minute: self.failed_seconds_per_minute,
+            failed_seconds_per_minute_unpaid: self.failed_seconds_per_minute_unpaid,
+            paid_slots_percent: self.paid_slots_percent,
+        }
+    }
 }
 
 impl Audit {

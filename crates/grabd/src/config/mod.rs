@@ -10,6 +10,7 @@ use std::time::Duration;
 use figment::Figment;
 use figment::providers::{Env, Format, Toml};
 use grabd_browser::{FrameMode, NetworkJail};
+use grabd_engine::limits::LimitSettings;
 use grabd_engine::mail::{self, Server, Smtp};
 use ipnet::IpNet;
 use serde::Deserialize;
@@ -426,6 +427,16 @@ impl Config {
         match self.database.url.expose() {
             "" => format!("sqlite://{}", self.data_dir.join("grabd.db").display()),
             url => url.to_owned(),
+        }
+    }
+
+    /// The limits of teams without an override.
+    pub fn limit_settings(&self) -> LimitSettings {
+        LimitSettings {
+            requests_per_minute: self.limits.requests_per_minute,
+            async_queue: self.limits.async_queue,
+            abuse: self.abuse.admission(),
+            retention: self.retention.settings(),
         }
     }
 

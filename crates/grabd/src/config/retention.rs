@@ -20,6 +20,7 @@ pub struct Retention {
     pub grabs_days: u32,
     pub test_grabs_days: u32,
     pub team_megabytes: u64,
+    pub unverified_days: u32,
     pub min_free_percent: u8,
 }
 
@@ -31,14 +32,20 @@ impl Retention {
             images: kept(self.images_days),
             grabs: kept(self.grabs_days),
             test_grabs: kept(self.test_grabs_days),
+            unverified: kept(self.unverified_days),
             team_megabytes: (self.team_megabytes > 0).then_some(self.team_megabytes),
             min_free_percent: self.min_free_percent,
         }
     }
 
     pub(super) fn validate(&self, problems: &mut Problems) {
-        let Self { images_days, grabs_days, test_grabs_days, team_megabytes: _, min_free_percent } = self;
-        for (key, days) in [("retention.images_days", images_days), ("retention.test_grabs_days", test_grabs_days)] {
+        let Self { images_days, grabs_days, test_grabs_days, team_megabytes: _, unverified_days, min_free_percent } =
+            self;
+        for (key, days) in [
+            ("retention.images_days", images_days),
+            ("retention.test_grabs_days", test_grabs_days),
+            ("retention.unverified_days", unverified_days),
+        ] {
             if *days > MAX_DAYS {
                 problems.add(key, &days.to_string(), &format!("at most {MAX_DAYS}"));
             }

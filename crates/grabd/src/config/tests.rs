@@ -70,6 +70,7 @@ fn invalid_settings_are_reported_with_their_key() {
         ("retention.grabs_days", "29", "0, or from 30 to 36500; got 29"),
         ("retention.images_days", "36501", "retention.images_days"),
         ("retention.test_grabs_days", "-1", "test_grabs_days"),
+        ("retention.unverified_days", "36501", "retention.unverified_days"),
         ("retention.min_free_percent", "100", "retention.min_free_percent"),
     ] {
         let problems = with(&[(key, value)]).unwrap_err();
@@ -139,4 +140,6 @@ fn only_test_grabs_are_deleted_by_default() {
     let set =
         kept(&[("retention.images_days", "1"), ("retention.grabs_days", "30"), ("retention.test_grabs_days", "0")]);
     assert_eq!((set.images, set.grabs, set.test_grabs), (Some(day), Some(day * 30), None));
+    assert_eq!(defaults.unverified, Some(day * 30));
+    assert_eq!(kept(&[("retention.unverified_days", "0")]).unverified, None);
 }

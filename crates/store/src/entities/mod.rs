@@ -32,6 +32,7 @@ pub(crate) mod schema_step;
 pub(crate) mod second_factor;
 pub(crate) mod session;
 pub(crate) mod team;
+pub(crate) mod team_limit;
 pub(crate) mod team_storage;
 pub(crate) mod user;
 pub(crate) mod webhook_endpoint;

@@ -9,7 +9,7 @@ pub(crate) struct Model {
     pub(crate) id: Uuid,
     pub(crate) name: String,
     pub(crate) status: i16,
-    /// `None`: the configured limit applies.
+    /// Not used any more: `team_limit` has it. A former version may write and read it.
     pub(crate) async_queue_limit: Option<i32>,
     pub(crate) created_at: i64,
     pub(crate) suspended_at: Option<i64>,

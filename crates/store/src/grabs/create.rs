@@ -46,8 +46,8 @@ pub struct NewGrab {
     pub now: Timestamp,
     /// When the grab fails unless it has ended.
     pub deadline_at: Timestamp,
-    /// Limit of open asynchronous grabs for teams without a limit of their own.
-    pub async_limit_default: u32,
+    /// The team's limit of open asynchronous grabs.
+    pub async_limit: u32,
     /// Lease of a free slot, used unless other grabs are waiting.
     pub lease: Option<NewLease>,
     /// The limit of the expected wait. It does not apply to a grab that gets the slot of `lease`.
@@ -113,7 +113,9 @@ impl Transaction for NewGrab {
     type Outcome = Created;
 
     async fn apply(&self, tx: &Tx) -> Result<Created> {
-        let Some(team) = lock_team(tx, self.team).await? else { return Ok(Created::TeamInactive) };
+        if lock_team(tx, self.team).await?.is_none() {
+            return Ok(Created::TeamInactive);
+        }
         if let Some(record) = &self.idempotency
             && let Some(repeat) = check_key(tx, self.team, Environment::Live, record, self.now).await?
         {
@@ -121,7 +123,7 @@ impl Transaction for NewGrab {
         }
         let limit = match self.class {
             Class::Sync => None,
-            Class::Async => Some(team.async_queue_limit.map_or(Ok(self.async_limit_default), codes::read_count)?),
+            Class::Async => Some(self.async_limit),
         };
         let queue = Queue::read(tx, self, limit).await?;
         if let (Some(limit), true) = (limit, queue.is_full) {

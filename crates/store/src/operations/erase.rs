@@ -18,7 +18,7 @@ use crate::codes::{self, OPEN, SUSPENDED};
 use crate::database::padded;
 use crate::database::{Transaction, Tx};
 use crate::entities::{
-    api_key, audit, delivery, erasure, grab, grab_tally, idem, image_gc, invitation, member, team, team_storage, user,
+    api_key, audit, delivery, erasure, grab, grab_tally, idem, image_gc, invitation, member, team, team_limit, team_storage, user,
     webhook_endpoint,
 };
 use crate::operations::audit::AuditEvent;
@@ -67,9 +67,9 @@ struct DeleteTeam {
     now: Timestamp,
 }
 
-struct DeletePerson {
-    user: UserId,
-    now: Timestamp,
+pub(crate) struct DeletePerson {
+    pub(crate) user: UserId,
+    pub(crate) now: Timestamp,
 }
 
 struct EraseTeam {
@@ -189,6 +189,7 @@ async fn delete_team(tx: &Tx, team: Uuid, now: Timestamp) -> Result<()> {
         .exec(tx)
         .await?;
     api_key::Entity::delete_many().filter(api_key::Column::TeamId.eq(team)).exec(tx).await?;
+    team_limit::Entity::delete_many().filter(team_limit::Column::TeamId.eq(team)).exec(tx).await?;
     // Invitations, and grants with their codes and tokens, are deleted by cascade.
     member::Entity::delete_many().filter(member::Column::TeamId.eq(team)).exec(tx).await?;
     let endpoints = webhook_endpoint::Entity::find()

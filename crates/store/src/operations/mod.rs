@@ -1,10 +1,12 @@
-//! What operators do: rules for domains, the audit trail, erasure, retention, rotation of the key file, and the reads
+//! What operators do: rules for domains, limits of teams, the audit trail, erasure, retention, rotation of the key file, and the reads
 //! for their pages in `queries/`.
 
 mod actor;
 pub(crate) mod audit;
 pub(crate) mod domains;
 pub(crate) mod erase;
+mod expire_people;
+pub(crate) mod limits;
 pub(crate) mod queries;
 pub(crate) mod reseal;
 pub(crate) mod retention;
@@ -12,10 +14,14 @@ pub(crate) mod retention;
 pub use actor::Actor;
 pub use domains::MAX_DOMAIN_RULES;
 pub use erase::{DeletePersonOutcome, Erasure};
+pub use expire_people::{ExpiredPeople, UnverifiedCursor};
+pub use limits::{ChangeLimitsOutcome, MAX_TEAM_LIMITS};
 pub use queries::audit::AuditEntry;
 pub use queries::domains::StoredDomainRule;
 pub use queries::export::{ExportCursor, ExportPage};
+pub use queries::limits::{StoredLimit, TeamLimitsVersion};
 pub use queries::operator::failures::{FailedGrab, FailureCursor};
 pub use queries::operator::figures::{ClassQueue, DeliveryBacklog, OutcomeCount, Queue, TeamQueue};
 pub use queries::operator::teams::{TeamCursor, TeamFilter, TeamSummary};
 pub use reseal::SealedEndpoint;
+pub use retention::{EndedGrabs, EndedGrabRef};

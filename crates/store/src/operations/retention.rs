@@ -1,15 +1,21 @@
 //! Deletes grabs and images after the operator's retention, oldest first and in batches.
 //!
+//! If all teams have the same retention, a batch is the oldest grabs of the environment. If some have their own, the
+//! caller reads ended grabs in the order of their ends, and names those that are due.
+//!
 //! Of a purged grab remain its ledger entry, and its share of the usage counts in `grab_tally`.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
 
 use grabd_domain::accounts::REVOKED_KEY_LIFE;
 use grabd_domain::credentials::Environment;
+use grabd_domain::ids::{GrabId, TeamId};
 use grabd_domain::{Day, Timestamp};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, LockBehavior, LockType, OnConflict};
-use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
+use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select};
 use uuid::Uuid;
 
 use crate::database::padded;
@@ -22,18 +28,47 @@ use crate::{Error, Result, Store, codes};
 const TALLY_DAYS: u16 = 32;
 const WORK: &str = "retention";
 
+/// The grabs that a purge may take, among those that ended early enough.
+#[derive(Clone, Debug)]
+enum Selection {
+    /// Up to this many, oldest first.
+    Oldest(u32),
+    /// These.
+    These(Vec<GrabId>),
+}
+
+/// An ended grab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedGrabRef {
+    /// Its id.
+    pub id: GrabId,
+    /// Its team.
+    pub team: TeamId,
+}
+
+/// Ended grabs in the order of their ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedGrabs {
+    /// The grabs.
+    pub grabs: Vec<EndedGrabRef>,
+    /// The end from which the next ones are read. They may include the last of these again.
+    pub next: Timestamp,
+    /// Whether there may be more.
+    pub is_full: bool,
+}
+
 struct PurgeGrabs {
     environment: Environment,
     ended_before: Timestamp,
     now: Timestamp,
-    limit: u32,
+    selection: Selection,
     set_aside: Vec<Uuid>,
 }
 
 struct PurgeImages {
     ended_before: Timestamp,
     now: Timestamp,
-    limit: u32,
+    selection: Selection,
     set_aside: Vec<Uuid>,
 }
 
@@ -67,7 +102,23 @@ impl Store {
         limit: u32,
     ) -> Result<u64> {
         let set_aside = self.set_aside.keys(WORK, now);
-        let purge = PurgeGrabs { environment, ended_before, now, limit, set_aside };
+        let purge = PurgeGrabs { environment, ended_before, now, selection: Selection::Oldest(limit), set_aside };
+        Ok(self.note_unreadable(&self.database.write(purge).await?, now))
+    }
+
+    /// The same for these grabs.
+    ///
+    /// # Errors
+    /// Errors of the database as a whole.
+    pub async fn purge_these_grabs(
+        &self,
+        environment: Environment,
+        ended_before: Timestamp,
+        now: Timestamp,
+        grabs: Vec<GrabId>,
+    ) -> Result<u64> {
+        let set_aside = self.set_aside.keys(WORK, now);
+        let purge = PurgeGrabs { environment, ended_before, now, selection: Selection::These(grabs), set_aside };
         Ok(self.note_unreadable(&self.database.write(purge).await?, now))
     }
 
@@ -78,8 +129,53 @@ impl Store {
     /// Errors of the database as a whole.
     pub async fn purge_images(&self, ended_before: Timestamp, now: Timestamp, limit: u32) -> Result<u64> {
         let set_aside = self.set_aside.keys(WORK, now);
-        let purge = PurgeImages { ended_before, now, limit, set_aside };
+        let purge = PurgeImages { ended_before, now, selection: Selection::Oldest(limit), set_aside };
         Ok(self.note_unreadable(&self.database.write(purge).await?, now))
+    }
+
+    /// The same for these grabs.
+    ///
+    /// # Errors
+    /// Errors of the database as a whole.
+    pub async fn purge_these_images(
+        &self,
+        ended_before: Timestamp,
+        now: Timestamp,
+        grabs: Vec<GrabId>,
+    ) -> Result<u64> {
+        let set_aside = self.set_aside.keys(WORK, now);
+        let purge = PurgeImages { ended_before, now, selection: Selection::These(grabs), set_aside };
+        Ok(self.note_unreadable(&self.database.write(purge).await?, now))
+    }
+
+    /// Up to `limit` ended grabs of an environment, of all teams, whose ends are in a range, in the order of their ends.
+    /// With `only_with_image` only those whose image exists. Unreadable rows are set aside.
+    ///
+    /// # Errors
+    /// Errors of the database as a whole.
+    pub async fn ended_grabs(
+        &self,
+        environment: Environment,
+        only_with_image: bool,
+        ends: Range<Timestamp>,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<EndedGrabs> {
+        let set_aside = self.set_aside.keys(WORK, now);
+        let rows = ended(environment, ends.end, &set_aside, only_with_image)
+            .filter(grab::Column::FinishedAt.gte(ends.start.as_ms()))
+            .order_by_asc(grab::Column::FinishedAt)
+            .limit(u64::from(limit))
+            .into_model::<MaybeReadable<Uuid, EndedRow>>()
+            .all(self.database.reader())
+            .await?;
+        let is_full = rows.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+        let rows = self.set_aside.readable(WORK, rows, now);
+        let last = rows.last().map_or(ends.start, |row| Timestamp::from_ms(row.finished_at));
+        // Grabs that all ended in the same millisecond must not be read again and again.
+        let next = if is_full && last == ends.start { last + Duration::from_millis(1) } else { last };
+        let grabs = rows.into_iter().map(|row| EndedGrabRef { id: GrabId(row.id), team: TeamId(row.team_id) }).collect();
+        Ok(EndedGrabs { grabs, next, is_full })
     }
 
     /// Deletes up to `limit` numbers of purged grabs of each kind that no count includes any more, and returns how many.
@@ -117,15 +213,13 @@ struct EndedRow {
     finished_at: i64,
 }
 
-/// Locks the oldest ended grabs of an environment. Locked ones are left for the next purge.
-async fn oldest(
-    tx: &Tx,
+/// The grabs of an environment that ended before a time.
+fn ended(
     environment: Environment,
     ended_before: Timestamp,
     set_aside: &[Uuid],
-    limit: u32,
     only_with_image: bool,
-) -> Result<(Vec<EndedRow>, Vec<(Uuid, Error)>)> {
+) -> Select<grab::Entity> {
     let mut query = grab::Entity::find()
         .select_only()
         .columns([
@@ -147,9 +241,20 @@ async fn oldest(
     if only_with_image {
         query = query.filter(grab::Column::ImageKey.is_not_null());
     }
-    let rows = query
-        .order_by_asc(grab::Column::FinishedAt)
-        .limit(u64::from(limit))
+    query
+}
+
+/// Locks the selected grabs. Those that are locked already are left for the next purge.
+async fn lock_selected(
+    tx: &Tx,
+    ended: Select<grab::Entity>,
+    selection: &Selection,
+) -> Result<(Vec<EndedRow>, Vec<(Uuid, Error)>)> {
+    let selected = match selection {
+        Selection::Oldest(limit) => ended.order_by_asc(grab::Column::FinishedAt).limit(u64::from(*limit)),
+        Selection::These(grabs) => ended.filter(grab::Column::Id.is_in(padded(grabs.iter().map(|grab| grab.0)))),
+    };
+    let rows = selected
         .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
         .into_model::<MaybeReadable<Uuid, EndedRow>>()
         .all(tx)
@@ -161,8 +266,9 @@ impl Transaction for PurgeGrabs {
     type Outcome = Purged;
 
     async fn apply(&self, tx: &Tx) -> Result<Purged> {
-        let Self { environment, ended_before, now, limit, set_aside } = self;
-        let (rows, unreadable) = oldest(tx, *environment, *ended_before, set_aside, *limit, false).await?;
+        let Self { environment, ended_before, now, selection, set_aside } = self;
+        let ended = ended(*environment, *ended_before, set_aside, false);
+        let (rows, unreadable) = lock_selected(tx, ended, selection).await?;
         let Some(last) = rows.iter().map(|row| row.finished_at).max() else {
             return Ok(Purged { rows: 0, unreadable });
         };
@@ -259,8 +365,9 @@ impl Transaction for PurgeImages {
     type Outcome = Purged;
 
     async fn apply(&self, tx: &Tx) -> Result<Purged> {
-        let Self { ended_before, now, limit, set_aside } = self;
-        let (rows, unreadable) = oldest(tx, Environment::Live, *ended_before, set_aside, *limit, true).await?;
+        let Self { ended_before, now, selection, set_aside } = self;
+        let ended = ended(Environment::Live, *ended_before, set_aside, true);
+        let (rows, unreadable) = lock_selected(tx, ended, selection).await?;
         if rows.is_empty() {
             return Ok(Purged { rows: 0, unreadable });
         }

@@ -3,6 +3,7 @@
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{EndpointId, TeamId};
+use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::webhooks::{Endpoint, MAX_ENDPOINTS, Registration};
 use sea_orm::ActiveValue::Set;
 use sea_orm::{EntityTrait, PaginatorTrait};
@@ -10,6 +11,7 @@ use sea_orm::{EntityTrait, PaginatorTrait};
 use crate::database::{Transaction, Tx};
 use crate::entities::webhook_endpoint::{self, scoped, write_events};
 use crate::grabs::create::lock_team;
+use crate::operations::limits::limit_of;
 use crate::{Result, Store, codes};
 
 /// An endpoint to register.
@@ -35,7 +37,10 @@ pub enum RegisterOutcome {
     /// The endpoint was registered.
     Registered(Box<Endpoint>),
     /// Nothing was registered: the team has reached the limit in this environment.
-    TooMany,
+    TooMany {
+        /// The limit.
+        limit: u64,
+    },
     /// Nothing was registered: the team does not exist or is inactive.
     TeamInactive,
 }
@@ -58,8 +63,9 @@ impl Transaction for NewEndpoint {
         if lock_team(tx, self.team).await?.is_none() {
             return Ok(RegisterOutcome::TeamInactive);
         }
-        if scoped(self.team, self.environment).count(tx).await? >= u64::from(MAX_ENDPOINTS) {
-            return Ok(RegisterOutcome::TooMany);
+        let limit = limit_of(tx, self.team, TeamLimit::Webhooks, MAX_ENDPOINTS.into()).await?;
+        if scoped(self.team, self.environment).count(tx).await? >= limit {
+            return Ok(RegisterOutcome::TooMany { limit });
         }
         let Registration { url, events, description } = &self.registration;
         let row = webhook_endpoint::ActiveModel {

@@ -7,7 +7,7 @@ use grabd_domain::grabs::{Class, State};
 use grabd_domain::ids::TeamId;
 use grabd_store::grabs::{Created, NewGrab};
 
-use crate::harness::{LIMIT, NOW, on_both, spec};
+use crate::harness::{NOW, on_both, spec};
 
 on_both! {
     async fn create_holds_one_credit_and_leaves_the_grab_pending(db) {
@@ -96,7 +96,7 @@ on_both! {
     async fn queue_limit_counts_pending_and_leased_async_grabs(db) {
         let team = db.team(100).await;
         let mut new = db.new_grab(team, Class::Async);
-        new.async_limit_default = 3;
+        new.async_limit = 3;
         let again = || NewGrab { id: grabd_domain::ids::GrabId(db.id()), ..new.clone() };
         for _ in 0..3 {
             db.pending(team).await; // Synchronous ones do not count.
@@ -112,15 +112,10 @@ on_both! {
         assert_eq!(db.store.create(again()).await.unwrap(), Created::QueueLimit { limit: 3 });
     }
 
-    async fn team_queue_limit_overrides_the_default(db) {
+    async fn queue_limit_of_zero_refuses_all_async_grabs(db) {
         let team = db.team(10).await;
-        db.execute_raw("UPDATE team SET async_queue_limit = 1").await.unwrap();
-        assert_eq!(db.store.create(db.new_grab(team, Class::Async)).await.unwrap(), Created::Pending);
-        assert_eq!(db.store.create(db.new_grab(team, Class::Async)).await.unwrap(), Created::QueueLimit { limit: 1 });
-        db.execute_raw("UPDATE team SET async_queue_limit = 0").await.unwrap();
-        let other = db.team(1).await;
-        db.execute_raw("UPDATE team SET async_queue_limit = 0").await.unwrap();
-        assert_eq!(db.store.create(db.new_grab(other, Class::Async)).await.unwrap(), Created::QueueLimit { limit: 0 });
-        assert_eq!(LIMIT, 50);
+        let new = |class| NewGrab { async_limit: 0, ..db.new_grab(team, class) };
+        assert_eq!(db.store.create(new(Class::Async)).await.unwrap(), Created::QueueLimit { limit: 0 });
+        assert_eq!(db.store.create(new(Class::Sync)).await.unwrap(), Created::Pending);
     }
 }

@@ -97,7 +97,7 @@ on_both! {
         db.store.complete(completion(&leased)).await.unwrap().unwrap();
         assert_eq!(repeat(db, &again()).await, replay);
         // Also when the queue is full, because nothing is enqueued.
-        let full = NewGrab { async_limit_default: 0, ..again() };
+        let full = NewGrab { async_limit: 0, ..again() };
         assert_eq!(repeat(db, &full).await, replay);
     }
 
@@ -128,7 +128,7 @@ on_both! {
         let refused = db.store.create(keyed(db, team, Class::Async, "k", 1)).await.unwrap();
         assert_eq!(refused, Created::CreditsExhausted);
         db.grant(team, grabd_domain::credits::LotKind::Prepaid, 1, None).await;
-        let full = NewGrab { async_limit_default: 0, ..keyed(db, team, Class::Async, "k", 1) };
+        let full = NewGrab { async_limit: 0, ..keyed(db, team, Class::Async, "k", 1) };
         assert_eq!(db.store.create(full).await.unwrap(), Created::QueueLimit { limit: 0 });
         assert_eq!(db.store.find_repeat(team, Live, &record("k", 2), NOW).await.unwrap(), None);
         assert_eq!(repeat(db, &keyed(db, team, Class::Async, "k", 2)).await, None);

@@ -9,6 +9,7 @@ use grabd_domain::credits::{EntryKind, LotKind};
 use grabd_domain::grabs::{Class, Failure, FailureReason, ImageKey, State};
 use grabd_domain::ids::{EndpointId, GrabId, SessionId, TeamId, UserId};
 use grabd_domain::target::TargetUrl;
+use grabd_domain::team_limits::LimitChange;
 use grabd_domain::webhooks::{Events, Registration};
 use grabd_store::accounts::{InitialTeam, NewPerson, NewTeam};
 use grabd_store::credits::Grant;
@@ -71,9 +72,8 @@ on_both! {
             db.store.create(new).await.unwrap();
         }
         db.store.create(NewGrab { now: later(8), ..db.new_grab(many, Class::Sync) }).await.unwrap();
-        db.execute_raw(&format!("UPDATE team SET async_queue_limit = 7 WHERE id = {}", db.literal(few.0)))
-            .await
-            .unwrap();
+        let limit = LimitChange::parse("async_queue=7").unwrap();
+        db.store.change_team_limits(few, vec![limit], NOW).await.unwrap();
         let of = |team, waiting, rendering, asynchronous, limit| TeamQueue {
             team,
             name: "A team".to_owned(),

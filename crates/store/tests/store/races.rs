@@ -53,7 +53,7 @@ on_both! {
             .map(|_| {
                 let store = db.store.clone();
                 let news: Vec<NewGrab> =
-                    (0..2).map(|_| NewGrab { async_limit_default: 20, ..db.new_grab(team, Class::Async) }).collect();
+                    (0..2).map(|_| NewGrab { async_limit: 20, ..db.new_grab(team, Class::Async) }).collect();
                 TaskTracker::new().spawn(async move {
                     let mut created = 0;
                     for new in news {

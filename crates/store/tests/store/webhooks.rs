@@ -283,7 +283,7 @@ on_both! {
             outcomes.into_iter().filter(|outcome| matches!(outcome, Ok(RegisterOutcome::Registered(_)))).count();
         assert_eq!(registered, 10);
         assert_eq!(db.store.list_endpoints(team, Environment::Live).await.unwrap().len(), 10);
-        assert_eq!(db.store.register_endpoint(new()).await.unwrap(), RegisterOutcome::TooMany);
+        assert_eq!(db.store.register_endpoint(new()).await.unwrap(), RegisterOutcome::TooMany { limit: 10 });
         let test = new_endpoint(db, team, Environment::Test, &[]);
         assert!(matches!(db.store.register_endpoint(test).await.unwrap(), RegisterOutcome::Registered(_)));
         let unknown_team = new_endpoint(db, TeamId(db.id()), Environment::Live, &[]);

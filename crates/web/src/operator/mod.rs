@@ -8,6 +8,7 @@ mod context;
 mod cursor;
 mod failures;
 mod grant;
+mod limits;
 mod navigation;
 mod overview;
 mod suspend;
@@ -29,7 +30,7 @@ use crate::response::{FORM, READ, only};
 use crate::state::Web;
 
 /// Path, `Allow` header and handlers of each page.
-pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>); 8] {
+pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>); 9] {
     [
         (PATH, READ, get(overview::show)),
         (TEAMS, READ, get(teams::show)),
@@ -37,6 +38,7 @@ pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>);
         ("/operator/teams/{team}/credits", FORM, get(grant::show).post(grant::submit)),
         ("/operator/teams/{team}/suspend", FORM, get(grant::show).post(suspend::suspend)),
         ("/operator/teams/{team}/restore", FORM, get(grant::show).post(suspend::restore)),
+        ("/operator/teams/{team}/limits", FORM, get(grant::show).post(limits::submit)),
         (FAILURES, READ, get(failures::show)),
         (AUDIT, READ, get(audit::show)),
     ]

@@ -11,6 +11,7 @@ use grabd_engine::random;
 use http::StatusCode;
 
 use super::context::{OperatorContext, unknown};
+use super::limits::Limits;
 use super::navigation::{Link, TEAMS, navigation};
 use super::view::{Failure, share};
 use crate::environments::environment_name;
@@ -58,6 +59,7 @@ struct TeamPage<'a> {
     lots: Vec<Lot>,
     keys: Vec<KeyRow>,
     failures: Vec<Failure>,
+    limits: Limits,
 }
 
 /// The suspension of the team.
@@ -122,7 +124,7 @@ pub(super) async fn render(
 ) -> Result<Response, Problem> {
     let id = team.parse().map_err(|_| unknown())?;
     let found = operator::find_team(&web.core, &at.operator, id).await?.ok_or_else(unknown)?;
-    let TeamDetails { team, members, balance, lots, keys, done, failed, failures } = found;
+    let TeamDetails { team, members, balance, lots, keys, done, failed, failures, limits } = found;
     let lots = lots.into_iter().map(|holding| Lot {
         kind: match holding.lot.kind {
             LotKind::Subscription => "Subscription",
@@ -164,6 +166,7 @@ pub(super) async fn render(
         lots: lots.collect(),
         keys: keys.into_iter().map(KeyRow::from).collect(),
         failures: failures.into_iter().map(Failure::from).collect(),
+        limits: Limits::new(limits, input, errors),
     };
     Ok(page(status, &template))
 }

@@ -1,7 +1,7 @@
 //! The form fields of a webhook: rendering, parsing and error messages.
 
 use grabd_domain::limits::URL_BYTES;
-use grabd_domain::webhooks::{DESCRIPTION_CHARS, Endpoint, EndpointRequest, Event, Events, MAX_ENDPOINTS};
+use grabd_domain::webhooks::{DESCRIPTION_CHARS, Endpoint, EndpointRequest, Event, Events};
 use grabd_domain::{Fault, faults};
 
 use super::view::event_name;
@@ -110,9 +110,7 @@ pub(super) fn field_error(fault: Fault, input: &Form) -> Result<FieldError, Faul
             DESCRIPTION => about(DESCRIPTION, must("The description", &field)),
             _ => about(
                 ENVIRONMENT,
-                format!(
-                    "The team has reached the limit of {MAX_ENDPOINTS} webhooks in this environment. Delete one first."
-                ),
+                format!("The team has reached its limit of webhooks: {}. Delete one first.", field.allowed),
             ),
         },
         Fault::SsrfDetected(field) => {

@@ -437,7 +437,7 @@ async fn create_live_grab(app: &TestApp, team: TeamId, spec: &CaptureSpec, at: T
             secrets: None,
             now: at,
             deadline_at: until,
-            async_limit_default: 50,
+            async_limit: 50,
             lease: Some(NewLease { token, until, session, random: random::random() }),
             wait: None,
             idempotency: None,

@@ -17,13 +17,14 @@ use super::team::team_of;
 use super::visitor::{PageResponse, Visitor, start_app};
 
 /// All operator routes, and whether they take forms. `{team}` is a team id.
-const ROUTES: [(&str, bool); 9] = [
+const ROUTES: [(&str, bool); 10] = [
     ("/operator", false),
     ("/operator/teams", false),
     ("/operator/teams/{team}", false),
     ("/operator/teams/{team}/credits", true),
     ("/operator/teams/{team}/suspend", true),
     ("/operator/teams/{team}/restore", true),
+    ("/operator/teams/{team}/limits", true),
     ("/operator/failures", false),
     ("/operator/audit", false),
     ("/operator/nothing/is/here", true),
@@ -323,6 +324,57 @@ async fn operator_grant_is_applied_once_and_logged() -> Result<()> {
         "{lines:?}"
     );
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operator_changes_a_limit_of_a_team_which_is_recorded() -> Result<()> {
+    let app = start_app(&[("limits.async_queue", "40")]).await?;
+    let ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
+    let mut olga = operator(&app).await?;
+    let path = format!("/operator/teams/{team}");
+    let page = olga.get(&path).await?;
+    assert_eq!(row(&page, "<code>async_queue</code>")?, "40 40 open asynchronous grabs");
+    let form = |page: &PageResponse, limit: &str, value: &str| {
+        let token = page.hidden_field("form_token")?;
+        Ok::<_, anyhow::Error>([("form_token", token), ("limit", limit.to_owned()), ("limit_value", value.to_owned())])
+    };
+    for (limit, value, expected) in [
+        ("async_queue", "many", "The value of async_queue must be from 0 to 10000."),
+        ("grabs_days", "29", "The value of grabs_days must be 0 (never), or from 30 to 36500."),
+        ("nothing", "5", "Choose a limit."),
+        ("", "", "Choose a limit."),
+    ] {
+        let answer = send(&mut olga, &format!("{path}/limits"), &form(&page, limit, value)?).await?;
+        assert!(answer.status == 422 && answer.body.contains(expected), "{limit} {value}: {}", answer.body);
+    }
+    let changed = send(&mut olga, &format!("{path}/limits"), &form(&page, "async_queue", " 7 ")?).await?;
+    assert_eq!((changed.status, changed.location()), (303, &*format!("{path}#limits")), "{}", changed.body);
+    let page = olga.get(&path).await?;
+    let overridden = row(&page, "<code>async_queue</code> <span class=\"tag\">overridden</span>")?;
+    assert_eq!(overridden, "7 40 open asynchronous grabs");
+    // Empty: the setting again.
+    assert_eq!(send(&mut olga, &format!("{path}/limits"), &form(&page, "async_queue", "")?).await?.status, 303);
+    let page = olga.get(&path).await?;
+    assert_eq!(row(&page, "<code>async_queue</code>")?, "40 40 open asynchronous grabs");
+    let trail = app.service.store().list_audit(grabd_domain::Timestamp::from_ms(0), None, 9).await?;
+    let of_limits = trail.iter().filter(|entry| entry.action == "team.limits" && entry.team == Some(team));
+    let mut details: Vec<_> = of_limits.filter_map(|entry| entry.detail.as_deref()).collect();
+    details.sort_unstable();
+    assert_eq!(details, ["async_queue=7", "async_queue=setting"]);
+
+    // Forged forms, teams that do not exist, and other people.
+    let nowhere = format!("/operator/teams/{}/limits", Uuid::nil());
+    assert_eq!(send(&mut olga, &nowhere, &form(&page, "keys", "5")?).await?.status, 404);
+    let mut forged = form(&page, "keys", "5")?;
+    forged[0].1 = "forged".to_owned();
+    assert_eq!(send(&mut olga, &format!("{path}/limits"), &forged).await?.status, 403);
+    olga.headers.push(("sec-fetch-site", "cross-site".to_owned()));
+    assert_eq!(send(&mut olga, &format!("{path}/limits"), &form(&page, "keys", "5")?).await?.status, 403);
+    let mut ada = ada;
+    assert_eq!(send(&mut ada, &format!("{path}/limits"), &form(&page, "keys", "5")?).await?.status, 404);
+    assert_eq!(app.service.store().team_limits(team).await?, []);
+    app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]

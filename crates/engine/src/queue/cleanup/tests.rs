@@ -1,14 +1,17 @@
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use grabd_domain::address::Policy;
 use grabd_domain::credits::LotKind;
 use grabd_domain::grabs::{ImageKey, RenderMetadata, State};
-use grabd_domain::ids::{GrabId, LeaseToken, TeamId};
+use grabd_domain::accounts::Email;
+use grabd_domain::ids::{GrabId, LeaseToken, TeamId, UserId};
 use grabd_domain::limits::LEASE_MARGIN;
+use grabd_domain::team_limits::LimitChange;
 use grabd_egress::Guard;
 use grabd_memory::MemoryBudget;
-use grabd_store::accounts::NewTeam;
+use grabd_store::accounts::{InitialTeam, NewPerson, NewTeam};
 use grabd_store::credits::Grant;
 use grabd_store::grabs::{Completion, NewPlaceholder};
 use grabd_store::{Images, Store};
@@ -16,6 +19,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::clock::Clock;
+use crate::mail::{Server, Smtp};
 use crate::oauth;
 use crate::outgoing::OutgoingClient;
 use crate::placeholder::Placeholder;
@@ -35,6 +39,11 @@ struct TestCore {
 
 /// A core whose clock is `behind` that of the database, with a team.
 async fn start(behind: Duration, retention: Retention) -> TestCore {
+    start_with(behind, retention, None).await
+}
+
+/// The same with a mail server, or without.
+async fn start_with(behind: Duration, retention: Retention, mail: Option<Smtp>) -> TestCore {
     let store = Store::open("sqlite::memory:").await.unwrap();
     store.migrate().await.unwrap();
     let clock = Clock::manual(store.database_time().await.unwrap() - behind);
@@ -45,7 +54,7 @@ async fn start(behind: Duration, retention: Retention) -> TestCore {
         memory: MemoryBudget::new(64 << 20),
         guard: Guard::new(grabd_egress::Options { policy: Policy::default(), ..Default::default() }).unwrap(),
         outgoing: OutgoingClient::new(b"").unwrap(),
-        mail: None,
+        mail,
         clock: clock.clone(),
         pricing: Pricing::embedded(),
         placeholder: Placeholder::new(1 << 20, MemoryBudget::new(64 << 20)),
@@ -103,12 +112,17 @@ impl TestCore {
 
     /// Creates this many test grabs that end now.
     async fn create_test_grabs(&self, count: u128) {
+        self.create_test_grabs_of(TEAM, 0..count).await;
+    }
+
+    /// The same for a team, with these ids.
+    async fn create_test_grabs_of(&self, team: TeamId, ids: Range<u128>) {
         let request = grabd_domain::capture::CaptureRequest {
             url: Some("https://example.com/".to_owned()),
             ..grabd_domain::capture::CaptureRequest::default()
         };
         let spec = grabd_domain::capture::CaptureSpec::parse(&request).unwrap();
-        for number in 0..count {
+        for number in ids {
             let id = GrabId(Uuid::from_u128(number));
             let now = self.clock.now();
             let image = Some(ImageKey::new(number, "png"));
@@ -116,7 +130,7 @@ impl TestCore {
             let outcome = State::Done { finished_at: now, image, size_bytes: 1, execution_ms: 1, metadata };
             let new = NewPlaceholder {
                 id,
-                team: TEAM,
+                team,
                 key: None,
                 spec: spec.clone(),
                 now,
@@ -175,14 +189,89 @@ async fn expiry_continues_after_a_jump_that_the_database_confirms() {
 
 #[tokio::test]
 async fn purge_takes_a_bounded_number_of_grabs_at_a_time() {
-    let test = start(Duration::ZERO, Retention::default()).await;
-    test.create_test_grabs(u128::from(GRABS * BATCHES + 3)).await;
+    let test = start(Duration::ZERO, Retention { test_grabs: Some(Duration::ZERO), ..Retention::default() }).await;
+    test.create_test_grabs(u128::from(retention::GRABS * retention::BATCHES + 3)).await;
     let now = test.clock.now() + Duration::from_secs(1);
     for left in [3, 0] {
-        purge_grabs(&test.core, Environment::Test, now, now).await.unwrap();
+        retention::run(&test.core, now).await;
         assert_eq!(test.test_grabs().await, left);
     }
     test.end().await;
+}
+
+#[tokio::test]
+async fn grabs_are_purged_after_the_retention_of_their_team() {
+    let test = start(Duration::ZERO, Retention { test_grabs: Some(DAY * 7), ..Retention::default() }).await;
+    let teams = [2, 3, 4].map(|id| TeamId(Uuid::from_u128(id)));
+    for id in teams {
+        let now = test.clock.now();
+        test.core.store.create_team(NewTeam { id, name: "A team".into(), now }).await.unwrap();
+    }
+    // Two grabs of each team: 10.. of the usual one, 20.. of the one with a day, and so on.
+    for (at, team) in [TEAM, teams[0], teams[1], teams[2]].into_iter().enumerate() {
+        let first = 10 * (at as u128 + 1);
+        test.create_test_grabs_of(team, first..first + 2).await;
+    }
+    let ended = test.clock.now();
+    let set = async |team, change: &str| {
+        let change = LimitChange::parse(change).or_else(|_| LimitChange::reset(change)).unwrap();
+        test.core.store.change_team_limits(team, vec![change], ended).await.unwrap();
+        test.core.limits.refresh(&test.core.store).await.unwrap();
+    };
+    let left = async |now: Timestamp| {
+        retention::run(&test.core, now).await;
+        let ids: Vec<_> = (0..99).map(|number| GrabId(Uuid::from_u128(number))).collect();
+        let found = test.core.store.find_grabs(&ids).await.unwrap();
+        let mut numbers: Vec<u128> = found.iter().map(|grab| grab.id.0.as_u128()).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    for (team, change) in teams.into_iter().zip(["test_grabs_days=1", "test_grabs_days=0", "test_grabs_days=20"]) {
+        set(team, change).await;
+    }
+    assert_eq!(left(ended + DAY).await, [10, 11, 20, 21, 30, 31, 40, 41]);
+    let moment = Duration::from_millis(1);
+    assert_eq!(left(ended + DAY + moment).await, [10, 11, 30, 31, 40, 41]);
+    assert_eq!(left(ended + DAY * 7 + moment).await, [30, 31, 40, 41]);
+    assert_eq!(left(ended + DAY * 20 + moment).await, [30, 31]);
+    // The oldest ones were passed already: a changed limit examines them again.
+    set(teams[1], "test_grabs_days=100").await;
+    assert_eq!(left(ended + DAY * 21).await, [30, 31]);
+    set(teams[1], "test_grabs_days").await;
+    assert_eq!(left(ended + DAY * 21).await, [0; 0], "the setting applies again");
+    test.end().await;
+}
+
+#[tokio::test]
+async fn unverified_accounts_expire_only_with_a_mail_server_and_a_retention() {
+    let url = "smtp://127.0.0.1:9";
+    let smtp = || {
+        let server = Server { url, from: "grabd <grabd@example.com>", extra_roots: b"", own_host: "localhost" };
+        Smtp::new(server).unwrap()
+    };
+    let month = Some(DAY * 30);
+    for (mail, unverified, expires) in
+        [(Some(smtp()), month, true), (None, month, false), (Some(smtp()), None, false)]
+    {
+        let retention = Retention { unverified, ..Retention::default() };
+        let test = start_with(Duration::ZERO, retention, mail).await;
+        let (id, now) = (UserId(Uuid::from_u128(7)), test.clock.now());
+        let initial_team = InitialTeam::New(TeamId(Uuid::from_u128(8)), "A team".into());
+        let email = Email::parse("eve@example.com").unwrap();
+        let person = NewPerson { id, email, password_hash: "x".into(), initial_team, verified: false, now };
+        test.core.store.create_person(person).await.unwrap();
+        let exists = async || test.core.store.find_person_by_id(id).await.unwrap().is_some();
+        expiry::run(&test.core, now + DAY * 30).await.unwrap();
+        assert!(exists().await, "it is not old enough");
+        // The next round over all accounts begins an hour later.
+        expiry::run(&test.core, now + DAY * 30 + Duration::from_secs(60 * 60)).await.unwrap();
+        assert_eq!(exists().await, !expires);
+        if expires {
+            erasure::run(&test.core).await.unwrap();
+            assert_eq!(test.core.store.list_erasures().await.unwrap(), []);
+        }
+        test.end().await;
+    }
 }
 
 #[tokio::test]

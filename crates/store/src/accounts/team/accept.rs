@@ -3,6 +3,7 @@
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::teams::MEMBERS;
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, TryInsertResult};
@@ -13,6 +14,7 @@ use crate::database::{Transaction, Tx};
 use crate::entities::{invitation, member, user};
 use crate::grabs::create::lock_team;
 use crate::operations::audit::AuditEvent;
+use crate::operations::limits::limit_of;
 use crate::{Error, Result, Store};
 
 struct AcceptInvitation {
@@ -173,7 +175,8 @@ async fn check_capacity(tx: &Tx, invitation: &invitation::Model) -> Result<TeamR
         return Ok(Err(TeamRuleError::NotFound));
     }
     let members = member::Entity::find().filter(member::Column::TeamId.eq(team.0)).count(tx).await?;
-    Ok(if members < MEMBERS { Ok(()) } else { Err(TeamRuleError::LimitReached) })
+    let limit = limit_of(tx, team, TeamLimit::Members, MEMBERS).await?;
+    Ok(if members < limit { Ok(()) } else { Err(TeamRuleError::LimitReached) })
 }
 
 /// Adds the member. Requires the team's lock.

@@ -3,6 +3,7 @@
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
 use grabd_domain::ids::{InvitationId, TeamId, UserId};
+use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::teams::INVITATIONS;
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, PaginatorTrait, QueryFilter, QuerySelect, RelationTrait};
@@ -11,6 +12,7 @@ use super::{TeamResult, TeamRuleError, allowed, lock_as_owner};
 use crate::database::{Transaction, Tx};
 use crate::entities::{invitation, member, user};
 use crate::operations::audit::AuditEvent;
+use crate::operations::limits::limit_of;
 use crate::{Result, Store, codes};
 
 /// An invitation to create. Contains only a hash of the token.
@@ -79,7 +81,7 @@ impl Transaction for NewInvitation {
         invitations.clone().filter(invitation::Column::Email.eq(self.email.as_str())).exec(tx).await?;
         invitations.filter(invitation::Column::ExpiresAt.lte(self.now.as_ms())).exec(tx).await?;
         let open = invitation::Entity::find().filter(invitation::Column::TeamId.eq(self.team.0));
-        if open.count(tx).await? >= INVITATIONS {
+        if open.count(tx).await? >= limit_of(tx, self.team, TeamLimit::Invitations, INVITATIONS).await? {
             return Ok(Err(TeamRuleError::LimitReached));
         }
         let row = invitation::ActiveModel {

@@ -2,6 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{KeyId, TeamId, UserId};
+use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::teams::KEYS;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter};
@@ -11,6 +12,7 @@ use crate::accounts::teams_and_keys::NewKey;
 use crate::database::{Transaction, Tx};
 use crate::entities::api_key;
 use crate::operations::audit::AuditEvent;
+use crate::operations::limits::limit_of;
 use crate::{Result, Store};
 
 struct CreateKey {
@@ -57,7 +59,7 @@ impl Transaction for CreateKey {
             .filter(api_key::Column::TeamId.eq(self.key.team.0))
             .filter(api_key::Column::RevokedAt.is_null())
             .filter(works);
-        if open.count(tx).await? >= KEYS {
+        if open.count(tx).await? >= limit_of(tx, self.key.team, TeamLimit::Keys, KEYS).await? {
             return Ok(Err(TeamRuleError::LimitReached));
         }
         self.key.apply(tx).await?;

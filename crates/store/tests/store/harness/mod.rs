@@ -24,7 +24,7 @@ use cluster::PrivateDatabase;
 
 /// Start time of the cases.
 pub(crate) const NOW: Timestamp = Timestamp::from_ms(1_800_000_000_000);
-/// Default limit of open asynchronous grabs.
+/// Limit of open asynchronous grabs.
 pub(crate) const LIMIT: u32 = 50;
 
 /// Generates two tests for each case, one per database.
@@ -166,7 +166,7 @@ impl TestDb {
             secrets: None,
             now: NOW,
             deadline_at: NOW + SYNC_DEADLINE,
-            async_limit_default: LIMIT,
+            async_limit: LIMIT,
             lease: None,
             wait: None,
             idempotency: None,

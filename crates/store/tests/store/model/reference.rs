@@ -233,7 +233,7 @@ impl Model {
             secrets: None,
             now: self.now,
             deadline_at,
-            async_limit_default: ASYNC_LIMIT,
+            async_limit: ASYNC_LIMIT,
             lease: slot.then(|| NewLease { token, until, session, random: ids.next().as_u128() }),
             wait: None,
             idempotency: key.map(|(key, request)| NewRecord {

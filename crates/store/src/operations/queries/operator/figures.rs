@@ -4,6 +4,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, FailureReason};
 use grabd_domain::ids::TeamId;
+use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::webhooks::{DeliveryStatus, DisabledReason};
 use sea_orm::sea_query::{Expr, ExprTrait, Order};
 use sea_orm::{
@@ -12,9 +13,9 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use crate::codes::{self, DONE, read_count};
+use crate::codes::{self, DONE};
 use crate::database::padded;
-use crate::entities::{delivery, grab, job, team, webhook_endpoint};
+use crate::entities::{delivery, grab, job, team, team_limit, webhook_endpoint};
 use crate::{Error, Kind, Result, Store};
 
 /// The open grabs of all teams.
@@ -104,10 +105,15 @@ impl Store {
         let oldest: Option<i64> = oldest().into_tuple().one(reader).await?;
         let rows = by_team(max_teams).into_model::<TeamRow>().all(reader).await?;
         let ids = padded(rows.iter().map(|row| row.team_id));
-        let known = team::Entity::find().filter(team::Column::Id.is_in(ids)).all(reader).await?;
+        let known = team::Entity::find().filter(team::Column::Id.is_in(ids.clone())).all(reader).await?;
+        let limits = team_limit::Entity::find()
+            .filter(team_limit::Column::Name.eq(TeamLimit::AsyncQueue.as_str()))
+            .filter(team_limit::Column::TeamId.is_in(ids))
+            .all(reader)
+            .await?;
         let teams = rows.into_iter().map(|TeamRow { team_id, open, rendering, asynchronous }| {
             let team = known.iter().find(|team| team.id == team_id).ok_or(Error::Inconsistent("job without a team"))?;
-            let limit = team.async_queue_limit.map(read_count).transpose()?;
+            let limit = limits.iter().find(|row| row.team_id == team_id).and_then(|row| u32::try_from(row.value).ok());
             let (name, rendering) = (team.name.clone(), to_count(rendering));
             let waiting = to_count(open).saturating_sub(rendering);
             Ok(TeamQueue {

@@ -1,0 +1,200 @@
+//! Deletes accounts whose e-mail address was never verified, and with which nothing was ever done.
+
+use grabd_domain::Timestamp;
+use grabd_domain::accounts::Role;
+use grabd_domain::ids::{TeamId, UserId};
+use sea_orm::sea_query::{Expr, ExprTrait, LockType};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
+use uuid::Uuid;
+
+use super::erase::{DeletePerson, DeletePersonOutcome};
+use crate::database::{Transaction, Tx};
+use crate::entities::{
+    api_key, email_verification, grab, grab_tally, invitation, ledger, lot, member, oauth_grant, password_reset,
+    session, team, team_limit, user, webhook_endpoint,
+};
+use crate::operations::Actor;
+use crate::operations::audit::AuditEvent;
+use crate::{Result, Store, codes};
+
+const WORK: &str = "unverified";
+/// Who deletes the accounts, in the audit trail.
+const ACTOR: &str = "service";
+
+/// Creation time and id of an account: accounts are examined in this order.
+pub type UnverifiedCursor = (Timestamp, UserId);
+
+/// The accounts that were deleted, and where the next ones are examined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExpiredPeople {
+    /// Deleted accounts, and the teams that were deleted with them.
+    pub expired: Vec<(UserId, Vec<TeamId>)>,
+    /// `None`: all were examined.
+    pub next: Option<UnverifiedCursor>,
+}
+
+struct ExpirePerson {
+    user: UserId,
+    created_before: Timestamp,
+    now: Timestamp,
+}
+
+impl Store {
+    /// Examines up to `limit` accounts that were created before a time and whose address was never verified, after a
+    /// position, and deletes at most `room` of them, as their people could. An account is deleted only if nothing would
+    /// be lost with it:
+    ///
+    /// - it is neither suspended nor an operator's, and has no session, connected app, unused link for a password or a
+    ///   verification, or invitation to another team that is still valid;
+    /// - of every team of which it is a member it is the only member, and an owner;
+    /// - none of these teams ever had a credit or a grab that is still counted, or has a key, webhook, invitation,
+    ///   connected app, limit of its own or suspension.
+    ///
+    /// Each deletion is recorded in the audit trail, as made by the service. Rows that cannot be processed are set aside.
+    ///
+    /// # Errors
+    /// Errors of the database as a whole.
+    pub async fn expire_unverified(
+        &self,
+        created_before: Timestamp,
+        after: Option<UnverifiedCursor>,
+        now: Timestamp,
+        limit: u32,
+        room: usize,
+    ) -> Result<ExpiredPeople> {
+        let set_aside: Vec<Uuid> = self.set_aside.keys(WORK, now);
+        let mut query = user::Entity::find()
+            .select_only()
+            .columns([user::Column::Id, user::Column::CreatedAt])
+            // Literally the predicate of the partial index.
+            .filter(user::Column::VerifiedAt.is_null())
+            .filter(user::Column::CreatedAt.lt(created_before.as_ms()));
+        if let Some((at, id)) = after {
+            let key = Expr::tuple([Expr::col(user::Column::CreatedAt), Expr::col(user::Column::Id)]);
+            query = query.filter(key.gt(Expr::tuple([Expr::value(at.as_ms()), Expr::value(id.0)])));
+        }
+        let people: Vec<(Uuid, i64)> = query
+            .order_by_asc(user::Column::CreatedAt)
+            .order_by_asc(user::Column::Id)
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(self.database.reader())
+            .await?;
+        let is_full = people.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+        let service = self.acting_as(Actor { name: ACTOR.to_owned(), address: None, now });
+        let (mut expired, mut examined) = (Vec::new(), after);
+        for (id, created_at) in people {
+            if expired.len() >= room {
+                return Ok(ExpiredPeople { expired, next: examined });
+            }
+            let user = UserId(id);
+            examined = Some((Timestamp::from_ms(created_at), user));
+            if set_aside.contains(&id) {
+                continue;
+            }
+            let deleted = service.expire_person(ExpirePerson { user, created_before, now }).await;
+            if let Some(teams) = self.set_aside.unless_row_fails(WORK, &id, now, deleted)?.flatten() {
+                expired.push((user, teams));
+            }
+        }
+        Ok(ExpiredPeople { expired, next: examined.filter(|_| is_full) })
+    }
+
+    /// The teams that were deleted with the account; `None` if it was not deleted.
+    async fn expire_person(&self, expire: ExpirePerson) -> Result<Option<Vec<TeamId>>> {
+        // Without locks first: most accounts that are examined stay.
+        if !expire.is_unused(self.database.reader()).await? {
+            return Ok(None);
+        }
+        let event = AuditEvent::new("user.expire", &expire.user, None).with(&"never verified, and not used");
+        self.write_audited(expire, event, Option::is_some).await
+    }
+}
+
+impl Transaction for ExpirePerson {
+    type Outcome = Option<Vec<TeamId>>;
+
+    async fn apply(&self, tx: &Tx) -> Result<Self::Outcome> {
+        // Teams are locked before people, and in one order: see `DeletePerson`.
+        for (team, _) in self.teams(tx).await? {
+            team::Entity::find_by_id(team).lock(LockType::NoKeyUpdate).one(tx).await?;
+        }
+        user::Entity::find_by_id(self.user.0).lock(LockType::Update).one(tx).await?;
+        if !self.is_unused(tx).await? {
+            return Ok(None);
+        }
+        match (DeletePerson { user: self.user, now: self.now }).apply(tx).await? {
+            DeletePersonOutcome::Deleted { teams } => Ok(Some(teams)),
+            DeletePersonOutcome::OnlyOwner { .. } | DeletePersonOutcome::UnknownPerson => Ok(None),
+        }
+    }
+}
+
+impl ExpirePerson {
+    /// The teams of the person, and their role in each.
+    async fn teams(&self, db: &impl ConnectionTrait) -> Result<Vec<(Uuid, i16)>> {
+        let of_person = member::Entity::find()
+            .select_only()
+            .columns([member::Column::TeamId, member::Column::Role])
+            .filter(member::Column::UserId.eq(self.user.0))
+            .order_by_asc(member::Column::TeamId);
+        Ok(of_person.into_tuple().all(db).await?)
+    }
+
+    /// Whether nothing would be lost with the account: see [`Store::expire_unverified`].
+    async fn is_unused(&self, db: &impl ConnectionTrait) -> Result<bool> {
+        let (user, now) = (self.user.0, self.now.as_ms());
+        let Some(row) = user::Entity::find_by_id(user).one(db).await? else { return Ok(false) };
+        let is_candidate = row.verified_at.is_none()
+            && row.suspended_at.is_none()
+            && !row.operator
+            && row.created_at < self.created_before.as_ms();
+        if !is_candidate {
+            return Ok(false);
+        }
+        let sessions = session::Entity::find().filter(session::Column::UserId.eq(user));
+        let links = email_verification::Entity::find().filter(email_verification::Column::UserId.eq(user));
+        let resets = password_reset::Entity::find().filter(password_reset::Column::UserId.eq(user));
+        let invitations = invitation::Entity::find().filter(invitation::Column::Email.eq(row.email.as_str()));
+        let grants = oauth_grant::Entity::find().filter(oauth_grant::Column::UserId.eq(user));
+        let keys = api_key::Entity::find().filter(api_key::Column::CreatedBy.eq(user));
+        let is_used = any(db, sessions.filter(session::Column::ExpiresAt.gt(now))).await?
+            || any(db, links.filter(email_verification::Column::ExpiresAt.gt(now))).await?
+            || any(db, resets.filter(password_reset::Column::ExpiresAt.gt(now))).await?
+            || any(db, invitations.filter(invitation::Column::ExpiresAt.gt(now))).await?
+            || any(db, grants).await?
+            || any(db, keys).await?;
+        if is_used {
+            return Ok(false);
+        }
+        let owner = codes::role(Role::Owner);
+        for (team, role) in self.teams(db).await? {
+            if role != owner || is_team_used(db, team, user).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Whether a team has more than this one member, or something that would be lost with it.
+async fn is_team_used(db: &impl ConnectionTrait, id: Uuid, only_member: Uuid) -> Result<bool> {
+    let others = member::Entity::find().filter(member::Column::UserId.ne(only_member));
+    let suspended = team::Entity::find_by_id(id).filter(team::Column::SuspendedAt.is_not_null());
+    Ok(any(db, others.filter(member::Column::TeamId.eq(id))).await?
+        || any(db, suspended).await?
+        || any(db, lot::Entity::find().filter(lot::Column::TeamId.eq(id))).await?
+        || any(db, ledger::Entity::find().filter(ledger::Column::TeamId.eq(id))).await?
+        || any(db, grab::Entity::find().filter(grab::Column::TeamId.eq(id))).await?
+        || any(db, grab_tally::Entity::find().filter(grab_tally::Column::TeamId.eq(id))).await?
+        || any(db, api_key::Entity::find().filter(api_key::Column::TeamId.eq(id))).await?
+        || any(db, webhook_endpoint::Entity::find().filter(webhook_endpoint::Column::TeamId.eq(id))).await?
+        || any(db, invitation::Entity::find().filter(invitation::Column::TeamId.eq(id))).await?
+        || any(db, oauth_grant::Entity::find().filter(oauth_grant::Column::TeamId.eq(id))).await?
+        || any(db, team_limit::Entity::find().filter(team_limit::Column::TeamId.eq(id))).await?)
+}
+
+/// Whether the query has a row.
+async fn any<E: EntityTrait>(db: &impl ConnectionTrait, query: Select<E>) -> Result<bool> {
+    Ok(query.select_only().expr(Expr::cust("1")).limit(1).into_tuple::<i32>().one(db).await?.is_some())
+}
