@@ -34,5 +34,6 @@ mod pages;
 mod reuse;
 mod sdk;
 mod secrets;
+mod slices;
 mod watching;
 mod webhooks;

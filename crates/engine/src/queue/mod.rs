@@ -15,7 +15,7 @@ pub(crate) mod watchers;
 
 use crate::admission::{self, Admission};
 pub use dispatcher::{AttachedRenderer, Lease, SessionMessage};
-pub(crate) use dispatcher::{Dispatcher, EndedLease, Occupancy, OpenSlots, Reservation};
+pub(crate) use dispatcher::{Dispatcher, EndedLease, Occupancy, OpenSlots, RequestedFiles, Reservation};
 pub(crate) use watchers::Watchers;
 
 /// The state of the queue in memory.
