@@ -76,7 +76,7 @@ pub(crate) struct CaptureArgs {
     /// The URL that the HTML document has [default: `https://html.example/`]
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url, requires = "html", conflicts_with_all = ["urls", "from"])]
     pub(crate) html_url: Option<String>,
-    /// Where to write the image, and beside it the files of --also: a file, a directory (for any number of pages), or - for stdout [default: a file named
+    /// Where to write the image, and beside it the files of --also and the slices of --slice-height: a file, a directory (for any number of pages), or - for stdout [default: a file named
     /// after the page]
     #[arg(long, short, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) output: Option<PathBuf>,

@@ -8,6 +8,7 @@ mod network;
 mod page;
 mod request;
 mod secrets;
+mod slices;
 mod viewport;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ pub use self::format::{Format, Scale};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets};
+pub use self::slices::{BesideName, SliceNumber};
 pub use self::viewport::Viewport;
 use crate::faults::{Fault, Field};
 use crate::limits;
@@ -101,6 +103,8 @@ pub struct CaptureSpec {
     pub max_age: Duration,
     /// Texts of the caller.
     pub metadata: BTreeMap<String, String>,
+    /// The largest height of the slices of the image, in image pixels. None: it has no slices.
+    pub slice_height: Option<u32>,
 }
 
 /// What the page learns about its visitor.
@@ -245,6 +249,7 @@ impl CaptureSpec {
             max_age,
             metadata,
             block,
+            slice_height,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -312,6 +317,7 @@ impl CaptureSpec {
                 Some(labels) => metadata::texts(labels)?,
                 None => BTreeMap::new(),
             },
+            slice_height: slice_height.map(u32::try_from).transpose().ok()?,
         })
     }
 
@@ -378,6 +384,7 @@ impl CaptureSpec {
             pdf,
             max_age,
             metadata,
+            slice_height,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
         let list = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());
@@ -434,6 +441,7 @@ impl CaptureSpec {
             max_age: i64::try_from(max_age.as_secs()).ok().filter(|seconds| *seconds > 0),
             metadata: metadata::labels(metadata),
             block: list(&blocking.contents.iter().map(|of| of.as_str().to_owned()).collect()),
+            slice_height: slice_height.map(i64::from),
             unparsed: Vec::new(),
         }
     }

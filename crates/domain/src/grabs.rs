@@ -3,6 +3,7 @@
 mod file;
 mod findings;
 mod image_key;
+mod slice;
 mod stored_files;
 
 use std::fmt;
@@ -13,7 +14,8 @@ use serde::{Deserialize, Serialize};
 pub use self::file::{FileKey, GrabFile};
 pub use self::findings::{BlockedRequests, Challenge, Consent, ConsentResult, Findings};
 pub use self::image_key::ImageKey;
-use crate::capture::CaptureSpec;
+pub use self::slice::{GrabSlice, ShownFile, SlicePlace};
+use crate::capture::{BesideName, CaptureSpec, Format, SliceNumber};
 use crate::credentials::Environment;
 use crate::faults::{Code, ErrorCause, Fault, Field};
 use crate::ids::{GrabId, TeamId};
@@ -221,6 +223,9 @@ pub struct RenderMetadata {
     /// The files beside the image. Set by the core.
     #[serde(with = "stored_files", skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<GrabFile>,
+    /// The slices of the image, from top to bottom. Set by the core.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<GrabSlice>,
     /// What was found out about the page.
     #[serde(flatten)]
     pub findings: Findings,
@@ -315,6 +320,26 @@ impl RenderMetadata {
         self.final_url = self.final_url.map(|url| shortened(url, PAGE_URL_BYTES));
         self.warnings.truncate(WARNINGS);
         self
+    }
+
+    /// The slices with their numbers, from the top of the image.
+    pub fn numbered_slices(&self) -> impl Iterator<Item = (SliceNumber, &GrabSlice)> {
+        SliceNumber::all().zip(&self.slices)
+    }
+
+    /// The files beside an image of this format: first those that `also` asks for, then the slices.
+    pub fn shown_files(&self, format: Format) -> impl Iterator<Item = ShownFile<'_>> {
+        let also = self.files.iter().map(|file| (BesideName::Also(file.kind), &file.key, file.bytes, None));
+        let slices = self.numbered_slices();
+        let slices =
+            slices.map(|(number, slice)| (BesideName::Slice(number), &slice.key, slice.bytes, Some(&slice.place)));
+        also.chain(slices).map(move |(name, key, bytes, place)| ShownFile {
+            name,
+            path: format!("f/{}/{}", key.as_str(), name.file_name(format)),
+            media_type: name.media_type(format),
+            bytes,
+            place,
+        })
     }
 }
 

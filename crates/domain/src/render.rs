@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::capture::{CaptureSpec, FileKind};
-use crate::grabs::{Failure, RenderMetadata};
+use crate::grabs::{Failure, RenderMetadata, SlicePlace};
 use crate::ids::GrabId;
 
 /// One attempt at a grab.
@@ -42,6 +42,8 @@ pub struct Capture {
     pub execution_ms: u32,
     /// The files beside the image: all that were asked for.
     pub files: Vec<CapturedFile>,
+    /// The slices of the image, from top to bottom. None unless they were asked for.
+    pub slices: Vec<CapturedSlice>,
 }
 
 /// A file beside an image.
@@ -50,6 +52,15 @@ pub struct CapturedFile {
     /// What it is.
     pub kind: FileKind,
     /// Its content.
+    pub content: Bytes,
+}
+
+/// A slice of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturedSlice {
+    /// Where it is in the image.
+    pub place: SlicePlace,
+    /// The encoded file.
     pub content: Bytes,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use grabd_domain::capture::{BlockedContent, FileKind};
+use grabd_domain::capture::{BesideName, BlockedContent, Format};
 use grabd_domain::domains::{Domain, DomainRule};
 use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_domain::ids::{TeamId, UserId};
@@ -35,7 +35,7 @@ use crate::metrics::Metrics;
 use crate::oauth::{self, OAuth};
 use crate::origin;
 use crate::outgoing::OutgoingClient;
-use crate::placeholder::{self, Placeholder};
+use crate::placeholder::Placeholder;
 use crate::pricing::Pricing;
 use crate::queue::{CleanupProgress, Queue};
 use crate::storage::Retention;
@@ -275,15 +275,17 @@ impl Core {
     /// Looks up the file beside an image with this key. Those of placeholders are not stored; they are made again.
     ///
     /// # Errors
-    /// When the store cannot be read.
-    pub async fn file(&self, key: &FileKey) -> Result<Option<(FileKind, Image)>, ImageError> {
-        let Some(StoredFile { kind, image, placeholder_of }) = self.store.find_file(key).await? else {
+    /// When the store cannot be read or a placeholder cannot be drawn.
+    pub async fn file(&self, key: &FileKey) -> Result<Option<FileBeside>, ImageError> {
+        let Some(StoredFile { name, image, placeholder_of }) = self.store.find_file(key).await? else {
             return Ok(None);
         };
-        if let Some(spec) = placeholder_of {
-            return Ok(Some((kind, Image::Placeholder(placeholder::file(&spec, kind)))));
-        }
-        Ok(self.grabs.images.file_beside(&image, kind).await.map(|path| (kind, Image::File(path))))
+        let content = match placeholder_of {
+            Some(spec) => self.grabs.placeholder.file(&spec, name).await?.map(Image::Placeholder),
+            None => self.grabs.images.file_beside(&image, name).await.map(Image::File),
+        };
+        let format = image.format();
+        Ok(content.map(|content| FileBeside { name, format, content }))
     }
 
     /// The memory for images, shared with the rest of the process.
@@ -319,6 +321,17 @@ pub enum Image {
     File(PathBuf),
     /// A placeholder, drawn on request.
     Placeholder(Bytes),
+}
+
+/// A file beside an image, to serve.
+#[derive(Debug)]
+pub struct FileBeside {
+    /// Which file it is.
+    pub name: BesideName,
+    /// The format of the image.
+    pub format: Format,
+    /// The content.
+    pub content: Image,
 }
 
 /// Why an image could not be loaded.

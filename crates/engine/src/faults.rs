@@ -10,9 +10,10 @@ use crate::placeholder;
 pub(crate) fn not_drawn(step: &'static str) -> impl FnOnce(placeholder::Error) -> Fault {
     move |error| match error {
         placeholder::Error::Busy => IMAGES_BUSY,
-        error @ (placeholder::Error::Draw(_) | placeholder::Error::Encode(_) | placeholder::Error::Task(_)) => {
-            internal_error(step)(error)
-        }
+        error @ (placeholder::Error::Draw(_)
+        | placeholder::Error::Encode(_)
+        | placeholder::Error::Cut(_)
+        | placeholder::Error::Task(_)) => internal_error(step)(error),
     }
 }
 

@@ -40,6 +40,6 @@ pub mod vault;
 pub mod webhooks;
 mod workers;
 
-pub use crate::core::{Core, Image, ImageError, Operations, Parts, Settings};
+pub use crate::core::{Core, FileBeside, Image, ImageError, Operations, Parts, Settings};
 pub use crate::failpoints::Failpoints;
 pub use crate::storage::Retention;

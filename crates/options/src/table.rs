@@ -555,6 +555,17 @@ options! { $
         example: "[\"ads\", \"cookie_banners\"]",
         in_mcp: true
     }
+    /// The largest height of the slices that the image is cut into.
+    slice_height: i64 = {
+        kind: Kind::Integer { min: 256, max: 8000, unit: "pixels" },
+        group: Group::Files,
+        label: "Slice height",
+        help: "Also cut the image into slices of at most this height, in image pixels, for models that cannot read a tall \
+               image.",
+        description: "They are in `files` of the grab, from top to bottom, for the same credit. docs/FILES.md describes them.",
+        example: "2000",
+        in_mcp: true
+    }
 }
 
 /// The option with this name.

@@ -4,7 +4,7 @@
 use grabd_domain::Timestamp;
 use grabd_domain::capture::Format;
 use grabd_domain::credentials::Environment;
-use grabd_domain::grabs::{Class, Grab, GrabFile, PageInfo, RenderMetadata, State, Status};
+use grabd_domain::grabs::{Class, Grab, PageInfo, RenderMetadata, ShownFile, State, Status};
 use grabd_engine::grabs::{CreateRequest, CreateResult, ListRequest};
 use grabd_proto::{options, v1};
 
@@ -103,8 +103,8 @@ pub(crate) fn grab(grab: &Grab, public_url: &str) -> v1::Grab {
             let origin = if wire.live { public_url } else { "" };
             wire.image_url = image.as_ref().map(|key| format!("{origin}/{}", key.path()));
             // The files are deleted with the image.
-            let files = metadata.files.iter().filter(|_| image.is_some());
-            wire.files = files.map(|file| grab_file(file, origin)).collect();
+            let files = metadata.shown_files(spec.format).filter(|_| image.is_some());
+            wire.files = files.map(|file| grab_file(&file, origin)).collect();
             wire.image_sha256 = metadata.image_sha256.clone();
             wire.bytes = i64::try_from(*size_bytes).ok();
             wire.execution_ms = i32::try_from(*execution_ms).ok();
@@ -121,12 +121,24 @@ pub(crate) fn grab(grab: &Grab, public_url: &str) -> v1::Grab {
     wire
 }
 
-fn grab_file(file: &GrabFile, origin: &str) -> v1::GrabFile {
+/// Converts a grab of a list, which has many: without the headings of slices, which may be long.
+pub(crate) fn listed(found: &Grab, public_url: &str) -> v1::Grab {
+    let mut wire = grab(found, public_url);
+    for file in &mut wire.files {
+        file.heading = None;
+    }
+    wire
+}
+
+fn grab_file(file: &ShownFile<'_>, origin: &str) -> v1::GrabFile {
     v1::GrabFile {
-        kind: file.kind.as_str().to_owned(),
-        url: format!("{origin}/{}", file.path()),
-        media_type: file.kind.media_type().to_owned(),
+        kind: file.kind().to_owned(),
+        url: format!("{origin}/{}", file.path),
+        media_type: file.media_type.to_owned(),
         bytes: i64::try_from(file.bytes).unwrap_or(i64::MAX),
+        y: file.place.map(|place| to_i32(place.y)),
+        height: file.place.map(|place| to_i32(place.height)),
+        heading: file.place.and_then(|place| place.heading.clone()),
     }
 }
 
@@ -145,6 +157,7 @@ fn add_facts(wire: &mut v1::Grab, metadata: &RenderMetadata) {
         timings: _,
         image_sha256: _,
         files: _,
+        slices: _,
         findings,
     } = metadata;
     wire.final_url = final_url.clone();

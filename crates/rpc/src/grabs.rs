@@ -65,7 +65,7 @@ impl GrabService for Grabs {
         let caller = caller(&request)?;
         let request = convert::list_request(request.into_inner());
         let listed = grabs::list(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
-        let grabs = listed.grabs.iter().map(|grab| self.to_proto(grab)).collect();
+        let grabs = listed.grabs.iter().map(|grab| convert::listed(grab, self.0.public_url())).collect();
         Ok(Response::new(ListGrabsResponse { grabs, has_more: listed.has_more }))
     }
 

@@ -22,6 +22,7 @@ pub(crate) fn to_wire(metadata: &RenderMetadata) -> internal::v1::RenderMetadata
         // Known only to the core.
         image_sha256: _,
         files: _,
+        slices: _,
         findings,
     } = metadata;
     let (challenge, consent, blocked, blank) = to_findings(findings);
@@ -151,6 +152,7 @@ pub(crate) fn from_wire(message: internal::v1::RenderMetadata) -> RenderMetadata
         timings: timings.map(from_timings),
         image_sha256: None,
         files: Vec::new(),
+        slices: Vec::new(),
         findings: from_findings(challenge.as_deref(), consent.as_ref(), blocked, blank),
     }
     .bounded()

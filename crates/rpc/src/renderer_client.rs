@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_domain::capture::CaptureSpec;
+use grabd_domain::grabs::SlicePlace;
 use grabd_domain::limits::LEASE_MARGIN;
-use grabd_domain::render::{Capture, CapturedFile, RenderError, RenderTask, Renderer, RendererStatus};
+use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, RenderError, RenderTask, Renderer, RendererStatus};
 use grabd_engine::renderers::HEARTBEAT_INTERVAL;
 use grabd_proto::internal::v1::attach_request::Message as Request;
 use grabd_proto::internal::v1::attach_response::Message as Response;
@@ -17,7 +18,7 @@ use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
     Assignment, AttachRequest, Condition as WireCondition, FileHeader, FinishPictureRequest, FinishRequest, Hello,
-    PageFailure, PictureHeader, Ready, Released,
+    PageFailure, PictureHeader, Ready, Released, SliceHeader,
 };
 use grabd_proto::options;
 use grabd_proto::v1::CaptureOptions;
@@ -207,7 +208,7 @@ fn parts(
     lease_token: &str,
     capture: &Capture,
 ) -> impl Iterator<Item = FinishPictureRequest> + Send + use<> {
-    let Capture { image, metadata, execution_ms, files } = capture;
+    let Capture { image, metadata, execution_ms, files, slices } = capture;
     let size = |content: &Bytes| u64::try_from(content.len()).unwrap_or(u64::MAX);
     let header = PictureHeader {
         grab_id: grab_id.to_owned(),
@@ -216,13 +217,15 @@ fn parts(
         execution_ms: i32::try_from(*execution_ms).unwrap_or(i32::MAX),
         metadata: Some(render_metadata::to_wire(metadata)),
     };
-    let headers: Vec<_> = files
-        .iter()
-        .map(|CapturedFile { kind, content }| {
-            let header = FileHeader { kind: kind.as_str().to_owned(), size_bytes: size(content) };
-            (Part::File(header), content.clone())
-        })
-        .collect();
+    let files = files.iter().map(|CapturedFile { kind, content }| {
+        let header = FileHeader { kind: kind.as_str().to_owned(), size_bytes: size(content) };
+        (Part::File(header), content.clone())
+    });
+    let slices = slices.iter().map(|CapturedSlice { place, content }| {
+        let SlicePlace { y, height, heading } = place.clone();
+        (Part::Slice(SliceHeader { size_bytes: size(content), y, height, heading }), content.clone())
+    });
+    let headers: Vec<_> = files.chain(slices).collect();
     std::iter::once((Part::Header(Box::new(header)), image.clone()))
         .chain(headers)
         .flat_map(|(header, content)| std::iter::once(header).chain(content_parts(content)))

@@ -4,13 +4,13 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
-use grabd_domain::grabs::{Failure, FailureReason};
+use grabd_domain::grabs::{Failure, FailureReason, SlicePlace};
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_domain::limits::shortened;
 use grabd_domain::render::RendererStatus;
 use grabd_engine::Core;
 use grabd_engine::renderers::{
-    self, AttemptResult, ImageReceiver, OutcomeUnknown, ReceiveError, ReceivedFile, ReceivedImage, RendererSession,
+    self, AttemptResult, ImageReceiver, OutcomeUnknown, ReceiveError, ReceivedFiles, ReceivedImage, RendererSession,
     SessionMessage,
 };
 use grabd_proto::internal::v1::attach_request::Message;
@@ -20,7 +20,7 @@ use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_server::RendererService;
 use grabd_proto::internal::v1::{
     Assignment, AttachRequest, AttachResponse, Cancel, Condition as WireCondition, FileHeader, FinishPictureRequest,
-    FinishPictureResponse, FinishRequest, FinishResponse, PageFailure, Picture, PictureHeader, Released,
+    FinishPictureResponse, FinishRequest, FinishResponse, PageFailure, Picture, PictureHeader, Released, SliceHeader,
 };
 use grabd_proto::options;
 use tokio::time::timeout;
@@ -93,7 +93,7 @@ impl RendererService for RendererSessions {
         let metadata = render_metadata::from_wire(metadata.unwrap_or_default());
         let result = match too_large(size_bytes, self.0.image_max_bytes()) {
             Some(failure) => AttemptResult::Failure { failure, metadata },
-            None => match self.receive(token, size_bytes, &mut parts).await {
+            None => match self.receive(token, size_bytes, metadata.image_height, &mut parts).await {
                 Ok(Some((image, files))) => {
                     let execution_ms = u32::try_from(execution_ms).unwrap_or(0);
                     AttemptResult::Image { image, files, execution_ms, metadata }
@@ -120,17 +120,21 @@ impl RendererSessions {
         &self,
         token: LeaseToken,
         size_bytes: u64,
+        image_height: Option<u32>,
         parts: &mut Streaming<FinishPictureRequest>,
-    ) -> Result<Option<(ReceivedImage, Vec<ReceivedFile>)>, Interrupted> {
+    ) -> Result<Option<(ReceivedImage, ReceivedFiles)>, Interrupted> {
         let Some(mut receiver) = ImageReceiver::begin(&self.0, token, size_bytes).await? else { return Ok(None) };
         while let Some(part) = next_part(parts).await.map_err(Interrupted::Status)? {
             match part {
                 Part::Part(part) => receiver.write(part).await?,
                 Part::File(FileHeader { kind, size_bytes }) => receiver.next_file(&kind, size_bytes).await?,
+                Part::Slice(SliceHeader { size_bytes, y, height, heading }) => {
+                    receiver.next_slice(SlicePlace::new(y, height, heading.as_deref()), size_bytes).await?;
+                }
                 Part::Header(_) => return Err(ReceiveError::Invalid("a second header").into()),
             }
         }
-        Ok(Some(receiver.finish()?))
+        Ok(Some(receiver.finish(image_height).await?))
     }
 
     async fn record(&self, grab: GrabId, token: LeaseToken, result: AttemptResult) -> Result<bool, Status> {
@@ -234,7 +238,7 @@ fn parse(result: FinishResult, image_max_bytes: u64) -> Result<AttemptResult, St
             Ok(match too_large(size_bytes, image_max_bytes) {
                 Some(failure) => AttemptResult::Failure { failure, metadata },
                 None => {
-                    let (image, files) = (ReceivedImage::Whole(image), Vec::new());
+                    let (image, files) = (ReceivedImage::Whole(image), ReceivedFiles::default());
                     AttemptResult::Image { image, files, execution_ms, metadata }
                 }
             })

@@ -3,6 +3,7 @@
 //! An image is written to a temporary file, synced and renamed, so a file at its final path is complete and durable.
 //! Images are never replaced by others: each attempt has its own key.
 
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use grabd_domain::capture::FileKind;
+use grabd_domain::capture::BesideName;
 use grabd_domain::grabs::ImageKey;
 
 /// Directory of unfinished files.
@@ -38,9 +39,19 @@ pub struct Upload {
     local: Local,
     path: PathBuf,
     unfinished: Unfinished,
-    /// `None` while a part is written, and after that failed.
-    file: Option<File>,
+    content: Content,
     bytes: u64,
+}
+
+/// The content of an unfinished file.
+#[derive(Debug)]
+enum Content {
+    /// Parts may follow.
+    Open(File),
+    /// All parts are on disk.
+    Synced,
+    /// A part is being written, or that failed.
+    Interrupted,
 }
 
 /// An unfinished file. It is deleted unless it was renamed.
@@ -122,7 +133,7 @@ impl Images {
         run_blocking(move || {
             let (unfinished, file) = local.create(key.as_str())?;
             let path = local.path(&key);
-            Ok(Upload { local, path, unfinished, file: Some(file), bytes: 0 })
+            Ok(Upload { local, path, unfinished, content: Content::Open(file), bytes: 0 })
         })
         .await
     }
@@ -131,21 +142,21 @@ impl Images {
     ///
     /// # Errors
     /// When no file can be created.
-    pub async fn begin_file(&self, key: &ImageKey, kind: FileKind) -> Result<Upload> {
+    pub async fn begin_file(&self, key: &ImageKey, name: BesideName) -> Result<Upload> {
         let Self::Local(local) = self.clone();
         let key = key.clone();
         run_blocking(move || {
             let (unfinished, file) = local.create(key.as_str())?;
-            let path = local.beside_path(&key, kind);
-            Ok(Upload { local, path, unfinished, file: Some(file), bytes: 0 })
+            let path = local.beside_path(&key, name);
+            Ok(Upload { local, path, unfinished, content: Content::Open(file), bytes: 0 })
         })
         .await
     }
 
     /// The path of a file beside an image, if it exists.
-    pub async fn file_beside(&self, key: &ImageKey, kind: FileKind) -> Option<PathBuf> {
+    pub async fn file_beside(&self, key: &ImageKey, name: BesideName) -> Option<PathBuf> {
         let Self::Local(local) = self.clone();
-        let path = local.beside_path(key, kind);
+        let path = local.beside_path(key, name);
         run_blocking(move || Ok(path.is_file().then_some(path))).await.ok().flatten()
     }
 
@@ -189,9 +200,13 @@ impl Images {
     pub async fn delete(&self, key: &ImageKey) -> Result<()> {
         let Self::Local(local) = self.clone();
         // The image first: a thumbnail that is being stored is deleted again if its image is gone.
-        let beside = FileKind::ALL.map(|kind| local.beside_path(key, kind));
-        let paths = [local.path(key), local.thumbnail_path(key)];
-        run_blocking(move || paths.iter().chain(&beside).try_for_each(|path| remove(path))).await
+        let key = key.clone();
+        run_blocking(move || {
+            remove(&local.path(&key))?;
+            remove(&local.thumbnail_path(&key))?;
+            BesideName::all().try_for_each(|name| remove(&local.beside_path(&key, name)))
+        })
+        .await
     }
 
     /// The space of the file system that the images are on.
@@ -215,15 +230,13 @@ impl Upload {
     /// # Errors
     /// [`Error::Full`] when the disk is full. The upload cannot be continued.
     pub async fn write(&mut self, part: Bytes) -> Result<()> {
-        let Some(mut file) = self.file.take() else { return Err(Error::Disk(interrupted())) };
+        let mut file = self.take_open()?;
         let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
-        self.file = Some(
-            run_blocking(move || {
-                file.write_all(&part)?;
-                Ok(file)
-            })
-            .await?,
-        );
+        let written = run_blocking(move || {
+            file.write_all(&part)?;
+            Ok(file)
+        });
+        self.content = Content::Open(written.await?);
         self.bytes = self.bytes.saturating_add(length);
         Ok(())
     }
@@ -233,14 +246,50 @@ impl Upload {
         self.bytes
     }
 
+    /// Ends the parts, so that an upload that waits for others keeps no file open.
+    ///
+    /// # Errors
+    /// As [`Upload::write`].
+    pub async fn close(&mut self) -> Result<()> {
+        let file = self.take_open()?;
+        run_blocking(move || file.sync_all()).await?;
+        self.content = Content::Synced;
+        Ok(())
+    }
+
+    fn take_open(&mut self) -> Result<File> {
+        match std::mem::replace(&mut self.content, Content::Interrupted) {
+            Content::Open(file) => Ok(file),
+            Content::Synced | Content::Interrupted => Err(Error::Disk(interrupted())),
+        }
+    }
+
     /// Completes the image. On return, it survives a power failure.
     ///
     /// # Errors
     /// As [`Upload::write`]. No file is left behind.
     pub async fn finish(self) -> Result<()> {
-        let Self { local, path, unfinished, file, bytes: _ } = self;
-        let file = file.ok_or_else(|| Error::Disk(interrupted()))?;
-        run_blocking(move || local.complete(&file, &unfinished, &path)).await
+        Self::finish_all(vec![self]).await
+    }
+
+    /// Completes an image and files beside it, in this order.
+    ///
+    /// # Errors
+    /// As [`Upload::write`]. Those before the first error are left behind.
+    pub async fn finish_all(uploads: Vec<Self>) -> Result<()> {
+        run_blocking(move || {
+            let mut directories = BTreeSet::new();
+            for Self { local, path, unfinished, content, bytes: _ } in uploads {
+                match content {
+                    Content::Open(file) => file.sync_all()?,
+                    Content::Synced => {}
+                    Content::Interrupted => return Err(interrupted()),
+                }
+                directories.extend(local.rename(&unfinished, &path)?);
+            }
+            sync(&directories)
+        })
+        .await
     }
 }
 
@@ -259,8 +308,12 @@ impl Local {
     }
 
     /// No image or thumbnail has this name: the former have one dot, the latter end with another word.
-    fn beside_path(&self, key: &ImageKey, kind: FileKind) -> PathBuf {
-        self.root.join(format!("{}.{}", key.path(), kind.as_str()))
+    fn beside_path(&self, key: &ImageKey, name: BesideName) -> PathBuf {
+        let path = key.path();
+        self.root.join(match name {
+            BesideName::Also(kind) => format!("{path}.{}", kind.as_str()),
+            BesideName::Slice(number) => format!("{path}.slice-{}", number.get()),
+        })
     }
 
     fn put(&self, key: &ImageKey, image: &[u8]) -> io::Result<()> {
@@ -290,15 +343,23 @@ impl Local {
 
     /// Moves a file whose content was written to its final path.
     fn complete(&self, file: &File, unfinished: &Unfinished, path: &Path) -> io::Result<()> {
-        create_private(path.parent().unwrap_or(&self.root))?;
         file.sync_all()?;
+        sync(&self.rename(unfinished, path)?)
+    }
+
+    /// Moves a file to its final path. Returns the directories that must be synced.
+    fn rename(&self, unfinished: &Unfinished, path: &Path) -> io::Result<BTreeSet<PathBuf>> {
+        create_private(path.parent().unwrap_or(&self.root))?;
         std::fs::rename(&unfinished.0, path)?;
         // A new directory's own entry must be synced too: sync every directory up to and including the root.
-        for directory in path.ancestors().skip(1).take_while(|directory| directory.starts_with(&self.root)) {
-            File::open(directory)?.sync_all()?;
-        }
-        Ok(())
+        let directories = path.ancestors().skip(1).take_while(|directory| directory.starts_with(&self.root));
+        Ok(directories.map(Path::to_path_buf).collect())
     }
+}
+
+fn sync(directories: &BTreeSet<PathBuf>) -> io::Result<()> {
+    // The innermost first, as their names are longer.
+    directories.iter().rev().try_for_each(|directory| File::open(directory)?.sync_all())
 }
 
 /// Deletes a file, if it exists.

@@ -34,6 +34,7 @@ mod pages;
 mod reuse;
 mod sdk;
 mod secrets;
+mod slices;
 mod team_limits;
 mod watching;
 mod webhooks;

@@ -4,19 +4,20 @@ use bytes::Bytes;
 use chromiumoxide::cdp::browser_protocol::page::HandleJavaScriptDialogParams;
 use grabd_domain::capture::{CaptureSpec, FileKind};
 use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata, SettledBy, Timings};
-use grabd_domain::render::CapturedFile;
+use grabd_domain::render::{CapturedFile, CapturedSlice};
 use tokio::time::Instant;
 
 use super::clock::TimeMode;
 use super::drive::Drive;
 use super::error::CaptureError;
-use super::extract::{self, ImageSize};
+use super::extract;
 use super::limits::Limits;
 use super::settle::{self, Ready, Settled};
+use super::shown::ImageSize;
 use super::state::{Content, PageState};
 use super::tab::Tab;
 use super::watch::{Document, Excess, Gone, PausedRequest};
-use super::{area, freeze, metadata, navigate, report, requested, shot, verdict};
+use super::{area, freeze, metadata, navigate, report, requested, shot, slices, verdict};
 
 /// Dialogs that are dismissed before the capture fails.
 const MAX_DIALOGS: u32 = 10;
@@ -26,6 +27,7 @@ pub(crate) struct Picture {
     pub(crate) image: Bytes,
     pub(crate) metadata: RenderMetadata,
     pub(crate) files: Vec<CapturedFile>,
+    pub(crate) slices: Vec<CapturedSlice>,
 }
 
 /// Captures what `spec` requests, in a tab that is used for nothing else. The caller cancels it at `deadline`.
@@ -181,7 +183,11 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
         settle::ignore_hidden_requests(drive).await;
     }
     let unsettled = drive.tab.watch.read(|seen| seen.requests.unsettled(Instant::now()));
-    let taken = shot::take(drive.tab, &drive.clock, drive.spec, &drive.limits, area.clip.clone(), drive.time_left());
+    let most = drive.limits.image_max_bytes;
+    let for_slices = slices::memory_bytes(drive.spec, shot::max_size(drive.spec, area.clip.as_ref()), most);
+    let for_files = extract::memory_bytes(drive.spec).saturating_add(for_slices);
+    let (clip, limit) = (area.clip.clone(), drive.time_left());
+    let taken = shot::take(drive.tab, &drive.clock, drive.spec, &drive.limits, clip, for_files, limit);
     let shot = match drive.unless_left(document, taken).await? {
         Some(Some(shot)) => shot,
         Some(None) => {
@@ -218,8 +224,13 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
     };
     // The image must not be kept if the document is replaced: its files would be those of another one.
     let shown = (ImageSize { width: shot.width, height: shot.height }, area.clip.as_ref());
-    let made = drive.unless_left(document, extract::files(drive, shown, shot.for_files, &mut metadata)).await?;
-    Ok(made.map(|files| Picture { image: shot.image, metadata, files }))
+    let mut memory = shot.for_files;
+    let beside = async {
+        let slices = slices::make(drive, &shot.image, shown, &mut memory).await?;
+        Ok((extract::files(drive, shown, &mut memory, &mut metadata).await?, slices))
+    };
+    let made = drive.unless_left(document, beside).await?;
+    Ok(made.map(|(files, slices)| Picture { image: shot.image, metadata, files, slices }))
 }
 
 /// Stops what moves, and reads what the page says about itself.

@@ -1,7 +1,5 @@
 //! Makes the files beside the image, after it was taken: from the same document, in the same state.
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -15,14 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::drive::Drive;
 use super::error::CaptureError;
+use super::shown::{EXTRACT, ImageSize, limit, shown_part};
 use super::{report, requested, script};
 use crate::cdp::CallError;
-
-/// The scripts that read the page. They are sent only if files are asked for.
-const EXTRACT: &str = include_str!("scripts/extract.js");
-
-/// How long one file may take, within the time of the capture.
-const FILE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Bytes of a PDF that are read at a time.
 const CHUNK_BYTES: u32 = 1 << 20;
@@ -62,28 +55,6 @@ struct Link {
     url: String,
     text: String,
     rel: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ElementsArguments<'a> {
-    /// The captured part of the page, or the window if there is none.
-    area: Option<&'a Clip>,
-    left_edge: f64,
-    image: ImageSize,
-}
-
-/// The size of the image in pixels.
-#[derive(Clone, Copy, Serialize)]
-pub(super) struct ImageSize {
-    pub(super) width: u32,
-    pub(super) height: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct LeftEdge {
-    left_edge: f64,
 }
 
 #[derive(Deserialize)]
@@ -127,7 +98,7 @@ pub(super) fn memory_bytes(spec: &CaptureSpec) -> u64 {
 pub(super) async fn files(
     drive: &Drive<'_>,
     (image, clip): (ImageSize, Option<&Clip>),
-    mut memory: Option<Reservation>,
+    memory: &mut Option<Reservation>,
     metadata: &mut RenderMetadata,
 ) -> Result<Vec<CapturedFile>, CaptureError> {
     let mut files = Vec::new();
@@ -176,10 +147,6 @@ fn not_made(kind: FileKind) -> CaptureError {
     CaptureError::failed(format!("The {} of the page could not be read.", kind.as_str()))
 }
 
-fn limit(drive: &Drive<'_>) -> Duration {
-    FILE_LIMIT.min(drive.time_left())
-}
-
 async fn html(drive: &Drive<'_>) -> Result<Vec<u8>, CaptureError> {
     let kind = FileKind::Html;
     let most = Limit { most: kind.max_bytes() };
@@ -211,13 +178,8 @@ async fn links(drive: &Drive<'_>) -> Result<(Vec<u8>, bool), CaptureError> {
 
 async fn elements(drive: &Drive<'_>, image: ImageSize, clip: Option<&Clip>) -> Result<(Vec<u8>, bool), CaptureError> {
     let not_made = || not_made(FileKind::Elements);
-    let left_edge = match clip {
-        Some(_) => script::call::<LeftEdge>(drive.tab, limit(drive), "leftEdge", &()).await?,
-        None => None,
-    };
-    let left_edge = left_edge.map_or(0.0, |LeftEdge { left_edge }| left_edge);
-    let arguments = ElementsArguments { area: clip, left_edge, image };
-    let read = script::call_in::<Elements>(drive.tab, limit(drive), EXTRACT, "elements", &arguments).await?;
+    let shown = shown_part(drive, image, clip).await?;
+    let read = script::call_in::<Elements>(drive.tab, limit(drive), EXTRACT, "elements", &shown).await?;
     let Some(Elements { elements, is_cut }) = read else { return Err(not_made()) };
     let json = serde_json::to_vec(&ElementsFile { image, elements }).map_err(|_| not_made())?;
     Ok((json, is_cut))

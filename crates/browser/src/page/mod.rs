@@ -23,6 +23,8 @@ mod requested;
 mod script;
 mod settle;
 mod shot;
+mod shown;
+mod slices;
 mod state;
 mod tab;
 mod verdict;

@@ -18,14 +18,13 @@ use tokio::time::timeout;
 
 use super::clock::Clock;
 use super::error::CaptureError;
-use super::extract;
 use super::frames::{Frames, OnDemand};
 use super::limits::Limits;
 use super::tab::Tab;
 use crate::cdp::{CallError, RawResult};
 
 /// About a third of the size of the fast PNG, in about the same time.
-const JPEG_QUALITY: i64 = 80;
+pub(super) const JPEG_QUALITY: u8 = 80;
 
 /// The number of frames that are requested for one image.
 const MAX_FRAMES: u32 = 5;
@@ -61,20 +60,20 @@ struct FrameResult<'a> {
     screenshot_data: Option<Cow<'a, str>>,
 }
 
-/// Takes an image of the viewport, or of `clip` anywhere on the page. Returns `None` while one document replaces
-/// another.
+/// Takes an image of the viewport, or of `clip` anywhere on the page, and reserves `for_files` bytes of memory for what is
+/// made after it. Returns `None` while one document replaces another.
 pub(super) async fn take(
     tab: &Tab,
     clock: &Clock<'_>,
     spec: &CaptureSpec,
     limits: &Limits,
     clip: Option<Clip>,
+    for_files: u64,
     limit: Duration,
 ) -> Result<Option<Shot>, CaptureError> {
     // All memory of a capture is reserved at once: captures that wait for more while they hold some could wait for each
     // other.
-    let for_files = extract::memory_bytes(spec);
-    let needed = base64_bytes(max_file_bytes(spec, clip.as_ref()).min(limits.image_max_bytes)) + for_files;
+    let needed = base64_bytes(max_file_bytes(max_size(spec, clip.as_ref())).min(limits.image_max_bytes)) + for_files;
     let memory = limits.memory.reserve_at_most(needed, limit.min(MEMORY_WAIT)).await;
     let memory = memory.map_err(|error| CaptureError::Lost(format!("no memory for the image: {error}")))?;
     // Scripts could set a frozen page in motion again.
@@ -111,14 +110,20 @@ fn frame_data(answer: &RawResult) -> Option<Cow<'_, str>> {
     answer.parse::<FrameResult<'_>>().ok()?.screenshot_data
 }
 
-/// The size of an incompressible image.
+/// Width and height of the image in pixels, unless it is scaled down.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an area of pixels is small and positive")]
-fn max_file_bytes(spec: &CaptureSpec, clip: Option<&Clip>) -> u64 {
+pub(super) fn max_size(spec: &CaptureSpec, clip: Option<&Clip>) -> (u32, u32) {
     let (width, height) = match clip {
         Some(clip) => (clip.width, clip.height),
         None => (f64::from(spec.viewport.width()), f64::from(spec.viewport.height())),
     };
-    let pixels = (width * height * spec.scale.factor() * spec.scale.factor()).ceil() as u64;
+    let scaled = |side: f64| (side * spec.scale.factor()).ceil() as u32;
+    (scaled(width), scaled(height))
+}
+
+/// The size of an incompressible image.
+pub(super) fn max_file_bytes((width, height): (u32, u32)) -> u64 {
+    let pixels = u64::from(width).saturating_mul(height.into());
     pixels.saturating_mul(4).saturating_add(HEADER_BYTES)
 }
 
@@ -176,7 +181,7 @@ fn quality(spec: &CaptureSpec) -> Option<i64> {
     match (spec.format, spec.quality) {
         (Format::Png, _) => None,
         (_, Some(quality)) => Some(quality.into()),
-        (Format::Jpeg, None) => Some(JPEG_QUALITY),
+        (Format::Jpeg, None) => Some(JPEG_QUALITY.into()),
         (Format::Webp, None) => None,
     }
 }
@@ -340,9 +345,9 @@ mod tests {
         let request =
             CaptureRequest { url: Some("https://example.com/".into()), scale: Some(2.0), ..CaptureRequest::default() };
         let spec = CaptureSpec::parse(&request).unwrap();
-        assert_eq!(max_file_bytes(&spec, None), 2560 * 1440 * 4 + HEADER_BYTES);
+        assert_eq!(max_file_bytes(max_size(&spec, None)), 2560 * 1440 * 4 + HEADER_BYTES);
         let clip = Clip { x: 0.0, y: 0.0, width: 10.0, height: 20.0, scale: 1.0 };
-        assert_eq!(max_file_bytes(&spec, Some(&clip)), 20 * 40 * 4 + HEADER_BYTES);
+        assert_eq!(max_file_bytes(max_size(&spec, Some(&clip))), 20 * 40 * 4 + HEADER_BYTES);
         assert_eq!(base64_bytes(4), 8);
     }
 }

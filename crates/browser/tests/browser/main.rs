@@ -34,4 +34,6 @@ mod selftest;
 #[cfg(test)]
 mod site;
 #[cfg(test)]
+mod slices;
+#[cfg(test)]
 mod supervision;

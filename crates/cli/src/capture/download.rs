@@ -3,12 +3,13 @@
 use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use futures::StreamExt;
 use reqwest::Response;
 use url::Url;
 
+use super::names;
 use crate::api::{Api, Grab};
 use crate::failure::Failure;
 
@@ -17,25 +18,31 @@ pub(crate) async fn to_file(api: &Api, grab: &Grab, path: &Path) -> Result<(), F
     save(api, &image_url(api, grab)?, path).await
 }
 
-/// Downloads the files beside the image, named as the image with other extensions.
-pub(crate) async fn files_beside(api: &Api, grab: &Grab, image: &Path) -> Result<(), Failure> {
+/// Downloads the files beside the image, named as the image with other extensions, and its slices, which are numbered.
+/// Returns the paths of the slices.
+pub(crate) async fn files_beside(api: &Api, grab: &Grab, image: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut slices = Vec::new();
     for file in &grab.fields.files {
-        let extension = match file.kind.as_str() {
-            "html" => "html",
-            "text" => "txt",
-            "markdown" => "md",
-            "links" => "links.json",
-            "elements" => "elements.json",
-            "pdf" => "pdf",
-            "report" => "report.json",
+        let path = match file.kind.as_str() {
+            "html" => image.with_extension("html"),
+            "text" => image.with_extension("txt"),
+            "markdown" => image.with_extension("md"),
+            "links" => image.with_extension("links.json"),
+            "elements" => image.with_extension("elements.json"),
+            "pdf" => image.with_extension("pdf"),
+            "report" => image.with_extension("report.json"),
+            "slice" => names::slice_path(image, slices.len() + 1),
             // Of a later version of the service. Its URL is in the output of --json.
             _ => continue,
         };
         if let Some(url) = Grab::file(api, file) {
-            save(api, &url, &image.with_extension(extension)).await?;
+            save(api, &url, &path).await?;
+            if file.kind == "slice" {
+                slices.push(path);
+            }
         }
     }
-    Ok(())
+    Ok(slices)
 }
 
 async fn save(api: &Api, url: &Url, path: &Path) -> Result<(), Failure> {

@@ -66,9 +66,17 @@ pub(crate) async fn run(api: &Api, connection: &ConnectionArgs, args: &CaptureAr
 /// Captures one page and saves its image.
 async fn capture_one(api: &Api, args: &CaptureArgs, target: Target) -> Outcome {
     let started = Instant::now();
-    let (mut grab, mut file) = (None, None);
-    let failure = try_capture(api, args, &target, &mut grab, &mut file).await.err();
-    Outcome { url: target.url, grab, file, failure, duration: started.elapsed() }
+    let (mut grab, mut saved) = (None, Saved::default());
+    let failure = try_capture(api, args, &target, &mut grab, &mut saved).await.err();
+    let Saved { file, slices } = saved;
+    Outcome { url: target.url, grab, file, slices, failure, duration: started.elapsed() }
+}
+
+/// Where the image and its slices were saved.
+#[derive(Default)]
+struct Saved {
+    file: Option<PathBuf>,
+    slices: Vec<PathBuf>,
 }
 
 async fn try_capture(
@@ -76,7 +84,7 @@ async fn try_capture(
     args: &CaptureArgs,
     target: &Target,
     grab: &mut Option<Grab>,
-    file: &mut Option<PathBuf>,
+    saved: &mut Saved,
 ) -> Result<(), Failure> {
     let is_queued = args.queued || args.wait.is_some();
     let created = create(api, args, target, is_queued).await?;
@@ -94,19 +102,20 @@ async fn try_capture(
         // Queued without `--wait`.
         _ => return Ok(()),
     }
-    let saved = match &target.destination {
-        Destination::Nowhere => Ok(()),
-        Destination::Stdout => download::to_stdout(api, grab).await,
-        Destination::File(path) => match download::to_file(api, grab, path).await {
-            Ok(()) => download::files_beside(api, grab, path).await,
-            failed => failed,
-        },
-    };
-    saved.map_err(|cause| Failure::NotSaved { id: grab.fields.id.clone(), cause: Box::new(cause) })?;
-    if let Destination::File(path) = &target.destination {
-        *file = Some(path.clone());
-    }
+    let stored = save(api, grab, &target.destination).await;
+    *saved = stored.map_err(|cause| Failure::NotSaved { id: grab.fields.id.clone(), cause: Box::new(cause) })?;
     Ok(())
+}
+
+async fn save(api: &Api, grab: &Grab, destination: &Destination) -> Result<Saved, Failure> {
+    match destination {
+        Destination::Nowhere => Ok(Saved::default()),
+        Destination::Stdout => download::to_stdout(api, grab).await.map(|()| Saved::default()),
+        Destination::File(path) => {
+            download::to_file(api, grab, path).await?;
+            Ok(Saved { file: Some(path.clone()), slices: download::files_beside(api, grab, path).await? })
+        }
+    }
 }
 
 /// Creates the capture. All retries use the same Idempotency-Key, so that it is created and charged once.
@@ -153,13 +162,15 @@ async fn wait(api: &Api, grab: Grab, seconds: u64) -> Result<Grab, Failure> {
     Ok(grab)
 }
 
-/// Prints the result to stdout: with `--json` an object, otherwise the file name, or the id of a queued capture.
+/// Prints the result to stdout: with `--json` an object, otherwise the file names, or the id of a queued capture.
 fn print(connection: &ConnectionArgs, outcome: &Outcome) -> Result<(), Failure> {
     if connection.json {
         return output::line(&outcome.to_json().to_string());
     }
     match (&outcome.failure, &outcome.file, &outcome.grab) {
-        (None, Some(file), _) => output::line(&file.display().to_string()),
+        (None, Some(file), _) => {
+            std::iter::once(file).chain(&outcome.slices).try_for_each(|path| output::line(&path.display().to_string()))
+        }
         (None, None, Some(grab)) if !grab.has_ended() => output::line(&grab.fields.id),
         (Some(_), ..) | (None, None, _) => Ok(()),
     }

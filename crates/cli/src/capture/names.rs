@@ -27,6 +27,17 @@ pub(super) fn unique_path(directory: &Path, url: &str, format: Format, taken: &m
     path
 }
 
+/// The path of a slice of an image, beside it. Slices are numbered from 1.
+pub(super) fn slice_path(image: &Path, number: usize) -> PathBuf {
+    let mut name = image.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number:02}"));
+    if let Some(extension) = image.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    image.with_file_name(name)
+}
+
 /// Host, path and query, reduced to characters that are safe in file systems and shells.
 fn name(url: &str) -> String {
     let text = match Url::parse(url) {
@@ -47,6 +58,14 @@ fn name(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slices_are_numbered_before_the_extension() {
+        let name = |image: &str, number| slice_path(Path::new(image), number).display().to_string();
+        assert_eq!(name("out/page.png", 1), "out/page-01.png");
+        assert_eq!(name("a.example.jpg", 64), "a.example-64.jpg");
+        assert_eq!(name("page", 2), "page-02");
+    }
 
     #[test]
     fn names_derive_from_the_url_and_are_safe() {

@@ -16,6 +16,8 @@ pub(super) struct Outcome {
     pub(super) grab: Option<Grab>,
     /// Where the image was saved.
     pub(super) file: Option<PathBuf>,
+    /// Where its slices were saved.
+    pub(super) slices: Vec<PathBuf>,
     pub(super) failure: Option<Failure>,
     pub(super) duration: Duration,
 }
@@ -29,6 +31,10 @@ impl Outcome {
         };
         if let Some(file) = &self.file {
             object.insert("file".to_owned(), json!(file.display().to_string()));
+        }
+        if !self.slices.is_empty() {
+            let paths = self.slices.iter().map(|path| path.display().to_string());
+            object.insert("slice_files".to_owned(), paths.collect());
         }
         if let Some(failure) = &self.failure {
             let error = json!({ "code": failure.code(), "message": failure.message() });

@@ -21,6 +21,9 @@ const MAX_HTML_BYTES: u64 = 1 << 20;
 /// The URL of a document that has none, as in the API.
 const DEFAULT_HTML_URL: &str = "https://html.example/";
 
+/// The most slices of an image.
+const MAX_SLICES: usize = 64;
+
 /// The similarity, from 0 to 1, from which a word is taken for a mistyped command.
 const SIMILAR: f64 = 0.8;
 
@@ -62,6 +65,7 @@ pub(super) fn resolve(args: &CaptureArgs) -> Result<Targets, Failure> {
         let output = Output::resolve(args, 1)?;
         output.check_writable()?;
         let target = Target { html: Some(html), ..output.target(args, url, &mut HashSet::new()) };
+        check_slices(args, std::slice::from_ref(&target))?;
         let exists = matches!(&target.destination, Destination::File(path) if args.skip_existing && path.exists());
         return Ok(match exists {
             true => Targets { all: Vec::new(), skipped: 1 },
@@ -82,7 +86,31 @@ pub(super) fn resolve(args: &CaptureArgs) -> Result<Targets, Failure> {
             Destination::File(_) | Destination::Stdout | Destination::Nowhere => all.push(target),
         }
     }
+    check_slices(args, &all)?;
     Ok(Targets { all, skipped })
+}
+
+/// Checks that slices can be saved beside their images, before any is captured and charged: no directory has their name,
+/// and no other image.
+fn check_slices(args: &CaptureArgs, targets: &[Target]) -> Result<(), Failure> {
+    if !args.options.0.iter().any(|(name, _)| *name == "slice_height") {
+        return Ok(());
+    }
+    let image = |target: &Target| match &target.destination {
+        Destination::File(path) => Some(path.clone()),
+        Destination::Stdout | Destination::Nowhere => None,
+    };
+    let images: HashSet<PathBuf> = targets.iter().filter_map(image).collect();
+    for path in images.iter().flat_map(|image| (1..=MAX_SLICES).map(|number| names::slice_path(image, number))) {
+        let path_in_use = |reason| Err(Failure::Usage(format!("{} cannot be a slice: it is {reason}", path.display())));
+        if images.contains(&path) {
+            return path_in_use("another image; choose other names with --output");
+        }
+        if path.is_dir() {
+            return path_in_use("a directory");
+        }
+    }
+    Ok(())
 }
 
 /// Adds the scheme to a URL without one, as browsers do. A single word is rejected, because it is more often a mistyped
@@ -260,6 +288,21 @@ mod tests {
         ] {
             assert!(resolve(&parse(args)).is_err(), "{args:?}");
         }
+    }
+
+    #[test]
+    fn slices_that_could_not_be_saved_are_rejected_before_the_capture() {
+        let dir = tempfile::tempdir().unwrap();
+        let image = dir.path().join("p.png");
+        let args = ["https://a.example", "-o", image.to_str().unwrap(), "--slice-height", "2000"];
+        assert!(resolve(&parse(&args)).is_ok());
+        fs::create_dir(dir.path().join("p-03.png")).unwrap();
+        let message = resolve(&parse(&args)).unwrap_err().message();
+        assert!(message.contains("p-03.png cannot be a slice: it is a directory"), "{message}");
+        assert!(resolve(&parse(&args[..3])).is_ok(), "without slices it is no problem");
+        let several = ["https://a.example/x", "https://a.example/x-02", "--slice-height", "2000"];
+        let message = resolve(&parse(&several)).unwrap_err().message();
+        assert!(message.contains("a.example_x-02.png cannot be a slice: it is another image"), "{message}");
     }
 
     #[test]

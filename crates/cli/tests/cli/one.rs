@@ -29,6 +29,30 @@ async fn capture_writes_a_file_named_after_the_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn slices_are_saved_beside_the_image_and_listed() {
+    let rig = Rig::start(2, &[]).await;
+    let url = rig.harness.site.url("/tiny");
+    let args = [&*url, "--slice-height", "300", "-o", "page.jpg", "--also", "text"];
+    let listed = rig.live(&args).await.expect_exit(0).text();
+    assert_eq!(listed.lines().collect::<Vec<_>>(), ["page.jpg", "page-01.jpg", "page-02.jpg", "page-03.jpg"]);
+    for file in listed.lines() {
+        assert!(std::fs::read(rig.file(file)).unwrap().starts_with(JPEG), "{file}");
+    }
+    assert!(rig.file("page.txt").exists() && !rig.file("page-04.jpg").exists());
+
+    // A path that cannot be written is found before the capture.
+    std::fs::create_dir(rig.file("other-02.png")).unwrap();
+    let refused = rig.live(&[&url, "--slice-height", "300", "-o", "other.png"]).await.expect_exit(2);
+    assert!(refused.stderr.contains("other-02.png cannot be a slice"), "{}", refused.stderr);
+    let json =
+        rig.live(&[&url, "--slice-height", "300", "-o", "one.png", "--json"]).await.expect_exit(0).json().remove(0);
+    assert_eq!(json["slice_files"], serde_json::json!(["one-01.png", "one-02.png", "one-03.png"]));
+    let usage = rig.live(&["usage", "--json"]).await.expect_exit(0).json().remove(0);
+    assert_eq!(usage["credits"]["total"], 0);
+    rig.harness.finish().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn queued_capture_can_be_watched_listed_shown_and_deleted() {
     let rig = Rig::start(5, &[]).await;
     let url = rig.harness.site.url("/tiny");

@@ -1,5 +1,8 @@
 //! Files beside the image of a grab.
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::image_key::base62;
 use crate::capture::FileKind;
 
@@ -28,7 +31,20 @@ impl FileKey {
     }
 }
 
-/// A file beside the image of a grab.
+impl Serialize for FileKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for FileKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| D::Error::custom("not the key of a file"))
+    }
+}
+
+/// A file beside the image of a grab, which `also` asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrabFile {
     /// What it is.
@@ -37,13 +53,6 @@ pub struct GrabFile {
     pub key: FileKey,
     /// Its size.
     pub bytes: u64,
-}
-
-impl GrabFile {
-    /// The path of its URL, without a leading slash: `f/{key}/{name}`.
-    pub fn path(&self) -> String {
-        format!("f/{}/{}", self.key.as_str(), self.kind.file_name())
-    }
 }
 
 #[cfg(test)]
@@ -66,7 +75,6 @@ mod tests {
     #[test]
     fn files_survive_their_stored_form_and_unknown_kinds_are_skipped() {
         let file = GrabFile { kind: FileKind::Markdown, key: FileKey::new(7), bytes: 12 };
-        assert_eq!(file.path(), format!("f/{}/page.md", file.key.as_str()));
         let metadata = RenderMetadata { files: vec![file], ..RenderMetadata::default() };
         let stored = serde_json::to_string(&metadata).unwrap();
         assert_eq!(serde_json::from_str::<RenderMetadata>(&stored).unwrap(), metadata);

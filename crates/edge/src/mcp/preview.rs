@@ -16,11 +16,14 @@ use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
-use image::{DynamicImage, ImageReader, Limits, RgbImage};
+use image::{DynamicImage, ImageReader, Limits};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
+
+use super::opaque::opaque;
+use super::parts::{self, Part, WantedParts};
 
 /// Files up to this size and side length are sent unchanged.
 const MAX_INLINE_BYTES: usize = 600_000;
@@ -28,7 +31,7 @@ const MAX_INLINE_SIDE_PX: u32 = 1568;
 /// Long sides in pixels and JPEG qualities of previews, tried in this order until one is small enough. Only noise needs
 /// the last ones.
 const PREVIEW_SIZES: [(u32, u8); 6] = [(1280, 85), (1280, 70), (960, 70), (640, 70), (480, 60), (320, 50)];
-const MAX_PREVIEW_SIDE_PX: u32 = 1280;
+pub(super) const MAX_PREVIEW_SIDE_PX: u32 = 1280;
 
 /// Largest file to preview. Larger ones are only linked.
 const MAX_FILE_BYTES: usize = 48 << 20;
@@ -59,6 +62,13 @@ pub(super) struct Previews {
 pub(super) struct Preview {
     pub(super) bytes: Bytes,
     pub(super) media_type: String,
+    _memory: Reservation,
+}
+
+/// Parts of an image for a result. Their memory is reserved until they are dropped.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) parts: Vec<Part>,
     _memory: Reservation,
 }
 
@@ -128,28 +138,68 @@ impl Previews {
     async fn make(&self, path: &str) -> Result<Preview, PreviewError> {
         let file = self.open(path).await?;
         let size = u64::try_from(file.size).unwrap_or(u64::MAX);
-        let head = ImageReader::new(Cursor::new(file.head())).with_guessed_format().map_err(image::ImageError::from)?;
-        let (width, height) = head.into_dimensions().unwrap_or(LARGEST_PX);
+        let (width, height) = file.dimensions()?;
         if file.size <= MAX_INLINE_BYTES && width.max(height) <= MAX_INLINE_SIDE_PX {
             // The file and its text in base64.
             let memory = self.memory.reserve(size * 3, SCALING_WAIT).await?;
             let media_type = file.media_type.clone();
             return Ok(Preview { bytes: file.read().await?.into(), media_type, _memory: memory });
         }
+        let (bytes, memory) = self
+            .process(file, scaling_bytes(width, height, size), |file| {
+                let bytes = scale(file)?;
+                let kept = bytes.len();
+                Ok((bytes, kept))
+            })
+            .await?;
+        Ok(Preview { bytes: bytes.into(), media_type: "image/jpeg".to_owned(), _memory: memory })
+    }
+
+    /// The first of the wanted parts of the image at a path. None if the image ends before.
+    pub(super) async fn parts(&self, path: &str, wanted: WantedParts) -> Result<Parts, PreviewError> {
+        let parts = self.make_parts(path, wanted).await;
+        if let Err(error) = &parts {
+            tracing::info!("a tool result is sent without the parts of its image: {error}");
+        }
+        parts
+    }
+
+    async fn make_parts(&self, path: &str, wanted: WantedParts) -> Result<Parts, PreviewError> {
+        let file = self.open(path).await?;
+        let (width, height) = file.dimensions()?;
+        // The file is dropped before the parts are made.
+        let beside = u64::try_from(file.size).unwrap_or(u64::MAX).max(parts::memory_bytes(width, &wanted).div_ceil(2));
+        let (parts, memory) = self
+            .process(file, scaling_bytes(width, height, beside), move |file| {
+                let parts = parts::cut(&decode(file)?, &wanted)?;
+                let kept = parts.iter().map(|part| part.file.len()).sum();
+                Ok((parts, kept))
+            })
+            .await?;
+        Ok(Parts { parts, _memory: memory })
+    }
+
+    /// Waits for its turn and for this much memory, then reads and processes a file. Memory is kept for three times the
+    /// bytes that `work` says: they and their text in base64.
+    async fn process<T: Send + 'static>(
+        &self,
+        file: ImageFile,
+        bytes: u64,
+        work: impl FnOnce(Vec<u8>) -> Result<(T, usize), PreviewError> + Send + 'static,
+    ) -> Result<(T, Reservation), PreviewError> {
         let waits_until = Instant::now() + SCALING_WAIT;
         let permit = timeout_at(waits_until, Arc::clone(&self.scaling).acquire_owned()).await;
         let permit = permit.map_err(|_| PreviewError::Busy)?.map_err(|_| PreviewError::Cancelled)?;
         let left = waits_until.saturating_duration_since(Instant::now());
-        let mut memory = self.memory.reserve(scaling_bytes(width, height, size), left).await?;
+        let mut memory = self.memory.reserve(bytes, left).await?;
         let file = file.read().await?;
-        let scaled = self.tasks.spawn_blocking(move || {
-            let bytes = scale(file)?;
+        let processed = self.tasks.spawn_blocking(move || {
+            let (made, kept) = work(file)?;
             drop(permit);
-            memory.shrink_to(u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_mul(3));
-            Ok::<_, PreviewError>((bytes, memory))
+            memory.shrink_to(u64::try_from(kept).unwrap_or(u64::MAX).saturating_mul(3));
+            Ok::<_, PreviewError>((made, memory))
         });
-        let (bytes, memory) = scaled.await.map_err(|_| PreviewError::Cancelled)??;
-        Ok(Preview { bytes: bytes.into(), media_type: "image/jpeg".to_owned(), _memory: memory })
+        processed.await.map_err(|_| PreviewError::Cancelled)?
     }
 
     /// Requests a file and reads its head.
@@ -203,6 +253,12 @@ impl ImageFile {
         head
     }
 
+    /// Width and height of the image. Assumed to be the largest if they are not in the head.
+    fn dimensions(&self) -> Result<(u32, u32), PreviewError> {
+        let head = ImageReader::new(Cursor::new(self.head())).with_guessed_format().map_err(image::ImageError::from)?;
+        Ok(head.into_dimensions().unwrap_or(LARGEST_PX))
+    }
+
     /// The whole file.
     async fn read(mut self) -> Result<Vec<u8>, PreviewError> {
         let mut file = Vec::with_capacity(self.size);
@@ -233,16 +289,21 @@ fn scaling_bytes(width: u32, height: u32, file_bytes: u64) -> u64 {
     file_bytes.saturating_mul(2).saturating_add(pixels).saturating_add(sampled)
 }
 
-/// The first preview that is small enough. May take seconds of CPU time.
-fn scale(file: Vec<u8>) -> Result<Vec<u8>, PreviewError> {
+fn decode(file: Vec<u8>) -> Result<DynamicImage, PreviewError> {
     let mut reader = ImageReader::new(Cursor::new(&file)).with_guessed_format().map_err(image::ImageError::from)?;
     let mut limits = Limits::no_limits();
     limits.max_image_width = Some(MAX_SIDE_PX);
     limits.max_image_height = Some(MAX_SIDE_PX);
     limits.max_alloc = Some(MAX_DECODED_BYTES);
     reader.limits(limits);
-    let mut decoded = reader.decode()?;
+    let decoded = reader.decode()?;
     drop(file);
+    Ok(decoded)
+}
+
+/// The first preview that is small enough. May take seconds of CPU time.
+fn scale(file: Vec<u8>) -> Result<Vec<u8>, PreviewError> {
+    let mut decoded = decode(file)?;
     for (side, quality) in PREVIEW_SIZES {
         if decoded.width().max(decoded.height()) > side {
             decoded = decoded.resize(side, side, FilterType::Triangle);
@@ -256,26 +317,10 @@ fn scale(file: Vec<u8>) -> Result<Vec<u8>, PreviewError> {
     Err(PreviewError::Incompressible)
 }
 
-/// Draws the image on white, because JPEG has no transparency.
-fn opaque(decoded: &DynamicImage) -> RgbImage {
-    if !decoded.color().has_alpha() {
-        return decoded.to_rgb8();
-    }
-    let decoded = decoded.to_rgba8();
-    RgbImage::from_fn(decoded.width(), decoded.height(), |x, y| {
-        let [red, green, blue, alpha] = decoded.get_pixel(x, y).0;
-        let on_white = |channel: u8| {
-            let mixed = u32::from(channel) * u32::from(alpha) + 255 * (255 - u32::from(alpha));
-            u8::try_from(mixed / 255).unwrap_or(u8::MAX)
-        };
-        image::Rgb([on_white(red), on_white(green), on_white(blue)])
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use axum::routing::get;
-    use image::{ImageFormat, Rgba, RgbaImage};
+    use image::{ImageFormat, RgbImage, Rgba, RgbaImage};
 
     use super::*;
 

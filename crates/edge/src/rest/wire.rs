@@ -117,9 +117,10 @@ pub(crate) struct Grab<'a> {
     /// versions.
     #[schema(min_length = 64, max_length = 64, pattern = "^[0-9a-f]{64}$")]
     image_sha256: Option<&'a str>,
-    /// The files beside the image that `also` asked for. Left out where there are none, and after the image was deleted.
+    /// The files beside the image that `also` asked for, and the slices from top to bottom that `slice_height` asked for.
+    /// Left out where there are none, and after the image was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(inline, max_items = 7)]
+    #[schema(inline, max_items = 71)]
     files: Option<Vec<GrabFile<'a>>>,
     /// The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
     /// `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Absent if it is none; later versions may add names.
@@ -154,6 +155,19 @@ struct GrabFile<'a> {
     /// Its size in bytes.
     #[schema(minimum = 0)]
     bytes: i64,
+    /// The first row of a slice in the image. Absent unless it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0)]
+    y: Option<i32>,
+    /// The number of rows of a slice. Absent unless it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 1)]
+    height: Option<i32>,
+    /// The heading of the page that the first row of a slice belongs to. Absent if there is none, and in lists. Do not
+    /// trust it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, max_length = 200)]
+    heading: Option<&'a str>,
 }
 
 /// A consent dialog, and what became of it.
@@ -263,6 +277,9 @@ struct Counts {
     live_grabs_last_30d: i64,
 }
 
+/// The kind of the files that are slices of the image.
+pub(crate) const SLICE_KIND: &str = "slice";
+
 /// Converts a grab. `None` if a required field is missing.
 pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
     let v1::Grab {
@@ -361,17 +378,17 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
 }
 
 fn grab_file(file: &v1::GrabFile) -> GrabFile<'_> {
-    let v1::GrabFile { kind, url, media_type, bytes } = file;
-    GrabFile { kind, url, media_type, bytes: *bytes }
+    let v1::GrabFile { kind, url, media_type, bytes, y, height, heading } = file;
+    GrabFile { kind, url, media_type, bytes: *bytes, y: *y, height: *height, heading: heading.as_deref() }
 }
 
-/// OpenAPI schema of a kind of file: a word that the option takes.
+/// OpenAPI schema of a kind of file: a word that the option takes, or a slice.
 fn file_kind_schema() -> Object {
     let words = match grabd_options::find("also").map(|option| option.kind) {
         Some(grabd_options::Kind::Words(words)) => words,
         Some(_) | None => &[],
     };
-    string_enum(words.iter().copied(), Type::String.into())
+    string_enum(words.iter().copied().chain([SLICE_KIND]), Type::String.into())
 }
 
 /// Converts balance and usage. `None` if a required field is missing.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use grabd_domain::capture::FileKind;
-use grabd_domain::grabs::{Failure, FileKey, GrabFile, ImageKey, RenderMetadata};
+use grabd_domain::grabs::{Failure, FileKey, GrabFile, GrabSlice, ImageKey, RenderMetadata, SlicePlace};
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_store::Upload;
 use grabd_store::grabs::{Completion, EndedGrab, FailGrab, FailureSource};
@@ -21,7 +21,7 @@ pub enum AttemptResult {
         /// The image.
         image: ReceivedImage,
         /// The files beside it.
-        files: Vec<ReceivedFile>,
+        files: ReceivedFiles,
         /// How long the render took.
         execution_ms: u32,
         /// What the renderer reports about the page.
@@ -53,9 +53,23 @@ pub enum ReceivedImage {
 #[derive(Default)]
 pub struct ImageDigest(Sha256);
 
-/// A file beside the image of an attempt, which is on disk already.
-pub struct ReceivedFile {
+/// The files beside the image of an attempt, which are on disk already.
+#[derive(Default)]
+pub struct ReceivedFiles {
+    pub(crate) also: Vec<ReceivedFile>,
+    /// From top to bottom.
+    pub(crate) slices: Vec<ReceivedSlice>,
+}
+
+/// A file that `also` asked for.
+pub(crate) struct ReceivedFile {
     pub(crate) kind: FileKind,
+    pub(crate) upload: Upload,
+}
+
+/// A slice of the image.
+pub(crate) struct ReceivedSlice {
+    pub(crate) place: SlicePlace,
     pub(crate) upload: Upload,
 }
 
@@ -85,21 +99,6 @@ impl ReceivedImage {
             Self::Parts(upload, _) => upload.bytes(),
         }
     }
-
-    /// Stores the image, and returns its digest.
-    async fn store(self, core: &Core, key: &ImageKey) -> Result<String, grabd_store::images::Error> {
-        match self {
-            Self::Whole(image) => {
-                let sha256 = ImageDigest::of(&image);
-                core.grabs.images.put(key, image).await?;
-                Ok(sha256)
-            }
-            Self::Parts(upload, digest) => {
-                upload.finish().await?;
-                Ok(digest.into_hex())
-            }
-        }
-    }
 }
 
 /// Stores the image and the files beside it, and adds them to the metadata. Files that are left behind by an error are
@@ -108,16 +107,32 @@ async fn store_files(
     core: &Core,
     key: &ImageKey,
     image: ReceivedImage,
-    files: Vec<ReceivedFile>,
+    ReceivedFiles { also, slices }: ReceivedFiles,
     metadata: &mut RenderMetadata,
 ) -> Result<(), grabd_store::images::Error> {
-    metadata.files.clear();
-    metadata.image_sha256 = Some(image.store(core, key).await?);
-    for ReceivedFile { kind, upload } in files {
-        let bytes = upload.bytes();
-        upload.finish().await?;
-        metadata.files.push(GrabFile { kind, key: FileKey::new(random::random()), bytes });
-    }
+    let new_key = || FileKey::new(random::random());
+    let files = also.iter();
+    metadata.files =
+        files.map(|file| GrabFile { kind: file.kind, key: new_key(), bytes: file.upload.bytes() }).collect();
+    let stored = |ReceivedSlice { place, upload }: &ReceivedSlice| GrabSlice {
+        key: new_key(),
+        bytes: upload.bytes(),
+        place: place.clone(),
+    };
+    metadata.slices = slices.iter().map(stored).collect();
+    let beside = also.into_iter().map(|file| file.upload).chain(slices.into_iter().map(|slice| slice.upload));
+    metadata.image_sha256 = Some(match image {
+        ReceivedImage::Whole(image) => {
+            let sha256 = ImageDigest::of(&image);
+            core.grabs.images.put(key, image).await?;
+            Upload::finish_all(beside.collect()).await?;
+            sha256
+        }
+        ReceivedImage::Parts(upload, digest) => {
+            Upload::finish_all(std::iter::once(upload).chain(beside).collect()).await?;
+            digest.into_hex()
+        }
+    });
     Ok(())
 }
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
-use grabd_domain::grabs::{Class, Failure, FailureReason, FileKey, Grab, GrabFile, ImageKey, RenderMetadata, State};
-use grabd_domain::render::{Capture, CapturedFile};
+use grabd_domain::grabs::{
+    Class, Failure, FailureReason, FileKey, Grab, GrabFile, GrabSlice, ImageKey, RenderMetadata, State,
+};
+use grabd_domain::render::{Capture, CapturedFile, CapturedSlice};
 use grabd_store::grabs::NewPlaceholder;
 
 use super::finish::ImageDigest;
@@ -32,10 +34,11 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
         Some(failure) => State::Failed { finished_at: now, failure, metadata: RenderMetadata::default() },
         None => {
             let image = ImageKey::new(random::random(), spec.format.as_str());
-            let Capture { image: file, mut metadata, execution_ms, files } =
+            let Capture { image: file, mut metadata, execution_ms, files, slices } =
                 core.grabs.placeholder.capture(&spec).await.map_err(not_drawn("grabs.test_create"))?;
             metadata.image_sha256 = Some(ImageDigest::of(&file));
             metadata.files = files.iter().map(grab_file).collect();
+            metadata.slices = slices.into_iter().map(grab_slice).collect();
             let size_bytes = u64::try_from(file.len()).unwrap_or(0);
             State::Done { finished_at: now + duration, image: Some(image), size_bytes, execution_ms, metadata }
         }
@@ -75,6 +78,11 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
 fn grab_file(CapturedFile { kind, content }: &CapturedFile) -> GrabFile {
     let bytes = u64::try_from(content.len()).unwrap_or(0);
     GrabFile { kind: *kind, key: FileKey::new(random::random()), bytes }
+}
+
+fn grab_slice(CapturedSlice { place, content }: CapturedSlice) -> GrabSlice {
+    let bytes = u64::try_from(content.len()).unwrap_or(0);
+    GrabSlice { key: FileKey::new(random::random()), bytes, place }
 }
 
 /// The outcome that a reserved `.test` name stands for: a failure, and a duration. `async_queue` is the limit of open

@@ -8,7 +8,7 @@ use image::{ExtendedColorType, ImageEncoder, ImageError};
 use resvg::tiny_skia::Pixmap;
 
 /// Lower qualities show ringing artifacts around text on flat colours.
-const JPEG_QUALITY: u8 = 90;
+pub(super) const JPEG_QUALITY: u8 = 90;
 
 /// Encodes the pixels. They must be opaque, as in all placeholders: the alpha channel is dropped, not blended.
 pub(super) fn encode(painted: Pixmap, format: Format) -> Result<Vec<u8>, ImageError> {

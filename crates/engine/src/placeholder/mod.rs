@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use grabd_domain::capture::{CaptureSpec, FileKind, Format};
+use grabd_domain::capture::{BesideName, CaptureSpec, FileKind, Format};
 use grabd_domain::grabs::{RenderMetadata, SettledBy};
-use grabd_domain::render::{Capture, CapturedFile, RenderError, RenderTask, Renderer, RendererStatus};
-use grabd_memory::MemoryBudget;
-use tokio::sync::Semaphore;
+use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, RenderError, RenderTask, Renderer, RendererStatus};
+use grabd_memory::{MemoryBudget, Reservation};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use self::drawing::{Drawing, Painter};
@@ -21,8 +21,9 @@ mod drawing;
 mod encode;
 mod files;
 mod simulated;
+mod slices;
 
-pub(crate) use self::files::file;
+use self::files::file;
 pub use self::simulated::{SimulatedOutcome, simulated_outcome};
 
 /// Placeholders drawn concurrently. Drawing is CPU-bound, so more would only slow down each other and other tasks.
@@ -40,6 +41,9 @@ pub enum Error {
     /// The pixels could not be encoded.
     #[error("the placeholder could not be encoded")]
     Encode(#[from] image::ImageError),
+    /// The image could not be cut into slices.
+    #[error("the placeholder could not be cut")]
+    Cut(#[from] grabd_slices::Error),
     /// Other images took the memory, or other placeholders were drawn, for too long.
     #[error("too many images are being processed")]
     Busy,
@@ -85,12 +89,7 @@ impl Placeholder {
             return Ok(file);
         }
         let renderer = Arc::clone(&self.0);
-        let turn = async {
-            let permit = Arc::clone(&renderer.permits).acquire_owned().await.map_err(|_| Error::Busy)?;
-            let memory = renderer.memory.reserve_at_most(key.drawing_bytes(), WAIT_LIMIT).await;
-            Ok::<_, Error>((permit, memory.map_err(|_| Error::Busy)?))
-        };
-        let turn = timeout(WAIT_LIMIT, turn).await.map_err(|_| Error::Busy)??;
+        let turn = renderer.turn(key.drawing_bytes()).await?;
         // The task owns the permit and the memory, since it continues when the caller disconnects.
         tokio::task::spawn_blocking(move || {
             let _turn = turn;
@@ -101,6 +100,33 @@ impl Placeholder {
 }
 
 impl Placeholder {
+    /// A file beside the image for a spec. None if that has no such slice.
+    ///
+    /// # Errors
+    /// As [`Placeholder::draw`].
+    pub(crate) async fn file(&self, spec: &CaptureSpec, name: BesideName) -> Result<Option<Bytes>, Error> {
+        match name {
+            BesideName::Also(kind) => Ok(Some(file(spec, kind))),
+            BesideName::Slice(number) => {
+                let slice = self.slices(spec).await?.into_iter().nth(usize::from(number.get()) - 1);
+                Ok(slice.map(|slice| slice.content))
+            }
+        }
+    }
+
+    /// The slices of the image for a spec, from top to bottom. None unless it asks for them.
+    async fn slices(&self, spec: &CaptureSpec) -> Result<Vec<CapturedSlice>, Error> {
+        let Some(slice_height) = spec.slice_height else { return Ok(Vec::new()) };
+        let (image, format) = (self.draw(spec).await?, spec.format);
+        let bytes = slices::memory_bytes(Drawing::of(spec).image_size(), slice_height, format, &image);
+        let turn = self.0.turn(bytes).await?;
+        tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            Ok(slices::cut(&image, slice_height, format)?)
+        })
+        .await?
+    }
+
     /// The image with the metadata of a page that responded with 200 and settled at once.
     ///
     /// # Errors
@@ -120,11 +146,22 @@ impl Placeholder {
         let execution_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
         let content = |kind: &FileKind| CapturedFile { kind: *kind, content: file(spec, *kind) };
         let files = spec.also.iter().map(content).collect();
-        Ok(Capture { image, metadata, execution_ms, files })
+        let slices = self.slices(spec).await?;
+        Ok(Capture { image, metadata, execution_ms, files, slices })
     }
 }
 
 impl PlaceholderRenderer {
+    /// Waits for a turn to draw, and for this much memory.
+    async fn turn(&self, bytes: u64) -> Result<(OwnedSemaphorePermit, Reservation), Error> {
+        let turn = async {
+            let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| Error::Busy)?;
+            let memory = self.memory.reserve_at_most(bytes, WAIT_LIMIT).await;
+            Ok((permit, memory.map_err(|_| Error::Busy)?))
+        };
+        timeout(WAIT_LIMIT, turn).await.map_err(|_| Error::Busy)?
+    }
+
     fn draw(&self, key: Key) -> Result<Bytes, Error> {
         let file = Bytes::from(encode::encode(self.painter.paint(&key.drawing)?, key.format)?);
         self.cache.put(key, &file);

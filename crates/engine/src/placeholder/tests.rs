@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use grabd_domain::capture::CaptureRequest;
+use grabd_domain::capture::{CaptureRequest, SliceNumber};
 use grabd_domain::ids::GrabId;
 use image::{ImageFormat, RgbImage};
 
@@ -184,6 +184,23 @@ async fn render_reports_a_page_that_responded_at_once() {
         ..RenderMetadata::default()
     };
     assert_eq!(metadata, expected);
+}
+
+#[tokio::test]
+async fn slices_are_made_only_if_they_are_asked_for_and_are_always_the_same() {
+    let placeholder = Placeholder::new(1 << 20, memory());
+    let slice_height = |slice_height| spec("https://example.com/a", move |request| request.slice_height = slice_height);
+    let plain = placeholder.capture(&slice_height(None)).await.unwrap();
+    assert_eq!(plain.slices, []);
+    let sliced = placeholder.capture(&slice_height(Some(256))).await.unwrap();
+    assert_eq!((plain.image, sliced.slices.len()), (sliced.image, 3));
+    for (slice, number) in sliced.slices.iter().zip(SliceNumber::all()) {
+        let name = BesideName::Slice(number);
+        assert_eq!(placeholder.file(&slice_height(Some(256)), name).await.unwrap(), Some(slice.content.clone()));
+        assert_eq!(placeholder.file(&slice_height(None), name).await.unwrap(), None);
+    }
+    let fourth = BesideName::Slice(SliceNumber::new(4).unwrap());
+    assert_eq!(placeholder.file(&slice_height(Some(256)), fourth).await.unwrap(), None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -62,9 +62,16 @@ struct HeldLease {
     session: SessionId,
     grab: GrabId,
     upload_key: ImageKey,
-    /// The files that the grab asks for beside its image.
-    also: Vec<FileKind>,
+    files: RequestedFiles,
     ended: EndedLease,
+}
+
+/// The files that a grab asks for beside its image.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RequestedFiles {
+    pub(crate) also: Vec<FileKind>,
+    /// The largest height of a slice in pixels. None: no slices.
+    pub(crate) slice_height: Option<u32>,
 }
 
 /// A lease that has ended, for the account of its slot.
@@ -306,9 +313,9 @@ impl Dispatcher {
         self.lock().leases.get(&token).map(|held| held.upload_key.clone())
     }
 
-    /// The files that the grab of this lease asks for. Empty when no session holds the lease.
-    pub(crate) fn also(&self, token: LeaseToken) -> Vec<FileKind> {
-        self.lock().leases.get(&token).map(|held| held.also.clone()).unwrap_or_default()
+    /// The files that the grab of this lease asks for. None when no session holds the lease.
+    pub(crate) fn requested_files(&self, token: LeaseToken) -> RequestedFiles {
+        self.lock().leases.get(&token).map(|held| held.files.clone()).unwrap_or_default()
     }
 
     /// Removes a lease that ended.
@@ -379,7 +386,8 @@ impl Reservation<'_> {
         self.used = true;
         let ended = EndedLease { account: lease.account, since: lease.since, attempt: lease.attempt };
         let (token, grab, upload_key) = (lease.token, lease.grab, lease.upload_key.clone());
-        let held = HeldLease { session: self.session, grab, upload_key, also: lease.spec.also.clone(), ended };
+        let files = RequestedFiles { also: lease.spec.also.clone(), slice_height: lease.spec.slice_height };
+        let held = HeldLease { session: self.session, grab, upload_key, files, ended };
         let mut state = self.dispatcher.lock();
         let session = state.sessions.get(&self.session).ok_or(SessionLost)?;
         session.outbox.try_send(SessionMessage::Assign(Box::new(lease))).map_err(|_| SessionLost)?;

@@ -5,7 +5,7 @@ mod session;
 
 use std::time::Duration;
 
-pub use crate::grabs::finish::{AttemptResult, OutcomeUnknown, ReceivedFile, ReceivedImage};
+pub use crate::grabs::finish::{AttemptResult, OutcomeUnknown, ReceivedFiles, ReceivedImage};
 pub use crate::queue::{Lease, SessionMessage};
 pub use receive::{ImageReceiver, ReceiveError};
 pub use session::{RendererSession, image_not_stored, needs_files, record};

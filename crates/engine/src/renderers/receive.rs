@@ -1,38 +1,57 @@
 //! Receives an image and the files beside it in parts, which are written to disk as they arrive.
 
 use bytes::Bytes;
-use grabd_domain::capture::FileKind;
-use grabd_domain::grabs::ImageKey;
+use grabd_domain::capture::{BesideName, FileKind, SliceNumber};
+use grabd_domain::grabs::{ImageKey, SlicePlace};
 use grabd_domain::ids::LeaseToken;
 use grabd_store::{Images, Upload};
 
 use crate::core::Core;
-use crate::grabs::finish::{ImageDigest, ReceivedFile, ReceivedImage};
+use crate::grabs::finish::{ImageDigest, ReceivedFile, ReceivedFiles, ReceivedImage, ReceivedSlice};
+use crate::queue::RequestedFiles;
 
-/// An image that is being received, followed by the files that its grab asks for.
+/// An image that is being received, followed by the files that its grab asks for, and its slices from top to bottom.
 pub struct ImageReceiver {
     images: Images,
     key: ImageKey,
     /// The files that have not begun yet.
     missing: Vec<FileKind>,
+    slices: SliceCheck,
     digest: ImageDigest,
     current: Receiving,
     ended: Ended,
+}
+
+/// What is expected of the slices.
+struct SliceCheck {
+    /// The largest height of a slice in pixels. None: no slices.
+    slice_height: Option<u32>,
+    /// The slices that have begun.
+    begun: usize,
+    /// The first row of the next one.
+    y: u32,
+    /// The bytes that they may still have.
+    bytes_left: u64,
 }
 
 /// What has been received.
 #[derive(Default)]
 struct Ended {
     image: Option<Upload>,
-    files: Vec<ReceivedFile>,
+    files: ReceivedFiles,
 }
 
 /// What the next parts belong to.
 struct Receiving {
-    /// `None` for the image.
-    kind: Option<FileKind>,
+    part: Part,
     size_bytes: u64,
     upload: Upload,
+}
+
+enum Part {
+    Image,
+    File(FileKind),
+    Slice(SlicePlace),
 }
 
 /// Why an image was not received.
@@ -53,27 +72,28 @@ impl ImageReceiver {
     /// [`ReceiveError::NotStored`].
     pub async fn begin(core: &Core, token: LeaseToken, size_bytes: u64) -> Result<Option<Self>, ReceiveError> {
         let Some(key) = core.queue.dispatcher.upload_key(token) else { return Ok(None) };
-        let missing = core.queue.dispatcher.also(token);
+        let RequestedFiles { also: missing, slice_height } = core.queue.dispatcher.requested_files(token);
+        let slices = SliceCheck { slice_height, begun: 0, y: 0, bytes_left: core.image_max_bytes() };
         let images = core.grabs.images.clone();
-        let current = Receiving { kind: None, size_bytes, upload: images.begin(&key).await? };
+        let current = Receiving { part: Part::Image, size_bytes, upload: images.begin(&key).await? };
         let (digest, ended) = (ImageDigest::default(), Ended::default());
-        Ok(Some(Self { images, key, missing, digest, current, ended }))
+        Ok(Some(Self { images, key, missing, slices, digest, current, ended }))
     }
 
     /// Writes the next part.
     ///
     /// # Errors
     /// [`ReceiveError`].
-    pub async fn write(&mut self, part: Bytes) -> Result<(), ReceiveError> {
-        let Receiving { kind, size_bytes, upload } = &mut self.current;
-        let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
+    pub async fn write(&mut self, bytes: Bytes) -> Result<(), ReceiveError> {
+        let Receiving { part, size_bytes, upload } = &mut self.current;
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if upload.bytes().saturating_add(length) > *size_bytes {
             return Err(ReceiveError::Invalid("more bytes than the header says"));
         }
-        if kind.is_none() {
-            self.digest.update(&part);
+        if matches!(part, Part::Image) {
+            self.digest.update(&bytes);
         }
-        Ok(upload.write(part).await?)
+        Ok(upload.write(bytes).await?)
     }
 
     /// Ends the current file, and begins the next one.
@@ -87,35 +107,99 @@ impl ImageReceiver {
         if size_bytes > kind.max_bytes() {
             return Err(ReceiveError::Invalid("a file that is too large"));
         }
-        let upload = self.images.begin_file(&self.key, kind).await?;
-        let previous = std::mem::replace(&mut self.current, Receiving { kind: Some(kind), size_bytes, upload });
-        self.ended.add(previous)
+        self.next(BesideName::Also(kind), Part::File(kind), size_bytes).await
     }
 
-    /// Ends the last file.
+    /// Ends the current file, and begins the next slice.
     ///
     /// # Errors
-    /// [`ReceiveError::Invalid`] when something is missing.
-    pub fn finish(self) -> Result<(ReceivedImage, Vec<ReceivedFile>), ReceiveError> {
-        let Self { images: _, key: _, missing, digest, current, mut ended } = self;
-        ended.add(current)?;
-        match (ended.image, missing.is_empty()) {
+    /// [`ReceiveError`].
+    pub async fn next_slice(&mut self, place: SlicePlace, size_bytes: u64) -> Result<(), ReceiveError> {
+        let number = self.slices.next(&place, size_bytes).map_err(ReceiveError::Invalid)?;
+        self.next(BesideName::Slice(number), Part::Slice(place), size_bytes).await
+    }
+
+    async fn next(&mut self, name: BesideName, part: Part, size_bytes: u64) -> Result<(), ReceiveError> {
+        let upload = self.images.begin_file(&self.key, name).await?;
+        let previous = std::mem::replace(&mut self.current, Receiving { part, size_bytes, upload });
+        self.ended.add(previous).await
+    }
+
+    /// Ends the last file. The image has `image_height` rows.
+    ///
+    /// # Errors
+    /// [`ReceiveError`], also when something is missing.
+    pub async fn finish(self, image_height: Option<u32>) -> Result<(ReceivedImage, ReceivedFiles), ReceiveError> {
+        let Self { images: _, key: _, missing, slices, digest, current, mut ended } = self;
+        ended.add(current).await?;
+        let is_complete = missing.is_empty() && slices.are_complete(image_height);
+        match (ended.image, is_complete) {
             (Some(image), true) => Ok((ReceivedImage::Parts(image, digest), ended.files)),
             _ => Err(ReceiveError::Invalid("a file is missing")),
         }
     }
 }
 
+impl SliceCheck {
+    /// The number of the next slice.
+    fn next(&mut self, place: &SlicePlace, size_bytes: u64) -> Result<SliceNumber, &'static str> {
+        let slice_height = self.slice_height.ok_or("a slice that was not requested")?;
+        let number = SliceNumber::new(self.begun + 1).ok_or("too many slices")?;
+        if place.y != self.y || !(1..=slice_height).contains(&place.height) {
+            return Err("a slice with other rows than requested");
+        }
+        self.bytes_left = self.bytes_left.checked_sub(size_bytes).ok_or("slices that are too large")?;
+        self.y = self.y.saturating_add(place.height);
+        self.begun += 1;
+        Ok(number)
+    }
+
+    /// Whether the slices are the whole image, if there are to be some.
+    fn are_complete(&self, image_height: Option<u32>) -> bool {
+        self.slice_height.is_none() || Some(self.y) == image_height
+    }
+}
+
 impl Ended {
     /// Adds a file that has ended.
-    fn add(&mut self, Receiving { kind, size_bytes, upload }: Receiving) -> Result<(), ReceiveError> {
+    async fn add(&mut self, Receiving { part, size_bytes, mut upload }: Receiving) -> Result<(), ReceiveError> {
         if upload.bytes() != size_bytes {
             return Err(ReceiveError::Invalid("fewer bytes than the header says"));
         }
-        match kind {
-            None => self.image = Some(upload),
-            Some(kind) => self.files.push(ReceivedFile { kind, upload }),
+        upload.close().await?;
+        match part {
+            Part::Image => self.image = Some(upload),
+            Part::File(kind) => self.files.also.push(ReceivedFile { kind, upload }),
+            Part::Slice(place) => self.files.slices.push(ReceivedSlice { place, upload }),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_accepted_only_as_the_rows_of_the_whole_image() {
+        let slice = |y, height| SlicePlace::new(y, height, None);
+        let check = |slice_height| SliceCheck { slice_height, begun: 0, y: 0, bytes_left: 100 };
+        let mut slices = check(Some(300));
+        for (refused, bytes) in [(slice(1, 300), 1), (slice(0, 301), 1), (slice(0, 0), 1), (slice(0, 300), 101)] {
+            assert!(slices.next(&refused, bytes).is_err(), "{refused:?}");
+        }
+        assert_eq!(slices.next(&slice(0, 290), 60).map(SliceNumber::get), Ok(1));
+        assert!(slices.next(&slice(300, 20), 1).is_err(), "rows are left out");
+        assert!(slices.next(&slice(290, 20), 41).is_err(), "more bytes than an image may have");
+        assert!(!slices.are_complete(Some(310)));
+        assert_eq!(slices.next(&slice(290, 20), 40).map(SliceNumber::get), Ok(2));
+        assert!(slices.are_complete(Some(310)) && !slices.are_complete(Some(311)) && !slices.are_complete(None));
+
+        assert!(check(None).next(&slice(0, 1), 1).is_err() && check(None).are_complete(Some(9)));
+        let mut many = check(Some(256));
+        for number in 0..64 {
+            assert!(many.next(&slice(number, 1), 1).is_ok());
+        }
+        assert!(many.next(&slice(64, 1), 1).is_err());
     }
 }

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use crate::core::Core;
 use crate::grabs::finish::{self, AttemptResult, OutcomeUnknown};
-use crate::queue::{SessionMessage, sweep};
+use crate::queue::{RequestedFiles, SessionMessage, sweep};
 use crate::random;
 
 /// A renderer that is attached.
@@ -41,7 +41,7 @@ impl RendererSession {
 
 /// Whether the grab of this lease asks for files beside its image.
 pub fn needs_files(core: &Core, token: LeaseToken) -> bool {
-    !core.queue.dispatcher.also(token).is_empty()
+    core.queue.dispatcher.requested_files(token) != RequestedFiles::default()
 }
 
 /// Records the result of an attempt, in a task of its own, so that a disconnecting renderer does not interrupt it.

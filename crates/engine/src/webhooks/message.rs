@@ -1,7 +1,8 @@
 //! The message body: the event, and the grab as returned by `GET /v1/grabs/{id}`.
 
+use grabd_domain::capture::BesideName;
 use grabd_domain::grabs::{
-    BlockedRequests, Consent, Findings, Grab, GrabFile, PageInfo, RenderMetadata, SettledBy, State, Timings,
+    BlockedRequests, Consent, Findings, Grab, PageInfo, RenderMetadata, SettledBy, ShownFile, State, Timings,
 };
 use grabd_domain::webhooks::message_id;
 use grabd_store::webhooks::MessageContent;
@@ -29,10 +30,22 @@ pub(crate) fn compose(owed: &MessageContent, public_url: &str) -> String {
     if whole.len() < MAX_BYTES {
         return whole;
     }
-    // A site may redirect to a URL of any length, and what the page says may be long. All else is shorter, also the
-    // caller's metadata.
+    // A site may redirect to a URL of any length, and what the page says may be long, also in the headings of slices.
     for name in ["final_url", "canonical_url", "icon_url", "description", "title"] {
         data.insert(name.to_owned(), Value::Null);
+    }
+    for file in data.get_mut("files").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(file) = file.as_object_mut() {
+            file.shift_remove("heading");
+        }
+    }
+    let shorter = message(Value::Object(data.clone()));
+    if shorter.len() < MAX_BYTES {
+        return shorter;
+    }
+    // Many slices, with a long target URL and long metadata of the caller. All else is shorter.
+    if let Some(files) = data.get_mut("files").and_then(Value::as_array_mut) {
+        files.retain(|file| file["kind"] != BesideName::SLICE);
     }
     message(Value::Object(data))
 }
@@ -71,12 +84,16 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
         redirects,
         timings,
         image_sha256,
-        files,
+        files: _,
+        slices: _,
         findings,
     } = metadata.unwrap_or(&none);
     // The files are deleted with the image.
     let files: Vec<Value> = match &image_url {
-        Some(_) => files.iter().map(|file| file_member(file, public_url)).collect(),
+        Some(_) => {
+            let files = metadata.into_iter().flat_map(|metadata| metadata.shown_files(spec.format));
+            files.map(|file| file_member(&file, public_url)).collect()
+        }
         None => Vec::new(),
     };
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
@@ -139,13 +156,21 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
     }
 }
 
-fn file_member(file: &GrabFile, public_url: &str) -> Value {
-    json!({
-        "kind": file.kind.as_str(),
-        "url": format!("{public_url}/{}", file.path()),
-        "media_type": file.kind.media_type(),
+fn file_member(file: &ShownFile<'_>, public_url: &str) -> Value {
+    let mut member = json!({
+        "kind": file.kind(),
+        "url": format!("{public_url}/{}", file.path),
+        "media_type": file.media_type,
         "bytes": file.bytes,
-    })
+    });
+    if let Some(place) = file.place {
+        member["y"] = json!(place.y);
+        member["height"] = json!(place.height);
+        if let Some(heading) = &place.heading {
+            member["heading"] = json!(heading);
+        }
+    }
+    member
 }
 
 /// Adds what was found out about the page. Like in the REST API, what is not known is left out.
@@ -173,7 +198,7 @@ mod tests {
     use grabd_domain::Timestamp;
     use grabd_domain::capture::{CaptureRequest, CaptureSpec};
     use grabd_domain::credentials::Environment;
-    use grabd_domain::grabs::{Class, Failure, FailureReason};
+    use grabd_domain::grabs::{Class, Failure, FailureReason, FileKey, GrabSlice, ImageKey, SlicePlace};
     use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, TeamId};
     use grabd_domain::webhooks::Event;
     use uuid::Uuid;
@@ -237,6 +262,31 @@ mod tests {
         }
         let text = compose(&owed(Some(grab), Event::GrabFailed), "");
         assert!(text.len() < MAX_BYTES && text.contains("😀\"}") && text.contains(r#""title":null"#), "{}", text.len());
+    }
+
+    /// A done grab with the most slices.
+    fn sliced(heading: &str) -> Grab {
+        let slice = |y| GrabSlice { key: FileKey::new(y), bytes: 1, place: SlicePlace::new(0, 256, Some(heading)) };
+        let metadata = RenderMetadata { slices: (0..64).map(slice).collect(), ..RenderMetadata::default() };
+        let (finished_at, image) = (Timestamp::from_ms(2), Some(ImageKey::new(1, "png")));
+        let state = State::Done { finished_at, image, size_bytes: 1, execution_ms: 1, metadata };
+        Grab { state, ..failed("") }
+    }
+
+    #[test]
+    fn headings_and_then_slices_are_dropped_to_limit_the_size() {
+        let files = |grab: &Grab| {
+            let text = compose(&owed(Some(grab.clone()), Event::GrabDone), "https://grabs.example.com");
+            assert!(text.len() < MAX_BYTES, "{} bytes", text.len());
+            serde_json::from_str::<Value>(&text).unwrap()["data"]["files"].as_array().unwrap().clone()
+        };
+        let short = files(&sliced("Prices"));
+        assert_eq!((short.len(), &short[63]["heading"]), (64, &json!("Prices")));
+        let mut grab = sliced(&"é".repeat(200));
+        let without = files(&grab);
+        assert_eq!((without.len(), &without[63]["heading"], &without[63]["height"]), (64, &Value::Null, &json!(256)));
+        grab.spec.metadata = (0..8).map(|n| (format!("{n}{}", "n".repeat(63)), "😀".repeat(256))).collect();
+        assert_eq!(files(&grab), [] as [Value; 0]);
     }
 
     #[test]

@@ -16,10 +16,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use grabd_domain::capture::FileKind;
+use grabd_domain::capture::{BesideName, FileKind};
 use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_edge::{allow_methods, error_response};
-use grabd_engine::{Core, Image};
+use grabd_engine::{Core, FileBeside, Image};
 use grabd_http::{allow_any_origin, known_tags};
 use grabd_proto::v1::ErrorCode;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
@@ -70,19 +70,21 @@ async fn file_beside(
 ) -> Response {
     let Ok(Segments((key, name))) = segments else { return missing() };
     let Some(key) = FileKey::parse(&key) else { return missing() };
-    let (kind, file) = match core.file(&key).await {
-        Ok(Some((kind, file))) if kind.file_name() == name => (kind, file),
+    let FileBeside { name, format, content } = match core.file(&key).await {
+        Ok(Some(file)) if file.name.file_name(file.format) == name => file,
         Ok(_) => return missing(),
+        Err(error) if error.is_busy() => return busy(),
         Err(error) => return failed(&error),
     };
-    let mut response = deliver(file, key.as_str(), kind.media_type(), &headers).await;
-    let attachment = match kind {
-        FileKind::Html => "attachment; filename=\"page.html\"",
+    let mut response = deliver(content, key.as_str(), name.media_type(format), &headers).await;
+    let attachment = match name {
+        BesideName::Also(FileKind::Html) => "attachment; filename=\"page.html\"",
         // Browsers do not show sandboxed PDFs.
-        FileKind::Pdf => "attachment; filename=\"page.pdf\"",
-        FileKind::Text | FileKind::Markdown | FileKind::Links | FileKind::Elements | FileKind::Report => {
-            return response;
-        }
+        BesideName::Also(FileKind::Pdf) => "attachment; filename=\"page.pdf\"",
+        BesideName::Also(
+            FileKind::Text | FileKind::Markdown | FileKind::Links | FileKind::Elements | FileKind::Report,
+        )
+        | BesideName::Slice(_) => return response,
     };
     if response.status().is_success() {
         response.headers_mut().insert(CONTENT_DISPOSITION, HeaderValue::from_static(attachment));

@@ -109,7 +109,7 @@ impl Completion {
             .await?
             .pop()
             .ok_or(Error::Inconsistent("job without an open grab"))?;
-        add_files(tx, &row, &self.metadata.files).await?;
+        add_files(tx, &row, &self.metadata).await?;
         if row.image_key.is_none() {
             schedule_deletion(tx, self.upload_key.as_str(), self.now).await?;
         }

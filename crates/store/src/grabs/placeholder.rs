@@ -96,7 +96,7 @@ impl Transaction for NewPlaceholder {
         };
         let row = grab::Entity::insert(row).exec_with_returning(tx).await?;
         if let State::Done { metadata, .. } = &self.outcome {
-            add_files(tx, &row, &metadata.files).await?;
+            add_files(tx, &row, metadata).await?;
         }
         if let Some(record) = &self.idempotency {
             store_key(tx, self.team, Environment::Test, record, self.id, false, self.now).await?;

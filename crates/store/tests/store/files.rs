@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use grabd_domain::capture::FileKind;
+use grabd_domain::capture::{BesideName, FileKind, SliceNumber};
 use grabd_domain::credentials::Environment::{Live, Test};
-use grabd_domain::grabs::{FileKey, GrabFile, ImageKey, State};
+use grabd_domain::grabs::{FileKey, GrabFile, GrabSlice, ImageKey, SlicePlace, State};
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_store::grabs::{Completion, LeasedJob, NewPlaceholder};
 
@@ -45,7 +45,7 @@ on_both! {
         let (_, _, other) = done(db, team).await;
         let size = db.store.stored_bytes(team).await.unwrap();
         let found = db.store.find_file(&files[1].key).await.unwrap().unwrap();
-        assert_eq!((found.kind, found.image, found.placeholder_of), (FileKind::Pdf, image, None));
+        assert_eq!((found.name, found.image, found.placeholder_of), (BesideName::Also(FileKind::Pdf), image, None));
         assert!(!is_found(db, &file(db, FileKind::Pdf, 1)).await, "an unknown key");
         assert_eq!(db.store.verify_ledger().await.unwrap(), []);
 
@@ -55,6 +55,29 @@ on_both! {
         }
         assert!(is_found(db, &other[0]).await);
         assert_eq!(db.store.stored_bytes(team).await.unwrap(), size / 2);
+        assert_eq!(db.store.verify_ledger().await.unwrap(), []);
+    }
+
+    async fn all_slices_of_an_image_are_found_counted_and_deleted(db) {
+        let team = db.team(1).await;
+        let leased = db.leased(team).await;
+        let mut completion = with_files(db, &leased);
+        let slice = |y| GrabSlice { key: FileKey::new(db.id().as_u128()), bytes: 3, place: SlicePlace::new(y, 256, None) };
+        completion.metadata.slices = (0..u32::from(SliceNumber::MAX)).map(|at| slice(at * 256)).collect();
+        let (slices, without) = (completion.metadata.slices.clone(), completion.size_bytes + 30);
+        let ended = db.store.complete(completion).await.unwrap().unwrap();
+        let State::Done { metadata, .. } = ended.grab.state else { panic!("expected a done grab") };
+        assert_eq!(metadata.slices, slices);
+        assert_eq!(db.store.stored_bytes(team).await.unwrap(), without + 64 * 3);
+        for (slice, number) in slices.iter().zip(SliceNumber::all()) {
+            let found = db.store.find_file(&slice.key).await.unwrap().unwrap();
+            assert_eq!((found.name, &found.image), (BesideName::Slice(number), &leased.upload_key));
+        }
+        assert!(db.store.delete_grab(team, Live, leased.grab, NOW).await.unwrap());
+        for slice in &slices {
+            assert_eq!(db.store.find_file(&slice.key).await.unwrap(), None);
+        }
+        assert_eq!(db.store.stored_bytes(team).await.unwrap(), 0);
         assert_eq!(db.store.verify_ledger().await.unwrap(), []);
     }
 
@@ -102,7 +125,7 @@ on_both! {
         let new = NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None };
         assert_eq!(db.store.create_placeholder(new).await.unwrap(), None);
         let found = db.store.find_file(&key).await.unwrap().unwrap();
-        assert_eq!((found.kind, found.placeholder_of), (FileKind::Text, Some(spec())));
+        assert_eq!((found.name, found.placeholder_of), (BesideName::Also(FileKind::Text), Some(spec())));
         assert_eq!(db.store.stored_bytes(team).await.unwrap(), 0);
         assert!(db.store.delete_grab(team, Test, id, NOW).await.unwrap());
         assert_eq!(db.store.find_file(&key).await.unwrap(), None);

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use grabd_domain::capture::BesideName;
 use grabd_domain::grabs::ImageKey;
-use grabd_store::Images;
 use grabd_store::credits::Drift;
+use grabd_store::{Images, Upload};
 
 use crate::harness::{NOW, completion, on_both};
 
@@ -81,6 +82,32 @@ async fn image_in_parts_is_complete_or_absent() {
     upload.finish().await.unwrap();
     assert_eq!(std::fs::read(images.file(&key()).await.unwrap()).unwrap(), b"in parts");
     assert_eq!(files(root.path()), [key().path()], "unfinished files are removed");
+}
+
+#[tokio::test]
+async fn all_files_beside_an_image_are_completed_and_deleted_with_it() {
+    let root = tempfile::tempdir().unwrap();
+    let images = Images::local(root.path().to_path_buf()).unwrap();
+    let mut uploads = vec![images.begin(&key()).await.unwrap()];
+    for name in BesideName::all() {
+        let mut upload = images.begin_file(&key(), name).await.unwrap();
+        upload.write(Bytes::from(format!("{name:?}"))).await.unwrap();
+        upload.close().await.unwrap();
+        uploads.push(upload);
+    }
+    Upload::finish_all(uploads).await.unwrap();
+    for name in BesideName::all() {
+        let path = images.file_beside(&key(), name).await.unwrap();
+        assert_eq!(std::fs::read_to_string(path).unwrap(), format!("{name:?}"));
+    }
+    images.delete(&key()).await.unwrap();
+    assert_eq!(files(root.path()), [""; 0]);
+
+    let mut closed = images.begin(&key()).await.unwrap();
+    closed.close().await.unwrap();
+    assert!(closed.write(Bytes::from_static(b"more")).await.is_err(), "its parts have ended");
+    assert!(closed.finish().await.is_err(), "what failed is not completed");
+    assert_eq!(files(root.path()), [""; 0]);
 }
 
 #[tokio::test]

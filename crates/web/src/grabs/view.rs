@@ -1,12 +1,13 @@
 //! The state of a grab for display.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use grabd_domain::capture::FileKind;
+use grabd_domain::capture::{BesideName, FileKind};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
-    BlockedRequests, Challenge, Consent, ConsentResult, Failure, FailureReason, Findings, Grab, GrabFile, PageInfo,
-    RenderMetadata, SettledBy, State, Status, Warning,
+    BlockedRequests, Challenge, Consent, ConsentResult, Failure, FailureReason, Findings, Grab, PageInfo,
+    RenderMetadata, SettledBy, ShownFile, State, Status, Warning,
 };
 use grabd_options::TABLE;
 
@@ -62,7 +63,7 @@ pub(crate) struct FileLink {
     pub(crate) path: String,
     /// The name under which it is saved.
     pub(crate) file_name: String,
-    pub(crate) label: &'static str,
+    pub(crate) label: Cow<'static, str>,
     pub(crate) size: String,
 }
 
@@ -154,7 +155,7 @@ fn image_state(grab: &Grab, title: &str) -> ImageState {
                 width: metadata.image_width.unwrap_or_else(|| grab.spec.viewport.width()),
                 height: metadata.image_height.unwrap_or_else(|| grab.spec.reported_height()),
                 alt: format!("Screenshot of {title}"),
-                files: metadata.files.iter().map(|file| file_link(grab, file)).collect(),
+                files: metadata.shown_files(grab.spec.format).map(|file| file_link(grab, &file)).collect(),
             })
         }
         State::Done { .. } => ImageState::Deleted,
@@ -162,18 +163,20 @@ fn image_state(grab: &Grab, title: &str) -> ImageState {
     }
 }
 
-fn file_link(grab: &Grab, file: &GrabFile) -> FileLink {
-    let label = match file.kind {
-        FileKind::Html => "HTML",
-        FileKind::Text => "Text",
-        FileKind::Markdown => "Markdown",
-        FileKind::Links => "Links",
-        FileKind::Elements => "Elements",
-        FileKind::Pdf => "PDF",
-        FileKind::Report => "Report",
+fn file_link(grab: &Grab, file: &ShownFile<'_>) -> FileLink {
+    let label = match file.name {
+        BesideName::Also(FileKind::Html) => "HTML".into(),
+        BesideName::Also(FileKind::Text) => "Text".into(),
+        BesideName::Also(FileKind::Markdown) => "Markdown".into(),
+        BesideName::Also(FileKind::Links) => "Links".into(),
+        BesideName::Also(FileKind::Elements) => "Elements".into(),
+        BesideName::Also(FileKind::Pdf) => "PDF".into(),
+        BesideName::Also(FileKind::Report) => "Report".into(),
+        BesideName::Slice(number) => format!("Slice {}", number.get()).into(),
     };
-    let file_name = format!("{}-{}-{}", grab.spec.url.host(), grab.id, file.kind.file_name());
-    FileLink { path: format!("/{}", file.path()), file_name, label, size: size(file.bytes) }
+    let name = file.name.file_name(grab.spec.format);
+    let file_name = format!("{}-{}-{name}", grab.spec.url.host(), grab.id);
+    FileLink { path: format!("/{}", file.path), file_name, label, size: size(file.bytes) }
 }
 
 fn failed(failure: &Failure) -> ImageState {
@@ -252,6 +255,7 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
         timings: _,
         image_sha256,
         files: _,
+        slices: _,
         findings,
     } = metadata;
     let mut shown = Vec::new();
@@ -370,7 +374,10 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use grabd_domain::Timestamp;
     use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+    use grabd_domain::grabs::{Class, FileKey, GrabFile, GrabSlice, ImageKey, SlicePlace};
+    use grabd_domain::ids::{GrabId, TeamId};
 
     use super::*;
 
@@ -384,6 +391,37 @@ mod tests {
         for (bytes, expected) in [(1, "1 byte"), (1000, "1 KB"), (48_213, "49 KB"), (1_250_000, "1.2 MB")] {
             assert_eq!(size(bytes), expected);
         }
+    }
+
+    const NIL: &str = "00000000-0000-0000-0000-000000000000";
+
+    #[test]
+    fn slices_are_listed_after_the_files() {
+        let request = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
+        let metadata = RenderMetadata {
+            files: vec![GrabFile { kind: FileKind::Pdf, key: FileKey::new(1), bytes: 9 }],
+            slices: vec![GrabSlice { key: FileKey::new(2), bytes: 1200, place: SlicePlace::new(0, 256, None) }],
+            ..RenderMetadata::default()
+        };
+        let (at, image) = (Timestamp::from_ms(1), Some(ImageKey::new(1, "png")));
+        let grab = Grab {
+            id: NIL.parse::<GrabId>().unwrap(),
+            team: NIL.parse::<TeamId>().unwrap(),
+            environment: Environment::Live,
+            class: Class::Sync,
+            spec: CaptureSpec::parse(&request).unwrap(),
+            created_at: at,
+            deleted_at: None,
+            attempts: 1,
+            state: State::Done { finished_at: at, image, size_bytes: 1, execution_ms: 1, metadata },
+        };
+        let ImageState::Available(image) = image_state(&grab, "example.com") else { panic!("no image") };
+        let shown: Vec<_> = image.files.iter().map(|file| (&*file.label, &*file.size)).collect();
+        assert_eq!(shown, [("PDF", "9 bytes"), ("Slice 1", "2 KB")]);
+        assert_eq!(image.files[1].path, format!("/f/{}/slice-01.png", FileKey::new(2).as_str()));
+        assert!(
+            image.files[1].file_name.starts_with("example.com-") && image.files[1].file_name.ends_with("-slice-01.png")
+        );
     }
 
     #[test]

@@ -11,19 +11,20 @@ mod imports;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Every package of the workspace, existing or planned, and the workspace packages that it may depend on.
-const PACKAGE_IMPORTS: [(&str, &[&str]); 15] = [
+const PACKAGE_IMPORTS: [(&str, &[&str]); 16] = [
     ("grabd-options", &[]),
     ("grabd-domain", &["grabd-options"]),
     ("grabd-proto", &["grabd-options"]),
     ("grabd-memory", &[]),
+    ("grabd-slices", &[]),
     ("grabd-http", &[]),
     ("grabd-migrations", &[]),
     ("grabd-egress", &["grabd-domain"]),
     ("grabd-store", &["grabd-domain", "grabd-migrations"]),
-    ("grabd-browser", &["grabd-domain", "grabd-egress", "grabd-memory"]),
-    ("grabd-engine", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-store"]),
+    ("grabd-browser", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-slices"]),
+    ("grabd-engine", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-slices", "grabd-store"]),
     ("grabd-rpc", &["grabd-domain", "grabd-engine", "grabd-proto"]),
-    ("grabd-edge", &["grabd-http", "grabd-memory", "grabd-options", "grabd-proto"]),
+    ("grabd-edge", &["grabd-http", "grabd-memory", "grabd-options", "grabd-proto", "grabd-slices"]),
     ("grabd-web", &["grabd-domain", "grabd-engine", "grabd-http", "grabd-options"]),
     (
         "grabd",

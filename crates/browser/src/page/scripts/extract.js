@@ -240,6 +240,29 @@ const elements = ({ area, leftEdge, image }) => {
   return { elements: all, isCut: false };
 };
 
+// Visible headings, with the row of the image in which each begins. It is negative above the image.
+
+const MAX_HEADINGS = 2000;
+const MAX_HEADING = 200;
+
+const headings = ({ area, leftEdge, image }) => {
+  const origin = area ? { x: area.x - scrollX + leftEdge, y: area.y - scrollY } : { x: visualViewport.offsetLeft, y: visualViewport.offsetTop };
+  const width = area ? area.width : visualViewport.width;
+  const factor = image.width / width;
+  const all = [];
+  for (const element of trees().flatMap((tree) => selectIn(tree, 'h1, h2, h3, h4, h5, h6'))) {
+    if (!isVisible(element, { opacityProperty: true, visibilityProperty: true })) continue;
+    const box = boxOf(element);
+    // Those for screen readers only are a pixel large, or outside of the page.
+    const isShown = box.width > 1 && box.height > 1 && box.right > origin.x && box.left < origin.x + width && box.bottom + scrollY > 0;
+    const text = isShown ? oneLine(textWithImages(element).toWellFormed(), MAX_HEADING).toWellFormed() : '';
+    if (!text) continue;
+    all.push({ y: Math.round((box.top - origin.y) * factor), text });
+    if (all.length === MAX_HEADINGS) break;
+  }
+  return { headings: all };
+};
+
 // Markdown.
 
 const MAX_NODES = 200000;
@@ -473,5 +496,5 @@ const height = () => {
   return { height: element instanceof Element ? element.scrollHeight : 0 };
 };
 
-return { html, text, links, elements, markdown, height };
+return { html, text, links, elements, headings, markdown, height };
 })()

@@ -9,8 +9,9 @@ use tokio::time::{Instant, timeout};
 
 use super::super::progress::Progress;
 use super::context::ToolContext;
+use super::get_grab;
+use super::grab_output::{self, ShowImage};
 use super::output::ToolResult;
-use super::{get_grab, grab_output};
 use crate::rest::call::{self, CoreResponse};
 use crate::rest::error::{ApiError, INTERNAL_MESSAGE};
 use crate::rest::fields::Fields;
@@ -25,7 +26,7 @@ const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 #[derive(Debug)]
 pub(in super::super) struct CreateGrabArgs {
     message: CreateGrabRequest,
-    include_image: bool,
+    show: ShowImage,
 }
 
 /// Reads the arguments.
@@ -33,7 +34,10 @@ pub(in super::super) struct CreateGrabArgs {
 /// # Errors
 /// With a message for an argument that is not forwarded to the core.
 pub(super) fn read(fields: &mut Fields<'_>) -> Result<CreateGrabArgs, String> {
-    let include_image = get_grab::read_bool(fields, "include_image", true)?;
+    let show = match get_grab::read_bool(fields, "include_image", true)? {
+        true => ShowImage::FromRow(0),
+        false => ShowImage::No,
+    };
     let mut message = CreateGrabRequest { options: Some(options::read(fields)), ..CreateGrabRequest::default() };
     message.idempotency_key = fields.read("idempotency_key", json::string);
     message.set_mode(match fields.read("async", json::boolean) {
@@ -44,19 +48,19 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Result<CreateGrabArgs, String> {
     for unparsed in message.unparsed.iter_mut().filter(|unparsed| unparsed.field == "idempotency_key") {
         unparsed.field = IDEMPOTENCY_KEY.to_owned();
     }
-    Ok(CreateGrabArgs { message, include_image })
+    Ok(CreateGrabArgs { message, show })
 }
 
 pub(super) async fn run(context: &ToolContext, args: CreateGrabArgs, progress: Progress) -> ToolResult {
-    let CreateGrabArgs { message, include_image } = args;
+    let CreateGrabArgs { message, show } = args;
     match message.mode() {
-        CreateMode::Async => create_async(context, message, include_image).await,
-        CreateMode::Sync | CreateMode::Unspecified => capture(context, message, include_image, progress).await,
+        CreateMode::Async => create_async(context, message, show).await,
+        CreateMode::Sync | CreateMode::Unspecified => capture(context, message, show, progress).await,
     }
 }
 
 /// Creates an asynchronous grab. The placeholder of a test key is done at once.
-async fn create_async(context: &ToolContext, message: CreateGrabRequest, include_image: bool) -> ToolResult {
+async fn create_async(context: &ToolContext, message: CreateGrabRequest, show: ShowImage) -> ToolResult {
     let mut core = GrabServiceClient::new(context.mcp.transport.clone());
     let sent = call::request(&context.headers, message, call::CREATE_DEADLINE);
     let CoreResponse { message, metadata } =
@@ -65,7 +69,7 @@ async fn create_async(context: &ToolContext, message: CreateGrabRequest, include
     match grab.status() {
         GrabStatus::Failed => Err(failure(grab, &metadata)),
         GrabStatus::Done | GrabStatus::Pending | GrabStatus::Processing | GrabStatus::Unspecified => {
-            grab_output::tool_output(context, grab, include_image, metadata).await
+            grab_output::tool_output(context, grab, show, metadata).await
         }
     }
 }
@@ -74,7 +78,7 @@ async fn create_async(context: &ToolContext, message: CreateGrabRequest, include
 async fn capture(
     context: &ToolContext,
     create: CreateGrabRequest,
-    include_image: bool,
+    show: ShowImage,
     mut progress: Progress,
 ) -> ToolResult {
     let deadline = Instant::now() + call::CREATE_DEADLINE;
@@ -93,7 +97,7 @@ async fn capture(
             Ok(Ok(Some(state))) => {
                 let grab = state.grab.ok_or_else(|| context.internal("a capture event has no grab"))?;
                 match grab.status() {
-                    GrabStatus::Done => return grab_output::tool_output(context, grab, include_image, metadata).await,
+                    GrabStatus::Done => return grab_output::tool_output(context, grab, show, metadata).await,
                     GrabStatus::Failed => return Err(failure(grab, &metadata)),
                     GrabStatus::Pending | GrabStatus::Unspecified => state_text = "Waiting for a free browser.",
                     GrabStatus::Processing => state_text = "The page is being rendered.",

@@ -3,10 +3,13 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use grabd_proto::v1::{Grab, GrabFile};
+use grabd_slices::Rows;
 use http::HeaderMap;
 use rmcp::model::{Annotations, ContentBlock, ImageContent, Resource, Role};
 use serde_json::Value;
 
+use super::super::parts::{self, Part, WantedParts};
+use super::super::preview::MAX_PREVIEW_SIDE_PX;
 use super::context::ToolContext;
 use super::output::ToolOutput;
 use crate::rest::error::ApiError;
@@ -15,23 +18,36 @@ use crate::rest::wire;
 /// Longest `final_url` in bytes. Longer ones are removed.
 const MAX_FINAL_URL_BYTES: usize = 4096;
 
-/// The output for a grab: structured content, a link to the image and, if `with_image` is set, the image itself.
+/// What a result shows of the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ShowImage {
+    /// Only its URL.
+    No,
+    /// The image, or its parts from a row on.
+    FromRow(u32),
+}
+
+/// The output for a grab: structured content, a link to the image and, if it is to be shown, the image itself.
 pub(super) async fn tool_output(
     context: &ToolContext,
     mut grab: Grab,
-    with_image: bool,
+    show: ShowImage,
     metadata: HeaderMap,
 ) -> Result<ToolOutput, ApiError> {
     complete_urls(context, &mut grab);
     let mut blocks = Vec::new();
     if let Some(url) = &grab.image_url {
-        let path = url.strip_prefix(&context.mcp.origin).filter(|_| with_image);
-        if let Some(path) = path {
-            blocks.push(image_block(context, path).await);
+        if let (Some(path), ShowImage::FromRow(from_row)) = (url.strip_prefix(&context.mcp.origin), show) {
+            match wanted_parts(&grab, from_row) {
+                None => blocks.push(image_block(context, path).await),
+                Some(wanted) => blocks.extend(part_blocks(context, &grab, path, wanted).await),
+            }
         }
         blocks.push(ContentBlock::resource_link(link(&grab, url)));
     }
-    blocks.extend(grab.files.iter().map(|file| ContentBlock::resource_link(file_link(&grab, file))));
+    // Slices are many, and in the structured content.
+    let files = grab.files.iter().filter(|file| file.kind != wire::SLICE_KIND);
+    blocks.extend(files.map(|file| ContentBlock::resource_link(file_link(&grab, file))));
     Ok(ToolOutput { structured: structured_content(context, &grab)?, blocks, metadata })
 }
 
@@ -41,9 +57,58 @@ async fn image_block(context: &ToolContext, path: &str) -> ContentBlock {
         Ok(preview) => preview,
         Err(error) => return ContentBlock::text(error.advice()),
     };
+    image_content(&preview.bytes, &preview.media_type)
+}
+
+fn image_content(bytes: &[u8], media_type: &str) -> ContentBlock {
     let annotations = Annotations::default().with_audience(vec![Role::User, Role::Assistant]).with_priority(1.0);
-    let image = ImageContent::new(BASE64_STANDARD.encode(&preview.bytes), preview.media_type.clone());
+    let image = ImageContent::new(BASE64_STANDARD.encode(bytes), media_type);
     ContentBlock::Image(image.with_annotations(annotations))
+}
+
+/// The parts in which the image is shown. None if it is shown as a whole.
+fn wanted_parts(grab: &Grab, from_row: u32) -> Option<WantedParts> {
+    let pixels = |number: Option<i32>| number.and_then(|number| u32::try_from(number).ok());
+    let (width, height) = (pixels(grab.image_width)?, pixels(grab.image_height)?);
+    let css_width = pixels(Some(grab.width))?;
+    let is_readable = |height| parts::is_readable((width, height), css_width, MAX_PREVIEW_SIDE_PX);
+    let slices = grab.files.iter().filter(|file| file.kind == wire::SLICE_KIND);
+    let cuts: Vec<Rows> =
+        slices.filter_map(|file| Some(Rows { y: pixels(file.y)?, height: pixels(file.height)? })).collect();
+    match from_row == 0 && cuts.len() < 2 && is_readable(height) {
+        true => None,
+        false if cuts.iter().all(|rows| is_readable(rows.height)) => Some(WantedParts { from_row, cuts }),
+        false => Some(WantedParts { from_row, cuts: Vec::new() }),
+    }
+}
+
+/// Parts of an image, each after a text that says where it is, and how to get the next ones.
+async fn part_blocks(context: &ToolContext, grab: &Grab, path: &str, wanted: WantedParts) -> Vec<ContentBlock> {
+    let height = grab.image_height.and_then(|height| u32::try_from(height).ok()).unwrap_or(0);
+    if wanted.from_row >= height {
+        return vec![ContentBlock::text(format!("The image has {height} rows: `from_row` is beyond its end."))];
+    }
+    let made = match context.mcp.previews.parts(path, wanted).await {
+        Ok(made) => made,
+        Err(error) => return vec![ContentBlock::text(error.advice())],
+    };
+    let mut blocks = Vec::new();
+    for Part { rows, file } in &made.parts {
+        let slice = grab.files.iter().find(|file| file.y.and_then(|y| u32::try_from(y).ok()) == Some(rows.y));
+        let heading = slice.and_then(|file| file.heading.as_ref()).map(|text| format!(", under the heading {text:?}"));
+        let heading = heading.unwrap_or_default();
+        blocks.push(ContentBlock::text(format!("Rows {} to {} of {height}{heading}:", rows.y, rows.end() - 1)));
+        blocks.push(image_content(file, "image/jpeg"));
+    }
+    match made.parts.last() {
+        Some(last) if last.rows.end() == height => {}
+        Some(last) => blocks.push(ContentBlock::text(format!(
+            "For the rest, call get_grab with include_image true and from_row {}, or fetch image_url.",
+            last.rows.end()
+        ))),
+        None => blocks.push(ContentBlock::text("There is no preview of this part. Fetch image_url for the image.")),
+    }
+    blocks
 }
 
 /// The structured content of a grab.

@@ -51,6 +51,8 @@ fn unknown_arguments_and_invalid_local_values_are_rejected() {
         ("get_grab", "{}", "`id` must be the id of a grab, as text."),
         ("get_grab", r#"{"id":7}"#, "`id` must be the id of a grab, as text; got 7."),
         ("get_grab", r#"{"id":"a","include_image":"yes"}"#, "`include_image` must be true or false; got \"yes\"."),
+        ("get_grab", r#"{"id":"a","from_row":-1}"#, "`from_row` must be an integer from 0 to 16383; got -1."),
+        ("get_grab", r#"{"id":"a","from_row":16384}"#, "`from_row` must be an integer from 0 to 16383; got 16384."),
         ("create_grab", r#"{"url":"x","include_image":null}"#, "`include_image` must be true or false; got null."),
     ] {
         assert_eq!(rejected(tool, arguments), expected, "{arguments}");

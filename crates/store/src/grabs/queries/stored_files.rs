@@ -1,7 +1,7 @@
 //! Images due for deletion.
 
 use grabd_domain::Timestamp;
-use grabd_domain::capture::{CaptureSpec, FileKind};
+use grabd_domain::capture::{BesideName, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_domain::ids::TeamId;
@@ -14,8 +14,8 @@ use crate::{Error, Result, Store, codes};
 /// A file beside an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredFile {
-    /// What it is.
-    pub kind: FileKind,
+    /// Which file it is.
+    pub name: BesideName,
     /// The image that it is beside.
     pub image: ImageKey,
     /// The capture spec of a placeholder, whose files are not stored but made again.
@@ -82,12 +82,12 @@ impl Store {
             .one(self.database.reader())
             .await?;
         let Some((kind, env, Some(image), request)) = found else { return Ok(None) };
-        let Some(kind) = grab_file::read_kind(kind) else { return Ok(None) };
+        let Some(name) = grab_file::read_kind(kind) else { return Ok(None) };
         let placeholder_of = match codes::read_environment(env)? {
             Environment::Test => Some(grab::read_spec(&request)?),
             Environment::Live => None,
         };
-        Ok(Some(StoredFile { kind, image: grab::read_key(&image)?, placeholder_of }))
+        Ok(Some(StoredFile { name, image: grab::read_key(&image)?, placeholder_of }))
     }
 
     /// The size of all images of a team's live grabs and of the files beside them, in bytes. One index lookup.
