@@ -26,6 +26,7 @@ pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets};
 pub use self::viewport::Viewport;
 use crate::faults::{Fault, Field};
+use crate::ids::GrabId;
 use crate::limits;
 use crate::target::TargetUrl;
 
@@ -101,6 +102,8 @@ pub struct CaptureSpec {
     pub max_age: Duration,
     /// Texts of the caller.
     pub metadata: BTreeMap<String, String>,
+    /// An earlier grab whose image is compared with that of this one.
+    pub compare_to: Option<GrabId>,
 }
 
 /// What the page learns about its visitor.
@@ -245,6 +248,7 @@ impl CaptureSpec {
             max_age,
             metadata,
             block,
+            compare_to,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -312,6 +316,7 @@ impl CaptureSpec {
                 Some(labels) => metadata::texts(labels)?,
                 None => BTreeMap::new(),
             },
+            compare_to: compare_to.as_deref().map(str::parse).transpose().ok()?,
         })
     }
 
@@ -378,6 +383,7 @@ impl CaptureSpec {
             pdf,
             max_age,
             metadata,
+            compare_to,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
         let list = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());
@@ -434,6 +440,7 @@ impl CaptureSpec {
             max_age: i64::try_from(max_age.as_secs()).ok().filter(|seconds| *seconds > 0),
             metadata: metadata::labels(metadata),
             block: list(&blocking.contents.iter().map(|of| of.as_str().to_owned()).collect()),
+            compare_to: compare_to.map(|grab| grab.to_string()),
             unparsed: Vec::new(),
         }
     }

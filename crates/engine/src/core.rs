@@ -145,7 +145,11 @@ pub struct Core {
 impl ImageError {
     /// Whether trying again in a few seconds may help, because other images take the memory.
     pub const fn is_busy(&self) -> bool {
-        matches!(self, Self::Placeholder(crate::placeholder::Error::Busy))
+        match self {
+            Self::Placeholder(error) => matches!(error, placeholder::Error::Busy),
+            Self::Difference(error) => error.is_busy(),
+            Self::Store(_) => false,
+        }
     }
 }
 
@@ -250,13 +254,17 @@ impl Core {
     /// Looks up the file beside an image with this key. Those of placeholders are not stored; they are made again.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When the store cannot be read, or an image of a difference cannot be made again.
     pub async fn file(&self, key: &FileKey) -> Result<Option<(FileKind, Image)>, ImageError> {
         let Some(StoredFile { kind, image, placeholder_of }) = self.store.find_file(key).await? else {
             return Ok(None);
         };
         if let Some(spec) = placeholder_of {
-            return Ok(Some((kind, Image::Placeholder(placeholder::file(&spec, kind)))));
+            let content = match placeholder::file(&spec, kind) {
+                Some(content) => Some(content),
+                None => self.grabs.differences.image(&self.store, &self.tasks, &spec).await?,
+            };
+            return Ok(content.map(|content| (kind, Image::Placeholder(content))));
         }
         Ok(self.grabs.images.file_beside(&image, kind).await.map(|path| (kind, Image::File(path))))
     }
@@ -305,4 +313,7 @@ pub enum ImageError {
     /// The placeholder could not be drawn.
     #[error(transparent)]
     Placeholder(#[from] crate::placeholder::Error),
+    /// The image of a difference between placeholders could not be made.
+    #[error(transparent)]
+    Difference(#[from] crate::grabs::compare::measure::Error),
 }

@@ -22,6 +22,7 @@ pub(crate) fn to_wire(metadata: &RenderMetadata) -> internal::v1::RenderMetadata
         // Known only to the core.
         image_sha256: _,
         files: _,
+        difference: _,
         findings,
     } = metadata;
     let (challenge, consent, blocked, blank) = to_findings(findings);

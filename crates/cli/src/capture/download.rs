@@ -28,6 +28,7 @@ pub(crate) async fn files_beside(api: &Api, grab: &Grab, image: &Path) -> Result
             "elements" => "elements.json",
             "pdf" => "pdf",
             "report" => "report.json",
+            "difference" => "difference.png",
             // Of a later version of the service. Its URL is in the output of --json.
             _ => continue,
         };

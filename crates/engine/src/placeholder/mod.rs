@@ -118,8 +118,8 @@ impl Placeholder {
         };
         let image = self.draw(spec).await?;
         let execution_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
-        let content = |kind: &FileKind| CapturedFile { kind: *kind, content: file(spec, *kind) };
-        let files = spec.also.iter().map(content).collect();
+        let content = |kind: &FileKind| Some(CapturedFile { kind: *kind, content: file(spec, *kind)? });
+        let files = spec.also.iter().filter_map(content).collect();
         Ok(Capture { image, metadata, execution_ms, files })
     }
 }

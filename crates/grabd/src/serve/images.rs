@@ -73,6 +73,7 @@ async fn file_beside(
     let (kind, file) = match core.file(&key).await {
         Ok(Some((kind, file))) if kind.file_name() == name => (kind, file),
         Ok(_) => return missing(),
+        Err(error) if error.is_busy() => return busy(),
         Err(error) => return failed(&error),
     };
     let mut response = deliver(file, key.as_str(), kind.media_type(), &headers).await;
@@ -80,9 +81,12 @@ async fn file_beside(
         FileKind::Html => "attachment; filename=\"page.html\"",
         // Browsers do not show sandboxed PDFs.
         FileKind::Pdf => "attachment; filename=\"page.pdf\"",
-        FileKind::Text | FileKind::Markdown | FileKind::Links | FileKind::Elements | FileKind::Report => {
-            return response;
-        }
+        FileKind::Text
+        | FileKind::Markdown
+        | FileKind::Links
+        | FileKind::Elements
+        | FileKind::Report
+        | FileKind::Difference => return response,
     };
     if response.status().is_success() {
         response.headers_mut().insert(CONTENT_DISPOSITION, HeaderValue::from_static(attachment));

@@ -30,6 +30,7 @@ pub(crate) const fn kind(kind: FileKind) -> i16 {
         FileKind::Pdf => 4,
         FileKind::Report => 5,
         FileKind::Elements => 6,
+        FileKind::Difference => 8,
     }
 }
 

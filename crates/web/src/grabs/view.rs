@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grabd_domain::capture::FileKind;
+use grabd_domain::capture::{CaptureSpec, FileKind};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
     BlockedRequests, Challenge, Consent, ConsentResult, Failure, FailureReason, Findings, Grab, GrabFile, PageInfo,
@@ -10,6 +10,7 @@ use grabd_domain::grabs::{
 };
 use grabd_options::TABLE;
 
+use super::options;
 use crate::environments::environment_name;
 use crate::team::TeamContext;
 use crate::time_format::Moment;
@@ -55,6 +56,19 @@ pub(crate) struct ImageView {
     pub(crate) alt: String,
     /// The files beside it.
     pub(crate) files: Vec<FileLink>,
+    /// What changed since an earlier image.
+    pub(crate) difference: Option<DifferenceView>,
+    /// The form for a capture that is compared with this one.
+    pub(crate) compare: String,
+}
+
+/// What changed since the image of an earlier grab.
+pub(crate) struct DifferenceView {
+    pub(crate) summary: String,
+    /// The path of the earlier grab's page.
+    pub(crate) earlier: String,
+    /// The path of the image with the changed regions outlined, if anything changed.
+    pub(crate) path: Option<String>,
 }
 
 /// A file beside an image.
@@ -80,7 +94,7 @@ impl View {
             environment: environment_name(grab.environment),
             status: status_name(grab.status()),
             sentence: sentence(grab),
-            image: image_state(grab, &title),
+            image: image_state(grab, &title, at),
             created: grab.created_at.into(),
             path: at.grab_path(grab.id, ""),
             title,
@@ -144,7 +158,7 @@ fn sentence(grab: &Grab) -> String {
     }
 }
 
-fn image_state(grab: &Grab, title: &str) -> ImageState {
+fn image_state(grab: &Grab, title: &str, at: &TeamContext) -> ImageState {
     match &grab.state {
         State::Pending | State::Processing => ImageState::Open,
         State::Done { image: Some(key), metadata, .. } if grab.deleted_at.is_none() => {
@@ -155,6 +169,15 @@ fn image_state(grab: &Grab, title: &str) -> ImageState {
                 height: metadata.image_height.unwrap_or_else(|| grab.spec.reported_height()),
                 alt: format!("Screenshot of {title}"),
                 files: metadata.files.iter().map(|file| file_link(grab, file)).collect(),
+                difference: metadata.difference.as_ref().map(|difference| DifferenceView {
+                    summary: difference.summary(),
+                    earlier: at.grab_path(difference.compared_to, ""),
+                    path: metadata.difference_image().map(|file| format!("/{}", file.path())),
+                }),
+                compare: {
+                    let spec = CaptureSpec { compare_to: Some(grab.id), ..grab.spec.clone() };
+                    format!("{}?{}", at.path("capture"), options::to_query(&spec, grab.environment))
+                },
             })
         }
         State::Done { .. } => ImageState::Deleted,
@@ -171,6 +194,7 @@ fn file_link(grab: &Grab, file: &GrabFile) -> FileLink {
         FileKind::Elements => "Elements",
         FileKind::Pdf => "PDF",
         FileKind::Report => "Report",
+        FileKind::Difference => "Difference",
     };
     let file_name = format!("{}-{}-{}", grab.spec.url.host(), grab.id, file.kind.file_name());
     FileLink { path: format!("/{}", file.path()), file_name, label, size: size(file.bytes) }
@@ -253,6 +277,7 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
         image_sha256,
         files: _,
         findings,
+        difference: _,
     } = metadata;
     let mut shown = Vec::new();
     // Texts of the page. The template escapes them.
@@ -370,7 +395,7 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+    use grabd_domain::capture::CaptureRequest;
 
     use super::*;
 
