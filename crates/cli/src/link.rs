@@ -52,9 +52,12 @@ fn signed(base: &Url, key: &str, secret: &str, args: &LinkArgs, expires: u64) ->
         query.append_pair("format", format.as_str());
     }
     for (name, value) in &args.options.0 {
+        let flag = name.replace('_', "-");
+        if *name == "compare_to" {
+            return Err(Failure::Usage(format!("--{flag} cannot be in a link, whose answer is only an image")));
+        }
         let Some(option) = grabd_options::find(name).filter(|option| !option.is_secret && option.name != "script")
         else {
-            let flag = name.replace('_', "-");
             return Err(Failure::Usage(format!("--{flag} cannot be in a link, which is made to be published")));
         };
         query.append_pair(name, &option.kind.to_text(value));

@@ -50,6 +50,7 @@ impl FromArgMatches for OptionArgs {
             | Kind::Object { .. }
             | Kind::Statuses { .. }
             | Kind::PageRanges
+            | Kind::GrabId
             | Kind::Rectangle => matches.get_one::<Value>(option.name).cloned(),
         };
         Ok(Self(options().filter_map(|option| Some((option.name, value(option)?))).collect()))
@@ -95,6 +96,7 @@ fn flag(option: &'static CaptureOption) -> Arg {
         Kind::Headers { .. } | Kind::Labels { .. } => return several.value_name("NAME: VALUE"),
         Kind::Statuses { .. } => "STATUS,…",
         Kind::Rectangle => "X,Y,WIDTH,HEIGHT",
+        Kind::GrabId => "ID",
     };
     arg.value_name(value_name).allow_hyphen_values(true).value_parser(parse)
 }
@@ -121,6 +123,7 @@ fn help(option: &CaptureOption) -> String {
         | Kind::Object { .. }
         | Kind::Statuses { .. }
         | Kind::PageRanges
+        | Kind::GrabId
         | Kind::Rectangle => None,
     };
     let has_default = !option.default.is_empty() && option.kind != Kind::Flag;

@@ -28,6 +28,7 @@ pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets};
 pub use self::slices::{BesideName, SliceNumber};
 pub use self::viewport::Viewport;
 use crate::faults::{Fault, Field};
+use crate::ids::GrabId;
 use crate::limits;
 use crate::target::TargetUrl;
 
@@ -105,6 +106,8 @@ pub struct CaptureSpec {
     pub metadata: BTreeMap<String, String>,
     /// The largest height of the slices of the image, in image pixels. None: it has no slices.
     pub slice_height: Option<u32>,
+    /// An earlier grab whose image is compared with that of this one.
+    pub compare_to: Option<GrabId>,
 }
 
 /// What the page learns about its visitor.
@@ -250,6 +253,7 @@ impl CaptureSpec {
             metadata,
             block,
             slice_height,
+            compare_to,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -318,6 +322,7 @@ impl CaptureSpec {
                 None => BTreeMap::new(),
             },
             slice_height: slice_height.map(u32::try_from).transpose().ok()?,
+            compare_to: compare_to.as_deref().map(str::parse).transpose().ok()?,
         })
     }
 
@@ -385,6 +390,7 @@ impl CaptureSpec {
             max_age,
             metadata,
             slice_height,
+            compare_to,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
         let list = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());
@@ -442,6 +448,7 @@ impl CaptureSpec {
             metadata: metadata::labels(metadata),
             block: list(&blocking.contents.iter().map(|of| of.as_str().to_owned()).collect()),
             slice_height: slice_height.map(i64::from),
+            compare_to: compare_to.map(|grab| grab.to_string()),
             unparsed: Vec::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! Grabs: states, warnings, failures and revisions.
 
+mod difference;
 mod file;
 mod findings;
 mod image_key;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::difference::{Difference, MAX_REGIONS, Region};
 pub use self::file::{FileKey, GrabFile};
 pub use self::findings::{BlockedRequests, Challenge, Consent, ConsentResult, Findings};
 pub use self::image_key::ImageKey;
@@ -229,6 +231,9 @@ pub struct RenderMetadata {
     /// What was found out about the page.
     #[serde(flatten)]
     pub findings: Findings,
+    /// What changed since the image of an earlier grab. Set by the core.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
 }
 
 /// How long the steps of a capture took, in milliseconds.

@@ -29,8 +29,11 @@ pub const ASYNC_DEADLINE: Duration = Duration::from_secs(15 * 60);
 pub const RENDER_BUDGET: Duration = Duration::from_secs(25);
 /// The most time that the caller of an asynchronous grab may allow for one render attempt.
 pub const MAX_RENDER_BUDGET: Duration = Duration::from_secs(60);
-/// How much longer a lease lasts than its render: time for the upload, the commit and clock drift.
+/// How much longer a lease lasts than its render: time for the upload, the commit and clock drift. It lasts another
+/// [`COMPARE_LIMIT`] if the image is compared with an earlier one.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
+/// Time limit of the comparison of an image with an earlier one, including the wait for memory.
+pub const COMPARE_LIMIT: Duration = Duration::from_secs(10);
 /// Number of attempts before a grab fails with an internal error.
 pub const MAX_ATTEMPTS: u32 = 3;
 /// Jobs with less time left are not leased.

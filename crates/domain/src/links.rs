@@ -31,6 +31,8 @@ const SIGNATURE_CHARS: usize = 64;
 const MAX_SECONDS: i64 = 253_402_300_799;
 /// An option that links may not have besides the secret ones: a link is made to be published.
 const REFUSED: &str = "script";
+/// An option that links may not have, because what it adds is not in their answer, which is an image.
+const USELESS: &str = "compare_to";
 
 /// The public name of an API key in links: `lk_` and its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +155,10 @@ fn read_option(name: &'static str, text: &str, capture: &mut CaptureRequest) -> 
     if option.is_secret || name == REFUSED {
         let allowed = "left out of links, which are made to be published";
         return Err(Fault::BadRequest(Field::new(name, HIDDEN, allowed)));
+    }
+    if name == USELESS {
+        let allowed = "left out of links, whose answer is only an image";
+        return Err(Fault::BadRequest(Field::new(name, &format!("\"{text}\""), allowed)));
     }
     match option.kind.parse(text) {
         Some(value) => _ = capture.set(name, value),

@@ -165,7 +165,11 @@ pub struct Core {
 impl ImageError {
     /// Whether trying again in a few seconds may help, because other images take the memory.
     pub const fn is_busy(&self) -> bool {
-        matches!(self, Self::Placeholder(crate::placeholder::Error::Busy))
+        match self {
+            Self::Placeholder(error) => matches!(error, placeholder::Error::Busy),
+            Self::Difference(error) => error.is_busy(),
+            Self::Store(_) => false,
+        }
     }
 }
 
@@ -275,13 +279,19 @@ impl Core {
     /// Looks up the file beside an image with this key. Those of placeholders are not stored; they are made again.
     ///
     /// # Errors
-    /// When the store cannot be read or a placeholder cannot be drawn.
+    /// When the store cannot be read, or a placeholder or an image of a difference cannot be made again.
     pub async fn file(&self, key: &FileKey) -> Result<Option<FileBeside>, ImageError> {
         let Some(StoredFile { name, image, placeholder_of }) = self.store.find_file(key).await? else {
             return Ok(None);
         };
         let content = match placeholder_of {
-            Some(spec) => self.grabs.placeholder.file(&spec, name).await?.map(Image::Placeholder),
+            Some(spec) => match name {
+                BesideName::Also(FileKind::Difference) => {
+                    self.grabs.differences.image(&self.store, &self.tasks, &spec).await?
+                }
+                BesideName::Also(_) | BesideName::Slice(_) => self.grabs.placeholder.file(&spec, name).await?,
+            }
+            .map(Image::Placeholder),
             None => self.grabs.images.file_beside(&image, name).await.map(Image::File),
         };
         let format = image.format();
@@ -343,4 +353,7 @@ pub enum ImageError {
     /// The placeholder could not be drawn.
     #[error(transparent)]
     Placeholder(#[from] crate::placeholder::Error),
+    /// The image of a difference between placeholders could not be made.
+    #[error(transparent)]
+    Difference(#[from] crate::grabs::compare::measure::Error),
 }

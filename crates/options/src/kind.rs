@@ -37,6 +37,9 @@ pub const RECTANGLE_MAX_SIDE: i64 = 16_384;
 const PAGES_CHARS: usize = 100;
 const MAX_PAGE: u16 = 9999;
 
+/// The characters of the id of a grab: a UUID (RFC 9562, section 4) with its hyphens.
+const GRAB_ID_CHARS: usize = 36;
+
 /// The type of an option, with its bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -134,6 +137,8 @@ pub enum Kind {
     Rectangle,
     /// Numbers and ranges of pages of a document, such as `1-3, 5`.
     PageRanges,
+    /// The id of a grab. Whether there is such a grab is checked by who has the grabs.
+    GrabId,
 }
 
 /// A member of an object.
@@ -201,6 +206,7 @@ impl Kind {
                 "an object with the integers `x` and `y` from 0 to {RECTANGLE_MAX_START}, and `width` and `height` from 1 \
                  to {RECTANGLE_MAX_SIDE}"
             ),
+            Self::GrabId => "the id of a grab, such as \"01993e1c-7b1a-7000-8000-0123456789ab\"".to_owned(),
         }
     }
 
@@ -211,6 +217,7 @@ impl Kind {
             Self::Text { max, .. } => Some(*max),
             Self::TimeZone | Self::Locale => Some(NAME_CHARS),
             Self::PageRanges => Some(PAGES_CHARS),
+            Self::GrabId => Some(GRAB_ID_CHARS),
             Self::Patterns { .. } => Some(PATTERN_CHARS),
             Self::Chars { max, .. } => Some(*max),
             Self::Headers { max_chars, .. } | Self::Labels { max_chars, .. } => Some(*max_chars),
@@ -270,6 +277,7 @@ impl Kind {
                 texts.len() <= *max && texts.iter().all(|text| is_failure_status(text))
             }
             (Self::PageRanges, Value::Text(text)) => are_page_ranges(text),
+            (Self::GrabId, Value::Text(text)) => is_grab_id(text),
             (Self::Rectangle, Value::Rectangle(Rectangle { x, y, width, height })) => {
                 [x, y].into_iter().all(|start| (0..=RECTANGLE_MAX_START).contains(start))
                     && [width, height].into_iter().all(|side| (1..=RECTANGLE_MAX_SIDE).contains(side))
@@ -353,6 +361,15 @@ fn are_page_ranges(text: &str) -> bool {
         None => number(part).is_some(),
     };
     text.len() <= PAGES_CHARS && text.split(',').all(is_range)
+}
+
+/// Has it the form of the id of a grab?
+fn is_grab_id(text: &str) -> bool {
+    let is_right = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    text.len() == GRAB_ID_CHARS && text.bytes().enumerate().all(is_right)
 }
 
 /// Has it the form of a language tag? A language of two or three letters, and further parts of up to eight letters and

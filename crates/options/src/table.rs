@@ -566,6 +566,18 @@ options! { $
         example: "2000",
         in_mcp: true
     }
+    /// An earlier grab whose image is compared with that of this one.
+    compare_to: String = {
+        kind: Kind::GrabId,
+        group: Group::Files,
+        label: "Compare to",
+        help: "Id of an earlier grab of the same team and environment: report what changed since its image.",
+        description: "The result is in `difference` of the grab, see docs/FILES.md. The capture fails, without charge, if \
+                      the images cannot be compared, for example because the earlier one is deleted meanwhile. Such a \
+                      capture is always new. Not in signed links.",
+        example: "\"01993e1c-7b1a-7000-8000-0123456789ab\"",
+        in_mcp: true
+    }
 }
 
 /// The option with this name.

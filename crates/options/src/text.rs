@@ -16,9 +16,13 @@ impl Kind {
                 "false" | "0" => Some(Value::Flag(false)),
                 _ => None,
             },
-            Self::Word(_) | Self::Url | Self::Selector | Self::TimeZone | Self::Locale | Self::PageRanges => {
-                Some(Value::Text(text.trim().to_owned()))
-            }
+            Self::Word(_)
+            | Self::Url
+            | Self::Selector
+            | Self::TimeZone
+            | Self::Locale
+            | Self::PageRanges
+            | Self::GrabId => Some(Value::Text(text.trim().to_owned())),
             Self::Text { .. } => Some(Value::Text(text.to_owned())),
             Self::Statuses { .. } => {
                 let statuses = text.split([',', '\n', ' ', '\r']).filter(|status| !status.is_empty());
@@ -83,6 +87,7 @@ impl Kind {
             | Self::Selectors { .. }
             | Self::Text { .. }
             | Self::PageRanges
+            | Self::GrabId
             | Self::Chars { .. } => None,
         }
     }

@@ -4,7 +4,9 @@
 use grabd_domain::Timestamp;
 use grabd_domain::capture::Format;
 use grabd_domain::credentials::Environment;
-use grabd_domain::grabs::{Class, Grab, PageInfo, RenderMetadata, ShownFile, State, Status};
+use grabd_domain::grabs::{
+    Class, Difference, Grab, GrabFile, PageInfo, Region, RenderMetadata, ShownFile, State, Status,
+};
 use grabd_engine::grabs::{CreateRequest, CreateResult, ListRequest};
 use grabd_proto::{options, v1};
 
@@ -105,6 +107,8 @@ pub(crate) fn grab(grab: &Grab, public_url: &str) -> v1::Grab {
             // The files are deleted with the image.
             let files = metadata.shown_files(spec.format).filter(|_| image.is_some());
             wire.files = files.map(|file| grab_file(&file, origin)).collect();
+            let difference_image = metadata.difference_image().filter(|_| image.is_some());
+            wire.difference = metadata.difference.as_ref().map(|of| difference(of, difference_image, origin));
             wire.image_sha256 = metadata.image_sha256.clone();
             wire.bytes = i64::try_from(*size_bytes).ok();
             wire.execution_ms = i32::try_from(*execution_ms).ok();
@@ -142,6 +146,19 @@ fn grab_file(file: &ShownFile<'_>, origin: &str) -> v1::GrabFile {
     }
 }
 
+fn difference(difference: &Difference, image: Option<&GrabFile>, origin: &str) -> v1::Difference {
+    let region = |Region { x, y, width, height }: &Region| {
+        let [x, y, width, height] = [x, y, width, height].map(|pixels| to_i32(*pixels));
+        v1::Region { x, y, width, height }
+    };
+    v1::Difference {
+        compared_to: difference.compared_to.to_string(),
+        ratio: difference.ratio(),
+        regions: difference.regions.iter().map(region).collect(),
+        image_url: image.map(|file| format!("{origin}/{}", file.path())),
+    }
+}
+
 fn add_facts(wire: &mut v1::Grab, metadata: &RenderMetadata) {
     let RenderMetadata {
         final_url,
@@ -159,6 +176,7 @@ fn add_facts(wire: &mut v1::Grab, metadata: &RenderMetadata) {
         files: _,
         slices: _,
         findings,
+        difference: _,
     } = metadata;
     wire.final_url = final_url.clone();
     wire.http_status = http_status.map(i32::from);

@@ -23,6 +23,7 @@ pub(crate) fn to_wire(metadata: &RenderMetadata) -> internal::v1::RenderMetadata
         image_sha256: _,
         files: _,
         slices: _,
+        difference: _,
         findings,
     } = metadata;
     let (challenge, consent, blocked, blank) = to_findings(findings);

@@ -163,8 +163,10 @@ async fn run_assignment<T, R>(
 {
     let Assignment { grab_id, lease_token, options, budget, alone } = assignment;
     let budget = budget.and_then(|budget| Duration::try_from(budget).ok()).unwrap_or_default();
-    let lease_ends = Instant::now() + budget + LEASE_MARGIN;
-    let result = match task(&grab_id, options, budget, alone) {
+    let task = task(&grab_id, options, budget, alone);
+    let margin = task.as_ref().map_or(LEASE_MARGIN, |task| task.spec.lease_margin());
+    let lease_ends = Instant::now() + budget + margin;
+    let result = match task {
         Some(task) => tokio::select! {
             outcome = renderer.render(task) => to_wire(outcome),
             () = cancel.cancelled() => return,

@@ -293,6 +293,19 @@ impl Upload {
     }
 }
 
+/// For code that makes the content on a blocking thread.
+impl Write for Upload {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        let written = self.file.as_mut().ok_or_else(interrupted)?.write(part)?;
+        self.bytes = self.bytes.saturating_add(u64::try_from(written).unwrap_or(u64::MAX));
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().ok_or_else(interrupted)?.flush()
+    }
+}
+
 fn interrupted() -> io::Error {
     io::Error::other("an earlier part was not written")
 }

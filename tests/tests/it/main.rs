@@ -9,6 +9,7 @@ mod blocking;
 mod bounds;
 mod browser_crash;
 mod commands;
+mod compare;
 mod contract;
 mod crash_recovery;
 mod credits;

@@ -111,6 +111,8 @@ pub(super) async fn files(
             FileKind::Elements => elements(drive, image, clip).await?,
             FileKind::Pdf => (pdf(drive).await?, false),
             FileKind::Report => (report::write(drive, metadata), false),
+            // The core makes it of two images. It cannot be asked for.
+            FileKind::Difference => return Err(not_made(*kind)),
         };
         let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
         if bytes > kind.max_bytes() {
@@ -138,7 +140,8 @@ fn too_large(kind: FileKind) -> CaptureError {
         | FileKind::Markdown
         | FileKind::Links
         | FileKind::Elements
-        | FileKind::Report => "Leave it out of `also`.",
+        | FileKind::Report
+        | FileKind::Difference => "Leave it out of `also`.",
     };
     CaptureError::failed(format!("The {name} of the page has more than {megabytes} MB. {advice}"))
 }

@@ -1,6 +1,9 @@
 //! A capture as the API returns it.
 
+use std::fmt;
+
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use url::Url;
 
@@ -38,6 +41,7 @@ pub(crate) struct GrabFields {
     pub(crate) files: Vec<FileFields>,
     pub(crate) challenge: Option<String>,
     pub(crate) consent: Option<Consent>,
+    pub(crate) difference: Option<Difference>,
 }
 
 /// The members of a file beside the image that this program uses.
@@ -52,6 +56,29 @@ pub(crate) struct FileFields {
 pub(crate) struct Consent {
     pub(crate) cmp: String,
     pub(crate) result: String,
+}
+
+/// What changed since the image of an earlier capture.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Difference {
+    ratio: f64,
+    regions: Vec<IgnoredAny>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = self.ratio * 100.0;
+        match (self.regions.len(), percent) {
+            (0, _) => return f.write_str("nothing changed"),
+            // Never rounded to nothing.
+            (_, ..0.1) => f.write_str("less than 0.1 % changed in "),
+            (_, _) => write!(f, "{percent:.1} % changed in "),
+        }?;
+        match self.regions.len() {
+            1 => f.write_str("1 region"),
+            count => write!(f, "{count} regions"),
+        }
+    }
 }
 
 impl Grab {
@@ -80,5 +107,27 @@ impl Grab {
     /// The URL of the image. The API returns placeholder URLs without an origin, so the base URL is applied.
     pub(crate) fn image(&self, api: &Api) -> Option<Url> {
         api.base().join(self.fields.image_url.as_deref()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn difference_is_told_in_words() {
+        let region = json!({ "x": 0, "y": 0, "width": 16, "height": 16 });
+        for (ratio, regions, expected) in [
+            (0.0, vec![], "nothing changed"),
+            (0.000_001, vec![&region], "less than 0.1 % changed in 1 region"),
+            (0.021, vec![&region; 3], "2.1 % changed in 3 regions"),
+            (1.0, vec![&region], "100.0 % changed in 1 region"),
+        ] {
+            let json =
+                json!({ "compared_to": "01993e1c-7b1a-7000-8000-0123456789ab", "ratio": ratio, "regions": regions });
+            assert_eq!(Difference::deserialize(json).unwrap().to_string(), expected);
+        }
     }
 }

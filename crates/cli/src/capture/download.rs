@@ -32,6 +32,7 @@ pub(crate) async fn files_beside(api: &Api, grab: &Grab, image: &Path) -> Result
             "pdf" => image.with_extension("pdf"),
             "report" => image.with_extension("report.json"),
             "slice" => names::slice_path(image, slices.len() + 1),
+            "difference" => image.with_extension("difference.png"),
             // Of a later version of the service. Its URL is in the output of --json.
             _ => continue,
         };

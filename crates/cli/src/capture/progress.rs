@@ -79,11 +79,11 @@ impl<'a> Progress<'a> {
                 let consent = fields.and_then(|fields| fields.consent.as_ref());
                 let consent = consent.map(|of| format!(", cookie banner {} ({})", of.result, of.cmp));
                 let consent = consent.unwrap_or_default();
+                let difference = fields.and_then(|fields| fields.difference.as_ref());
+                let difference = difference.map(|of| format!(", {of}")).unwrap_or_default();
+                let notes = format!("{truncated}{status}{challenge}{consent}{difference}{warnings}");
                 let file = outcome.file.as_ref().map(|file| format!(" -> {}", file.display())).unwrap_or_default();
-                format!(
-                    "captured  {}{file} ({size} in {seconds:.1} s{truncated}{status}{challenge}{consent}{warnings})",
-                    outcome.url
-                )
+                format!("captured  {}{file} ({size} in {seconds:.1} s{notes})", outcome.url)
             }
         };
         self.bar.inc(1);

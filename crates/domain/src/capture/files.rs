@@ -19,6 +19,8 @@ pub enum FileKind {
     Pdf,
     /// What happened during the capture, as JSON.
     Report,
+    /// The image with what changed since an earlier one, as PNG. Made by the core because of `compare_to`, not of `also`.
+    Difference,
 }
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -26,8 +28,16 @@ const MEBIBYTE: u64 = 1 << 20;
 impl FileKind {
     /// All kinds, in the order in which files are made, stored and shown.
     /// A PDF changes the layout of the page, so that what depends on it is read before.
-    pub const ALL: [Self; 7] =
-        [Self::Html, Self::Text, Self::Markdown, Self::Links, Self::Elements, Self::Pdf, Self::Report];
+    pub const ALL: [Self; 8] = [
+        Self::Html,
+        Self::Text,
+        Self::Markdown,
+        Self::Links,
+        Self::Elements,
+        Self::Pdf,
+        Self::Report,
+        Self::Difference,
+    ];
 
     /// Its name in the APIs.
     pub const fn as_str(self) -> &'static str {
@@ -39,6 +49,7 @@ impl FileKind {
             Self::Elements => "elements",
             Self::Pdf => "pdf",
             Self::Report => "report",
+            Self::Difference => "difference",
         }
     }
 
@@ -57,6 +68,7 @@ impl FileKind {
             Self::Elements => "elements.json",
             Self::Pdf => "page.pdf",
             Self::Report => "report.json",
+            Self::Difference => "difference.png",
         }
     }
 
@@ -68,16 +80,17 @@ impl FileKind {
             Self::Markdown => "text/markdown; charset=utf-8",
             Self::Links | Self::Elements | Self::Report => "application/json",
             Self::Pdf => "application/pdf",
+            Self::Difference => "image/png",
         }
     }
 
-    /// The most bytes of a file. Longer texts are cut, and the capture fails if HTML or a PDF would be larger.
+    /// The most bytes of a file. Longer texts are cut, and the capture fails if another file would be larger.
     pub const fn max_bytes(self) -> u64 {
         match self {
             // Those in JSON are bounded by the number and length of their entries.
             Self::Html | Self::Links | Self::Elements | Self::Report => 8 * MEBIBYTE,
             Self::Text | Self::Markdown => 2 * MEBIBYTE,
-            Self::Pdf => 32 * MEBIBYTE,
+            Self::Pdf | Self::Difference => 32 * MEBIBYTE,
         }
     }
 }
@@ -189,9 +202,10 @@ impl PdfLayout {
     }
 }
 
-/// The kinds with these names, in their order and each once. None if a name is not known.
+/// The kinds with these names, in their order and each once. None if a name is not known, or cannot be asked for.
 pub(super) fn kinds(names: &[String]) -> Option<Vec<FileKind>> {
-    let mut kinds: Vec<FileKind> = names.iter().map(|name| FileKind::parse(name)).collect::<Option<_>>()?;
+    let asked = |name: &String| FileKind::parse(name).filter(|kind| *kind != FileKind::Difference);
+    let mut kinds: Vec<FileKind> = names.iter().map(asked).collect::<Option<_>>()?;
     kinds.sort_unstable();
     kinds.dedup();
     Some(kinds)
@@ -222,5 +236,6 @@ mod tests {
         let names = ["pdf", "html", "pdf"].map(str::to_owned);
         assert_eq!(kinds(&names), Some(vec![FileKind::Html, FileKind::Pdf]));
         assert_eq!(kinds(&["mhtml".to_owned()]), None);
+        assert_eq!(kinds(&["difference".to_owned()]), None);
     }
 }

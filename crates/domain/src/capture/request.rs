@@ -20,6 +20,14 @@ impl CaptureSpec {
         self.timeout.max(limits::RENDER_BUDGET)
     }
 
+    /// How much longer a lease lasts than its render.
+    pub fn lease_margin(&self) -> Duration {
+        match self.compare_to {
+            Some(_) => limits::LEASE_MARGIN + limits::COMPARE_LIMIT,
+            None => limits::LEASE_MARGIN,
+        }
+    }
+
     /// Refuses a time limit that is longer than a synchronous caller waits.
     ///
     /// # Errors

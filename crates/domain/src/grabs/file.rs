@@ -55,6 +55,13 @@ pub struct GrabFile {
     pub bytes: u64,
 }
 
+impl GrabFile {
+    /// The path of its URL, without a leading slash: `f/{key}/{name}`.
+    pub fn path(&self) -> String {
+        format!("f/{}/{}", self.key.as_str(), self.kind.file_name())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! JSON representation of responses: first the members of the public contract in its order, then additional ones.
 
+mod difference;
 mod packet;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::SchemaType;
 use utoipa::openapi::{Object, ObjectBuilder, Type};
 
+use self::difference::Difference;
 pub(crate) use self::packet::PricingPacket;
 
 /// One capture of a web page. Further members may appear.
@@ -117,10 +119,10 @@ pub(crate) struct Grab<'a> {
     /// versions.
     #[schema(min_length = 64, max_length = 64, pattern = "^[0-9a-f]{64}$")]
     image_sha256: Option<&'a str>,
-    /// The files beside the image that `also` asked for, and the slices from top to bottom that `slice_height` asked for.
-    /// Left out where there are none, and after the image was deleted.
+    /// The files beside the image that `also` and `compare_to` asked for, and the slices from top to bottom that `slice_height`
+    /// asked for. Left out where there are none, and after the image was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(inline, max_items = 71)]
+    #[schema(inline, max_items = 72)]
     files: Option<Vec<GrabFile<'a>>>,
     /// The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
     /// `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Absent if it is none; later versions may add names.
@@ -139,6 +141,10 @@ pub(crate) struct Grab<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     blank: Option<bool>,
+    /// What changed since the image of an earlier grab. Absent unless the request has `compare_to` and the grab is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline, nullable = false)]
+    difference: Option<Difference<'a>>,
 }
 
 /// A file beside the image of a grab.
@@ -326,6 +332,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         consent,
         blocked,
         blank,
+        difference,
     } = grab;
     Some(Grab {
         id,
@@ -374,6 +381,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
             asked,
         }),
         blank: *blank,
+        difference: difference.as_ref().map(Difference::of),
     })
 }
 
@@ -382,13 +390,13 @@ fn grab_file(file: &v1::GrabFile) -> GrabFile<'_> {
     GrabFile { kind, url, media_type, bytes: *bytes, y: *y, height: *height, heading: heading.as_deref() }
 }
 
-/// OpenAPI schema of a kind of file: a word that the option takes, or a slice.
+/// OpenAPI schema of a kind of file: a word that the option takes, a slice, or the image of a difference.
 fn file_kind_schema() -> Object {
     let words = match grabd_options::find("also").map(|option| option.kind) {
         Some(grabd_options::Kind::Words(words)) => words,
         Some(_) | None => &[],
     };
-    string_enum(words.iter().copied().chain([SLICE_KIND]), Type::String.into())
+    string_enum(words.iter().copied().chain([SLICE_KIND, "difference"]), Type::String.into())
 }
 
 /// Converts balance and usage. `None` if a required field is missing.

@@ -14,12 +14,13 @@ use crate::core::Core;
 use crate::faults::internal_error;
 
 /// Fingerprint of what determines the image. None with secret options: those are deleted when the grab has ended, so
-/// nothing is derived from them that stays, and such a grab never answers another request.
+/// nothing is derived from them that stays, and such a grab never answers another request. None with `compare_to` either:
+/// whether something changed is only known of a new image.
 ///
 /// # Errors
 /// [`Fault::InternalError`] if the options cannot be serialized.
 pub(super) fn fingerprint(spec: &CaptureSpec) -> Result<Option<Fingerprint>, Fault> {
-    if !spec.secrets.given().is_empty() {
+    if !spec.secrets.given().is_empty() || spec.compare_to.is_some() {
         return Ok(None);
     }
     let options = serde_json::to_vec(&spec.image_options()).map_err(internal_error("grabs.cached"))?;
@@ -91,6 +92,11 @@ mod tests {
         for other in others {
             assert_ne!(fingerprint_of(other), plain);
         }
+    }
+
+    #[test]
+    fn fingerprint_of_a_comparison_is_none() {
+        assert_eq!(fingerprint_of(|r| r.compare_to = Some("01993e1c-7b1a-7000-8000-0123456789ab".into())), None);
     }
 
     #[test]

@@ -7,13 +7,13 @@ use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::{Caller, Environment};
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, Failure, FailureReason, Grab, RenderMetadata, State};
-use grabd_domain::limits::{ASYNC_DEADLINE, LEASE_MARGIN, SYNC_DEADLINE};
+use grabd_domain::limits::{ASYNC_DEADLINE, SYNC_DEADLINE};
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::grabs::{Created, EndedGrab, FailGrab, FailureSource, NewGrab, NewLease};
 use tokio::time::Instant;
 
 use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
-use super::{cached, idempotency, secrets, test_create};
+use super::{cached, compare, idempotency, secrets, test_create};
 use crate::admission::{self, SlotUse};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
@@ -76,6 +76,7 @@ pub(super) async fn validate(
     }
     let named = |fault: Fault| if spec.has_own_document() { fault.renamed("base_url") } else { fault };
     targets::check_page_url(core, &spec.url).map_err(named)?;
+    compare::check(core, caller, &spec).await?;
     if let Some(result) = cached::find(core, caller, &spec, record.as_ref()).await? {
         return Ok(Validated::Repeated(Box::new(result)));
     }
@@ -161,7 +162,7 @@ pub(super) async fn submit(
     let token = random::lease_token();
     let lease = slot.as_ref().map(|slot| NewLease {
         token,
-        until: now + lease_loop::budget(now, deadline_at, &spec) + LEASE_MARGIN,
+        until: now + lease_loop::budget(now, deadline_at, &spec) + spec.lease_margin(),
         session: slot.session(),
         random: random::random(),
     });

@@ -2,12 +2,14 @@
 
 use bytes::Bytes;
 use grabd_domain::capture::FileKind;
+use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Failure, FileKey, GrabFile, GrabSlice, ImageKey, RenderMetadata, SlicePlace};
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_store::Upload;
 use grabd_store::grabs::{Completion, EndedGrab, FailGrab, FailureSource};
 use sha2::{Digest, Sha256};
 
+use super::compare::{self, NotCompared};
 use crate::admission::{self, SlotUse};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
@@ -110,6 +112,7 @@ async fn store_files(
     ReceivedFiles { also, slices }: ReceivedFiles,
     metadata: &mut RenderMetadata,
 ) -> Result<(), grabd_store::images::Error> {
+    metadata.difference = None;
     let new_key = || FileKey::new(random::random());
     let files = also.iter();
     metadata.files =
@@ -177,10 +180,27 @@ pub(crate) async fn finish(
                 return Ok(not_stored(core, grab, token, &error).await);
             }
             failpoints::reach(core, Step::Stored, lease).await?;
+            let compared = match core.queue.dispatcher.compare_to(token) {
+                Some(earlier) => compare::compare(core, earlier, &key, &mut metadata).await,
+                None => Ok(()),
+            };
             let now = core.clock.now();
-            let upload_key = key;
-            let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, metadata, now };
-            core.store.complete(completion).await?
+            match compared {
+                Ok(()) => {
+                    let upload_key = key;
+                    let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, metadata, now };
+                    core.store.complete(completion).await?
+                }
+                Err(NotCompared::Failed(failure)) => {
+                    used = if failure.cause == ErrorCause::Service { SlotUse::Fine } else { SlotUse::Failed };
+                    // The image and its files are deleted.
+                    let metadata = RenderMetadata { image_sha256: None, files: Vec::new(), slices: Vec::new(), ..metadata };
+                    let source = FailureSource::Lease(token);
+                    core.store.fail(FailGrab { grab, source, failure, metadata, now }).await?
+                }
+                Err(NotCompared::NotStored(error)) => return Ok(not_stored(core, grab, token, &error).await),
+                Err(NotCompared::Database(error)) => return Err(error.into()),
+            }
         }
         AttemptResult::Failure { failure, metadata } => {
             let now = core.clock.now();

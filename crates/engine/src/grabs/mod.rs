@@ -3,12 +3,14 @@
 mod cached;
 mod cancel;
 mod capture;
+pub(crate) mod compare;
 pub(crate) mod create;
 mod delete;
 pub(crate) mod finish;
 mod get;
 mod idempotency;
 mod list;
+mod pixels;
 mod preview;
 mod record_end;
 mod request;
@@ -21,6 +23,7 @@ mod watch;
 use grabd_memory::MemoryBudget;
 use grabd_store::Images;
 
+use self::compare::placeholders::Differences;
 use crate::domains::DomainPolicy;
 use crate::links::LinksInFlight;
 use crate::placeholder::Placeholder;
@@ -51,11 +54,13 @@ pub(crate) struct Grabs {
     pub(crate) domains: DomainPolicy,
     pub(crate) storage: Storage,
     pub(crate) links: LinksInFlight,
+    pub(crate) differences: Differences,
 }
 
 impl Grabs {
     pub(crate) fn new(images: Images, memory: MemoryBudget, placeholder: Placeholder, domains: DomainPolicy) -> Self {
         let (thumbnails, storage, links) = (Thumbnails::default(), Storage::default(), LinksInFlight::default());
-        Self { images, memory, placeholder, thumbnails, domains, storage, links }
+        let differences = Differences::new(placeholder.clone(), memory.clone());
+        Self { images, memory, placeholder, thumbnails, domains, storage, links, differences }
     }
 }

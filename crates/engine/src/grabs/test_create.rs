@@ -11,6 +11,7 @@ use grabd_domain::grabs::{
 use grabd_domain::render::{Capture, CapturedFile, CapturedSlice};
 use grabd_store::grabs::NewPlaceholder;
 
+use super::compare::compare_placeholder;
 use super::finish::ImageDigest;
 use super::idempotency;
 use super::request::{CreateResult, ValidCreate};
@@ -40,7 +41,12 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
             metadata.files = files.iter().map(grab_file).collect();
             metadata.slices = slices.into_iter().map(grab_slice).collect();
             let size_bytes = u64::try_from(file.len()).unwrap_or(0);
-            State::Done { finished_at: now + duration, image: Some(image), size_bytes, execution_ms, metadata }
+            match compare_placeholder(core, &spec, &mut metadata).await {
+                Ok(()) => {
+                    State::Done { finished_at: now + duration, image: Some(image), size_bytes, execution_ms, metadata }
+                }
+                Err(failure) => State::Failed { finished_at: now, failure, metadata: RenderMetadata::default() },
+            }
         }
     };
     let new = NewPlaceholder {

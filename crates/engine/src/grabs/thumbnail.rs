@@ -4,7 +4,7 @@
 //! may be slow to decode, therefore delay another team by one thumbnail at most.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Cursor, Seek};
+use std::io::{BufReader, Cursor};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{ImageKey, State};
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_memory::{MemoryError, Reservation};
-use image::ImageReader;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use self::shrink::shrink;
 use super::get;
+use super::pixels::dimensions;
 use crate::cache::Cache;
 use crate::core::{Core, Image, ImageError};
 use crate::faults::{IMAGES_BUSY, internal_error};
@@ -210,10 +210,6 @@ fn size(path: &std::path::Path, format: Format) -> Result<(u32, u32, u64), Error
     let bytes = file.metadata()?.len();
     let (width, height) = dimensions(BufReader::new(file), format)?;
     Ok((width, height, bytes))
-}
-
-fn dimensions(file: impl BufRead + Seek, format: Format) -> Result<(u32, u32), image::ImageError> {
-    ImageReader::with_format(file, shrink::image_format(format)).into_dimensions()
 }
 
 #[cfg(test)]

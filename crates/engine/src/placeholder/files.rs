@@ -6,10 +6,11 @@ use serde_json::json;
 
 use super::drawing::Drawing;
 
-/// The file of this kind beside the placeholder of a spec.
-pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Bytes {
+/// The file of this kind beside the placeholder of a spec. `None` for an image of the difference, which is made of two
+/// placeholders.
+pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Option<Bytes> {
     let url = spec.url.as_str();
-    match kind {
+    Some(match kind {
         FileKind::Html => {
             let url = escaped(url);
             format!(
@@ -39,7 +40,8 @@ pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Bytes {
         })
         .to_string()
         .into(),
-    }
+        FileKind::Difference => return None,
+    })
 }
 
 fn escaped(text: &str) -> String {
@@ -84,15 +86,16 @@ mod tests {
         let url = "https://example.com/?a='b'&c=%3Cd%3E";
         let request = CaptureRequest { url: Some(url.into()), ..CaptureRequest::default() };
         let spec = CaptureSpec::parse(&request).unwrap();
-        for kind in FileKind::ALL {
-            let content = file(&spec, kind);
+        assert_eq!(file(&spec, FileKind::Difference), None);
+        for kind in FileKind::ALL.into_iter().filter(|kind| *kind != FileKind::Difference) {
+            let content = file(&spec, kind).unwrap();
             assert!(!content.is_empty() && content.len() < 2000, "{kind:?}");
-            assert_eq!(content, file(&spec, kind));
+            assert_eq!(file(&spec, kind).as_ref(), Some(&content));
             if kind.media_type() == "application/json" {
                 serde_json::from_slice::<serde_json::Value>(&content).unwrap();
             }
         }
-        let html = String::from_utf8(file(&spec, FileKind::Html).to_vec()).unwrap();
+        let html = String::from_utf8(file(&spec, FileKind::Html).unwrap().to_vec()).unwrap();
         assert!(html.contains("?a=%27b%27&amp;c="), "{html}");
         let pdf = String::from_utf8(pdf().to_vec()).unwrap();
         let table: usize = pdf.lines().rev().nth(1).unwrap().parse().unwrap();

@@ -106,7 +106,7 @@ impl Placeholder {
     /// As [`Placeholder::draw`].
     pub(crate) async fn file(&self, spec: &CaptureSpec, name: BesideName) -> Result<Option<Bytes>, Error> {
         match name {
-            BesideName::Also(kind) => Ok(Some(file(spec, kind))),
+            BesideName::Also(kind) => Ok(file(spec, kind)),
             BesideName::Slice(number) => {
                 let slice = self.slices(spec).await?.into_iter().nth(usize::from(number.get()) - 1);
                 Ok(slice.map(|slice| slice.content))
@@ -144,8 +144,8 @@ impl Placeholder {
         };
         let image = self.draw(spec).await?;
         let execution_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
-        let content = |kind: &FileKind| CapturedFile { kind: *kind, content: file(spec, *kind) };
-        let files = spec.also.iter().map(content).collect();
+        let content = |kind: &FileKind| Some(CapturedFile { kind: *kind, content: file(spec, *kind)? });
+        let files = spec.also.iter().filter_map(content).collect();
         let slices = self.slices(spec).await?;
         Ok(Capture { image, metadata, execution_ms, files, slices })
     }

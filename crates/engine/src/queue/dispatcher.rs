@@ -9,7 +9,7 @@ use grabd_domain::admission::{Account, kept_slots};
 use grabd_domain::capture::{CaptureSpec, FileKind};
 use grabd_domain::grabs::ImageKey;
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
-use grabd_domain::limits::{LEASE_MARGIN, MAX_RENDER_BUDGET};
+use grabd_domain::limits::{COMPARE_LIMIT, LEASE_MARGIN, MAX_RENDER_BUDGET};
 use grabd_domain::render::RendererStatus;
 use tokio::sync::{Notify, mpsc};
 
@@ -63,6 +63,8 @@ struct HeldLease {
     grab: GrabId,
     upload_key: ImageKey,
     files: RequestedFiles,
+    /// The earlier grab whose image is compared with that of this one.
+    compare_to: Option<GrabId>,
     ended: EndedLease,
 }
 
@@ -177,6 +179,10 @@ impl State {
         (slots - kept).saturating_sub(leased + self.reserved_unpaid)
     }
 }
+
+/// The longest lease.
+const MAX_LEASE: Duration =
+    Duration::from_secs(MAX_RENDER_BUDGET.as_secs() + LEASE_MARGIN.as_secs() + COMPARE_LIMIT.as_secs());
 
 /// The session is gone or does not accept messages. The lease must be released.
 #[derive(Debug)]
@@ -318,6 +324,11 @@ impl Dispatcher {
         self.lock().leases.get(&token).map(|held| held.files.clone()).unwrap_or_default()
     }
 
+    /// The earlier grab whose image is compared with that of this lease's grab.
+    pub(crate) fn compare_to(&self, token: LeaseToken) -> Option<GrabId> {
+        self.lock().leases.get(&token).and_then(|held| held.compare_to)
+    }
+
     /// Removes a lease that ended.
     pub(crate) fn forget(&self, token: LeaseToken) -> Option<EndedLease> {
         self.lock().leases.remove(&token).map(|held| held.ended)
@@ -325,7 +336,7 @@ impl Dispatcher {
 
     /// Removes leases that expired long ago. Their renderers could not report a result, but are ready for others.
     pub(crate) fn forget_expired(&self, now: Timestamp) {
-        self.lock().leases.retain(|_, held| now.since(held.ended.since) < MAX_RENDER_BUDGET + 2 * LEASE_MARGIN);
+        self.lock().leases.retain(|_, held| now.since(held.ended.since) < MAX_LEASE + LEASE_MARGIN);
     }
 
     /// The lease of this grab, if any.
@@ -387,7 +398,8 @@ impl Reservation<'_> {
         let ended = EndedLease { account: lease.account, since: lease.since, attempt: lease.attempt };
         let (token, grab, upload_key) = (lease.token, lease.grab, lease.upload_key.clone());
         let files = RequestedFiles { also: lease.spec.also.clone(), slice_height: lease.spec.slice_height };
-        let held = HeldLease { session: self.session, grab, upload_key, files, ended };
+        let compare_to = lease.spec.compare_to;
+        let held = HeldLease { session: self.session, grab, upload_key, files, compare_to, ended };
         let mut state = self.dispatcher.lock();
         let session = state.sessions.get(&self.session).ok_or(SessionLost)?;
         session.outbox.try_send(SessionMessage::Assign(Box::new(lease))).map_err(|_| SessionLost)?;
@@ -518,7 +530,7 @@ mod tests {
     fn expired_lease_is_forgotten() {
         let (dispatcher, _, _messages) = attached(2);
         dispatcher.reserve(free(1), 50).unwrap().assign(lease()).unwrap();
-        let expired = Timestamp::from_ms(0) + MAX_RENDER_BUDGET + 2 * LEASE_MARGIN;
+        let expired = Timestamp::from_ms(0) + MAX_RENDER_BUDGET + COMPARE_LIMIT + 2 * LEASE_MARGIN;
         dispatcher.forget_expired(expired - Duration::from_millis(1));
         assert_eq!(dispatcher.open_slots(50).left(), 0);
         dispatcher.forget_expired(expired);

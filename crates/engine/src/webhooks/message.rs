@@ -2,7 +2,8 @@
 
 use grabd_domain::capture::BesideName;
 use grabd_domain::grabs::{
-    BlockedRequests, Consent, Findings, Grab, PageInfo, RenderMetadata, SettledBy, ShownFile, State, Timings,
+    BlockedRequests, Consent, Difference, Findings, Grab, GrabFile, PageInfo, Region, RenderMetadata, SettledBy,
+    ShownFile, State, Timings,
 };
 use grabd_domain::webhooks::message_id;
 use grabd_store::webhooks::MessageContent;
@@ -87,7 +88,10 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
         files: _,
         slices: _,
         findings,
+        difference,
     } = metadata.unwrap_or(&none);
+    let difference_image = metadata.and_then(RenderMetadata::difference_image).filter(|_| image_url.is_some());
+    let difference = difference.as_ref().map(|of| difference_member(of, difference_image, public_url));
     // The files are deleted with the image.
     let files: Vec<Value> = match &image_url {
         Some(_) => {
@@ -150,6 +154,7 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
                 data.insert("metadata".to_owned(), json!(spec.metadata));
             }
             add_findings(&mut data, findings);
+            data.extend(difference.map(|difference| ("difference".to_owned(), difference)));
             data
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
@@ -169,6 +174,20 @@ fn file_member(file: &ShownFile<'_>, public_url: &str) -> Value {
         if let Some(heading) = &place.heading {
             member["heading"] = json!(heading);
         }
+    }
+    member
+}
+
+fn difference_member(difference: &Difference, image: Option<&GrabFile>, public_url: &str) -> Value {
+    let mut member = json!({
+        "compared_to": difference.compared_to.to_string(),
+        "ratio": difference.ratio(),
+        "regions": difference.regions.iter().map(|Region { x, y, width, height }| {
+            json!({ "x": x, "y": y, "width": width, "height": height })
+        }).collect::<Vec<_>>(),
+    });
+    if let (Some(file), Some(member)) = (image, member.as_object_mut()) {
+        member.insert("image_url".to_owned(), Value::from(format!("{public_url}/{}", file.path())));
     }
     member
 }

@@ -82,7 +82,12 @@ async fn file_beside(
         // Browsers do not show sandboxed PDFs.
         BesideName::Also(FileKind::Pdf) => "attachment; filename=\"page.pdf\"",
         BesideName::Also(
-            FileKind::Text | FileKind::Markdown | FileKind::Links | FileKind::Elements | FileKind::Report,
+            FileKind::Text
+            | FileKind::Markdown
+            | FileKind::Links
+            | FileKind::Elements
+            | FileKind::Report
+            | FileKind::Difference,
         )
         | BesideName::Slice(_) => return response,
     };

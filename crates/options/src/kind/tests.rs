@@ -136,3 +136,13 @@ fn headers_have_allowed_names_and_printable_values() {
     assert!(!accepts(&[("a", ""), ("b", ""), ("c", "")]));
     assert!(!accepts(&[("a", ""), ("A", "")]));
 }
+
+#[test]
+fn ids_of_grabs_are_uuids_with_hyphens() {
+    let id = "01993e1c-7b1a-7000-8000-0123456789ab";
+    let accepted =
+        [id, &id.to_uppercase(), &id.replace('-', ""), &id[1..], &format!("{id}0"), &id.replace('c', "g"), ""]
+            .map(|value| Kind::GrabId.accepts(&text(value)));
+    assert_eq!(accepted, [true, true, false, false, false, false, false]);
+    assert!(!Kind::GrabId.accepts(&text("01993e1c7-b1a-7000-8000-0123456789ab")));
+}

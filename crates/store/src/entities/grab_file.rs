@@ -34,6 +34,7 @@ pub(crate) fn kind(name: BesideName) -> i16 {
         BesideName::Also(FileKind::Pdf) => 4,
         BesideName::Also(FileKind::Report) => 5,
         BesideName::Also(FileKind::Elements) => 6,
+        BesideName::Also(FileKind::Difference) => 8,
         BesideName::Slice(number) => FIRST_SLICE + i16::from(number.get()) - 1,
     }
 }

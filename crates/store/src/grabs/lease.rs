@@ -1,14 +1,12 @@
 //! T2: leases the jobs at the head of the queue to free slots.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use grabd_domain::Timestamp;
 use grabd_domain::admission::Account;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::grabs::{Class, ImageKey};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId, TeamId};
-use grabd_domain::limits::LEASE_MARGIN;
 use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 use uuid::Uuid;
@@ -62,7 +60,7 @@ pub struct LeasedJob {
 impl Store {
     /// Leases up to one job per slot, lowest rank first. Jobs that cannot be read are set aside.
     ///
-    /// A lease expires after the render budget and the upload margin.
+    /// A lease expires after the render budget and its margin.
     ///
     /// # Errors
     /// Database errors only.
@@ -123,7 +121,7 @@ impl Transaction for LeaseJobs {
                 Ok((spec, class, attempts)) => {
                     let Some((token, random)) = slots.next() else { break };
                     let upload_key = ImageKey::new(*random, spec.format.as_str());
-                    request.take(tx, &row, *token, &upload_key, spec.render_budget()).await?;
+                    request.take(tx, &row, *token, &upload_key, &spec).await?;
                     jobs.push(LeasedJob {
                         grab: GrabId(row.grab_id),
                         team: TeamId(row.team_id),
@@ -151,9 +149,10 @@ impl LeaseRequest {
         job: &job::Model,
         token: LeaseToken,
         upload_key: &ImageKey,
-        budget: Duration,
+        spec: &CaptureSpec,
     ) -> Result<()> {
-        let until = Timestamp::from_ms(job.deadline_at).min(self.now + budget) + LEASE_MARGIN;
+        let budget = self.now + spec.render_budget();
+        let until = Timestamp::from_ms(job.deadline_at).min(budget) + spec.lease_margin();
         job::Entity::update_many()
             .col_expr(job::Column::Attempt, Expr::col(job::Column::Attempt).add(1i16))
             .col_expr(job::Column::LeaseToken, Expr::value(token.0))

@@ -149,7 +149,7 @@ fn field(option: &CaptureOption, input: &Form, error: Option<String>) -> OptionF
             (option.help.to_owned(), Input::Choice(words))
         }
         Kind::Url => (option.help.to_owned(), Input::Line { max_length: limits::URL_BYTES }),
-        Kind::Selector | Kind::TimeZone | Kind::Locale | Kind::PageRanges => {
+        Kind::Selector | Kind::TimeZone | Kind::Locale | Kind::PageRanges | Kind::GrabId => {
             (option.help.to_owned(), Input::Line { max_length: option.kind.max_chars().unwrap_or_default() })
         }
         Kind::Text { max, is_multiline: false } => (option.help.to_owned(), Input::Line { max_length: max }),

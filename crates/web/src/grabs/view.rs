@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use grabd_domain::capture::{BesideName, FileKind};
+use grabd_domain::capture::{BesideName, CaptureSpec, FileKind};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
     BlockedRequests, Challenge, Consent, ConsentResult, Failure, FailureReason, Findings, Grab, PageInfo,
@@ -11,6 +11,7 @@ use grabd_domain::grabs::{
 };
 use grabd_options::TABLE;
 
+use super::options;
 use crate::environments::environment_name;
 use crate::team::TeamContext;
 use crate::time_format::Moment;
@@ -56,6 +57,19 @@ pub(crate) struct ImageView {
     pub(crate) alt: String,
     /// The files beside it.
     pub(crate) files: Vec<FileLink>,
+    /// What changed since an earlier image.
+    pub(crate) difference: Option<DifferenceView>,
+    /// The form for a capture that is compared with this one.
+    pub(crate) compare: String,
+}
+
+/// What changed since the image of an earlier grab.
+pub(crate) struct DifferenceView {
+    pub(crate) summary: String,
+    /// The path of the earlier grab's page.
+    pub(crate) earlier: String,
+    /// The path of the image with the changed regions outlined, if anything changed.
+    pub(crate) path: Option<String>,
 }
 
 /// A file beside an image.
@@ -81,7 +95,7 @@ impl View {
             environment: environment_name(grab.environment),
             status: status_name(grab.status()),
             sentence: sentence(grab),
-            image: image_state(grab, &title),
+            image: image_state(grab, &title, at),
             created: grab.created_at.into(),
             path: at.grab_path(grab.id, ""),
             title,
@@ -145,7 +159,7 @@ fn sentence(grab: &Grab) -> String {
     }
 }
 
-fn image_state(grab: &Grab, title: &str) -> ImageState {
+fn image_state(grab: &Grab, title: &str, at: &TeamContext) -> ImageState {
     match &grab.state {
         State::Pending | State::Processing => ImageState::Open,
         State::Done { image: Some(key), metadata, .. } if grab.deleted_at.is_none() => {
@@ -156,6 +170,15 @@ fn image_state(grab: &Grab, title: &str) -> ImageState {
                 height: metadata.image_height.unwrap_or_else(|| grab.spec.reported_height()),
                 alt: format!("Screenshot of {title}"),
                 files: metadata.shown_files(grab.spec.format).map(|file| file_link(grab, &file)).collect(),
+                difference: metadata.difference.as_ref().map(|difference| DifferenceView {
+                    summary: difference.summary(),
+                    earlier: at.grab_path(difference.compared_to, ""),
+                    path: metadata.difference_image().map(|file| format!("/{}", file.path())),
+                }),
+                compare: {
+                    let spec = CaptureSpec { compare_to: Some(grab.id), ..grab.spec.clone() };
+                    format!("{}?{}", at.path("capture"), options::to_query(&spec, grab.environment))
+                },
             })
         }
         State::Done { .. } => ImageState::Deleted,
@@ -172,6 +195,7 @@ fn file_link(grab: &Grab, file: &ShownFile<'_>) -> FileLink {
         BesideName::Also(FileKind::Elements) => "Elements".into(),
         BesideName::Also(FileKind::Pdf) => "PDF".into(),
         BesideName::Also(FileKind::Report) => "Report".into(),
+        BesideName::Also(FileKind::Difference) => "Difference".into(),
         BesideName::Slice(number) => format!("Slice {}", number.get()).into(),
     };
     let name = file.name.file_name(grab.spec.format);
@@ -257,6 +281,7 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
         files: _,
         slices: _,
         findings,
+        difference: _,
     } = metadata;
     let mut shown = Vec::new();
     // Texts of the page. The template escapes them.
@@ -375,7 +400,7 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use grabd_domain::Timestamp;
-    use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+    use grabd_domain::capture::CaptureRequest;
     use grabd_domain::grabs::{Class, FileKey, GrabFile, GrabSlice, ImageKey, SlicePlace};
     use grabd_domain::ids::{GrabId, TeamId};
 

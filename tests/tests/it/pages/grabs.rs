@@ -384,3 +384,41 @@ async fn pages_and_keys_of_a_team_share_one_rate_limit() -> Result<()> {
     ada.headers.clear();
     app.finish().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_of_a_capture_shows_what_changed_and_leads_to_the_next_comparison() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
+    let first = placeholder(&mut ada, team, "https://example.com/one").await?;
+    let id = first.rsplit('/').next().unwrap_or_default().to_owned();
+    let page = ada.get(&first).await?.body;
+    assert!(page.contains(">Capture again and compare</a>") && !page.contains("<h2>Difference</h2>"), "{page}");
+    let start = page.find(&format!("/teams/{team}/capture?")).context("a link")?;
+    let link = page[start..].split("\">Capture again").next().context("a link")?.replace("&#38;", "&");
+    assert!(link.contains(&format!("compare_to={id}")), "{link}");
+    let form = ada.get(&link).await?.body;
+    assert!(form.contains(&format!("value=\"{id}\"")) && form.contains("https://example.com/one"), "{form}");
+
+    for (url, expected) in
+        [("https://example.com/one", "nothing changed"), ("https://example.com/other", " % changed in ")]
+    {
+        let fields = [("url", url), ("environment", "test"), ("compare_to", &*id)];
+        let answer = capture(&mut ada, team, &fields).await?;
+        assert_eq!(answer.status, 303, "{}", answer.body);
+        let page = ada.get(answer.location()).await?.body;
+        assert!(page.contains("<h2>Difference</h2>") && page.contains(expected), "{page}");
+        assert!(page.contains(&format!("<a href=\"{first}\">the earlier capture</a>")), "{page}");
+        let shown = page.split("<img src=\"/f/").nth(1).and_then(|rest| rest.split('"').next());
+        assert_eq!(shown.is_some(), expected != "nothing changed", "{page}");
+        if let Some(path) = shown {
+            let image = ada.get(&format!("/f/{path}")).await?;
+            assert_eq!((image.status, image.header("content-type")), (200, "image/png"));
+        }
+    }
+    let refused =
+        capture(&mut ada, team, &[("url", "https://example.com/"), ("environment", "live"), ("compare_to", &*id)]);
+    let refused = refused.await?;
+    assert!(refused.status == 422 && refused.body.contains("id=\"compare_to-error\""), "{}", refused.body);
+    app.finish().await
+}

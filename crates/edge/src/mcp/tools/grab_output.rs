@@ -128,6 +128,11 @@ pub(super) fn complete_urls(context: &ToolContext, grab: &mut Grab) {
             file.url.insert_str(0, &context.mcp.origin);
         }
     }
+    if let Some(url) = grab.difference.as_mut().and_then(|difference| difference.image_url.as_mut())
+        && url.starts_with('/')
+    {
+        url.insert_str(0, &context.mcp.origin);
+    }
     grab.final_url.take_if(|url| url.len() > MAX_FINAL_URL_BYTES);
 }
 

@@ -56,7 +56,8 @@ fn open() -> OperationBuilder {
         .response("202", open)
         .response("302", redirect);
     // `base_url` belongs to `html`, which is secret.
-    let options = TABLE.iter().filter(|option| !option.is_secret && !["script", "base_url"].contains(&option.name));
+    let left_out = ["script", "base_url", "compare_to"];
+    let options = TABLE.iter().filter(|option| !option.is_secret && !left_out.contains(&option.name));
     let key = text().pattern(Some("^lk_[0-9a-f]{32}$"));
     let others = [
         member("key", "The `link_key` of the API key that signed the link.", key.into(), true),
@@ -100,6 +101,7 @@ fn of_option(option: &CaptureOption) -> Parameter {
         | Kind::TimeZone
         | Kind::Locale
         | Kind::PageRanges
+        | Kind::GrabId
         | Kind::Chars { .. } => options::schema(option),
         // In a query, these are text.
         Kind::Selectors { .. }

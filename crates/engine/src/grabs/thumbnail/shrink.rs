@@ -1,22 +1,21 @@
 //! Scales the top of an image down to the size of a thumbnail.
 //!
-//! Rows are added up as they are decoded, so that a PNG, the format in which images are largest, is never in memory as
-//! a whole, and what is below the thumbnail is not decoded.
+//! Rows are added up as they are decoded, and what is below the thumbnail of a PNG is not decoded.
 
 use std::io::{BufRead, Seek};
+use std::ops::ControlFlow;
 
 use grabd_domain::capture::Format;
 use image::codecs::jpeg::JpegEncoder;
-use image::error::{DecodingError, ImageFormatHint};
-use image::{ImageError, ImageFormat, ImageReader, RgbImage};
+use image::{ImageError, RgbImage};
+
+use crate::grabs::pixels::{Layout, decoding_bytes, read_rows};
 
 /// Maximum width of a thumbnail in pixels.
 pub const THUMBNAIL_WIDTH: u32 = 480;
 /// Maximum height of a thumbnail in pixels. Thumbnails of longer images show their top.
 pub const THUMBNAIL_HEIGHT: u32 = 270;
 
-/// Limit of the decoders of JPEG and WebP. Larger images have no thumbnail.
-const MAX_DECODE_BYTES: u64 = 192 << 20;
 /// Memory for rows, the thumbnail and its encoder.
 const ROWS_BYTES: u64 = 4 << 20;
 /// At lower quality, small images of text become hard to distinguish.
@@ -24,65 +23,20 @@ const JPEG_QUALITY: u8 = 82;
 
 /// The memory that [`shrink`] takes.
 pub(super) fn memory_bytes(width: u32, height: u32, format: Format, file_bytes: u64) -> u64 {
-    let pixels = u64::from(width) * u64::from(height);
-    let decoded = match format {
-        Format::Png => 0,
-        // The decoder has the file and the pixels in memory.
-        Format::Jpeg => file_bytes.saturating_add(pixels * 3),
-        // With transparency, and the planes that the colours are decoded from.
-        Format::Webp => file_bytes.saturating_add(pixels * 6),
-    };
-    decoded.saturating_add(ROWS_BYTES)
+    decoding_bytes(width, height, format, file_bytes).saturating_add(ROWS_BYTES)
 }
 
 /// Scales the top of an image down to thumbnail size. Small images keep their size.
 pub(super) fn shrink(file: impl BufRead + Seek, format: Format) -> Result<Vec<u8>, ImageError> {
-    let small = match format {
-        Format::Png => shrink_png(file)?,
-        Format::Jpeg | Format::Webp => shrink_decoded(file, format)?,
-    };
+    let begin = |Layout { width, height, channels }: Layout| Scaler::new(width, height, channels);
+    let scaler = read_rows(file, format, begin, |scaler, row| {
+        scaler.push(row);
+        if scaler.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    let small = scaler.finish();
     let mut bytes = Vec::new();
     small.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY))?;
     Ok(bytes)
-}
-
-fn shrink_png(file: impl BufRead + Seek) -> Result<RgbImage, ImageError> {
-    let mut decoder = png::Decoder::new(file);
-    decoder.set_transformations(png::Transformations::normalize_to_color8());
-    let mut reader = decoder.read_info().map_err(png_error)?;
-    let (width, height) = (reader.info().width, reader.info().height);
-    if reader.info().interlaced {
-        return Err(png_error("captures are not interlaced"));
-    }
-    let (color, _) = reader.output_color_type();
-    let mut scaler = Scaler::new(width, height, color.samples());
-    while !scaler.is_done()
-        && let Some(row) = reader.next_row().map_err(png_error)?
-    {
-        scaler.push(row.data());
-    }
-    Ok(scaler.finish())
-}
-
-fn shrink_decoded(file: impl BufRead + Seek, format: Format) -> Result<RgbImage, ImageError> {
-    let mut reader = ImageReader::with_format(file, image_format(format));
-    let mut limits = image::Limits::default();
-    limits.max_alloc = Some(MAX_DECODE_BYTES);
-    reader.limits(limits);
-    let mut image = reader.decode()?;
-    if image.color().bytes_per_pixel() != image.color().channel_count() {
-        image = image.into_rgb8().into();
-    }
-    let channels = usize::from(image.color().channel_count());
-    let mut scaler = Scaler::new(image.width(), image.height(), channels);
-    let length = channels * usize::try_from(image.width()).unwrap_or(usize::MAX);
-    for row in image.as_bytes().chunks_exact(length.max(1)) {
-        if scaler.is_done() {
-            break;
-        }
-        scaler.push(row);
-    }
-    Ok(scaler.finish())
 }
 
 /// Adds up rows of pixels to the mean colours of the thumbnail's pixels.
@@ -158,23 +112,11 @@ fn scale(length: u32, to: u32, from: u32) -> u32 {
     position(length, to, from).max(1)
 }
 
-fn png_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ImageError {
-    ImageError::Decoding(DecodingError::new(ImageFormatHint::Exact(ImageFormat::Png), error))
-}
-
-pub(super) const fn image_format(format: Format) -> ImageFormat {
-    match format {
-        Format::Png => ImageFormat::Png,
-        Format::Jpeg => ImageFormat::Jpeg,
-        Format::Webp => ImageFormat::WebP,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
 
-    use image::Rgb;
+    use image::{ImageFormat, Rgb};
 
     use super::*;
 
@@ -185,7 +127,8 @@ mod tests {
 
     fn thumbnail_of(image: &RgbImage, format: Format) -> RgbImage {
         let mut file = Cursor::new(Vec::new());
-        image.write_to(&mut file, image_format(format)).unwrap();
+        let image_format = ImageFormat::from_extension(format.as_str()).unwrap();
+        image.write_to(&mut file, image_format).unwrap();
         let small = shrink(Cursor::new(file.into_inner()), format).unwrap();
         image::load_from_memory_with_format(&small, ImageFormat::Jpeg).unwrap().into_rgb8()
     }

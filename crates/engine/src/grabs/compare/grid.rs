@@ -1,0 +1,255 @@
+//! The cells of an image that changed, and the regions that they form.
+
+use grabd_domain::grabs::{MAX_REGIONS, Region};
+
+use super::sheet::CELL;
+
+/// Changed cells that are at most this many cells apart, as a power of two, are in one region: words of a changed
+/// paragraph, for example.
+const FIRST_LEVEL: u32 = 1;
+
+/// The cells of an image.
+pub(super) struct Grid {
+    width: u32,
+    height: u32,
+    columns: usize,
+    rows: usize,
+    changed: Vec<bool>,
+}
+
+impl Grid {
+    /// For an image of this size, of which nothing has changed yet.
+    pub(super) fn new(width: u32, height: u32) -> Self {
+        let cells = |pixels: u32| usize::try_from(pixels.div_ceil(CELL)).unwrap_or_default();
+        let (columns, rows) = (cells(width), cells(height));
+        Self { width, height, columns, rows, changed: vec![false; columns * rows] }
+    }
+
+    /// The memory of a grid and of the search for its regions in bytes.
+    pub(super) fn memory_bytes(width: u32, height: u32) -> u64 {
+        u64::from(width.div_ceil(CELL)) * u64::from(height.div_ceil(CELL)) * 16
+    }
+
+    /// Marks the cell of this column at this row of pixels. Cells outside of the image are ignored.
+    pub(super) fn mark(&mut self, column: usize, y: usize) {
+        let row = y / usize::try_from(CELL).unwrap_or(1);
+        if column < self.columns
+            && let Some(cell) = self.changed.get_mut(row * self.columns + column)
+        {
+            *cell = true;
+        }
+    }
+
+    /// Marks the cells from this column on, at this row of pixels.
+    pub(super) fn mark_from(&mut self, column: usize, y: usize) {
+        (column..self.columns).for_each(|column| self.mark(column, y));
+    }
+
+    /// The number of columns.
+    pub(super) const fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The changed part of the image in millionths, rounded down, but not to nothing.
+    pub(super) fn changed_ppm(&self) -> u32 {
+        let area: u64 = self
+            .marked()
+            .map(|(column, row)| {
+                let Region { width, height, .. } = self.pixels(Bounds::of(column, row));
+                u64::from(width) * u64::from(height)
+            })
+            .sum();
+        let total = (u64::from(self.width) * u64::from(self.height)).max(1);
+        let ppm = u32::try_from(area.saturating_mul(1_000_000) / total).unwrap_or(u32::MAX).min(1_000_000);
+        if area > 0 { ppm.max(1) } else { 0 }
+    }
+
+    /// Boxes around all changed cells, largest first. The distance at which cells belong together grows until there are
+    /// few enough.
+    pub(super) fn regions(&self) -> Vec<Region> {
+        let mut level = FIRST_LEVEL;
+        let mut bounds = self.components(level);
+        while bounds.len() > MAX_REGIONS {
+            level += 1;
+            bounds = self.components(level);
+        }
+        let mut regions: Vec<Region> = bounds.into_iter().map(|bounds| self.pixels(bounds)).collect();
+        let area = |region: &Region| u64::from(region.width) * u64::from(region.height);
+        regions.sort_by_key(|region| (std::cmp::Reverse(area(region)), region.y, region.x));
+        regions
+    }
+
+    /// The columns and rows of the changed cells.
+    fn marked(&self) -> impl Iterator<Item = (usize, usize)> {
+        let columns = self.columns.max(1);
+        let marked = self.changed.iter().enumerate().filter(|(_, changed)| **changed);
+        marked.map(move |(at, _)| (at % columns, at / columns))
+    }
+
+    /// The bounds of the changed cells of each group of adjacent blocks, where a block has 2^level cells in each
+    /// direction.
+    fn components(&self, level: u32) -> Vec<Bounds> {
+        let blocks = |cells: usize| (cells >> level) + 1;
+        let (columns, rows) = (blocks(self.columns), blocks(self.rows));
+        let block = |column: usize, row: usize| (row >> level) * columns + (column >> level);
+        let mut groups = vec![Group::Unchanged; columns * rows];
+        for (column, row) in self.marked() {
+            if let Some(group) = groups.get_mut(block(column, row)) {
+                *group = Group::Unknown;
+            }
+        }
+        let mut count = 0;
+        for start in 0..groups.len() {
+            if groups.get(start) == Some(&Group::Unknown) {
+                fill(&mut groups, columns, start, count);
+                count += 1;
+            }
+        }
+        let mut found: Vec<Option<Bounds>> = vec![None; count];
+        for (column, row) in self.marked() {
+            if let Some(Group::Number(number)) = groups.get(block(column, row))
+                && let Some(bounds) = found.get_mut(*number)
+            {
+                *bounds = Some(bounds.map_or(Bounds::of(column, row), |bounds| bounds.with(column, row)));
+            }
+        }
+        found.into_iter().flatten().collect()
+    }
+
+    /// The pixels of some cells: those at the right and at the bottom may be cut.
+    fn pixels(&self, Bounds { left, top, right, bottom }: Bounds) -> Region {
+        let pixels = |cells: usize| u32::try_from(cells).unwrap_or(u32::MAX).saturating_mul(CELL);
+        let (x, y) = (pixels(left), pixels(top));
+        let (end_x, end_y) = (pixels(right + 1).min(self.width), pixels(bottom + 1).min(self.height));
+        Region { x, y, width: end_x.saturating_sub(x), height: end_y.saturating_sub(y) }
+    }
+}
+
+/// The group of adjacent blocks that a block belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Unchanged,
+    Unknown,
+    Number(usize),
+}
+
+/// Gives the blocks that are connected with this one their number, diagonally adjacent ones included.
+fn fill(groups: &mut [Group], columns: usize, start: usize, number: usize) {
+    let mut open = vec![start];
+    while let Some(at) = open.pop() {
+        let Some(group @ Group::Unknown) = groups.get_mut(at) else { continue };
+        *group = Group::Number(number);
+        let (column, row) = (at % columns, at / columns);
+        for row in row.saturating_sub(1)..=row + 1 {
+            let adjacent = column.saturating_sub(1)..=(column + 1).min(columns - 1);
+            open.extend(adjacent.map(|column| row * columns + column));
+        }
+    }
+}
+
+/// A rectangle of cells. All sides are inclusive.
+#[derive(Clone, Copy)]
+struct Bounds {
+    left: usize,
+    top: usize,
+    right: usize,
+    bottom: usize,
+}
+
+impl Bounds {
+    const fn of(column: usize, row: usize) -> Self {
+        Self { left: column, top: row, right: column, bottom: row }
+    }
+
+    fn with(self, column: usize, row: usize) -> Self {
+        let Self { left, top, right, bottom } = self;
+        Self { left: left.min(column), top: top.min(row), right: right.max(column), bottom: bottom.max(row) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn region(x: u32, y: u32, width: u32, height: u32) -> Region {
+        Region { x, y, width, height }
+    }
+
+    #[test]
+    fn one_cell_is_one_region_that_ends_with_the_image() {
+        let mut grid = Grid::new(100, 50);
+        assert_eq!((grid.changed_ppm(), grid.regions()), (0, vec![]));
+        grid.mark(6, 49);
+        assert_eq!(grid.regions(), [region(96, 48, 4, 2)]);
+        assert_eq!(grid.changed_ppm(), 1600);
+        grid.mark(7, 0);
+        grid.mark(0, 64);
+        assert_eq!(grid.regions().len(), 1, "cells outside are ignored");
+    }
+
+    #[test]
+    fn near_cells_are_one_region_and_regions_are_sorted_by_size() {
+        let mut grid = Grid::new(1600, 1600);
+        grid.mark(0, 0);
+        grid.mark(2, 0);
+        grid.mark(50, 800);
+        grid.mark_from(97, 1599);
+        let expected = [region(0, 0, 48, 16), region(1552, 1584, 48, 16), region(800, 800, 16, 16)];
+        assert_eq!(grid.regions(), expected);
+    }
+
+    #[test]
+    fn smallest_change_of_a_large_image_is_not_nothing() {
+        let mut grid = Grid::new(30_000, 30_000);
+        grid.mark(0, 0);
+        assert_eq!(grid.changed_ppm(), 1);
+        let mut all = Grid::new(33, 17);
+        (0..17).for_each(|y| all.mark_from(0, y));
+        assert_eq!((all.changed_ppm(), all.regions()), (1_000_000, vec![region(0, 0, 33, 17)]));
+    }
+
+    #[test]
+    fn many_scattered_cells_become_few_regions() {
+        let mut grid = Grid::new(4096, 4096);
+        for at in 0..4096 {
+            grid.mark(at % 64 * 4, at / 64 * 64);
+        }
+        let regions = grid.regions();
+        assert!((1..=MAX_REGIONS).contains(&regions.len()), "{}", regions.len());
+    }
+
+    #[test]
+    fn image_without_pixels_has_no_cells() {
+        let mut grid = Grid::new(0, 10);
+        grid.mark_from(0, 0);
+        assert_eq!((grid.changed_ppm(), grid.regions()), (0, vec![]));
+    }
+
+    proptest! {
+        #[test]
+        fn regions_cover_all_changed_cells_and_stay_in_the_image(
+            width in 1_u32..900,
+            height in 1_u32..900,
+            marks in prop::collection::vec((0_usize..60, 0_usize..900), 0..200),
+        ) {
+            let mut grid = Grid::new(width, height);
+            marks.iter().filter(|mark| mark.1 < height as usize).for_each(|(column, y)| grid.mark(*column, *y));
+            let regions = grid.regions();
+            prop_assert!(regions.len() <= MAX_REGIONS);
+            prop_assert_eq!(regions.is_empty(), grid.marked().next().is_none());
+            for Region { x, y, width: wide, height: high } in &regions {
+                prop_assert!(*wide > 0 && *high > 0 && x + wide <= width && y + high <= height);
+            }
+            for (column, row) in grid.marked() {
+                let cell = grid.pixels(Bounds::of(column, row));
+                let covers = |of: &Region| {
+                    of.x <= cell.x && of.y <= cell.y
+                        && of.x + of.width >= cell.x + cell.width && of.y + of.height >= cell.y + cell.height
+                };
+                prop_assert!(regions.iter().any(covers));
+            }
+        }
+    }
+}

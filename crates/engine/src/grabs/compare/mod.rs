@@ -1,0 +1,133 @@
+//! Compares the image of a grab with that of an earlier one: `compare_to`.
+//!
+//! `sheet` is what is kept of an image, `align` matches the rows of two images, `changes` compares them, `grid` makes
+//! regions of what changed, `draw` shows them, `measure` does all that within limits, and `placeholders` with test keys.
+
+mod align;
+mod changes;
+mod draw;
+mod grid;
+pub(crate) mod measure;
+pub(crate) mod placeholders;
+mod sheet;
+
+use grabd_domain::Fault;
+use grabd_domain::capture::{CaptureSpec, FileKind};
+use grabd_domain::credentials::Caller;
+use grabd_domain::faults::Field;
+use grabd_domain::grabs::{Difference, Failure, FileKey, Grab, GrabFile, ImageKey, RenderMetadata, State};
+use grabd_domain::ids::GrabId;
+
+use self::measure::{Changed, Error, Picture, Source, measure};
+use crate::core::Core;
+use crate::faults::internal_error;
+use crate::random;
+
+/// Checks that the earlier grab of a request has an image of the same team and environment. Whether another team has such
+/// a grab cannot be told from the answer.
+///
+/// # Errors
+/// [`Fault::BadRequest`] for `compare_to`.
+pub(super) async fn check(core: &Core, caller: Caller, spec: &CaptureSpec) -> Result<(), Fault> {
+    let Some(id) = spec.compare_to else { return Ok(()) };
+    let found = core.store.find_grab(caller.team, caller.environment, id).await;
+    let refuse = |about: &str, allowed: &str| {
+        Err(Fault::BadRequest(Field::new("compare_to", &format!("\"{id}\"{about}"), allowed)))
+    };
+    let Some(grab) = found.map_err(internal_error("grabs.compare"))? else {
+        return refuse("", "the id of a grab of the same team and environment");
+    };
+    match &grab.state {
+        State::Done { image: Some(_), .. } => Ok(()),
+        State::Done { image: None, .. } => refuse(", whose image was deleted", "the id of a grab that has an image"),
+        State::Pending | State::Processing | State::Failed { .. } => {
+            refuse(&format!(", which is {}", grab.status().as_str()), "the id of a grab that is done")
+        }
+    }
+}
+
+/// Why an attempt has no difference.
+pub(super) enum NotCompared {
+    /// The grab fails.
+    Failed(Failure),
+    /// The image of the difference could not be stored.
+    NotStored(grabd_store::images::Error),
+    /// The database is unavailable.
+    Database(grabd_store::Error),
+}
+
+impl From<Error> for NotCompared {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unwritable(error) => Self::NotStored(error.into()),
+            error => Self::Failed(error.to_failure()),
+        }
+    }
+}
+
+/// Compares a stored image with that of an earlier grab, stores the image of the difference beside it, and adds both to
+/// the metadata. Equal images have no image of the difference.
+///
+/// # Errors
+/// See [`NotCompared`]. A file that is left behind is deleted with the image.
+pub(super) async fn compare(
+    core: &Core,
+    earlier: GrabId,
+    key: &ImageKey,
+    metadata: &mut RenderMetadata,
+) -> Result<(), NotCompared> {
+    let found = core.store.find_grabs(&[earlier]).await.map_err(NotCompared::Database)?;
+    let State::Done { image: Some(earlier_key), metadata: earlier_metadata, .. } = image_of(found)?.state else {
+        return Err(Error::Deleted.into());
+    };
+    if metadata.image_sha256.is_some() && metadata.image_sha256 == earlier_metadata.image_sha256 {
+        add(metadata, earlier, Changed { ppm: 0, regions: Vec::new() }, 0);
+        return Ok(());
+    }
+    let images = &core.grabs.images;
+    let picture = async |key: &ImageKey| {
+        let source = Source::File(images.file(key).await.ok_or(Error::Deleted)?);
+        Ok::<_, Error>(Picture { source, format: key.format() })
+    };
+    let (earlier_picture, later) = (picture(&earlier_key).await?, picture(key).await?);
+    let upload = images.begin_file(key, FileKind::Difference).await.map_err(NotCompared::NotStored)?;
+    let (changed, upload) = measure(&core.tasks, &core.grabs.memory, earlier_picture, later, upload).await?;
+    let bytes = upload.bytes();
+    if changed.ppm > 0 {
+        upload.finish().await.map_err(NotCompared::NotStored)?;
+    }
+    add(metadata, earlier, changed, bytes);
+    Ok(())
+}
+
+/// Compares a placeholder with that of an earlier grab, and adds the difference to its metadata.
+///
+/// # Errors
+/// The failure of the grab.
+pub(super) async fn compare_placeholder(
+    core: &Core,
+    spec: &CaptureSpec,
+    metadata: &mut RenderMetadata,
+) -> Result<(), Failure> {
+    let Some(earlier) = spec.compare_to else { return Ok(()) };
+    let found = core.store.find_grabs(&[earlier]).await.map_err(|error| Error::from(error).to_failure())?;
+    let grab = image_of(found).map_err(|error| error.to_failure())?;
+    let measured = core.grabs.differences.measure(&core.tasks, &grab.spec, spec).await;
+    let (changed, bytes) = measured.map_err(|error| error.to_failure())?;
+    add(metadata, earlier, changed, bytes);
+    Ok(())
+}
+
+/// The earlier grab, if its image still exists.
+fn image_of(found: Vec<Grab>) -> Result<Grab, Error> {
+    let has_image = |grab: &Grab| matches!(grab.state, State::Done { image: Some(_), .. });
+    found.into_iter().find(has_image).ok_or(Error::Deleted)
+}
+
+fn add(metadata: &mut RenderMetadata, compared_to: GrabId, changed: Changed, bytes: u64) {
+    let Changed { ppm, regions } = changed;
+    if ppm > 0 {
+        metadata.files.push(GrabFile { kind: FileKind::Difference, key: FileKey::new(random::random()), bytes });
+    }
+    metadata.difference = Some(Difference { compared_to, changed_ppm: ppm, regions });
+}

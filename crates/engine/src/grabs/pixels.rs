@@ -1,0 +1,137 @@
+//! Reads the pixels of images row by row, so that a PNG, the format in which images are largest, is never in memory as a
+//! whole. JPEG and WebP are decoded as a whole, within a limit.
+
+use std::io::{BufRead, Seek};
+use std::ops::ControlFlow;
+
+use grabd_domain::capture::Format;
+use image::error::{DecodingError, ImageFormatHint};
+use image::{ImageError, ImageFormat, ImageReader};
+
+/// Limit of the decoders of JPEG and WebP.
+const MAX_DECODE_BYTES: u64 = 192 << 20;
+
+/// The form of the rows of an image. Each channel of a pixel has 8 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    /// From 1 to 4: gray or RGB, each with or without alpha.
+    pub(super) channels: usize,
+}
+
+/// The memory that [`read_rows`] takes, besides some rows.
+pub(super) fn decoding_bytes(width: u32, height: u32, format: Format, file_bytes: u64) -> u64 {
+    let pixels = u64::from(width) * u64::from(height);
+    match format {
+        Format::Png => 0,
+        // The decoder has the file and the pixels in memory.
+        Format::Jpeg => file_bytes.saturating_add(pixels * 3),
+        // With transparency, and the planes that the colours are decoded from.
+        Format::Webp => file_bytes.saturating_add(pixels * 6),
+    }
+}
+
+/// Width and height of an image in pixels.
+pub(super) fn dimensions(file: impl BufRead + Seek, format: Format) -> Result<(u32, u32), ImageError> {
+    ImageReader::with_format(file, image_format(format)).into_dimensions()
+}
+
+/// Passes the rows of an image to `each`, from the top, until it breaks. `begin` makes what is passed along.
+///
+/// # Errors
+/// When the file is no image of this format, or too large.
+pub(super) fn read_rows<T>(
+    file: impl BufRead + Seek,
+    format: Format,
+    begin: impl FnOnce(Layout) -> T,
+    each: impl FnMut(&mut T, &[u8]) -> ControlFlow<()>,
+) -> Result<T, ImageError> {
+    match format {
+        Format::Png => read_png(file, begin, each),
+        Format::Jpeg | Format::Webp => read_decoded(file, format, begin, each),
+    }
+}
+
+fn read_png<T>(
+    file: impl BufRead + Seek,
+    begin: impl FnOnce(Layout) -> T,
+    mut each: impl FnMut(&mut T, &[u8]) -> ControlFlow<()>,
+) -> Result<T, ImageError> {
+    let mut decoder = png::Decoder::new(file);
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    let mut reader = decoder.read_info().map_err(png_error)?;
+    let (width, height) = (reader.info().width, reader.info().height);
+    if reader.info().interlaced {
+        return Err(png_error("captures are not interlaced"));
+    }
+    let mut state = begin(Layout { width, height, channels: reader.output_color_type().0.samples() });
+    while let Some(row) = reader.next_row().map_err(png_error)? {
+        if each(&mut state, row.data()).is_break() {
+            break;
+        }
+    }
+    Ok(state)
+}
+
+fn read_decoded<T>(
+    file: impl BufRead + Seek,
+    format: Format,
+    begin: impl FnOnce(Layout) -> T,
+    mut each: impl FnMut(&mut T, &[u8]) -> ControlFlow<()>,
+) -> Result<T, ImageError> {
+    let mut reader = ImageReader::with_format(file, image_format(format));
+    let mut limits = image::Limits::default();
+    limits.max_alloc = Some(MAX_DECODE_BYTES);
+    reader.limits(limits);
+    let mut image = reader.decode()?;
+    if image.color().bytes_per_pixel() != image.color().channel_count() {
+        image = image.into_rgb8().into();
+    }
+    let channels = usize::from(image.color().channel_count());
+    let mut state = begin(Layout { width: image.width(), height: image.height(), channels });
+    let length = channels * usize::try_from(image.width()).unwrap_or(usize::MAX);
+    for row in image.as_bytes().chunks_exact(length.max(1)) {
+        if each(&mut state, row).is_break() {
+            break;
+        }
+    }
+    Ok(state)
+}
+
+/// The pixels of a row as red, green, blue and alpha.
+pub(super) fn rgba(row: &[u8], channels: usize) -> impl Iterator<Item = [u8; 4]> {
+    row.chunks_exact(channels.max(1)).map(|pixel| match *pixel {
+        [red, green, blue] => [red, green, blue, u8::MAX],
+        [red, green, blue, alpha] => [red, green, blue, alpha],
+        [gray, alpha] => [gray, gray, gray, alpha],
+        [gray] => [gray, gray, gray, u8::MAX],
+        _ => [0; 4],
+    })
+}
+
+fn png_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ImageError {
+    ImageError::Decoding(DecodingError::new(ImageFormatHint::Exact(ImageFormat::Png), error))
+}
+
+const fn image_format(format: Format) -> ImageFormat {
+    match format {
+        Format::Png => ImageFormat::Png,
+        Format::Jpeg => ImageFormat::Jpeg,
+        Format::Webp => ImageFormat::WebP,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pixels_of_all_layouts_have_four_channels() {
+        let pixels = |row: &[u8], channels| rgba(row, channels).collect::<Vec<_>>();
+        assert_eq!(pixels(&[1, 2], 1), [[1, 1, 1, 255], [2, 2, 2, 255]]);
+        assert_eq!(pixels(&[1, 9, 2, 8], 2), [[1, 1, 1, 9], [2, 2, 2, 8]]);
+        assert_eq!(pixels(&[1, 2, 3, 4, 5, 6], 3), [[1, 2, 3, 255], [4, 5, 6, 255]]);
+        assert_eq!(pixels(&[1, 2, 3, 4], 4), [[1, 2, 3, 4]]);
+    }
+}
