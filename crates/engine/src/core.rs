@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use grabd_domain::capture::{BesideName, BlockedContent, Format};
+use grabd_domain::capture::{BesideName, BlockedContent, FileKind, Format};
 use grabd_domain::domains::{Domain, DomainRule};
 use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_domain::ids::{TeamId, UserId};
@@ -35,7 +35,7 @@ use crate::metrics::Metrics;
 use crate::oauth::{self, OAuth};
 use crate::origin;
 use crate::outgoing::OutgoingClient;
-use crate::placeholder::Placeholder;
+use crate::placeholder::{self, Placeholder};
 use crate::pricing::Pricing;
 use crate::queue::{CleanupProgress, Queue};
 use crate::storage::Retention;

@@ -154,6 +154,7 @@ pub(crate) fn from_wire(message: internal::v1::RenderMetadata) -> RenderMetadata
         image_sha256: None,
         files: Vec::new(),
         slices: Vec::new(),
+        difference: None,
         findings: from_findings(challenge.as_deref(), consent.as_ref(), blocked, blank),
     }
     .bounded()

@@ -257,6 +257,13 @@ impl Upload {
         Ok(())
     }
 
+    fn open_file(&mut self) -> io::Result<&mut File> {
+        match &mut self.content {
+            Content::Open(file) => Ok(file),
+            Content::Synced | Content::Interrupted => Err(interrupted()),
+        }
+    }
+
     fn take_open(&mut self) -> Result<File> {
         match std::mem::replace(&mut self.content, Content::Interrupted) {
             Content::Open(file) => Ok(file),
@@ -296,13 +303,13 @@ impl Upload {
 /// For code that makes the content on a blocking thread.
 impl Write for Upload {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-        let written = self.file.as_mut().ok_or_else(interrupted)?.write(part)?;
+        let written = self.open_file()?.write(part)?;
         self.bytes = self.bytes.saturating_add(u64::try_from(written).unwrap_or(u64::MAX));
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.as_mut().ok_or_else(interrupted)?.flush()
+        self.open_file()?.flush()
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) mod placeholders;
 mod sheet;
 
 use grabd_domain::Fault;
-use grabd_domain::capture::{CaptureSpec, FileKind};
+use grabd_domain::capture::{BesideName, CaptureSpec, FileKind};
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::grabs::{Difference, Failure, FileKey, Grab, GrabFile, ImageKey, RenderMetadata, State};
@@ -90,7 +90,7 @@ pub(super) async fn compare(
         Ok::<_, Error>(Picture { source, format: key.format() })
     };
     let (earlier_picture, later) = (picture(&earlier_key).await?, picture(key).await?);
-    let upload = images.begin_file(key, FileKind::Difference).await.map_err(NotCompared::NotStored)?;
+    let upload = images.begin_file(key, BesideName::Also(FileKind::Difference)).await.map_err(NotCompared::NotStored)?;
     let (changed, upload) = measure(&core.tasks, &core.grabs.memory, earlier_picture, later, upload).await?;
     let bytes = upload.bytes();
     if changed.ppm > 0 {
