@@ -28,8 +28,8 @@ enum Stage {
     End,
 }
 
-/// The export of a team, on behalf of one of its owners: the team, its own limits, its members, invitations, keys, webhooks, credits,
-/// grabs and ledger. It is read in chunks on demand: a slow reader holds one chunk in memory and no database
+/// The export of a team, on behalf of one of its owners: the team, its own limits, its members, invitations, keys,
+/// webhooks, credits, grabs and ledger. It is read in chunks on demand: a slow reader holds one chunk in memory and no database
 /// connection.
 ///
 /// The stream ends with [`Fault::InternalError`] when the database fails; the file must not look complete then. A

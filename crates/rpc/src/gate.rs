@@ -125,7 +125,8 @@ fn admit(core: &Core, access: Access, path: &str) -> Result<(Caller, Option<Rate
         path if UNCOUNTED.contains(&path) => None,
         // The edge reports the limit of the queue with creates. It knows only the setting.
         CREATE => {
-            let named = |decision| RateLimitDecision { async_queue: accounts::own_async_queue(core, caller), ..decision };
+            let named =
+                |decision| RateLimitDecision { async_queue: accounts::own_async_queue(core, caller), ..decision };
             let checked = check_rate_limit(core, caller).map_err(|(fault, decision)| (fault, decision.map(named)))?;
             Some(named(checked))
         }

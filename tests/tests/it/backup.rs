@@ -32,6 +32,8 @@ async fn assert_restored(from: &str, to: &str) -> Result<()> {
     let path = backup.to_str().context("UTF-8")?;
     let app = TestApp::start(5, &[("database.url", from)]).await?;
     let (grab, image) = app.capture("/tiny", json!({})).await?;
+    let team = app.team.team;
+    ensure!(admin(&app.data_dir(), from, &["team", "limits", &team.to_string(), "--set", "keys=7"]).await?);
     ensure!(admin(&app.data_dir(), from, &["backup", path]).await?);
     let (later, _) = app.capture("/tiny", json!({})).await?;
     let again = admin(&app.data_dir(), from, &["backup", path]).await.err().context("a second backup")?;
@@ -56,6 +58,8 @@ async fn assert_restored(from: &str, to: &str) -> Result<()> {
     app.capture("/tiny", json!({})).await.err().context("the new team of the test has no credits")?;
     let (_, usage) = app.get("/usage", &key).await?;
     ensure!(usage["credits"]["prepaid"] == json!(4), "{usage}");
+    let limits = app.service.store().team_limits(team).await?;
+    ensure!(limits.iter().map(|stored| stored.value).collect::<Vec<_>>() == [7], "{limits:?}");
     app.finish().await
 }
 

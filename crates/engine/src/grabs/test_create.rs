@@ -96,10 +96,7 @@ fn grab_slice(CapturedSlice { place, content }: CapturedSlice) -> GrabSlice {
 ///
 /// # Errors
 /// The error that the name stands for.
-pub(super) fn requested_outcome(
-    spec: &CaptureSpec,
-    async_queue: u32,
-) -> Result<(Option<Failure>, Duration), Fault> {
+pub(super) fn requested_outcome(spec: &CaptureSpec, async_queue: u32) -> Result<(Option<Failure>, Duration), Fault> {
     let failed = |reason, message| Ok((Some(Failure::new(reason, message)), Duration::ZERO));
     match simulated_outcome(&spec.url.host().to_string()) {
         Some(SimulatedOutcome::Exhausted) => Err(Fault::CreditsExhausted),

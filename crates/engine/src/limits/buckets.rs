@@ -30,8 +30,8 @@ impl<K: Eq + Hash> OwnBuckets<K> {
         Self { period, buckets: Mutex::default() }
     }
 
-    /// Takes one from the key's bucket, and returns how many are left. The bucket is replaced by a full one when its quota
-    /// has changed.
+    /// Takes one from the key's bucket, and returns how many are left. The bucket is replaced by a full one when its
+    /// quota has changed.
     ///
     /// # Errors
     /// The time until one more can be taken. Nothing is taken then.

@@ -100,12 +100,9 @@ mod tests {
         assert!(limits.refresh(&store).await.unwrap());
         assert!(!limits.refresh(&store).await.unwrap(), "nothing changed");
         // All at the same time of the clock, which may also be set back.
-        for (change, at, expected) in [
-            ("keys=5", 5, Some(5)),
-            ("keys=6", 5, Some(6)),
-            ("keys=7", 1, Some(7)),
-            ("members=7", 1, Some(7)),
-        ] {
+        for (change, at, expected) in
+            [("keys=5", 5, Some(5)), ("keys=6", 5, Some(6)), ("keys=7", 1, Some(7)), ("members=7", 1, Some(7))]
+        {
             let change = LimitChange::parse(change).unwrap();
             store.change_team_limits(team, vec![change], Timestamp::from_ms(at)).await.unwrap();
             assert!(limits.refresh(&store).await.unwrap(), "{change}");

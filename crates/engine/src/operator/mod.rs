@@ -29,8 +29,8 @@ pub use crate::queue::AttachedRenderer;
 pub use grabd_store::accounts::Key;
 pub use grabd_store::credits::OperatorGrantOutcome;
 pub use grabd_store::operations::{
-    AuditEntry, ChangeLimitsOutcome, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, OutcomeCount, Queue, TeamCursor, TeamFilter,
-    TeamQueue,
+    AuditEntry, ChangeLimitsOutcome, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, OutcomeCount, Queue,
+    TeamCursor, TeamFilter, TeamQueue,
 };
 
 use grabd_domain::Fault;

@@ -44,7 +44,7 @@ pub(super) async fn run(core: &Core, clock: &mut ClockCheck) {
     let audit_kept = core.settings.operations.audit_retention;
     step(core, "audit", async { store.purge_audit(now - audit_kept, PURGE).await.map(drop) }).await;
     step(core, "deliveries", async { store.purge_deliveries(now, PURGE).await.map(drop) }).await;
-    step(core, "limits", core.limits.refresh_accounts(store)).await;
+    step(core, "team_limits", core.limits.refresh_accounts(store)).await;
     retention::run(core, now).await;
     step(core, "unverified", expiry::run(core, now)).await;
     step(core, "erasures", erasure::run(core)).await;

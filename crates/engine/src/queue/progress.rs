@@ -1,4 +1,5 @@
-//! How far the cleanup that cannot examine everything at once has come. It is in memory: after a restart it begins again.
+//! How far the cleanup that cannot examine everything at once has come. It is in memory: after a restart it begins
+//! again.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -44,12 +44,7 @@ struct Kind {
 }
 
 const KINDS: [Kind; 3] = [
-    Kind {
-        step: "test_grabs",
-        limit: TeamLimit::TestGrabsDays,
-        environment: Environment::Test,
-        only_images: false,
-    },
+    Kind { step: "test_grabs", limit: TeamLimit::TestGrabsDays, environment: Environment::Test, only_images: false },
     Kind { step: "grabs", limit: TeamLimit::GrabsDays, environment: Environment::Live, only_images: false },
     Kind { step: "old_images", limit: TeamLimit::ImagesDays, environment: Environment::Live, only_images: true },
 ];
@@ -59,7 +54,8 @@ pub(super) async fn run(core: &Core, now: Timestamp) {
     let mut progress = mem::take(&mut core.cleanup.lock().retention);
     let is_stale = progress.since.is_none_or(|since| now.since(since) >= AGAIN);
     if is_stale || progress.version != core.limits.version() {
-        progress = RetentionProgress { version: core.limits.version(), since: Some(now), ..RetentionProgress::default() };
+        progress =
+            RetentionProgress { version: core.limits.version(), since: Some(now), ..RetentionProgress::default() };
     }
     progress.turn = progress.turn.wrapping_add(1);
     for kind in KINDS {
@@ -94,12 +90,7 @@ impl Kind {
 }
 
 /// Deletes the oldest grabs or images of all teams.
-pub(super) async fn purge_oldest(
-    core: &Core,
-    kind: Kind,
-    ended_before: Timestamp,
-    now: Timestamp,
-) -> Result<(), Error> {
+async fn purge_oldest(core: &Core, kind: Kind, ended_before: Timestamp, now: Timestamp) -> Result<(), Error> {
     let mut purged = 0;
     for _ in 0..BATCHES {
         let batch = match kind.only_images {

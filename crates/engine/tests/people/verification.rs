@@ -3,11 +3,11 @@
 use grabd_domain::accounts::{Email, Role, VERIFICATION_LIFE};
 use grabd_domain::credentials::{Environment, VerificationToken};
 use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::team_limits::{LimitChange, LimitError};
 use grabd_engine::accounts::{
     self, InviteError, InviteOutcome, KeyLimits, Person, SignUpError, SignedUp, TeamError, VerificationError,
     VerificationRequest, find_session, sign_in,
 };
-use grabd_domain::team_limits::{LimitChange, LimitError};
 use grabd_engine::oauth::{self, AuthorizationError};
 use grabd_engine::operator::{self, ChangeLimitsOutcome, Operator};
 use sha2::{Digest, Sha256};

@@ -31,7 +31,9 @@ pub(super) async fn run(
             ChangeLimitsOutcome::Changed | ChangeLimitsOutcome::Unchanged => {}
             ChangeLimitsOutcome::UnknownTeam => bail!("team {team} is deleted"),
             ChangeLimitsOutcome::TooMany => {
-                bail!("all teams together have {MAX_TEAM_LIMITS} limits of their own already; reset some, or use settings")
+                bail!(
+                    "all teams together have {MAX_TEAM_LIMITS} limits of their own already; reset some, or use settings"
+                )
             }
         }
     }

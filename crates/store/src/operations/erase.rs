@@ -18,8 +18,8 @@ use crate::codes::{self, OPEN, SUSPENDED};
 use crate::database::padded;
 use crate::database::{Transaction, Tx};
 use crate::entities::{
-    api_key, audit, delivery, erasure, grab, grab_tally, idem, image_gc, invitation, member, team, team_limit, team_storage, user,
-    webhook_endpoint,
+    api_key, audit, delivery, erasure, grab, grab_tally, idem, image_gc, invitation, member, team, team_limit,
+    team_storage, user, webhook_endpoint,
 };
 use crate::operations::audit::AuditEvent;
 use crate::webhooks::disable;

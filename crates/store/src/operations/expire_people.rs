@@ -50,7 +50,8 @@ impl Store {
     /// - none of these teams ever had a credit or a grab that is still counted, or has a key, webhook, invitation,
     ///   connected app, limit of its own or suspension.
     ///
-    /// Each deletion is recorded in the audit trail, as made by the service. Rows that cannot be processed are set aside.
+    /// Each deletion is recorded in the audit trail, as made by the service. Rows that cannot be processed are set
+    /// aside.
     ///
     /// # Errors
     /// Errors of the database as a whole.

@@ -5,7 +5,7 @@ use grabd_domain::ids::TeamId;
 use grabd_domain::team_limits::{LimitChange, TeamLimit};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{LockType, OnConflict};
-use sea_orm::{EntityTrait, PaginatorTrait, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QuerySelect};
 
 use crate::database::{Transaction, Tx};
 use crate::entities::{team, team_limit};
@@ -73,7 +73,7 @@ impl Transaction for ChangeLimits {
             let value = value.map(i64::from);
             if existing.as_ref().map(|row| row.value) != value {
                 added += u64::from(existing.is_none());
-                changed.push((*limit, value, existing));
+                changed.push((*limit, value));
             }
         }
         if changed.is_empty() {
@@ -82,7 +82,9 @@ impl Transaction for ChangeLimits {
         if added > 0 && count + added > MAX_TEAM_LIMITS {
             return Ok(ChangeLimitsOutcome::TooMany);
         }
-        for (limit, value, existing) in changed {
+        // Later than all changes before, also if the clock was set back: see `TeamLimitsVersion`.
+        let changed_at = latest(tx).await?.saturating_add(1).max(self.now.as_ms());
+        for (limit, value) in changed {
             let key = (self.team.0, limit.as_str().to_owned());
             let Some(value) = value else {
                 team_limit::Entity::delete_by_id(key).exec(tx).await?;
@@ -92,8 +94,7 @@ impl Transaction for ChangeLimits {
                 team_id: Set(key.0),
                 name: Set(key.1),
                 value: Set(value),
-                // Later than before, also if the clock was set back: see `TeamLimitsVersion`.
-                changed_at: Set(existing.map_or(i64::MIN, |row| row.changed_at + 1).max(self.now.as_ms())),
+                changed_at: Set(changed_at),
             };
             let updated = [team_limit::Column::Value, team_limit::Column::ChangedAt];
             let on_conflict = OnConflict::columns([team_limit::Column::TeamId, team_limit::Column::Name])
@@ -103,6 +104,17 @@ impl Transaction for ChangeLimits {
         }
         Ok(ChangeLimitsOutcome::Changed)
     }
+}
+
+/// The time of the latest change of any team's limits.
+async fn latest(tx: &Tx) -> Result<i64> {
+    let latest: Option<Option<i64>> = team_limit::Entity::find()
+        .select_only()
+        .column_as(team_limit::Column::ChangedAt.max(), "latest")
+        .into_tuple()
+        .one(tx)
+        .await?;
+    Ok(latest.flatten().unwrap_or(i64::MIN))
 }
 
 async fn find(tx: &Tx, team: TeamId, limit: TeamLimit) -> Result<Option<team_limit::Model>> {

@@ -1,5 +1,5 @@
-//! What operators do: rules for domains, limits of teams, the audit trail, erasure, retention, rotation of the key file, and the reads
-//! for their pages in `queries/`.
+//! What operators do: rules for domains, limits of teams, the audit trail, erasure, retention, rotation of the key
+//! file, and the reads for their pages in `queries/`.
 
 mod actor;
 pub(crate) mod audit;
@@ -24,4 +24,4 @@ pub use queries::operator::failures::{FailedGrab, FailureCursor};
 pub use queries::operator::figures::{ClassQueue, DeliveryBacklog, OutcomeCount, Queue, TeamQueue};
 pub use queries::operator::teams::{TeamCursor, TeamFilter, TeamSummary};
 pub use reseal::SealedEndpoint;
-pub use retention::{EndedGrabs, EndedGrabRef};
+pub use retention::{EndedGrabRef, EndedGrabs};

@@ -137,19 +137,14 @@ impl Store {
     ///
     /// # Errors
     /// Errors of the database as a whole.
-    pub async fn purge_these_images(
-        &self,
-        ended_before: Timestamp,
-        now: Timestamp,
-        grabs: Vec<GrabId>,
-    ) -> Result<u64> {
+    pub async fn purge_these_images(&self, ended_before: Timestamp, now: Timestamp, grabs: Vec<GrabId>) -> Result<u64> {
         let set_aside = self.set_aside.keys(WORK, now);
         let purge = PurgeImages { ended_before, now, selection: Selection::These(grabs), set_aside };
         Ok(self.note_unreadable(&self.database.write(purge).await?, now))
     }
 
-    /// Up to `limit` ended grabs of an environment, of all teams, whose ends are in a range, in the order of their ends.
-    /// With `only_with_image` only those whose image exists. Unreadable rows are set aside.
+    /// Up to `limit` ended grabs of an environment, of all teams, whose ends are in a range, in the order of their
+    /// ends. With `only_with_image` only those whose image exists. Unreadable rows are set aside.
     ///
     /// # Errors
     /// Errors of the database as a whole.
@@ -174,7 +169,8 @@ impl Store {
         let last = rows.last().map_or(ends.start, |row| Timestamp::from_ms(row.finished_at));
         // Grabs that all ended in the same millisecond must not be read again and again.
         let next = if is_full && last == ends.start { last + Duration::from_millis(1) } else { last };
-        let grabs = rows.into_iter().map(|row| EndedGrabRef { id: GrabId(row.id), team: TeamId(row.team_id) }).collect();
+        let grabs =
+            rows.into_iter().map(|row| EndedGrabRef { id: GrabId(row.id), team: TeamId(row.team_id) }).collect();
         Ok(EndedGrabs { grabs, next, is_full })
     }
 

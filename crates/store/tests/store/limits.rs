@@ -197,8 +197,8 @@ on_both! {
         }
         change(db, unowned, &["keys=1"]).await;
         let budgets = db.store.list_account_budgets().await.unwrap();
-        let of = |account| budgets.get(&account).copied();
-        assert_eq!((of(AccountId(ada.0)), of(AccountId(bob.0)), of(AccountId(unowned.0))), (Some(10), Some(5), Some(7)));
+        let of = |account| budgets.get(&AccountId(account)).copied();
+        assert_eq!((of(ada.0), of(bob.0), of(unowned.0)), (Some(10), Some(5), Some(7)));
         assert_eq!(budgets.len(), 3);
         change(db, second, &["failed_seconds_per_minute"]).await;
         assert_eq!(db.store.list_account_budgets().await.unwrap().get(&AccountId(ada.0)), Some(&30));

@@ -8,6 +8,7 @@ mod context;
 mod cursor;
 mod failures;
 mod grant;
+mod limit_table;
 mod limits;
 mod navigation;
 mod overview;

@@ -11,7 +11,7 @@ use grabd_engine::random;
 use http::StatusCode;
 
 use super::context::{OperatorContext, unknown};
-use super::limits::Limits;
+use super::limit_table::Limits;
 use super::navigation::{Link, TEAMS, navigation};
 use super::view::{Failure, share};
 use crate::environments::environment_name;

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::Balance;
+use grabd_domain::team_limits::LimitChange;
 use grabd_engine::clock::Clock;
 use grabd_tests::harness::{PASSWORD, TestApp};
 use serde_json::{Value, json};
@@ -76,12 +77,14 @@ async fn owner_exports_and_deletes_a_team_and_everything_is_erased() -> Result<(
         assert_eq!(request.send().await?.status(), 202);
     }
     app.site.wait_for_hits("/hang", 1).await;
+    store.change_team_limits(team, vec![LimitChange::parse("keys=7")?], Clock::system().now()).await?;
 
     let export = ada.get(&format!("/teams/{team}/export")).await?;
     assert!(export.header("content-disposition").starts_with("attachment; filename=\"grabd-team-"));
     let lines: Vec<Value> = export.body.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let kinds: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
-    for (kind, count) in [("team", 1), ("member", 1), ("key", 2), ("grab", 3), ("ledger", 2), ("end", 1)] {
+    for (kind, count) in [("team", 1), ("limit", 1), ("member", 1), ("key", 2), ("grab", 3), ("ledger", 2), ("end", 1)]
+    {
         assert_eq!(kinds.iter().filter(|known| **known == kind).count(), count, "{kind}: {kinds:?}");
     }
     assert_eq!(kinds.last(), Some(&"end"));

@@ -2,10 +2,10 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use grabd_domain::accounts::Email;
 use grabd_domain::address::Policy;
 use grabd_domain::credits::LotKind;
 use grabd_domain::grabs::{ImageKey, RenderMetadata, State};
-use grabd_domain::accounts::Email;
 use grabd_domain::ids::{GrabId, LeaseToken, TeamId, UserId};
 use grabd_domain::limits::LEASE_MARGIN;
 use grabd_domain::team_limits::LimitChange;
@@ -250,8 +250,7 @@ async fn unverified_accounts_expire_only_with_a_mail_server_and_a_retention() {
         Smtp::new(server).unwrap()
     };
     let month = Some(DAY * 30);
-    for (mail, unverified, expires) in
-        [(Some(smtp()), month, true), (None, month, false), (Some(smtp()), None, false)]
+    for (mail, unverified, expires) in [(Some(smtp()), month, true), (None, month, false), (Some(smtp()), None, false)]
     {
         let retention = Retention { unverified, ..Retention::default() };
         let test = start_with(Duration::ZERO, retention, mail).await;

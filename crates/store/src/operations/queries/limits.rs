@@ -27,7 +27,8 @@ pub struct StoredLimit {
     pub value: u32,
 }
 
-/// Differs after every change of a team's limits: the number of overrides, and the sum of the times of their changes.
+/// Differs after every change of a team's limits: the number of overrides, and the sum of the times of their changes. A
+/// change has a later time than those before, so the sum grows if the number stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TeamLimitsVersion(i64, i64);
 
@@ -66,15 +67,14 @@ impl Store {
         Ok(TeamLimitsVersion(overrides, changes))
     }
 
-    /// The budgets of failed renders that are overridden, by account. An account is all teams with the same first owner:
-    /// if several of them have an override, the lowest applies.
+    /// The budgets of failed renders that are overridden, by account. An account is all teams with the same first
+    /// owner: if several of them have an override, the lowest applies.
     ///
     /// # Errors
     /// Database errors only.
     pub async fn list_account_budgets(&self) -> Result<HashMap<AccountId, u32>> {
         let name = TeamLimit::FailedSecondsPerMinute.as_str();
-        let overrides =
-            team_limit::Entity::find().filter(team_limit::Column::Name.eq(name)).limit(MAX_TEAM_LIMITS);
+        let overrides = team_limit::Entity::find().filter(team_limit::Column::Name.eq(name)).limit(MAX_TEAM_LIMITS);
         let overrides = self.readable_limits(overrides.all(self.database.reader()).await?);
         if overrides.is_empty() {
             return Ok(HashMap::new());
