@@ -341,7 +341,7 @@ mod tests {
             let cancelled = AtomicBool::new(true);
             let cancelled = cut(&whole, &Cut { is_cancelled: &cancelled, ..how(format, 256) });
             assert!(matches!(cancelled, Err(Error::Cancelled)), "{format:?}");
-            for broken in [&whole[..whole.len() / 2], b"<svg>", b""] {
+            for broken in [&whole[..8], b"<svg>", b""] {
                 let error = cut(broken, &how(format, 256)).map(|slices| slices.len()).unwrap_err();
                 assert!(matches!(error, Error::Undecodable(_)), "{format:?}: {error:?}");
             }

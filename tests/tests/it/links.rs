@@ -101,6 +101,20 @@ async fn link_redirects_to_the_image_and_is_charged_once() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn links_may_ask_for_slices() -> Result<()> {
+    let app = TestApp::start(1, &[]).await?;
+    let signer = signer(&app, app.team.live_id).await?;
+    let (url, expires) = (app.site.url("/tiny"), (now_s() + HOUR_S).to_string());
+    let query = sign(&signer, &[("url", &*url), ("slice_height", "300"), ("expires", &*expires)]);
+    let image = header(&open(&app, &query).await?, "location");
+    let (_, listed) = app.get("/grabs", app.live()).await?;
+    let grab = &listed["data"][0];
+    assert_eq!(grab["image_url"], json!(image));
+    assert_eq!(grab["files"].as_array().map(Vec::len), Some(3), "{grab}");
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn concurrent_openings_of_a_link_capture_once() -> Result<()> {
     let app = TestApp::start(5, &[]).await?;
     let signer = signer(&app, app.team.live_id).await?;

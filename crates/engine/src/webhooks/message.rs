@@ -295,7 +295,8 @@ mod tests {
     #[test]
     fn headings_and_then_slices_are_dropped_to_limit_the_size() {
         let files = |grab: &Grab| {
-            let text = compose(&owed(Some(grab.clone()), Event::GrabDone), "https://grabs.example.com");
+            let origin = format!("https://{}.example", "grabs".repeat(16));
+            let text = compose(&owed(Some(grab.clone()), Event::GrabDone), &origin);
             assert!(text.len() < MAX_BYTES, "{} bytes", text.len());
             serde_json::from_str::<Value>(&text).unwrap()["data"]["files"].as_array().unwrap().clone()
         };

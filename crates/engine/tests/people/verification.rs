@@ -9,7 +9,7 @@ use grabd_engine::accounts::{
     VerificationRequest, find_session, sign_in,
 };
 use grabd_engine::oauth::{self, AuthorizationError};
-use grabd_engine::operator::{self, ChangeLimitsOutcome, Operator};
+use grabd_engine::operator::{self, ChangeLimitsOutcome, Operator, OperatorAccess};
 use sha2::{Digest, Sha256};
 
 use crate::test_core::{HOME, PASSWORD, TestCore, TestOptions, request};
@@ -74,9 +74,11 @@ async fn team_has_its_own_limit_of_invitations_per_day() {
     let test = mailing().await;
     let core = &test.core;
     test.store.set_operator(test.user, true).await.unwrap();
-    let token = sign_in(core, "ada@example.com", PASSWORD, &HOME).await.unwrap();
+    let token = sign_in(core, "ada@example.com", PASSWORD, &HOME).await.unwrap().into_session().unwrap();
     let session = find_session(core, &token).await.unwrap().unwrap();
-    let operator = Operator::from_session(&session).unwrap();
+    let OperatorAccess::Granted(operator) = Operator::from_session(core, &session).await.unwrap() else {
+        panic!("she is an operator");
+    };
     let change = async |change: Result<LimitChange, LimitError>| {
         let outcome = operator::change_limits(core, &operator, test.team, vec![change.unwrap()]).await.unwrap();
         assert_eq!(outcome, ChangeLimitsOutcome::Changed);
