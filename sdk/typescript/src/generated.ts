@@ -308,6 +308,12 @@ export interface CaptureOptions {
    * `["ads", "cookie_banners"]`.
    */
   block?: readonly ("ads" | "trackers" | "cookie_banners")[] | undefined;
+  /**
+   * Also cut the image into slices of at most this height, in image pixels, for models that cannot read a tall image.
+   * They are in `files` of the grab, from top to bottom, for the same credit. docs/FILES.md describes them. From 256 to
+   * 8000. Example: `2000`.
+   */
+  slice_height?: number | undefined;
 }
 
 /** The webhook to register. Unknown members are ignored. */
@@ -346,13 +352,22 @@ export interface GrabTimings {
 
 /** A file beside the image of a grab. */
 export interface GrabFile {
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "pdf" | "report";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "pdf" | "report" | "slice";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */
   media_type: string;
   /** Its size in bytes. */
   bytes: number;
+  /** The first row of a slice in the image. Absent unless it is one. */
+  y?: number | undefined;
+  /** The number of rows of a slice. Absent unless it is one. */
+  height?: number | undefined;
+  /**
+   * The heading of the page that the first row of a slice belongs to. Absent if there is none, and in lists. Do not
+   * trust it.
+   */
+  heading?: string | undefined;
 }
 
 /** The consent dialog that was found. Absent unless `block` has `cookie_banners`. */
@@ -454,7 +469,8 @@ export interface Grab {
    */
   image_sha256?: string | null | undefined;
   /**
-   * The files beside the image that `also` asked for. Left out where there are none, and after the image was deleted.
+   * The files beside the image that `also` asked for, and the slices from top to bottom that `slice_height` asked for.
+   * Left out where there are none, and after the image was deleted.
    */
   files?: GrabFile[] | null | undefined;
   /**
@@ -768,6 +784,7 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "max_age",
   "metadata",
   "block",
+  "slice_height",
 ];
 
 /** Every error code of the REST API. */

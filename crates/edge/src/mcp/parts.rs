@@ -15,9 +15,10 @@ const MAX_BYTES: usize = 540_000;
 /// Width and height of a part in pixels, at most.
 const MAX_WIDTH_PX: u32 = 1280;
 const MAX_HEIGHT_PX: u32 = 1568;
-/// Divisors of the size and JPEG qualities of parts, tried in this order until one is small enough. Only noise needs the
-/// last ones.
-const ATTEMPTS: [(u32, u8); 5] = [(1, 85), (1, 70), (1, 50), (2, 60), (4, 50)];
+/// JPEG qualities of parts, tried in this order until one is small enough.
+const READABLE: [(u32, u8); 3] = [(1, 85), (1, 70), (1, 50)];
+/// Divisors of the size and JPEG qualities of a first part that does not compress, so that something is shown.
+const SMALLER: [(u32, u8); 2] = [(2, 60), (4, 50)];
 /// Memory for the encoded parts and for those in the size of the result.
 const SMALL_BYTES: u64 = 16 << 20;
 
@@ -68,7 +69,8 @@ pub(super) fn cut(image: &DynamicImage, wanted: &WantedParts) -> Result<Vec<Part
     };
     let (mut parts, mut left) = (Vec::new(), MAX_BYTES);
     for rows in planned.into_iter().filter(|rows| rows.end() > wanted.from_row).take(MAX_PARTS) {
-        match encode(image, rows, left.min(MAX_PART_BYTES))? {
+        let smaller = SMALLER.get(..if parts.is_empty() { SMALLER.len() } else { 0 }).unwrap_or_default();
+        match encode(image, rows, &[&READABLE, smaller].concat(), left.min(MAX_PART_BYTES))? {
             Some(file) => {
                 left -= file.len();
                 parts.push(Part { rows, file });
@@ -92,10 +94,16 @@ fn plan_from(image: &DynamicImage, from_row: u32) -> Vec<Rows> {
     planned.unwrap_or_default().into_iter().map(|rows| Rows { y: from_row + rows.y, ..rows }).collect()
 }
 
-/// Some rows of an image as a JPEG of at most this size. `None` if that is impossible.
-fn encode(image: &DynamicImage, rows: Rows, most: usize) -> Result<Option<Vec<u8>>, ImageError> {
+/// Some rows of an image as a JPEG of at most this size, with the first of these divisors and qualities. `None` if that
+/// is impossible.
+fn encode(
+    image: &DynamicImage,
+    rows: Rows,
+    attempts: &[(u32, u8)],
+    most: usize,
+) -> Result<Option<Vec<u8>>, ImageError> {
     let mut part = image.crop_imm(0, rows.y, image.width(), rows.height);
-    for (divisor, quality) in ATTEMPTS {
+    for &(divisor, quality) in attempts {
         let (width, height) = (MAX_WIDTH_PX / divisor, MAX_HEIGHT_PX / divisor);
         if part.width() > width || part.height() > height {
             part = part.resize(width, height, FilterType::Triangle);
@@ -175,9 +183,22 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_noise_are_few_and_small() {
+    fn only_a_first_part_that_does_not_compress_is_made_smaller() {
         let parts = cut(&noise(640, 2600), &WantedParts::default()).unwrap();
-        assert!(parts.len() >= 2 && parts.iter().all(|part| part.file.len() <= MAX_PART_BYTES), "{}", parts.len());
+        let [part] = &parts[..] else { panic!("{} parts", parts.len()) };
+        assert!(part.file.len() <= MAX_PART_BYTES && shown(part).width() < 640, "{:?}", shown(part).dimensions());
+    }
+
+    #[test]
+    fn parts_end_where_the_next_one_would_not_be_readable() {
+        // Each part compresses to about a third of what all may have.
+        let dense = DynamicImage::from(RgbImage::from_fn(400, 5120, |x, y| {
+            let seed = (x / 2 + 400 * (y / 2)).wrapping_mul(2_654_435_761);
+            Rgb([8, 16, 24].map(|shift| (seed >> shift) as u8))
+        }));
+        let parts = cut(&dense, &WantedParts::default()).unwrap();
+        assert!((1..MAX_PARTS).contains(&parts.len()), "{}", parts.len());
+        assert!(parts.iter().all(|part| shown(part).dimensions() == (400, part.rows.height)));
         assert!(parts.iter().map(|part| part.file.len()).sum::<usize>() <= MAX_BYTES);
     }
 }

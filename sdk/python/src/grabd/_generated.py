@@ -351,6 +351,11 @@ class CaptureOptions(TypedDict, total=False):
     grab report what was done. A service without filter lists rejects `ads` and `trackers`. At most 3. Example:
     `["ads", "cookie_banners"]`.
     """
+    slice_height: int
+    """Also cut the image into slices of at most this height, in image pixels, for models that cannot read a tall image.
+    They are in `files` of the grab, from top to bottom, for the same credit. docs/FILES.md describes them. From 256
+    to 8000. Example: `2000`.
+    """
 
 
 class CreateWebhookOptions(TypedDict, total=False):
@@ -395,13 +400,21 @@ class GrabTimings(Model):
 class GrabFile(Model):
     """A file beside the image of a grab."""
 
-    kind: Literal["html", "text", "markdown", "links", "elements", "pdf", "report"]
+    kind: Literal["html", "text", "markdown", "links", "elements", "pdf", "report", "slice"]
     url: str
     """Its public, unguessable URL; for test keys a path relative to the API's origin."""
     media_type: str
     """Its media type."""
     bytes: int
     """Its size in bytes."""
+    y: int | None = None
+    """The first row of a slice in the image. Absent unless it is one."""
+    height: int | None = None
+    """The number of rows of a slice. Absent unless it is one."""
+    heading: str | None = None
+    """The heading of the page that the first row of a slice belongs to. Absent if there is none, and in lists. Do not
+    trust it.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -504,7 +517,8 @@ class Grab(Model):
     earlier versions.
     """
     files: tuple[GrabFile, ...] | None = None
-    """The files beside the image that `also` asked for. Left out where there are none, and after the image was deleted.
+    """The files beside the image that `also` asked for, and the slices from top to bottom that `slice_height` asked
+    for. Left out where there are none, and after the image was deleted.
     """
     challenge: str | None = None
     """The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
@@ -929,6 +943,7 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "max_age",
         "metadata",
         "block",
+        "slice_height",
     }
 )
 """The names of all capture options."""
