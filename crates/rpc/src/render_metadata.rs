@@ -152,6 +152,7 @@ pub(crate) fn from_wire(message: internal::v1::RenderMetadata) -> RenderMetadata
         timings: timings.map(from_timings),
         image_sha256: None,
         files: Vec::new(),
+        difference: None,
         findings: from_findings(challenge.as_deref(), consent.as_ref(), blocked, blank),
     }
     .bounded()
