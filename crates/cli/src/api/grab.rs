@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn difference_is_told_in_words() {
+    fn difference_is_described_in_words() {
         let region = json!({ "x": 0, "y": 0, "width": 16, "height": 16 });
         for (ratio, regions, expected) in [
             (0.0, vec![], "nothing changed"),

@@ -416,9 +416,8 @@ async fn page_of_a_capture_shows_what_changed_and_leads_to_the_next_comparison()
             assert_eq!((image.status, image.header("content-type")), (200, "image/png"));
         }
     }
-    let refused =
-        capture(&mut ada, team, &[("url", "https://example.com/"), ("environment", "live"), ("compare_to", &*id)]);
-    let refused = refused.await?;
+    let fields = [("url", "https://example.com/"), ("environment", "live"), ("compare_to", &*id)];
+    let refused = capture(&mut ada, team, &fields).await?;
     assert!(refused.status == 422 && refused.body.contains("id=\"compare_to-error\""), "{}", refused.body);
     app.finish().await
 }

@@ -27,7 +27,7 @@ pub(super) fn align(earlier: &[u64], later: &[u64]) -> Vec<(usize, usize)> {
         if depth == MAX_DEPTH {
             continue;
         }
-        let anchors = ascending(unique(earlier, later, old.clone(), new.clone()));
+        let anchors = ascending(&unique(earlier, later, old.clone(), new.clone()));
         if anchors.is_empty() {
             continue;
         }
@@ -81,7 +81,7 @@ fn unique(earlier: &[u64], later: &[u64], old: Range<usize>, new: Range<usize>) 
 }
 
 /// The longest subsequence whose first numbers ascend, of pairs whose second numbers do.
-fn ascending(pairs: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+fn ascending(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     // For each length: the pair with the smallest end of a subsequence of that length. For each pair: the one before it.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());

@@ -24,11 +24,11 @@ pub(super) fn changes(earlier: &Sheet, earlier_size: Size, later: &Sheet, size: 
     let (mut old, mut new) = (0, 0);
     let end = (earlier.rows().len(), later.rows().len());
     for (at_old, at_new) in align(earlier.rows(), later.rows()) {
-        comparison.gap(old..at_old, new..at_new);
+        comparison.gap(&(old..at_old), &(new..at_new));
         comparison.pair(at_old, at_new);
         (old, new) = (at_old + 1, at_new + 1);
     }
-    comparison.gap(old..end.0, new..end.1);
+    comparison.gap(&(old..end.0), &(new..end.1));
     let common = usize::try_from(earlier_size.width.min(size.width) / CELL).unwrap_or(usize::MAX);
     let from = match earlier_size.width.cmp(&size.width) {
         std::cmp::Ordering::Less => common,
@@ -47,9 +47,9 @@ struct Comparison<'a> {
 
 impl Comparison<'_> {
     /// Compares rows between two matches.
-    fn gap(&mut self, old: Range<usize>, new: Range<usize>) {
+    fn gap(&mut self, old: &Range<usize>, new: &Range<usize>) {
         let common = old.len().min(new.len());
-        let above = self.split(&old, &new, common);
+        let above = self.split(old, new, common);
         let below = common - above;
         (0..above).for_each(|at| self.pair(old.start + at, new.start + at));
         (1..=below).for_each(|at| self.pair(old.end - at, new.end - at));
@@ -175,8 +175,8 @@ mod tests {
         }
         let grid = compare(&earlier, &later);
         // The left column, and the inserted rows over the whole width.
-        let expected = 1_000_000 * (640 * 16 + 48 * (640 - 16)) / (640 * 640);
-        assert_eq!(grid.changed_ppm(), expected);
+        let expected = 1_000_000_u64 * (640 * 16 + 64 * (640 - 16)) / (640 * 640);
+        assert_eq!(u64::from(grid.changed_ppm()), expected);
     }
 
     #[test]

@@ -111,11 +111,17 @@ impl Error {
                 let message = format!("The images could not be compared within {limit} s.");
                 failed(message).caused_by(ErrorCause::Service)
             }
-            error if error.is_busy() => {
+            Self::Busy | Self::Placeholder(placeholder::Error::Busy) => {
                 let message = "The images could not be compared, because other images take the memory.".to_owned();
                 failed(message).caused_by(ErrorCause::Service)
             }
-            error => {
+            error @ (Self::Undecodable(_)
+            | Self::Unreadable(_)
+            | Self::Unwritable(_)
+            | Self::Encoding(_)
+            | Self::Placeholder(_)
+            | Self::Store(_)
+            | Self::Task(_)) => {
                 tracing::error!(error = %error, source = ?std::error::Error::source(error), "images were not compared");
                 let message = "The images could not be compared, because of an error of the service.".to_owned();
                 failed(message).caused_by(ErrorCause::Service)
@@ -138,7 +144,9 @@ impl From<EncodingError> for Error {
         match error {
             EncodingError::IoError(error) if error.kind() == ErrorKind::FileTooLarge => Self::DrawingTooLarge,
             EncodingError::IoError(error) => Self::Unwritable(error),
-            error => Self::Encoding(error),
+            error @ (EncodingError::Format(_) | EncodingError::Parameter(_) | EncodingError::LimitsExceeded) => {
+                Self::Encoding(error)
+            }
         }
     }
 }
@@ -215,9 +223,9 @@ pub(super) async fn measure<W: Write + Send + 'static>(
 }
 
 fn deleted(error: Error) -> Error {
-    match error {
-        Error::Unreadable(error) if error.kind() == ErrorKind::NotFound => Error::Deleted,
-        other => other,
+    match matches!(&error, Error::Unreadable(error) if error.kind() == ErrorKind::NotFound) {
+        true => Error::Deleted,
+        false => error,
     }
 }
 
@@ -396,7 +404,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn missing_and_broken_images_are_told_apart() {
+    async fn missing_and_broken_images_are_distinguished() {
         let missing = || Picture { source: Source::File("/nonexistent/image.png".into()), format: Format::Png };
         let broken = || Picture { source: Source::Memory(Bytes::from_static(b"<svg>")), format: Format::Png };
         let fine = || picture(&page(0), Format::Png);

@@ -58,9 +58,10 @@ pub(super) enum NotCompared {
 
 impl From<Error> for NotCompared {
     fn from(error: Error) -> Self {
-        match error {
-            Error::Unwritable(error) => Self::NotStored(error.into()),
-            error => Self::Failed(error.to_failure()),
+        if let Error::Unwritable(error) = error {
+            Self::NotStored(error.into())
+        } else {
+            Self::Failed(error.to_failure())
         }
     }
 }

@@ -6,8 +6,9 @@ use crate::grabs::pixels::{Layout, rgba};
 pub(super) const CELL: u32 = 16;
 const STRETCH: usize = CELL as usize;
 
-/// The largest difference of the mean colour of 16 pixels that is taken for a trace of lossy compression, per channel.
-const TOLERANCE: u8 = 10;
+/// The largest differences of the mean brightness and colour of 16 pixels that are taken for traces of lossy compression,
+/// which keeps less of the colours.
+const TOLERANCES: [u8; 4] = [10, 24, 24, 0];
 
 /// How images are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +60,10 @@ impl Sheet {
                     number
                 }
                 Precision::Tolerant => {
-                    let [red, green, blue] = mean_color(pixels);
-                    all.add(coarse(red, green, blue));
-                    u32::from_le_bytes([red, green, blue, 0])
+                    let [brightness, blue, red] = mean_color(pixels);
+                    // White and black, which pages mostly are, are in the middle of a step.
+                    all.add((u32::from(brightness) + 16) >> 5);
+                    u32::from_le_bytes([brightness, blue, red, 0])
                 }
             };
             self.stretches.push(number);
@@ -92,27 +94,25 @@ fn is_same(precision: Precision, one: u32, other: u32) -> bool {
         Precision::Exact => one == other,
         Precision::Tolerant => {
             let channels = one.to_le_bytes().into_iter().zip(other.to_le_bytes());
-            channels.into_iter().all(|(one, other)| one.abs_diff(other) <= TOLERANCE)
+            channels.zip(TOLERANCES).all(|((one, other), most)| one.abs_diff(other) <= most)
         }
     }
 }
 
-/// The mean colour of pixels on a white background.
+/// The mean brightness of pixels on a white background, and how blue and red they are (ITU-R BT.601).
 fn mean_color(pixels: impl Iterator<Item = [u8; 4]>) -> [u8; 3] {
-    let (mut sums, mut count) = ([0_u32; 3], 0_u32);
+    let (mut sums, mut count) = ([0_i32; 3], 0_i32);
     for [red, green, blue, alpha] in pixels {
-        let alpha = u32::from(alpha);
+        let alpha = i32::from(alpha);
         for (sum, channel) in sums.iter_mut().zip([red, green, blue]) {
-            *sum += (u32::from(channel) * alpha + 255 * (255 - alpha)) / 255;
+            *sum += (i32::from(channel) * alpha + 255 * (255 - alpha)) / 255;
         }
         count += 1;
     }
-    sums.map(|sum| u8::try_from(sum / count.max(1)).unwrap_or(u8::MAX))
-}
-
-/// A number that similar colours have in common. White and black, which pages mostly are, are in the middle of a step.
-fn coarse(red: u8, green: u8, blue: u8) -> u32 {
-    (u32::from(red) + 2 * u32::from(green) + u32::from(blue) + 64) >> 7
+    let [red, green, blue] = sums.map(|sum| sum / count.max(1));
+    let brightness = (77 * red + 150 * green + 29 * blue) / 256;
+    let colors = [brightness, 128 + (blue - brightness) * 144 / 256, 128 + (red - brightness) * 183 / 256];
+    colors.map(|color| u8::try_from(color.clamp(0, 255)).unwrap_or(u8::MAX))
 }
 
 /// A hash, which is equal on every machine. Nothing depends on its being hard to forge: a team compares its own images.
@@ -162,6 +162,7 @@ mod tests {
         other[1] = [1, 2, 3];
         assert_eq!(differing(Precision::Exact, &swapped, &other), [0], "the order of pixels counts");
         assert_eq!(differing(Precision::Tolerant, &[[255; 3]; 16], &[[240; 3]; 16]), [0]);
+        assert_eq!(differing(Precision::Tolerant, &[[200, 40, 0]; 16], &[[0, 143, 0]; 16]), [0], "equally bright");
         assert_eq!(sheet(Precision::Tolerant, &[[255; 3]]).rows(), sheet(Precision::Tolerant, &[[247; 3]]).rows());
     }
 
