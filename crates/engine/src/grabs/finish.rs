@@ -17,6 +17,7 @@ use crate::queue::sweep;
 use crate::random;
 
 /// The result of an attempt.
+#[expect(clippy::large_enum_variant, reason = "one value per attempt, which is moved a few times")]
 pub enum AttemptResult {
     /// The page was rendered. The files are those that were asked for.
     Image {
@@ -194,7 +195,8 @@ pub(crate) async fn finish(
                 Err(NotCompared::Failed(failure)) => {
                     used = if failure.cause == ErrorCause::Service { SlotUse::Fine } else { SlotUse::Failed };
                     // The image and its files are deleted.
-                    let metadata = RenderMetadata { image_sha256: None, files: Vec::new(), slices: Vec::new(), ..metadata };
+                    let metadata =
+                        RenderMetadata { image_sha256: None, files: Vec::new(), slices: Vec::new(), ..metadata };
                     let source = FailureSource::Lease(token);
                     core.store.fail(FailGrab { grab, source, failure, metadata, now }).await?
                 }

@@ -169,7 +169,7 @@ fn image_state(grab: &Grab, title: &str, at: &TeamContext) -> ImageState {
                 width: metadata.image_width.unwrap_or_else(|| grab.spec.viewport.width()),
                 height: metadata.image_height.unwrap_or_else(|| grab.spec.reported_height()),
                 alt: format!("Screenshot of {title}"),
-                files: metadata.shown_files(grab.spec.format).map(|file| file_link(grab, &file)).collect(),
+                files: file_links(grab, metadata),
                 difference: metadata.difference.as_ref().map(|difference| DifferenceView {
                     summary: difference.summary(),
                     earlier: at.grab_path(difference.compared_to, ""),
@@ -184,6 +184,10 @@ fn image_state(grab: &Grab, title: &str, at: &TeamContext) -> ImageState {
         State::Done { .. } => ImageState::Deleted,
         State::Failed { failure, .. } => failed(failure),
     }
+}
+
+fn file_links(grab: &Grab, metadata: &RenderMetadata) -> Vec<FileLink> {
+    metadata.shown_files(grab.spec.format).map(|file| file_link(grab, &file)).collect()
 }
 
 fn file_link(grab: &Grab, file: &ShownFile<'_>) -> FileLink {
@@ -401,7 +405,7 @@ fn size(bytes: u64) -> String {
 mod tests {
     use grabd_domain::Timestamp;
     use grabd_domain::capture::CaptureRequest;
-    use grabd_domain::grabs::{Class, FileKey, GrabFile, GrabSlice, ImageKey, SlicePlace};
+    use grabd_domain::grabs::{Class, FileKey, GrabFile, GrabSlice, SlicePlace};
     use grabd_domain::ids::{GrabId, TeamId};
 
     use super::*;
@@ -428,25 +432,22 @@ mod tests {
             slices: vec![GrabSlice { key: FileKey::new(2), bytes: 1200, place: SlicePlace::new(0, 256, None) }],
             ..RenderMetadata::default()
         };
-        let (at, image) = (Timestamp::from_ms(1), Some(ImageKey::new(1, "png")));
         let grab = Grab {
             id: NIL.parse::<GrabId>().unwrap(),
             team: NIL.parse::<TeamId>().unwrap(),
             environment: Environment::Live,
             class: Class::Sync,
             spec: CaptureSpec::parse(&request).unwrap(),
-            created_at: at,
+            created_at: Timestamp::from_ms(1),
             deleted_at: None,
             attempts: 1,
-            state: State::Done { finished_at: at, image, size_bytes: 1, execution_ms: 1, metadata },
+            state: State::Processing,
         };
-        let ImageState::Available(image) = image_state(&grab, "example.com") else { panic!("no image") };
-        let shown: Vec<_> = image.files.iter().map(|file| (&*file.label, &*file.size)).collect();
+        let files = file_links(&grab, &metadata);
+        let shown: Vec<_> = files.iter().map(|file| (&*file.label, &*file.size)).collect();
         assert_eq!(shown, [("PDF", "9 bytes"), ("Slice 1", "2 KB")]);
-        assert_eq!(image.files[1].path, format!("/f/{}/slice-01.png", FileKey::new(2).as_str()));
-        assert!(
-            image.files[1].file_name.starts_with("example.com-") && image.files[1].file_name.ends_with("-slice-01.png")
-        );
+        assert_eq!(files[1].path, format!("/f/{}/slice-01.png", FileKey::new(2).as_str()));
+        assert!(files[1].file_name.starts_with("example.com-") && files[1].file_name.ends_with("-slice-01.png"));
     }
 
     #[test]

@@ -91,7 +91,8 @@ pub(super) async fn compare(
         Ok::<_, Error>(Picture { source, format: key.format() })
     };
     let (earlier_picture, later) = (picture(&earlier_key).await?, picture(key).await?);
-    let upload = images.begin_file(key, BesideName::Also(FileKind::Difference)).await.map_err(NotCompared::NotStored)?;
+    let upload =
+        images.begin_file(key, BesideName::Also(FileKind::Difference)).await.map_err(NotCompared::NotStored)?;
     let (changed, upload) = measure(&core.tasks, &core.grabs.memory, earlier_picture, later, upload).await?;
     let bytes = upload.bytes();
     if changed.ppm > 0 {
