@@ -46,7 +46,7 @@ pub enum ReceivedImage {
     /// In memory.
     Whole(Bytes),
     /// Received in parts, which are on disk already.
-    Parts(Upload, ImageDigest),
+    Parts(Box<Upload>, ImageDigest),
 }
 
 /// The SHA-256 of an image, as it is received.
@@ -129,7 +129,7 @@ async fn store_files(
             sha256
         }
         ReceivedImage::Parts(upload, digest) => {
-            Upload::finish_all(std::iter::once(upload).chain(beside).collect()).await?;
+            Upload::finish_all(std::iter::once(*upload).chain(beside).collect()).await?;
             digest.into_hex()
         }
     });
