@@ -152,10 +152,7 @@ fn undecodable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Er
 }
 
 fn not_encoded(error: png::EncodingError) -> Error {
-    Error::NotEncoded(match error {
-        png::EncodingError::IoError(error) => ImageError::IoError(error),
-        other => ImageError::IoError(std::io::Error::other(other)),
-    })
+    Error::NotEncoded(ImageError::IoError(error.into()))
 }
 
 fn rows_of_png(image: &[u8]) -> Result<png::Reader<Cursor<&[u8]>>, Error> {

@@ -172,7 +172,9 @@ async fn placeholders_have_slices_and_invalid_heights_are_refused() -> Result<()
 }
 
 /// The texts of a result, and the sizes of its images.
-fn shown(result: &Value) -> Result<(Vec<String>, Vec<(u32, u32)>)> {
+type Shown = (Vec<String>, Vec<(u32, u32)>);
+
+fn shown(result: &Value) -> Result<Shown> {
     use base64::Engine as _;
     let (mut texts, mut sizes) = (Vec::new(), Vec::new());
     for block in result["content"].as_array().context("content")? {

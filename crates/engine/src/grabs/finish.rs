@@ -49,7 +49,7 @@ pub enum ReceivedImage {
     /// In memory.
     Whole(Bytes),
     /// Received in parts, which are on disk already.
-    Parts(Upload, ImageDigest),
+    Parts(Box<Upload>, ImageDigest),
 }
 
 /// The SHA-256 of an image, as it is received.
@@ -133,7 +133,7 @@ async fn store_files(
             sha256
         }
         ReceivedImage::Parts(upload, digest) => {
-            Upload::finish_all(std::iter::once(upload).chain(beside).collect()).await?;
+            Upload::finish_all(std::iter::once(*upload).chain(beside).collect()).await?;
             digest.into_hex()
         }
     });

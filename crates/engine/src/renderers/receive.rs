@@ -134,7 +134,7 @@ impl ImageReceiver {
         ended.add(current).await?;
         let is_complete = missing.is_empty() && slices.are_complete(image_height);
         match (ended.image, is_complete) {
-            (Some(image), true) => Ok((ReceivedImage::Parts(image, digest), ended.files)),
+            (Some(image), true) => Ok((ReceivedImage::Parts(Box::new(image), digest), ended.files)),
             _ => Err(ReceiveError::Invalid("a file is missing")),
         }
     }
