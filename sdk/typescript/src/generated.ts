@@ -314,6 +314,12 @@ export interface CaptureOptions {
    * 8000. Example: `2000`.
    */
   slice_height?: number | undefined;
+   * Id of an earlier grab of the same team and environment: report what changed since its image. The result is in
+   * `difference` of the grab, see docs/FILES.md. The capture fails, without charge, if the images cannot be compared,
+   * for example because the earlier one is deleted meanwhile. Such a capture is always new. Not in signed links.
+   * Example: `"01993e1c-7b1a-7000-8000-0123456789ab"`.
+   */
+  compare_to?: string | undefined;
 }
 
 /** The webhook to register. Unknown members are ignored. */
@@ -353,6 +359,7 @@ export interface GrabTimings {
 /** A file beside the image of a grab. */
 export interface GrabFile {
   kind: "html" | "text" | "markdown" | "links" | "elements" | "pdf" | "report" | "slice";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "pdf" | "report" | "difference";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */
@@ -391,6 +398,33 @@ export interface GrabBlocked {
   trackers: number;
   /** `block_types` or `block_urls` applies to them. */
   asked: number;
+}
+
+/** A rectangle of the image, in pixels. */
+export interface GrabDifferenceRegion {
+  /** The left edge. */
+  x: number;
+  /** The top edge. */
+  y: number;
+  /** The width. */
+  width: number;
+  /** The height. */
+  height: number;
+}
+
+/** What changed since the image of an earlier grab. Absent unless the request has `compare_to` and the grab is done. */
+export interface GrabDifference {
+  /** Id of the earlier grab. */
+  compared_to: string;
+  /** The changed part of the image. Not 0 if anything changed. */
+  ratio: number;
+  /** Boxes around everything that changed, largest first. */
+  regions: GrabDifferenceRegion[];
+  /**
+   * Public, unguessable URL of the image with the regions outlined, a PNG; for test keys a path relative to the API's
+   * origin. Absent if nothing changed, and after the image was deleted.
+   */
+  image_url?: string | undefined;
 }
 
 /** One capture of a web page. Further members may appear. */
@@ -471,6 +505,8 @@ export interface Grab {
   /**
    * The files beside the image that `also` asked for, and the slices from top to bottom that `slice_height` asked for.
    * Left out where there are none, and after the image was deleted.
+   * The files beside the image, which `also` or `compare_to` asked for. Left out where there are none, and after the
+   * image was deleted.
    */
   files?: GrabFile[] | null | undefined;
   /**
@@ -484,6 +520,10 @@ export interface Grab {
   blocked?: GrabBlocked | undefined;
   /** Whether the page shows nothing but a background. Absent unless a page was captured. */
   blank?: boolean | undefined;
+  /**
+   * What changed since the image of an earlier grab. Absent unless the request has `compare_to` and the grab is done.
+   */
+  difference?: GrabDifference | undefined;
 }
 
 /** A page of grabs, newest first. */
@@ -785,6 +825,7 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "metadata",
   "block",
   "slice_height",
+  "compare_to",
 ];
 
 /** Every error code of the REST API. */

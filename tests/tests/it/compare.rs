@@ -72,7 +72,13 @@ async fn banner_and_button_are_found_and_shown_over_every_api() -> Result<()> {
     let before = captured(&app, &page(0, [200, 0, 0]), json!({})).await?;
     assert_eq!(webhook.json(&json!({ "url": receiver.url() })).send().await?.status(), 201);
     let before_bytes = stored_bytes(&app).await?;
-    let grab = captured(&app, &page(37, BLUE), json!({ "compare_to": id(&before)? })).await?;
+    // Webhooks tell of asynchronous captures.
+    let body = json!({ "html": page(37, BLUE), "width": 800, "full_page": true, "compare_to": id(&before)? });
+    let (status, queued) = create(&app, app.live(), "?async=true", &body).await?;
+    assert_eq!((status, queued.get("difference")), (202, None), "{queued}");
+    let request = app.client.get(format!("{}/grabs/{}", app.base(), id(&queued)?)).bearer_auth(app.live());
+    let grab: Value = request.header("prefer", "wait=25").send().await?.json().await?;
+    assert_eq!(grab["status"], "done", "{grab}");
 
     let difference = &grab["difference"];
     assert_eq!(difference["compared_to"], before["id"]);

@@ -40,6 +40,8 @@ __all__ = [
     "GrabBlocked",
     "GrabConsent",
     "GrabCounts",
+    "GrabDifference",
+    "GrabDifferenceRegion",
     "GrabFile",
     "GrabList",
     "GrabTimings",
@@ -355,6 +357,11 @@ class CaptureOptions(TypedDict, total=False):
     """Also cut the image into slices of at most this height, in image pixels, for models that cannot read a tall image.
     They are in `files` of the grab, from top to bottom, for the same credit. docs/FILES.md describes them. From 256
     to 8000. Example: `2000`.
+    compare_to: str
+    """Id of an earlier grab of the same team and environment: report what changed since its image. The result is in
+    `difference` of the grab, see docs/FILES.md. The capture fails, without charge, if the images cannot be compared,
+    for example because the earlier one is deleted meanwhile. Such a capture is always new. Not in signed links.
+    Example: `"01993e1c-7b1a-7000-8000-0123456789ab"`.
     """
 
 
@@ -401,6 +408,7 @@ class GrabFile(Model):
     """A file beside the image of a grab."""
 
     kind: Literal["html", "text", "markdown", "links", "elements", "pdf", "report", "slice"]
+    kind: Literal["html", "text", "markdown", "links", "elements", "pdf", "report", "difference"]
     url: str
     """Its public, unguessable URL; for test keys a path relative to the API's origin."""
     media_type: str
@@ -441,6 +449,41 @@ class GrabBlocked(Model):
     """They are on the list of trackers."""
     asked: int
     """`block_types` or `block_urls` applies to them."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GrabDifferenceRegion(Model):
+    """A rectangle of the image, in pixels."""
+
+    x: int
+    """The left edge."""
+    y: int
+    """The top edge."""
+    width: int
+    """The width."""
+    height: int
+    """The height."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GrabDifference(Model):
+    """What changed since the image of an earlier grab. Absent unless the request has `compare_to` and the grab is done.
+    """
+
+    compared_to: str
+    """Id of the earlier grab."""
+    ratio: float
+    """The changed part of the image. Not 0 if anything changed."""
+    regions: tuple[GrabDifferenceRegion, ...]
+    """Boxes around everything that changed, largest first."""
+    image_url: str | None = None
+    """Public, unguessable URL of the image with the regions outlined, a PNG; for test keys a path relative to the API's
+    origin. Absent if nothing changed, and after the image was deleted.
+    """
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "regions": GrabDifferenceRegion,
+    }
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -519,6 +562,8 @@ class Grab(Model):
     files: tuple[GrabFile, ...] | None = None
     """The files beside the image that `also` asked for, and the slices from top to bottom that `slice_height` asked
     for. Left out where there are none, and after the image was deleted.
+    """The files beside the image, which `also` or `compare_to` asked for. Left out where there are none, and after the
+    image was deleted.
     """
     challenge: str | None = None
     """The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
@@ -530,12 +575,16 @@ class Grab(Model):
     """Numbers of requests that were not sent. Absent unless the request blocks something."""
     blank: bool | None = None
     """Whether the page shows nothing but a background. Absent unless a page was captured."""
+    difference: GrabDifference | None = None
+    """What changed since the image of an earlier grab. Absent unless the request has `compare_to` and the grab is done.
+    """
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "timings": GrabTimings,
         "files": GrabFile,
         "consent": GrabConsent,
         "blocked": GrabBlocked,
+        "difference": GrabDifference,
     }
 
 
@@ -944,6 +993,7 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "metadata",
         "block",
         "slice_height",
+        "compare_to",
     }
 )
 """The names of all capture options."""
