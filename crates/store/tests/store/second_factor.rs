@@ -35,7 +35,7 @@ fn session(user: UserId, hash: u8) -> NewSession {
 }
 
 fn factor(user: UserId) -> NewSecondFactor {
-    let recovery_codes = vec![[11; 32], [12; 32]];
+    let recovery_codes = vec![[11; 32], [12; 32], [13; 32]];
     NewSecondFactor { user, secret: vec![7; 61], step: STEP, recovery_codes, keep: [1; 32], now: NOW }
 }
 
@@ -77,7 +77,7 @@ on_both! {
         assert!(!is_open(db, 4).await);
         assert!(db.store.open_session(session(eve, 5)).await.unwrap(), "others are not affected");
         let found = db.store.find_second_factor(ada).await.unwrap().unwrap();
-        assert_eq!((found.secret, found.last_step, found.created_at, found.recovery_codes), (vec![7; 61], STEP, NOW, 2));
+        assert_eq!((found.secret, found.last_step, found.created_at, found.recovery_codes), (vec![7; 61], STEP, NOW, 3));
         // A second one does not replace it.
         let other = NewSecondFactor { secret: vec![8; 61], keep: [9; 32], ..factor(ada) };
         assert!(!db.store.turn_on_second_factor(other).await.unwrap());
@@ -121,13 +121,14 @@ on_both! {
         assert_eq!(sign_in(&db.store, eve, 2, code).await, SecondFactorSignInOutcome::CodeRefused);
         assert_eq!(sign_in(&db.store, ada, 3, code).await, SecondFactorSignInOutcome::SignedIn);
         assert_eq!(sign_in(&db.store, ada, 4, code).await, SecondFactorSignInOutcome::CodeRefused);
-        assert_eq!(db.store.find_second_factor(ada).await.unwrap().unwrap().recovery_codes, 1);
+        assert_eq!(db.store.find_second_factor(ada).await.unwrap().unwrap().recovery_codes, 2);
         // New ones replace the rest.
         let spare = FactorUse::RecoveryCode([12; 32]);
         assert!(!db.store.replace_recovery_codes(ada, code, vec![[21; 32]]).await.unwrap());
         assert!(db.store.replace_recovery_codes(ada, spare, vec![[21; 32], [22; 32], [23; 32]]).await.unwrap());
         assert_eq!(db.store.find_second_factor(ada).await.unwrap().unwrap().recovery_codes, 3);
-        assert_eq!(sign_in(&db.store, ada, 5, spare).await, SecondFactorSignInOutcome::CodeRefused);
+        let former = FactorUse::RecoveryCode([13; 32]);
+        assert_eq!(sign_in(&db.store, ada, 5, former).await, SecondFactorSignInOutcome::CodeRefused);
         let new = FactorUse::RecoveryCode([22; 32]);
         assert_eq!(sign_in(&db.store, ada, 5, new).await, SecondFactorSignInOutcome::SignedIn);
     }
@@ -196,7 +197,7 @@ on_both! {
         assert!(db.store.turn_on_second_factor(factor(eve)).await.unwrap());
         let deleted = db.store.delete_person(ada, NOW).await.unwrap();
         assert!(matches!(deleted, DeletePersonOutcome::Deleted { .. }), "{deleted:?}");
-        assert_eq!((rows(db, "second_factor").await, rows(db, "recovery_code").await), (1, 2));
+        assert_eq!((rows(db, "second_factor").await, rows(db, "recovery_code").await), (1, 3));
         assert!(db.store.remove_person(eve).await.unwrap());
         assert_eq!((rows(db, "second_factor").await, rows(db, "recovery_code").await), (0, 0));
     }
