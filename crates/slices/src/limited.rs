@@ -33,7 +33,9 @@ mod tests {
     fn buffer_is_never_larger_than_its_limit() {
         let mut limited = Limited { bytes: Vec::new(), most: 4, is_full: false };
         limited.write_all(&[1, 2, 3, 4]).unwrap();
-        assert!(!limited.is_full && limited.write_all(&[5]).is_err() && limited.is_full);
+        assert!(!limited.is_full);
+        assert!(limited.write_all(&[5]).is_err());
+        assert!(limited.is_full);
         assert_eq!(limited.bytes, [1, 2, 3, 4]);
     }
 }
