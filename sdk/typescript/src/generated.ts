@@ -314,6 +314,7 @@ export interface CaptureOptions {
    * 8000. Example: `2000`.
    */
   slice_height?: number | undefined;
+  /**
    * Id of an earlier grab of the same team and environment: report what changed since its image. The result is in
    * `difference` of the grab, see docs/FILES.md. The capture fails, without charge, if the images cannot be compared,
    * for example because the earlier one is deleted meanwhile. Such a capture is always new. Not in signed links.
@@ -358,8 +359,7 @@ export interface GrabTimings {
 
 /** A file beside the image of a grab. */
 export interface GrabFile {
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "pdf" | "report" | "slice";
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "pdf" | "report" | "difference";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "pdf" | "report" | "slice" | "difference";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */
@@ -503,10 +503,8 @@ export interface Grab {
    */
   image_sha256?: string | null | undefined;
   /**
-   * The files beside the image that `also` asked for, and the slices from top to bottom that `slice_height` asked for.
-   * Left out where there are none, and after the image was deleted.
-   * The files beside the image, which `also` or `compare_to` asked for. Left out where there are none, and after the
-   * image was deleted.
+   * The files beside the image that `also` and `compare_to` asked for, and the slices from top to bottom that
+   * `slice_height` asked for. Left out where there are none, and after the image was deleted.
    */
   files?: GrabFile[] | null | undefined;
   /**

@@ -357,6 +357,7 @@ class CaptureOptions(TypedDict, total=False):
     """Also cut the image into slices of at most this height, in image pixels, for models that cannot read a tall image.
     They are in `files` of the grab, from top to bottom, for the same credit. docs/FILES.md describes them. From 256
     to 8000. Example: `2000`.
+    """
     compare_to: str
     """Id of an earlier grab of the same team and environment: report what changed since its image. The result is in
     `difference` of the grab, see docs/FILES.md. The capture fails, without charge, if the images cannot be compared,
@@ -407,8 +408,7 @@ class GrabTimings(Model):
 class GrabFile(Model):
     """A file beside the image of a grab."""
 
-    kind: Literal["html", "text", "markdown", "links", "elements", "pdf", "report", "slice"]
-    kind: Literal["html", "text", "markdown", "links", "elements", "pdf", "report", "difference"]
+    kind: Literal["html", "text", "markdown", "links", "elements", "pdf", "report", "slice", "difference"]
     url: str
     """Its public, unguessable URL; for test keys a path relative to the API's origin."""
     media_type: str
@@ -560,10 +560,8 @@ class Grab(Model):
     earlier versions.
     """
     files: tuple[GrabFile, ...] | None = None
-    """The files beside the image that `also` asked for, and the slices from top to bottom that `slice_height` asked
-    for. Left out where there are none, and after the image was deleted.
-    """The files beside the image, which `also` or `compare_to` asked for. Left out where there are none, and after the
-    image was deleted.
+    """The files beside the image that `also` and `compare_to` asked for, and the slices from top to bottom that
+    `slice_height` asked for. Left out where there are none, and after the image was deleted.
     """
     challenge: str | None = None
     """The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
