@@ -400,10 +400,10 @@ async fn page_of_a_capture_shows_what_changed_and_leads_to_the_next_comparison()
     let form = ada.get(&link).await?.body;
     assert!(form.contains(&format!("value=\"{id}\"")) && form.contains("https://example.com/one"), "{form}");
 
-    for (url, expected) in
-        [("https://example.com/one", "nothing changed"), ("https://example.com/other", " % changed in ")]
-    {
-        let fields = [("url", url), ("environment", "test"), ("compare_to", &*id)];
+    // Placeholders show their size.
+    for (height, expected) in [("720", "nothing changed"), ("700", " changed in ")] {
+        let url = ("url", "https://example.com/one");
+        let fields = [url, ("environment", "test"), ("height", height), ("compare_to", &*id)];
         let answer = capture(&mut ada, team, &fields).await?;
         assert_eq!(answer.status, 303, "{}", answer.body);
         let page = ada.get(answer.location()).await?.body;

@@ -1,5 +1,6 @@
 //! Compares two stored images within limits of memory and time.
 
+use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Seek, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -142,7 +143,6 @@ impl From<MemoryError> for Error {
 impl From<EncodingError> for Error {
     fn from(error: EncodingError) -> Self {
         match error {
-            EncodingError::IoError(error) if error.kind() == ErrorKind::FileTooLarge => Self::DrawingTooLarge,
             EncodingError::IoError(error) => Self::Unwritable(error),
             error @ (EncodingError::Format(_) | EncodingError::Parameter(_) | EncodingError::LimitsExceeded) => {
                 Self::Encoding(error)
@@ -252,13 +252,25 @@ fn compare<W: Write>(
     drop(earlier);
     let changed = Changed { ppm: grid.changed_ppm(), regions: grid.regions() };
     if changed.ppm > 0 {
-        let limited = Limited { to: &mut to, left: FileKind::Difference.max_bytes() };
-        draw((later, *size), &changed.regions, limited, stop)?;
+        draw((later, *size), &changed.regions, (&mut to, FileKind::Difference.max_bytes()), stop)?;
     }
     Ok((changed, to))
 }
 
 fn draw(
+    (picture, size): (&Picture, Size),
+    regions: &[Region],
+    (to, max_bytes): (impl Write, u64),
+    stop: &CancellationToken,
+) -> Result<(), Error> {
+    // The encoder does not pass on the kind of an error.
+    let is_exceeded = Cell::new(false);
+    let limited = Limited { to, left: max_bytes, is_exceeded: &is_exceeded };
+    let drawn = encode((picture, size), regions, limited, stop);
+    if is_exceeded.get() { Err(Error::DrawingTooLarge) } else { drawn }
+}
+
+fn encode(
     (picture, size): (&Picture, Size),
     regions: &[Region],
     to: impl Write,
@@ -294,16 +306,21 @@ fn rows<T>(
     failed.map_or(Ok(state), Err)
 }
 
-/// Fails with [`ErrorKind::FileTooLarge`] after a number of bytes.
-struct Limited<W> {
+/// Fails after a number of bytes.
+struct Limited<'a, W> {
     to: W,
     left: u64,
+    is_exceeded: &'a Cell<bool>,
 }
 
-impl<W: Write> Write for Limited<W> {
+impl<W: Write> Write for Limited<'_, W> {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
         let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
-        self.left = self.left.checked_sub(length).ok_or(ErrorKind::FileTooLarge)?;
+        let Some(left) = self.left.checked_sub(length) else {
+            self.is_exceeded.set(true);
+            return Err(ErrorKind::FileTooLarge.into());
+        };
+        self.left = left;
         self.to.write_all(part)?;
         Ok(part.len())
     }
@@ -416,9 +433,8 @@ mod tests {
     #[test]
     fn image_of_a_difference_that_is_too_large_is_reported() {
         let stop = CancellationToken::new();
-        let to = Limited { to: Vec::new(), left: 100 };
         let size = Size { width: 400, height: 300 };
-        let result = draw((&picture(&page(0), Format::Png), size), &[], to, &stop);
+        let result = draw((&picture(&page(0), Format::Png), size), &[], (Vec::new(), 100), &stop);
         assert!(matches!(result, Err(Error::DrawingTooLarge)), "{result:?}");
     }
 }
