@@ -188,7 +188,8 @@ async fn sandboxed_renderers(browsers: &[u32]) {
         let processes = browsers.iter().flat_map(|pid| descendants(*pid));
         let renderers = processes.filter(|(_, line)| line.contains("--type=renderer"));
         // The field is empty if the process has exited.
-        let mut filters = renderers.map(|(pid, _)| status(pid, "Seccomp")).filter(|filter| !filter.is_empty()).peekable();
+        let mut filters =
+            renderers.map(|(pid, _)| status(pid, "Seccomp")).filter(|filter| !filter.is_empty()).peekable();
         if filters.peek().is_some() && filters.all(|filter| filter == "2") {
             return;
         }
