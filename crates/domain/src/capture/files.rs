@@ -19,7 +19,7 @@ pub enum FileKind {
     Pdf,
     /// What happened during the capture, as JSON.
     Report,
-    /// The image with what changed since an earlier one, as PNG. Made by the core because of `compare_to`, not of `also`.
+    /// What changed since an earlier image, as PNG. Made by the core because of `compare_to`, not of `also`.
     Difference,
 }
 
