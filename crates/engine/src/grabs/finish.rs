@@ -17,7 +17,6 @@ use crate::queue::sweep;
 use crate::random;
 
 /// The result of an attempt.
-#[expect(clippy::large_enum_variant, reason = "one value per attempt, which is moved a few times")]
 pub enum AttemptResult {
     /// The page was rendered. The files are those that were asked for.
     Image {
