@@ -1,8 +1,13 @@
 //! The files that are compiled into the binary. Paths contain a content hash, so that browsers can cache them forever.
 
+use std::io::Write;
+
 use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY};
+use http::{HeaderMap, HeaderValue};
 use sha2::{Digest, Sha256};
 
 const IMMUTABLE: &str = "public, max-age=31536000, immutable";
@@ -27,6 +32,8 @@ pub(crate) struct Assets {
 pub(crate) struct Asset {
     pub(crate) path: String,
     bytes: Bytes,
+    /// The same, compressed. Only of text.
+    gzip: Option<Bytes>,
     media_type: &'static str,
 }
 
@@ -63,11 +70,77 @@ impl Assets {
 impl Asset {
     fn new(name: &str, extension: &str, media_type: &'static str, bytes: Bytes) -> Self {
         let hash: String = Sha256::digest(&bytes)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { path: format!("/assets/{name}.{hash}.{extension}"), bytes, media_type }
+        let gzip = media_type.starts_with("text/").then(|| gzip(&bytes)).flatten();
+        Self { path: format!("/assets/{name}.{hash}.{extension}"), bytes, gzip, media_type }
     }
 
-    /// The file, with a header to cache it forever.
-    pub(super) fn response(&self) -> Response {
-        ([(CONTENT_TYPE, self.media_type), (CACHE_CONTROL, IMMUTABLE)], self.bytes.clone()).into_response()
+    /// The file, with a header to cache it forever, in the encoding that the request accepts.
+    pub(super) fn response(&self, request: &HeaderMap) -> Response {
+        let headers = [(CONTENT_TYPE, self.media_type), (CACHE_CONTROL, IMMUTABLE)];
+        let Some(gzip) = &self.gzip else { return (headers, self.bytes.clone()).into_response() };
+        let vary = [(VARY, "accept-encoding")];
+        match accepts_gzip(request) {
+            true => (headers, vary, [(CONTENT_ENCODING, "gzip")], gzip.clone()).into_response(),
+            false => (headers, vary, self.bytes.clone()).into_response(),
+        }
+    }
+}
+
+/// Compresses at start; `None` if that fails, which it does not in memory.
+fn gzip(bytes: &[u8]) -> Option<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).ok()?;
+    Some(encoder.finish().ok()?.into())
+}
+
+/// Whether a request accepts gzip (RFC 9110, section 12.5.3).
+fn accepts_gzip(request: &HeaderMap) -> bool {
+    let values = request.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value: &HeaderValue| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|coding| {
+        let (name, quality) = coding.split_once(';').unwrap_or((coding, ""));
+        let quality = quality.trim().strip_prefix("q=").map_or(Ok(1.0), str::parse::<f32>);
+        name.trim().eq_ignore_ascii_case("gzip") && quality.is_ok_and(|quality| quality > 0.0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    fn accepting(value: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(value))])
+    }
+
+    #[test]
+    fn gzip_is_sent_only_to_those_who_accept_it() {
+        for (value, expected) in [
+            ("gzip, deflate, br", true),
+            ("br;q=1.0, GZIP;q=0.5", true),
+            ("gzip;q=0", false),
+            ("gzip;q=x", false),
+            ("identity", false),
+            ("", false),
+        ] {
+            assert_eq!(accepts_gzip(&accepting(value)), expected, "{value}");
+        }
+        assert!(!accepts_gzip(&HeaderMap::new()));
+    }
+
+    #[tokio::test]
+    async fn compressed_text_is_the_same_text() {
+        let assets = Assets::load();
+        let response = assets.style.response(&accepting("gzip"));
+        assert_eq!(
+            (&response.headers()[CONTENT_ENCODING], &response.headers()[VARY]),
+            (&HeaderValue::from_static("gzip"), &HeaderValue::from_static("accept-encoding"))
+        );
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        let mut text = Vec::new();
+        flate2::read::GzDecoder::new(&*body).read_to_end(&mut text).unwrap();
+        assert!(text == assets.style.bytes && body.len() * 3 < text.len());
+        // Compression would not make the font smaller.
+        assert!(!assets.font.response(&accepting("gzip")).headers().contains_key(CONTENT_ENCODING));
     }
 }

@@ -4,50 +4,51 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use http::HeaderMap;
 
 use crate::state::Web;
 
 /// `GET` of the style sheet.
-pub(crate) async fn style(State(web): State<Arc<Web>>) -> Response {
-    web.assets.style.response()
+pub(crate) async fn style(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.style.response(&headers)
 }
 
 /// `GET` of the font.
-pub(crate) async fn font(State(web): State<Arc<Web>>) -> Response {
-    web.assets.font.response()
+pub(crate) async fn font(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.font.response(&headers)
 }
 
 /// `GET` of the script for live updates.
-pub(crate) async fn script(State(web): State<Arc<Web>>) -> Response {
-    web.assets.script.response()
+pub(crate) async fn script(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.script.response(&headers)
 }
 
 /// `GET` of the icon.
-pub(crate) async fn icon(State(web): State<Arc<Web>>) -> Response {
-    web.assets.icon.response()
+pub(crate) async fn icon(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.icon.response(&headers)
 }
 
 /// `GET` of the image on the start page.
-pub(crate) async fn picture(State(web): State<Arc<Web>>) -> Response {
-    web.assets.picture.response()
+pub(crate) async fn picture(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.picture.response(&headers)
 }
 
 /// `GET` of the script for copy buttons.
-pub(crate) async fn copy(State(web): State<Arc<Web>>) -> Response {
-    web.assets.copy.response()
+pub(crate) async fn copy(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.copy.response(&headers)
 }
 
 /// `GET` of the script of all pages.
-pub(crate) async fn site(State(web): State<Arc<Web>>) -> Response {
-    web.assets.site.response()
+pub(crate) async fn site(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.site.response(&headers)
 }
 
 /// `GET` of the script of the documentation.
-pub(crate) async fn docs(State(web): State<Arc<Web>>) -> Response {
-    web.assets.docs.response()
+pub(crate) async fn docs(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.docs.response(&headers)
 }
 
 /// `GET` of the script that compares images.
-pub(crate) async fn compare(State(web): State<Arc<Web>>) -> Response {
-    web.assets.compare.response()
+pub(crate) async fn compare(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.compare.response(&headers)
 }
