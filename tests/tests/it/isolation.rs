@@ -9,7 +9,7 @@ use grabd_tests::hostile::unguarded::UnguardedBrowser;
 use serde_json::json;
 
 /// Long enough for a second capture during the first.
-const HELD_MS: u32 = 6000;
+const HELD_MS: u32 = 9000;
 
 /// Long enough for a page to report what it found.
 const REPORT_MS: u32 = 2500;
