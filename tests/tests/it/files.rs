@@ -15,7 +15,8 @@ const KINDS: [&str; 6] = ["html", "text", "markdown", "links", "pdf", "report"];
 /// In every document of these tests, and nowhere else.
 const HIDDEN: &str = "hidden-value";
 
-async fn fetch(app: &TestApp, url: &str) -> Result<Response> {
+/// Requests a file by its URL, which for placeholders is a path.
+pub(super) async fn fetch(app: &TestApp, url: &str) -> Result<Response> {
     let origin = if url.starts_with('/') { app.service.public_url() } else { "" };
     Ok(app.client.get(format!("{origin}{url}")).send().await?)
 }
@@ -24,12 +25,13 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-fn files(grab: &Value) -> Vec<&Value> {
+/// The files beside the image of a grab.
+pub(super) fn files(grab: &Value) -> Vec<&Value> {
     grab["files"].as_array().into_iter().flatten().collect()
 }
 
 /// All files below a directory.
-fn stored(directory: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn stored(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
@@ -41,7 +43,8 @@ fn stored(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-async fn credits(app: &TestApp) -> Result<Value> {
+/// The credits that the team has left.
+pub(super) async fn credits(app: &TestApp) -> Result<Value> {
     Ok(app.get("/usage", app.live()).await?.1["credits"]["total"].clone())
 }
 

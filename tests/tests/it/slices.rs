@@ -1,42 +1,15 @@
 //! Slices of an image, through the whole service.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Context, Result};
 use grabd_tests::agent::{Agent, MODERN};
 use grabd_tests::harness::TestApp;
 use image::{DynamicImage, GenericImage as _, GenericImageView as _};
-use reqwest::Response;
 use serde_json::{Value, json};
 
-async fn fetch(app: &TestApp, url: &str) -> Result<Response> {
-    let origin = if url.starts_with('/') { app.service.public_url() } else { "" };
-    Ok(app.client.get(format!("{origin}{url}")).send().await?)
-}
-
-fn files(grab: &Value) -> Vec<&Value> {
-    grab["files"].as_array().into_iter().flatten().collect()
-}
+use super::files::{credits, fetch, files, stored};
 
 fn url(file: &Value) -> Result<&str> {
     file["url"].as_str().context("url")
-}
-
-/// All files below a directory.
-fn stored(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        match path.is_dir() {
-            true => found.extend(stored(&path)?),
-            false => found.push(path),
-        }
-    }
-    Ok(found)
-}
-
-async fn credits(app: &TestApp) -> Result<Value> {
-    Ok(app.get("/usage", app.live()).await?.1["credits"]["total"].clone())
 }
 
 async fn delete(app: &TestApp, id: &str, key: &str) -> Result<()> {
