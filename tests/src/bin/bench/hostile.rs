@@ -4,20 +4,19 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use futures::{StreamExt, TryStreamExt, stream};
 use grabd_tests::dns::Dns;
 use grabd_tests::harness::ALLOWED;
-use grabd_tests::process_tree::ProcessTree;
 use grabd_tests::scenario::{CaptureOutcome, PLAIN};
 use grabd_tests::site::Site;
 use grabd_tests::site::hostile::{self, ExpectedOutcome, Page};
 use serde_json::json;
 
 use crate::measure::Sample;
+use crate::resources::ResourceUsage;
 use crate::service::Service;
 
 /// Disposed contexts and replaced browsers are gone within this time.
@@ -33,35 +32,6 @@ struct Row {
     wrong: usize,
     took: Sample,
     last: String,
-}
-
-/// Resources that the service uses.
-struct ResourceUsage {
-    mib: f64,
-    service_mib: f64,
-    processes: usize,
-    open_files: usize,
-    directories: usize,
-}
-
-impl ResourceUsage {
-    fn of(tree: ProcessTree, run_dir: &Path) -> Self {
-        let count = |path: &Path| fs::read_dir(path).map_or(0, Iterator::count);
-        #[expect(clippy::cast_precision_loss, reason = "kilobytes of one process")]
-        let service_mib = tree.own_rss_kib() as f64 / 1024.0;
-        Self {
-            mib: tree.pss_mib(),
-            service_mib,
-            processes: tree.pids().len(),
-            open_files: count(Path::new(&format!("/proc/{}/fd", tree.0))),
-            directories: count(run_dir),
-        }
-    }
-
-    fn print(&self, when: &str) {
-        let Self { mib, service_mib, processes, open_files, directories } = self;
-        println!("{when:<10}{mib:>10.0}{service_mib:>14.0}{processes:>12}{open_files:>12}{directories:>14}");
-    }
 }
 
 /// Captures `grabs` hostile pages, `at_a_time` concurrently, cycling through the table.
@@ -120,10 +90,7 @@ pub(crate) async fn measure(grabs: usize, at_a_time: usize, only: &[String]) -> 
         next.add(outcome.took);
     }
     println!("plain pages afterwards: p50 {:.0} ms, max {:.0} ms\n", next.quantile(0.5), next.quantile(1.0));
-    println!(
-        "{:<10}{:>10}{:>14}{:>12}{:>12}{:>14}",
-        "", "MiB in all", "service MiB", "processes", "open files", "directories"
-    );
+    ResourceUsage::print_header("");
     before.print("before");
     ResourceUsage::of(service.tree(), &browsers).print("after");
     service.stop().await?;

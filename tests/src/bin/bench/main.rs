@@ -9,11 +9,14 @@ mod hostile_tenants;
 mod lists;
 mod measure;
 mod pictures;
+mod resources;
 mod rest_api;
 mod service;
 mod sheet;
+mod soak;
 mod watchers;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -78,6 +81,18 @@ enum Command {
         #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u64).range(5..=600))]
         seconds: u64,
     },
+    /// Captures plain and hostile pages for a long time, and shows whether memory grows.
+    Soak {
+        /// Length in minutes.
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(6..=10_080))]
+        minutes: u64,
+        /// Concurrent captures.
+        #[arg(long, default_value_t = 4)]
+        at_a_time: usize,
+        /// Writes a chart of the memory to this file, as SVG.
+        #[arg(long)]
+        chart: Option<PathBuf>,
+    },
     /// Compares how many images of hard pages are correct for grabd and other tools.
     Pictures(pictures::Args),
     /// Serves a bare axum handler for comparison. Started by the measurement itself.
@@ -115,6 +130,9 @@ async fn main() -> anyhow::Result<()> {
         Some(Command::Hostile { grabs, at_a_time, pages }) => return hostile::measure(grabs, at_a_time, &pages).await,
         Some(Command::HostileTenants { seconds }) => {
             return hostile_tenants::measure(Duration::from_secs(seconds)).await;
+        }
+        Some(Command::Soak { minutes, at_a_time, chart }) => {
+            return soak::measure(soak::Plan { length: Duration::from_secs(minutes * 60), at_a_time, chart }).await;
         }
         Some(Command::Pictures(args)) => return pictures::measure(args).await,
         Some(Command::Lists { grabs }) => return lists::measure(grabs).await,
