@@ -183,14 +183,51 @@ fn is(pixel: &Rgb<u8>, colour: Colour) -> bool {
     pixel.0.iter().zip(colour).all(|(a, b)| a.abs_diff(b) <= TOLERANCE)
 }
 
+/// Whether each pixel has the colour, row by row. Written without iterators, because this code is not optimized and images
+/// have millions of pixels.
+fn mask(image: &RgbImage, colour: Colour) -> Vec<bool> {
+    let bytes = image.as_raw().as_slice();
+    let mut mask = vec![false; bytes.len() / 3];
+    let mut at = 0;
+    while at < mask.len() {
+        let red = at * 3;
+        mask[at] = bytes[red].abs_diff(colour[0]) <= TOLERANCE
+            && bytes[red + 1].abs_diff(colour[1]) <= TOLERANCE
+            && bytes[red + 2].abs_diff(colour[2]) <= TOLERANCE;
+        at += 1;
+    }
+    mask
+}
+
+/// The first set position from `at` on.
+fn next(mask: &[bool], mut at: usize) -> Option<usize> {
+    while at < mask.len() {
+        if mask[at] {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
 fn pixels(image: &RgbImage, colour: Colour) -> usize {
-    image.pixels().filter(|pixel| is(pixel, colour)).count()
+    let mask = mask(image, colour);
+    let (mut count, mut from) = (0, 0);
+    while let Some(at) = next(&mask, from) {
+        count += 1;
+        from = at + 1;
+    }
+    count
 }
 
 fn bounds(image: &RgbImage, colour: Colour) -> Option<Area> {
+    let (mask, width) = (mask(image, colour), image.width());
     let mut area: Option<Area> = None;
-    for (x, y, _) in image.enumerate_pixels().filter(|(_, _, pixel)| is(pixel, colour)) {
+    let mut from = 0;
+    while let Some(at) = next(&mask, from) {
+        let (x, y) = (at as u32 % width, at as u32 / width);
         area.get_or_insert_with(|| Area::at(x, y)).add(x, y);
+        from = at + 1;
     }
     area
 }
@@ -199,30 +236,28 @@ fn bounds(image: &RgbImage, colour: Colour) -> Option<Area> {
 fn blocks(image: &RgbImage, colour: Colour) -> Vec<Area> {
     let (width, height) = image.dimensions();
     let index = |x: u32, y: u32| (y * width + x) as usize;
-    let mut open: Vec<bool> = image.pixels().map(|pixel| is(pixel, colour)).collect();
+    let mut open = mask(image, colour);
     let mut found = Vec::new();
     let mut stack = Vec::new();
-    for y in 0..height {
-        for x in 0..width {
-            if !open[index(x, y)] {
-                continue;
-            }
-            let mut area = Area::at(x, y);
-            open[index(x, y)] = false;
-            stack.push((x, y));
-            while let Some((x, y)) = stack.pop() {
-                area.add(x, y);
-                let beside = [(x.wrapping_sub(1), y), (x + 1, y), (x, y.wrapping_sub(1)), (x, y + 1)];
-                for (x, y) in beside {
-                    if x < width && y < height && std::mem::take(&mut open[index(x, y)]) {
-                        stack.push((x, y));
-                    }
+    let mut from = 0;
+    while let Some(at) = next(&open, from) {
+        let (x, y) = (at as u32 % width, at as u32 / width);
+        let mut area = Area::at(x, y);
+        open[at] = false;
+        stack.push((x, y));
+        while let Some((x, y)) = stack.pop() {
+            area.add(x, y);
+            let beside = [(x.wrapping_sub(1), y), (x + 1, y), (x, y.wrapping_sub(1)), (x, y + 1)];
+            for (x, y) in beside {
+                if x < width && y < height && std::mem::take(&mut open[index(x, y)]) {
+                    stack.push((x, y));
                 }
             }
-            if area.pixels >= BLOCK_PX {
-                found.push(area);
-            }
         }
+        if area.pixels >= BLOCK_PX {
+            found.push(area);
+        }
+        from = at + 1;
     }
     found
 }
