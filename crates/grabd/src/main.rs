@@ -4,7 +4,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use grabd::config::{Config, DEFAULT, LogFormat};
 use grabd::{admin, doctor, serve, wiring};
 use tracing_subscriber::EnvFilter;
@@ -34,6 +35,13 @@ enum Command {
     Migrate,
     /// Print the default configuration, which documents all settings.
     Config,
+    /// Print shell completions.
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page.
+    Man,
     /// Check everything the service needs, and print one line for each check.
     Doctor,
     /// Manage teams, keys, people, credits and the ledger.
@@ -63,13 +71,24 @@ async fn start() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    if let Command::Config = cli.command {
-        print!("{DEFAULT}");
-        return Ok(ExitCode::SUCCESS);
+    match cli.command {
+        Command::Config => {
+            print!("{DEFAULT}");
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "grabd", &mut std::io::stdout());
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Man => {
+            clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Serve { .. } | Command::Migrate | Command::Doctor | Command::Admin(_) => {}
     }
     let config = Config::load(cli.config.as_deref())?;
     match cli.command {
-        Command::Config => {}
+        Command::Config | Command::Completions { .. } | Command::Man => {}
         Command::Serve { capture, dev } => {
             log_to_stderr(&config, &config.log.filter)?;
             // A journal is no place for keys.
