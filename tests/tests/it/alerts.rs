@@ -1,4 +1,4 @@
-//! The alerts for Prometheus.
+//! The alerts for Prometheus, and the dashboard for Grafana.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ fn values<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_metric_of_an_alert_is_exported() -> Result<()> {
+async fn every_metric_of_alerts_and_dashboard_is_exported() -> Result<()> {
     let app = TestApp::start(5, &[]).await?;
     // Families without a sample are not exported.
     for path in ["/tiny", "/status/403"] {
@@ -29,12 +29,17 @@ async fn every_metric_of_an_alert_is_exported() -> Result<()> {
     let text = app.client.get(format!("http://{}/metrics", app.service.metrics())).send().await?.text().await?;
     let exported: BTreeSet<&str> =
         text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(['{', ' ']).next()).collect();
-    let alerts = read("deploy/prometheus/alerts.yaml")?;
-    let words = alerts.lines().filter(|line| line.starts_with("          ")).flat_map(|line| {
+    let (alerts, dashboard) = (read("deploy/prometheus/alerts.yaml")?, read("deploy/grafana/grabd.json")?);
+    let expressions: Vec<&str> = alerts
+        .lines()
+        .filter(|line| line.starts_with("          "))
+        .chain(dashboard.lines().filter(|line| line.trim_start().starts_with("\"expr\"")))
+        .collect();
+    let words = expressions.iter().flat_map(|line| {
         line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| word.starts_with("grabd_"))
     });
     let named: BTreeSet<&str> = words.collect();
-    ensure!(named.len() > 12, "{named:?}");
+    ensure!(named.len() > 20, "{named:?}");
     let missing: Vec<_> = named.difference(&exported).filter(|name| !text.contains(&format!("{name}{{"))).collect();
     // No browser was replaced yet, so this family has a type but no sample.
     assert_eq!(missing, [&"grabd_browser_restarts_total"], "{text}");
