@@ -52,6 +52,25 @@ await page.goto(`${origin}${team}/capture`);
 await audit("capture", 200);
 await page.getByText("More options").click();
 await audit("capture-options", 200);
+
+// Presets fill in the form, options are found by their texts, and the code follows the form.
+const shown = page.locator("#code");
+await page.getByRole("link", { name: "Phone", exact: true }).click();
+assert.equal(await page.getByLabel("Device").inputValue(), "phone");
+await shown.getByText('"device":"phone"').waitFor();
+await page.getByRole("link", { name: "Full page", exact: true }).click();
+assert.equal(await page.getByLabel("Device").inputValue(), "desktop");
+await page.getByLabel("URL", { exact: true }).fill("example.com/a");
+await page.getByLabel("Format").selectOption("webp");
+await shown.getByText('"url":"https://example.com/a","format":"webp","full_page":true').waitFor();
+await shown.getByRole("button", { name: "Python" }).click();
+await page.getByLabel("Format").selectOption("jpeg");
+await shown.getByText('"format": "jpeg"').and(page.locator(":visible")).waitFor();
+await page.getByLabel("Find an option").fill("time zone");
+assert.equal(await page.locator(".more fieldset:visible").count(), 1);
+await page.getByLabel("Find an option").fill("");
+assert.ok((await page.locator(".more fieldset:visible").count()) > 2);
+await page.goto(`${origin}${team}/capture`);
 await send("Capture");
 await audit("capture-empty", 422);
 await fill({ "URL": `${site}/showcase`, Width: "10" });

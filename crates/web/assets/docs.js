@@ -23,21 +23,28 @@ function copyButton(block) {
   return button;
 }
 
-const blocks = [...document.querySelectorAll("figure.code")];
-// The clipboard needs a secure context; elsewhere the button selects the code.
-for (const block of blocks) block.append(copyButton(block));
-
 // Groups of adjacent blocks in different languages.
 const groups = [];
-for (const block of blocks) {
-  if (!block.querySelector("figcaption")) continue;
-  const last = groups.at(-1);
-  if (last?.at(-1) === block.previousElementSibling) last.push(block);
-  else groups.push([block]);
+
+// Adds the buttons to the code below `root`.
+function addButtons(root) {
+  const blocks = [...root.querySelectorAll("figure.code")];
+  // The clipboard needs a secure context; elsewhere the button selects the code.
+  for (const block of blocks) block.append(copyButton(block));
+  const added = [];
+  for (const block of blocks) {
+    if (!block.querySelector("figcaption")) continue;
+    const last = added.at(-1);
+    if (last?.at(-1) === block.previousElementSibling) last.push(block);
+    else added.push([block]);
+  }
+  for (const group of added.filter((group) => group.length > 1)) addLanguages(group);
+  const language = rememberedLanguage();
+  if (language) choose(language);
 }
 
 function choose(language) {
-  for (const group of groups.filter((group) => group.length > 1)) {
+  for (const group of groups) {
     const chosen = group.find((block) => nameOf(block) === language);
     if (!chosen) continue;
     group.forEach((block) => (block.hidden = block !== chosen));
@@ -49,7 +56,7 @@ function nameOf(block) {
   return block.querySelector("figcaption").textContent;
 }
 
-for (const group of groups.filter((group) => group.length > 1)) {
+function addLanguages(group) {
   const bar = document.createElement("div");
   bar.className = "languages";
   bar.setAttribute("role", "group");
@@ -71,12 +78,17 @@ for (const group of groups.filter((group) => group.length > 1)) {
   });
   bar.append(...group.buttons);
   group[0].before(bar);
+  groups.push(group);
   choose(nameOf(group[0]));
 }
-let remembered;
-try {
-  remembered = localStorage.getItem(LANGUAGE);
-} catch {
-  // Without storage the first language is shown.
+
+function rememberedLanguage() {
+  try {
+    return localStorage.getItem(LANGUAGE);
+  } catch {
+    // Without storage the first language is shown.
+    return null;
+  }
 }
-if (remembered) choose(remembered);
+
+addButtons(document);

@@ -26,6 +26,8 @@ pub(crate) struct Assets {
     pub(crate) docs: Asset,
     pub(crate) site: Asset,
     pub(crate) compare: Asset,
+    /// The scripts of code and of the capture form in one file, to save a request.
+    pub(crate) capture: Asset,
 }
 
 /// A file that is compiled into the binary.
@@ -49,6 +51,7 @@ impl Assets {
         let docs = include_bytes!("../../assets/docs.js");
         let site = include_bytes!("../../assets/site.js");
         let compare = include_bytes!("../../assets/compare.js");
+        let capture = [docs.as_slice(), include_bytes!("../../assets/capture.js")].concat();
         let file =
             |name, extension, media_type, bytes| Asset::new(name, extension, media_type, Bytes::from_static(bytes));
         let font = file("inter", "woff2", "font/woff2", font);
@@ -63,6 +66,7 @@ impl Assets {
             docs: file("docs", "js", "text/javascript; charset=utf-8", docs),
             site: file("site", "js", "text/javascript; charset=utf-8", site),
             compare: file("compare", "js", "text/javascript; charset=utf-8", compare),
+            capture: Asset::new("capture", "js", "text/javascript; charset=utf-8", capture.into()),
         }
     }
 }

@@ -52,3 +52,8 @@ pub(crate) async fn docs(State(web): State<Arc<Web>>, headers: HeaderMap) -> Res
 pub(crate) async fn compare(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
     web.assets.compare.response(&headers)
 }
+
+/// `GET` of the script of the capture form.
+pub(crate) async fn capture(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.capture.response(&headers)
+}

@@ -1,10 +1,11 @@
-//! `/teams/{team}/capture`: the form for a new capture.
+//! `/teams/{team}/capture`: the form for a new capture, and the code that makes the same capture through the API.
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::Class;
 use grabd_engine::grabs::{self, CreateRequest, CreateResult};
@@ -12,11 +13,12 @@ use grabd_engine::{accounts, random};
 use http::StatusCode;
 
 use super::options::{self, Input, Options};
+use super::snippets::{self, Snippet};
 use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
 use crate::extract::{QueryForm, TeamForm, TeamPage};
 use crate::form::{FieldError, Form};
 use crate::number::grouped;
-use crate::page::{Layout, page};
+use crate::page::{CspOptions, Layout, page, page_with};
 use crate::problem::Problem;
 use crate::response::see_other;
 use crate::state::Web;
@@ -33,9 +35,48 @@ struct CapturePage<'a> {
     action: String,
     once: String,
     options: Options,
+    presets: Vec<Preset>,
     environments: Vec<Choice>,
     errors: &'a [FieldError],
+    code: Code,
+    code_action: String,
 }
+
+/// The code alone, with which the page's script replaces the former one.
+#[derive(Template)]
+#[template(path = "capture_code.html")]
+struct CodePart {
+    code: Code,
+}
+
+/// Programs that make the capture of the form, or why there are none.
+struct Code {
+    snippets: Result<Vec<Snippet>, String>,
+    key: &'static str,
+    /// Whether options were left out because they are secret.
+    hides_secrets: bool,
+}
+
+/// A link that fills in the form for a common purpose.
+struct Preset {
+    name: &'static str,
+    path: String,
+}
+
+/// The names of presets, and their options as a query. The script of the page sets all options that one of them names.
+const PRESETS: [(&str, &str); 7] = [
+    ("Desktop", "width=1440&height=900"),
+    ("Laptop", "width=1280&height=800"),
+    ("Tablet", "device=tablet"),
+    ("Phone", "device=phone"),
+    ("Social card", "width=1200&height=630"),
+    ("Full page", "full_page=true"),
+    ("Retina", "scale=2"),
+];
+/// The URL in the code while the form has none.
+const EXAMPLE_URL: &str = "https://example.com/";
+/// The field with which the script of the page asks for the code alone.
+const PART_FIELD: &str = "part";
 
 /// An environment option.
 struct Choice {
@@ -80,6 +121,36 @@ pub(crate) async fn submit(
     }
 }
 
+/// Shows the code for the options of the form, without a capture: the whole page, or the code alone.
+pub(crate) async fn code(
+    State(web): State<Arc<Web>>,
+    TeamForm { at, form: input }: TeamForm,
+) -> Result<Response, Problem> {
+    if input.get(PART_FIELD) == "code" {
+        return Ok(page(StatusCode::OK, &CodePart { code: Code::of(&web, &input) }));
+    }
+    form(&web, &at, StatusCode::OK, &input, random::secret_text(), &[]).await
+}
+
+impl Code {
+    fn of(web: &Web, input: &Form) -> Self {
+        let mut request = options::request(input);
+        request.url.get_or_insert_with(|| EXAMPLE_URL.to_owned());
+        let spec = CaptureSpec::parse(&request).map_err(|fault| match options::field_error(fault) {
+            Ok(error) => error.message,
+            Err(_) => "These options cannot be combined.".to_owned(),
+        });
+        Self {
+            key: match chosen(input) {
+                Some(Environment::Test) => "a test key",
+                Some(Environment::Live) | None => "a live key",
+            },
+            hides_secrets: options::has_secrets(input),
+            snippets: spec.map(|spec| snippets::all(web.core.public_url(), &spec)),
+        }
+    }
+}
+
 fn chosen(input: &Form) -> Option<Environment> {
     ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == input.get(ENVIRONMENT))
 }
@@ -104,15 +175,20 @@ async fn form(
         is_chosen: environment == chosen,
     };
     let template = CapturePage {
-        layout: web.team_layout(at, "capture"),
+        layout: Layout { script: Some(web.assets.capture.path.clone()), ..web.team_layout(at, "capture") },
         form_token: at.form_token(),
         action: at.path("capture"),
         once,
         options: Options::of(input, errors),
+        presets: PRESETS
+            .map(|(name, query)| Preset { name, path: format!("{}?{query}", at.path("capture")) })
+            .into(),
         environments: ENVIRONMENTS.map(choice).into(),
         errors,
+        code: Code::of(web, input),
+        code_action: at.path("capture/code"),
     };
-    Ok(page(status, &template))
+    Ok(page_with(CspOptions { connects: true, ..CspOptions::default() }, status, &template))
 }
 
 fn about(environment: Environment, live_credits: u32) -> String {

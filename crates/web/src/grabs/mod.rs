@@ -30,6 +30,8 @@ use crate::team::TeamContext;
 pub(crate) const PATH: &str = "/grabs";
 /// The form for a new capture.
 pub(crate) const CAPTURE: &str = "/teams/{team}/capture";
+/// The code for the options of that form.
+pub(crate) const CODE: &str = "/teams/{team}/capture/code";
 /// The gallery.
 pub(crate) const LIST: &str = "/teams/{team}/grabs";
 /// The event stream of the gallery.

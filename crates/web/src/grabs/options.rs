@@ -209,6 +209,11 @@ pub(crate) fn request(input: &Form) -> CaptureRequest {
     request
 }
 
+/// Whether an option that is secret has a value.
+pub(crate) fn has_secrets(input: &Form) -> bool {
+    in_form().any(|option| option.is_secret && !input.get(option.name).trim().is_empty())
+}
+
 /// Adds `https://` if the scheme is missing. Text with a colon before its first slash is left unchanged.
 pub(crate) fn with_scheme(text: String) -> String {
     let first = text.split('/').next().unwrap_or_default();

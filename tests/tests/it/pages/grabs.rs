@@ -100,6 +100,28 @@ async fn capture_form_sent_twice_captures_once() -> Result<()> {
     app.finish().await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn form_shows_the_code_of_its_options_without_secrets() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 5).await?;
+    let form = ada.get(&format!("/teams/{team}/capture?device=phone")).await?;
+    // The quotes of JSON are escaped.
+    assert!(form.body.contains("https://example.com/&#34;,&#34;device&#34;:&#34;phone"), "{}", form.body);
+    let (form_token, path) = (form.hidden_field("form_token")?, format!("/teams/{team}/capture/code"));
+    let url = "https://example.com/\"<b>";
+    let fields = [("form_token", &*form_token), ("url", url), ("headers", "X-Token: hidden-1"), ("environment", "test")];
+    let page = ada.post(&path, &fields).await?;
+    assert_eq!(page.status, 200);
+    assert!(page.body.contains("<title>Capture a page") && page.body.contains("a test key"), "{}", page.body);
+    assert!(page.body.contains("passwords are left out") && !page.body.contains("hidden-1"), "{}", page.body);
+    assert!(!page.body.contains("<b>"), "{}", page.body);
+    let part = ada.post(&path, &[&fields[..], &[("part", "code"), ("width", "10")]].concat()).await?;
+    assert!(part.status == 200 && !part.body.contains("<title>"), "{}", part.body);
+    assert!(part.body.contains("Width must be") && !part.body.contains("figure"), "{}", part.body);
+    app.finish().await
+}
+
 /// Waits until no grab of a key's team is open.
 async fn drain(app: &TestApp, key: &str) -> Result<()> {
     for status in ["pending", "processing"] {
