@@ -53,7 +53,8 @@ impl RendererService for RendererSessions {
             Some(AttachRequest { message: Some(Message::Hello(hello)) }) => slots(hello.slots)?,
             Some(_) | None => return Err(Status::invalid_argument("the first message must be hello")),
         };
-        let (session, messages) = RendererSession::attach(&self.0, slots);
+        let attached = RendererSession::attach(&self.0, slots).await;
+        let (session, messages) = attached.map_err(|error| Status::unavailable(error.to_string()))?;
         let core = self.0.clone();
         self.0.spawn(async move {
             tokio::select! {

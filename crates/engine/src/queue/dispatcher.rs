@@ -210,6 +210,18 @@ impl Dispatcher {
         state.leases.retain(|_, held| held.session != id);
     }
 
+    /// Removes all sessions and their leases. Their streams end.
+    pub(crate) fn end_sessions(&self) {
+        let mut state = self.lock();
+        state.sessions.clear();
+        state.leases.clear();
+    }
+
+    /// Number of slots of all sessions.
+    pub(crate) fn slot_count(&self) -> usize {
+        self.lock().sessions.values().map(|session| session.slots).sum()
+    }
+
     /// Marks slots of a session as idle.
     pub(crate) fn ready(&self, id: SessionId, slots: usize) {
         if let Some(session) = self.lock().sessions.get_mut(&id) {

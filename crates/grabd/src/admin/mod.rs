@@ -8,6 +8,7 @@ mod find_team;
 mod key;
 mod ledger;
 mod limits;
+mod nodes;
 mod output;
 mod secrets;
 mod subscription;
@@ -61,6 +62,8 @@ enum Resource {
     Domain(domain::Command),
     /// List the audit trail: who changed what, from where and when.
     Audit(audit::Command),
+    /// List the processes of the cluster.
+    Nodes,
     /// Manage the key that encrypts stored secrets.
     #[command(subcommand)]
     Secrets(secrets::Command),
@@ -96,6 +99,7 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
         Resource::Ledger(command) => ledger::run(&store, command).await,
         Resource::Domain(command) => domain::run(&store, command).await,
         Resource::Audit(command) => audit::run(&store, &command).await,
+        Resource::Nodes => nodes::run(&store).await,
         Resource::Secrets(command) => secrets::run(config, &store, &command).await,
         Resource::Backup { directory } => backup::create(config, &store, &directory).await,
         // Done above, since it needs an empty database.

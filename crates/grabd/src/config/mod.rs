@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 mod abuse;
 mod billing;
+mod cluster;
 mod lists;
 mod origin;
 mod problems;
@@ -27,6 +28,7 @@ mod security;
 pub(crate) use abuse::operations;
 pub use abuse::{Abuse, Audit};
 pub use billing::Billing;
+pub use cluster::{Cluster, ProcessRole, Renderer};
 pub use problems::Problems;
 pub use retention::Retention;
 pub use secret::Secret;
@@ -53,6 +55,7 @@ pub const DEFAULT: &str = include_str!("default.toml");
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Config {
     pub data_dir: PathBuf,
+    pub role: ProcessRole,
     pub abuse: Abuse,
     pub audit: Audit,
     pub http: Http,
@@ -60,6 +63,8 @@ pub struct Config {
     pub metrics: Metrics,
     pub mcp: Mcp,
     pub database: Database,
+    pub cluster: Cluster,
+    pub renderer: Renderer,
     pub egress: Egress,
     pub limits: Limits,
     pub browser: Browser,
@@ -393,6 +398,7 @@ impl Config {
         self.billing.validate(&mut problems);
         self.retention.validate(&mut problems);
         self.audit.validate(&mut problems);
+        cluster::validate(self, &mut problems);
         problems.into_result()
     }
 

@@ -98,7 +98,8 @@ impl Service {
         let guard = wiring::guard(config)?;
         let memory = wiring::image_memory(config);
         let lists = wiring::filter_lists(config);
-        let core = wiring::core(config, store.clone(), guard.clone(), memory.clone(), &lists, &public_url).await?;
+        let core =
+            wiring::core(config, store.clone(), guard.clone(), memory.clone(), &lists, &public_url, http).await?;
         let browser = match rendering {
             Rendering::Chromium => Some(wiring::browser(config, guard, memory, lists, launcher).await?),
             Rendering::None => None,
