@@ -27,7 +27,7 @@ use crate::admission;
 use crate::billing::Billing;
 use crate::billing::stripe::Stripe;
 use crate::clock::Clock;
-use crate::cluster::{self, Cluster, membership};
+use crate::cluster::{self, Cluster};
 use crate::failpoints::Failpoints;
 use crate::grabs::Grabs;
 use crate::limits::{LimitSettings, TeamLimits};
@@ -185,7 +185,7 @@ impl Core {
         self.tasks.close();
         self.tasks.wait().await;
         if let Some(cluster) = &self.cluster {
-            membership::leave(self, cluster).await;
+            cluster.leave(&self.store).await;
         }
     }
 

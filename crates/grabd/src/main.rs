@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use grabd::config::{Config, DEFAULT, LogFormat};
+use grabd::config::{Config, DEFAULT, LogFormat, ProcessRole};
 use grabd::{admin, doctor, serve, wiring};
 use tracing_subscriber::EnvFilter;
 
@@ -23,6 +23,9 @@ struct Cli {
 enum Command {
     /// Run the service until SIGTERM or Ctrl-C.
     Serve {
+        /// The part of the work that this process does: see docs/FLEET.md. Overrides the configuration.
+        #[arg(long, value_name = "ROLE")]
+        role: Option<ProcessRole>,
         /// Capture this URL once everything is up, print the grab, and continue serving.
         #[arg(long, value_name = "URL")]
         capture: Option<String>,
@@ -67,10 +70,14 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         print!("{DEFAULT}");
         return Ok(ExitCode::SUCCESS);
     }
-    let config = Config::load(cli.config.as_deref())?;
+    let role = match &cli.command {
+        Command::Serve { role, .. } => *role,
+        Command::Migrate | Command::Config | Command::Doctor | Command::Admin(_) => None,
+    };
+    let config = Config::load(cli.config.as_deref(), role)?;
     match cli.command {
         Command::Config => {}
-        Command::Serve { capture, dev } => {
+        Command::Serve { role: _, capture, dev } => {
             log_to_stderr(&config, &config.log.filter)?;
             // A journal is no place for keys.
             let prints_keys = dev || std::io::stdout().is_terminal();

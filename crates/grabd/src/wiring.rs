@@ -167,7 +167,15 @@ pub fn webhooks(config: &Config) -> anyhow::Result<Webhooks> {
 /// # Errors
 /// When the key cannot be used.
 pub fn open_vault(config: &Config) -> anyhow::Result<Vault> {
-    Vault::open(&key_file(config)).context("secrets.key_file cannot be used")
+    let path = key_file(config);
+    if config.cluster.enabled && !path.exists() {
+        anyhow::bail!(
+            "secrets.key_file {} does not exist: copy the one of the other processes of the cluster to this machine; \
+             `grabd admin cluster init` makes the first one",
+            path.display()
+        );
+    }
+    Vault::open(&path).context("secrets.key_file cannot be used")
 }
 
 /// The client for requests to other services.

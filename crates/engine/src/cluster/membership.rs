@@ -3,42 +3,16 @@
 use std::time::{Duration, Instant};
 
 use grabd_domain::Timestamp;
-use grabd_domain::ids::NodeId;
-use grabd_store::nodes::NewNode;
-use grabd_store::{Error, Store};
+use grabd_store::Error;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::{Cluster, Settings};
+use super::{Cluster, INTERVAL, TIMEOUT};
 use crate::core::Core;
 use crate::random;
 
-/// How often the row is written.
-pub(super) const INTERVAL: Duration = Duration::from_secs(2);
-/// Time limit of a write.
-const TIMEOUT: Duration = Duration::from_millis(1500);
 /// Maximum difference between this machine's clock and the database's. Leases and deadlines are judged by the clock of
 /// each process.
 const MAX_SKEW: Duration = Duration::from_secs(5);
-
-impl Cluster {
-    /// Joins the cluster.
-    ///
-    /// # Errors
-    /// Database errors only.
-    pub(crate) async fn join(store: &Store, settings: Settings, now: Timestamp) -> Result<Self, Error> {
-        let (node, began) = (random::node_id(now), Instant::now());
-        store.add_node(new_node(node, &settings)).await?;
-        tracing::info!(node.id = %node, role = %settings.role, "joined the cluster");
-        let cluster = Self::new(settings, node, began);
-        cluster.lock().nodes = store.list_nodes().await?;
-        Ok(cluster)
-    }
-}
-
-fn new_node(id: NodeId, Settings { role, address }: &Settings) -> NewNode {
-    let version = env!("CARGO_PKG_VERSION").to_owned();
-    NewNode { id, role: role.to_string(), version, address: address.clone() }
-}
 
 /// Runs until the core stops.
 pub(crate) async fn run(core: Core) {
@@ -61,16 +35,6 @@ pub(crate) async fn run(core: Core) {
             Err(_) => tracing::warn!("the heartbeat of this process took too long; trying again"),
         }
         suspend_unless_member(&core, &cluster);
-    }
-}
-
-/// Removes this process from the cluster, so that others need not wait until it is dead.
-pub(crate) async fn leave(core: &Core, cluster: &Cluster) {
-    let node = cluster.lock().node;
-    match timeout(TIMEOUT, core.store.remove_node(node)).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "this process could not leave the cluster; it counts as dead soon"),
-        Err(_) => tracing::warn!("this process could not leave the cluster in time; it counts as dead soon"),
     }
 }
 
@@ -103,7 +67,7 @@ async fn beat(core: &Core, cluster: &Cluster) -> Result<(), Error> {
                 return Ok(());
             }
             let node = random::node_id(core.clock.now());
-            (node, core.store.add_node(new_node(node, &cluster.settings)).await?)
+            (node, core.store.add_node(cluster.settings.new_node(node)).await?)
         }
     };
     if is_skewed(core, local, database, began) {

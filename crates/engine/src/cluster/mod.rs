@@ -5,19 +5,28 @@
 //! that was dead joins again under a new id. Nothing here decides who ends a grab: that is the lease's token.
 
 pub(crate) mod membership;
+mod process;
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use grabd_domain::Timestamp;
 use grabd_domain::ids::NodeId;
-use grabd_store::nodes::Node;
+use grabd_store::nodes::{NewNode, Node};
+use grabd_store::{Error, Store};
+use tokio::time::timeout;
 
-use crate::core::Core;
+use crate::random;
 
 /// For how long after it began to write its row a process may take work. Shorter than the time after which it is dead,
 /// by more than the time between two checks.
 const MEMBER_FOR: Duration = Duration::from_secs(6);
+
+/// How often the row is written.
+const INTERVAL: Duration = Duration::from_secs(2);
+/// Time limit of a write.
+const TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// The part of the work that a process of a cluster does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +92,40 @@ struct State {
 #[error("this process has lost contact with its cluster")]
 pub struct NotMember;
 
+impl Settings {
+    fn new_node(&self, id: NodeId) -> NewNode {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        NewNode { id, role: self.role.to_string(), version, address: self.address.clone() }
+    }
+}
+
 impl Cluster {
-    pub(crate) fn new(settings: Settings, node: NodeId, written_at: Instant) -> Self {
+    /// Joins the cluster.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub(crate) async fn join(store: &Store, settings: Settings, now: Timestamp) -> Result<Self, Error> {
+        let (node, began) = (random::node_id(now), Instant::now());
+        store.add_node(settings.new_node(node)).await?;
+        tracing::info!(node.id = %node, role = %settings.role, "joined the cluster");
+        let cluster = Self::new(settings, node, began);
+        cluster.lock().nodes = store.list_nodes().await?;
+        Ok(cluster)
+    }
+
+    /// Removes this process from the cluster, so that others need not wait until it is dead.
+    pub(crate) async fn leave(&self, store: &Store) {
+        let node = self.lock().node;
+        match timeout(TIMEOUT, store.remove_node(node)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "this process could not leave the cluster; it counts as dead soon")
+            }
+            Err(_) => tracing::warn!("this process could not leave the cluster in time; it counts as dead soon"),
+        }
+    }
+
+    fn new(settings: Settings, node: NodeId, written_at: Instant) -> Self {
         let state = State { node, written_at, is_suspended: false, nodes: Vec::new() };
         Self { settings, state: Mutex::new(state) }
     }
@@ -110,43 +151,11 @@ impl Cluster {
     }
 }
 
-impl Core {
-    /// Whether this process has the queue, and does the periodic work.
-    pub(crate) fn has_queue(&self) -> bool {
-        self.cluster.as_ref().is_none_or(|cluster| cluster.settings.role.has_queue())
-    }
-
-    /// Whether this process may take work now. Always, unless it belongs to a cluster.
-    pub fn is_member(&self) -> bool {
-        self.cluster.as_ref().is_none_or(|cluster| cluster.member(Instant::now()).is_ok())
-    }
-
-    /// Whether this process deletes what has expired. One of a cluster suffices; if two do so for a moment, nothing is
-    /// done twice, since they lock what they delete.
-    pub(crate) fn cleans_up(&self) -> bool {
-        self.cluster.as_ref().is_none_or(|cluster| cluster.is_oldest())
-    }
-
-    /// Whether a living process of the cluster has renderers, as of the last heartbeat.
-    pub fn cluster_has_renderers(&self) -> bool {
-        let Some(cluster) = &self.cluster else { return self.has_renderer() };
-        cluster.lock().nodes.iter().any(|node| node.is_alive && node.slots > 0)
-    }
-
-    /// The role of this process in its cluster. `None` without a cluster.
-    pub fn role(&self) -> Option<Role> {
-        self.cluster.as_ref().map(|cluster| cluster.settings.role)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use grabd_domain::Timestamp;
     use grabd_store::nodes::DEAD_AFTER;
 
-    use super::membership::INTERVAL;
     use super::*;
-    use crate::random;
 
     fn node(id: NodeId, role: Role, is_alive: bool) -> Node {
         Node {
@@ -180,7 +189,7 @@ mod tests {
         let [first, own, later] = [1, 2, 3].map(|at| random::node_id(Timestamp::from_ms(at)));
         let cluster = Cluster::new(Settings { role: Role::All, address: String::new() }, own, Instant::now());
         assert!(cluster.is_oldest(), "nothing is known of others");
-        let mut of = |role, is_alive| {
+        let of = |role, is_alive| {
             let nodes = vec![node(first, role, is_alive), node(own, Role::All, true), node(later, Role::Core, true)];
             cluster.lock().nodes = nodes;
             cluster.is_oldest()

@@ -6,7 +6,7 @@ mod session;
 use std::time::Duration;
 
 pub use crate::grabs::finish::{AttemptResult, OutcomeUnknown, ReceivedFiles, ReceivedImage};
-pub use crate::queue::{Lease, SessionMessage};
+pub use crate::queue::{Lease, SessionMessage, SessionSlots};
 pub use receive::{ImageReceiver, ReceiveError};
 pub use session::{AttachError, RendererSession, image_not_stored, needs_files, record};
 

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use crate::cluster::NotMember;
 use crate::core::Core;
 use crate::grabs::finish::{self, AttemptResult, OutcomeUnknown};
-use crate::queue::{RequestedFiles, SessionMessage, sweep};
+use crate::queue::{RequestedFiles, SessionMessage, SessionSlots, sweep};
 use crate::random;
 
 /// Why a renderer cannot attach now.
@@ -30,12 +30,14 @@ pub struct RendererSession {
 }
 
 impl RendererSession {
-    /// Attaches a renderer with this number of slots, of which `idle` are idle. Returns its session, and the messages
-    /// for it.
+    /// Attaches a renderer with these slots. Returns its session, and the messages for it.
     ///
     /// # Errors
     /// When this process may take no work now. Trying again later may help.
-    pub async fn attach(core: &Core, slots: usize) -> Result<(Self, mpsc::Receiver<SessionMessage>), AttachError> {
+    pub async fn attach(
+        core: &Core,
+        slots: SessionSlots,
+    ) -> Result<(Self, mpsc::Receiver<SessionMessage>), AttachError> {
         let id = random::session_id();
         let node = match &core.cluster {
             Some(cluster) => {
@@ -59,6 +61,11 @@ impl RendererSession {
     /// Marks slots as idle again.
     pub fn ready(&self, slots: usize) {
         self.core.queue.dispatcher.ready(self.id, slots);
+    }
+
+    /// Returns the slots that stayed idle since the last call, if the renderer offers them to other cores too.
+    pub fn return_unused(&self) {
+        self.core.queue.dispatcher.return_unused(self.id);
     }
 
     /// Records the condition that the renderer reported.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::{Config, Problems, lists};
+use super::{Problems, lists};
 
 /// The part of the work that this process does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
@@ -19,6 +19,18 @@ pub enum ProcessRole {
     Core,
     /// Browsers only: no database, no keys, no images.
     Renderer,
+}
+
+impl ProcessRole {
+    /// Its name in the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Edge => "edge",
+            Self::Core => "core",
+            Self::Renderer => "renderer",
+        }
+    }
 }
 
 /// Section `cluster`.
@@ -77,51 +89,68 @@ pub struct TlsFiles<'a> {
     pub key: &'a Path,
 }
 
-pub(super) fn validate(config: &Config, problems: &mut Problems) {
-    let Config { role, cluster, renderer, .. } = config;
-    let name = format!("{role:?}").to_lowercase();
-    if *role == ProcessRole::Renderer {
-        if cluster.enabled {
-            problems.add("cluster.enabled", "true", "false for a renderer, which has no database");
+/// What the role and the sections are checked with.
+pub(super) struct Checked<'a> {
+    pub(super) role: ProcessRole,
+    pub(super) cluster: &'a Cluster,
+    pub(super) renderer: &'a Renderer,
+    pub(super) is_postgres: bool,
+    pub(super) has_key_file: bool,
+    pub(super) has_public_url: bool,
+}
+
+impl Checked<'_> {
+    pub(super) fn validate(&self, problems: &mut Problems) {
+        let Self { role, cluster, .. } = self;
+        self.validate_renderer(problems);
+        if matches!(role, ProcessRole::Edge | ProcessRole::Core) {
+            if !cluster.enabled {
+                problems.add("role", role.as_str(), "all or renderer unless cluster.enabled is true");
+            }
+            if !self.has_public_url {
+                let allowed =
+                    "the public origin of the edges, such as https://grabs.example.com, for an edge or a core";
+                problems.add("http.public_url", "nothing", allowed);
+            }
         }
-        if !(1..=MAX_CORES).contains(&renderer.cores.len()) {
-            let allowed = format!("from 1 to {MAX_CORES} addresses such as core-1.internal:50052 for a renderer");
-            problems.add("renderer.cores", &renderer.cores.len().to_string(), &allowed);
-        }
-    } else if !renderer.cores.is_empty() {
-        problems.add("renderer.cores", &renderer.cores.join(","), "empty unless the role is renderer");
-    }
-    for core in renderer.cores.iter().filter(|core| !is_host_and_port(core)) {
-        problems.add("renderer.cores", core, "a host or an address, and a port: core-1.internal:50052");
-    }
-    if matches!(role, ProcessRole::Edge | ProcessRole::Core) && !cluster.enabled {
-        problems.add("role", &name, "all or renderer unless cluster.enabled is true");
-    }
-    if cluster.enabled {
-        if !config.database.url.expose().starts_with("postgres") {
+        if cluster.enabled && !self.is_postgres {
             problems.add("cluster.enabled", "true", "false unless database.url is a PostgreSQL database");
         }
-        if config.secrets.key_file.as_os_str().is_empty() {
-            let allowed = "a file that all processes of the cluster share, if cluster.enabled is true";
-            problems.add("secrets.key_file", "", allowed);
+        if cluster.enabled && !self.has_key_file {
+            let allowed = "a file with the key that all processes of the cluster use, if cluster.enabled is true";
+            problems.add("secrets.key_file", "nothing", allowed);
         }
-    }
-    let files = [&cluster.ca_file, &cluster.cert_file, &cluster.key_file];
-    let given = files.iter().filter(|file| !file.as_os_str().is_empty()).count();
-    if given != 0 && given != files.len() {
-        problems.add(
-            "cluster.ca_file",
-            &format!("{given} of 3 files"),
-            "all of ca_file, cert_file and key_file, or none",
-        );
-    }
-    if let Some(listen) = cluster.listen {
+        let files = [&cluster.ca_file, &cluster.cert_file, &cluster.key_file];
+        let given = files.iter().filter(|file| !file.as_os_str().is_empty()).count();
+        if given != 0 && given != files.len() {
+            let allowed = "given with cert_file and key_file, or all three empty";
+            problems.add("cluster.ca_file", &format!("{given} of 3 files"), allowed);
+        }
+        let Some(listen) = cluster.listen else { return };
         if !cluster.enabled || !matches!(role, ProcessRole::All | ProcessRole::Core) {
             let allowed = "empty unless cluster.enabled is true and the role is all or core";
             problems.add("cluster.listen", &listen.to_string(), allowed);
         } else if given == 0 && !listen.ip().is_loopback() {
             let allowed = "an address of loopback, or any address with ca_file, cert_file and key_file";
             problems.add("cluster.listen", &listen.to_string(), allowed);
+        }
+    }
+
+    fn validate_renderer(&self, problems: &mut Problems) {
+        let Self { role, cluster, renderer: Renderer { cores }, .. } = self;
+        if *role == ProcessRole::Renderer {
+            if cluster.enabled {
+                problems.add("cluster.enabled", "true", "false for a renderer, which has no database");
+            }
+            if !(1..=MAX_CORES).contains(&cores.len()) {
+                let allowed = format!("from 1 to {MAX_CORES} addresses such as core-1.internal:50052 for a renderer");
+                problems.add("renderer.cores", &cores.len().to_string(), &allowed);
+            }
+        } else if !cores.is_empty() {
+            problems.add("renderer.cores", &cores.join(","), "empty unless the role is renderer");
+        }
+        for core in cores.iter().filter(|core| !is_host_and_port(core)) {
+            problems.add("renderer.cores", core, "a host or an address, and a port: core-1.internal:50052");
         }
     }
 }
@@ -133,48 +162,4 @@ fn is_host_and_port(text: &str) -> bool {
         None => !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)),
     };
     is_host && port.parse::<u16>().is_ok_and(|port| port > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    fn problems(overlay: &[(&'static str, &str)]) -> String {
-        let overlay: BTreeMap<_, _> = overlay.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
-        Config::with(&overlay).err().map(|problems| problems.to_string()).unwrap_or_default()
-    }
-
-    #[test]
-    fn cluster_needs_postgres_and_a_shared_key_file() {
-        let postgres = ("database.url", "postgres://grabd@db/grabd");
-        let key = ("secrets.key_file", "/etc/grabd/secrets.key");
-        assert_eq!(problems(&[("cluster.enabled", "true"), postgres, key]), "");
-        assert!(problems(&[("cluster.enabled", "true"), key]).contains("PostgreSQL"));
-        assert!(problems(&[("cluster.enabled", "true"), postgres]).contains("secrets.key_file"));
-        assert!(problems(&[("role", "edge"), postgres, key]).contains("cluster.enabled"));
-        assert!(problems(&[("role", "renderer")]).contains("renderer.cores"));
-        assert_eq!(problems(&[("role", "renderer"), ("renderer.cores", "core:1,[::1]:2,10.0.0.1:3")]), "");
-        assert!(problems(&[("role", "renderer"), ("renderer.cores", "https://core")]).contains("renderer.cores"));
-        assert!(problems(&[("renderer.cores", "core:1")]).contains("renderer.cores"));
-    }
-
-    #[test]
-    fn plain_text_listener_for_renderers_is_on_loopback_only() {
-        let base = [
-            ("cluster.enabled", "true"),
-            ("database.url", "postgres://grabd@db/grabd"),
-            ("secrets.key_file", "/etc/grabd/secrets.key"),
-        ];
-        let with = |more: &[(&'static str, &str)]| problems(&[&base, more].concat());
-        let (ca, cert, key) = (("cluster.ca_file", "ca"), ("cluster.cert_file", "cert"), ("cluster.key_file", "key"));
-        let everywhere = ("cluster.listen", "0.0.0.0:50052");
-        assert_eq!(with(&[("cluster.listen", "127.0.0.1:50052")]), "");
-        assert!(with(&[everywhere]).contains("loopback"));
-        assert_eq!(with(&[everywhere, ca, cert, key]), "");
-        assert!(with(&[everywhere, ca, cert]).contains("all of ca_file"));
-        assert!(with(&[("role", "edge"), ("cluster.listen", "127.0.0.1:1")]).contains("cluster.listen"));
-        assert!(with(&[("cluster.listen", "everywhere")]).contains("10.0.0.5:50052"));
-    }
 }
