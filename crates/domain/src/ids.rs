@@ -70,6 +70,10 @@ id! {
     SessionId
 }
 id! {
+    /// A process of a cluster, from one start to its end. UUIDv7, so that ids sort by the time of the start.
+    NodeId
+}
+id! {
     /// A webhook endpoint.
     EndpointId
 }

@@ -27,6 +27,7 @@ use crate::admission;
 use crate::billing::Billing;
 use crate::billing::stripe::Stripe;
 use crate::clock::Clock;
+use crate::cluster::{self, Cluster};
 use crate::failpoints::Failpoints;
 use crate::grabs::Grabs;
 use crate::limits::{LimitSettings, TeamLimits};
@@ -131,6 +132,8 @@ pub struct Parts {
     pub stripe: Option<Stripe>,
     /// Settings of the operator.
     pub settings: Settings,
+    /// How this process belongs to a cluster. `None`: it is the only one on the database.
+    pub cluster: Option<cluster::Settings>,
     /// Failpoints armed by a test.
     pub failpoints: Failpoints,
 }
@@ -151,6 +154,7 @@ pub struct Core {
     pub(crate) failpoints: Arc<Failpoints>,
     pub(crate) grabs: Arc<Grabs>,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) cluster: Option<Arc<Cluster>>,
     pub(crate) cleanup: Arc<CleanupProgress>,
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) oauth: Arc<OAuth>,
@@ -180,6 +184,9 @@ impl Core {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+        if let Some(cluster) = &self.cluster {
+            cluster.leave(&self.store).await;
+        }
     }
 
     /// Completes when the core stops.

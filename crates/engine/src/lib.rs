@@ -13,6 +13,7 @@ pub mod admission;
 pub mod billing;
 mod cache;
 pub mod clock;
+pub mod cluster;
 mod core;
 mod digest;
 mod domains;

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{
-    DeliveryId, EndpointId, GrabId, GrantId, InvitationId, KeyId, LeaseToken, SessionId, TeamId, UserId,
+    DeliveryId, EndpointId, GrabId, GrantId, InvitationId, KeyId, LeaseToken, NodeId, SessionId, TeamId, UserId,
 };
 use rand::TryRng;
 use rand::rngs::SysRng;
@@ -34,6 +34,11 @@ pub fn random() -> u128 {
 /// New grab id: a UUIDv7 of `now`, so that ids sort by creation time.
 pub fn grab_id(now: Timestamp) -> GrabId {
     GrabId(v7(now))
+}
+
+/// New node id.
+pub fn node_id(now: Timestamp) -> NodeId {
+    NodeId(v7(now))
 }
 
 /// New team id.

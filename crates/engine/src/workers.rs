@@ -8,6 +8,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::accounts::Accounts;
 use crate::billing::Billing;
+use crate::cluster::{Cluster, membership};
 use crate::core::{Core, Parts};
 use crate::domains::DomainPolicy;
 use crate::grabs::Grabs;
@@ -37,6 +38,7 @@ impl Core {
             webhooks,
             stripe,
             settings,
+            cluster,
             failpoints,
         } = parts;
         let domains = DomainPolicy::new(settings.operations.domains.clone());
@@ -45,7 +47,12 @@ impl Core {
         limits.refresh(&store).await?;
         let (mailer, mail_queue) = mail::mailer();
         let mailing = mail.map(|smtp| (smtp, mail_queue));
+        let cluster = match cluster {
+            Some(settings) => Some(Arc::new(Cluster::join(&store, settings, clock.now()).await?)),
+            None => None,
+        };
         let core = Self {
+            cluster,
             started_at: clock.now(),
             grabs: Arc::new(Grabs::new(images, memory, placeholder, domains)),
             queue: Arc::new(Queue::new(settings.abuse, Arc::clone(&limits))),
@@ -75,10 +82,15 @@ impl Core {
         mailing: Option<(Smtp, mpsc::Receiver<MailMessage>)>,
     ) -> Result<(), grabd_store::Error> {
         storage::measure(self).await;
-        sweep::recover_leases(self).await?;
-        self.spawn(lease_loop::run(self.clone()));
+        if self.has_queue() {
+            sweep::recover_leases(self).await?;
+            self.spawn(lease_loop::run(self.clone()));
+            self.spawn(sender::run(self.clone()));
+        }
+        if self.cluster.is_some() {
+            self.spawn(membership::run(self.clone()));
+        }
         self.spawn(sweep::run(self.clone()));
-        self.spawn(sender::run(self.clone()));
         self.spawn(storage::run(self.clone()));
         if let Some((smtp, queue)) = mailing {
             self.spawn(mail::run(self.clone(), smtp, queue));

@@ -21,7 +21,8 @@ pub(crate) fn lock(data_dir: &Path) -> anyhow::Result<DataDirLock> {
         })?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         bail!(
-            "another grabd serves {} already; stop it or set GRABD_DATA_DIR to another directory",
+            "another grabd serves {} already; stop it or set GRABD_DATA_DIR to another directory. Several can serve one \
+             PostgreSQL database, each with a data directory of its own: see docs/FLEET.md",
             data_dir.display()
         );
     }

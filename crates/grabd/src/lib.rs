@@ -9,6 +9,7 @@ pub mod admin;
 pub mod config;
 mod data_dir_lock;
 pub mod doctor;
+mod net;
 mod run_dir;
 pub mod serve;
 pub mod wiring;

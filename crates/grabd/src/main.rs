@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use grabd::config::{Config, DEFAULT, LogFormat};
+use grabd::config::{Config, DEFAULT, LogFormat, ProcessRole};
 use grabd::{admin, doctor, serve, wiring};
 use tracing_subscriber::EnvFilter;
 
@@ -24,6 +24,9 @@ struct Cli {
 enum Command {
     /// Run the service until SIGTERM or Ctrl-C.
     Serve {
+        /// The part of the work that this process does: see docs/FLEET.md. Overrides the configuration.
+        #[arg(long, value_name = "ROLE")]
+        role: Option<ProcessRole>,
         /// Capture this URL once everything is up, print the grab, and continue serving.
         #[arg(long, value_name = "URL")]
         capture: Option<String>,
@@ -71,7 +74,7 @@ async fn start() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    match cli.command {
+    let role = match cli.command {
         Command::Config => {
             print!("{DEFAULT}");
             return Ok(ExitCode::SUCCESS);
@@ -84,12 +87,13 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
             return Ok(ExitCode::SUCCESS);
         }
-        Command::Serve { .. } | Command::Migrate | Command::Doctor | Command::Admin(_) => {}
-    }
-    let config = Config::load(cli.config.as_deref())?;
+        Command::Serve { role, .. } => role,
+        Command::Migrate | Command::Doctor | Command::Admin(_) => None,
+    };
+    let config = Config::load(cli.config.as_deref(), role)?;
     match cli.command {
         Command::Config | Command::Completions { .. } | Command::Man => {}
-        Command::Serve { capture, dev } => {
+        Command::Serve { role: _, capture, dev } => {
             log_to_stderr(&config, &config.log.filter)?;
             // A journal is no place for keys.
             let prints_keys = dev || std::io::stdout().is_terminal();

@@ -1,5 +1,6 @@
 //! Builds all components, which are passed by argument.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use grabd_domain::address::Policy;
 use grabd_egress::Guard;
 use grabd_engine::billing::stripe::Stripe;
 use grabd_engine::clock::Clock;
+use grabd_engine::cluster;
 use grabd_engine::mail::{Server, Smtp};
 use grabd_engine::outgoing::OutgoingClient;
 use grabd_engine::placeholder::Placeholder;
@@ -20,11 +22,14 @@ use grabd_engine::{Core, Failpoints, Operations, Parts, Settings};
 use grabd_memory::MemoryBudget;
 use grabd_store::{Images, OtherService, ServiceLock, Store};
 
-use crate::config::{Config, operations};
+use crate::config::{Config, ProcessRole, operations};
 use crate::run_dir::{RunDirRecord, run_dir};
 
 /// Memory limit for cached placeholders.
 const PLACEHOLDER_CACHE_BYTES: usize = 32 << 20;
+
+/// Unfinished image files that are older belong to no upload: leases are much shorter.
+const STALE_UPLOAD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Maximum wait at start for the former service on the same database to exit.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -49,11 +54,17 @@ pub async fn open_store(config: &Config) -> anyhow::Result<Store> {
 /// When another service uses it, with what to do.
 pub async fn lock_service(config: &Config, store: &Store) -> anyhow::Result<ServiceLock> {
     let database = describe_database(config);
-    let locked = store.lock_service(LOCK_PATIENCE).await.with_context(|| format!("{database} cannot be locked"))?;
+    let locked = match config.cluster.enabled {
+        true => store.lock_cluster(LOCK_PATIENCE).await,
+        false => store.lock_service(LOCK_PATIENCE).await,
+    };
+    let locked = locked.with_context(|| format!("{database} cannot be locked"))?;
+    let without = if config.cluster.enabled { " without GRABD_CLUSTER__ENABLED" } else { "" };
     locked.map_err(|OtherService { address, since }| {
         anyhow::anyhow!(
-            "another grabd serves {database} already, from {address}, connected since {since}; stop it, or set \
-             GRABD_DATABASE__URL to another database"
+            "another grabd serves {database} already{without}, from {address}, connected since {since}; stop it, or set \
+             GRABD_DATABASE__URL to another database. Several can serve one PostgreSQL database if all of them have \
+             GRABD_CLUSTER__ENABLED=true: see docs/FLEET.md"
         )
     })
 }
@@ -105,7 +116,10 @@ pub fn image_memory(config: &Config) -> MemoryBudget {
 
 /// The directory of the images.
 pub fn images_dir(config: &Config) -> PathBuf {
-    config.data_dir.join("images")
+    match config.cluster.images_dir.as_os_str().is_empty() {
+        true => config.data_dir.join("images"),
+        false => config.cluster.images_dir.clone(),
+    }
 }
 
 /// The file with the key that encrypts the secrets of webhooks, links, second factors and open grabs.
@@ -153,7 +167,15 @@ pub fn webhooks(config: &Config) -> anyhow::Result<Webhooks> {
 /// # Errors
 /// When the key cannot be used.
 pub fn open_vault(config: &Config) -> anyhow::Result<Vault> {
-    Vault::open(&key_file(config)).context("secrets.key_file cannot be used")
+    let path = key_file(config);
+    if config.cluster.enabled && !path.exists() {
+        anyhow::bail!(
+            "secrets.key_file {} does not exist: copy the one of the other processes of the cluster to this machine; \
+             `grabd admin cluster init` makes the first one",
+            path.display()
+        );
+    }
+    Vault::open(&path).context("secrets.key_file cannot be used")
 }
 
 /// The client for requests to other services.
@@ -206,7 +228,19 @@ pub fn mail(config: &Config, issuer: &str) -> anyhow::Result<Option<Smtp>> {
     Smtp::new(server).map(Some).with_context(|| format!("mail.ca_file {}", mail.ca_file.display()))
 }
 
-/// The core, with its workers started.
+/// How this process belongs to a cluster, if there is one. `address` is where it listens.
+fn cluster(config: &Config, address: SocketAddr) -> Option<cluster::Settings> {
+    let role = match config.role {
+        ProcessRole::All => cluster::Role::All,
+        ProcessRole::Edge => cluster::Role::Edge,
+        // A renderer has no core.
+        ProcessRole::Core | ProcessRole::Renderer => cluster::Role::Core,
+    };
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    config.cluster.enabled.then(|| cluster::Settings { role, address: format!("{host} {address}") })
+}
+
+/// The core, with its workers started. `address` is where this process listens, for operators.
 ///
 /// # Errors
 /// When one of its components cannot be built.
@@ -217,6 +251,7 @@ pub async fn core(
     memory: MemoryBudget,
     lists: &FilterLists,
     public_url: &str,
+    address: SocketAddr,
 ) -> anyhow::Result<Core> {
     let top_up = match config.billing.top_up.is_empty() {
         true => format!("{public_url}{}", grabd_web::TOP_UP),
@@ -231,7 +266,12 @@ pub async fn core(
              start again; if it is lost, every webhook secret must be rotated by its owner"
         );
     }
-    let images = Images::local(images_dir(config)).context("the image directory cannot be used")?;
+    let (clock, images_dir) = (Clock::system(), images_dir(config));
+    let images = match config.cluster.enabled {
+        true => Images::shared(images_dir, clock.now() - STALE_UPLOAD),
+        false => Images::local(images_dir),
+    };
+    let images = images.context("the image directory cannot be used")?;
     let parts = Parts {
         store,
         images,
@@ -239,7 +279,7 @@ pub async fn core(
         guard,
         outgoing: outgoing(config)?,
         mail: mail(config, &config.oauth(public_url).issuer)?,
-        clock: Clock::system(),
+        clock,
         pricing: pricing(config)?,
         placeholder: Placeholder::new(PLACEHOLDER_CACHE_BYTES, memory),
         webhooks,
@@ -261,6 +301,7 @@ pub async fn core(
                 ..operations(&config.abuse, &config.audit)
             },
         },
+        cluster: cluster(config, address),
         failpoints: failpoints()?,
     };
     Core::start(parts).await.context("the core cannot start")

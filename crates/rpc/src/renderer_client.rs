@@ -3,6 +3,7 @@
 //! It is a client of [`grabd_proto::internal`] without access to the database or to keys. It only holds leases.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ use tonic::client::GrpcService;
 use tonic::codegen::{Body as HttpBody, Bytes, StdError};
 
 use crate::render_metadata;
+use crate::renderer_service::PROTOCOL;
+use crate::slot_offers::SlotOffers;
 use crate::status::cause_to_proto;
 
 /// Delay between attempts to connect to a core.
@@ -41,8 +44,106 @@ const RECONNECT_DELAY: Duration = Duration::from_millis(500);
 const REPORT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// Maximum size of a message to or from a core. The largest ones contain a part of an image.
 const MAX_MESSAGE_BYTES: usize = 4 << 20;
+/// Time limit for the begin of a session.
+const ATTACH_LIMIT: Duration = Duration::from_secs(10);
 /// Size of the parts in which an image is sent.
 const PART_BYTES: usize = 256 << 10;
+
+/// The slots that a session offers to its core.
+pub(crate) enum SlotSource {
+    /// All of them, since there is only one core.
+    Own(usize),
+    /// Those that are offered to this core at the time.
+    Offered {
+        /// All slots.
+        offers: Arc<SlotOffers>,
+        /// The core.
+        core: SocketAddr,
+        /// Number of all slots.
+        slots: usize,
+        /// Number of cores.
+        cores: usize,
+    },
+}
+
+impl SlotSource {
+    fn hello(&self) -> Hello {
+        let (slots, cores) = match self {
+            Self::Own(slots) => (*slots, 0),
+            Self::Offered { slots, cores, .. } => (*slots, *cores),
+        };
+        let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Hello { slots: count(slots), protocol: PROTOCOL, version, cores: count(cores) }
+    }
+
+    const fn slots(&self) -> usize {
+        match self {
+            Self::Own(slots) | Self::Offered { slots, .. } => *slots,
+        }
+    }
+}
+
+/// The offers to a core during one session. Dropping it withdraws them.
+struct OffersTo<'a> {
+    source: &'a SlotSource,
+    receiver: Option<mpsc::UnboundedReceiver<usize>>,
+}
+
+impl<'a> OffersTo<'a> {
+    fn begin(source: &'a SlotSource) -> Self {
+        let receiver = match source {
+            SlotSource::Own(_) => None,
+            SlotSource::Offered { offers, core, .. } => Some(offers.add_core(*core)),
+        };
+        Self { source, receiver }
+    }
+
+    /// The number of further slots to offer. `None` if the session was replaced. Cancel-safe.
+    async fn next(&mut self) -> Option<usize> {
+        match &mut self.receiver {
+            Some(receiver) => receiver.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether the core may use a slot for an assignment.
+    fn take(&self) -> bool {
+        match self.source {
+            SlotSource::Own(_) => true,
+            SlotSource::Offered { offers, core, .. } => offers.take(*core),
+        }
+    }
+
+    fn return_slots(&self, slots: usize) {
+        match self.source {
+            SlotSource::Own(_) => {}
+            SlotSource::Offered { offers, core, .. } => offers.return_from(*core, slots),
+        }
+    }
+}
+
+impl Drop for OffersTo<'_> {
+    fn drop(&mut self) {
+        match self.source {
+            SlotSource::Own(_) => {}
+            SlotSource::Offered { offers, core, .. } => offers.remove_core(*core),
+        }
+    }
+}
+
+/// A client with the message sizes of the protocol.
+pub(crate) fn client<T>(core: T) -> RendererServiceClient<T>
+where
+    T: GrpcService<Body>,
+    T::Error: Into<StdError>,
+    T::ResponseBody: HttpBody<Data = Bytes> + Send + 'static,
+    <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
+{
+    RendererServiceClient::new(core)
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+}
 
 /// Renders for a core until `stop` is cancelled, then finishes the renders in progress and returns.
 pub async fn run<T, R>(core: T, renderer: R, slots: usize, stop: CancellationToken)
@@ -54,14 +155,13 @@ where
     <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
     R: Renderer,
 {
-    let core = RendererServiceClient::new(core)
-        .max_decoding_message_size(MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES);
+    let core = client(core);
     let renderer = Arc::new(renderer);
+    let slots = SlotSource::Own(slots);
     // Outlives sessions: a result can still be reported after the stream of its assignment broke.
     let renders = TaskTracker::new();
     while !stop.is_cancelled() {
-        if let Err(status) = session(core.clone(), &renderer, slots, &renders, &stop).await {
+        if let Err(status) = session(core.clone(), &renderer, &slots, &renders, &stop).await {
             tracing::warn!(%status, "the session with the core broke; reconnecting");
         }
         tokio::select! {
@@ -76,10 +176,10 @@ where
 
 /// Runs one session until it breaks or `stop` is cancelled. Renders of a broken session are dropped, since their leases
 /// are released.
-async fn session<T, R>(
+pub(crate) async fn session<T, R>(
     mut core: RendererServiceClient<T>,
     renderer: &Arc<R>,
-    slots: usize,
+    slots: &SlotSource,
     renders: &TaskTracker,
     stop: &CancellationToken,
 ) -> Result<(), Status>
@@ -92,12 +192,14 @@ where
     R: Renderer,
 {
     // Capacity for the hello, a condition, and a ready message per slot.
-    let (outbox, requests) = mpsc::channel(slots + 2);
-    let slots = i32::try_from(slots).unwrap_or(i32::MAX);
-    let hello = AttachRequest { message: Some(Request::Hello(Hello { slots })) };
+    let (outbox, requests) = mpsc::channel(slots.slots() + 2);
+    let hello = AttachRequest { message: Some(Request::Hello(slots.hello())) };
     outbox.send(hello).await.map_err(|_| Status::internal("the outgoing channel is closed"))?;
-    let mut responses = core.attach(ReceiverStream::new(requests)).await?.into_inner();
+    let attached = tokio::time::timeout(ATTACH_LIMIT, core.attach(ReceiverStream::new(requests))).await;
+    let attached = attached.map_err(|_| Status::deadline_exceeded("the core did not begin a session in time"))?;
+    let mut responses = attached?.into_inner();
 
+    let mut offers = OffersTo::begin(slots);
     let broken = CancellationToken::new();
     let _cancel_on_exit = broken.clone().drop_guard();
     let mut running: HashMap<String, CancellationToken> = HashMap::new();
@@ -112,20 +214,43 @@ where
                 let _ = outbox.try_send(AttachRequest { message: Some(condition) });
                 continue;
             }
+            offered = offers.next() => {
+                let Some(slots) = offered else { return Err(Status::aborted("another session with this core began")) };
+                let ready = Request::Ready(Ready { slots: i32::try_from(slots).unwrap_or(i32::MAX) });
+                let sent = outbox.send(AttachRequest { message: Some(ready) }).await;
+                sent.map_err(|_| Status::unavailable("the core closed the session"))?;
+                continue;
+            }
             () = stop.cancelled() => break,
         };
         running.retain(|_, cancel| !cancel.is_cancelled());
         match message.and_then(|response| response.message) {
+            Some(Response::Assignment(assignment)) if !offers.take() => {
+                let Assignment { grab_id, lease_token, .. } = *assignment;
+                let cause = "it was assigned to a slot that was not offered".to_owned();
+                let result = AttemptReport::Other(FinishResult::Released(Released { cause }));
+                renders.spawn(report(core.clone(), grab_id, lease_token, result, Instant::now() + LEASE_MARGIN));
+            }
             Some(Response::Assignment(assignment)) => {
                 // Cancelled by the core, by the end of the session, or when the render has ended.
                 let cancel = broken.child_token();
                 running.insert(assignment.lease_token.clone(), cancel.clone());
                 let (core, renderer, outbox) = (core.clone(), Arc::clone(renderer), outbox.clone());
+                let offers = match slots {
+                    SlotSource::Own(_) => None,
+                    SlotSource::Offered { offers, .. } => Some(Arc::clone(offers)),
+                };
                 renders.spawn(async move {
                     run_assignment(core, &*renderer, *assignment, &cancel).await;
                     cancel.cancel();
-                    // Fails only when the session has ended; it needs no slots then.
-                    let _ = outbox.send(AttachRequest { message: Some(Request::Ready(Ready { slots: 1 })) }).await;
+                    match offers {
+                        Some(offers) => offers.free(),
+                        // Fails only when the session has ended; it needs no slots then.
+                        None => {
+                            let ready = Request::Ready(Ready { slots: 1 });
+                            let _ = outbox.send(AttachRequest { message: Some(ready) }).await;
+                        }
+                    }
                 });
             }
             Some(Response::Cancel(cancel)) => {
@@ -133,9 +258,12 @@ where
                     render.cancel();
                 }
             }
+            Some(Response::Returned(returned)) => offers.return_slots(usize::try_from(returned.slots).unwrap_or(0)),
             None => return Err(Status::unavailable("the core closed the session")),
         }
     }
+    // What is offered to this core may go to others; an assignment that is on its way is released with the session.
+    drop(offers);
     // Keep the stream open until all renders are reported; the core releases their leases when it closes.
     renders.close();
     renders.wait().await;

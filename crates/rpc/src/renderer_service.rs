@@ -11,7 +11,7 @@ use grabd_domain::render::RendererStatus;
 use grabd_engine::Core;
 use grabd_engine::renderers::{
     self, AttemptResult, ImageReceiver, OutcomeUnknown, ReceiveError, ReceivedFiles, ReceivedImage, RendererSession,
-    SessionMessage,
+    SessionMessage, SessionSlots,
 };
 use grabd_proto::internal::v1::attach_request::Message;
 use grabd_proto::internal::v1::attach_response::Message as Outgoing;
@@ -20,10 +20,11 @@ use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_server::RendererService;
 use grabd_proto::internal::v1::{
     Assignment, AttachRequest, AttachResponse, Cancel, Condition as WireCondition, FileHeader, FinishPictureRequest,
-    FinishPictureResponse, FinishRequest, FinishResponse, PageFailure, Picture, PictureHeader, Released, SliceHeader,
+    FinishPictureResponse, FinishRequest, FinishResponse, Hello, PageFailure, Picture, PictureHeader, Released,
+    Returned, SliceHeader,
 };
 use grabd_proto::options;
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -34,8 +35,15 @@ use crate::status::cause_from_proto;
 #[derive(Clone)]
 pub struct RendererSessions(pub(crate) Core);
 
+/// The version of the protocol between cores and renderers.
+pub(crate) const PROTOCOL: i32 = 1;
+/// How long a slot that a renderer offers to several cores may stay idle before it is returned: this long, and less than
+/// twice.
+const RETURN_AFTER: Duration = Duration::from_secs(2);
 /// Maximum number of slots of one renderer.
 const MAX_SLOTS: i32 = 256;
+/// How long the first message of a session may take.
+const HELLO_LIMIT: Duration = Duration::from_secs(10);
 /// How long the next part of an image may take. The renderer has all of them in memory.
 const PART_LIMIT: Duration = Duration::from_secs(10);
 /// Maximum length of each text in a renderer's status, and of the reason for which a lease was released, in bytes.
@@ -49,11 +57,14 @@ impl RendererService for RendererSessions {
 
     async fn attach(&self, request: Request<Streaming<AttachRequest>>) -> Result<Response<Self::AttachStream>, Status> {
         let mut inbound = request.into_inner();
-        let slots = match inbound.message().await? {
-            Some(AttachRequest { message: Some(Message::Hello(hello)) }) => slots(hello.slots)?,
-            Some(_) | None => return Err(Status::invalid_argument("the first message must be hello")),
+        let slots = match timeout(HELLO_LIMIT, inbound.message()).await {
+            Ok(Ok(Some(AttachRequest { message: Some(Message::Hello(hello)) }))) => session_slots(&hello)?,
+            Ok(Ok(_)) => return Err(Status::invalid_argument("the first message must be hello")),
+            Ok(Err(status)) => return Err(status),
+            Err(_) => return Err(Status::deadline_exceeded("hello")),
         };
-        let (session, messages) = RendererSession::attach(&self.0, slots);
+        let attached = RendererSession::attach(&self.0, slots).await;
+        let (session, messages) = attached.map_err(|error| Status::unavailable(error.to_string()))?;
         let core = self.0.clone();
         self.0.spawn(async move {
             tokio::select! {
@@ -184,13 +195,26 @@ fn to_response(message: SessionMessage) -> AttachResponse {
             }))
         }
         SessionMessage::Cancel(token) => Outgoing::Cancel(Cancel { lease_token: token.to_string() }),
+        SessionMessage::Return(slots) => {
+            Outgoing::Returned(Returned { slots: i32::try_from(slots).unwrap_or(i32::MAX) })
+        }
     };
     AttachResponse { message: Some(message) }
 }
 
 /// Handles messages of the renderer until it closes the session.
 async fn receive_messages(session: &RendererSession, inbound: &mut Streaming<AttachRequest>) {
-    while let Ok(Some(AttachRequest { message })) = inbound.message().await {
+    let mut unused = tokio::time::interval(RETURN_AFTER);
+    unused.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let message = tokio::select! {
+            message = inbound.message() => message,
+            _ = unused.tick() => {
+                session.return_unused();
+                continue;
+            }
+        };
+        let Ok(Some(AttachRequest { message })) = message else { return };
         match message {
             Some(Message::Ready(ready)) => match slots(ready.slots) {
                 Ok(slots) => session.ready(slots),
@@ -215,6 +239,25 @@ fn condition(reported: WireCondition) -> RendererStatus {
         is_tested,
         self_test: short(self_test),
     }
+}
+
+/// The slots of a new session.
+fn session_slots(hello: &Hello) -> Result<SessionSlots, Status> {
+    let Hello { slots: all, protocol, version, cores } = hello;
+    if *protocol != PROTOCOL {
+        let own = env!("CARGO_PKG_VERSION");
+        let version = shortened(version.clone(), STATUS_BYTES);
+        return Err(Status::failed_precondition(format!(
+            "this core (grabd {own}) speaks version {PROTOCOL} of the renderer protocol, the renderer (grabd {version}) \
+             version {protocol}; install the same version of grabd on both"
+        )));
+    }
+    let all = slots(*all)?;
+    Ok(match usize::try_from(*cores) {
+        Ok(0) => SessionSlots::Own(all),
+        Ok(cores) => SessionSlots::Offered { all, cores },
+        Err(_) => return Err(Status::invalid_argument("cores must not be negative")),
+    })
 }
 
 fn slots(slots: i32) -> Result<usize, Status> {
@@ -260,6 +303,20 @@ fn parse(result: FinishResult, image_max_bytes: u64) -> Result<AttemptResult, St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hello_of_another_protocol_is_refused_with_both_versions() {
+        let hello = |protocol, cores| Hello { slots: 3, protocol, version: "9.8.7".into(), cores };
+        assert_eq!(session_slots(&hello(PROTOCOL, 0)).unwrap(), SessionSlots::Own(3));
+        assert_eq!(session_slots(&hello(PROTOCOL, 2)).unwrap(), SessionSlots::Offered { all: 3, cores: 2 });
+        for protocol in [0, PROTOCOL + 1] {
+            let refused = session_slots(&hello(protocol, 0)).unwrap_err();
+            assert_eq!(refused.code(), tonic::Code::FailedPrecondition);
+            let message = refused.message();
+            assert!(message.contains("grabd 9.8.7") && message.contains(env!("CARGO_PKG_VERSION")), "{message}");
+        }
+        assert!(session_slots(&hello(PROTOCOL, -1)).is_err());
+    }
 
     #[test]
     fn received_image_above_the_size_limit_is_a_failure() {

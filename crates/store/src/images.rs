@@ -10,8 +10,10 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
+use grabd_domain::Timestamp;
 use grabd_domain::capture::BesideName;
 use grabd_domain::grabs::ImageKey;
 
@@ -110,6 +112,27 @@ impl Images {
         }
         create_private(&unfinished)?;
         create_private(&local.root.join("i"))?;
+        Ok(Self::Local(local))
+    }
+
+    /// Opens a directory that other processes may have open too. Only unfinished files from before `stale_before` are
+    /// removed: newer ones may be theirs.
+    ///
+    /// # Errors
+    /// When the directory cannot be created or cleaned.
+    pub fn shared(root: PathBuf, stale_before: Timestamp) -> Result<Self> {
+        let local = Local { root: root.into(), started: Arc::default() };
+        let unfinished = local.root.join(UNFINISHED);
+        create_private(&unfinished)?;
+        create_private(&local.root.join("i"))?;
+        let stale_before = UNIX_EPOCH + Duration::from_millis(u64::try_from(stale_before.as_ms()).unwrap_or(0));
+        for entry in std::fs::read_dir(&unfinished)? {
+            let path = entry?.path();
+            // Another process may have finished the file meanwhile.
+            if path.metadata().and_then(|file| file.modified()).is_ok_and(|modified| modified < stale_before) {
+                remove(&path)?;
+            }
+        }
         Ok(Self::Local(local))
     }
 

@@ -5,7 +5,7 @@
 //!   Statements take their locks in this order: team, job, grab, team storage, lot.
 //! - `database/` opens the two databases and runs transactions on them.
 //! - `entities/` has one file per table, and `codes.rs` the integer codes of enums.
-//! - [`images`] stores the files.
+//! - [`images`] stores the files, and [`nodes`] has the processes of a cluster.
 //!
 //! To add a change, add a file to its module with its argument type, `impl Transaction` for it and a method on
 //! [`Store`]. To add a column, add a migration step, extend the entity and fix what no longer compiles.
@@ -18,6 +18,7 @@ pub mod accounts;
 pub mod credits;
 pub mod grabs;
 pub mod images;
+pub mod nodes;
 pub mod oauth;
 pub mod operations;
 pub mod webhooks;
@@ -29,7 +30,7 @@ mod error;
 mod set_aside;
 mod store;
 
-pub use database::{Kind, OtherService, ServiceLock};
+pub use database::{Kind, LockMode, OtherService, ServiceLock};
 pub use error::{Cause, Error, Result};
 pub use images::{DiskSpace, Images, Upload};
 pub use store::Store;

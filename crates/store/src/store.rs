@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::database::Database;
 use crate::operations::Actor;
 use crate::set_aside::SetAside;
-use crate::{Error, Kind, OtherService, Result, ServiceLock};
+use crate::{Error, Kind, LockMode, OtherService, Result, ServiceLock};
 
 /// Handle to the database. Cheap to clone; clones share the connections.
 #[derive(Clone, Debug)]
@@ -54,7 +54,16 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`] when the database cannot be reached.
     pub async fn lock_service(&self, patience: Duration) -> Result<Result<ServiceLock, OtherService>, Error> {
-        self.database.lock_service(patience).await
+        self.database.lock_service(LockMode::Alone, patience).await
+    }
+
+    /// The same for a process of a cluster: other processes of the cluster may use the database too. The inner error is
+    /// a service that uses the database alone.
+    ///
+    /// # Errors
+    /// As [`Store::lock_service`].
+    pub async fn lock_cluster(&self, patience: Duration) -> Result<Result<ServiceLock, OtherService>, Error> {
+        self.database.lock_service(LockMode::Shared, patience).await
     }
 
     /// Copies a consistent state of an SQLite database to a new file, readable by its owner only. Services and commands

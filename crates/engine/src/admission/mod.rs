@@ -89,6 +89,11 @@ impl Admission {
         if is_active { self.settings.paid_slots_percent } else { 0 }
     }
 
+    /// Notes that an account that has paid is active. In a cluster, another process may have created its grab.
+    pub(crate) fn note_paying(&self, now: Timestamp) {
+        self.lock().paying_seen_at = Some(now);
+    }
+
     /// Refuses a create while the account's budget of failed renders is empty.
     fn check(&self, account: Account, now: Timestamp) -> Result<(), Fault> {
         let per_minute = self.per_minute(account);

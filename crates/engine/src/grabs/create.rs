@@ -155,7 +155,8 @@ pub(super) async fn submit(
     let (wait, slot) = match class {
         Class::Sync => {
             let wait = admission::wait_limit(core, account, deadline_at.since(now));
-            (Some(wait), core.queue.dispatcher.reserve(account, core.queue.admission.kept_percent(now)))
+            let kept = core.queue.admission.kept_percent(now);
+            (Some(wait), core.is_member().then(|| core.queue.dispatcher.reserve(account, kept)).flatten())
         }
         Class::Async => (None, None),
     };

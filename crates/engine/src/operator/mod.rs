@@ -28,6 +28,7 @@ pub use crate::limits::LimitRow;
 pub use crate::queue::AttachedRenderer;
 pub use grabd_store::accounts::Key;
 pub use grabd_store::credits::OperatorGrantOutcome;
+pub use grabd_store::nodes::Node;
 pub use grabd_store::operations::{
     AuditEntry, ChangeLimitsOutcome, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, OutcomeCount, Queue,
     TeamCursor, TeamFilter, TeamQueue,

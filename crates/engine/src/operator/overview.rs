@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::try_join;
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::Kind;
+use grabd_store::nodes::Node;
 use grabd_store::operations::{DeliveryBacklog, OutcomeCount, Queue};
 
 use super::Operator;
@@ -31,6 +32,8 @@ pub struct Overview {
     pub now: Timestamp,
     /// Attached renderers.
     pub renderers: Vec<AttachedRenderer>,
+    /// The processes of the cluster, oldest first. Empty without a cluster.
+    pub nodes: Vec<Node>,
     /// Open grabs.
     pub queue: Queue,
     /// Default limit of open asynchronous grabs per team.
@@ -59,15 +62,22 @@ pub async fn overview(core: &Core, _: &Operator) -> Result<Overview, Fault> {
     let now = core.clock.now();
     let store = &core.store;
     let read = async {
-        try_join!(store.queue(QUEUE_TEAMS), store.count_ended(now - DAY), store.delivery_backlog(), store.size_bytes())
+        try_join!(
+            store.queue(QUEUE_TEAMS),
+            store.count_ended(now - DAY),
+            store.delivery_backlog(),
+            store.size_bytes(),
+            store.list_nodes()
+        )
     };
-    let (queue, ended, undelivered, database_bytes) = read.await.map_err(internal_error("operator.overview"))?;
+    let (queue, ended, undelivered, database_bytes, nodes) = read.await.map_err(internal_error("operator.overview"))?;
     let (given_back, rate_limited) = core.metrics.since_start();
     Ok(Overview {
         version: env!("CARGO_PKG_VERSION"),
         started_at: core.started_at,
         now,
         renderers: core.queue.dispatcher.renderers(),
+        nodes,
         queue,
         async_queue: core.settings.async_queue,
         ended,

@@ -44,12 +44,14 @@ pub(super) async fn run(core: &Core, clock: &mut ClockCheck) {
     let audit_kept = core.settings.operations.audit_retention;
     step(core, "audit", async { store.purge_audit(now - audit_kept, PURGE).await.map(drop) }).await;
     step(core, "deliveries", async { store.purge_deliveries(now, PURGE).await.map(drop) }).await;
-    step(core, "team_limits", core.limits.refresh_accounts(store)).await;
     retention::run(core, now).await;
     step(core, "unverified", expiry::run(core, now)).await;
     step(core, "erasures", erasure::run(core)).await;
     step(core, "tallies", async { store.purge_tallies(now, PURGE).await.map(drop) }).await;
     step(core, "images", collect_images(core, now)).await;
+    if core.cluster.is_some() {
+        step(core, "nodes", async { store.purge_nodes().await.map(drop) }).await;
+    }
 }
 
 /// Asks the database for its time if the clock jumped, or was not confirmed yet.

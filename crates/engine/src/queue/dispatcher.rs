@@ -32,15 +32,51 @@ struct State {
     /// Number of slots that are reserved for accounts that never paid, but not leased yet.
     reserved_unpaid: usize,
     draining: bool,
+    /// Whether no job is leased any more, because the process stops.
+    closed: bool,
 }
 
 struct Session {
     outbox: mpsc::Sender<SessionMessage>,
     idle: usize,
     slots: usize,
+    /// For a renderer that offers its slots to several cores: the lowest number of idle ones since it was last asked
+    /// for.
+    lowest_idle: Option<usize>,
     attached_at: Timestamp,
     /// The last reported condition, and when it was received.
     heartbeat: Option<(RendererStatus, Timestamp)>,
+}
+
+impl Session {
+    fn set_idle(&mut self, idle: usize) {
+        self.idle = idle;
+        self.lowest_idle = self.lowest_idle.map(|lowest| lowest.min(idle));
+    }
+}
+
+/// The slots of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionSlots {
+    /// All are for this core, and idle at first.
+    Own(usize),
+    /// Each is offered to one of several cores at a time.
+    Offered {
+        /// Number of all slots.
+        all: usize,
+        /// Number of cores.
+        cores: usize,
+    },
+}
+
+impl SessionSlots {
+    /// Number of slots that count as those of this core.
+    fn share(self) -> usize {
+        match self {
+            Self::Own(slots) => slots,
+            Self::Offered { all, cores } => all.div_ceil(cores.max(1)),
+        }
+    }
 }
 
 /// An attached renderer.
@@ -106,6 +142,8 @@ pub enum SessionMessage {
     Assign(Box<Lease>),
     /// Stop the render of this lease.
     Cancel(LeaseToken),
+    /// This number of offered slots was not used.
+    Return(usize),
 }
 
 /// A leased job on its way to a renderer.
@@ -188,15 +226,20 @@ const MAX_LEASE: Duration =
 #[derive(Debug)]
 pub(crate) struct SessionLost;
 
-/// At most two messages per slot are queued: an assignment and its cancellation.
-const OUTBOX_PER_SLOT: usize = 2;
+/// At most three messages per slot are queued: an assignment, its cancellation, and the return of the slot.
+const OUTBOX_PER_SLOT: usize = 3;
 
 impl Dispatcher {
     /// Adds a session and returns the messages to send to it.
-    pub(crate) fn attach(&self, id: SessionId, slots: usize, now: Timestamp) -> mpsc::Receiver<SessionMessage> {
-        let (outbox, messages) = mpsc::channel(OUTBOX_PER_SLOT * slots.max(1));
+    pub(crate) fn attach(&self, id: SessionId, slots: SessionSlots, now: Timestamp) -> mpsc::Receiver<SessionMessage> {
+        let (all, idle, lowest_idle) = match slots {
+            SessionSlots::Own(all) => (all, all, None),
+            SessionSlots::Offered { all, .. } => (all, 0, Some(0)),
+        };
+        let (outbox, messages) = mpsc::channel(OUTBOX_PER_SLOT * all.max(1));
+        let slots = slots.share();
         let mut state = self.lock();
-        state.sessions.insert(id, Session { outbox, idle: slots, slots, attached_at: now, heartbeat: None });
+        state.sessions.insert(id, Session { outbox, idle, slots, lowest_idle, attached_at: now, heartbeat: None });
         state.waiting = true;
         drop(state);
         self.wakeup.notify_one();
@@ -210,6 +253,18 @@ impl Dispatcher {
         state.leases.retain(|_, held| held.session != id);
     }
 
+    /// Removes all sessions and their leases. Their streams end.
+    pub(crate) fn end_sessions(&self) {
+        let mut state = self.lock();
+        state.sessions.clear();
+        state.leases.clear();
+    }
+
+    /// Number of slots of all sessions.
+    pub(crate) fn slot_count(&self) -> usize {
+        self.lock().sessions.values().map(|session| session.slots).sum()
+    }
+
     /// Marks slots of a session as idle.
     pub(crate) fn ready(&self, id: SessionId, slots: usize) {
         if let Some(session) = self.lock().sessions.get_mut(&id) {
@@ -220,6 +275,18 @@ impl Dispatcher {
         state.waiting |= std::mem::take(&mut state.held_back);
         drop(state);
         self.wakeup.notify_one();
+    }
+
+    /// Returns offered slots of a session that stayed idle since the last call, so that another core may use them.
+    pub(crate) fn return_unused(&self, id: SessionId) {
+        let mut state = self.lock();
+        let Some(session) = state.sessions.get_mut(&id) else { return };
+        let Some(unused) = session.lowest_idle else { return };
+        // The outbox is full only when the session is stuck; then the slots are of no use to others either.
+        if unused > 0 && session.outbox.try_send(SessionMessage::Return(unused)).is_ok() {
+            session.idle -= unused;
+        }
+        session.lowest_idle = Some(session.idle);
     }
 
     /// Makes a reserved slot idle again.
@@ -272,6 +339,13 @@ impl Dispatcher {
         self.lock().draining = true;
     }
 
+    /// Leases nothing any more. Returns the number of leases that are held.
+    pub(crate) fn close(&self) -> usize {
+        let mut state = self.lock();
+        state.closed = true;
+        state.leases.len()
+    }
+
     pub(crate) fn is_draining(&self) -> bool {
         self.lock().draining
     }
@@ -280,14 +354,14 @@ impl Dispatcher {
     /// never paid gets none of the slots that are kept for paying accounts.
     pub(crate) fn reserve(&self, account: Account, kept_percent: u32) -> Option<Reservation<'_>> {
         let mut state = self.lock();
-        if state.waiting {
+        if state.waiting || state.closed {
             return None;
         }
         if !account.has_paid && state.occupancy(kept_percent).open_to_all == 0 {
             return None;
         }
         let (id, session) = state.sessions.iter_mut().find(|(_, session)| session.idle > 0)?;
-        session.idle -= 1;
+        session.set_idle(session.idle - 1);
         let session = *id;
         let unpaid = usize::from(!account.has_paid);
         state.reserved_unpaid += unpaid;
@@ -298,7 +372,7 @@ impl Dispatcher {
     /// Reserves all idle slots, if the table may have jobs for them.
     pub(crate) fn reserve_for_waiting(&self) -> Vec<Reservation<'_>> {
         let mut state = self.lock();
-        if !state.waiting || state.sessions.values().all(|session| session.idle == 0) {
+        if !state.waiting || state.closed || state.sessions.values().all(|session| session.idle == 0) {
             return Vec::new();
         }
         // Cleared before the table is read: a job committed from here on sets it again.
@@ -306,7 +380,7 @@ impl Dispatcher {
         let mut reserved = Vec::new();
         for (id, session) in &mut state.sessions {
             reserved.extend((0..session.idle).map(|_| *id));
-            session.idle = 0;
+            session.set_idle(0);
         }
         reserved
             .into_iter()
@@ -367,12 +441,19 @@ impl Dispatcher {
 
     /// The attached renderers, oldest first.
     pub(crate) fn renderers(&self) -> Vec<AttachedRenderer> {
+        let state = self.lock();
         let to_attached = |(id, session): (&SessionId, &Session)| {
-            let Session { outbox: _, idle, slots, attached_at, heartbeat } = session;
-            let (attached_at, slots, busy) = (*attached_at, *slots, slots.saturating_sub(*idle));
+            let Session { outbox: _, idle, slots, lowest_idle, attached_at, heartbeat } = session;
+            let busy = match lowest_idle {
+                None => slots.saturating_sub(*idle),
+                // Slots that are not idle may be offered to other cores.
+                Some(_) => state.leases.values().filter(|held| held.session == *id).count(),
+            };
+            let (attached_at, slots) = (*attached_at, *slots);
             AttachedRenderer { session: *id, attached_at, slots, busy, heartbeat: heartbeat.clone() }
         };
-        let mut all: Vec<AttachedRenderer> = self.lock().sessions.iter().map(to_attached).collect();
+        let mut all: Vec<AttachedRenderer> = state.sessions.iter().map(to_attached).collect();
+        drop(state);
         all.sort_by_key(|renderer| (renderer.attached_at, renderer.session));
         all
     }
@@ -453,7 +534,7 @@ mod tests {
     fn attached(slots: usize) -> (Dispatcher, SessionId, mpsc::Receiver<SessionMessage>) {
         let dispatcher = Dispatcher::default();
         let id = random::session_id();
-        let messages = dispatcher.attach(id, slots, Timestamp::from_ms(0));
+        let messages = dispatcher.attach(id, SessionSlots::Own(slots), Timestamp::from_ms(0));
         drop(dispatcher.reserve_for_waiting());
         (dispatcher, id, messages)
     }
@@ -465,6 +546,49 @@ mod tests {
         assert!(dispatcher.reserve(free(1), 0).is_none());
         drop(first);
         assert!(dispatcher.reserve(free(1), 0).is_some());
+    }
+
+    #[test]
+    fn offered_slot_is_returned_when_it_stayed_idle() {
+        let dispatcher = Dispatcher::default();
+        let id = random::session_id();
+        let offered = SessionSlots::Offered { all: 4, cores: 3 };
+        let mut messages = dispatcher.attach(id, offered, Timestamp::from_ms(0));
+        drop(dispatcher.reserve_for_waiting());
+        dispatcher.notify();
+        assert!(dispatcher.reserve_for_waiting().is_empty(), "nothing is offered yet");
+        assert_eq!(dispatcher.slot_count(), 2, "its share");
+        dispatcher.ready(id, 3);
+        let mut reserved = dispatcher.reserve_for_waiting();
+        assert_eq!(reserved.len(), 3);
+        let used = reserved.pop().unwrap();
+        drop(reserved);
+        dispatcher.return_unused(id);
+        assert!(messages.try_recv().is_err(), "none was idle all the time");
+        let two = dispatcher.reserve(free(1), 0).unwrap();
+        drop(two);
+        dispatcher.return_unused(id);
+        assert!(matches!(messages.try_recv().unwrap(), SessionMessage::Return(1)));
+        dispatcher.return_unused(id);
+        assert!(matches!(messages.try_recv().unwrap(), SessionMessage::Return(1)));
+        dispatcher.return_unused(id);
+        assert!(messages.try_recv().is_err() && dispatcher.reserve(free(1), 0).is_none());
+        used.assign(lease()).unwrap();
+        assert_eq!(dispatcher.renderers()[0].busy, 1);
+        // Own slots stay.
+        let (own, id, mut messages) = attached(1);
+        own.return_unused(id);
+        assert!(messages.try_recv().is_err() && own.reserve(free(1), 0).is_some());
+    }
+
+    #[test]
+    fn closed_dispatcher_leases_nothing() {
+        let (dispatcher, _, _messages) = attached(2);
+        dispatcher.reserve(free(1), 0).unwrap().assign(lease()).unwrap();
+        assert_eq!(dispatcher.close(), 1);
+        assert!(dispatcher.reserve(free(1), 0).is_none());
+        dispatcher.notify();
+        assert!(dispatcher.reserve_for_waiting().is_empty());
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub(crate) async fn run(core: Core) {
             () = core.queue.dispatcher.notified() => {}
             _ = poll.tick() => check_table(&core).await,
         }
+        if !core.is_member() {
+            continue;
+        }
         let mut idle = core.queue.dispatcher.reserve_for_waiting();
         if idle.is_empty() {
             continue;
@@ -117,6 +120,9 @@ async fn assign(core: &Core, slot: Reservation<'_>, job: LeasedJob) {
         super::sweep::release(core, grab, token, "its secret options could not be decrypted").await;
         return;
     };
+    if core.cluster.is_some() && account.has_paid {
+        core.queue.admission.note_paying(now);
+    }
     let budget = budget(now, deadline_at, &spec);
     let lease = Lease { grab, token, upload_key, spec, budget, attempt, account, since: now };
     if slot.assign(lease).is_err() || failpoints::reach(core, Step::Assigned, Some((grab, token))).await.is_err() {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::admission::{self, Admission};
 use crate::limits::TeamLimits;
-pub use dispatcher::{AttachedRenderer, Lease, SessionMessage};
+pub use dispatcher::{AttachedRenderer, Lease, SessionMessage, SessionSlots};
 pub(crate) use dispatcher::{Dispatcher, EndedLease, Occupancy, OpenSlots, RequestedFiles, Reservation};
 pub(crate) use progress::CleanupProgress;
 pub(crate) use watchers::Watchers;

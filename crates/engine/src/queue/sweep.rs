@@ -24,12 +24,13 @@ const SLOW_EVERY: u32 = 20;
 /// Backoff of a released job, multiplied by its number of attempts.
 const BACK_OFF: Duration = Duration::from_millis(200);
 
-/// Releases all leased jobs at startup. They belong to an earlier process, since this one holds the data directory
-/// alone.
+/// Releases leased jobs at startup. Without a cluster, all belong to an earlier process, since this one is the only one
+/// on its database. In a cluster, those of dead processes do.
 pub(crate) async fn recover_leases(core: &Core) -> Result<(), grabd_store::Error> {
+    let lost = if core.cluster.is_some() { LostLeases::DeadNodes } else { LostLeases::All };
     let mut count = 0;
     loop {
-        let rescued = core.store.reclaim_leases(LostLeases::All, core.clock.now(), BATCH).await?;
+        let rescued = core.store.reclaim_leases(lost, core.clock.now(), BATCH).await?;
         count += rescued.len();
         if rescued.is_empty() {
             break;
@@ -57,7 +58,10 @@ pub(crate) async fn run(core: Core) {
             sweep(&core).await;
             if sweeps.is_multiple_of(SLOW_EVERY) {
                 core.queue.admission.forget_full_budgets(core.clock.now());
-                cleanup::run(&core, &mut clock).await;
+                step(&core, "team_limits", core.limits.refresh_accounts(&core.store)).await;
+                if core.has_queue() && core.cleans_up() {
+                    cleanup::run(&core, &mut clock).await;
+                }
             }
         }
     }
@@ -67,8 +71,13 @@ pub(crate) async fn run(core: Core) {
 }
 
 async fn sweep(core: &Core) {
-    step(core, "deadlines", expire_jobs(core)).await;
-    step(core, "leases", rescue(core, LostLeases::Expired)).await;
+    if core.has_queue() && core.is_member() {
+        step(core, "deadlines", expire_jobs(core)).await;
+        step(core, "leases", rescue(core, LostLeases::Expired)).await;
+        if core.cluster.is_some() {
+            step(core, "nodes", rescue(core, LostLeases::DeadNodes)).await;
+        }
+    }
     core.queue.dispatcher.forget_expired(core.clock.now());
     step(core, "watchers", publish_watched(core)).await;
     step(core, "last_use", core.accounts.last_use.write(&core.store, core.clock.now())).await;
@@ -106,8 +115,15 @@ async fn publish_watched(core: &Core) -> Result<(), grabd_store::Error> {
 /// Detaches a lost session and requeues its grabs immediately.
 pub(crate) async fn session_lost(core: &Core, session: SessionId) {
     core.queue.dispatcher.detach(session);
-    if let Err(error) = rescue(core, LostLeases::Session(session)).await {
+    let released = rescue(core, LostLeases::Session(session)).await;
+    if let Err(error) = released {
         tracing::warn!(%error, "grabs of a lost session could not be requeued; they will be when their leases expire");
+    }
+    if core.cluster.is_some()
+        && let Err(error) = core.store.remove_node_session(session).await
+    {
+        // The row is deleted with that of the process.
+        tracing::warn!(%error, "a lost session could not be forgotten");
     }
 }
 

@@ -6,9 +6,9 @@ mod session;
 use std::time::Duration;
 
 pub use crate::grabs::finish::{AttemptResult, OutcomeUnknown, ReceivedFiles, ReceivedImage};
-pub use crate::queue::{Lease, SessionMessage};
+pub use crate::queue::{Lease, SessionMessage, SessionSlots};
 pub use receive::{ImageReceiver, ReceiveError};
-pub use session::{RendererSession, image_not_stored, needs_files, record};
+pub use session::{AttachError, RendererSession, image_not_stored, needs_files, record};
 
 /// How often a renderer reports its condition.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);

@@ -1,13 +1,27 @@
 //! One renderer's session, and the results of its leases.
 
+use std::time::Instant;
+
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::render::RendererStatus;
 use tokio::sync::mpsc;
 
+use crate::cluster::NotMember;
 use crate::core::Core;
 use crate::grabs::finish::{self, AttemptResult, OutcomeUnknown};
-use crate::queue::{RequestedFiles, SessionMessage, sweep};
+use crate::queue::{RequestedFiles, SessionMessage, SessionSlots, sweep};
 use crate::random;
+
+/// Why a renderer cannot attach now.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// This process may take no work.
+    #[error(transparent)]
+    NotMember(#[from] NotMember),
+    /// The database failed.
+    #[error("the session could not be stored")]
+    Database(#[from] grabd_store::Error),
+}
 
 /// A renderer that is attached.
 pub struct RendererSession {
@@ -16,16 +30,42 @@ pub struct RendererSession {
 }
 
 impl RendererSession {
-    /// Attaches a renderer with this number of idle slots. Returns its session, and the messages for it.
-    pub fn attach(core: &Core, slots: usize) -> (Self, mpsc::Receiver<SessionMessage>) {
+    /// Attaches a renderer with these slots. Returns its session, and the messages for it.
+    ///
+    /// # Errors
+    /// When this process may take no work now. Trying again later may help.
+    pub async fn attach(
+        core: &Core,
+        slots: SessionSlots,
+    ) -> Result<(Self, mpsc::Receiver<SessionMessage>), AttachError> {
         let id = random::session_id();
+        let node = match &core.cluster {
+            Some(cluster) => {
+                let node = cluster.member(Instant::now())?;
+                core.store.add_node_session(node, id).await?;
+                Some((cluster, node))
+            }
+            None => None,
+        };
         let messages = core.queue.dispatcher.attach(id, slots, core.clock.now());
-        (Self { core: core.clone(), id }, messages)
+        if let Some((cluster, node)) = node
+            && cluster.member(Instant::now()) != Ok(node)
+        {
+            // The process lost its membership meanwhile, and the session belongs to its former id.
+            core.queue.dispatcher.detach(id);
+            return Err(NotMember.into());
+        }
+        Ok((Self { core: core.clone(), id }, messages))
     }
 
     /// Marks slots as idle again.
     pub fn ready(&self, slots: usize) {
         self.core.queue.dispatcher.ready(self.id, slots);
+    }
+
+    /// Returns the slots that stayed idle since the last call, if the renderer offers them to other cores too.
+    pub fn return_unused(&self) {
+        self.core.queue.dispatcher.return_unused(self.id);
     }
 
     /// Records the condition that the renderer reported.

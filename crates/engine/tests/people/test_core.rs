@@ -145,6 +145,7 @@ impl TestCore {
                     ..Operations::default()
                 },
             },
+            cluster: None,
             failpoints: Failpoints::default(),
         };
         let core = Core::start(parts).await.unwrap();

@@ -2,12 +2,14 @@
 
 mod audit;
 mod backup;
+mod cluster;
 mod credits;
 mod domain;
 mod find_team;
 mod key;
 mod ledger;
 mod limits;
+mod nodes;
 mod output;
 mod secrets;
 mod subscription;
@@ -61,6 +63,11 @@ enum Resource {
     Domain(domain::Command),
     /// List the audit trail: who changed what, from where and when.
     Audit(audit::Command),
+    /// Set up a cluster.
+    #[command(subcommand)]
+    Cluster(cluster::Command),
+    /// List the processes of the cluster.
+    Nodes,
     /// Manage the key that encrypts stored secrets.
     #[command(subcommand)]
     Secrets(secrets::Command),
@@ -84,6 +91,9 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
     if let Resource::Restore { directory } = &args.resource {
         return backup::restore(config, directory).await.map(|output| output.print(args.json));
     }
+    if let Resource::Cluster(command) = &args.resource {
+        return cluster::run(command).map(|output| output.print(args.json));
+    }
     let store = wiring::open_store(config).await?;
     store.migrate().await.context("the database schema cannot be brought up to date")?;
     let store = store.acting_as(actor());
@@ -96,10 +106,11 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
         Resource::Ledger(command) => ledger::run(&store, command).await,
         Resource::Domain(command) => domain::run(&store, command).await,
         Resource::Audit(command) => audit::run(&store, &command).await,
+        Resource::Nodes => nodes::run(&store).await,
         Resource::Secrets(command) => secrets::run(config, &store, &command).await,
         Resource::Backup { directory } => backup::create(config, &store, &directory).await,
-        // Done above, since it needs an empty database.
-        Resource::Restore { .. } => Ok(CommandOutput::ok(String::new(), Value::Null)),
+        // Done above: the first needs an empty database, the second none.
+        Resource::Restore { .. } | Resource::Cluster(_) => Ok(CommandOutput::ok(String::new(), Value::Null)),
     };
     store.close().await;
     Ok(output?.print(args.json))

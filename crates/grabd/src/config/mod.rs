@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 mod abuse;
 mod billing;
+mod cluster;
 mod lists;
 mod origin;
 mod problems;
@@ -27,6 +28,7 @@ mod security;
 pub(crate) use abuse::operations;
 pub use abuse::{Abuse, Audit};
 pub use billing::Billing;
+pub use cluster::{Cluster, ProcessRole, Renderer, TlsFiles};
 pub use problems::Problems;
 pub use retention::Retention;
 pub use secret::Secret;
@@ -53,6 +55,7 @@ pub const DEFAULT: &str = include_str!("default.toml");
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Config {
     pub data_dir: PathBuf,
+    pub role: ProcessRole,
     pub abuse: Abuse,
     pub audit: Audit,
     pub http: Http,
@@ -60,6 +63,8 @@ pub struct Config {
     pub metrics: Metrics,
     pub mcp: Mcp,
     pub database: Database,
+    pub cluster: Cluster,
+    pub renderer: Renderer,
     pub egress: Egress,
     pub limits: Limits,
     pub browser: Browser,
@@ -260,11 +265,11 @@ pub enum LogFormat {
 }
 
 impl Config {
-    /// Loads the defaults, overridden by `file` and by the environment.
+    /// Loads the defaults, overridden by `file`, by the environment and by `role`.
     ///
     /// # Errors
     /// All problems, each with its key and the allowed values.
-    pub fn load(file: Option<&Path>) -> Result<Self, Problems> {
+    pub fn load(file: Option<&Path>, role: Option<ProcessRole>) -> Result<Self, Problems> {
         // `GRABD_CONFIG` names the file, and `GRABD_TEST_…` is for tests.
         let environment =
             Env::prefixed("GRABD_").filter(|key| key != "config" && !key.starts_with("test_")).split("__");
@@ -275,7 +280,11 @@ impl Config {
             }
             figment = figment.merge(Toml::file_exact(file));
         }
-        Self::extract(&figment.merge(environment))
+        let figment = figment.merge(environment);
+        Self::extract(&match role {
+            Some(role) => figment.merge(("role", role.as_str())),
+            None => figment,
+        })
     }
 
     /// The defaults, overridden by these keys (`http.listen`), without the environment. For tests and tools.
@@ -393,6 +402,15 @@ impl Config {
         self.billing.validate(&mut problems);
         self.retention.validate(&mut problems);
         self.audit.validate(&mut problems);
+        let checked = cluster::Checked {
+            role: self.role,
+            cluster: &self.cluster,
+            renderer: &self.renderer,
+            is_postgres: database.starts_with("postgres"),
+            has_key_file: !self.secrets.key_file.as_os_str().is_empty(),
+            has_public_url: !url.is_empty(),
+        };
+        checked.validate(&mut problems);
         problems.into_result()
     }
 

@@ -143,3 +143,44 @@ fn only_test_grabs_are_deleted_by_default() {
     assert_eq!(defaults.unverified, Some(day * 30));
     assert_eq!(kept(&[("retention.unverified_days", "0")]).unverified, None);
 }
+
+fn cluster_problems(overlay: &[(&'static str, &str)]) -> String {
+    let overlay: BTreeMap<_, _> = overlay.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
+    Config::with(&overlay).err().map(|problems| problems.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn cluster_needs_postgres_and_a_shared_key_file() {
+    let postgres = ("database.url", "postgres://grabd@db/grabd");
+    let key = ("secrets.key_file", "/etc/grabd/secrets.key");
+    assert_eq!(cluster_problems(&[("cluster.enabled", "true"), postgres, key]), "");
+    assert!(cluster_problems(&[("cluster.enabled", "true"), key]).contains("PostgreSQL"));
+    assert!(cluster_problems(&[("cluster.enabled", "true"), postgres]).contains("secrets.key_file"));
+    let edge = ("role", "edge");
+    assert!(cluster_problems(&[edge, postgres, key]).contains("cluster.enabled"));
+    let enabled = ("cluster.enabled", "true");
+    assert!(cluster_problems(&[edge, enabled, postgres, key]).contains("http.public_url"));
+    assert_eq!(cluster_problems(&[edge, enabled, postgres, key, ("http.public_url", "https://grabs.example")]), "");
+    assert!(cluster_problems(&[("role", "renderer")]).contains("renderer.cores"));
+    assert_eq!(cluster_problems(&[("role", "renderer"), ("renderer.cores", "core:1,[::1]:2,10.0.0.1:3")]), "");
+    assert!(cluster_problems(&[("role", "renderer"), ("renderer.cores", "https://core")]).contains("renderer.cores"));
+    assert!(cluster_problems(&[("renderer.cores", "core:1")]).contains("renderer.cores"));
+}
+
+#[test]
+fn plain_text_listener_for_renderers_is_on_loopback_only() {
+    let base = [
+        ("cluster.enabled", "true"),
+        ("database.url", "postgres://grabd@db/grabd"),
+        ("secrets.key_file", "/etc/grabd/secrets.key"),
+    ];
+    let with = |more: &[(&'static str, &str)]| cluster_problems(&[&base, more].concat());
+    let (ca, cert, key) = (("cluster.ca_file", "ca"), ("cluster.cert_file", "cert"), ("cluster.key_file", "key"));
+    let everywhere = ("cluster.listen", "0.0.0.0:50052");
+    assert_eq!(with(&[("cluster.listen", "127.0.0.1:50052")]), "");
+    assert!(with(&[everywhere]).contains("loopback"));
+    assert_eq!(with(&[everywhere, ca, cert, key]), "");
+    assert!(with(&[everywhere, ca, cert]).contains("cert_file and key_file"));
+    assert!(with(&[("role", "edge"), ("cluster.listen", "127.0.0.1:1")]).contains("cluster.listen"));
+    assert!(with(&[("cluster.listen", "everywhere")]).contains("10.0.0.5:50052"));
+}

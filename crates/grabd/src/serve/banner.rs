@@ -12,13 +12,16 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::ImageKey;
 use tower::ServiceExt;
 
-use super::Service;
 use super::first_run::{self, FirstTeam, Keys};
-use crate::config::Config;
+use super::{RendererProcess, Service};
+use crate::config::{Config, ProcessRole};
 use crate::wiring;
 
 /// Prints the addresses, and an example command. Keys are printed only at the start that made them.
 pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_keys: bool, has_people: bool) {
+    if config.role != ProcessRole::All {
+        return show_role(config, service);
+    }
     let base = service.public_url();
     let browser = service.health();
     let slots = config.slots();
@@ -80,6 +83,40 @@ pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_
         println!("  {} admin user create you@example.com --operator --team {team}\n", program());
     }
     println!("Stop with Ctrl-C. Open requests are finished first.\n");
+}
+
+/// Prints the addresses of an edge or a core.
+fn show_role(config: &Config, service: &Service) {
+    println!("\ngrabd {} is up as {} of a cluster.\n", env!("CARGO_PKG_VERSION"), config.role.as_str());
+    if config.role == ProcessRole::Edge {
+        println!("  listening http://{}", service.http());
+        println!("  REST      {}/v1", service.public_url());
+    } else {
+        println!("  gRPC      {}{}", service.grpc(), if config.grpc.reflection { " (with reflection)" } else { "" });
+        let tls = if config.cluster.tls_files().is_some() { "mutual TLS" } else { "plain text" };
+        match service.renderers() {
+            Some(address) => println!("  renderers {address} ({tls})"),
+            None => println!("  renderers ATTENTION: none can attach; set GRABD_CLUSTER__LISTEN"),
+        }
+    }
+    println!("  health    http://{0}/healthz  http://{0}/readyz", service.http());
+    println!("  metrics   http://{}/metrics", service.metrics());
+    println!("  database  {}", wiring::describe_database(config));
+    println!("  images    {}", wiring::images_dir(config).display());
+    println!("\nProcesses of the cluster: {} admin nodes", program());
+    println!("Stop with SIGTERM or Ctrl-C. Open requests are finished first.\n");
+}
+
+/// Prints the addresses of a renderer.
+pub(super) fn show_renderer(config: &Config, renderer: &RendererProcess) {
+    println!("\ngrabd {} is up as renderer of a cluster.\n", env!("CARGO_PKG_VERSION"));
+    println!("  cores     {}", config.renderer.cores.join(", "));
+    println!("  health    http://{0}/healthz  http://{0}/readyz", renderer.http());
+    println!("  metrics   http://{}/metrics", renderer.metrics());
+    let version = renderer.browser().health().version;
+    let version = version.as_deref().unwrap_or("is starting");
+    println!("  browser   {version}, sandboxed, {} grabs at a time", config.slots());
+    println!("\nStop with SIGTERM or Ctrl-C. Renders in progress are finished first.\n");
 }
 
 /// The name under which this program was started.

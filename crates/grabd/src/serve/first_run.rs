@@ -51,6 +51,10 @@ pub(super) enum FirstTeam {
 
 /// Creates the first team if there is no team, or else finds the one of an earlier start.
 pub(super) async fn first_team(config: &Config, store: &Store) -> anyhow::Result<FirstTeam> {
+    if config.cluster.enabled {
+        // Several processes would each create one.
+        return Ok(FirstTeam::None);
+    }
     let path = path(config);
     let teams = store.list_teams().await.context("the teams cannot be read")?;
     if teams.is_empty() {

@@ -9,34 +9,65 @@ use axum::routing::get;
 use grabd_browser::Chromium;
 use grabd_edge::allow_methods;
 use grabd_engine::Core;
+use grabd_rpc::renderer_pool::AttachedCores;
+
+use crate::config::ProcessRole;
 
 const METHODS: &str = "GET, HEAD, OPTIONS";
 
 #[derive(Clone)]
 struct HealthState {
     core: Core,
+    role: ProcessRole,
     browser: Option<Chromium>,
 }
 
-/// `/healthz`: the process responds. `/readyz`: the database, a renderer, a browser and disk space are available.
-pub(super) fn router(core: Core, browser: Option<Chromium>) -> Router {
+/// `/healthz`: the process responds. `/readyz`: what the role needs is available: the database, disk space, and a
+/// renderer, or a core with one.
+pub(super) fn router(core: Core, role: ProcessRole, browser: Option<Chromium>) -> Router {
     Router::new()
-        .route("/healthz", allow_methods(METHODS, get(|| async { respond(StatusCode::OK, "ok\n") })))
+        .route("/healthz", allow_methods(METHODS, get(healthy)))
         .route("/readyz", allow_methods(METHODS, get(ready)))
-        .with_state(HealthState { core, browser })
+        .with_state(HealthState { core, role, browser })
 }
 
-async fn ready(State(HealthState { core, browser }): State<HealthState>) -> Response {
-    let mut missing: Vec<String> = [
-        ("database", core.is_ready().await),
-        ("renderer", core.has_renderer()),
-        ("browser", browser.is_some_and(|browser| browser.health().browsers() > 0)),
-    ]
-    .into_iter()
-    .filter(|(_, is_ready)| !is_ready)
-    .map(|(part, _)| part.to_owned())
-    .collect();
+/// The same for the role `renderer`, which needs a browser and a core.
+pub(super) fn renderer_router(cores: AttachedCores, browser: Chromium) -> Router {
+    let ready = move || {
+        let parts = [("core", cores.count() > 0), ("browser", browser.health().browsers() > 0)];
+        async move { report(missing(&parts)) }
+    };
+    Router::new()
+        .route("/healthz", allow_methods(METHODS, get(healthy)))
+        .route("/readyz", allow_methods(METHODS, get(ready)))
+}
+
+async fn healthy() -> Response {
+    respond(StatusCode::OK, "ok\n")
+}
+
+async fn ready(State(HealthState { core, role, browser }): State<HealthState>) -> Response {
+    let mut parts = vec![("database", core.is_ready().await)];
+    if core.role().is_some() {
+        parts.push(("cluster", core.is_member()));
+    }
+    match role {
+        ProcessRole::Edge => parts.push(("core with a renderer", core.cluster_has_renderers())),
+        ProcessRole::All | ProcessRole::Core | ProcessRole::Renderer => parts.push(("renderer", core.has_renderer())),
+    }
+    if role == ProcessRole::All {
+        parts.push(("browser", browser.is_some_and(|browser| browser.health().browsers() > 0)));
+    }
+    let mut missing = missing(&parts);
     missing.extend(core.short_of_disk());
+    report(missing)
+}
+
+fn missing(parts: &[(&str, bool)]) -> Vec<String> {
+    parts.iter().filter(|(_, is_ready)| !is_ready).map(|(part, _)| (*part).to_owned()).collect()
+}
+
+fn report(missing: Vec<String>) -> Response {
     match missing.is_empty() {
         true => respond(StatusCode::OK, "ready\n"),
         false => respond(StatusCode::SERVICE_UNAVAILABLE, &format!("not ready: {}\n", missing.join(", "))),

@@ -39,14 +39,30 @@ pub(super) fn router(core: Core, browser: Option<Chromium>) -> Router {
         .with_state(Arc::new(MetricsState { registry, core }))
 }
 
+/// `/metrics` of a renderer.
+pub(super) fn browser_router(browser: Chromium) -> Router {
+    let mut registry = Registry::with_prefix("grabd");
+    registry.register_collector(Box::new(BrowserCollector(browser)));
+    let registry = Arc::new(registry);
+    let render = move || {
+        let registry = Arc::clone(&registry);
+        async move { to_text(&registry) }
+    };
+    Router::new().route("/metrics", allow_methods("GET, HEAD, OPTIONS", get(render)))
+}
+
 async fn render(State(parts): State<Arc<MetricsState>>) -> Response {
     if let Err(error) = parts.core.refresh_metrics().await {
         // Without this, stale gauges would look like an idle service.
         tracing::warn!(%error, "metrics could not be read from the database");
         return (StatusCode::SERVICE_UNAVAILABLE, "the database does not respond\n").into_response();
     }
+    to_text(&parts.registry)
+}
+
+fn to_text(registry: &Registry) -> Response {
     let mut text = String::new();
-    match encode(&mut text, &parts.registry) {
+    match encode(&mut text, registry) {
         Ok(()) => ([(CONTENT_TYPE, TEXT), (CACHE_CONTROL, "no-store")], text).into_response(),
         Err(error) => {
             tracing::error!(%error, "metrics could not be encoded");

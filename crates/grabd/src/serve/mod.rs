@@ -1,6 +1,7 @@
 //! Runs the service: starts everything, prints the addresses, and drains without losing grabs.
 
 mod banner;
+mod cluster_tls;
 mod download;
 mod first_run;
 mod grpc;
@@ -12,6 +13,8 @@ mod metrics;
 mod open_files;
 mod pages;
 mod protocol;
+mod renderer;
+mod renderer_listener;
 mod service;
 mod stripe;
 mod well_known;
@@ -20,10 +23,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
+use grabd_browser::Chromium;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::config::Config;
+use crate::config::{Config, ProcessRole};
+pub(crate) use cluster_tls::{CORE as CORE_NAME, RENDERER as RENDERER_NAME};
 pub use listener::Timeouts;
+pub use renderer::RendererProcess;
 pub use service::{Rendering, Service};
 
 /// Time from the first signal to the exit. The steps of a drain have their own limits, whose sum may exceed the time
@@ -41,6 +47,10 @@ pub async fn run(
     capture: Option<&str>,
     prints_keys: bool,
 ) -> anyhow::Result<()> {
+    if config.role == ProcessRole::Renderer {
+        anyhow::ensure!(capture.is_none(), "--capture needs the role all");
+        return run_renderer(&config, launcher).await;
+    }
     let service = Service::start(&config, launcher).await?;
     // Before the banner is printed, since a supervisor may then send a signal.
     let mut signals = Signals::listen()?;
@@ -58,12 +68,29 @@ pub async fn run(
         failure = serving => Some(failure?),
     };
     banner::draining(GRACE);
-    drain(service, &mut signals).await?;
+    let browser = service.browser().cloned();
+    finish(service.drain(), browser, &mut signals).await;
     banner::stopped();
     match failure {
         Some(failure) => Err(failure),
         None => Ok(()),
     }
+}
+
+/// Renders for the cores until a signal arrives or the browser cannot be restarted.
+async fn run_renderer(config: &Config, launcher: Option<&Path>) -> anyhow::Result<()> {
+    let renderer = RendererProcess::start(config, launcher).await?;
+    let mut signals = Signals::listen()?;
+    banner::show_renderer(config, &renderer);
+    let failure = tokio::select! {
+        () = signals.recv() => None,
+        failure = renderer.failed() => Some(failure),
+    };
+    banner::draining(GRACE);
+    let browser = renderer.browser().clone();
+    finish(renderer.drain(), Some(browser), &mut signals).await;
+    banner::stopped();
+    failure.map_or(Ok(()), Err)
 }
 
 /// SIGTERM and Ctrl-C, which are queued from the creation of this value.
@@ -89,10 +116,9 @@ impl Signals {
 }
 
 /// Drains. A second signal or the end of the grace period exits immediately, after the browser is shut down.
-async fn drain(service: Service, signals: &mut Signals) -> anyhow::Result<()> {
-    let browser = service.browser().cloned();
+async fn finish(drained: impl Future<Output = ()>, browser: Option<Chromium>, signals: &mut Signals) {
     let reason = tokio::select! {
-        () = service.drain() => return Ok(()),
+        () = drained => return,
         () = signals.recv() => "second signal",
         () = tokio::time::sleep(GRACE) => "the grace period has ended",
     };
@@ -100,5 +126,4 @@ async fn drain(service: Service, signals: &mut Signals) -> anyhow::Result<()> {
     if let Some(browser) = browser {
         browser.shutdown().await;
     }
-    Ok(())
 }

@@ -17,8 +17,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::listener::{self, ConnectionLimits, Timeouts};
-use super::{grpc, health, http, images, metrics, open_files, pages, stripe, well_known};
-use crate::config::Config;
+use super::{
+    cluster_tls, grpc, health, http, images, metrics, open_files, pages, renderer_listener, stripe, well_known,
+};
+use crate::config::{Config, ProcessRole};
+use crate::net::bind;
 use crate::{data_dir_lock, wiring};
 
 /// Concurrent connections for metrics. Each scrape queries the database.
@@ -38,6 +41,8 @@ pub struct Service {
     http: SocketAddr,
     grpc: SocketAddr,
     metrics: SocketAddr,
+    /// The listener for renderers on other machines.
+    renderers: Option<SocketAddr>,
     public_url: String,
     core: Core,
     store: Store,
@@ -46,6 +51,7 @@ pub struct Service {
     browser: Option<Chromium>,
     listeners: Listeners,
     renderer_task: RendererTask,
+    renderer_listener: RendererTask,
     service_lock: ServiceLock,
     _data_dir_lock: data_dir_lock::DataDirLock,
 }
@@ -56,10 +62,16 @@ struct Listeners {
     stop: CancellationToken,
 }
 
-/// The renderer in this process.
+/// The renderer in this process, or the listener for those on other machines.
 struct RendererTask {
     tasks: TaskTracker,
     stop: CancellationToken,
+}
+
+impl RendererTask {
+    fn new() -> Self {
+        Self { tasks: TaskTracker::new(), stop: CancellationToken::new() }
+    }
 }
 
 impl Service {
@@ -85,10 +97,24 @@ impl Service {
         let data_dir_lock = data_dir_lock::lock(&config.data_dir)?;
         // Bind first, to report a port in use before a browser is started.
         let http_listener = bind(config.http.listen, "GRABD_HTTP__LISTEN").await?;
-        let grpc_listener = bind(config.grpc.listen, "GRABD_GRPC__LISTEN").await?;
+        let role = config.role;
+        let grpc_listener = match role {
+            ProcessRole::Edge => None,
+            ProcessRole::All | ProcessRole::Core | ProcessRole::Renderer => {
+                Some(bind(config.grpc.listen, "GRABD_GRPC__LISTEN").await?)
+            }
+        };
         let metrics_listener = bind(config.metrics.listen, "GRABD_METRICS__LISTEN").await?;
         let metrics = metrics_listener.local_addr()?;
-        let (http, grpc) = (http_listener.local_addr()?, grpc_listener.local_addr()?);
+        let http = http_listener.local_addr()?;
+        let grpc = grpc_listener.as_ref().map_or(Ok(config.grpc.listen), TcpListener::local_addr)?;
+        let renderer_tls = cluster_tls::server(&config.cluster)?;
+        renderer_listener::check(renderer_tls.as_ref())?;
+        let renderer_socket = match config.cluster.listen {
+            Some(listen) => Some(bind(listen, "GRABD_CLUSTER__LISTEN").await?),
+            None => None,
+        };
+        let renderers = renderer_socket.as_ref().map(TcpListener::local_addr).transpose()?;
         let public_url = config.public_url(http);
 
         let store = wiring::open_store(config).await?;
@@ -98,13 +124,21 @@ impl Service {
         let guard = wiring::guard(config)?;
         let memory = wiring::image_memory(config);
         let lists = wiring::filter_lists(config);
-        let core = wiring::core(config, store.clone(), guard.clone(), memory.clone(), &lists, &public_url).await?;
+        let core =
+            wiring::core(config, store.clone(), guard.clone(), memory.clone(), &lists, &public_url, http).await?;
         let browser = match rendering {
-            Rendering::Chromium => Some(wiring::browser(config, guard, memory, lists, launcher).await?),
-            Rendering::None => None,
+            Rendering::Chromium if role == ProcessRole::All => {
+                Some(wiring::browser(config, guard, memory, lists, launcher).await?)
+            }
+            Rendering::Chromium | Rendering::None => None,
         };
 
-        let renderer_task = RendererTask { tasks: TaskTracker::new(), stop: CancellationToken::new() };
+        let renderer_task = RendererTask::new();
+        let renderer_listener = RendererTask::new();
+        if let Some(socket) = renderer_socket {
+            let stop = renderer_listener.stop.clone();
+            renderer_listener.tasks.spawn(renderer_listener::serve(socket, core.clone(), renderer_tls, stop));
+        }
         if let Some(browser) = browser.clone() {
             let stop = renderer_task.stop.clone();
             renderer_task.tasks.spawn(renderer_client::run(renderer_service(&core), browser, config.slots(), stop));
@@ -134,15 +168,21 @@ impl Service {
         let rest = grabd_edge::router(transport::in_process(public.gated()), options);
         let mcp = grabd_edge::mcp::router(transport::in_process(public.gated()), mcp_options);
         let pages = pages::router(config, core.clone(), &public_url);
+        let health = health::router(core.clone(), role, browser.clone());
         let router = rest.merge(mcp).merge(pages).merge(grabd_edge::common_headers(
             images
-                .merge(health::router(core.clone(), browser.clone()))
+                .merge(health.clone())
                 .merge(stripe::router(core.clone()))
                 .merge(well_known::router(&config.http.security_contact, &public_url)),
             &public_url,
         ));
         let not_found: Arc<dyn Fn() -> Response + Send + Sync> = Arc::new(grabd_web::not_found_page());
-        let router = router.layer(middleware::from_fn_with_state(not_found, pages::html_not_found));
+        let router = match role {
+            ProcessRole::Core => grabd_edge::common_headers(health, &public_url),
+            ProcessRole::All | ProcessRole::Edge | ProcessRole::Renderer => {
+                router.layer(middleware::from_fn_with_state(not_found, pages::html_not_found))
+            }
+        };
 
         let connections = open_files::connections(config.limits.connections);
         let limits = |connections_per_address, requests_per_address| {
@@ -155,7 +195,9 @@ impl Service {
         let http_limits = limits(config.http.connections_per_address, config.http.requests_per_address);
         serve(http_listener, http::service(router.clone(), timeouts), http_limits);
         let grpc_limits = limits(config.grpc.connections_per_address, config.grpc.calls_per_address);
-        serve(grpc_listener, grpc::service(&public), grpc_limits);
+        if let Some(grpc_listener) = grpc_listener {
+            serve(grpc_listener, grpc::service(&public), grpc_limits);
+        }
         let metrics_limits = ConnectionLimits { connections: MAX_SCRAPES, ..limits(MAX_SCRAPES, MAX_SCRAPES) };
         let metrics_router = metrics::router(core.clone(), browser.clone());
         serve(metrics_listener, http::service(metrics_router, timeouts), metrics_limits);
@@ -163,6 +205,7 @@ impl Service {
             http,
             grpc,
             metrics,
+            renderers,
             public_url,
             core,
             store,
@@ -171,6 +214,7 @@ impl Service {
             browser,
             listeners,
             renderer_task,
+            renderer_listener,
             service_lock,
             _data_dir_lock: data_dir_lock,
         })
@@ -181,7 +225,12 @@ impl Service {
         self.http
     }
 
-    /// The address of the gRPC listener.
+    /// The address of the listener for renderers on other machines, if there is one.
+    pub const fn renderers(&self) -> Option<SocketAddr> {
+        self.renderers
+    }
+
+    /// The address of the gRPC listener. An edge has none; then it is the configured address.
     pub const fn grpc(&self) -> SocketAddr {
         self.grpc
     }
@@ -248,17 +297,17 @@ impl Service {
         self.renderer_task.stop.cancel();
         self.renderer_task.tasks.close();
         self.renderer_task.tasks.wait().await;
+        if self.renderers.is_some() {
+            self.core.finish_leases().await;
+        }
         self.core.stop().await;
+        self.renderer_listener.stop.cancel();
+        self.renderer_listener.tasks.close();
+        self.renderer_listener.tasks.wait().await;
         self.store.close().await;
         self.service_lock.release().await;
         if let Some(browser) = self.browser {
             browser.shutdown().await;
         }
     }
-}
-
-async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
-        .with_context(|| format!("{address} cannot be listened on; is it in use? Set {setting} to another address"))
 }

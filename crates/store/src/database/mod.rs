@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::{Error, Result};
 use postgres::Postgres;
-pub use service_lock::{OtherService, ServiceLock};
+pub use service_lock::{LockMode, OtherService, ServiceLock};
 use sqlite::Sqlite;
 pub(crate) use transaction::{Transaction, Tx};
 
@@ -109,10 +109,14 @@ impl Database {
         Ok(Migrator::SOURCES.iter().all(|step| applied.iter().any(|name| name == step.name)))
     }
 
-    pub(crate) async fn lock_service(&self, patience: Duration) -> Result<Result<ServiceLock, OtherService>> {
+    pub(crate) async fn lock_service(
+        &self,
+        mode: LockMode,
+        patience: Duration,
+    ) -> Result<Result<ServiceLock, OtherService>> {
         match self {
             Self::Sqlite(_) => Ok(Ok(ServiceLock::unneeded())),
-            Self::Postgres(postgres) => postgres.lock_service(patience).await,
+            Self::Postgres(postgres) => postgres.lock_service(mode, patience).await,
         }
     }
 

@@ -11,7 +11,7 @@ use sea_orm::{
 };
 use sea_orm_migration::MigratorTrait;
 
-use super::service_lock::{OtherService, ServiceLock};
+use super::service_lock::{LockMode, OtherService, ServiceLock};
 use super::steps;
 use super::transaction::{Transaction, Tx};
 use crate::Result;
@@ -107,8 +107,12 @@ impl Postgres {
         applied
     }
 
-    pub(crate) async fn lock_service(&self, patience: Duration) -> Result<Result<ServiceLock, OtherService>> {
-        ServiceLock::acquire(&self.options, patience).await
+    pub(crate) async fn lock_service(
+        &self,
+        mode: LockMode,
+        patience: Duration,
+    ) -> Result<Result<ServiceLock, OtherService>> {
+        ServiceLock::acquire(&self.options, mode, patience).await
     }
 
     pub(crate) async fn close(self) {

@@ -1,4 +1,5 @@
-//! Ensures that one service uses a PostgreSQL database: a session-level advisory lock on a connection of its own.
+//! Ensures that one service uses a PostgreSQL database, or only processes of one cluster: a session-level advisory lock
+//! on a connection of its own, which the processes of a cluster share.
 //!
 //! A service takes over all leases in its database at start, so a second one would steal those of the first. SQLite
 //! needs no lock here: the data directory, which contains the database, has one.
@@ -35,7 +36,32 @@ const OWN_SESSION: &str = "SELECT pid, backend_start::text FROM pg_stat_activity
 const END_SESSION: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
     WHERE pid = $1 AND backend_start = $2::timestamptz";
 
-/// The right to be the only service on a database. Dropping it releases the lock soon; [`ServiceLock::release`] waits
+/// Who may hold the lock at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockMode {
+    /// Nobody else.
+    Alone,
+    /// Others that share it: the processes of a cluster.
+    Shared,
+}
+
+impl LockMode {
+    const fn query(self) -> &'static str {
+        match self {
+            Self::Alone => "SELECT pg_try_advisory_lock($1)",
+            Self::Shared => "SELECT pg_try_advisory_lock_shared($1)",
+        }
+    }
+}
+
+/// How the lock is taken.
+#[derive(Debug)]
+struct Locking {
+    options: PgConnectOptions,
+    mode: LockMode,
+}
+
+/// The right to be the only service on a database, or a process of its cluster. Dropping it releases the lock soon; [`ServiceLock::release`] waits
 /// for it.
 #[derive(Debug)]
 pub struct ServiceLock {
@@ -79,14 +105,18 @@ impl ServiceLock {
     }
 
     /// Takes the lock. Waits up to `patience` for a service that is about to exit.
-    pub(super) async fn acquire(options: &PgConnectOptions, patience: Duration) -> Result<Result<Self, OtherService>> {
-        let options = Arc::new(options.clone().options(KEEPALIVE));
+    pub(super) async fn acquire(
+        options: &PgConnectOptions,
+        mode: LockMode,
+        patience: Duration,
+    ) -> Result<Result<Self, OtherService>> {
+        let locking = Arc::new(Locking { options: options.clone().options(KEEPALIVE), mode });
         let last_attempt = tokio::time::sleep(patience);
         tokio::pin!(last_attempt);
         let mut is_last = false;
         loop {
-            match attempt(&options).await? {
-                Attempt::Locked(connection, session) => return Ok(Ok(Self::hold(options, connection, session))),
+            match attempt(&locking).await? {
+                Attempt::Locked(connection, session) => return Ok(Ok(Self::hold(locking, connection, session))),
                 Attempt::HeldBy(Session { since, .. }, address) if is_last => {
                     return Ok(Err(OtherService { address, since }));
                 }
@@ -99,10 +129,10 @@ impl ServiceLock {
         }
     }
 
-    fn hold(options: Arc<PgConnectOptions>, connection: PgConnection, session: Session) -> Self {
+    fn hold(locking: Arc<Locking>, connection: PgConnection, session: Session) -> Self {
         let (lost, receiver) = watch::channel(false);
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        tasks.spawn(hold(options, connection, session, lost, stop.clone()));
+        tasks.spawn(hold(locking, connection, session, lost, stop.clone()));
         tasks.close();
         Self { lost: Some(receiver), tasks, _stop: stop.drop_guard() }
     }
@@ -128,7 +158,7 @@ impl ServiceLock {
 
 /// Keeps the connection, and reconnects when it is lost.
 async fn hold(
-    options: Arc<PgConnectOptions>,
+    locking: Arc<Locking>,
     mut connection: PgConnection,
     mut session: Session,
     lost: watch::Sender<bool>,
@@ -143,7 +173,7 @@ async fn hold(
             continue;
         }
         tracing::warn!("the connection that locks the database was lost; reconnecting");
-        match stop.run_until_cancelled(regain(&options, &session)).await {
+        match stop.run_until_cancelled(regain(&locking, &session)).await {
             None => return,
             Some(Some(regained)) => (connection, session) = regained,
             Some(None) => {
@@ -158,13 +188,13 @@ async fn hold(
 }
 
 /// Takes the lock again. `None` when another service has it.
-async fn regain(options: &PgConnectOptions, former: &Session) -> Option<(PgConnection, Session)> {
+async fn regain(locking: &Locking, former: &Session) -> Option<(PgConnection, Session)> {
     loop {
-        match attempt(options).await {
+        match attempt(locking).await {
             Ok(Attempt::Locked(connection, session)) => return Some((connection, session)),
             // The server has not noticed yet that the former connection is gone.
             Ok(Attempt::HeldBy(session, _)) if session == *former => {
-                if let Err(error) = end_session(options, former).await {
+                if let Err(error) = end_session(&locking.options, former).await {
                     tracing::warn!(%error, "the former connection to the database could not be ended; trying again");
                 }
             }
@@ -177,11 +207,10 @@ async fn regain(options: &PgConnectOptions, former: &Session) -> Option<(PgConne
     }
 }
 
-async fn attempt(options: &PgConnectOptions) -> Result<Attempt> {
+async fn attempt(locking: &Locking) -> Result<Attempt> {
     let attempt = async {
-        let mut connection = PgConnection::connect_with(options).await?;
-        let locked: bool =
-            sqlx::query_scalar("SELECT pg_try_advisory_lock($1)").bind(LOCK).fetch_one(&mut connection).await?;
+        let mut connection = PgConnection::connect_with(&locking.options).await?;
+        let locked: bool = sqlx::query_scalar(locking.mode.query()).bind(LOCK).fetch_one(&mut connection).await?;
         if locked {
             let (pid, since) = sqlx::query_as(OWN_SESSION).fetch_one(&mut connection).await?;
             return Ok(Attempt::Locked(connection, Session { pid, since }));

@@ -19,6 +19,8 @@ pub(crate) mod key_tally;
 pub(crate) mod ledger;
 pub(crate) mod lot;
 pub(crate) mod member;
+pub(crate) mod node;
+pub(crate) mod node_session;
 pub(crate) mod oauth_client;
 pub(crate) mod oauth_code;
 pub(crate) mod oauth_grant;

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::database::padded;
 use crate::entities::job;
 use crate::grabs::release::{Release, ReleaseOutcome};
+use crate::nodes::holder_is_dead;
 use crate::set_aside::MaybeReadable;
 use crate::{Error, Result, Store};
 
@@ -25,6 +26,8 @@ pub enum LostLeases {
     Session(SessionId),
     /// All leases, when the only service process has just started.
     All,
+    /// Leases of processes of the cluster that are dead, or no longer members.
+    DeadNodes,
 }
 
 impl Store {
@@ -60,6 +63,7 @@ impl Store {
             LostLeases::Expired => Condition::all().add(job::Column::LeaseUntil.lte(now.as_ms())),
             LostLeases::Session(session) => Condition::all().add(job::Column::SessionId.eq(session.0)),
             LostLeases::All => Condition::all(),
+            LostLeases::DeadNodes => holder_is_dead(self.kind()),
         };
         let rows = job::Entity::find()
             .select_only()

@@ -24,6 +24,7 @@ mod limits;
 mod list;
 mod list_plans;
 mod model;
+mod nodes;
 mod oauth;
 mod operator;
 mod operator_plans;

@@ -9,7 +9,7 @@ use axum::response::Response;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, FailureReason};
-use grabd_engine::operator::{self, AttachedRenderer, LATE_AFTER, OutcomeCount, Overview, Queue, TeamQueue};
+use grabd_engine::operator::{self, AttachedRenderer, LATE_AFTER, Node, OutcomeCount, Overview, Queue, TeamQueue};
 use http::StatusCode;
 
 use super::context::OperatorContext;
@@ -34,6 +34,7 @@ struct OverviewPage {
     up: String,
     database: String,
     renderers: Vec<Renderer>,
+    nodes: Vec<NodeRow>,
     busy: usize,
     slots: usize,
     waiting: String,
@@ -72,6 +73,17 @@ struct Renderer {
     last_report: String,
 }
 
+/// A process of the cluster.
+struct NodeRow {
+    name: String,
+    role: String,
+    is_alive: bool,
+    slots: u32,
+    version: String,
+    address: String,
+    last_heartbeat: String,
+}
+
 /// A team with its jobs in the queue.
 struct Team {
     path: String,
@@ -105,6 +117,7 @@ impl OverviewPage {
             started_at,
             now,
             renderers,
+            nodes,
             queue,
             async_queue,
             ended,
@@ -136,6 +149,7 @@ impl OverviewPage {
             busy: renderers.iter().map(|renderer| renderer.busy).sum(),
             slots: renderers.iter().map(|renderer| renderer.slots).sum(),
             renderers,
+            nodes: nodes.into_iter().map(|node| NodeRow::of(node, now)).collect(),
             waiting: grouped(waiting_sync + waiting_async),
             waiting_sync: grouped(waiting_sync),
             waiting_async: grouped(waiting_async),
@@ -154,6 +168,14 @@ impl OverviewPage {
             endpoints_failing: grouped(undelivered.failing),
             endpoints_disabled: grouped(undelivered.disabled),
         }
+    }
+}
+
+impl NodeRow {
+    fn of(node: Node, now: Timestamp) -> Self {
+        let Node { id, role, started_at: _, heartbeat_at, version, address, slots, is_alive } = node;
+        let last_heartbeat = format!("{} ago", span(now.since(heartbeat_at)));
+        Self { name: id.to_string(), role, is_alive, slots, version, address, last_heartbeat }
     }
 }
 

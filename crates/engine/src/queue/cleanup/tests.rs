@@ -86,6 +86,7 @@ async fn start_with(behind: Duration, retention: Retention, mail: Option<Smtp>) 
             },
             retention,
         },
+        cluster: None,
         failpoints: Failpoints::default(),
     };
     let core = Core::start(parts).await.unwrap();
