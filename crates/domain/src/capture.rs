@@ -10,12 +10,13 @@ mod request;
 mod secrets;
 mod slices;
 mod viewport;
+mod viewports;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use grabd_options::{CaptureOption, Kind, Problem, TABLE, Value};
-pub use grabd_options::{CaptureRequest, Rectangle, Secret, Value as OptionValue};
+pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as OptionValue};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +25,10 @@ pub use self::files::{FileKind, Paper, PdfLayout};
 pub use self::format::{Format, Scale};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
-pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets};
+pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
 pub use self::slices::{BesideName, SliceNumber};
 pub use self::viewport::Viewport;
+pub use self::viewports::ViewportNumber;
 use crate::faults::{Fault, Field};
 use crate::ids::GrabId;
 use crate::limits;
@@ -108,6 +110,10 @@ pub struct CaptureSpec {
     pub slice_height: Option<u32>,
     /// An earlier grab whose image is compared with that of this one.
     pub compare_to: Option<GrabId>,
+    /// Compute the perceptual hash of the image.
+    pub phash: bool,
+    /// Further viewports that the page is captured in.
+    pub viewports: Vec<Viewport>,
 }
 
 /// What the page learns about its visitor.
@@ -159,7 +165,7 @@ impl CaptureSpec {
         let mut url = None;
         for option in TABLE {
             let fault = match option.name {
-                "width" | "height" => Fault::InvalidViewport,
+                "width" | "height" | "viewports" => Fault::InvalidViewport,
                 _ => Fault::BadRequest,
             };
             if let Some(seen) = unparsed(option.name) {
@@ -254,6 +260,9 @@ impl CaptureSpec {
             block,
             slice_height,
             compare_to,
+            phash,
+            viewports,
+            upload_url: _,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -323,6 +332,8 @@ impl CaptureSpec {
             },
             slice_height: slice_height.map(u32::try_from).transpose().ok()?,
             compare_to: compare_to.as_deref().map(str::parse).transpose().ok()?,
+            phash: phash.unwrap_or(false),
+            viewports: viewports::read(viewports.as_deref().unwrap_or_default())?,
         })
     }
 
@@ -391,6 +402,8 @@ impl CaptureSpec {
             metadata,
             slice_height,
             compare_to,
+            phash,
+            viewports,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
         let list = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());
@@ -449,6 +462,9 @@ impl CaptureSpec {
             block: list(&blocking.contents.iter().map(|of| of.as_str().to_owned()).collect()),
             slice_height: slice_height.map(i64::from),
             compare_to: compare_to.map(|grab| grab.to_string()),
+            phash: phash.then_some(true),
+            viewports: viewports::to_objects(viewports),
+            upload_url: secrets.upload_url_option(),
             unparsed: Vec::new(),
         }
     }

@@ -4,8 +4,10 @@ mod difference;
 mod file;
 mod findings;
 mod image_key;
+mod phash;
 mod slice;
 mod stored_files;
+mod viewport_image;
 
 use std::fmt;
 use std::time::Duration;
@@ -16,8 +18,10 @@ pub use self::difference::{Difference, MAX_REGIONS, Region};
 pub use self::file::{FileKey, GrabFile};
 pub use self::findings::{BlockedRequests, Challenge, Consent, ConsentResult, Findings};
 pub use self::image_key::ImageKey;
+pub use self::phash::PerceptualHash;
 pub use self::slice::{GrabSlice, ShownFile, SlicePlace};
-use crate::capture::{BesideName, CaptureSpec, Format, SliceNumber};
+pub use self::viewport_image::{GrabViewport, ViewportSize};
+use crate::capture::{BesideName, CaptureSpec, Format, SliceNumber, ViewportNumber};
 use crate::credentials::Environment;
 use crate::faults::{Code, ErrorCause, Fault, Field};
 use crate::ids::{GrabId, TeamId};
@@ -228,12 +232,18 @@ pub struct RenderMetadata {
     /// The slices of the image, from top to bottom. Set by the core.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<GrabSlice>,
+    /// The images in further viewports, in the order of the request. Set by the core.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub viewports: Vec<GrabViewport>,
     /// What was found out about the page.
     #[serde(flatten)]
     pub findings: Findings,
     /// What changed since the image of an earlier grab. Set by the core.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
+    /// The perceptual hash of the image, if it was asked for. Set by the core.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phash: Option<PerceptualHash>,
 }
 
 /// How long the steps of a capture took, in milliseconds.
@@ -332,19 +342,32 @@ impl RenderMetadata {
         SliceNumber::all().zip(&self.slices)
     }
 
-    /// The files beside an image of this format: first those that `also` asks for, then the slices.
+    /// The images in further viewports with their numbers, in the order of the request.
+    pub fn numbered_viewports(&self) -> impl Iterator<Item = (ViewportNumber, &GrabViewport)> {
+        ViewportNumber::all().zip(&self.viewports)
+    }
+
+    /// The files beside an image of this format: first those that `also` asks for, then the slices, then the images in
+    /// further viewports.
     pub fn shown_files(&self, format: Format) -> impl Iterator<Item = ShownFile<'_>> {
-        let also = self.files.iter().map(|file| (BesideName::Also(file.kind), &file.key, file.bytes, None));
-        let slices = self.numbered_slices();
-        let slices =
-            slices.map(|(number, slice)| (BesideName::Slice(number), &slice.key, slice.bytes, Some(&slice.place)));
-        also.chain(slices).map(move |(name, key, bytes, place)| ShownFile {
+        let shown = move |name: BesideName, key: &FileKey, bytes| ShownFile {
             name,
             path: format!("f/{}/{}", key.as_str(), name.file_name(format)),
             media_type: name.media_type(format),
             bytes,
-            place,
-        })
+            place: None,
+            viewport: None,
+        };
+        let also = self.files.iter().map(move |file| shown(BesideName::Also(file.kind), &file.key, file.bytes));
+        let slices = self.numbered_slices().map(move |(number, slice)| ShownFile {
+            place: Some(&slice.place),
+            ..shown(BesideName::Slice(number), &slice.key, slice.bytes)
+        });
+        let viewports = self.numbered_viewports().map(move |(number, image)| ShownFile {
+            viewport: Some(&image.size),
+            ..shown(BesideName::Viewport(number), &image.key, image.bytes)
+        });
+        also.chain(slices).chain(viewports)
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod members;
 
-use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, PDF};
+use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, PDF, VIEWPORT};
 use crate::{CaptureOption, Group, Kind, Object, OptionType, Rectangle, Secret, Value};
 
 /// What a row has if it does not say otherwise.
@@ -577,6 +577,39 @@ options! { $
                       capture is always new. Not in signed links.",
         example: "\"01993e1c-7b1a-7000-8000-0123456789ab\"",
         in_mcp: true
+    }
+    /// Whether the perceptual hash of the image is computed.
+    phash: bool = {
+        kind: Kind::Flag,
+        default: "false",
+        group: Group::Files,
+        label: "Perceptual hash",
+        help: "Compute a hash of the image that is similar for images that look alike.",
+        description: "It is in `phash` of the grab, see docs/FILES.md.",
+        example: "true"
+    }
+    /// Further viewports that the page is captured in.
+    viewports: Vec<Object> = {
+        kind: Kind::Sizes { max: 6, members: VIEWPORT },
+        group: Group::Files,
+        label: "Further viewports",
+        help: "Also capture the page in windows of these sizes, in CSS pixels, for the same credit.",
+        description: "Their images are in `files` of the grab, from the same load: the page is resized. Everything else is as \
+                      for the image. The capture fails, without charge, if one of them cannot be taken in time. \
+                      docs/FILES.md describes them.",
+        example: "[{\"width\": 768, \"height\": 1024}, {\"width\": 390, \"height\": 844}]"
+    }
+    /// Where the image is uploaded to.
+    upload_url: Secret<String> = {
+        kind: Kind::Url,
+        group: Group::Files,
+        label: "Upload URL",
+        help: "Also upload the image to this URL by PUT, such as a presigned URL of an object store.",
+        description: "HTTPS on a public address; redirects are not followed. The capture fails, without charge, if the upload \
+                      is refused or takes more than 20 seconds. Nothing is uploaded with test keys. docs/FILES.md describes \
+                      it. The value is kept encrypted, deleted when the grab has ended, and never shown.",
+        example: "\"https://bucket.example.com/shot.png?signature=6f2a\"",
+        is_secret: true
     }
 }
 

@@ -110,6 +110,7 @@ pub(crate) fn grab(grab: &Grab, public_url: &str) -> v1::Grab {
             let difference_image = metadata.difference_image().filter(|_| image.is_some());
             wire.difference = metadata.difference.as_ref().map(|of| difference(of, difference_image, origin));
             wire.image_sha256 = metadata.image_sha256.clone();
+            wire.phash = metadata.phash.map(|hash| hash.to_string());
             wire.bytes = i64::try_from(*size_bytes).ok();
             wire.execution_ms = i32::try_from(*execution_ms).ok();
             add_facts(&mut wire, metadata);
@@ -141,8 +142,13 @@ fn grab_file(file: &ShownFile<'_>, origin: &str) -> v1::GrabFile {
         media_type: file.media_type.to_owned(),
         bytes: i64::try_from(file.bytes).unwrap_or(i64::MAX),
         y: file.place.map(|place| to_i32(place.y)),
-        height: file.place.map(|place| to_i32(place.height)),
+        height: file.place.map(|place| place.height).or(file.viewport.map(|size| size.height)).map(to_i32),
         heading: file.place.and_then(|place| place.heading.clone()),
+        width: file.viewport.map(|size| to_i32(size.width)),
+        viewport: file.viewport.map(|size| v1::Viewport {
+            width: Some(size.viewport_width.into()),
+            height: Some(size.viewport_height.into()),
+        }),
     }
 }
 
@@ -175,8 +181,10 @@ fn add_facts(wire: &mut v1::Grab, metadata: &RenderMetadata) {
         image_sha256: _,
         files: _,
         slices: _,
+        viewports: _,
         findings,
         difference: _,
+        phash: _,
     } = metadata;
     wire.final_url = final_url.clone();
     wire.http_status = http_status.map(i32::from);

@@ -23,7 +23,9 @@ pub(crate) fn to_wire(metadata: &RenderMetadata) -> internal::v1::RenderMetadata
         image_sha256: _,
         files: _,
         slices: _,
+        viewports: _,
         difference: _,
+        phash: _,
         findings,
     } = metadata;
     let (challenge, consent, blocked, blank) = to_findings(findings);
@@ -154,7 +156,9 @@ pub(crate) fn from_wire(message: internal::v1::RenderMetadata) -> RenderMetadata
         image_sha256: None,
         files: Vec::new(),
         slices: Vec::new(),
+        viewports: Vec::new(),
         difference: None,
+        phash: None,
         findings: from_findings(challenge.as_deref(), consent.as_ref(), blocked, blank),
     }
     .bounded()

@@ -4,7 +4,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
-use grabd_domain::grabs::{Failure, FailureReason, SlicePlace};
+use grabd_domain::capture::CaptureRequest;
+use grabd_domain::grabs::{Failure, FailureReason, SlicePlace, ViewportSize};
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_domain::limits::shortened;
 use grabd_domain::render::RendererStatus;
@@ -21,7 +22,7 @@ use grabd_proto::internal::v1::renderer_service_server::RendererService;
 use grabd_proto::internal::v1::{
     Assignment, AttachRequest, AttachResponse, Cancel, Condition as WireCondition, FileHeader, FinishPictureRequest,
     FinishPictureResponse, FinishRequest, FinishResponse, Hello, PageFailure, Picture, PictureHeader, Released,
-    Returned, SliceHeader,
+    Returned, SliceHeader, ViewportHeader,
 };
 use grabd_proto::options;
 use tokio::time::{MissedTickBehavior, timeout};
@@ -142,6 +143,10 @@ impl RendererSessions {
                 Part::Slice(SliceHeader { size_bytes, y, height, heading }) => {
                     receiver.next_slice(SlicePlace::new(y, height, heading.as_deref()), size_bytes).await?;
                 }
+                Part::Viewport(ViewportHeader { size_bytes, viewport_width, viewport_height, width, height }) => {
+                    let size = ViewportSize { viewport_width, viewport_height, width, height };
+                    receiver.next_viewport(size, size_bytes).await?;
+                }
                 Part::Header(_) => return Err(ReceiveError::Invalid("a second header").into()),
             }
         }
@@ -185,13 +190,16 @@ async fn next_part(parts: &mut Streaming<FinishPictureRequest>) -> Result<Option
 fn to_response(message: SessionMessage) -> AttachResponse {
     let message = match message {
         SessionMessage::Assign(lease) => {
-            let (options, _) = options::encode(&lease.spec.to_request());
+            // The core uploads the image. A renderer, which runs pages, gets no secret that it does not need.
+            let request = CaptureRequest { upload_url: None, ..lease.spec.to_request() };
+            let (options, _) = options::encode(&request);
             Outgoing::Assignment(Box::new(Assignment {
                 grab_id: lease.grab.to_string(),
                 lease_token: lease.token.to_string(),
                 options: Some(options),
                 budget: prost_types::Duration::try_from(lease.budget).ok(),
                 alone: lease.attempt > 1,
+                margin: prost_types::Duration::try_from(lease.spec.lease_margin()).ok(),
             }))
         }
         SessionMessage::Cancel(token) => Outgoing::Cancel(Cancel { lease_token: token.to_string() }),

@@ -42,6 +42,7 @@ pub(crate) struct GrabFields {
     pub(crate) challenge: Option<String>,
     pub(crate) consent: Option<Consent>,
     pub(crate) difference: Option<Difference>,
+    pub(crate) phash: Option<String>,
 }
 
 /// The members of a file beside the image that this program uses.
@@ -49,6 +50,14 @@ pub(crate) struct GrabFields {
 pub(crate) struct FileFields {
     pub(crate) kind: String,
     pub(crate) url: String,
+    pub(crate) viewport: Option<Viewport>,
+}
+
+/// The window of an image in a further viewport.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Viewport {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
 }
 
 /// A consent dialog that was found on the page.

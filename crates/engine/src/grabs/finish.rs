@@ -3,13 +3,16 @@
 use bytes::Bytes;
 use grabd_domain::capture::FileKind;
 use grabd_domain::faults::ErrorCause;
-use grabd_domain::grabs::{Failure, FileKey, GrabFile, GrabSlice, ImageKey, RenderMetadata, SlicePlace};
+use grabd_domain::grabs::{
+    Failure, FileKey, GrabFile, GrabSlice, GrabViewport, ImageKey, RenderMetadata, SlicePlace, ViewportSize,
+};
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_store::Upload;
 use grabd_store::grabs::{Completion, EndedGrab, FailGrab, FailureSource};
 use sha2::{Digest, Sha256};
 
-use super::compare::{self, NotCompared};
+use super::final_steps;
+use super::not_completed::NotCompleted;
 use crate::admission::{self, SlotUse};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
@@ -61,6 +64,8 @@ pub struct ReceivedFiles {
     pub(crate) also: Vec<ReceivedFile>,
     /// From top to bottom.
     pub(crate) slices: Vec<ReceivedSlice>,
+    /// In the order of the request.
+    pub(crate) viewports: Vec<ReceivedViewport>,
 }
 
 /// A file that `also` asked for.
@@ -72,6 +77,12 @@ pub(crate) struct ReceivedFile {
 /// A slice of the image.
 pub(crate) struct ReceivedSlice {
     pub(crate) place: SlicePlace,
+    pub(crate) upload: Upload,
+}
+
+/// The image in a further viewport.
+pub(crate) struct ReceivedViewport {
+    pub(crate) size: ViewportSize,
     pub(crate) upload: Upload,
 }
 
@@ -109,7 +120,7 @@ async fn store_files(
     core: &Core,
     key: &ImageKey,
     image: ReceivedImage,
-    ReceivedFiles { also, slices }: ReceivedFiles,
+    ReceivedFiles { also, slices, viewports }: ReceivedFiles,
     metadata: &mut RenderMetadata,
 ) -> Result<(), grabd_store::images::Error> {
     metadata.difference = None;
@@ -123,7 +134,14 @@ async fn store_files(
         place: place.clone(),
     };
     metadata.slices = slices.iter().map(stored).collect();
+    let image_in = |ReceivedViewport { size, upload }: &ReceivedViewport| GrabViewport {
+        key: new_key(),
+        bytes: upload.bytes(),
+        size: *size,
+    };
+    metadata.viewports = viewports.iter().map(image_in).collect();
     let beside = also.into_iter().map(|file| file.upload).chain(slices.into_iter().map(|slice| slice.upload));
+    let beside = beside.chain(viewports.into_iter().map(|image| image.upload));
     metadata.image_sha256 = Some(match image {
         ReceivedImage::Whole(image) => {
             let sha256 = ImageDigest::of(&image);
@@ -180,27 +198,32 @@ pub(crate) async fn finish(
                 return Ok(not_stored(core, grab, token, &error).await);
             }
             failpoints::reach(core, Step::Stored, lease).await?;
-            let compared = match core.queue.dispatcher.compare_to(token) {
-                Some(earlier) => compare::compare(core, earlier, &key, &mut metadata).await,
-                None => Ok(()),
-            };
+            let steps = core.queue.dispatcher.final_steps(token);
+            let finished = final_steps::run(core, &steps, &key, &mut metadata).await;
             let now = core.clock.now();
-            match compared {
+            match finished {
                 Ok(()) => {
                     let upload_key = key;
                     let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, metadata, now };
                     core.store.complete(completion).await?
                 }
-                Err(NotCompared::Failed(failure)) => {
+                Err(NotCompleted::Failed(failure)) => {
                     used = if failure.cause == ErrorCause::Service { SlotUse::Fine } else { SlotUse::Failed };
                     // The image and its files are deleted.
-                    let metadata =
-                        RenderMetadata { image_sha256: None, files: Vec::new(), slices: Vec::new(), ..metadata };
+                    let metadata = RenderMetadata {
+                        image_sha256: None,
+                        files: Vec::new(),
+                        slices: Vec::new(),
+                        viewports: Vec::new(),
+                        difference: None,
+                        phash: None,
+                        ..metadata
+                    };
                     let source = FailureSource::Lease(token);
                     core.store.fail(FailGrab { grab, source, failure, metadata, now }).await?
                 }
-                Err(NotCompared::NotStored(error)) => return Ok(not_stored(core, grab, token, &error).await),
-                Err(NotCompared::Database(error)) => return Err(error.into()),
+                Err(NotCompleted::NotStored(error)) => return Ok(not_stored(core, grab, token, &error).await),
+                Err(NotCompleted::Database(error)) => return Err(error.into()),
             }
         }
         AttemptResult::Failure { failure, metadata } => {

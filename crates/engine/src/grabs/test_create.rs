@@ -2,18 +2,20 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{
-    Class, Failure, FailureReason, FileKey, Grab, GrabFile, GrabSlice, ImageKey, RenderMetadata, State,
+    Class, Failure, FailureReason, FileKey, Grab, GrabFile, GrabSlice, GrabViewport, ImageKey, RenderMetadata, State,
 };
-use grabd_domain::render::{Capture, CapturedFile, CapturedSlice};
+use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, CapturedViewport};
 use grabd_store::grabs::NewPlaceholder;
 
 use super::compare::compare_placeholder;
 use super::finish::ImageDigest;
 use super::idempotency;
+use super::phash;
 use super::request::{CreateResult, ValidCreate};
 use crate::core::Core;
 use crate::faults::{internal_error, not_drawn};
@@ -35,13 +37,14 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
         Some(failure) => State::Failed { finished_at: now, failure, metadata: RenderMetadata::default() },
         None => {
             let image = ImageKey::new(random::random(), spec.format.as_str());
-            let Capture { image: file, mut metadata, execution_ms, files, slices } =
+            let Capture { image: file, mut metadata, execution_ms, files, slices, viewports } =
                 core.grabs.placeholder.capture(&spec).await.map_err(not_drawn("grabs.test_create"))?;
             metadata.image_sha256 = Some(ImageDigest::of(&file));
             metadata.files = files.iter().map(grab_file).collect();
             metadata.slices = slices.into_iter().map(grab_slice).collect();
+            metadata.viewports = viewports.into_iter().map(grab_viewport).collect();
             let size_bytes = u64::try_from(file.len()).unwrap_or(0);
-            match compare_placeholder(core, &spec, &mut metadata).await {
+            match final_steps(core, &spec, file, &mut metadata).await {
                 Ok(()) => {
                     State::Done { finished_at: now + duration, image: Some(image), size_bytes, execution_ms, metadata }
                 }
@@ -81,6 +84,21 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
     Ok(CreateResult::first(grab))
 }
 
+/// Does what the grab asks for with its placeholder, and adds the results to the metadata.
+async fn final_steps(
+    core: &Core,
+    spec: &CaptureSpec,
+    file: Bytes,
+    metadata: &mut RenderMetadata,
+) -> Result<(), Failure> {
+    compare_placeholder(core, spec, metadata).await?;
+    if spec.phash {
+        let hash = phash::of_bytes(core, file, spec.format).await;
+        metadata.phash = Some(hash.map_err(|error| error.to_failure())?);
+    }
+    Ok(())
+}
+
 fn grab_file(CapturedFile { kind, content }: &CapturedFile) -> GrabFile {
     let bytes = u64::try_from(content.len()).unwrap_or(0);
     GrabFile { kind: *kind, key: FileKey::new(random::random()), bytes }
@@ -89,6 +107,11 @@ fn grab_file(CapturedFile { kind, content }: &CapturedFile) -> GrabFile {
 fn grab_slice(CapturedSlice { place, content }: CapturedSlice) -> GrabSlice {
     let bytes = u64::try_from(content.len()).unwrap_or(0);
     GrabSlice { key: FileKey::new(random::random()), bytes, place }
+}
+
+fn grab_viewport(CapturedViewport { size, content }: CapturedViewport) -> GrabViewport {
+    let bytes = u64::try_from(content.len()).unwrap_or(0);
+    GrabViewport { key: FileKey::new(random::random()), bytes, size }
 }
 
 /// The outcome that a reserved `.test` name stands for: a failure, and a duration. `async_queue` is the limit of open

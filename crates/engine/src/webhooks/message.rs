@@ -87,8 +87,10 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
         image_sha256,
         files: _,
         slices: _,
+        viewports: _,
         findings,
         difference,
+        phash,
     } = metadata.unwrap_or(&none);
     let difference_image = metadata.and_then(RenderMetadata::difference_image).filter(|_| image_url.is_some());
     let difference = difference.as_ref().map(|of| difference_member(of, difference_image, public_url));
@@ -155,6 +157,7 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
             }
             add_findings(&mut data, findings);
             data.extend(difference.map(|difference| ("difference".to_owned(), difference)));
+            data.extend(phash.map(|hash| ("phash".to_owned(), Value::from(hash.to_string()))));
             data
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
@@ -168,6 +171,11 @@ fn file_member(file: &ShownFile<'_>, public_url: &str) -> Value {
         "media_type": file.media_type,
         "bytes": file.bytes,
     });
+    if let Some(size) = file.viewport {
+        member["width"] = json!(size.width);
+        member["height"] = json!(size.height);
+        member["viewport"] = json!({ "width": size.viewport_width, "height": size.viewport_height });
+    }
     if let Some(place) = file.place {
         member["y"] = json!(place.y);
         member["height"] = json!(place.height);

@@ -201,6 +201,10 @@ fn file_link(grab: &Grab, file: &ShownFile<'_>) -> FileLink {
         BesideName::Also(FileKind::Report) => "Report".into(),
         BesideName::Also(FileKind::Difference) => "Difference".into(),
         BesideName::Slice(number) => format!("Slice {}", number.get()).into(),
+        BesideName::Viewport(number) => match file.viewport {
+            Some(size) => format!("{} × {}", size.viewport_width, size.viewport_height).into(),
+            None => format!("Viewport {}", number.get()).into(),
+        },
     };
     let name = file.name.file_name(grab.spec.format);
     let file_name = format!("{}-{}-{name}", grab.spec.url.host(), grab.id);
@@ -237,7 +241,8 @@ pub(crate) fn outcome(grab: &Grab) -> Vec<Detail> {
         State::Pending | State::Processing => Vec::new(),
         // A placeholder has no information about the page.
         State::Done { size_bytes, metadata, .. } if grab.environment == Environment::Test => {
-            vec![detail("Image", image_summary(metadata, *size_bytes))]
+            let image = detail("Image", image_summary(metadata, *size_bytes));
+            std::iter::once(image).chain(hash_detail(metadata)).collect()
         }
         State::Done { finished_at, size_bytes, execution_ms, metadata, .. } => {
             let took = finished_at.since(grab.created_at);
@@ -284,8 +289,10 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
         image_sha256,
         files: _,
         slices: _,
+        viewports: _,
         findings,
         difference: _,
+        phash: _,
     } = metadata;
     let mut shown = Vec::new();
     // Texts of the page. The template escapes them.
@@ -323,7 +330,12 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
     }
     shown.extend(warnings.iter().map(|warning| detail("Warning", warning_text(*warning))));
     shown.extend(image_sha256.iter().map(|digest| detail("SHA-256 of the image", digest.as_str())));
+    shown.extend(hash_detail(metadata));
     shown
+}
+
+fn hash_detail(metadata: &RenderMetadata) -> Option<Detail> {
+    metadata.phash.map(|hash| detail("Perceptual hash", hash.to_string()))
 }
 
 /// What was found out about the page. A blank page is shown as a warning.

@@ -1,0 +1,22 @@
+//! What the core does with a stored image before its grab is done.
+
+use grabd_domain::capture::{CaptureSpec, UploadUrl};
+use grabd_domain::ids::GrabId;
+
+/// What the core does with a stored image before its grab is done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FinalSteps {
+    /// The earlier grab whose image is compared with that of this one.
+    pub(crate) compare_to: Option<GrabId>,
+    /// Compute the perceptual hash?
+    pub(crate) phash: bool,
+    /// Where the image is uploaded to.
+    pub(crate) upload_url: Option<UploadUrl>,
+}
+
+impl FinalSteps {
+    /// The steps that a grab asks for.
+    pub(super) fn of(spec: &CaptureSpec) -> Self {
+        Self { compare_to: spec.compare_to, phash: spec.phash, upload_url: spec.secrets.upload_url.clone() }
+    }
+}
