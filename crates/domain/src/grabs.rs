@@ -5,6 +5,7 @@ mod file;
 mod findings;
 mod image_key;
 mod slice;
+mod stage;
 mod stored_files;
 
 use std::fmt;
@@ -17,6 +18,7 @@ pub use self::file::{FileKey, GrabFile};
 pub use self::findings::{BlockedRequests, Challenge, Consent, ConsentResult, Findings};
 pub use self::image_key::ImageKey;
 pub use self::slice::{GrabSlice, ShownFile, SlicePlace};
+pub use self::stage::{Stage, Stages};
 use crate::capture::{BesideName, CaptureSpec, Format, SliceNumber};
 use crate::credentials::Environment;
 use crate::faults::{Code, ErrorCause, Fault, Field};
@@ -517,6 +519,14 @@ impl Grab {
         let State::Done { finished_at, execution_ms, .. } = &self.state else { return None };
         let total = finished_at.since(self.created_at).as_millis();
         Some(u32::try_from(total.saturating_sub(u128::from(*execution_ms))).unwrap_or(u32::MAX))
+    }
+
+    /// Those of `stages` that are shown with this state: stages are shown while their attempt is in progress.
+    pub fn shown_stages(&self, stages: Stages) -> Stages {
+        match self.state {
+            State::Processing if stages.attempt() == self.attempts => stages,
+            State::Pending | State::Processing | State::Done { .. } | State::Failed { .. } => Stages::default(),
+        }
     }
 
     /// A number that increases with every visible change. It is derived, so no counter has to be stored.

@@ -3,13 +3,15 @@
 //! It is a client of [`grabd_proto::internal`] without access to the database or to keys. It only holds leases.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grabd_domain::capture::CaptureSpec;
-use grabd_domain::grabs::SlicePlace;
+use grabd_domain::grabs::{SlicePlace, Stages};
 use grabd_domain::limits::LEASE_MARGIN;
-use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, RenderError, RenderTask, Renderer, RendererStatus};
+use grabd_domain::render::{
+    Capture, CapturedFile, CapturedSlice, RenderError, RenderTask, Renderer, RendererStatus, StageReporter,
+};
 use grabd_engine::renderers::HEARTBEAT_INTERVAL;
 use grabd_proto::internal::v1::attach_request::Message as Request;
 use grabd_proto::internal::v1::attach_response::Message as Response;
@@ -17,8 +19,8 @@ use grabd_proto::internal::v1::finish_picture_request::Message as Part;
 use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
-    Assignment, AttachRequest, Condition as WireCondition, FileHeader, FinishPictureRequest, FinishRequest, Hello,
-    PageFailure, PictureHeader, Ready, Released, SliceHeader,
+    Assignment, AssignmentStage, AttachRequest, Condition as WireCondition, FileHeader, FinishPictureRequest,
+    FinishRequest, Hello, PageFailure, PictureHeader, Ready, Released, SliceHeader,
 };
 use grabd_proto::options;
 use grabd_proto::v1::CaptureOptions;
@@ -32,6 +34,7 @@ use tonic::body::Body;
 use tonic::client::GrpcService;
 use tonic::codegen::{Body as HttpBody, Bytes, StdError};
 
+use crate::convert::stage_to_proto;
 use crate::render_metadata;
 use crate::status::cause_to_proto;
 
@@ -43,6 +46,8 @@ const REPORT_RETRY_DELAY: Duration = Duration::from_millis(100);
 const MAX_MESSAGE_BYTES: usize = 4 << 20;
 /// Size of the parts in which an image is sent.
 const PART_BYTES: usize = 256 << 10;
+/// Outgoing messages of a session for each slot: that it is ready, and the stages of its assignment.
+const MESSAGES_PER_SLOT: usize = 5;
 
 /// Renders for a core until `stop` is cancelled, then finishes the renders in progress and returns.
 pub async fn run<T, R>(core: T, renderer: R, slots: usize, stop: CancellationToken)
@@ -91,8 +96,8 @@ where
     <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
     R: Renderer,
 {
-    // Capacity for the hello, a condition, and a ready message per slot.
-    let (outbox, requests) = mpsc::channel(slots + 2);
+    // Capacity for the hello and a condition, too.
+    let (outbox, requests) = mpsc::channel(slots * MESSAGES_PER_SLOT + 2);
     let slots = i32::try_from(slots).unwrap_or(i32::MAX);
     let hello = AttachRequest { message: Some(Request::Hello(Hello { slots })) };
     outbox.send(hello).await.map_err(|_| Status::internal("the outgoing channel is closed"))?;
@@ -122,7 +127,8 @@ where
                 running.insert(assignment.lease_token.clone(), cancel.clone());
                 let (core, renderer, outbox) = (core.clone(), Arc::clone(renderer), outbox.clone());
                 renders.spawn(async move {
-                    run_assignment(core, &*renderer, *assignment, &cancel).await;
+                    let stages = stage_reporter(outbox.clone(), assignment.lease_token.clone());
+                    run_assignment(core, &*renderer, *assignment, stages, &cancel).await;
                     cancel.cancel();
                     // Fails only when the session has ended; it needs no slots then.
                     let _ = outbox.send(AttachRequest { message: Some(Request::Ready(Ready { slots: 1 })) }).await;
@@ -148,10 +154,25 @@ fn condition<R: Renderer>(renderer: &R) -> WireCondition {
     WireCondition { browser, restarts, memory_bytes, is_jailed, jail, is_tested, self_test }
 }
 
+/// Sends the stages of an assignment that begins now, each once.
+fn stage_reporter(outbox: mpsc::Sender<AttachRequest>, lease_token: String) -> StageReporter {
+    let (began, reached) = (Instant::now(), Mutex::new(Stages::default()));
+    StageReporter::new(move |stage| {
+        let ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
+        if reached.lock().unwrap_or_else(PoisonError::into_inner).reach(stage, ms) {
+            let stage = stage_to_proto(stage).into();
+            let reported = AssignmentStage { lease_token: lease_token.clone(), stage, ms };
+            // The channel is full only when the core does not receive; nobody needs the stage then.
+            let _ = outbox.try_send(AttachRequest { message: Some(Request::Stage(reported)) });
+        }
+    })
+}
+
 async fn run_assignment<T, R>(
     core: RendererServiceClient<T>,
     renderer: &R,
     assignment: Assignment,
+    stages: StageReporter,
     cancel: &CancellationToken,
 ) where
     T: GrpcService<Body> + Clone + Send + Sync + 'static,
@@ -163,7 +184,7 @@ async fn run_assignment<T, R>(
 {
     let Assignment { grab_id, lease_token, options, budget, alone } = assignment;
     let budget = budget.and_then(|budget| Duration::try_from(budget).ok()).unwrap_or_default();
-    let task = task(&grab_id, options, budget, alone);
+    let task = task(&grab_id, options, budget, alone, stages);
     let margin = task.as_ref().map_or(LEASE_MARGIN, |task| task.spec.lease_margin());
     let lease_ends = Instant::now() + budget + margin;
     let result = match task {
@@ -178,9 +199,15 @@ async fn run_assignment<T, R>(
     report(core, grab_id, lease_token, result, lease_ends).await;
 }
 
-fn task(grab_id: &str, options: Option<CaptureOptions>, budget: Duration, alone: bool) -> Option<RenderTask> {
+fn task(
+    grab_id: &str,
+    options: Option<CaptureOptions>,
+    budget: Duration,
+    alone: bool,
+    stages: StageReporter,
+) -> Option<RenderTask> {
     let spec = CaptureSpec::restore(&options::decode(options?, Vec::new()))?;
-    Some(RenderTask { id: grab_id.parse().ok()?, spec, budget, alone })
+    Some(RenderTask { id: grab_id.parse().ok()?, spec, budget, alone, stages })
 }
 
 /// The result of an attempt, as it is sent.

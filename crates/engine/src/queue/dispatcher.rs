@@ -7,7 +7,7 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::admission::{Account, kept_slots};
 use grabd_domain::capture::{CaptureSpec, FileKind};
-use grabd_domain::grabs::ImageKey;
+use grabd_domain::grabs::{ImageKey, Stage, Stages};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::{COMPARE_LIMIT, LEASE_MARGIN, MAX_RENDER_BUDGET};
 use grabd_domain::render::RendererStatus;
@@ -65,6 +65,8 @@ struct HeldLease {
     files: RequestedFiles,
     /// The earlier grab whose image is compared with that of this one.
     compare_to: Option<GrabId>,
+    /// The stages that the attempt has reached, for watchers.
+    stages: Stages,
     ended: EndedLease,
 }
 
@@ -329,6 +331,24 @@ impl Dispatcher {
         self.lock().leases.get(&token).and_then(|held| held.compare_to)
     }
 
+    /// Records a stage of a lease that this session holds. Returns its grab and all stages, or `None` if that is no news.
+    pub(crate) fn record_stage(
+        &self,
+        session: SessionId,
+        token: LeaseToken,
+        stage: Stage,
+        ms: u32,
+    ) -> Option<(GrabId, Stages)> {
+        let mut state = self.lock();
+        let held = state.leases.get_mut(&token).filter(|held| held.session == session)?;
+        held.stages.reach(stage, ms).then_some((held.grab, held.stages))
+    }
+
+    /// The stages that the attempt at this grab has reached. `None` if no session holds a lease of it.
+    pub(crate) fn stages_of(&self, grab: GrabId) -> Option<Stages> {
+        self.lock().leases.values().find(|held| held.grab == grab).map(|held| held.stages)
+    }
+
     /// Removes a lease that ended.
     pub(crate) fn forget(&self, token: LeaseToken) -> Option<EndedLease> {
         self.lock().leases.remove(&token).map(|held| held.ended)
@@ -399,7 +419,8 @@ impl Reservation<'_> {
         let (token, grab, upload_key) = (lease.token, lease.grab, lease.upload_key.clone());
         let files = RequestedFiles { also: lease.spec.also.clone(), slice_height: lease.spec.slice_height };
         let compare_to = lease.spec.compare_to;
-        let held = HeldLease { session: self.session, grab, upload_key, files, compare_to, ended };
+        let stages = Stages::of_attempt(lease.attempt);
+        let held = HeldLease { session: self.session, grab, upload_key, files, compare_to, stages, ended };
         let mut state = self.dispatcher.lock();
         let session = state.sessions.get(&self.session).ok_or(SessionLost)?;
         session.outbox.try_send(SessionMessage::Assign(Box::new(lease))).map_err(|_| SessionLost)?;
@@ -418,6 +439,8 @@ impl Drop for Reservation<'_> {
     }
 }
 
+#[cfg(test)]
+mod stage_tests;
 #[cfg(test)]
 mod tests {
     use grabd_domain::capture::CaptureRequest;
