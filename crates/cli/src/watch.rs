@@ -11,7 +11,10 @@ use crate::{list, output};
 /// Consecutive streams without an event after which watching fails.
 const MAX_EMPTY_STREAMS: u32 = 5;
 
-/// Follows a capture until it ends, and prints each status change.
+/// The name of the event of a stage. Others are of a new status.
+const STAGE: &str = "stage";
+
+/// Follows a capture until it ends, and prints each status change and each stage.
 pub(crate) async fn watch(api: &Api, json: bool, id: &str) -> Result<Exit, Failure> {
     let path = format!("{}/events", list::path("grabs", id)?);
     let (mut last_event_id, mut empty_streams) = (String::new(), 0);
@@ -31,12 +34,16 @@ pub(crate) async fn watch(api: &Api, json: bool, id: &str) -> Result<Exit, Failu
             let grab = serde_json::from_str(&event.data).ok().and_then(Grab::parse);
             let grab = grab.ok_or_else(|| Failure::UnexpectedResponse { url: url.clone(), status: StatusCode::OK })?;
             (last_event_id, empty_streams) = (event.id, 0);
+            let stage = grab.fields.stages.last().filter(|_| event.event == STAGE);
             if grab.has_ended() {
                 return finish(api, json, &grab);
             }
-            match json {
-                true => output::line(&grab.json.to_string())?,
-                false => output::line(&format!("{:12} {}", "status", grab.fields.status))?,
+            match (json, stage) {
+                (true, _) => output::line(&grab.json.to_string())?,
+                (false, Some(reached)) => {
+                    output::line(&format!("{:12} {} after {} ms", "stage", reached.stage, reached.ms))?;
+                }
+                (false, None) => output::line(&format!("{:12} {}", "status", grab.fields.status))?,
             }
         }
         if empty_streams == MAX_EMPTY_STREAMS {

@@ -6,6 +6,7 @@ mod findings;
 mod image_key;
 mod phash;
 mod slice;
+mod stage;
 mod stored_files;
 mod viewport_image;
 
@@ -20,6 +21,7 @@ pub use self::findings::{BlockedRequests, Challenge, Consent, ConsentResult, Fin
 pub use self::image_key::ImageKey;
 pub use self::phash::PerceptualHash;
 pub use self::slice::{GrabSlice, ShownFile, SlicePlace};
+pub use self::stage::{Stage, Stages};
 pub use self::viewport_image::{GrabViewport, ViewportSize};
 use crate::capture::{BesideName, CaptureSpec, Format, SliceNumber, ViewportNumber};
 use crate::credentials::Environment;
@@ -540,6 +542,14 @@ impl Grab {
         let State::Done { finished_at, execution_ms, .. } = &self.state else { return None };
         let total = finished_at.since(self.created_at).as_millis();
         Some(u32::try_from(total.saturating_sub(u128::from(*execution_ms))).unwrap_or(u32::MAX))
+    }
+
+    /// Those of `stages` that are shown with this state: stages are shown while their attempt is in progress.
+    pub fn shown_stages(&self, stages: Stages) -> Stages {
+        match self.state {
+            State::Processing if stages.attempt() == self.attempts => stages,
+            State::Pending | State::Processing | State::Done { .. } | State::Failed { .. } => Stages::default(),
+        }
     }
 
     /// A number that increases with every visible change. It is derived, so no counter has to be stored.

@@ -1,13 +1,15 @@
 //! The interface between the job queue and the renderers.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::capture::{CaptureSpec, FileKind};
-use crate::grabs::{Failure, RenderMetadata, SlicePlace, ViewportSize};
+use crate::grabs::{Failure, RenderMetadata, SlicePlace, Stage, ViewportSize};
 use crate::ids::GrabId;
 
 /// One attempt at a grab.
@@ -22,12 +24,38 @@ pub struct RenderTask {
     /// Use a new browser for this task only. Set after an attempt lost its browser, so that other grabs are not
     /// affected again.
     pub alone: bool,
+    /// Receives the stages as they are reached.
+    pub stages: StageReporter,
 }
 
 impl RenderTask {
     /// The time limit: that of the attempt, or of the caller if it is shorter.
     pub fn time_limit(&self) -> Duration {
         self.budget.min(self.spec.timeout)
+    }
+}
+
+/// Receives the stages of an attempt. A stage may be reported again; the receiver ignores that.
+#[derive(Clone, Default)]
+pub struct StageReporter(Option<Arc<dyn Fn(Stage) + Send + Sync>>);
+
+impl StageReporter {
+    /// Calls `report` with each stage. It must be fast.
+    pub fn new(report: impl Fn(Stage) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(report)))
+    }
+
+    /// Reports that a stage was reached.
+    pub fn reach(&self, stage: Stage) {
+        if let Some(report) = &self.0 {
+            report(stage);
+        }
+    }
+}
+
+impl fmt::Debug for StageReporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StageReporter").field(&self.0.is_some()).finish()
     }
 }
 

@@ -5,7 +5,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::capture::Format;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
-    Class, Difference, Grab, GrabFile, PageInfo, Region, RenderMetadata, ShownFile, State, Status,
+    Class, Difference, Grab, GrabFile, PageInfo, Region, RenderMetadata, ShownFile, Stage, Stages, State, Status,
 };
 use grabd_engine::grabs::{CreateRequest, CreateResult, ListRequest};
 use grabd_proto::{options, v1};
@@ -124,6 +124,32 @@ pub(crate) fn grab(grab: &Grab, public_url: &str) -> v1::Grab {
         }
     }
     wire
+}
+
+/// Converts the stages that a render has reached.
+pub(crate) fn stages(stages: &Stages) -> Vec<v1::StageReached> {
+    stages.iter().map(|(stage, ms)| v1::StageReached { stage: stage_to_proto(stage).into(), ms }).collect()
+}
+
+/// Converts a stage.
+pub(crate) const fn stage_to_proto(stage: Stage) -> v1::RenderStage {
+    match stage {
+        Stage::Navigating => v1::RenderStage::Navigating,
+        Stage::Loaded => v1::RenderStage::Loaded,
+        Stage::Settling => v1::RenderStage::Settling,
+        Stage::Captured => v1::RenderStage::Captured,
+    }
+}
+
+/// Converts a stage that a renderer reports. `None` if it is not known here.
+pub(crate) const fn stage_from_proto(stage: v1::RenderStage) -> Option<Stage> {
+    Some(match stage {
+        v1::RenderStage::Navigating => Stage::Navigating,
+        v1::RenderStage::Loaded => Stage::Loaded,
+        v1::RenderStage::Settling => Stage::Settling,
+        v1::RenderStage::Captured => Stage::Captured,
+        v1::RenderStage::Unspecified => return None,
+    })
 }
 
 /// Converts a grab of a list, which has many: without the headings of slices, which may be long.

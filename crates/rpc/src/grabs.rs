@@ -5,12 +5,13 @@ use std::pin::Pin;
 use futures::{Stream, StreamExt, stream};
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
+use grabd_domain::grabs::Stages;
 use grabd_domain::ids::GrabId;
 use grabd_engine::Core;
-use grabd_engine::grabs::{self, CaptureStream};
+use grabd_engine::grabs::{self, CaptureState, CaptureStream, Follow, GrabUpdate};
 use grabd_proto::v1::grab_service_server::GrabService;
 use grabd_proto::v1::{
-    CaptureGrabRequest, CaptureGrabResponse, CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest,
+    self, CaptureGrabRequest, CaptureGrabResponse, CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest,
     DeleteGrabResponse, GetGrabRequest, GetGrabResponse, ListGrabsRequest, ListGrabsResponse, WatchGrabRequest,
     WatchGrabResponse,
 };
@@ -42,14 +43,17 @@ impl GrabService for Grabs {
         request: Request<CaptureGrabRequest>,
     ) -> Result<Response<Self::CaptureGrabStream>, Status> {
         let caller = caller(&request)?;
-        let request = convert::create_request(request.into_inner().create.unwrap_or_default());
-        let CaptureStream { first, rest } =
-            grabs::capture(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
+        let CaptureGrabRequest { create, with_stages } = request.into_inner();
+        let request = convert::create_request(create.unwrap_or_default());
+        let captured = grabs::capture(&self.0, caller, &request, Follow::stages_if(with_stages)).await;
+        let CaptureStream { first, rest } = captured.map_err(|fault| to_status(&fault))?;
+        let first = CaptureState { result: first, stages: Stages::default() };
         let public_url = self.0.public_url().to_owned();
         let states = stream::once(async { Ok(first) }).chain(ReceiverStream::new(rest)).map(move |state| {
-            let state = state.map_err(|fault| to_status(&fault))?;
-            let grab = Some(convert::created(&state, &public_url));
-            Ok(CaptureGrabResponse { grab, replayed: state.replayed })
+            let CaptureState { result, stages } = state.map_err(|fault| to_status(&fault))?;
+            let stages = if with_stages { convert::stages(&stages) } else { Vec::new() };
+            let grab = Some(v1::Grab { stages, ..convert::created(&result, &public_url) });
+            Ok(CaptureGrabResponse { grab, replayed: result.replayed })
         });
         Ok(Response::new(Box::pin(states)))
     }
@@ -73,12 +77,16 @@ impl GrabService for Grabs {
 
     async fn watch_grab(&self, request: Request<WatchGrabRequest>) -> Result<Response<Self::WatchGrabStream>, Status> {
         let caller = caller(&request)?;
-        let id = id(&request.get_ref().id)?;
-        let seen = u64::try_from(request.get_ref().after_revision).unwrap_or(0);
-        let states = grabs::watch(&self.0, caller, id, seen).await.map_err(|fault| to_status(&fault))?;
+        let WatchGrabRequest { id: text, after_revision, with_stages } = request.into_inner();
+        let (id, seen) = (id(&text)?, u64::try_from(after_revision).unwrap_or(0));
+        let states = grabs::watch(&self.0, caller, id, seen, Follow::stages_if(with_stages)).await;
+        let states = states.map_err(|fault| to_status(&fault))?;
         let public_url = self.0.public_url().to_owned();
         let states = states.map(move |state| match state {
-            Ok(grab) => Ok(WatchGrabResponse { grab: Some(convert::grab(&grab, &public_url)) }),
+            Ok(GrabUpdate { grab, stages }) => {
+                let stages = if with_stages { convert::stages(&stages) } else { Vec::new() };
+                Ok(WatchGrabResponse { grab: Some(v1::Grab { stages, ..convert::grab(&grab, &public_url) }) })
+            }
             Err(_) => Err(Status::unavailable("The stream was cut; resume it with after_revision.")),
         });
         Ok(Response::new(Box::pin(states)))

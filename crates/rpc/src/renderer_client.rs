@@ -4,14 +4,15 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grabd_domain::capture::CaptureSpec;
-use grabd_domain::grabs::{SlicePlace, ViewportSize};
+use grabd_domain::grabs::{SlicePlace, Stages, ViewportSize};
 use grabd_domain::limits::LEASE_MARGIN;
 use grabd_domain::render::{
     Capture, CapturedFile, CapturedSlice, CapturedViewport, RenderError, RenderTask, Renderer, RendererStatus,
+    StageReporter,
 };
 use grabd_engine::renderers::HEARTBEAT_INTERVAL;
 use grabd_proto::internal::v1::attach_request::Message as Request;
@@ -20,8 +21,8 @@ use grabd_proto::internal::v1::finish_picture_request::Message as Part;
 use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
-    Assignment, AttachRequest, Condition as WireCondition, FileHeader, FinishPictureRequest, FinishRequest, Hello,
-    PageFailure, PictureHeader, Ready, Released, SliceHeader, ViewportHeader,
+    Assignment, AssignmentStage, AttachRequest, Condition as WireCondition, FileHeader, FinishPictureRequest,
+    FinishRequest, Hello, PageFailure, PictureHeader, Ready, Released, SliceHeader, ViewportHeader,
 };
 use grabd_proto::options;
 use grabd_proto::v1::CaptureOptions;
@@ -35,6 +36,7 @@ use tonic::body::Body;
 use tonic::client::GrpcService;
 use tonic::codegen::{Body as HttpBody, Bytes, StdError};
 
+use crate::convert::stage_to_proto;
 use crate::render_metadata;
 use crate::renderer_service::PROTOCOL;
 use crate::slot_offers::SlotOffers;
@@ -50,6 +52,8 @@ const MAX_MESSAGE_BYTES: usize = 4 << 20;
 const ATTACH_LIMIT: Duration = Duration::from_secs(10);
 /// Size of the parts in which an image is sent.
 const PART_BYTES: usize = 256 << 10;
+/// Outgoing messages of a session for each slot: that it is ready, and the stages of its assignment.
+const MESSAGES_PER_SLOT: usize = 5;
 
 /// The slots that a session offers to its core.
 pub(crate) enum SlotSource {
@@ -193,8 +197,8 @@ where
     <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
     R: Renderer,
 {
-    // Capacity for the hello, a condition, and a ready message per slot.
-    let (outbox, requests) = mpsc::channel(slots.slots() + 2);
+    // Capacity for the hello and a condition, too.
+    let (outbox, requests) = mpsc::channel(slots.slots() * MESSAGES_PER_SLOT + 2);
     let hello = AttachRequest { message: Some(Request::Hello(slots.hello())) };
     outbox.send(hello).await.map_err(|_| Status::internal("the outgoing channel is closed"))?;
     let attached = tokio::time::timeout(ATTACH_LIMIT, core.attach(ReceiverStream::new(requests))).await;
@@ -243,7 +247,8 @@ where
                     SlotSource::Offered { offers, .. } => Some(Arc::clone(offers)),
                 };
                 renders.spawn(async move {
-                    run_assignment(core, &*renderer, *assignment, &cancel).await;
+                    let stages = stage_reporter(outbox.clone(), assignment.lease_token.clone());
+                    run_assignment(core, &*renderer, *assignment, stages, &cancel).await;
                     cancel.cancel();
                     match offers {
                         Some(offers) => offers.free(),
@@ -278,10 +283,25 @@ fn condition<R: Renderer>(renderer: &R) -> WireCondition {
     WireCondition { browser, restarts, memory_bytes, is_jailed, jail, is_tested, self_test }
 }
 
+/// Sends the stages of an assignment that begins now, each once.
+fn stage_reporter(outbox: mpsc::Sender<AttachRequest>, lease_token: String) -> StageReporter {
+    let (began, reached) = (Instant::now(), Mutex::new(Stages::default()));
+    StageReporter::new(move |stage| {
+        let ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
+        if reached.lock().unwrap_or_else(PoisonError::into_inner).reach(stage, ms) {
+            let stage = stage_to_proto(stage).into();
+            let reported = AssignmentStage { lease_token: lease_token.clone(), stage, ms };
+            // The channel is full only when the core does not receive; nobody needs the stage then.
+            let _ = outbox.try_send(AttachRequest { message: Some(Request::Stage(reported)) });
+        }
+    })
+}
+
 async fn run_assignment<T, R>(
     core: RendererServiceClient<T>,
     renderer: &R,
     assignment: Assignment,
+    stages: StageReporter,
     cancel: &CancellationToken,
 ) where
     T: GrpcService<Body> + Clone + Send + Sync + 'static,
@@ -293,7 +313,7 @@ async fn run_assignment<T, R>(
 {
     let Assignment { grab_id, lease_token, options, budget, alone, margin } = assignment;
     let budget = budget.and_then(|budget| Duration::try_from(budget).ok()).unwrap_or_default();
-    let task = task(&grab_id, options, budget, alone);
+    let task = task(&grab_id, options, budget, alone, stages);
     let margin = margin.and_then(|margin| Duration::try_from(margin).ok()).unwrap_or(LEASE_MARGIN);
     let lease_ends = Instant::now() + budget + margin;
     let result = match task {
@@ -308,9 +328,15 @@ async fn run_assignment<T, R>(
     report(core, grab_id, lease_token, result, lease_ends).await;
 }
 
-fn task(grab_id: &str, options: Option<CaptureOptions>, budget: Duration, alone: bool) -> Option<RenderTask> {
+fn task(
+    grab_id: &str,
+    options: Option<CaptureOptions>,
+    budget: Duration,
+    alone: bool,
+    stages: StageReporter,
+) -> Option<RenderTask> {
     let spec = CaptureSpec::restore(&options::decode(options?, Vec::new()))?;
-    Some(RenderTask { id: grab_id.parse().ok()?, spec, budget, alone })
+    Some(RenderTask { id: grab_id.parse().ok()?, spec, budget, alone, stages })
 }
 
 /// The result of an attempt, as it is sent.

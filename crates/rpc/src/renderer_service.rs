@@ -20,15 +20,16 @@ use grabd_proto::internal::v1::finish_picture_request::Message as Part;
 use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_server::RendererService;
 use grabd_proto::internal::v1::{
-    Assignment, AttachRequest, AttachResponse, Cancel, Condition as WireCondition, FileHeader, FinishPictureRequest,
-    FinishPictureResponse, FinishRequest, FinishResponse, Hello, PageFailure, Picture, PictureHeader, Released,
-    Returned, SliceHeader, ViewportHeader,
+    Assignment, AssignmentStage, AttachRequest, AttachResponse, Cancel, Condition as WireCondition, FileHeader,
+    FinishPictureRequest, FinishPictureResponse, FinishRequest, FinishResponse, Hello, PageFailure, Picture,
+    PictureHeader, Released, Returned, SliceHeader, ViewportHeader,
 };
 use grabd_proto::options;
 use tokio::time::{MissedTickBehavior, timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::convert::stage_from_proto;
 use crate::render_metadata;
 use crate::status::cause_from_proto;
 
@@ -229,8 +230,16 @@ async fn receive_messages(session: &RendererSession, inbound: &mut Streaming<Att
                 Err(_) => return,
             },
             Some(Message::Condition(reported)) => session.record_heartbeat(condition(reported)),
+            Some(Message::Stage(reported)) => record_stage(session, &reported),
             Some(Message::Hello(_)) | None => {}
         }
+    }
+}
+
+/// Records a stage, for watchers. What cannot be read is ignored: stages may be lost.
+fn record_stage(session: &RendererSession, reported: &AssignmentStage) {
+    if let (Ok(token), Some(stage)) = (reported.lease_token.parse(), stage_from_proto(reported.stage())) {
+        session.record_stage(token, stage, reported.ms);
     }
 }
 

@@ -79,7 +79,7 @@ async fn generated_clients_can_call_every_service() -> Result<()> {
     let create = CreateGrabRequest { mode: CreateMode::Async.into(), ..create };
     let pending = grabs.create_grab(with_key(create.clone(), key)?).await?.into_inner().grab.context("a grab")?;
     assert_eq!(pending.status(), GrabStatus::Pending);
-    let watch = WatchGrabRequest { id: pending.id.clone(), after_revision: 0 };
+    let watch = WatchGrabRequest { id: pending.id.clone(), after_revision: 0, with_stages: false };
     let states: Vec<_> = grabs.watch_grab(with_key(watch.clone(), key)?).await?.into_inner().collect().await;
     let states: Vec<_> =
         states.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().filter_map(|s| s.grab).collect();
@@ -92,7 +92,8 @@ async fn generated_clients_can_call_every_service() -> Result<()> {
     // Errors carry the contract's error code as reason.
     let status = grabs.get_grab(GetGrabRequest::default()).await.unwrap_err();
     assert_eq!((status.code(), reason::code(&status)), (Code::Unauthenticated, ErrorCode::Unauthorized));
-    let unknown = WatchGrabRequest { id: "01993e1c-7b1a-7000-8000-0123456789ab".into(), after_revision: 0 };
+    let unknown =
+        WatchGrabRequest { id: "01993e1c-7b1a-7000-8000-0123456789ab".into(), after_revision: 0, with_stages: false };
     let status = grabs.watch_grab(with_key(unknown, key)?).await.unwrap_err();
     assert_eq!((status.code(), reason::code(&status)), (Code::NotFound, ErrorCode::NotFound));
     let narrow = CreateGrabRequest { width: Some(1), url: Some(url), ..CreateGrabRequest::default() };
@@ -103,7 +104,9 @@ async fn generated_clients_can_call_every_service() -> Result<()> {
     let usage = UsageServiceClient::new(channel.clone()).get_usage(with_key(GetUsageRequest {}, key)?).await?;
     assert_eq!(usage.into_inner().credits.context("credits")?.total, 1);
     let status = grabs.create_grab(with_key(create.clone(), key)?).await?.into_inner().grab.context("a grab")?;
-    let last = grabs.watch_grab(with_key(WatchGrabRequest { id: status.id, after_revision: 0 }, key)?).await?;
+    let last = grabs
+        .watch_grab(with_key(WatchGrabRequest { id: status.id, after_revision: 0, with_stages: false }, key)?)
+        .await?;
     assert!(last.into_inner().collect::<Vec<_>>().await.into_iter().all(|state| state.is_ok()));
     let status = grabs.create_grab(with_key(create, key)?).await.unwrap_err();
     assert_eq!((status.code(), reason::code(&status)), (Code::FailedPrecondition, ErrorCode::CreditsExhausted));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use futures::StreamExt;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_proto::v1::{Grab, GrabStatus, WatchGrabRequest, WatchGrabResponse};
+use grabd_proto::v1::{Grab, GrabStatus, RenderStage, StageReached, WatchGrabRequest, WatchGrabResponse};
 use grabd_tests::harness::TestApp;
 use reqwest::Response;
 use rustix::process::{Pid, Signal, kill_process};
@@ -44,7 +44,11 @@ async fn watch(
     id: &str,
     after_revision: i64,
 ) -> Result<Streaming<WatchGrabResponse>, Status> {
-    let mut request = Request::new(WatchGrabRequest { id: id.to_owned(), after_revision });
+    open(channel, key, WatchGrabRequest { id: id.to_owned(), after_revision, with_stages: false }).await
+}
+
+async fn open(channel: &Channel, key: &str, watch: WatchGrabRequest) -> Result<Streaming<WatchGrabResponse>, Status> {
+    let mut request = Request::new(watch);
     request.metadata_mut().insert("authorization", format!("Bearer {key}").parse().expect("a key is ASCII"));
     GrabServiceClient::new(channel.clone()).watch_grab(request).await.map(tonic::Response::into_inner)
 }
@@ -79,6 +83,54 @@ async fn stream_starts_with_the_current_state_and_ends_with_the_grab() -> Result
     for (key, id) in [(app.live(), UNKNOWN_ID), (app.test(), id.as_str()), (app.live(), "no-id")] {
         assert_eq!(watch(&channel, key, id, 0).await.unwrap_err().code(), Code::NotFound, "{id}");
     }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stages_are_sent_to_those_who_ask_also_if_they_come_late() -> Result<()> {
+    let app = TestApp::start(5, &[("browser.slots", "1")]).await?;
+    let id = queue(&app, "/held/tiny").await?;
+    let channel = channel(&app).await?;
+    let follow = |after_revision, with_stages| {
+        let request = WatchGrabRequest { id: id.clone(), after_revision, with_stages };
+        open(&channel, app.live(), request)
+    };
+    let mut early = follow(0, true).await?;
+    let mut plain = follow(0, false).await?;
+    // The page is held back, so that the attempt stays at its first stage.
+    let first = loop {
+        let grab = next(&mut early).await?.context("a stage")?;
+        if let [stage] = grab.stages[..] {
+            break (grab.status(), grab.revision, stage);
+        }
+        assert!(grab.stages.is_empty(), "{grab:?}");
+    };
+    let (status, revision, StageReached { stage, ms }) = first;
+    assert_eq!((status, revision, stage), (GrabStatus::Processing, 2, RenderStage::Navigating.into()));
+    assert!(ms < 10_000, "{ms} ms since the start of the attempt");
+    // A reader that comes late gets the current stage at once, also one that has seen the revision.
+    for after_revision in [0, 2] {
+        let late = next(&mut follow(after_revision, true).await?).await?.context("a state")?;
+        assert_eq!((late.revision, late.stages), (2, vec![first.2]));
+    }
+    // Without them, there is only one message for each revision.
+    let mut revisions = Vec::new();
+    while let Some(grab) = next(&mut plain).await? {
+        assert!(grab.stages.is_empty(), "{grab:?}");
+        revisions.push(grab.revision);
+        if revisions.last() == Some(&2) {
+            break;
+        }
+    }
+    assert!(revisions.is_sorted_by(|a, b| a < b), "{revisions:?}");
+    // Later stages are at the same revision, and none is left at the end.
+    app.client.post(app.site.url("/held/tiny")).send().await?.error_for_status()?;
+    let mut last = Grab::default();
+    while let Some(grab) = next(&mut early).await? {
+        assert_eq!((grab.revision > 2, grab.stages.is_empty()), (grab.status() == GrabStatus::Done, grab.revision > 2));
+        last = grab;
+    }
+    assert_eq!(last.status(), GrabStatus::Done);
     app.finish().await
 }
 
@@ -137,12 +189,21 @@ async fn server_sent_events_carry_the_same_revisions() -> Result<()> {
     let (app, _, id) = two_grabs(5).await?;
     let response = events(&app, &id, None).await?;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
-    let received = parse(&response.text().await?)?;
+    let text = response.text().await?;
+    let received = parse(&text)?;
     let statuses: Vec<_> = received.iter().map(|(_, grab)| grab["status"].as_str().unwrap_or_default()).collect();
     assert_eq!(statuses, ["pending", "processing", "done"]);
     assert!(received.is_sorted_by(|(a, _), (b, _)| a < b), "{received:?}");
     let (_, shown) = app.get(&format!("/grabs/{id}"), app.live()).await?;
     assert_eq!(received[2].1, shown);
+    assert!(shown.get("stages").is_none());
+    // Between them come the stages, with the id of their revision. The site answers late, so that the first is seen.
+    let stages = parse_named(&text, "stage")?;
+    let (id_of_first, first) = stages.first().context("a stage")?;
+    assert_eq!((*id_of_first, &first["status"]), (received[1].0, &json!("processing")));
+    for (id, stage) in &stages {
+        assert_eq!((*id, stage["stages"][0]["stage"].as_str()), (received[1].0, Some("navigating")), "{stage}");
+    }
 
     let resumed = parse(&events(&app, &id, Some(&received[1].0.to_string())).await?.text().await?)?;
     assert_eq!(resumed, received[2..]);
@@ -178,13 +239,19 @@ async fn events(app: &TestApp, id: &str, last: Option<&str>) -> Result<Response>
     Ok(request.send().await?)
 }
 
-/// Parses id and data of every event.
+/// Parses id and data of every revision.
 fn parse(text: &str) -> Result<Vec<(u64, Value)>> {
+    parse_named(text, "grab")
+}
+
+/// Parses id and data of the events with this name.
+fn parse_named(text: &str, name: &str) -> Result<Vec<(u64, Value)>> {
     let field = |event: &str, name: &str| {
         let line = event.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned());
         line.with_context(|| format!("{name} in {event:?}"))
     };
-    let events = text.split("\n\n").filter(|event| event.contains("data:"));
+    let is_named = |event: &&str| event.lines().any(|line| line == format!("event: {name}"));
+    let events = text.split("\n\n").filter(is_named);
     events.map(|event| Ok((field(event, "id:")?.parse()?, serde_json::from_str(&field(event, "data:")?)?))).collect()
 }
 

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use chromiumoxide::cdp::browser_protocol::page::HandleJavaScriptDialogParams;
-use grabd_domain::capture::{CaptureSpec, FileKind};
-use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata, SettledBy, Timings};
-use grabd_domain::render::{CapturedFile, CapturedSlice, CapturedViewport};
+use grabd_domain::capture::FileKind;
+use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata, SettledBy, Stage, Timings};
+use grabd_domain::render::{CapturedFile, CapturedSlice, CapturedViewport, RenderTask};
 use tokio::time::Instant;
 
 use super::clock::TimeMode;
@@ -31,19 +31,20 @@ pub(crate) struct Picture {
     pub(crate) viewports: Vec<CapturedViewport>,
 }
 
-/// Captures what `spec` requests, in a tab that is used for nothing else. The caller cancels it at `deadline`.
+/// Captures what `task` requests, in a tab that is used for nothing else. The caller cancels it at `deadline`.
 ///
 /// Cancel-safe: it owns nothing, and the caller disposes of the tab.
 pub(crate) async fn capture(
     tab: &Tab,
-    spec: &CaptureSpec,
+    task: &RenderTask,
     limits: Limits,
     time: TimeMode,
     deadline: Instant,
 ) -> Result<Picture, CaptureError> {
-    let drive = Drive::new(tab, spec, limits, time, deadline);
+    let drive = Drive::new(tab, task, limits, time, deadline);
     tab.watch.reset();
-    if spec.also.contains(&FileKind::Report) {
+    drive.stages.reach(Stage::Navigating);
+    if task.spec.also.contains(&FileKind::Report) {
         tab.watch.start_record();
     }
     let mut events = std::pin::pin!(handle_events(&drive));
@@ -202,6 +203,7 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
         return Ok(None);
     }
     navigate::check_current(drive, document)?;
+    drive.stages.reach(Stage::Captured);
     let is_quiet = by == SettledBy::Quiet && !area.is_incomplete && unsettled == 0;
     let is_listed = |url: &str| drive.tab.listener.blocklist().is_some_and(|list| list.has_blocked(url));
     let state = area.state.without_blocked(&drive.spec.blocking, is_listed, drive.interception.blocked_fonts());

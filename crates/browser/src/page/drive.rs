@@ -7,6 +7,7 @@ use std::time::Duration;
 use chromiumoxide::cdp::browser_protocol::emulation::SetDeviceMetricsOverrideParams;
 use grabd_domain::capture::{CaptureSpec, Device, Viewport};
 use grabd_domain::limits::RENDER_BUDGET;
+use grabd_domain::render::{RenderTask, StageReporter};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -35,6 +36,8 @@ const GRACE: Duration = Duration::from_millis(500);
 pub(super) struct Drive<'a> {
     pub(super) tab: &'a Tab,
     pub(super) spec: &'a CaptureSpec,
+    /// Receives the stages, for watchers.
+    pub(super) stages: &'a StageReporter,
     pub(super) limits: Limits,
     pub(super) clock: Clock<'a>,
     /// The rules for the page's requests.
@@ -71,7 +74,8 @@ impl Interactions {
 }
 
 impl<'a> Drive<'a> {
-    pub(super) fn new(tab: &'a Tab, spec: &'a CaptureSpec, limits: Limits, time: TimeMode, deadline: Instant) -> Self {
+    pub(super) fn new(tab: &'a Tab, task: &'a RenderTask, limits: Limits, time: TimeMode, deadline: Instant) -> Self {
+        let RenderTask { spec, stages, .. } = task;
         let now = Instant::now();
         let budget = deadline.saturating_duration_since(now);
         let load_limit = LOAD_LIMIT + budget.saturating_sub(RENDER_BUDGET);
@@ -86,6 +90,7 @@ impl<'a> Drive<'a> {
         Self {
             tab,
             spec,
+            stages,
             limits,
             clock,
             interception,

@@ -5,7 +5,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use grabd_domain::capture::WaitUntil;
-use grabd_domain::grabs::SettledBy;
+use grabd_domain::grabs::{SettledBy, Stage};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use url::Url;
@@ -85,7 +85,14 @@ pub(super) async fn settle(drive: &Drive<'_>, document: &Document) -> Result<Set
     if drive.spec.wait_until == WaitUntil::Dom {
         return parsed(drive, document).await;
     }
-    let (state, until) = match load(drive, document).await? {
+    let loaded = load(drive, document).await?;
+    if !matches!(loaded, ScriptResult::Left) {
+        if drive.tab.watch.read(|seen| seen.loaded_at.is_some()) {
+            drive.stages.reach(Stage::Loaded);
+        }
+        drive.stages.reach(Stage::Settling);
+    }
+    let (state, until) = match loaded {
         ScriptResult::Left => return Ok(Settled::Left),
         ScriptResult::Done(state) if drive.tab.watch.read(|seen| seen.loaded_at.is_some()) => (state, settle_by(drive)),
         // The requests that block the load event have had their time.
@@ -132,6 +139,7 @@ async fn parsed(drive: &Drive<'_>, document: &Document) -> Result<Settled, Captu
         Some(false) => return Ok(Settled::Left),
         None => SettledBy::Deadline,
     };
+    drive.stages.reach(Stage::Settling);
     let time_up = sleep_until((Instant::now() + drive.limits.settle_budget).min(drive.capture_by));
     Ok(match ready(drive, document, false, time_up).await? {
         ScriptResult::Done(state) => Settled::Ready(Ready { by, state }),
@@ -382,6 +390,7 @@ async fn load_or_stall(drive: &Drive<'_>) {
             (seen.loaded_at.is_some(), progress(seen).unwrap_or(now), is_waiting)
         });
         if is_loaded {
+            drive.stages.reach(Stage::Loaded);
             return sleep_until(settle_by(drive)).await;
         }
         let limit = last + if is_waiting { drive.limits.settle_budget } else { REST_CHECK_INTERVAL };

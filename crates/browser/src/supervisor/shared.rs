@@ -195,7 +195,7 @@ impl Shared {
         deadline: Instant,
     ) -> Result<Picture, CaptureError> {
         let browser = lease.browser();
-        let capture = page::capture(lease.tab(), &task.spec, self.limits.clone(), time, deadline);
+        let capture = page::capture(lease.tab(), task, self.limits.clone(), time, deadline);
         let ended = timeout_at(deadline, capture).await;
         let has_image = matches!(ended, Ok(Ok(_)));
         let is_stuck = !has_image && lease.tab().frames.are_stuck().await;

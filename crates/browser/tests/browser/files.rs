@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec, FileKind, Secret};
 use grabd_domain::grabs::Warning;
 use grabd_domain::ids::GrabId;
-use grabd_domain::render::{Capture, RenderTask, Renderer as _};
+use grabd_domain::render::{Capture, RenderTask, Renderer as _, StageReporter};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -255,7 +255,13 @@ fn own_document(html: &str, base_url: &str) -> RenderTask {
         ..CaptureRequest::default()
     };
     let spec = CaptureSpec::parse(&asked).unwrap();
-    RenderTask { id: GrabId(Uuid::nil()), spec, budget: Duration::from_secs(25), alone: false }
+    RenderTask {
+        id: GrabId(Uuid::nil()),
+        spec,
+        budget: Duration::from_secs(25),
+        alone: false,
+        stages: StageReporter::default(),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

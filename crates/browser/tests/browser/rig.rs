@@ -9,7 +9,7 @@ use grabd_domain::address::Policy;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::grabs::{Failure, FailureReason, RenderMetadata};
 use grabd_domain::ids::GrabId;
-use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer};
+use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer, StageReporter};
 use grabd_domain::target::TargetUrl;
 use grabd_egress::Guard;
 use uuid::Uuid;
@@ -108,7 +108,13 @@ pub(crate) fn task(request: CaptureRequest) -> RenderTask {
     // These tests check the guard, so the URL skips validation.
     let validated = CaptureRequest { url: Some("https://example.com/".into()), ..request };
     let spec = CaptureSpec { url, ..CaptureSpec::parse(&validated).unwrap() };
-    RenderTask { id: GrabId(Uuid::nil()), spec, budget: Duration::from_secs(25), alone: false }
+    RenderTask {
+        id: GrabId(Uuid::nil()),
+        spec,
+        budget: Duration::from_secs(25),
+        alone: false,
+        stages: StageReporter::default(),
+    }
 }
 
 /// A decoded image.

@@ -43,6 +43,15 @@ pub(crate) struct GrabFields {
     pub(crate) consent: Option<Consent>,
     pub(crate) difference: Option<Difference>,
     pub(crate) phash: Option<String>,
+    #[serde(default)]
+    pub(crate) stages: Vec<StageReached>,
+}
+
+/// A stage that the render has reached.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct StageReached {
+    pub(crate) stage: String,
+    pub(crate) ms: u64,
 }
 
 /// The members of a file beside the image that this program uses.

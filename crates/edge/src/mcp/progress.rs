@@ -22,7 +22,7 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 /// Interval of comments that keep proxies from closing an idle connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Capacity of the report queue. Further reports are dropped when the reader is slow.
-const REPORTS: usize = 16;
+const REPORTS: usize = 32;
 /// The `total` of progress notifications in seconds. No call takes longer.
 const TOTAL_S: f64 = 30.0;
 /// Minimum difference between reports in seconds.
@@ -50,6 +50,11 @@ impl Progress {
         let (reports, receiver) = mpsc::channel(REPORTS);
         let reports = token.is_some().then_some(reports);
         (Self { reports, began: Instant::now(), last: 0.0 }, receiver)
+    }
+
+    /// Whether the client has asked for reports.
+    pub(super) const fn is_requested(&self) -> bool {
+        self.reports.is_some()
     }
 
     /// Sends a report.

@@ -1,4 +1,4 @@
-//! `GET /v1/grabs/{id}/events`: the revisions of a grab as Server-Sent Events.
+//! `GET /v1/grabs/{id}/events`: the revisions and stages of a grab as Server-Sent Events.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream};
-use grabd_proto::v1::Grab;
+use grabd_proto::v1::{Grab, WatchGrabRequest};
 use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::time::Instant;
@@ -21,6 +21,9 @@ use super::watch::{self, Next, Watch};
 use super::{headers, limits, wire};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// The event of a new revision, and that of a stage of the current one.
+const REVISION: &str = "grab";
+const STAGE: &str = "stage";
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// Interval of comments that keep proxies from closing an idle connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -30,7 +33,7 @@ const FIRST_EVENT_WAIT: Duration = Duration::from_secs(1);
 /// Longest duration of a stream. The core ends it after 30 minutes, and readers resume.
 const MAX_DURATION: Duration = Duration::from_secs(31 * 60);
 
-/// Streams the revisions of a grab until it ends. A reader that has seen the last revision gets 204, which tells
+/// Streams the revisions of a grab until it ends, and between them the stages of its render. A reader that has seen the last revision gets 204, which tells
 /// browsers not to reconnect.
 pub(super) async fn events(
     State(edge): State<Arc<Edge>>,
@@ -38,7 +41,9 @@ pub(super) async fn events(
     request: Request,
 ) -> Result<Response, ApiError> {
     let headers = request.headers();
-    let mut watch = watch::open(&edge, headers, id(path), last_event_id(headers), MAX_DURATION).await?;
+    let seen = last_event_id(headers);
+    let asked = WatchGrabRequest { id: id(path), after_revision: seen, with_stages: true };
+    let mut watch = watch::open(&edge, headers, asked, MAX_DURATION).await?;
     let first = match watch.next(FIRST_EVENT_WAIT).await {
         Ok(Next::Grab(grab)) => Some(grab),
         Ok(Next::Nothing) => None,
@@ -51,16 +56,17 @@ pub(super) async fn events(
     };
     let metadata = std::mem::take(&mut watch.metadata);
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
-    let mut response = Sse::new(event_stream(watch, first)).keep_alive(keep_alive).into_response();
+    let mut response = Sse::new(event_stream(watch, seen, first)).keep_alive(keep_alive).into_response();
     insert_headers(response.headers_mut(), &metadata);
     Ok(response)
 }
 
-/// The events, one for each revision. When the core's stream fails, this one ends: readers resume.
-fn event_stream(watch: Watch, first: Option<Box<Grab>>) -> impl Stream<Item = Result<Event, Infallible>> {
+/// The events, one for each revision after `seen`, and one for each stage. A stage has the id of its revision: a reader
+/// resumes after the revision. When the core's stream fails, this one ends: readers resume.
+fn event_stream(watch: Watch, seen: i64, first: Option<Box<Grab>>) -> impl Stream<Item = Result<Event, Infallible>> {
     let deadline = Instant::now() + MAX_DURATION;
-    stream::unfold(Some((watch, first)), move |state| async move {
-        let (mut watch, first): (Watch, _) = state?;
+    stream::unfold(Some((watch, seen, first)), move |state| async move {
+        let (mut watch, seen, first): (Watch, _, _) = state?;
         let grab = match first {
             Some(grab) => grab,
             None => match watch.next(deadline.duration_since(Instant::now())).await {
@@ -73,8 +79,9 @@ fn event_stream(watch: Watch, first: Option<Box<Grab>>) -> impl Stream<Item = Re
             },
         };
         let data = String::from_utf8(headers::to_json(&wire::grab(&grab)?)).expect("JSON is UTF-8");
-        let event = Event::default().event("grab").id(grab.revision.to_string()).data(data);
-        let rest = (!watch::has_ended(&grab)).then_some((watch, None));
+        let name = if grab.revision > seen { REVISION } else { STAGE };
+        let event = Event::default().event(name).id(grab.revision.to_string()).data(data);
+        let rest = (!watch::has_ended(&grab)).then_some((watch, grab.revision, None));
         Some((Ok(event), rest))
     })
 }

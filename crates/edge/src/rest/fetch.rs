@@ -9,7 +9,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use grabd_http::with_etag;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_proto::v1::{GetGrabRequest, Grab};
+use grabd_proto::v1::{GetGrabRequest, Grab, WatchGrabRequest};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::time::Instant;
 use tonic::Code;
@@ -53,7 +53,9 @@ async fn wait_for_change(edge: &Edge, headers: &HeaderMap, id: String, seconds: 
     let deadline = Instant::now() + Duration::from_secs(seconds);
     let seen = etag::known_revision(headers);
     let max_duration = Duration::from_secs(seconds) + call::QUERY_DEADLINE;
-    let mut watch = watch::open(edge, headers, id, seen.unwrap_or(0), max_duration).await?;
+    let after_revision = seen.unwrap_or(0);
+    let asked = WatchGrabRequest { id, after_revision, with_stages: false };
+    let mut watch = watch::open(edge, headers, asked, max_duration).await?;
     let mut latest: Option<Box<Grab>> = None;
     loop {
         match watch.next(deadline.duration_since(Instant::now())).await {

@@ -1,4 +1,4 @@
-//! The core's stream of a grab's revisions, for the two endpoints that wait for changes.
+//! The core's stream of a grab's revisions and stages, for the two endpoints that wait for changes.
 
 use std::time::Duration;
 
@@ -19,16 +19,15 @@ pub(super) struct Watch {
     stream: Streaming<WatchGrabResponse>,
 }
 
-/// Opens the stream, for at most `max_duration`. Revisions up to `after_revision` are skipped.
+/// Opens the stream that is asked for, for at most `max_duration`.
 pub(super) async fn open(
     edge: &Edge,
     headers: &HeaderMap,
-    id: String,
-    after_revision: i64,
+    watch: WatchGrabRequest,
     max_duration: Duration,
 ) -> Result<Watch, ApiError> {
     let mut core = GrabServiceClient::new(edge.transport.clone());
-    let sent = call::request(headers, WatchGrabRequest { id, after_revision }, max_duration);
+    let sent = call::request(headers, watch, max_duration);
     let CoreResponse { message: stream, metadata } =
         call::send(headers, call::QUERY_DEADLINE, core.watch_grab(sent)).await?;
     Ok(Watch { metadata, stream })
@@ -36,7 +35,7 @@ pub(super) async fn open(
 
 /// Result of waiting for the next revision.
 pub(super) enum Next {
-    /// A later revision.
+    /// A later revision, or a later stage of the last one.
     Grab(Box<Grab>),
     /// The grab has ended; there is no later revision.
     End,

@@ -2,6 +2,7 @@
 
 mod difference;
 mod packet;
+mod stage;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +18,7 @@ use utoipa::openapi::{Object, ObjectBuilder, Type};
 
 use self::difference::Difference;
 pub(crate) use self::packet::PricingPacket;
+use self::stage::StageReached;
 
 /// One capture of a web page. Further members may appear.
 #[derive(Debug, Serialize, ToSchema)]
@@ -150,6 +152,11 @@ pub(crate) struct Grab<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 16, max_length = 16, pattern = "^[0-9a-f]{16}$")]
     phash: Option<&'a str>,
+    /// The stages that the render has reached, in their order. Only present in events, and only while the grab is
+    /// `processing`. Stages may be missing: they are not stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline, nullable = false, max_items = 4)]
+    stages: Option<Vec<StageReached>>,
 }
 
 /// A file beside the image of a grab.
@@ -358,6 +365,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         blank,
         difference,
         phash,
+        stages,
     } = grab;
     Some(Grab {
         id,
@@ -408,6 +416,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         blank: *blank,
         difference: difference.as_ref().map(Difference::of),
         phash: phash.as_deref(),
+        stages: (!stages.is_empty()).then(|| stages.iter().filter_map(StageReached::of).collect()),
     })
 }
 

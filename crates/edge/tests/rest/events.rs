@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use axum::body::Body;
 use futures::stream;
-use grabd_proto::v1::{ErrorCode, GrabStatus};
+use grabd_proto::v1::{ErrorCode, Grab, GrabStatus, RenderStage, StageReached};
 use http::request::Builder;
 use http_body_util::BodyExt;
+use serde_json::json;
 use tokio::time::Instant;
 use tonic::Status;
 use tower::ServiceExt;
@@ -44,6 +45,47 @@ async fn every_revision_is_sent_until_the_grab_has_ended() {
         }
         assert_eq!(app.core.watch.take_request().1.after_revision, 0);
     }
+}
+
+#[tokio::test]
+async fn stages_are_events_of_their_own_with_the_id_of_their_revision() {
+    let app = TestApp::new();
+    let reached = |stages: &[RenderStage]| {
+        let stages = stages.iter().map(|stage| StageReached { stage: (*stage).into(), ms: 7 }).collect();
+        Grab { stages, ..grab(GrabStatus::Processing, 2) }
+    };
+    app.core.watch.respond_with(move || {
+        let steps = vec![
+            reached(&[]),
+            reached(&[RenderStage::Navigating]),
+            reached(&[RenderStage::Navigating, RenderStage::Settling]),
+            grab(GrabStatus::Done, 4),
+        ];
+        with_limit_headers(watch_stream(steps, stream::pending()))
+    });
+    let seen = |text: &str| {
+        let events = text.split_terminator("\n\n").map(|event| {
+            let lines: Vec<_> = event.lines().collect();
+            let data: serde_json::Value = serde_json::from_str(lines[2].strip_prefix("data: ").unwrap()).unwrap();
+            (lines[0].to_owned(), lines[1].to_owned(), data["stages"].clone())
+        });
+        events.collect::<Vec<_>>()
+    };
+    let event =
+        |name: &str, id: u32, stages: serde_json::Value| (format!("event: {name}"), format!("id: {id}"), stages);
+    let (navigating, settling) = (json!({"stage": "navigating", "ms": 7}), json!({"stage": "settling", "ms": 7}));
+    let stages = [event("stage", 2, json!([navigating])), event("stage", 2, json!([navigating, settling]))];
+    let (processing, done) = (event("grab", 2, json!(null)), event("grab", 4, json!(null)));
+    let all = [&[processing][..], &stages, &[done.clone()]].concat();
+    assert_eq!(seen(app.get(PATH).await.text()), all);
+    assert!(app.core.watch.take_request().1.with_stages);
+    // A reader that has seen the revision gets only what is new.
+    app.core.watch.respond_with(move || {
+        let steps = vec![reached(&[RenderStage::Navigating]), grab(GrabStatus::Done, 4)];
+        with_limit_headers(watch_stream(steps, stream::pending()))
+    });
+    let resumed = app.send(without_body(get(PATH).header("last-event-id", "2"))).await;
+    assert_eq!(seen(resumed.text()), [stages[0].clone(), done]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -112,7 +112,8 @@ async fn wait_ends_when_the_grab_ends() {
         assert_eq!((response.header("preference-applied"), response.header("etag")), ("wait=10", "W/\"4\""));
         assert_eq!(response.header("ratelimit"), STATE);
         let (metadata, request) = app.core.watch.take_request();
-        assert_eq!(request, WatchGrabRequest { id: PATH["/v1/grabs/".len()..].to_owned(), after_revision: 0 });
+        let id = PATH["/v1/grabs/".len()..].to_owned();
+        assert_eq!(request, WatchGrabRequest { id, after_revision: 0, with_stages: false });
         assert_eq!(metadata["grpc-timeout"], "15000000u");
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Environment};
-use grabd_domain::grabs::Class;
+use grabd_domain::grabs::{Class, Stages};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -12,21 +12,32 @@ use super::cancel::cancel;
 use super::create::{self, OpenGrab, Submitted};
 use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
 use super::test_create;
+use super::watch::Follow;
 use crate::core::Core;
 use crate::faults::internal_error;
+use crate::queue::watchers::GrabUpdate;
 
-/// More states than one grab can have: two for each of three attempts, and the end.
-const MAX_STATES: usize = 16;
+/// More states than one grab can have: two and four stages for each of three attempts, and the end.
+const MAX_STATES: usize = 32;
 
 /// The states of a grab. Dropping it before the end cancels the grab.
 pub struct CaptureStream {
     /// The created grab, or the replayed one.
     pub first: CreateResult,
     /// All later states. The last one is terminal.
-    pub rest: mpsc::Receiver<Result<CreateResult, Fault>>,
+    pub rest: mpsc::Receiver<Result<CaptureState, Fault>>,
 }
 
-type StateSender = mpsc::Sender<Result<CreateResult, Fault>>;
+/// A state of a grab that is being captured.
+#[derive(Clone, Debug)]
+pub struct CaptureState {
+    /// The grab, and how it was created.
+    pub result: CreateResult,
+    /// The stages that its render has reached.
+    pub stages: Stages,
+}
+
+type StateSender = mpsc::Sender<Result<CaptureState, Fault>>;
 
 /// Creates a grab like a synchronous create, and streams its states.
 ///
@@ -35,7 +46,12 @@ type StateSender = mpsc::Sender<Result<CreateResult, Fault>>;
 /// # Errors
 /// When the grab cannot be created.
 #[tracing::instrument(name = "grabs.capture", skip_all)]
-pub async fn capture(core: &Core, caller: Caller, request: &CreateRequest) -> Result<CaptureStream, Fault> {
+pub async fn capture(
+    core: &Core,
+    caller: Caller,
+    request: &CreateRequest,
+    follow: Follow,
+) -> Result<CaptureStream, Fault> {
     let started = Instant::now();
     let validated = create::validate(core, caller, request, Class::Sync).await?;
     let (states, mut rest) = mpsc::channel(MAX_STATES);
@@ -44,14 +60,14 @@ pub async fn capture(core: &Core, caller: Caller, request: &CreateRequest) -> Re
         Validated::Fresh(create) => {
             let core = core.clone();
             core.clone().spawn(async move {
-                if let Err(fault) = run(&core, caller, *create, started, &states).await {
-                    send(&states, Err(fault));
+                if let Err(fault) = run(&core, caller, *create, (started, follow), &states).await {
+                    let _ = states.try_send(Err(fault));
                 }
             });
         }
     }
     match rest.recv().await {
-        Some(first) => Ok(CaptureStream { first: first?, rest }),
+        Some(first) => Ok(CaptureStream { first: first?.result, rest }),
         None => Err(internal_error("grabs.capture")("the task ended without a result")),
     }
 }
@@ -60,7 +76,7 @@ async fn run(
     core: &Core,
     caller: Caller,
     create: ValidCreate,
-    started: Instant,
+    (started, follow): (Instant, Follow),
     sender: &StateSender,
 ) -> Result<(), Fault> {
     let submitted = match caller.environment {
@@ -71,30 +87,33 @@ async fn run(
     let OpenGrab { grab, account, mut states, deadline, deadline_at } = match submitted {
         Submitted::Open(open) => *open,
         Submitted::Repeated(result) => {
-            send(sender, Ok(*result));
+            send(sender, *result, Stages::default());
             return Ok(());
         }
     };
     let id = grab.id;
-    let mut seen = grab.revision();
-    send(sender, Ok(CreateResult::first(grab)));
+    let (mut seen, mut seen_stages) = (grab.revision(), Stages::default());
+    // The stages of a watched grab are only known together with its state.
+    core.queue.watchers.publish(grab.clone());
+    send(sender, CreateResult::first(grab), seen_stages);
     loop {
-        let grab = tokio::select! {
+        let GrabUpdate { grab, stages } = tokio::select! {
             // Prefer the end over the cancellation: a grab that has ended cannot be cancelled.
             biased;
-            grab = states.next_after(seen) => grab,
+            update = states.update_after(seen, follow.after(&seen_stages)) => update,
             () = sender.closed() => {
                 cancel(core, id).await;
                 return Ok(());
             }
             // The deadline of a synchronous grab.
             () = tokio::time::sleep_until(deadline) => {
-                Arc::new(create::time_out(core, caller, account, id, deadline_at).await?)
+                let grab = Arc::new(create::time_out(core, caller, account, id, deadline_at).await?);
+                GrabUpdate { grab, stages: Stages::default() }
             }
         };
-        seen = grab.revision();
+        (seen, seen_stages) = (grab.revision(), stages);
         let is_last = grab.status().is_terminal();
-        send(sender, Ok(CreateResult::first(Arc::unwrap_or_clone(grab))));
+        send(sender, CreateResult::first(Arc::unwrap_or_clone(grab)), stages);
         if is_last {
             return Ok(());
         }
@@ -102,6 +121,6 @@ async fn run(
 }
 
 /// The channel has capacity for all states, so sending fails only when the receiver was dropped.
-fn send(states: &StateSender, state: Result<CreateResult, Fault>) {
-    let _ = states.try_send(state);
+fn send(states: &StateSender, result: CreateResult, stages: Stages) {
+    let _ = states.try_send(Ok(CaptureState { result, stages }));
 }

@@ -31,10 +31,11 @@ use self::compare::placeholders::Differences;
 use crate::domains::DomainPolicy;
 use crate::links::LinksInFlight;
 use crate::placeholder::Placeholder;
+pub use crate::queue::watchers::GrabUpdate;
 use crate::storage::Storage;
 
 pub(crate) use cached::fingerprint_of;
-pub use capture::{CaptureStream, capture};
+pub use capture::{CaptureState, CaptureStream, capture};
 pub use create::create;
 pub use delete::delete;
 pub use get::get;
@@ -46,7 +47,7 @@ pub use request::{CreateRequest, CreateResult};
 pub use search::{SearchRequest, SearchResult, search};
 pub(crate) use thumbnail::Thumbnails;
 pub use thumbnail::{THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH, thumbnail};
-pub use watch::{WatchInterrupted, watch};
+pub use watch::{Follow, WatchInterrupted, stages, watch};
 
 /// The state of the use-cases of grabs.
 pub(crate) struct Grabs {

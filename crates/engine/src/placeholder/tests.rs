@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use grabd_domain::capture::{CaptureRequest, OptionValue, SliceNumber, ViewportNumber};
 use grabd_domain::ids::GrabId;
+use grabd_domain::render::StageReporter;
 use image::{ImageFormat, RgbImage};
 
 use super::*;
@@ -172,7 +173,13 @@ async fn render_reports_a_page_that_responded_at_once() {
     let placeholder = Placeholder::new(1 << 20, memory());
     let spec = spec("https://example.com/a", |request| request.full_page = Some(true));
     let id = GrabId(uuid::Uuid::nil());
-    let task = RenderTask { id, spec: spec.clone(), budget: Duration::from_secs(1), alone: false };
+    let task = RenderTask {
+        id,
+        spec: spec.clone(),
+        budget: Duration::from_secs(1),
+        alone: false,
+        stages: StageReporter::default(),
+    };
     let Capture { image, metadata, .. } = placeholder.render(task).await.unwrap();
     assert_eq!(image, placeholder.draw(&spec).await.unwrap());
     let expected = RenderMetadata {

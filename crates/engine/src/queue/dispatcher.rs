@@ -7,7 +7,7 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::admission::{Account, kept_slots};
 use grabd_domain::capture::{CaptureSpec, FileKind, Viewport};
-use grabd_domain::grabs::ImageKey;
+use grabd_domain::grabs::{ImageKey, Stage, Stages};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::{LEASE_MARGIN, MAX_LEASE_MARGIN, MAX_RENDER_BUDGET};
 use grabd_domain::render::RendererStatus;
@@ -102,6 +102,8 @@ struct HeldLease {
     upload_key: ImageKey,
     files: RequestedFiles,
     final_steps: FinalSteps,
+    /// The stages that the attempt has reached, for watchers.
+    stages: Stages,
     ended: EndedLease,
 }
 
@@ -405,6 +407,24 @@ impl Dispatcher {
         self.lock().leases.get(&token).map(|held| held.final_steps.clone()).unwrap_or_default()
     }
 
+    /// Records a stage of a lease that this session holds. Returns its grab and all stages, or `None` if that is no news.
+    pub(crate) fn record_stage(
+        &self,
+        session: SessionId,
+        token: LeaseToken,
+        stage: Stage,
+        ms: u32,
+    ) -> Option<(GrabId, Stages)> {
+        let mut state = self.lock();
+        let held = state.leases.get_mut(&token).filter(|held| held.session == session)?;
+        held.stages.reach(stage, ms).then_some((held.grab, held.stages))
+    }
+
+    /// The stages that the attempt at this grab has reached. `None` if no session holds a lease of it.
+    pub(crate) fn stages_of(&self, grab: GrabId) -> Option<Stages> {
+        self.lock().leases.values().find(|held| held.grab == grab).map(|held| held.stages)
+    }
+
     /// Removes a lease that ended.
     pub(crate) fn forget(&self, token: LeaseToken) -> Option<EndedLease> {
         self.lock().leases.remove(&token).map(|held| held.ended)
@@ -483,7 +503,8 @@ impl Reservation<'_> {
         let CaptureSpec { also, slice_height, viewports, .. } = &lease.spec;
         let files = RequestedFiles { also: also.clone(), slice_height: *slice_height, viewports: viewports.clone() };
         let final_steps = FinalSteps::of(&lease.spec);
-        let held = HeldLease { session: self.session, grab, upload_key, files, final_steps, ended };
+        let stages = Stages::of_attempt(lease.attempt);
+        let held = HeldLease { session: self.session, grab, upload_key, files, final_steps, stages, ended };
         let mut state = self.dispatcher.lock();
         let session = state.sessions.get(&self.session).ok_or(SessionLost)?;
         session.outbox.try_send(SessionMessage::Assign(Box::new(lease))).map_err(|_| SessionLost)?;
@@ -502,6 +523,8 @@ impl Drop for Reservation<'_> {
     }
 }
 
+#[cfg(test)]
+mod stage_tests;
 #[cfg(test)]
 mod tests {
     use grabd_domain::capture::CaptureRequest;

@@ -3,27 +3,42 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use grabd_domain::grabs::Grab;
+use grabd_domain::grabs::{Grab, Stages};
 use grabd_domain::ids::GrabId;
 use tokio::sync::watch;
 
-type State = Option<Arc<Grab>>;
+/// What is known about a watched grab.
+#[derive(Default)]
+struct Latest {
+    grab: Option<Arc<Grab>>,
+    /// The stages of its latest attempt.
+    stages: Stages,
+}
+
+/// A state of a watched grab.
+#[derive(Clone, Debug)]
+pub struct GrabUpdate {
+    /// The grab.
+    pub grab: Arc<Grab>,
+    /// The stages that its render has reached. None unless it is being rendered.
+    pub stages: Stages,
+}
 
 /// One watch channel per watched grab. It only holds the latest state, so slow readers need no buffer.
 #[derive(Clone, Default)]
-pub(crate) struct Watchers(Arc<Mutex<HashMap<GrabId, watch::Sender<State>>>>);
+pub(crate) struct Watchers(Arc<Mutex<HashMap<GrabId, watch::Sender<Latest>>>>);
 
 /// A subscription to one grab. Ends when dropped.
 pub(crate) struct Subscription {
     watchers: Watchers,
     grab: GrabId,
-    states: Option<watch::Receiver<State>>,
+    states: Option<watch::Receiver<Latest>>,
 }
 
 impl Watchers {
     /// Subscribes to a grab. Subscribe before reading the store, so that no change is missed.
     pub(crate) fn subscribe(&self, grab: GrabId) -> Subscription {
-        let states = self.lock().entry(grab).or_insert_with(|| watch::channel(None).0).subscribe();
+        let states = self.lock().entry(grab).or_insert_with(|| watch::channel(Latest::default()).0).subscribe();
         Subscription { watchers: self.clone(), grab, states: Some(states) }
     }
 
@@ -31,9 +46,22 @@ impl Watchers {
     pub(crate) fn publish(&self, grab: Grab) {
         if let Some(sender) = self.lock().get(&grab.id) {
             sender.send_if_modified(|seen| {
-                let is_newer = seen.as_ref().is_none_or(|seen| seen.revision() < grab.revision());
+                let is_newer = seen.grab.as_ref().is_none_or(|seen| seen.revision() < grab.revision());
                 if is_newer {
-                    *seen = Some(Arc::new(grab));
+                    seen.grab = Some(Arc::new(grab));
+                }
+                is_newer
+            });
+        }
+    }
+
+    /// Publishes the stages of an attempt to the subscribers of the grab, unless later ones were published before.
+    pub(crate) fn publish_stages(&self, grab: GrabId, stages: Stages) {
+        if let Some(sender) = self.lock().get(&grab) {
+            sender.send_if_modified(|seen| {
+                let is_newer = stages.is_after(&seen.stages);
+                if is_newer {
+                    seen.stages = stages;
                 }
                 is_newer
             });
@@ -50,21 +78,42 @@ impl Watchers {
         self.lock().keys().copied().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<GrabId, watch::Sender<State>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<GrabId, watch::Sender<Latest>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Latest {
+    /// The state, if it has a revision after `seen`, or with `stages` a stage after those.
+    fn update_after(&self, seen: u64, stages: Option<&Stages>) -> Option<GrabUpdate> {
+        let grab = self.grab.as_ref()?;
+        let shown = grab.shown_stages(self.stages);
+        let is_later = |stages| shown.current().is_some() && shown.is_after(stages);
+        let has_stage = grab.revision() == seen && stages.is_some_and(is_later);
+        (grab.revision() > seen || has_stage).then(|| GrabUpdate { grab: Arc::clone(grab), stages: shown })
     }
 }
 
 impl Subscription {
     /// Waits for a state with a revision after `seen`. Cancel-safe.
     pub(crate) async fn next_after(&mut self, seen: u64) -> Arc<Grab> {
+        self.update_after(seen, None).await.grab
+    }
+
+    /// The same, with `stages` also for a stage after those that were seen at the revision `seen`. Cancel-safe.
+    pub(crate) async fn update_after(&mut self, seen: u64, stages: Option<&Stages>) -> GrabUpdate {
         let states = self.states.as_mut().expect("only drop takes it");
-        let state = states.wait_for(|state| state.as_ref().is_some_and(|grab| grab.revision() > seen)).await;
-        match state.ok().and_then(|state| state.clone()) {
-            Some(grab) => grab,
+        let state = states.wait_for(|latest| latest.update_after(seen, stages).is_some()).await;
+        match state.ok().and_then(|latest| latest.update_after(seen, stages)) {
+            Some(update) => update,
             // The sender stays in the map as long as this subscription exists.
             None => std::future::pending().await,
         }
+    }
+
+    /// The same without waiting.
+    pub(crate) fn update_now(&self, seen: u64, stages: Option<&Stages>) -> Option<GrabUpdate> {
+        self.states.as_ref()?.borrow().update_after(seen, stages)
     }
 
     /// Waits until the grab has ended. Cancel-safe.
@@ -93,7 +142,7 @@ mod tests {
     use grabd_domain::Timestamp;
     use grabd_domain::capture::{CaptureRequest, CaptureSpec};
     use grabd_domain::credentials::Environment;
-    use grabd_domain::grabs::{Class, Failure, FailureReason, RenderMetadata, State};
+    use grabd_domain::grabs::{Class, Failure, FailureReason, RenderMetadata, Stage, State};
 
     use super::*;
     use crate::random;
@@ -126,6 +175,41 @@ mod tests {
         let metadata = RenderMetadata::default();
         watchers.publish(grab(id, 1, State::Failed { finished_at: Timestamp::from_ms(1), failure, metadata }));
         assert!(subscription.wait_for_end().now_or_never().unwrap().status().is_terminal());
+    }
+
+    #[test]
+    fn stages_are_news_only_at_the_revision_of_their_attempt() {
+        let watchers = Watchers::default();
+        let id = random::grab_id(Timestamp::from_ms(0));
+        let mut subscription = watchers.subscribe(id);
+        let mut stages = Stages::of_attempt(1);
+        assert!(stages.reach(Stage::Navigating, 5));
+        watchers.publish_stages(id, stages);
+        let none = Stages::default();
+        assert!(subscription.update_now(0, Some(&none)).is_none(), "the state is not known");
+        watchers.publish(grab(id, 0, State::Pending));
+        let pending = subscription.update_now(0, Some(&none)).expect("a state");
+        assert_eq!((pending.grab.revision(), pending.stages), (1, none), "the grab waits");
+        watchers.publish(grab(id, 1, State::Processing));
+        let processing = subscription.update_after(1, Some(&none)).now_or_never().expect("a state");
+        assert_eq!((processing.grab.revision(), processing.stages), (2, stages));
+        assert!(subscription.update_now(2, None).is_none());
+        // The same stage again is no news, the next one is, unless stages are not asked for.
+        watchers.publish_stages(id, stages);
+        assert!(subscription.update_now(2, Some(&stages)).is_none());
+        let seen = stages;
+        assert!(stages.reach(Stage::Loaded, 9));
+        watchers.publish_stages(id, stages);
+        watchers.publish_stages(id, seen);
+        assert_eq!(subscription.update_now(2, Some(&seen)).map(|update| update.stages), Some(stages));
+        assert!(subscription.update_now(2, None).is_none());
+        // Stages end with their attempt.
+        watchers.publish(grab(id, 1, State::Pending));
+        let lost = subscription.update_now(2, Some(&stages)).expect("a state");
+        assert_eq!((lost.grab.revision(), lost.stages), (3, none));
+        watchers.publish(grab(id, 2, State::Processing));
+        let again = subscription.update_now(3, Some(&none)).expect("a state");
+        assert_eq!((again.grab.revision(), again.stages), (4, none), "they belong to the first attempt");
     }
 
     #[test]

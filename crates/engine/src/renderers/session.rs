@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use grabd_domain::grabs::Stage;
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::render::RendererStatus;
 use tokio::sync::mpsc;
@@ -71,6 +72,14 @@ impl RendererSession {
     /// Records the condition that the renderer reported.
     pub fn record_heartbeat(&self, condition: RendererStatus) {
         self.core.queue.dispatcher.record_heartbeat(self.id, condition, self.core.clock.now());
+    }
+
+    /// Records a stage of an attempt, `ms` milliseconds after its start, and shows it to the watchers of the grab. A stage
+    /// that was reported before, or of a lease that this session does not hold, is ignored.
+    pub fn record_stage(&self, token: LeaseToken, stage: Stage, ms: u32) {
+        if let Some((grab, stages)) = self.core.queue.dispatcher.record_stage(self.id, token, stage, ms) {
+            self.core.queue.watchers.publish_stages(grab, stages);
+        }
     }
 
     /// Detaches the renderer, and requeues the grabs whose leases it holds.

@@ -11,9 +11,8 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, SelectAll, Stream, StreamExt};
 use grabd_domain::credentials::Caller;
-use grabd_domain::grabs::Grab;
 use grabd_domain::ids::GrabId;
-use grabd_engine::grabs::{self, WatchInterrupted};
+use grabd_engine::grabs::{self, Follow, GrabUpdate, WatchInterrupted};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::WATCHED;
@@ -30,10 +29,10 @@ const MAX_GRABS: usize = 32;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-type States = Pin<Box<dyn Stream<Item = Result<Arc<Grab>, WatchInterrupted>> + Send>>;
+type States = Pin<Box<dyn Stream<Item = Result<GrabUpdate, WatchInterrupted>> + Send>>;
 
 /// Renders the changed parts of a grab.
-type RenderFn = fn(&Grab, &TeamContext) -> askama::Result<String>;
+type RenderFn = fn(&GrabUpdate, &TeamContext) -> askama::Result<String>;
 
 /// Streams the changes of one grab, for its page.
 pub(crate) async fn watch_one(
@@ -43,8 +42,8 @@ pub(crate) async fn watch_one(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (grab, caller) = at.find_grab(&web, &grab).await?;
-    let states = states(&web, caller, grab.id).await?;
-    let render: RenderFn = |grab, at| GrabParts::of(grab, at).render();
+    let states = states(&web, caller, grab.id, Follow::Stages).await?;
+    let render: RenderFn = |update, at| GrabParts::of(&update.grab, &update.stages, at).render();
     Ok(event_stream(web, &at, headers, stream::select_all([states]), render))
 }
 
@@ -66,14 +65,14 @@ pub(crate) async fn watch_many(
     let mut all = SelectAll::new();
     for id in ids {
         let (grab, caller) = at.find_grab(&web, id).await?;
-        all.push(states(&web, caller, grab.id).await?);
+        all.push(states(&web, caller, grab.id, Follow::Revisions).await?);
     }
-    Ok(event_stream(web, &at, headers, all, |grab, at| CardUpdate::of(grab, at).render()))
+    Ok(event_stream(web, &at, headers, all, |update, at| CardUpdate::of(&update.grab, at).render()))
 }
 
-async fn states(web: &Web, caller: Caller, grab: GrabId) -> Result<States, Problem> {
+async fn states(web: &Web, caller: Caller, grab: GrabId, follow: Follow) -> Result<States, Problem> {
     // From the first state: the grab may have changed since the page was rendered.
-    Ok(Box::pin(grabs::watch(&web.core, caller, grab, 0).await?))
+    Ok(Box::pin(grabs::watch(&web.core, caller, grab, 0, follow).await?))
 }
 
 /// The event stream. It spawns no task, so closing the connection drops everything.
@@ -88,7 +87,9 @@ fn event_stream(
     let events = stream::unfold(Some((subscriber, states)), async |state| {
         let (subscriber, mut states) = state?;
         match states.next().await {
-            Some(Ok(grab)) => Some((Ok::<_, Infallible>(subscriber.event(&grab).await?), Some((subscriber, states)))),
+            Some(Ok(update)) => {
+                Some((Ok::<_, Infallible>(subscriber.event(&update).await?), Some((subscriber, states))))
+            }
             // The browser reconnects by itself.
             Some(Err(WatchInterrupted)) => None,
             None => Some((Ok(Event::default().event("end").data("nothing more will come")), None)),
@@ -109,9 +110,9 @@ struct Subscriber {
 
 impl Subscriber {
     /// Renders one event. `None` ends the stream: the user has signed out or left the team since it began.
-    async fn event(&self, grab: &Grab) -> Option<Event> {
+    async fn event(&self, update: &GrabUpdate) -> Option<Event> {
         let at = self.web.team_context(&self.headers, &self.team).await.ok()??;
-        match (self.render)(grab, &at) {
+        match (self.render)(update, &at) {
             Ok(html) => Some(Event::default().event("parts").data(html)),
             Err(error) => {
                 tracing::error!(%error, "failed to render a part of a page");

@@ -12,6 +12,7 @@ pub(crate) mod options;
 mod selection;
 pub(crate) mod show;
 pub(crate) mod snippets;
+mod stages;
 pub(crate) mod thumbnail;
 pub(crate) mod view;
 

@@ -6,11 +6,13 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::credentials::Environment;
-use grabd_domain::grabs::Grab;
+use grabd_domain::grabs::{Grab, Stages};
+use grabd_engine::grabs;
 use http::StatusCode;
 
 use super::options;
 use super::snippets::{self, Snippet};
+use super::stages::{self, StageView};
 use super::view::{self, Detail, ImageState, View};
 use crate::extract::{QueryForm, TeamPage};
 use crate::page::{CspOptions, Layout, page_with};
@@ -39,11 +41,12 @@ struct GrabPage {
 pub(super) struct GrabParts {
     view: View,
     outcome: Vec<Detail>,
+    stages: Vec<StageView>,
 }
 
 impl GrabParts {
-    pub(super) fn of(grab: &Grab, at: &TeamContext) -> Self {
-        Self { view: View::of(grab, at), outcome: view::outcome(grab) }
+    pub(super) fn of(grab: &Grab, stages: &Stages, at: &TeamContext) -> Self {
+        Self { view: View::of(grab, at), outcome: view::outcome(grab), stages: stages::all(stages) }
     }
 }
 
@@ -69,7 +72,7 @@ pub(crate) async fn show(
         },
         again: format!("{}?{}", at.path("capture"), options::to_query(&grab.spec, grab.environment)),
         list: format!("{}?environment={}", at.path("grabs"), grab.environment.as_str()),
-        parts: GrabParts::of(&grab, &at),
+        parts: GrabParts::of(&grab, &grabs::stages(&web.core, &grab), &at),
     };
     Ok(page_with(CspOptions { connects: is_open, ..CspOptions::default() }, StatusCode::OK, &template))
 }

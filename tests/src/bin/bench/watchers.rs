@@ -117,7 +117,7 @@ async fn follow(
     sender: &mpsc::Sender<StateEvent>,
     readers: &TaskTracker,
 ) -> anyhow::Result<()> {
-    let mut request = Request::new(WatchGrabRequest { id: id.to_owned(), after_revision: 0 });
+    let mut request = Request::new(WatchGrabRequest { id: id.to_owned(), after_revision: 0, with_stages: false });
     request.metadata_mut().insert("authorization", format!("Bearer {}", service.live_key).parse()?);
     let mut states = GrabServiceClient::new(channel.clone()).watch_grab(request).await?.into_inner();
     let first = states.message().await?.and_then(|state| state.grab).context("a first state")?;

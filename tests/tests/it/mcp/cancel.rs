@@ -194,7 +194,7 @@ async fn cancelled_grpc_call_cancels_its_grab() -> Result<()> {
             idempotency_key: Some(KEY.to_owned()),
             ..CreateGrabRequest::default()
         };
-        let mut request = Request::new(CaptureGrabRequest { create: Some(create) });
+        let mut request = Request::new(CaptureGrabRequest { create: Some(create), with_stages: false });
         let key = format!("Bearer {}", app.live()).parse().expect("a key is ASCII");
         request.metadata_mut().insert("authorization", key);
         request
@@ -223,7 +223,7 @@ async fn cancelled_grpc_call_cancels_its_grab() -> Result<()> {
         idempotency_key: Some(KEY.to_owned()),
         ..CreateGrabRequest::default()
     };
-    let mut request = Request::new(CaptureGrabRequest { create: Some(create) });
+    let mut request = Request::new(CaptureGrabRequest { create: Some(create), with_stages: false });
     request.metadata_mut().insert("authorization", format!("Bearer {}", app.live()).parse()?);
     let states = GrabServiceClient::new(channel).capture_grab(request).await?;
     app.site.wait_for_hits("/hang", 1).await;

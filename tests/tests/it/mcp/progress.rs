@@ -51,10 +51,9 @@ async fn progress_increases_until_the_response() -> Result<()> {
             assert!(steps.is_sorted_by(|a, b| a < b) && steps.len() >= 3, "{steps:?}");
             let texts: Vec<_> =
                 progress.iter().map(|note| note["params"]["message"].as_str().unwrap_or_default()).collect();
-            assert_eq!(
-                (texts[0], texts[texts.len() - 1]),
-                ("Waiting for a free browser.", "The page is being rendered.")
-            );
+            assert_eq!(texts[0], "Waiting for a free browser.");
+            // The site answers after five seconds, so that this stage cannot be missed.
+            assert!(texts.contains(&"The page is being opened."), "{texts:?}");
             app.finish().await?;
         }
     }

@@ -147,6 +147,8 @@ async fn live_capture_is_watched_charged_once_and_deleted() -> Result<()> {
 
     let open = ada.get(&page).await?;
     assert!(open.body.contains("<noscript><meta http-equiv=\"refresh\""), "{}", open.body);
+    let stages = open.body.split("<ol class=\"stages\"").nth(1).and_then(|rest| rest.split("</ol>").next());
+    assert_eq!(stages.context("a list of stages")?.matches("<li").count(), 4, "{}", open.body);
     assert!(open.header("content-security-policy").contains("connect-src 'self'"));
     let grab = page.rsplit('/').next().unwrap_or_default().to_owned();
     let list = ada.get(&format!("/teams/{team}/grabs")).await?;
@@ -156,6 +158,7 @@ async fn live_capture_is_watched_charged_once_and_deleted() -> Result<()> {
     assert_eq!(events.header("content-type"), "text/event-stream");
     assert!(events.body.contains("event: parts\n") && events.body.trim_end().contains("event: end"), "{}", events.body);
     assert!(events.body.contains("Captured in") && events.body.contains("src=\"/i/"), "{}", events.body);
+    assert!(events.body.contains("<li class=\"reached\">Page requested <span>after "), "{}", events.body);
     let cards = ada.get(&format!("/teams/{team}/grabs/events?grab={grab}")).await?;
     assert!(cards.body.contains(&format!("id=\"grab-{grab}\"")) && cards.body.contains("thumbnail"), "{}", cards.body);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_proto::v1::{CaptureGrabRequest, CreateGrabRequest, CreateMode, Grab, GrabStatus};
+use grabd_proto::v1::{CaptureGrabRequest, CreateGrabRequest, CreateMode, Grab, GrabStatus, RenderStage};
 use http::HeaderMap;
 use tokio::time::{Instant, timeout};
 
@@ -83,7 +83,8 @@ async fn capture(
 ) -> ToolResult {
     let deadline = Instant::now() + call::CREATE_DEADLINE;
     let mut core = GrabServiceClient::new(context.mcp.transport.clone());
-    let sent = call::request(&context.headers, CaptureGrabRequest { create: Some(create) }, call::CREATE_DEADLINE);
+    let capture = CaptureGrabRequest { create: Some(create), with_stages: progress.is_requested() };
+    let sent = call::request(&context.headers, capture, call::CREATE_DEADLINE);
     let CoreResponse { message: mut states, metadata } =
         call::send(&context.headers, call::CREATE_DEADLINE, core.capture_grab(sent)).await?;
     let mut state_text = "Waiting for a free browser.";
@@ -100,11 +101,22 @@ async fn capture(
                     GrabStatus::Done => return grab_output::tool_output(context, grab, show, metadata).await,
                     GrabStatus::Failed => return Err(failure(grab, &metadata)),
                     GrabStatus::Pending | GrabStatus::Unspecified => state_text = "Waiting for a free browser.",
-                    GrabStatus::Processing => state_text = "The page is being rendered.",
+                    GrabStatus::Processing => state_text = stage_text(&grab),
                 }
                 progress.report(state_text, Some(&metadata));
             }
         }
+    }
+}
+
+/// The progress message for a grab that is being rendered.
+fn stage_text(grab: &Grab) -> &'static str {
+    match grab.stages.last().map_or(RenderStage::Unspecified, |reached| reached.stage()) {
+        RenderStage::Unspecified => "The page is being rendered.",
+        RenderStage::Navigating => "The page is being opened.",
+        RenderStage::Loaded => "The page has loaded.",
+        RenderStage::Settling => "Waiting for the page to settle.",
+        RenderStage::Captured => "The image was taken.",
     }
 }
 

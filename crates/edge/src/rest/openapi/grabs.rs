@@ -191,7 +191,10 @@ fn delete() -> OperationBuilder {
 fn events() -> OperationBuilder {
     let about = "Server-Sent Events: the current state of the grab, then its state after each change, until it has ended. \
                  Each event is named `grab` and its data is a Grab. To resume, send its id as `Last-Event-ID`, as browsers \
-                 do automatically. A reader that resumes after the last event gets 204.";
+                 do automatically. A reader that resumes after the last event gets 204.\n\nWhile the page is rendered, \
+                 events named `stage` come between them, at most one for each stage. Their data is the Grab with \
+                 `stages`, all that were reached so far, and their id is that of the last `grab`. The stages are not \
+                 stored: some may be missing.";
     let last = parameter(
         ParameterIn::Header,
         "Last-Event-ID",
@@ -199,7 +202,10 @@ fn events() -> OperationBuilder {
         text(),
         None,
     );
-    let example = format!("event: grab\nid: 4\ndata: {}\n\n", done());
+    let mut rendering = pending();
+    rendering["status"] = json!("processing");
+    rendering["stages"] = json!([{ "stage": "navigating", "ms": 3 }, { "stage": "loaded", "ms": 412 }]);
+    let example = format!("event: stage\nid: 2\ndata: {rendering}\n\nevent: grab\nid: 4\ndata: {}\n\n", done());
     // No schema: OpenAPI 3.1 cannot describe single events of a stream.
     let stream = ContentBuilder::new().example(Some(json!(example)));
     authenticated(TAG, "watchGrab", "Follow a grab", about, &[ErrorCode::NotFound])
