@@ -18,6 +18,7 @@ mod domains;
 mod egress;
 mod fairness;
 mod files;
+mod fleet;
 mod grpc;
 mod hard_pages;
 mod hostile_clients;

@@ -14,6 +14,7 @@ async fn second_service_on_a_postgres_database_is_refused_with_what_to_do() -> R
     let refused = TestApp::start(0, &[("database.url", &url)]).await.err().context("the second one started")?;
     let message = format!("{refused:#}");
     assert!(message.contains("another grabd serves") && message.contains("GRABD_DATABASE__URL"), "{message}");
+    assert!(message.contains("GRABD_CLUSTER__ENABLED=true") && message.contains("docs/FLEET.md"), "{message}");
     // The first one is not affected: it still has its leases.
     first.capture("/tiny", json!({})).await?;
     // The lock ends with the service.

@@ -35,7 +35,7 @@ pub(super) fn router(core: Core, role: ProcessRole, browser: Option<Chromium>) -
 pub(super) fn renderer_router(cores: AttachedCores, browser: Chromium) -> Router {
     let ready = move || {
         let parts = [("core", cores.count() > 0), ("browser", browser.health().browsers() > 0)];
-        async move { report(missing(&parts)) }
+        async move { report(&missing(&parts)) }
     };
     Router::new()
         .route("/healthz", allow_methods(METHODS, get(healthy)))
@@ -60,14 +60,14 @@ async fn ready(State(HealthState { core, role, browser }): State<HealthState>) -
     }
     let mut missing = missing(&parts);
     missing.extend(core.short_of_disk());
-    report(missing)
+    report(&missing)
 }
 
 fn missing(parts: &[(&str, bool)]) -> Vec<String> {
     parts.iter().filter(|(_, is_ready)| !is_ready).map(|(part, _)| (*part).to_owned()).collect()
 }
 
-fn report(missing: Vec<String>) -> Response {
+fn report(missing: &[String]) -> Response {
     match missing.is_empty() {
         true => respond(StatusCode::OK, "ready\n"),
         false => respond(StatusCode::SERVICE_UNAVAILABLE, &format!("not ready: {}\n", missing.join(", "))),

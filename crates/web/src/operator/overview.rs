@@ -129,6 +129,7 @@ impl OverviewPage {
             database_bytes,
         } = overview;
         let renderers: Vec<Renderer> = renderers.into_iter().map(|attached| Renderer::of(attached, now)).collect();
+        let renders_elsewhere = nodes.iter().any(|node| node.is_alive && node.slots > 0);
         let Queue { classes, oldest, teams } = queue;
         let waiting = |class| classes.iter().find(|of| of.class == class).map_or(0, |of| of.waiting);
         let (waiting_sync, waiting_async) = (waiting(Class::Sync), waiting(Class::Async));
@@ -140,7 +141,7 @@ impl OverviewPage {
         Self {
             layout,
             links: navigation(PATH),
-            alarms: alarms(&renderers, undelivered.failing + undelivered.disabled),
+            alarms: alarms(&renderers, renders_elsewhere, undelivered.failing + undelivered.disabled),
             now: now.into(),
             version,
             started: started_at.into(),
@@ -255,9 +256,9 @@ fn outcomes(ended: &[OutcomeCount]) -> Vec<Outcome> {
     std::iter::once(None).chain(reasons.map(Some)).map(outcome).collect()
 }
 
-fn alarms(renderers: &[Renderer], endpoints: u64) -> Vec<String> {
+fn alarms(renderers: &[Renderer], renders_elsewhere: bool, endpoints: u64) -> Vec<String> {
     let mut alarms = Vec::new();
-    if renderers.is_empty() {
+    if renderers.is_empty() && !renders_elsewhere {
         alarms.push("No renderer is connected, so captures are not processed.".to_owned());
     }
     for renderer in renderers {
@@ -299,11 +300,12 @@ mod tests {
             (false, "14 s ago", "5 (grabs 2, memory 3)")
         );
         assert!(late.is_late);
-        assert_eq!(alarms(&[live], 0), Vec::<String>::new());
-        assert_eq!(alarms(&[late], 0), ["The renderer 01993e1c is not responding."]);
-        assert_eq!(alarms(&[], 0), ["No renderer is connected, so captures are not processed."]);
+        assert_eq!(alarms(&[live], false, 0), Vec::<String>::new());
+        assert_eq!(alarms(&[late], false, 0), ["The renderer 01993e1c is not responding."]);
+        assert_eq!(alarms(&[], false, 0), ["No renderer is connected, so captures are not processed."]);
+        assert_eq!(alarms(&[], true, 0), Vec::<String>::new(), "other processes of the cluster render");
         let one = "One webhook endpoint is failing.";
-        assert_eq!(alarms(&[renderer(0)], 1), [one]);
-        assert_eq!(alarms(&[renderer(0)], 1200), ["1,200 webhook endpoints are failing."]);
+        assert_eq!(alarms(&[renderer(0)], false, 1), [one]);
+        assert_eq!(alarms(&[renderer(0)], false, 1200), ["1,200 webhook endpoints are failing."]);
     }
 }

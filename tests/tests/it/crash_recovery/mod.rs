@@ -21,7 +21,7 @@ mod final_check;
 mod ledger;
 mod messages;
 mod random;
-mod service;
+pub(crate) mod service;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

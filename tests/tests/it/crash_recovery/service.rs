@@ -49,13 +49,7 @@ impl ServiceDirs {
     /// # Errors
     /// If the binary is not built.
     pub(crate) fn new() -> Result<Self> {
-        // Test binaries are in `deps` below the directory with the programs, unless `CARGO_TARGET_DIR` is set.
-        let this = std::env::current_exe()?;
-        let target_dir = this.ancestors().nth(2).context("a target directory")?.to_owned();
-        let target = std::env::var_os("CARGO_TARGET_DIR").map(|target| PathBuf::from(target).join("debug"));
-        let directories = target.into_iter().chain([target_dir.clone()]);
-        let binary = directories.map(|directory| directory.join("grabd")).find(|binary| binary.is_file());
-        let binary = binary.with_context(|| format!("no grabd in {}: cargo build -p grabd", target_dir.display()))?;
+        let binary = grabd_binary()?;
         let dir = tempfile::tempdir()?;
         // The user that runs the browser must be able to traverse the directory.
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755))?;
@@ -172,12 +166,26 @@ pub(crate) fn fired(lines: &[String]) -> usize {
     lines.iter().filter(|line| line.contains("a failpoint fires")).count()
 }
 
+/// The program.
+///
+/// # Errors
+/// If it is not built.
+pub(crate) fn grabd_binary() -> Result<PathBuf> {
+    // Test binaries are in `deps` below the directory with the programs, unless `CARGO_TARGET_DIR` is set.
+    let this = std::env::current_exe()?;
+    let target_dir = this.ancestors().nth(2).context("a target directory")?.to_owned();
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(|target| PathBuf::from(target).join("debug"));
+    let directories = target.into_iter().chain([target_dir.clone()]);
+    let binary = directories.map(|directory| directory.join("grabd")).find(|binary| binary.is_file());
+    binary.with_context(|| format!("no grabd in {}: cargo build -p grabd", target_dir.display()))
+}
+
 fn rest_address(line: &str) -> Option<&str> {
     line.trim().strip_prefix("REST ").map(str::trim)
 }
 
 /// Collects the lines of a stream. The channel closes with the stream.
-fn lines(stream: impl AsyncRead + Unpin + Send + 'static) -> watch::Receiver<Vec<String>> {
+pub(crate) fn lines(stream: impl AsyncRead + Unpin + Send + 'static) -> watch::Receiver<Vec<String>> {
     let (sender, receiver) = watch::channel(Vec::new());
     let mut lines = BufReader::new(stream).lines();
     // Ends with the stream, at the latest with the test's runtime.

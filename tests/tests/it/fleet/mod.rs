@@ -1,0 +1,143 @@
+//! Several processes on one database.
+
+mod certificates;
+mod processes;
+mod renderer;
+
+use anyhow::{Context, Result, ensure};
+use grabd_domain::grabs::State;
+use rustix::process::Signal;
+use serde_json::Value;
+use tonic::transport::Endpoint;
+
+use processes::{CREDITS, TestCluster, output_of, poll};
+use renderer::{HeldSession, ScriptedRenderer, picture, report};
+
+const RED: [u8; 3] = [255, 0, 0];
+const BLUE: [u8; 3] = [0, 0, 255];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cores_share_a_queue_and_each_grab_is_rendered_and_billed_once() -> Result<()> {
+    let cluster = TestCluster::start().await?;
+    let (first, second) = tokio::try_join!(cluster.core("first"), cluster.core("second"))?;
+    let edge = cluster.edge().await?;
+    let mut renderer = ScriptedRenderer::attach(&[first.renderers(), second.renderers()], 4, RED, false);
+    for process in [&first, &second, &edge] {
+        process.wait_until_ready(&cluster.client).await?;
+    }
+    let mut queued = Vec::new();
+    for _ in 0..12 {
+        queued.push(cluster.queue(&edge).await?);
+    }
+    // A synchronous caller at the edge waits for a core.
+    let (status, grab) = cluster.create(&edge, false).await?;
+    ensure!(status == 200, "{status} {grab}");
+    let url = grab["image_url"].as_str().context("an image")?;
+    assert_eq!(cluster.image(&edge, url).await?, picture(RED));
+    for grab in &queued {
+        let ended = cluster.wait_for_end(*grab).await?;
+        assert!(matches!(ended.state, State::Done { .. }) && ended.attempts == 1, "{ended:?}");
+    }
+    let mut rendered = Vec::new();
+    while let Ok(grab) = renderer.begun.try_recv() {
+        rendered.push(grab);
+    }
+    queued.push(grab["id"].as_str().context("an id")?.parse()?);
+    rendered.sort_unstable();
+    queued.sort_unstable();
+    assert_eq!(rendered, queued, "each is rendered once");
+    assert_eq!(cluster.credits_left().await?, CREDITS - 13);
+
+    let nodes = output_of(cluster.command("admin", &[])?.args(["admin", "--json", "nodes"])).await?;
+    let nodes: Value = serde_json::from_str(&nodes)?;
+    let mut roles: Vec<_> = nodes["data"].as_array().context("rows")?.iter().map(|node| &node["role"]).collect();
+    roles.sort_by_key(|role| role.to_string());
+    assert_eq!(roles, ["core", "core", "edge"]);
+    assert!(nodes["data"][0]["state"] == "live", "{nodes}");
+
+    // A core that stops leaves at once, and the other one continues.
+    first.stop().await?;
+    assert_eq!(cluster.store.list_nodes().await?.len(), 2);
+    let (status, grab) = cluster.create(&edge, false).await?;
+    ensure!(status == 200, "{status} {grab}");
+    // A core has no pages and no API for customers.
+    let (address, client) = (second.http, &cluster.client);
+    assert_eq!(client.get(format!("http://{address}/v1/usage")).send().await?.status(), 404);
+    assert_eq!(client.get(format!("http://{address}/healthz")).send().await?.status(), 200);
+    edge.stop().await?;
+    second.stop().await?;
+    cluster.finish().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_of_a_killed_core_are_taken_over_by_another_one() -> Result<()> {
+    let cluster = TestCluster::start().await?;
+    let (first, second) = tokio::try_join!(cluster.core("first"), cluster.core("second"))?;
+    let edge = cluster.edge().await?;
+    let mut renderer = ScriptedRenderer::attach(&[first.renderers(), second.renderers()], 2, RED, true);
+    let grab = cluster.queue(&edge).await?;
+    assert_eq!(renderer.next().await?, grab);
+    // Another process takes over nothing from a living one.
+    let third = cluster.core("third").await?;
+    let holder = cluster.holder(grab).await?.context("the lease is still held")?;
+    let (killed, other) = match holder.ends_with(&first.http.to_string()) {
+        true => (first, second),
+        false => (second, first),
+    };
+    assert!(holder.ends_with(&killed.http.to_string()), "{holder}");
+    killed.signal(Signal::KILL)?;
+    // The same renderer, which has lost one of its cores, renders it for the other one.
+    assert_eq!(renderer.next().await?, grab);
+    let ended = cluster.wait_for_end(grab).await?;
+    assert!(matches!(ended.state, State::Done { .. }) && ended.attempts == 2, "{ended:?}");
+    assert_eq!(cluster.credits_left().await?, CREDITS - 1);
+    let dead: Vec<_> = cluster.store.list_nodes().await?.into_iter().filter(|node| !node.is_alive).collect();
+    assert!(dead.len() == 1 && dead[0].address == holder, "{dead:?}");
+    for process in [edge, other, third] {
+        process.stop().await?;
+    }
+    cluster.finish().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn paused_core_cannot_finish_a_lease_that_was_taken_over() -> Result<()> {
+    let cluster = TestCluster::start().await?;
+    let (mut paused, other) = tokio::try_join!(cluster.core("paused"), cluster.core("other"))?;
+    let edge = cluster.edge().await?;
+    let endpoint = Endpoint::from_shared(format!("http://{}", paused.renderers()))?;
+    let mut held = HeldSession::attach(endpoint.connect().await?).await?;
+    let grab = cluster.queue(&edge).await?;
+    let assignment = held.assignment().await?;
+    assert_eq!(assignment.grab_id, grab.to_string());
+    paused.signal(Signal::STOP)?;
+    let mut renderer = ScriptedRenderer::attach(&[other.renderers()], 1, BLUE, false);
+    assert_eq!(renderer.next().await?, grab);
+    let ended = cluster.wait_for_end(grab).await?;
+    paused.signal(Signal::CONT)?;
+    let accepted = report(endpoint.connect().await?, &assignment, picture(RED)).await?;
+    assert!(!accepted, "the lease was taken over");
+    let url = cluster.get(&edge, grab).await?["image_url"].as_str().context("an image")?.to_owned();
+    assert_eq!(cluster.image(&edge, &url).await?, picture(BLUE));
+    assert_eq!((ended.attempts, cluster.credits_left().await?), (2, CREDITS - 1));
+    // It joins again under a new id, and takes work again.
+    paused.wait_for_log("joined the cluster again").await?;
+    poll("the new id", async || {
+        let nodes = cluster.store.list_nodes().await?;
+        let at = |alive: bool| nodes.iter().filter(|node| node.is_alive == alive).count();
+        Ok(((at(true), at(false)) == (3, 1)).then_some(()))
+    })
+    .await?;
+    drop((held, renderer));
+    let mut renderer = ScriptedRenderer::attach(&[paused.renderers()], 1, RED, false);
+    let grab = cluster.queue(&edge).await?;
+    assert_eq!(renderer.next().await?, grab);
+    cluster.wait_for_end(grab).await?;
+    drop(renderer);
+    for process in [edge, other, paused] {
+        process.stop().await?;
+    }
+    cluster.finish().await;
+    Ok(())
+}

@@ -1,0 +1,249 @@
+//! The processes of a cluster: the real binary, on one database.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use grabd_domain::grabs::Grab;
+use grabd_domain::ids::GrabId;
+use grabd_engine::accounts::{self, NewTeamKeys};
+use grabd_engine::clock::Clock;
+use grabd_engine::vault::Vault;
+use grabd_store::Store;
+use grabd_tests::harness::ALLOWED;
+use rustix::process::{Pid, Signal, kill_process};
+use sea_orm::{ConnectionTrait, Statement};
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::time::{interval, timeout};
+
+use crate::billing::cluster::PrivateDatabase;
+use crate::crash_recovery::service::{grabd_binary, lines};
+
+/// Time limit for everything that is awaited. Only reached by failing tests.
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
+/// Poll interval.
+const POLL: Duration = Duration::from_millis(50);
+/// The public origin, which leads nowhere.
+const PUBLIC_URL: &str = "http://grabs.test";
+/// Credits of the team.
+pub(super) const CREDITS: u32 = 50;
+
+/// A database with a team, and what the processes share.
+pub(super) struct TestCluster {
+    database: PrivateDatabase,
+    pub(super) dir: tempfile::TempDir,
+    pub(super) store: Store,
+    pub(super) team: NewTeamKeys,
+    pub(super) client: reqwest::Client,
+}
+
+/// A process of the cluster. It is killed when dropped.
+pub(super) struct Process {
+    child: Child,
+    pub(super) http: SocketAddr,
+    renderers: Option<SocketAddr>,
+    log: watch::Receiver<Vec<String>>,
+}
+
+impl TestCluster {
+    pub(super) async fn start() -> Result<Self> {
+        let database = PrivateDatabase::create().await;
+        let store = Store::open(&database.url()).await?;
+        store.migrate().await?;
+        let team = accounts::create_team(&store, "the test's", CREDITS, Clock::system().now()).await?;
+        let dir = tempfile::tempdir()?;
+        Vault::open(&dir.path().join("secrets.key"))?;
+        let client = grabd_tests::client::client().build()?;
+        Ok(Self { database, dir, store, team, client })
+    }
+
+    /// Runs a command with the configuration of the cluster.
+    pub(super) fn command(&self, data_dir: &str, settings: &[(&str, &str)]) -> Result<Command> {
+        let path = |name: &str| self.dir.path().join(name).display().to_string();
+        let mut command = Command::new(grabd_binary()?);
+        command
+            .env("GRABD_DATA_DIR", path(data_dir))
+            .env("GRABD_DATABASE__URL", self.database.url())
+            .env("GRABD_CLUSTER__ENABLED", "true")
+            .env("GRABD_CLUSTER__IMAGES_DIR", path("images"))
+            .env("GRABD_SECRETS__KEY_FILE", path("secrets.key"))
+            .env("GRABD_HTTP__LISTEN", "127.0.0.1:0")
+            .env("GRABD_HTTP__PUBLIC_URL", PUBLIC_URL)
+            .env("GRABD_GRPC__LISTEN", "127.0.0.1:0")
+            .env("GRABD_METRICS__LISTEN", "127.0.0.1:0")
+            .env("GRABD_EGRESS__ALLOW_CIDRS", format!("{ALLOWED}/32"))
+            .env("GRABD_LIMITS__REQUESTS_PER_MINUTE", "1000000")
+            .env("GRABD_RETENTION__MIN_FREE_PERCENT", "0")
+            .envs(settings.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        Ok(command)
+    }
+
+    pub(super) async fn core(&self, name: &str) -> Result<Process> {
+        self.core_with(name, &[]).await
+    }
+
+    pub(super) async fn core_with(&self, name: &str, settings: &[(&str, &str)]) -> Result<Process> {
+        let mut command = self.command(name, settings)?;
+        Process::start(command.args(["serve", "--role", "core"]).env("GRABD_CLUSTER__LISTEN", "127.0.0.1:0")).await
+    }
+
+    pub(super) async fn edge(&self) -> Result<Process> {
+        Process::start(self.command("edge", &[])?.args(["serve", "--role", "edge"])).await
+    }
+
+    /// Creates a grab through an edge. Returns the status and the body.
+    pub(super) async fn create(&self, edge: &Process, is_async: bool) -> Result<(u16, Value)> {
+        let request = self.client.post(format!("http://{}/v1/grabs?async={is_async}", edge.http));
+        let body = json!({ "url": format!("http://{ALLOWED}/page") });
+        let response = request.bearer_auth(self.team.live.expose()).json(&body).send().await?;
+        Ok((response.status().as_u16(), response.json().await?))
+    }
+
+    /// Creates an asynchronous grab.
+    pub(super) async fn queue(&self, edge: &Process) -> Result<GrabId> {
+        let (status, grab) = self.create(edge, true).await?;
+        ensure!(status == 202, "{status} {grab}");
+        Ok(grab["id"].as_str().context("an id")?.parse()?)
+    }
+
+    /// A grab as an edge returns it.
+    pub(super) async fn get(&self, edge: &Process, grab: GrabId) -> Result<Value> {
+        let request = self.client.get(format!("http://{}/v1/grabs/{grab}", edge.http));
+        Ok(request.bearer_auth(self.team.live.expose()).send().await?.error_for_status()?.json().await?)
+    }
+
+    /// Waits until a grab has ended.
+    pub(super) async fn wait_for_end(&self, grab: GrabId) -> Result<Grab> {
+        poll("the end of a grab", async || {
+            let found = self.store.find_grabs(&[grab]).await?.pop().context("the grab exists")?;
+            Ok(found.status().is_terminal().then_some(found))
+        })
+        .await
+    }
+
+    /// The image at a URL of the service, from an edge.
+    pub(super) async fn image(&self, edge: &Process, url: &str) -> Result<Vec<u8>> {
+        let path = url.strip_prefix(PUBLIC_URL).context("an image below the public URL")?;
+        let response = self.client.get(format!("http://{}{path}", edge.http)).send().await?;
+        Ok(response.error_for_status()?.bytes().await?.to_vec())
+    }
+
+    /// The address of the process that holds the lease of a grab.
+    pub(super) async fn holder(&self, grab: GrabId) -> Result<Option<String>> {
+        let sql = format!(
+            "SELECT node.address FROM job JOIN node_session USING (session_id) JOIN node ON node.id = node_session.node_id \
+             WHERE job.grab_id = '{grab}'"
+        );
+        let database = sea_orm::Database::connect(self.database.url()).await?;
+        let row = database.query_one_raw(Statement::from_string(database.get_database_backend(), sql)).await?;
+        let address = row.map(|row| row.try_get::<String>("", "address")).transpose()?;
+        database.close().await?;
+        Ok(address)
+    }
+
+    /// The credits that are left, after a check of the ledger.
+    pub(super) async fn credits_left(&self) -> Result<u32> {
+        let drift = self.store.verify_ledger().await?;
+        ensure!(drift.is_empty(), "the ledger does not balance: {drift:?}");
+        let lots = self.store.lots(self.team.team).await?;
+        ensure!(lots.iter().all(|lot| lot.held == 0), "a credit is still held: {lots:?}");
+        Ok(lots.iter().map(|lot| lot.remaining).sum())
+    }
+
+    pub(super) async fn finish(self) {
+        self.store.close().await;
+        self.database.drop_database().await;
+    }
+}
+
+impl Process {
+    async fn start(command: &mut Command) -> Result<Self> {
+        let mut child = command.spawn()?;
+        let mut output = lines(child.stdout.take().context("stdout")?);
+        let log = lines(child.stderr.take().context("stderr")?);
+        let is_up = |lines: &Vec<String>| lines.iter().any(|line| line.starts_with("Stop with"));
+        let output = match timeout(WAIT_LIMIT, output.wait_for(is_up)).await.context("the process did not start")? {
+            Ok(lines) => lines.clone(),
+            Err(_) => anyhow::bail!("the process exited: {:?}", log.borrow()),
+        };
+        let words: BTreeMap<&str, &str> =
+            output.iter().filter_map(|line| line.trim().split_once(char::is_whitespace)).collect();
+        let health = words.get("health").context("the address of health checks")?.trim_start();
+        let http = health.strip_prefix("http://").and_then(|rest| rest.split('/').next()).context("an address")?;
+        let renderers = words.get("renderers").and_then(|rest| rest.split_whitespace().next());
+        let renderers = renderers.map(str::parse).transpose()?;
+        Ok(Self { http: http.parse()?, renderers, child, log })
+    }
+
+    /// The address for renderers.
+    pub(super) fn renderers(&self) -> SocketAddr {
+        self.renderers.expect("the process is a core")
+    }
+
+    pub(super) fn signal(&self, signal: Signal) -> Result<()> {
+        let pid = self.child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)).context("a pid")?;
+        Ok(kill_process(pid, signal)?)
+    }
+
+    /// Sends SIGTERM, and waits for the end.
+    pub(super) async fn stop(mut self) -> Result<()> {
+        self.signal(Signal::TERM)?;
+        let status = timeout(WAIT_LIMIT, self.child.wait()).await.context("the process did not stop in time")??;
+        ensure!(status.success(), "{status}: {:?}", self.log.borrow());
+        Ok(())
+    }
+
+    /// Waits for a line of the log.
+    pub(super) async fn wait_for_log(&mut self, text: &str) -> Result<()> {
+        let has_line = |lines: &Vec<String>| lines.iter().any(|line| line.contains(text));
+        let waited = timeout(WAIT_LIMIT, self.log.wait_for(has_line)).await.with_context(|| format!("no “{text}”"))?;
+        waited.context("the process exited")?;
+        Ok(())
+    }
+
+    /// Waits until `/readyz` answers 200.
+    pub(super) async fn wait_until_ready(&self, client: &reqwest::Client) -> Result<()> {
+        poll("readiness", async || {
+            let response = client.get(format!("http://{}/readyz", self.http)).send().await?;
+            Ok(response.status().is_success().then_some(()))
+        })
+        .await
+    }
+}
+
+/// Polls until there is a value.
+pub(super) async fn poll<T>(what: &str, mut value: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
+    let found = async {
+        let mut ticks = interval(POLL);
+        loop {
+            ticks.tick().await;
+            if let Some(value) = value().await? {
+                return Ok(value);
+            }
+        }
+    };
+    timeout(WAIT_LIMIT, found).await.with_context(|| format!("{what}: not in time"))?
+}
+
+/// Runs a command that must succeed, and returns its output.
+pub(super) async fn output_of(command: &mut Command) -> Result<String> {
+    let output = timeout(WAIT_LIMIT, command.output()).await.context("the command did not end in time")??;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// A file in a directory, as text.
+pub(super) fn file(directory: &Path, name: &str) -> (PathBuf, String) {
+    let path = directory.join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    (path, text)
+}
