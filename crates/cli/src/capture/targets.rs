@@ -106,8 +106,8 @@ fn check_beside(args: &CaptureArgs, targets: &[Target]) -> Result<(), Failure> {
         Destination::Stdout | Destination::Nowhere => None,
     };
     let images: HashSet<PathBuf> = targets.iter().filter_map(image).collect();
-    let beside = |image| endings.iter().map(move |(what, ending)| (what, names::beside_path(image, ending)));
-    for (what, path) in images.iter().flat_map(beside) {
+    for (image, (what, ending)) in images.iter().flat_map(|image| endings.iter().map(move |ending| (image, ending))) {
+        let path = names::beside_path(image, ending);
         let path_in_use = |reason| Err(Failure::Usage(format!("{} cannot be {what}: it is {reason}", path.display())));
         if images.contains(&path) {
             return path_in_use("another image; choose other names with --output");

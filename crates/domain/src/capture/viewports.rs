@@ -51,7 +51,6 @@ pub(super) fn to_objects(viewports: &[Viewport]) -> Option<Vec<Object>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::capture::{CaptureRequest, CaptureSpec};
     use crate::faults::{Code, Fault};
 

@@ -13,7 +13,7 @@ fn page(seed: u32) -> RgbImage {
     };
     RgbImage::from_fn(640, 400, |x, y| match (x, y) {
         (_, 0..40) => Rgb([30, (seed * 60 % 256) as u8, 120]),
-        (x, y) if (x / 160 + y / 100 + seed) % (2 + seed % 3) == 0 => Rgb([(x / 4) as u8, (y / 2) as u8, 60]),
+        (x, y) if (x / 160 + y / 100 + seed).is_multiple_of(2 + seed % 3) => Rgb([(x / 4) as u8, (y / 2) as u8, 60]),
         (x, y) if y % 12 < 6 && noise(x / 4, y / 12) > 6 => Rgb([40; 3]),
         _ => Rgb([250; 3]),
     })
