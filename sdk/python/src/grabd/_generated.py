@@ -44,6 +44,7 @@ __all__ = [
     "GrabDifferenceRegion",
     "GrabFile",
     "GrabList",
+    "GrabStage",
     "GrabTimings",
     "IdempotencyConflictError",
     "IdempotencyMismatchError",
@@ -487,6 +488,15 @@ class GrabDifference(Model):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class GrabStage(Model):
+    """A stage that the render of a grab has reached."""
+
+    stage: Literal["navigating", "loaded", "settling", "captured"]
+    ms: int
+    """Milliseconds since the start of the attempt."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Grab(Model):
     """One capture of a web page. Further members may appear."""
 
@@ -576,6 +586,10 @@ class Grab(Model):
     difference: GrabDifference | None = None
     """What changed since the image of an earlier grab. Absent unless the request has `compare_to` and the grab is done.
     """
+    stages: tuple[GrabStage, ...] | None = None
+    """The stages that the render has reached, in their order. Only present in events, and only while the grab is
+    `processing`. Stages may be missing: they are not stored.
+    """
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "timings": GrabTimings,
@@ -583,6 +597,7 @@ class Grab(Model):
         "consent": GrabConsent,
         "blocked": GrabBlocked,
         "difference": GrabDifference,
+        "stages": GrabStage,
     }
 
 

@@ -3,7 +3,7 @@
 use grabd_proto::v1;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa::openapi::{Object, Type};
+use utoipa::openapi::{Object, ObjectBuilder, Type};
 
 /// A stage that the render of a grab has reached.
 #[derive(Debug, Serialize, ToSchema)]
@@ -25,7 +25,7 @@ impl StageReached {
 }
 
 /// The name of a stage in JSON.
-pub(crate) const fn stage_name(stage: v1::RenderStage) -> Option<&'static str> {
+const fn stage_name(stage: v1::RenderStage) -> Option<&'static str> {
     match stage {
         v1::RenderStage::Unspecified => None,
         v1::RenderStage::Navigating => Some("navigating"),
@@ -38,5 +38,6 @@ pub(crate) const fn stage_name(stage: v1::RenderStage) -> Option<&'static str> {
 fn stage_schema() -> Object {
     let known =
         [v1::RenderStage::Navigating, v1::RenderStage::Loaded, v1::RenderStage::Settling, v1::RenderStage::Captured];
-    super::string_enum(known.into_iter().filter_map(stage_name), Type::String.into())
+    let names = known.into_iter().filter_map(stage_name);
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).build()
 }
