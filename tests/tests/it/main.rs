@@ -31,6 +31,7 @@ mod mcp;
 mod metrics;
 mod one_service;
 mod openapi;
+mod opt_out;
 mod pages;
 mod reuse;
 mod sdk;

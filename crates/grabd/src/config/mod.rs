@@ -393,6 +393,7 @@ impl Config {
         self.billing.validate(&mut problems);
         self.retention.validate(&mut problems);
         self.audit.validate(&mut problems);
+        self.abuse.validate(&mut problems);
         problems.into_result()
     }
 

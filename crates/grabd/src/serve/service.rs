@@ -141,7 +141,7 @@ impl Service {
                 .merge(well_known::router(&config.http.security_contact, &public_url)),
             &public_url,
         ));
-        let not_found: Arc<dyn Fn() -> Response + Send + Sync> = Arc::new(grabd_web::not_found_page());
+        let not_found: Arc<dyn Fn() -> Response + Send + Sync> = Arc::new(grabd_web::not_found_page(core.clone()));
         let router = router.layer(middleware::from_fn_with_state(not_found, pages::html_not_found));
 
         let connections = open_files::connections(config.limits.connections);
