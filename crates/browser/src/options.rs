@@ -62,6 +62,8 @@ pub struct Options {
     pub memory_limit_bytes: u64,
     /// Appended to the User-Agent of every page, to name the service and a contact. May be empty.
     pub user_agent_token: String,
+    /// Whether a page is not captured if its site asks for that with `X-Robots-Tag`.
+    pub respect_opt_out: bool,
     /// Maximum processes and threads of a browser. Enforced only where control groups can be created.
     pub process_limit: u32,
     /// The lists by which ads and trackers are blocked.
@@ -90,6 +92,7 @@ impl Options {
             recycle_rss_bytes: 1_500_000_000,
             memory_limit_bytes: 2 << 30,
             user_agent_token: String::new(),
+            respect_opt_out: false,
             process_limit: 2000,
             lists: Arc::default(),
         }

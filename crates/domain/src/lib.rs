@@ -7,6 +7,7 @@
 //! Rules get their inputs as arguments.
 #![warn(missing_docs)]
 
+pub mod abuse_contact;
 pub mod accounts;
 pub mod address;
 pub mod admission;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use grabd_domain::abuse_contact::AbuseContact;
 use grabd_domain::capture::{BesideName, BlockedContent, FileKind, Format};
 use grabd_domain::domains::{Domain, DomainRule};
 use grabd_domain::grabs::{FileKey, ImageKey};
@@ -80,6 +81,8 @@ pub struct Operations {
     pub listed_contents: Vec<BlockedContent>,
     /// Whether operators need a second factor for the operator pages.
     pub second_factor_for_operators: bool,
+    /// Whom the owner of a captured site can write to.
+    pub abuse_contact: Option<AbuseContact>,
 }
 
 impl Settings {
@@ -102,6 +105,7 @@ impl Default for Operations {
             audit_retention: Duration::from_secs(400 * 24 * 60 * 60),
             listed_contents: Vec::new(),
             second_factor_for_operators: false,
+            abuse_contact: None,
         }
     }
 }
@@ -256,6 +260,11 @@ impl Core {
     /// Credits that a person gets for verifying their address.
     pub fn trial_credits(&self) -> u32 {
         self.settings.trial_credits
+    }
+
+    /// Whom the owner of a captured site can write to.
+    pub fn abuse_contact(&self) -> Option<&AbuseContact> {
+        self.settings.operations.abuse_contact.as_ref()
     }
 
     /// Whether mail is sent. Otherwise the operator passes links on.

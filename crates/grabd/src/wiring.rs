@@ -347,6 +347,7 @@ pub fn browser_options(config: &Config, memory: MemoryBudget, launcher: Option<&
         memory_limit_bytes: browser.memory_limit_megabytes << 20,
         process_limit: browser.process_limit,
         user_agent_token: browser.user_agent.trim().to_owned(),
+        respect_opt_out: config.abuse.respect_opt_out,
         lists: Arc::default(),
     }
 }

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use axum::response::{IntoResponse, Response};
+use grabd_domain::abuse_contact::AbuseContact;
 use grabd_engine::accounts::Session;
 use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
@@ -28,6 +29,8 @@ pub(crate) struct Layout {
     pub(crate) person: Option<Person>,
     /// The team of the team navigation.
     pub(crate) team: Option<TeamNavigation>,
+    /// The link for owners of captured sites. Empty if the operator has configured none.
+    pub(crate) abuse_contact: String,
 }
 
 /// The signed-in user, for the page header.
@@ -60,7 +63,7 @@ pub(crate) struct TeamLink {
 
 impl Layout {
     /// The layout without navigation for signed-in users.
-    pub(crate) fn plain(assets: &Assets) -> Self {
+    pub(crate) fn plain(assets: &Assets, abuse_contact: Option<&AbuseContact>) -> Self {
         Self {
             style: assets.style.path.clone(),
             font: assets.font.path.clone(),
@@ -70,6 +73,7 @@ impl Layout {
             here: "",
             person: None,
             team: None,
+            abuse_contact: abuse_contact.map(|contact| contact.href().to_owned()).unwrap_or_default(),
         }
     }
 }
@@ -77,7 +81,7 @@ impl Layout {
 impl Web {
     /// A layout without navigation, for pages that are a step of a flow.
     pub(crate) fn plain_layout(&self) -> Layout {
-        Layout::plain(&self.assets)
+        Layout::plain(&self.assets, self.core.abuse_contact())
     }
 
     /// A layout with the navigation of the signed-in user.

@@ -38,11 +38,11 @@ pub fn form_paths(core: Core) -> Vec<String> {
 }
 
 /// Renders the page for paths that do not exist. It is the same for everybody, so it costs no look-up.
-pub fn not_found_page() -> impl Fn() -> Response + Clone {
+pub fn not_found_page(core: Core) -> impl Fn() -> Response + Clone {
     let assets = Arc::new(Assets::load());
     move || {
         let problem = Problem::not_found("Check the URL, or start from one of these pages.");
-        let mut response = problem.render(Layout::plain(&assets));
+        let mut response = problem.render(Layout::plain(&assets, core.abuse_contact()));
         response::add_headers(response.headers_mut());
         response
     }

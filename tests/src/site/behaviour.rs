@@ -50,6 +50,7 @@ fn failures() -> Router {
         .route("/hang", get(future::pending::<StatusCode>))
         .route("/redirect", get(redirect))
         .route("/loop", get(|| async { (StatusCode::FOUND, [(LOCATION, "/loop")]) }))
+        .route("/robots-tag/{value}", get(robots_tag))
         .route("/nocontent", get(|| async { StatusCode::NO_CONTENT }))
         .route("/download", get(download))
 }
@@ -98,6 +99,11 @@ fn refuses_once() -> MethodRouter {
 async fn redirect(Query(query): Query<HashMap<String, String>>) -> impl IntoResponse {
     let to = query.get("to").map_or("/tiny", String::as_str);
     (StatusCode::FOUND, [(LOCATION, to.to_owned())])
+}
+
+/// A page with the header `X-Robots-Tag`.
+async fn robots_tag(Path(value): Path<String>) -> impl IntoResponse {
+    ([("x-robots-tag", value)], page("<h1>Ours</h1>"))
 }
 
 async fn download() -> impl IntoResponse {

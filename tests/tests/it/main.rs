@@ -32,6 +32,7 @@ mod mcp;
 mod metrics;
 mod one_service;
 mod openapi;
+mod opt_out;
 mod pages;
 mod phash;
 mod reuse;

@@ -3,6 +3,8 @@
 use grabd_domain::grabs::Challenge;
 use serde::Deserialize;
 
+use super::robots_tag::opts_out;
+
 /// Maximum length of a `Refresh` header. Longer URLs are not followed.
 const REFRESH_CHARS: usize = 4096;
 
@@ -72,6 +74,8 @@ pub(crate) struct Head {
     pub(crate) challenge: Option<Challenge>,
     /// The value of a `Refresh` header.
     pub(crate) refresh: Option<String>,
+    /// Whether the site asks that no image of the page is made.
+    pub(crate) opts_out: bool,
 }
 
 /// The type of a request.
@@ -359,6 +363,7 @@ impl Response {
                 .is_some_and(|value| value.trim_start().starts_with("attachment")),
             challenge: challenge(header),
             refresh: header("refresh").map(|value| value.chars().take(REFRESH_CHARS).collect()),
+            opts_out: header("x-robots-tag").is_some_and(opts_out),
         }
     }
 }
@@ -408,9 +413,10 @@ mod tests {
     #[test]
     fn document_response_is_parsed_with_its_headers() {
         let params = r#"{"requestId":"1","loaderId":"L","timestamp":1.5,"type":"Document","response":{"url":"http://a/",
-            "status":403,"statusText":"","headers":{"CF-Mitigated":"challenge","Refresh":"1","content-disposition":"attachment; x"}},"new":1}"#;
+            "status":403,"statusText":"","headers":{"CF-Mitigated":"challenge","Refresh":"1","content-disposition":"attachment; x",
+            "X-Robots-Tag":"googlebot: none\\nnoarchive"}},"new":1}"#;
         let challenge = Some(Challenge::Cloudflare);
-        let head = Head { status: 403, is_attachment: true, challenge, refresh: Some("1".into()) };
+        let head = Head { status: 403, is_attachment: true, challenge, refresh: Some("1".into()), opts_out: true };
         let request = "1".to_owned();
         assert_eq!(
             Event::parse("Network.responseReceived", params).unwrap(),

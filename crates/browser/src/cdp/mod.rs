@@ -6,6 +6,7 @@
 
 mod client;
 mod event;
+mod robots_tag;
 
 pub(crate) use client::{CallError, Client, RawResult, Sink};
 pub(crate) use event::{Event, Head, Kind};

@@ -18,6 +18,8 @@ pub(crate) struct Limits {
     pub(crate) image_max_bytes: u64,
     /// The memory in which an image is received.
     pub(crate) memory: MemoryBudget,
+    /// Whether a page is not captured if its site asks for that with `X-Robots-Tag`.
+    pub(crate) respect_opt_out: bool,
     /// The lists by which ads and trackers are blocked.
     pub(crate) lists: Arc<FilterLists>,
 }

@@ -179,6 +179,7 @@ pub(super) fn check_current(drive: &Drive<'_>, document: &Document) -> Result<()
 fn check(drive: &Drive<'_>, document: &Document) -> Result<(), CaptureError> {
     match verdict::check(document, &drive.spec.statuses, unreached_reason(drive)) {
         Ok(()) if drive.tab.listener.over_limit() => Err(CaptureError::over_limit()),
+        Ok(()) if drive.limits.respect_opt_out && verdict::opts_out(document) => Err(verdict::opt_out_failure().into()),
         Ok(()) => Ok(()),
         Err(failure) => Err(over_limit_or(drive, failure)),
     }

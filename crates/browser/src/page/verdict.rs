@@ -10,6 +10,7 @@ use super::watch::{Document, Navigation};
 const EMPTY: &str = "The address answered without a page.";
 const DOWNLOAD: &str = "The address leads to a download, not to a page.";
 const REFUSED: &str = "The page led to an address that is not public.";
+const OPTED_OUT: &str = "The site asks with the header X-Robots-Tag that no images of this page are made.";
 const CHALLENGE: &str = "The site answered with a bot challenge.";
 
 /// Why no connection to a host and port was made, as known by the egress guard and the proxy.
@@ -58,6 +59,16 @@ pub(super) fn check(
             Err(Failure::new(FailureReason::RenderFailed, message))
         }
     }
+}
+
+/// Whether the site asks that no image of the document is made.
+pub(super) fn opts_out(document: &Document) -> bool {
+    document.head.as_ref().is_some_and(|head| head.opts_out)
+}
+
+/// The failure for a page whose site asks that no image is made.
+pub(super) fn opt_out_failure() -> Failure {
+    Failure::new(FailureReason::RenderBlocked, OPTED_OUT)
 }
 
 /// The failure for a page that looks like the challenge of a bot protection service.

@@ -92,6 +92,7 @@ impl Shared {
                 full_page_max_height: options.full_page_max_height,
                 image_max_bytes: options.image_max_bytes,
                 memory: options.memory,
+                respect_opt_out: options.respect_opt_out,
                 lists: options.lists,
             },
             restarts: Mutex::default(),

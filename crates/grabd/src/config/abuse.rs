@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use grabd_domain::abuse_contact::AbuseContact;
 use grabd_domain::domains::{Domain, DomainRule};
 use grabd_engine::{Operations, admission};
 use serde::Deserialize;
@@ -24,6 +25,8 @@ pub struct Abuse {
     pub deny_domains: Vec<Domain>,
     #[serde(deserialize_with = "lists::list")]
     pub allow_domains: Vec<Domain>,
+    pub contact: String,
+    pub respect_opt_out: bool,
 }
 
 /// Section `audit`.
@@ -35,6 +38,13 @@ pub struct Audit {
 }
 
 impl Abuse {
+    pub(super) fn validate(&self, problems: &mut Problems) {
+        if !self.contact.is_empty() && AbuseContact::parse(&self.contact).is_err() {
+            let allowed = "an e-mail address such as abuse@example.com, or an https URL";
+            problems.add("abuse.contact", &self.contact, allowed);
+        }
+    }
+
     /// The limits of rendering, as the engine takes them.
     pub(crate) const fn admission(&self) -> admission::Settings {
         admission::Settings {
@@ -61,5 +71,7 @@ pub(crate) fn operations(abuse: &Abuse, audit: &Audit) -> Operations {
     let mut domains = of(&abuse.deny_domains, DomainRule::Deny);
     domains.extend(of(&abuse.allow_domains, DomainRule::Allow));
     let audit_retention = Duration::from_secs(u64::from(audit.retention_days) * 24 * 60 * 60);
-    Operations { domains, audit_retention, ..Operations::default() }
+    // Checked by `validate`.
+    let abuse_contact = AbuseContact::parse(&abuse.contact).ok();
+    Operations { domains, audit_retention, abuse_contact, ..Operations::default() }
 }

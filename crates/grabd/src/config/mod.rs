@@ -411,6 +411,7 @@ impl Config {
             has_public_url: !url.is_empty(),
         };
         checked.validate(&mut problems);
+        self.abuse.validate(&mut problems);
         problems.into_result()
     }
 

@@ -58,6 +58,8 @@ fn invalid_settings_are_reported_with_their_key() {
         ("abuse.failed_seconds_per_minute", "0", "abuse.failed_seconds_per_minute"),
         ("abuse.failed_seconds_per_minute_unpaid", "0", "abuse.failed_seconds_per_minute_unpaid"),
         ("abuse.paid_slots_percent", "101", "abuse.paid_slots_percent"),
+        ("abuse.contact", "http://a.example/abuse", "abuse.contact"),
+        ("abuse.respect_opt_out", "sometimes", "respect_opt_out"),
         ("browser.slots", "65", "browser.slots"),
         ("browser.memory_limit_megabytes", "511", "browser.memory_limit_megabytes"),
         ("browser.process_limit", "199", "browser.process_limit"),

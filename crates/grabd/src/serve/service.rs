@@ -176,7 +176,7 @@ impl Service {
                 .merge(well_known::router(&config.http.security_contact, &public_url)),
             &public_url,
         ));
-        let not_found: Arc<dyn Fn() -> Response + Send + Sync> = Arc::new(grabd_web::not_found_page());
+        let not_found: Arc<dyn Fn() -> Response + Send + Sync> = Arc::new(grabd_web::not_found_page(core.clone()));
         let router = match role {
             ProcessRole::Core => grabd_edge::common_headers(health, &public_url),
             ProcessRole::All | ProcessRole::Edge | ProcessRole::Renderer => {
