@@ -45,12 +45,15 @@ pub(super) async fn take(
     let mut left = drive.limits.image_max_bytes;
     for viewport in &drive.spec.viewports {
         if drive.time_left() < LEAST_TIME {
-            let message = format!("The time of the capture was up before the page was shown in {viewport} pixels.");
-            return Err(CaptureError::failed(message));
+            return Err(time_up(*viewport));
         }
-        let Some(shot) = drive.unless_left(document, take_one(drive, *viewport, memory)).await? else {
-            return Err(replaced(*viewport));
-        };
+        let taken = drive.unless_left(document, take_one(drive, *viewport, memory)).await;
+        let taken = taken.map_err(|error| match error {
+            // A call that had all of the time that was left.
+            CaptureError::Page(_) if drive.time_left().is_zero() => time_up(*viewport),
+            error => error,
+        });
+        let Some(shot) = taken? else { return Err(replaced(*viewport)) };
         let Shot { image, width, height, .. } = shot.ok_or_else(|| replaced(*viewport))?;
         left = left.checked_sub(u64::try_from(image.len()).unwrap_or(u64::MAX)).ok_or_else(|| too_large(drive))?;
         let size = ViewportSize { viewport_width: viewport.width(), viewport_height: viewport.height(), width, height };
@@ -96,6 +99,10 @@ fn has_size(shot: &Shot, viewport: Viewport, spec: &CaptureSpec, clip: Option<&C
     clip.is_some()
         || spec.fit != Fit::default()
         || (shot.width, shot.height) == shot::area_size(viewport, spec.scale, None)
+}
+
+fn time_up(viewport: Viewport) -> CaptureError {
+    CaptureError::failed(format!("The time of the capture was up before the page was captured in {viewport} pixels."))
 }
 
 fn too_large(drive: &Drive<'_>) -> CaptureError {

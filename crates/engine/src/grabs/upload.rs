@@ -48,22 +48,22 @@ enum Error {
 /// Checks the URL for the upload without a lookup: HTTPS, and a public address.
 ///
 /// # Errors
-/// [`Fault::BadRequest`] and [`Fault::SsrfDetected`] for `upload_url`. Its value is not shown.
+/// [`Fault::BadRequest`] for `upload_url`. Its value is not shown.
 pub(super) fn check(core: &Core, spec: &CaptureSpec) -> Result<(), Fault> {
     let Some(UploadUrl(url)) = &spec.secrets.upload_url else { return Ok(()) };
     if !url.is_https() && !core.webhooks.allow_http() {
         return Err(Fault::BadRequest(field()));
     }
-    core.guard.check_public(url).map_err(|_| Fault::SsrfDetected(field()))
+    core.guard.check_public(url).map_err(|_| Fault::BadRequest(field()))
 }
 
 /// Looks the host of the URL for the upload up, and refuses private addresses.
 ///
 /// # Errors
-/// [`Fault::SsrfDetected`] for `upload_url`. Its value is not shown.
+/// [`Fault::BadRequest`] for `upload_url`. Its value is not shown.
 pub(super) async fn check_host(core: &Core, spec: &CaptureSpec) -> Result<(), Fault> {
     let Some(UploadUrl(url)) = &spec.secrets.upload_url else { return Ok(()) };
-    targets::check_host(core, url).await.map_err(|_| Fault::SsrfDetected(field()))
+    targets::check_host(core, url).await.map_err(|_| Fault::BadRequest(field()))
 }
 
 fn field() -> Field {

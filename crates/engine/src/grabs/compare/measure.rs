@@ -28,13 +28,13 @@ use crate::placeholder;
 const ROWS_BYTES: u64 = 4 << 20;
 
 /// A stored image.
-pub(in crate::grabs) struct Picture {
-    pub(in crate::grabs) source: Source,
-    pub(in crate::grabs) format: Format,
+pub(crate) struct Picture {
+    pub(crate) source: Source,
+    pub(crate) format: Format,
 }
 
 /// Where an image is.
-pub(in crate::grabs) enum Source {
+pub(crate) enum Source {
     File(PathBuf),
     Memory(Bytes),
 }
@@ -152,13 +152,13 @@ impl From<EncodingError> for Error {
 }
 
 /// A file that is read from its beginning to its end.
-pub(in crate::grabs) trait Readable: BufRead + Seek {}
+pub(crate) trait Readable: BufRead + Seek {}
 
 impl<T: BufRead + Seek> Readable for T {}
 
 impl Picture {
     /// Opens it, to be read from its beginning.
-    pub(in crate::grabs) fn open(&self) -> io::Result<Box<dyn Readable>> {
+    pub(crate) fn open(&self) -> io::Result<Box<dyn Readable>> {
         match &self.source {
             Source::File(path) => Ok(Box::new(BufReader::new(std::fs::File::open(path)?))),
             Source::Memory(bytes) => Ok(Box::new(Cursor::new(bytes.clone()))),
@@ -166,7 +166,7 @@ impl Picture {
     }
 
     /// The memory that reading the whole file takes.
-    pub(in crate::grabs) fn file_bytes(&self) -> io::Result<u64> {
+    pub(crate) fn file_bytes(&self) -> io::Result<u64> {
         match &self.source {
             Source::File(path) => Ok(std::fs::metadata(path)?.len()),
             // It is there already.
