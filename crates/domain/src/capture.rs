@@ -108,6 +108,8 @@ pub struct CaptureSpec {
     pub slice_height: Option<u32>,
     /// An earlier grab whose image is compared with that of this one.
     pub compare_to: Option<GrabId>,
+    /// Compute the perceptual hash of the image.
+    pub phash: bool,
 }
 
 /// What the page learns about its visitor.
@@ -254,6 +256,7 @@ impl CaptureSpec {
             block,
             slice_height,
             compare_to,
+            phash,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -323,6 +326,7 @@ impl CaptureSpec {
             },
             slice_height: slice_height.map(u32::try_from).transpose().ok()?,
             compare_to: compare_to.as_deref().map(str::parse).transpose().ok()?,
+            phash: phash.unwrap_or(false),
         })
     }
 
@@ -391,6 +395,7 @@ impl CaptureSpec {
             metadata,
             slice_height,
             compare_to,
+            phash,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
         let list = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());
@@ -449,6 +454,7 @@ impl CaptureSpec {
             block: list(&blocking.contents.iter().map(|of| of.as_str().to_owned()).collect()),
             slice_height: slice_height.map(i64::from),
             compare_to: compare_to.map(|grab| grab.to_string()),
+            phash: phash.then_some(true),
             unparsed: Vec::new(),
         }
     }

@@ -4,6 +4,7 @@ mod difference;
 mod file;
 mod findings;
 mod image_key;
+mod phash;
 mod slice;
 mod stored_files;
 
@@ -16,6 +17,7 @@ pub use self::difference::{Difference, MAX_REGIONS, Region};
 pub use self::file::{FileKey, GrabFile};
 pub use self::findings::{BlockedRequests, Challenge, Consent, ConsentResult, Findings};
 pub use self::image_key::ImageKey;
+pub use self::phash::PerceptualHash;
 pub use self::slice::{GrabSlice, ShownFile, SlicePlace};
 use crate::capture::{BesideName, CaptureSpec, Format, SliceNumber};
 use crate::credentials::Environment;
@@ -234,6 +236,9 @@ pub struct RenderMetadata {
     /// What changed since the image of an earlier grab. Set by the core.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
+    /// The perceptual hash of the image, if it was asked for. Set by the core.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phash: Option<PerceptualHash>,
 }
 
 /// How long the steps of a capture took, in milliseconds.

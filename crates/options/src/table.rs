@@ -578,6 +578,16 @@ options! { $
         example: "\"01993e1c-7b1a-7000-8000-0123456789ab\"",
         in_mcp: true
     }
+    /// Whether the perceptual hash of the image is computed.
+    phash: bool = {
+        kind: Kind::Flag,
+        default: "false",
+        group: Group::Files,
+        label: "Perceptual hash",
+        help: "Compute a hash of the image that is similar for images that look alike.",
+        description: "It is in `phash` of the grab, see docs/FILES.md.",
+        example: "true"
+    }
 }
 
 /// The option with this name.

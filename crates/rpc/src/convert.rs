@@ -110,6 +110,7 @@ pub(crate) fn grab(grab: &Grab, public_url: &str) -> v1::Grab {
             let difference_image = metadata.difference_image().filter(|_| image.is_some());
             wire.difference = metadata.difference.as_ref().map(|of| difference(of, difference_image, origin));
             wire.image_sha256 = metadata.image_sha256.clone();
+            wire.phash = metadata.phash.map(|hash| hash.to_string());
             wire.bytes = i64::try_from(*size_bytes).ok();
             wire.execution_ms = i32::try_from(*execution_ms).ok();
             add_facts(&mut wire, metadata);
@@ -177,6 +178,7 @@ fn add_facts(wire: &mut v1::Grab, metadata: &RenderMetadata) {
         slices: _,
         findings,
         difference: _,
+        phash: _,
     } = metadata;
     wire.final_url = final_url.clone();
     wire.http_status = http_status.map(i32::from);

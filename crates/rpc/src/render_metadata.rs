@@ -24,6 +24,7 @@ pub(crate) fn to_wire(metadata: &RenderMetadata) -> internal::v1::RenderMetadata
         files: _,
         slices: _,
         difference: _,
+        phash: _,
         findings,
     } = metadata;
     let (challenge, consent, blocked, blank) = to_findings(findings);
@@ -155,6 +156,7 @@ pub(crate) fn from_wire(message: internal::v1::RenderMetadata) -> RenderMetadata
         files: Vec::new(),
         slices: Vec::new(),
         difference: None,
+        phash: None,
         findings: from_findings(challenge.as_deref(), consent.as_ref(), blocked, blank),
     }
     .bounded()

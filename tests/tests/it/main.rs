@@ -32,6 +32,7 @@ mod metrics;
 mod one_service;
 mod openapi;
 mod pages;
+mod phash;
 mod reuse;
 mod sdk;
 mod secrets;

@@ -42,6 +42,7 @@ pub(crate) struct GrabFields {
     pub(crate) challenge: Option<String>,
     pub(crate) consent: Option<Consent>,
     pub(crate) difference: Option<Difference>,
+    pub(crate) phash: Option<String>,
 }
 
 /// The members of a file beside the image that this program uses.

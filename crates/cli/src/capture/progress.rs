@@ -81,7 +81,9 @@ impl<'a> Progress<'a> {
                 let consent = consent.unwrap_or_default();
                 let difference = fields.and_then(|fields| fields.difference.as_ref());
                 let difference = difference.map(|of| format!(", {of}")).unwrap_or_default();
-                let notes = format!("{truncated}{status}{challenge}{consent}{difference}{warnings}");
+                let hash = fields.and_then(|fields| fields.phash.as_ref());
+                let hash = hash.map(|hash| format!(", phash {hash}")).unwrap_or_default();
+                let notes = format!("{truncated}{status}{challenge}{consent}{difference}{hash}{warnings}");
                 let file = outcome.file.as_ref().map(|file| format!(" -> {}", file.display())).unwrap_or_default();
                 format!("captured  {}{file} ({size} in {seconds:.1} s{notes})", outcome.url)
             }

@@ -22,10 +22,9 @@ impl CaptureSpec {
 
     /// How much longer a lease lasts than its render.
     pub fn lease_margin(&self) -> Duration {
-        match self.compare_to {
-            Some(_) => limits::LEASE_MARGIN + limits::COMPARE_LIMIT,
-            None => limits::LEASE_MARGIN,
-        }
+        let steps = [(self.compare_to.is_some(), limits::COMPARE_LIMIT), (self.phash, limits::PHASH_LIMIT)];
+        let asked = steps.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, limit)| limit);
+        asked.fold(limits::LEASE_MARGIN, |margin, limit| margin + limit)
     }
 
     /// Refuses a time limit that is longer than a synchronous caller waits.

@@ -145,6 +145,11 @@ pub(crate) struct Grab<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline, nullable = false)]
     difference: Option<Difference<'a>>,
+    /// Perceptual hash of the image: images that look alike have hashes that differ in few bits. Absent unless the request
+    /// has `phash` and the grab is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 16, max_length = 16, pattern = "^[0-9a-f]{16}$")]
+    phash: Option<&'a str>,
 }
 
 /// A file beside the image of a grab.
@@ -333,6 +338,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         blocked,
         blank,
         difference,
+        phash,
     } = grab;
     Some(Grab {
         id,
@@ -382,6 +388,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         }),
         blank: *blank,
         difference: difference.as_ref().map(Difference::of),
+        phash: phash.as_deref(),
     })
 }
 

@@ -9,7 +9,8 @@ use grabd_store::Upload;
 use grabd_store::grabs::{Completion, EndedGrab, FailGrab, FailureSource};
 use sha2::{Digest, Sha256};
 
-use super::compare::{self, NotCompared};
+use super::final_steps;
+use super::not_completed::NotCompleted;
 use crate::admission::{self, SlotUse};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
@@ -180,27 +181,31 @@ pub(crate) async fn finish(
                 return Ok(not_stored(core, grab, token, &error).await);
             }
             failpoints::reach(core, Step::Stored, lease).await?;
-            let compared = match core.queue.dispatcher.compare_to(token) {
-                Some(earlier) => compare::compare(core, earlier, &key, &mut metadata).await,
-                None => Ok(()),
-            };
+            let steps = core.queue.dispatcher.final_steps(token);
+            let finished = final_steps::run(core, &steps, &key, &mut metadata).await;
             let now = core.clock.now();
-            match compared {
+            match finished {
                 Ok(()) => {
                     let upload_key = key;
                     let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, metadata, now };
                     core.store.complete(completion).await?
                 }
-                Err(NotCompared::Failed(failure)) => {
+                Err(NotCompleted::Failed(failure)) => {
                     used = if failure.cause == ErrorCause::Service { SlotUse::Fine } else { SlotUse::Failed };
                     // The image and its files are deleted.
-                    let metadata =
-                        RenderMetadata { image_sha256: None, files: Vec::new(), slices: Vec::new(), ..metadata };
+                    let metadata = RenderMetadata {
+                        image_sha256: None,
+                        files: Vec::new(),
+                        slices: Vec::new(),
+                        difference: None,
+                        phash: None,
+                        ..metadata
+                    };
                     let source = FailureSource::Lease(token);
                     core.store.fail(FailGrab { grab, source, failure, metadata, now }).await?
                 }
-                Err(NotCompared::NotStored(error)) => return Ok(not_stored(core, grab, token, &error).await),
-                Err(NotCompared::Database(error)) => return Err(error.into()),
+                Err(NotCompleted::NotStored(error)) => return Ok(not_stored(core, grab, token, &error).await),
+                Err(NotCompleted::Database(error)) => return Err(error.into()),
             }
         }
         AttemptResult::Failure { failure, metadata } => {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
@@ -14,6 +15,7 @@ use grabd_store::grabs::NewPlaceholder;
 use super::compare::compare_placeholder;
 use super::finish::ImageDigest;
 use super::idempotency;
+use super::phash;
 use super::request::{CreateResult, ValidCreate};
 use crate::core::Core;
 use crate::faults::{internal_error, not_drawn};
@@ -41,7 +43,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
             metadata.files = files.iter().map(grab_file).collect();
             metadata.slices = slices.into_iter().map(grab_slice).collect();
             let size_bytes = u64::try_from(file.len()).unwrap_or(0);
-            match compare_placeholder(core, &spec, &mut metadata).await {
+            match final_steps(core, &spec, file, &mut metadata).await {
                 Ok(()) => {
                     State::Done { finished_at: now + duration, image: Some(image), size_bytes, execution_ms, metadata }
                 }
@@ -79,6 +81,21 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
     };
     core.metrics.grab_ended(&grab);
     Ok(CreateResult::first(grab))
+}
+
+/// Does what the grab asks for with its placeholder, and adds the results to the metadata.
+async fn final_steps(
+    core: &Core,
+    spec: &CaptureSpec,
+    file: Bytes,
+    metadata: &mut RenderMetadata,
+) -> Result<(), Failure> {
+    compare_placeholder(core, spec, metadata).await?;
+    if spec.phash {
+        let hash = phash::of_bytes(core, file, spec.format).await;
+        metadata.phash = Some(hash.map_err(|error| error.to_failure())?);
+    }
+    Ok(())
 }
 
 fn grab_file(CapturedFile { kind, content }: &CapturedFile) -> GrabFile {

@@ -9,9 +9,11 @@ use grabd_domain::admission::{Account, kept_slots};
 use grabd_domain::capture::{CaptureSpec, FileKind};
 use grabd_domain::grabs::ImageKey;
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
-use grabd_domain::limits::{COMPARE_LIMIT, LEASE_MARGIN, MAX_RENDER_BUDGET};
+use grabd_domain::limits::{LEASE_MARGIN, MAX_LEASE_MARGIN, MAX_RENDER_BUDGET};
 use grabd_domain::render::RendererStatus;
 use tokio::sync::{Notify, mpsc};
+
+use super::final_steps::FinalSteps;
 
 /// Sends assignments to sessions. A slot is idle, reserved, or in use by a renderer.
 #[derive(Default)]
@@ -63,8 +65,7 @@ struct HeldLease {
     grab: GrabId,
     upload_key: ImageKey,
     files: RequestedFiles,
-    /// The earlier grab whose image is compared with that of this one.
-    compare_to: Option<GrabId>,
+    final_steps: FinalSteps,
     ended: EndedLease,
 }
 
@@ -181,8 +182,7 @@ impl State {
 }
 
 /// The longest lease.
-const MAX_LEASE: Duration =
-    Duration::from_secs(MAX_RENDER_BUDGET.as_secs() + LEASE_MARGIN.as_secs() + COMPARE_LIMIT.as_secs());
+const MAX_LEASE: Duration = Duration::from_secs(MAX_RENDER_BUDGET.as_secs() + MAX_LEASE_MARGIN.as_secs());
 
 /// The session is gone or does not accept messages. The lease must be released.
 #[derive(Debug)]
@@ -324,9 +324,9 @@ impl Dispatcher {
         self.lock().leases.get(&token).map(|held| held.files.clone()).unwrap_or_default()
     }
 
-    /// The earlier grab whose image is compared with that of this lease's grab.
-    pub(crate) fn compare_to(&self, token: LeaseToken) -> Option<GrabId> {
-        self.lock().leases.get(&token).and_then(|held| held.compare_to)
+    /// What is done with the image of this lease before its grab is done. Nothing when no session holds the lease.
+    pub(crate) fn final_steps(&self, token: LeaseToken) -> FinalSteps {
+        self.lock().leases.get(&token).map(|held| held.final_steps.clone()).unwrap_or_default()
     }
 
     /// Removes a lease that ended.
@@ -398,8 +398,8 @@ impl Reservation<'_> {
         let ended = EndedLease { account: lease.account, since: lease.since, attempt: lease.attempt };
         let (token, grab, upload_key) = (lease.token, lease.grab, lease.upload_key.clone());
         let files = RequestedFiles { also: lease.spec.also.clone(), slice_height: lease.spec.slice_height };
-        let compare_to = lease.spec.compare_to;
-        let held = HeldLease { session: self.session, grab, upload_key, files, compare_to, ended };
+        let final_steps = FinalSteps::of(&lease.spec);
+        let held = HeldLease { session: self.session, grab, upload_key, files, final_steps, ended };
         let mut state = self.dispatcher.lock();
         let session = state.sessions.get(&self.session).ok_or(SessionLost)?;
         session.outbox.try_send(SessionMessage::Assign(Box::new(lease))).map_err(|_| SessionLost)?;
@@ -530,7 +530,7 @@ mod tests {
     fn expired_lease_is_forgotten() {
         let (dispatcher, _, _messages) = attached(2);
         dispatcher.reserve(free(1), 50).unwrap().assign(lease()).unwrap();
-        let expired = Timestamp::from_ms(0) + MAX_RENDER_BUDGET + COMPARE_LIMIT + 2 * LEASE_MARGIN;
+        let expired = Timestamp::from_ms(0) + MAX_RENDER_BUDGET + MAX_LEASE_MARGIN + LEASE_MARGIN;
         dispatcher.forget_expired(expired - Duration::from_millis(1));
         assert_eq!(dispatcher.open_slots(50).left(), 0);
         dispatcher.forget_expired(expired);

@@ -9,6 +9,7 @@ mod clock_check;
 mod dispatcher;
 mod erasure;
 mod expiry;
+mod final_steps;
 pub(crate) mod lease_loop;
 mod progress;
 mod retention;
@@ -22,6 +23,7 @@ use crate::admission::{self, Admission};
 use crate::limits::TeamLimits;
 pub use dispatcher::{AttachedRenderer, Lease, SessionMessage};
 pub(crate) use dispatcher::{Dispatcher, EndedLease, Occupancy, OpenSlots, RequestedFiles, Reservation};
+pub(crate) use final_steps::FinalSteps;
 pub(crate) use progress::CleanupProgress;
 pub(crate) use watchers::Watchers;
 

@@ -89,6 +89,7 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
         slices: _,
         findings,
         difference,
+        phash,
     } = metadata.unwrap_or(&none);
     let difference_image = metadata.and_then(RenderMetadata::difference_image).filter(|_| image_url.is_some());
     let difference = difference.as_ref().map(|of| difference_member(of, difference_image, public_url));
@@ -155,6 +156,7 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
             }
             add_findings(&mut data, findings);
             data.extend(difference.map(|difference| ("difference".to_owned(), difference)));
+            data.extend(phash.map(|hash| ("phash".to_owned(), Value::from(hash.to_string()))));
             data
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),

@@ -237,7 +237,8 @@ pub(crate) fn outcome(grab: &Grab) -> Vec<Detail> {
         State::Pending | State::Processing => Vec::new(),
         // A placeholder has no information about the page.
         State::Done { size_bytes, metadata, .. } if grab.environment == Environment::Test => {
-            vec![detail("Image", image_summary(metadata, *size_bytes))]
+            let image = detail("Image", image_summary(metadata, *size_bytes));
+            std::iter::once(image).chain(hash_detail(metadata)).collect()
         }
         State::Done { finished_at, size_bytes, execution_ms, metadata, .. } => {
             let took = finished_at.since(grab.created_at);
@@ -286,6 +287,7 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
         slices: _,
         findings,
         difference: _,
+        phash: _,
     } = metadata;
     let mut shown = Vec::new();
     // Texts of the page. The template escapes them.
@@ -323,7 +325,12 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
     }
     shown.extend(warnings.iter().map(|warning| detail("Warning", warning_text(*warning))));
     shown.extend(image_sha256.iter().map(|digest| detail("SHA-256 of the image", digest.as_str())));
+    shown.extend(hash_detail(metadata));
     shown
+}
+
+fn hash_detail(metadata: &RenderMetadata) -> Option<Detail> {
+    metadata.phash.map(|hash| detail("Perceptual hash", hash.to_string()))
 }
 
 /// What was found out about the page. A blank page is shown as a warning.

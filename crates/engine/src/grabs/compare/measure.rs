@@ -28,13 +28,13 @@ use crate::placeholder;
 const ROWS_BYTES: u64 = 4 << 20;
 
 /// A stored image.
-pub(super) struct Picture {
-    pub(super) source: Source,
-    pub(super) format: Format,
+pub(crate) struct Picture {
+    pub(crate) source: Source,
+    pub(crate) format: Format,
 }
 
 /// Where an image is.
-pub(super) enum Source {
+pub(crate) enum Source {
     File(PathBuf),
     Memory(Bytes),
 }
@@ -152,19 +152,21 @@ impl From<EncodingError> for Error {
 }
 
 /// A file that is read from its beginning to its end.
-trait Readable: BufRead + Seek {}
+pub(crate) trait Readable: BufRead + Seek {}
 
 impl<T: BufRead + Seek> Readable for T {}
 
 impl Picture {
-    fn open(&self) -> io::Result<Box<dyn Readable>> {
+    /// Opens it, to be read from its beginning.
+    pub(crate) fn open(&self) -> io::Result<Box<dyn Readable>> {
         match &self.source {
             Source::File(path) => Ok(Box::new(BufReader::new(std::fs::File::open(path)?))),
             Source::Memory(bytes) => Ok(Box::new(Cursor::new(bytes.clone()))),
         }
     }
 
-    fn file_bytes(&self) -> io::Result<u64> {
+    /// The memory that reading the whole file takes.
+    pub(crate) fn file_bytes(&self) -> io::Result<u64> {
         match &self.source {
             Source::File(path) => Ok(std::fs::metadata(path)?.len()),
             // It is there already.

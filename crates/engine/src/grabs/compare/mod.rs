@@ -19,6 +19,7 @@ use grabd_domain::grabs::{Difference, Failure, FileKey, Grab, GrabFile, ImageKey
 use grabd_domain::ids::GrabId;
 
 use self::measure::{Changed, Error, Picture, Source, measure};
+use super::not_completed::NotCompleted;
 use crate::core::Core;
 use crate::faults::internal_error;
 use crate::random;
@@ -46,17 +47,7 @@ pub(super) async fn check(core: &Core, caller: Caller, spec: &CaptureSpec) -> Re
     }
 }
 
-/// Why an attempt has no difference.
-pub(super) enum NotCompared {
-    /// The grab fails.
-    Failed(Failure),
-    /// The image of the difference could not be stored.
-    NotStored(grabd_store::images::Error),
-    /// The database is unavailable.
-    Database(grabd_store::Error),
-}
-
-impl From<Error> for NotCompared {
+impl From<Error> for NotCompleted {
     fn from(error: Error) -> Self {
         if let Error::Unwritable(error) = error {
             Self::NotStored(error.into())
@@ -70,14 +61,14 @@ impl From<Error> for NotCompared {
 /// the metadata. Equal images have no image of the difference.
 ///
 /// # Errors
-/// See [`NotCompared`]. A file that is left behind is deleted with the image.
+/// See [`NotCompleted`]. A file that is left behind is deleted with the image.
 pub(super) async fn compare(
     core: &Core,
     earlier: GrabId,
     key: &ImageKey,
     metadata: &mut RenderMetadata,
-) -> Result<(), NotCompared> {
-    let found = core.store.find_grabs(&[earlier]).await.map_err(NotCompared::Database)?;
+) -> Result<(), NotCompleted> {
+    let found = core.store.find_grabs(&[earlier]).await.map_err(NotCompleted::Database)?;
     let State::Done { image: Some(earlier_key), metadata: earlier_metadata, .. } = image_of(found)?.state else {
         return Err(Error::Deleted.into());
     };
@@ -92,11 +83,11 @@ pub(super) async fn compare(
     };
     let (earlier_picture, later) = (picture(&earlier_key).await?, picture(key).await?);
     let upload =
-        images.begin_file(key, BesideName::Also(FileKind::Difference)).await.map_err(NotCompared::NotStored)?;
+        images.begin_file(key, BesideName::Also(FileKind::Difference)).await.map_err(NotCompleted::NotStored)?;
     let (changed, upload) = measure(&core.tasks, &core.grabs.memory, earlier_picture, later, upload).await?;
     let bytes = upload.bytes();
     if changed.ppm > 0 {
-        upload.finish().await.map_err(NotCompared::NotStored)?;
+        upload.finish().await.map_err(NotCompleted::NotStored)?;
     }
     add(metadata, earlier, changed, bytes);
     Ok(())

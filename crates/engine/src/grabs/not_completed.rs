@@ -1,0 +1,13 @@
+//! Why a grab whose image is stored is not done.
+
+use grabd_domain::grabs::Failure;
+
+/// Why a grab whose image is stored is not done.
+pub(super) enum NotCompleted {
+    /// The grab fails.
+    Failed(Failure),
+    /// A file beside the image could not be stored.
+    NotStored(grabd_store::images::Error),
+    /// The database is unavailable.
+    Database(grabd_store::Error),
+}
