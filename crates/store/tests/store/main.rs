@@ -27,6 +27,7 @@ mod model;
 mod oauth;
 mod operator;
 mod operator_plans;
+mod passkeys;
 mod people;
 mod placeholder;
 mod postgres;

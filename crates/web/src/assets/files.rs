@@ -26,6 +26,7 @@ pub(crate) struct Assets {
     pub(crate) docs: Asset,
     pub(crate) site: Asset,
     pub(crate) compare: Asset,
+    pub(crate) passkey: Asset,
 }
 
 /// A file that is compiled into the binary.
@@ -49,6 +50,7 @@ impl Assets {
         let docs = include_bytes!("../../assets/docs.js");
         let site = include_bytes!("../../assets/site.js");
         let compare = include_bytes!("../../assets/compare.js");
+        let passkey = include_bytes!("../../assets/passkey.js");
         let file =
             |name, extension, media_type, bytes| Asset::new(name, extension, media_type, Bytes::from_static(bytes));
         let font = file("inter", "woff2", "font/woff2", font);
@@ -63,6 +65,7 @@ impl Assets {
             docs: file("docs", "js", "text/javascript; charset=utf-8", docs),
             site: file("site", "js", "text/javascript; charset=utf-8", site),
             compare: file("compare", "js", "text/javascript; charset=utf-8", compare),
+            passkey: file("passkey", "js", "text/javascript; charset=utf-8", passkey),
         }
     }
 }

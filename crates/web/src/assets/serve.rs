@@ -52,3 +52,8 @@ pub(crate) async fn docs(State(web): State<Arc<Web>>, headers: HeaderMap) -> Res
 pub(crate) async fn compare(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
     web.assets.compare.response(&headers)
 }
+
+/// `GET` of the script for passkeys.
+pub(crate) async fn passkey(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.passkey.response(&headers)
+}
