@@ -20,6 +20,7 @@ mod m0012_keys;
 mod m0013_erasure;
 mod m0014_second_factor;
 mod m0015_team_limits;
+mod m0016_passkeys;
 mod m0018_nodes;
 
 /// All steps, in the order they are applied.
@@ -66,5 +67,6 @@ steps![
     m0013_erasure,
     m0014_second_factor,
     m0015_team_limits,
+    m0016_passkeys,
     m0018_nodes
 ];

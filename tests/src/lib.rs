@@ -1,8 +1,8 @@
 //! Shared code of the end-to-end tests and the benchmarks.
 //!
 //! [`harness`] starts the whole service, [`site`] is the fixture site with known pixels, [`pixels`] checks images of
-//! it, [`agent`] is an MCP client, [`authenticator`] an authenticator app, [`scenario`] captures hostile pages and
-//! reports the results, [`process_tree`] measures processes, [`leftovers`] checks what a stopped service left behind, and
+//! it, [`agent`] is an MCP client, [`authenticator`] an authenticator app, [`passkey`] a device with a passkey, [`forward`]
+//! gives a service a host name, [`scenario`] captures hostile pages and reports the results, [`process_tree`] measures processes, [`leftovers`] checks what a stopped service left behind, and
 //! [`programs`] runs third-party programs.
 //!
 //! *Invariant:* nothing that ships depends on this package.
@@ -11,11 +11,13 @@ pub mod agent;
 pub mod authenticator;
 pub mod client;
 pub mod dns;
+pub mod forward;
 pub mod hard;
 pub mod harness;
 pub mod hostile;
 pub mod leftovers;
 pub mod mail_server;
+pub mod passkey;
 pub mod pixels;
 pub mod process_tree;
 pub mod programs;

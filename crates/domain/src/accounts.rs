@@ -36,6 +36,10 @@ pub const SIGN_IN_LIFE: Duration = Duration::from_secs(10 * 60);
 pub const SECOND_FACTOR_SETUP_LIFE: Duration = Duration::from_secs(60 * 60);
 /// Recovery codes of a second factor, each of which can be used once.
 pub const RECOVERY_CODES: usize = 10;
+/// Passkeys of a person.
+pub const PASSKEYS: u64 = 10;
+/// How long a challenge for a passkey can be answered.
+pub const CHALLENGE_LIFE: Duration = Duration::from_secs(5 * 60);
 /// Maximum stored length of a `User-Agent`, in characters.
 pub const USER_AGENT_CHARS: usize = 256;
 

@@ -58,6 +58,10 @@ id! {
     InvitationId
 }
 id! {
+    /// A passkey of a person. The id is not secret.
+    PasskeyId
+}
+id! {
     /// An OAuth grant: a person's permission for an app. The id is not secret.
     GrantId
 }

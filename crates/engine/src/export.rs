@@ -83,9 +83,11 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
     }
     for member in store.list_members(team).await? {
         let second_factor = store.has_second_factor(member.user).await?;
+        let passkeys = store.list_passkeys(member.user).await?.len();
         lines.push(json!({
             "type": "member", "user_id": member.user.to_string(), "email": member.email.as_str(),
             "role": member.role.as_str(), "since": member.created_at.to_string(), "second_factor": second_factor,
+            "passkeys": passkeys,
         }));
     }
     for invitation in store.list_invitations(team, now).await? {

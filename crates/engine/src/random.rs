@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{
-    DeliveryId, EndpointId, GrabId, GrantId, InvitationId, KeyId, LeaseToken, NodeId, SessionId, TeamId, UserId,
+    DeliveryId, EndpointId, GrabId, GrantId, InvitationId, KeyId, LeaseToken, NodeId, PasskeyId, SessionId, TeamId, UserId,
 };
 use rand::TryRng;
 use rand::rngs::SysRng;
@@ -64,6 +64,11 @@ pub fn grant_id(now: Timestamp) -> GrantId {
 /// New invitation id.
 pub fn invitation_id(now: Timestamp) -> InvitationId {
     InvitationId(v7(now))
+}
+
+/// New passkey id.
+pub fn passkey_id(now: Timestamp) -> PasskeyId {
+    PasskeyId(v7(now))
 }
 
 /// New endpoint id.

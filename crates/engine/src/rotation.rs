@@ -213,7 +213,7 @@ mod tests {
         let vault = Vault::open(&path).unwrap();
         for user in people {
             let factor = store.find_second_factor(user).await.unwrap().unwrap();
-            assert_eq!(vault.unseal(&factor.secret, user.0.as_bytes()).unwrap(), user.0.as_bytes());
+            assert_eq!(vault.unseal(&factor.secret.unwrap(), user.0.as_bytes()).unwrap(), user.0.as_bytes());
             assert_eq!((factor.last_step, factor.recovery_codes), (1, 1));
         }
     }

@@ -2,7 +2,7 @@
 
 use grabd_domain::accounts::{EMAIL_BYTES, PASSWORD_CHARS, PasswordError};
 use grabd_domain::teams::NAME_CHARS;
-use grabd_engine::accounts::{CodeError, PasswordConfirmationError};
+use grabd_engine::accounts::{CodeError, FactorAnswer, PasskeyAnswer, PasskeyError, PasswordConfirmationError};
 
 use crate::form::{Field, FieldError, Form};
 use crate::problem::{Problem, wait};
@@ -137,9 +137,40 @@ pub(crate) fn code_error(error: CodeError) -> Result<(FieldError, Option<u64>), 
                 "See your account page.",
             ));
         }
+        CodeError::Passkey(error) => {
+            return Ok((FieldError { field: "", message: passkey_message(error)?.to_owned() }, None));
+        }
         CodeError::Internal(fault) => return Err(fault.into()),
     };
     Ok((FieldError { field: "code", message }, retry_after_s))
+}
+
+/// What a form contains as the second factor: the answer of a passkey, or a code.
+pub(crate) fn factor_answer(form: &Form) -> FactorAnswer<'_> {
+    match form.get("passkey") {
+        "" => FactorAnswer::Code(form.get("code")),
+        _ => FactorAnswer::Passkey(passkey_answer(form)),
+    }
+}
+
+/// The answer of a passkey in a form.
+pub(crate) fn passkey_answer(form: &Form) -> PasskeyAnswer<'_> {
+    PasskeyAnswer { token: form.get("passkey_token"), answer: form.get("passkey") }
+}
+
+/// The error of a passkey that was not accepted.
+///
+/// # Errors
+/// Internal errors, and when the service has no passkeys.
+pub(crate) fn passkey_message(error: PasskeyError) -> Result<&'static str, Problem> {
+    match error {
+        PasskeyError::Unavailable => Err(Problem::no_passkeys()),
+        PasskeyError::Expired => Ok("The passkey was used more than five minutes after it was asked for. Try again."),
+        PasskeyError::Unknown => Ok("This passkey is not known here: it was removed, or belongs to another account."),
+        PasskeyError::Invalid => Ok("The passkey was not accepted. Try again, or use something else."),
+        PasskeyError::AlreadyUsed => Ok("This answer of the passkey was used before. Use the passkey again."),
+        PasskeyError::Internal(fault) => Err(fault.into()),
+    }
 }
 
 /// The field for a team's or key's name.

@@ -6,6 +6,12 @@ use grabd_domain::ids::TeamId;
 pub(crate) const SIGN_IN: &str = "/sign-in";
 /// The page that asks for the code of the second factor, after the password.
 pub(crate) const SIGN_IN_CODE: &str = "/sign-in/code";
+/// The form of a sign-in with a passkey.
+pub(crate) const SIGN_IN_PASSKEY: &str = "/sign-in/passkey";
+/// The challenge for a passkey, as JSON. The script for passkeys contains this path.
+pub(crate) const PASSKEY_CHALLENGE: &str = "/sign-in/passkey/challenge";
+/// The page of a user's passkeys.
+pub(crate) const PASSKEYS: &str = "/account/passkeys";
 /// The page of a user's second factor.
 pub(crate) const SECOND_FACTOR: &str = "/account/second-factor";
 /// The list of a user's teams.

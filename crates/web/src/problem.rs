@@ -56,6 +56,15 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, title, message, advice)
     }
 
+    /// The URL of the web app does not allow passkeys.
+    pub(crate) fn no_passkeys() -> Self {
+        Self::not_allowed(
+            "Passkeys are not available",
+            "Browsers allow passkeys only for a web app with TLS and a host name.",
+            "Use your password.",
+        )
+    }
+
     /// The team is suspended.
     pub(crate) fn team_suspended() -> Self {
         Self::new(

@@ -1,10 +1,12 @@
-//! Checks what somebody typed as a code, and limits wrong codes.
+//! Checks what somebody presents as their second factor: a typed code, of which wrong ones are limited, or the answer of a
+//! passkey, which cannot be guessed.
 
 use grabd_domain::Fault;
 use grabd_domain::accounts::Email;
 use grabd_domain::ids::UserId;
 use grabd_store::accounts::FactorUse;
 
+use super::passkeys::verify::{PasskeyAnswer, PasskeyError, verify};
 use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::tries::Source;
 use super::{recovery_codes, totp};
@@ -13,6 +15,15 @@ use crate::faults::internal_error;
 
 /// Maximum length of what is read as a code, in bytes.
 const MAX_BYTES: usize = 64;
+
+/// What somebody presents as their second factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FactorAnswer<'a> {
+    /// A code of the authenticator app, or a recovery code.
+    Code(&'a str),
+    /// The answer of a passkey.
+    Passkey(PasskeyAnswer<'a>),
+}
 
 /// Why a code was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +46,9 @@ pub enum CodeError {
     /// The account has no second factor.
     #[error("the account has no second factor")]
     NotOn,
+    /// The answer of the passkey was not accepted.
+    #[error(transparent)]
+    Passkey(#[from] PasskeyError),
     /// An internal error.
     #[error(transparent)]
     Internal(#[from] Fault),
@@ -48,14 +62,14 @@ enum EnteredCode {
     Recovery(String),
 }
 
-/// A right code that is not used up yet. Its try is taken until [`CheckedCode::finish`].
+/// A right answer that is not used up yet. The try of a code is taken until [`CheckedCode::finish`].
 pub(super) struct CheckedCode<'a> {
     pub(super) factor: FactorUse,
     email: &'a Email,
     source: Source,
 }
 
-/// Takes a try, and finds out what the code is. The caller uses it up, and reports the result to
+/// Finds out what the answer is, and takes a try for a code. The caller uses it up, and reports the result to
 /// [`CheckedCode::finish`].
 ///
 /// # Errors
@@ -65,9 +79,16 @@ pub(super) async fn check_code<'a>(
     user: UserId,
     email: &'a Email,
     source: Source,
-    code: &str,
+    answer: FactorAnswer<'_>,
 ) -> Result<CheckedCode<'a>, CodeError> {
     let step = "accounts.check_code";
+    let code = match answer {
+        FactorAnswer::Code(code) => code,
+        FactorAnswer::Passkey(answer) => {
+            let factor = verify(core, Some(user), answer).await?.factor;
+            return Ok(CheckedCode { factor, email, source });
+        }
+    };
     let code = EnteredCode::parse(code).ok_or(CodeError::Malformed)?;
     let found = core.store.find_second_factor(user).await.map_err(internal_error(step))?.ok_or(CodeError::NotOn)?;
     let now = core.clock.now();
@@ -78,8 +99,9 @@ pub(super) async fn check_code<'a>(
     let factor = match code {
         EnteredCode::Recovery(code) => FactorUse::RecoveryCode(recovery_codes::hash(user, &code)),
         EnteredCode::Totp(code) => {
-            let secret =
-                core.webhooks.vault().unseal(&found.secret, user.0.as_bytes()).map_err(internal_error(step))?;
+            // Without an authenticator app no such code is right.
+            let Some(sealed) = &found.secret else { return Err(wrong(core, email, source)) };
+            let secret = core.webhooks.vault().unseal(sealed, user.0.as_bytes()).map_err(internal_error(step))?;
             let steps = totp::matching_steps(&secret, code, now);
             let Some(latest) = steps.last() else { return Err(wrong(core, email, source)) };
             FactorUse::Step(*latest)
@@ -108,13 +130,15 @@ impl CheckedCode<'_> {
     /// # Errors
     /// When it was not.
     pub(super) fn finish(self, core: &Core, is_accepted: bool) -> Result<(), CodeError> {
-        if is_accepted {
-            core.accounts.passwords.tries.give_back_code(self.email, self.source);
-            return Ok(());
-        }
-        match self.factor {
-            FactorUse::Step(_) => Err(CodeError::AlreadyUsed),
-            FactorUse::RecoveryCode(_) => Err(wrong(core, self.email, self.source)),
+        match (self.factor, is_accepted) {
+            (FactorUse::Passkey(_), true) => Ok(()),
+            (FactorUse::Passkey(_), false) => Err(PasskeyError::AlreadyUsed.into()),
+            (FactorUse::Step(_) | FactorUse::RecoveryCode(_), true) => {
+                core.accounts.passwords.tries.give_back_code(self.email, self.source);
+                Ok(())
+            }
+            (FactorUse::Step(_), false) => Err(CodeError::AlreadyUsed),
+            (FactorUse::RecoveryCode(_), false) => Err(wrong(core, self.email, self.source)),
         }
     }
 }

@@ -6,7 +6,7 @@ use grabd_domain::credentials::SessionToken;
 use grabd_domain::ids::UserId;
 use grabd_store::accounts::{FactorUse, SecondFactorSignIn, SecondFactorSignInOutcome};
 
-use super::code_check::{CodeError, check_code};
+use super::code_check::{CodeError, FactorAnswer, check_code};
 use super::devices::{self, SignInSource};
 use super::operator_sign_in::record_operator;
 use super::pending_sign_in::PendingSignIn;
@@ -36,12 +36,28 @@ struct PendingPerson {
     password_hash: String,
 }
 
-/// The e-mail address of a sign-in that waits for a code; `None` when it has expired.
+/// What the page that asks for the second factor shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingSignInInfo {
+    /// The e-mail address.
+    pub email: Email,
+    /// Whether the person has an authenticator app.
+    pub has_app: bool,
+    /// Whether the person has a passkey.
+    pub has_passkeys: bool,
+}
+
+/// The person of a sign-in that waits for a code; `None` when it has expired.
 ///
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
-pub async fn find_pending_sign_in(core: &Core, pending: &PendingSignIn) -> Result<Option<Email>, Fault> {
-    Ok(find_person(core, pending).await?.map(|person| person.email))
+pub async fn find_pending_sign_in(core: &Core, pending: &PendingSignIn) -> Result<Option<PendingSignInInfo>, Fault> {
+    let step = "accounts.find_pending_sign_in";
+    let Some(PendingPerson { user, email, .. }) = find_person(core, pending).await? else { return Ok(None) };
+    let factor = core.store.find_second_factor(user).await.map_err(internal_error(step))?;
+    let passkeys = core.store.list_passkeys(user).await.map_err(internal_error(step))?;
+    let has_app = factor.is_some_and(|factor| factor.secret.is_some());
+    Ok(Some(PendingSignInInfo { email, has_app, has_passkeys: !passkeys.is_empty() }))
 }
 
 /// Opens a session with a code of the authenticator app or a recovery code, each of which can be used once. After
@@ -58,14 +74,14 @@ pub async fn sign_in_with_code(
     let Some(person) = find_person(core, pending).await? else { return Err(CodeSignInError::Expired) };
     let PendingPerson { user, email, password_hash } = person;
     let source = devices::classify(core, Some(user), source).await?;
-    let checked = match check_code(core, user, &email, source, code).await {
+    let checked = match check_code(core, user, &email, source, FactorAnswer::Code(code)).await {
         // It was turned off meanwhile. Then the password is enough, but the next sign-in will do.
         Err(CodeError::NotOn) => return Err(CodeSignInError::Expired),
         checked => checked?,
     };
     let (token, session) = new_session(user, core.clock.now());
     let factor = checked.factor;
-    let sign_in = SecondFactorSignIn { session, password_hash, factor };
+    let sign_in = SecondFactorSignIn { session, password_hash: Some(password_hash), factor };
     let outcome = core.store_as(user).sign_in_with_second_factor(sign_in).await;
     match outcome.map_err(internal_error("accounts.sign_in_with_code"))? {
         SecondFactorSignInOutcome::SignedIn => checked.finish(core, true)?,

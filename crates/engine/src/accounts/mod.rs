@@ -1,4 +1,4 @@
-//! Teams, members, keys, people, passwords, second factors and sessions.
+//! Teams, members, keys, people, passwords, passkeys, second factors and sessions.
 
 mod access;
 mod change_password;
@@ -11,6 +11,7 @@ mod keys;
 mod last_use;
 mod membership;
 mod operator_sign_in;
+mod passkeys;
 mod passwords;
 mod pending_sign_in;
 mod people;
@@ -42,8 +43,8 @@ pub use change_password::{
     ChangePasswordError, PasswordConfirmationError, ResetError, change_password, is_reset_valid,
     request_password_reset, reset_password,
 };
-pub use code_check::CodeError;
-pub use code_sign_in::{CodeSignInError, find_pending_sign_in, sign_in_with_code};
+pub use code_check::{CodeError, FactorAnswer};
+pub use code_sign_in::{CodeSignInError, PendingSignInInfo, find_pending_sign_in, sign_in_with_code};
 pub(crate) use deletion::TEAM_DELETED;
 pub use deletion::{DeletionError, delete_account, delete_person_as_operator, delete_team, delete_team_as_operator};
 pub use devices::{SignInSource, is_known_device, remember_device};
@@ -57,6 +58,11 @@ pub use membership::{
     Member, TeamError, UserTeam, create_own_team, find_team, leave, list_members, list_teams, remove_member,
     rename_team, set_role,
 };
+pub use passkeys::add::{AddPasskeyError, NewPasskeyChallenge, add_passkey, confirm_new_passkey};
+pub use passkeys::manage::{PasskeyInfo, RenamePasskeyError, list_passkeys, remove_passkey, rename_passkey};
+pub use passkeys::relying_party::has_passkeys;
+pub use passkeys::sign_in::{PasskeySignInError, sign_in_with_passkey};
+pub use passkeys::verify::{PasskeyAnswer, PasskeyChallenge, PasskeyError, new_passkey_challenge};
 pub(crate) use passwords::Passwords;
 pub use pending_sign_in::{PendingSignIn, SignInOutcome};
 pub use people::{

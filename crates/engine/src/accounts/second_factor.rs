@@ -1,4 +1,5 @@
-//! A person's second factor: turning it on and off, and new recovery codes. Each needs the password and a code.
+//! A person's second factor: turning it on and off, and new recovery codes. Each needs the password and a
+//! code, or the answer of a passkey.
 
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::ids::UserId;
@@ -6,7 +7,7 @@ use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::{NewSecondFactor, SecondFactor};
 
 use super::change_password::{PasswordConfirmationError, confirm_password};
-use super::code_check::{CheckedCode, CodeError, check_code, confirming_step};
+use super::code_check::{CheckedCode, CodeError, FactorAnswer, check_code, confirming_step};
 use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::sessions::Person;
 use super::tries::Source;
@@ -20,6 +21,8 @@ use crate::faults::internal_error;
 pub struct SecondFactorStatus {
     /// When it was turned on.
     pub since: Timestamp,
+    /// Whether it includes an authenticator app. Otherwise it has only passkeys.
+    pub has_app: bool,
     /// Unused recovery codes.
     pub recovery_codes: u64,
 }
@@ -42,6 +45,9 @@ pub enum SecondFactorError {
     /// The code was not accepted.
     #[error(transparent)]
     Code(#[from] CodeError),
+    /// The person has no such passkey.
+    #[error("the passkey is unknown")]
+    UnknownPasskey,
     /// An internal error.
     #[error(transparent)]
     Internal(#[from] Fault),
@@ -53,8 +59,11 @@ pub enum SecondFactorError {
 /// [`Fault::InternalError`] when the database fails.
 pub async fn find_second_factor(core: &Core, user: UserId) -> Result<Option<SecondFactorStatus>, Fault> {
     let found = core.store.find_second_factor(user).await.map_err(internal_error("accounts.find_second_factor"))?;
-    let status =
-        |SecondFactor { created_at, recovery_codes, .. }| SecondFactorStatus { since: created_at, recovery_codes };
+    let status = |SecondFactor { secret, created_at, recovery_codes, .. }| SecondFactorStatus {
+        since: created_at,
+        has_app: secret.is_some(),
+        recovery_codes,
+    };
     Ok(found.map(status))
 }
 
@@ -96,7 +105,7 @@ pub async fn turn_on_second_factor(
     Ok(shown)
 }
 
-/// Turns off the second factor.
+/// Turns off the second factor, and removes all passkeys.
 ///
 /// # Errors
 /// See [`SecondFactorError`].
@@ -105,9 +114,9 @@ pub async fn turn_off_second_factor(
     person: &Person,
     this: &SessionToken,
     password: &str,
-    code: &str,
+    answer: FactorAnswer<'_>,
 ) -> Result<(), SecondFactorError> {
-    let checked = confirm(core, person, this, password, code).await?;
+    let checked = confirm(core, person, this, password, answer).await?;
     let turned_off = core.store_as(person.id).turn_off_second_factor(person.id, checked.factor).await;
     checked.finish(core, turned_off.map_err(internal_error("accounts.turn_off_second_factor"))?)?;
     tracing::info!(user.id = %person.id, "second factor turned off");
@@ -124,9 +133,9 @@ pub async fn replace_recovery_codes(
     person: &Person,
     this: &SessionToken,
     password: &str,
-    code: &str,
+    answer: FactorAnswer<'_>,
 ) -> Result<Vec<String>, SecondFactorError> {
-    let checked = confirm(core, person, this, password, code).await?;
+    let checked = confirm(core, person, this, password, answer).await?;
     let shown = recovery_codes::generate();
     let hashes = recovery_codes::hashes(person.id, &shown);
     let replaced = core.store_as(person.id).replace_recovery_codes(person.id, checked.factor, hashes).await;
@@ -136,16 +145,16 @@ pub async fn replace_recovery_codes(
     Ok(shown)
 }
 
-/// Checks the password and a code of a signed-in person. Wrong ones are limited for each session, so that nobody else can
+/// Checks the password and the second factor of a signed-in person. Wrong ones are limited for each session, so that nobody else can
 /// use up the tries.
-async fn confirm<'a>(
+pub(super) async fn confirm<'a>(
     core: &Core,
     person: &'a Person,
     this: &SessionToken,
     password: &str,
-    code: &str,
+    answer: FactorAnswer<'_>,
 ) -> Result<CheckedCode<'a>, SecondFactorError> {
     confirm_password(core, person, this, password).await?;
     let source = Source::Session(digest::of(this.expose()));
-    Ok(check_code(core, person.id, &person.email, source, code).await?)
+    Ok(check_code(core, person.id, &person.email, source, answer).await?)
 }

@@ -57,6 +57,10 @@ pub(crate) enum SecondFactorEvent {
     On,
     /// It was turned off.
     Off,
+    /// A passkey was added.
+    PasskeyAdded,
+    /// A passkey was removed.
+    PasskeyRemoved,
     /// All recovery codes were replaced.
     NewRecoveryCodes,
     /// A recovery code was used to sign in.
@@ -70,6 +74,8 @@ pub(crate) fn second_factor(to: Email, host: &str, event: SecondFactorEvent) -> 
     let (subject, fact) = match event {
         SecondFactorEvent::On => ("The second factor is on", "The second factor for sign-in was turned on"),
         SecondFactorEvent::Off => ("The second factor is off", "The second factor for sign-in was turned off"),
+        SecondFactorEvent::PasskeyAdded => ("A passkey was added", "A passkey, with which one can sign in, was added"),
+        SecondFactorEvent::PasskeyRemoved => ("A passkey was removed", "A passkey was removed"),
         SecondFactorEvent::NewRecoveryCodes => {
             ("New recovery codes", "New recovery codes were created, and the former ones are void,")
         }

@@ -36,6 +36,7 @@ pub(super) async fn run(core: &Core, clock: &mut ClockCheck) {
     step(core, "idempotency_keys", async { store.purge_keys(now, PURGE).await.map(drop) }).await;
     step(core, "revoked_keys", async { store.purge_revoked_keys(now, PURGE).await.map(drop) }).await;
     step(core, "sessions", async { store.purge_sessions(now, PURGE).await.map(drop) }).await;
+    step(core, "challenges", async { store.purge_challenges(now, PURGE).await.map(drop) }).await;
     step(core, "links", async { store.purge_links(now, PURGE).await.map(drop) }).await;
     step(core, "devices", async { store.purge_devices(now, PURGE).await.map(drop) }).await;
     step(core, "oauth", async { store.purge_oauth(now, PURGE).await.map(drop) }).await;

@@ -83,7 +83,7 @@ async fn password_alone_opens_no_session_and_each_code_opens_one() {
     let (test, ada) = with_factor().await;
     let core = &test.core;
     let waiting = password(&test, &HOME).await;
-    assert_eq!(accounts::find_pending_sign_in(core, &waiting).await.unwrap().unwrap().as_str(), ADA);
+    assert_eq!(accounts::find_pending_sign_in(core, &waiting).await.unwrap().unwrap().email.as_str(), ADA);
     // The token is not one of a session.
     assert_eq!(SessionToken::parse(waiting.expose()), None);
     let open = accounts::list_sessions(core, test.user, &ada.session).await.unwrap();
@@ -224,7 +224,8 @@ async fn new_recovery_codes_void_the_former_ones() {
     let (test, ada) = with_factor().await;
     let core = &test.core;
     let replace = async |password: &str, code: &str| {
-        accounts::replace_recovery_codes(core, &ada.person, &ada.session, password, code).await
+        let answer = accounts::FactorAnswer::Code(code);
+        accounts::replace_recovery_codes(core, &ada.person, &ada.session, password, answer).await
     };
     let wrong_password = SecondFactorError::Password(PasswordConfirmationError::Wrong);
     let code = ada.app.code(core.now());
@@ -345,7 +346,8 @@ async fn turning_off_needs_the_password_and_a_code() {
     let (test, ada) = with_factor().await;
     let core = &test.core;
     let turn_off = async |password: &str, code: &str| {
-        accounts::turn_off_second_factor(core, &ada.person, &ada.session, password, code).await
+        let answer = accounts::FactorAnswer::Code(code);
+        accounts::turn_off_second_factor(core, &ada.person, &ada.session, password, answer).await
     };
     let code = ada.app.code(core.now());
     let wrong_password = SecondFactorError::Password(PasswordConfirmationError::Wrong);

@@ -75,8 +75,8 @@ pub(super) enum Command {
         /// The e-mail address.
         email: String,
     },
-    /// Remove the second factor of a person who has lost their device and their recovery codes. Then the password is
-    /// enough to sign in, so make sure who asks.
+    /// Remove the second factor of a person who has lost their device and their recovery codes, with all passkeys. Then
+    /// the password is enough to sign in, so make sure who asks.
     RemoveSecondFactor {
         /// The e-mail address.
         email: String,

@@ -3,6 +3,7 @@
 pub(crate) mod devices;
 pub(crate) mod links;
 pub(crate) mod operators;
+pub(crate) mod passkeys;
 pub(crate) mod passwords;
 pub(crate) mod people;
 pub(crate) mod queries;
@@ -14,11 +15,16 @@ pub(crate) mod teams_and_keys;
 pub(crate) mod verification;
 
 pub use devices::NewDevice;
+pub use passkeys::add::{AddPasskeyOutcome, NewPasskey};
+pub use passkeys::challenge::Challenge;
+pub use passkeys::remove::RemovePasskeyOutcome;
+pub use passkeys::used::PasskeyUse;
 pub use passwords::PasswordChange;
 pub use people::{CreatePersonOutcome, InitialTeam, NewPerson, NewSession};
 pub use queries::accounts::{Key, KeyCaller, Suspension, Team};
 pub use queries::key_usage::KeyUsage;
 pub use queries::links::LinkSigner;
+pub use queries::passkeys::Passkey;
 pub use queries::people::{Device, Login, OpenSession, Person};
 pub use queries::second_factor::SecondFactor;
 pub use queries::teams::{Invitation, Member, SessionInfo};

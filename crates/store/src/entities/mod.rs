@@ -1,5 +1,6 @@
 //! One file per table. Private: the public API uses domain types.
 
+pub(crate) mod answered_challenge;
 pub(crate) mod api_key;
 pub(crate) mod audit;
 pub(crate) mod delivery;
@@ -26,6 +27,7 @@ pub(crate) mod oauth_code;
 pub(crate) mod oauth_grant;
 pub(crate) mod oauth_ticket;
 pub(crate) mod oauth_token;
+pub(crate) mod passkey;
 pub(crate) mod password_reset;
 pub(crate) mod payment_reversal;
 pub(crate) mod purge_mark;

@@ -114,7 +114,8 @@ impl Store {
         after: Option<UserId>,
         limit: u32,
     ) -> Result<Vec<(UserId, Vec<u8>)>> {
-        let mut query = second_factor::Entity::find();
+        // People with only passkeys have no secret.
+        let mut query = second_factor::Entity::find().filter(second_factor::Column::Secret.ne(Vec::<u8>::new()));
         if let Some(after) = after {
             query = query.filter(second_factor::Column::UserId.gt(after.0));
         }

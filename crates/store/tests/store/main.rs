@@ -28,6 +28,7 @@ mod nodes;
 mod oauth;
 mod operator;
 mod operator_plans;
+mod passkeys;
 mod people;
 mod placeholder;
 mod postgres;

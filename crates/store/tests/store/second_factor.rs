@@ -48,7 +48,8 @@ async fn person_with_factor(db: &TestDb, email: &str) -> UserId {
 }
 
 async fn sign_in(store: &Store, user: UserId, hash: u8, factor: FactorUse) -> SecondFactorSignInOutcome {
-    let sign_in = SecondFactorSignIn { session: session(user, hash), password_hash: PASSWORD_HASH.into(), factor };
+    let sign_in =
+        SecondFactorSignIn { session: session(user, hash), password_hash: Some(PASSWORD_HASH.into()), factor };
     store.sign_in_with_second_factor(sign_in).await.unwrap()
 }
 
@@ -77,12 +78,12 @@ on_both! {
         assert!(!is_open(db, 4).await);
         assert!(db.store.open_session(session(eve, 5)).await.unwrap(), "others are not affected");
         let found = db.store.find_second_factor(ada).await.unwrap().unwrap();
-        assert_eq!((found.secret, found.last_step, found.created_at, found.recovery_codes), (vec![7; 61], STEP, NOW, 3));
+        assert_eq!((found.secret, found.last_step, found.created_at, found.recovery_codes), (Some(vec![7; 61]), STEP, NOW, 3));
         // A second one does not replace it.
         let other = NewSecondFactor { secret: vec![8; 61], keep: [9; 32], ..factor(ada) };
         assert!(!db.store.turn_on_second_factor(other).await.unwrap());
         assert!(is_open(db, 1).await);
-        assert_eq!(db.store.find_second_factor(ada).await.unwrap().unwrap().secret, vec![7; 61]);
+        assert_eq!(db.store.find_second_factor(ada).await.unwrap().unwrap().secret, Some(vec![7; 61]));
     }
 
     async fn code_is_accepted_once_and_only_after_the_last_one(db) {
@@ -137,7 +138,7 @@ on_both! {
         let ada = person_with_factor(db, "ada@example.com").await;
         let obsolete = SecondFactorSignIn {
             session: session(ada, 2),
-            password_hash: "another".into(),
+            password_hash: Some("another".into()),
             factor: FactorUse::RecoveryCode([11; 32]),
         };
         let outcome = db.store.sign_in_with_second_factor(obsolete).await.unwrap();
@@ -211,8 +212,8 @@ on_both! {
         assert!(!db.store.reseal_second_factor(ada, vec![6; 61], vec![8; 61]).await.unwrap());
         assert!(db.store.reseal_second_factor(ada, vec![7; 61], vec![8; 61]).await.unwrap());
         let found = db.store.find_second_factor(ada).await.unwrap().unwrap();
-        assert_eq!((found.secret, found.last_step), (vec![8; 61], STEP));
-        assert_eq!(db.store.find_second_factor(eve).await.unwrap().unwrap().secret, vec![7; 61]);
+        assert_eq!((found.secret, found.last_step), (Some(vec![8; 61]), STEP));
+        assert_eq!(db.store.find_second_factor(eve).await.unwrap().unwrap().secret, Some(vec![7; 61]));
     }
 }
 

@@ -1,6 +1,8 @@
 //! The page of a user's own account.
 
 pub(crate) mod delete;
+mod factor_fields;
+pub(crate) mod passkeys;
 pub(crate) mod password;
 pub(crate) mod second_factor;
 pub(crate) mod sessions;

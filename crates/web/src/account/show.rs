@@ -30,6 +30,8 @@ struct AccountPage<'a> {
     current: Field,
     new: Field,
     second_factor: Option<SecondFactorStatus>,
+    passkeys: usize,
+    has_passkeys: bool,
     sessions: Vec<SessionRow>,
     errors: &'a [FieldError],
 }
@@ -93,6 +95,8 @@ pub(super) async fn account(
         current: password_field("current-password", "", &[]).with_name("current", "Current password", errors),
         new: password_field("new-password", PASSWORD_HINT, &[]).with_name("new", "New password", errors),
         second_factor: accounts::find_second_factor(&web.core, me.id).await?,
+        passkeys: accounts::list_passkeys(&web.core, me.id).await?.len(),
+        has_passkeys: accounts::has_passkeys(&web.core),
         sessions: sessions.into_iter().map(SessionRow::from).collect(),
         errors,
     };

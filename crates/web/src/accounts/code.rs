@@ -6,8 +6,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use grabd_domain::accounts::Email;
-use grabd_engine::accounts::{self, CodeSignInError, PendingSignIn};
+use grabd_engine::accounts::{self, CodeSignInError, PendingSignIn, PendingSignInInfo};
 use http::header::{RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
@@ -18,7 +17,7 @@ use crate::cookies::Cookie;
 use crate::extract::{Visit, check_visit};
 use crate::fields::{code_error, code_field, recovery_code_field};
 use crate::form::{Field, FieldError, Form};
-use crate::page::{Layout, page};
+use crate::page::{CspOptions, Layout, page_with};
 use crate::paths::SIGN_IN;
 use crate::problem::Problem;
 use crate::response::see_other;
@@ -37,6 +36,8 @@ struct CodePage<'a> {
     sign_in: String,
     email: &'a str,
     leads_to_app: bool,
+    has_app: bool,
+    has_passkeys: bool,
     is_recovery: bool,
     code: Field,
     errors: &'a [FieldError],
@@ -47,12 +48,12 @@ pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request:
     web.limits.pages.take(client.0)?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
     let pending = pending(&web, request.headers());
-    let email = match &pending {
+    let person = match &pending {
         Some(pending) => accounts::find_pending_sign_in(&web.core, pending).await?,
         None => return Ok(see_other(&sign_in_url(next(&query).as_str()))),
     };
-    match email {
-        Some(email) => Ok(form(&web, request.headers(), StatusCode::OK, &email, &query, &[])),
+    match person {
+        Some(person) => Ok(form(&web, request.headers(), StatusCode::OK, &person, &query, &[])),
         None => Ok(start_again(&web, &query)),
     }
 }
@@ -76,14 +77,14 @@ pub(crate) async fn submit(
         Err(CodeSignInError::Code(error)) => error,
     };
     let (error, retry_after_s) = code_error(error)?;
-    let Some(email) = accounts::find_pending_sign_in(&web.core, &pending).await? else {
+    let Some(person) = accounts::find_pending_sign_in(&web.core, &pending).await? else {
         return Ok(start_again(&web, &input));
     };
     let status = match retry_after_s {
         Some(_) => StatusCode::TOO_MANY_REQUESTS,
         None => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let mut response = form(&web, &head.headers, status, &email, &input, &[error]);
+    let mut response = form(&web, &head.headers, status, &person, &input, &[error]);
     if let Some(seconds) = retry_after_s {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -91,41 +92,48 @@ pub(crate) async fn submit(
 }
 
 /// The pending sign-in of the request's cookie.
-fn pending(web: &Web, headers: &HeaderMap) -> Option<PendingSignIn> {
+pub(super) fn pending(web: &Web, headers: &HeaderMap) -> Option<PendingSignIn> {
     web.cookies.get(Cookie::PendingSignIn, headers).and_then(PendingSignIn::parse)
 }
 
 /// Redirects to the first step, because this one has expired.
-fn start_again(web: &Web, input: &Form) -> Response {
+pub(super) fn start_again(web: &Web, input: &Form) -> Response {
     let query = Form::from_iter([("expired", ""), ("next", next(input).as_str())]).to_query();
     let mut response = see_other(&format!("{SIGN_IN}?{query}"));
     response.headers_mut().append(SET_COOKIE, web.cookies.remove(Cookie::PendingSignIn));
     response
 }
 
-fn form(
+/// Renders the form.
+pub(super) fn form(
     web: &Web,
     headers: &HeaderMap,
     status: StatusCode,
-    email: &Email,
+    person: &PendingSignInInfo,
     input: &Form,
     errors: &[FieldError],
 ) -> Response {
     let visit = Visit::of(&web.cookies, headers);
     let next = next(input);
-    let is_recovery = input.has(RECOVERY);
+    let PendingSignInInfo { email, has_app, has_passkeys } = person;
+    let has_passkeys = *has_passkeys && accounts::has_passkeys(&web.core);
+    let is_recovery = input.has(RECOVERY) || !has_app;
+    let script = has_passkeys.then(|| web.assets.passkey.path.clone());
     let template = CodePage {
-        layout: web.plain_layout(),
+        layout: Layout { script, ..web.plain_layout() },
         form_token: visit.form_token(),
         leads_to_app: leads_to_app(web, &next),
         next: next.as_str(),
         sign_in: sign_in_url(next.as_str()),
         email: email.as_str(),
+        has_app: *has_app,
+        has_passkeys,
         is_recovery,
         code: if is_recovery { recovery_code_field(errors) } else { code_field(errors) },
         errors,
     };
-    let mut response = page(status, &template);
+    let csp = CspOptions { connects: has_passkeys, ..CspOptions::default() };
+    let mut response = page_with(csp, status, &template);
     response.headers_mut().append(SET_COOKIE, visit.cookie(&web.cookies));
     response
 }

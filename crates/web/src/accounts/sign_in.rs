@@ -17,10 +17,13 @@ use crate::fields::{email_field, password_field};
 use crate::form::{Field, FieldError, Form};
 use crate::next::NextPath;
 use crate::oauth;
-use crate::page::{Layout, page};
+use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::{Problem, wait};
 use crate::response::see_other;
 use crate::state::Web;
+
+/// The error of a suspended account.
+pub(super) const SUSPENDED: &str = "This account is suspended. Ask whoever runs this grabd why.";
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
@@ -33,6 +36,7 @@ struct SignInPage<'a> {
     is_deleted: bool,
     is_expired: bool,
     sign_up: bool,
+    has_passkeys: bool,
     email: Field,
     password: Field,
     errors: &'a [FieldError],
@@ -72,8 +76,7 @@ pub(crate) async fn submit(
             Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &errors))
         }
         Err(SignInError::Suspended) => {
-            let message = "This account is suspended. Ask whoever runs this grabd why.".to_owned();
-            let errors = [FieldError { field: "", message }];
+            let errors = [FieldError { field: "", message: SUSPENDED.to_owned() }];
             Ok(form(&web, &head.headers, StatusCode::FORBIDDEN, &input, &errors))
         }
         Err(SignInError::TooMany { retry_after_s }) => {
@@ -112,11 +115,20 @@ fn missing(input: &Form) -> Vec<FieldError> {
         .collect()
 }
 
-fn form(web: &Web, headers: &HeaderMap, status: StatusCode, input: &Form, errors: &[FieldError]) -> Response {
+/// Renders the form.
+pub(super) fn form(
+    web: &Web,
+    headers: &HeaderMap,
+    status: StatusCode,
+    input: &Form,
+    errors: &[FieldError],
+) -> Response {
     let visit = Visit::of(&web.cookies, headers);
     let next = next(input);
+    let has_passkeys = accounts::has_passkeys(&web.core);
+    let script = has_passkeys.then(|| web.assets.passkey.path.clone());
     let template = SignInPage {
-        layout: web.plain_layout(),
+        layout: Layout { script, ..web.plain_layout() },
         form_token: visit.form_token(),
         leads_to_app: leads_to_app(web, &next),
         next: next.as_str(),
@@ -124,11 +136,13 @@ fn form(web: &Web, headers: &HeaderMap, status: StatusCode, input: &Form, errors
         is_deleted: input.has("deleted"),
         is_expired: input.has("expired"),
         sign_up: web.core.may_sign_up(),
+        has_passkeys,
         email: email_field(input, errors),
         password: password_field("current-password", "", errors),
         errors,
     };
-    let mut response = page(status, &template);
+    let csp = CspOptions { connects: has_passkeys, ..CspOptions::default() };
+    let mut response = page_with(csp, status, &template);
     response.headers_mut().append(SET_COOKIE, visit.cookie(&web.cookies));
     response
 }

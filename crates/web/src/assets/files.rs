@@ -28,6 +28,7 @@ pub(crate) struct Assets {
     pub(crate) compare: Asset,
     /// The scripts of code and of the capture form in one file, to save a request.
     pub(crate) capture: Asset,
+    pub(crate) passkey: Asset,
 }
 
 /// A file that is compiled into the binary.
@@ -52,6 +53,7 @@ impl Assets {
         let site = include_bytes!("../../assets/site.js");
         let compare = include_bytes!("../../assets/compare.js");
         let capture = [docs.as_slice(), include_bytes!("../../assets/capture.js")].concat();
+        let passkey = include_bytes!("../../assets/passkey.js");
         let file =
             |name, extension, media_type, bytes| Asset::new(name, extension, media_type, Bytes::from_static(bytes));
         let font = file("inter", "woff2", "font/woff2", font);
@@ -67,6 +69,7 @@ impl Assets {
             site: file("site", "js", "text/javascript; charset=utf-8", site),
             compare: file("compare", "js", "text/javascript; charset=utf-8", compare),
             capture: Asset::new("capture", "js", "text/javascript; charset=utf-8", capture.into()),
+            passkey: file("passkey", "js", "text/javascript; charset=utf-8", passkey),
         }
     }
 }

@@ -57,3 +57,8 @@ pub(crate) async fn compare(State(web): State<Arc<Web>>, headers: HeaderMap) -> 
 pub(crate) async fn capture(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
     web.assets.capture.response(&headers)
 }
+
+/// `GET` of the script for passkeys.
+pub(crate) async fn passkey(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.passkey.response(&headers)
+}

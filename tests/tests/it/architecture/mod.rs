@@ -50,7 +50,7 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 16] = [
 const TESTS_PACKAGE: &str = "grabd-tests";
 
 /// External crates that are slow to build or risky to use widely, the packages that may depend on them, and the reason.
-const RESTRICTED_CRATES: [(&str, &[&str], &str); 14] = [
+const RESTRICTED_CRATES: [(&str, &[&str], &str); 15] = [
     ("sea-orm", &["grabd-store"], "a row never leaves the store"),
     ("sqlx", &["grabd-store"], "a row never leaves the store"),
     ("sea-orm-migration", &["grabd-migrations", "grabd-store"], "only the store runs schema steps"),
@@ -58,6 +58,7 @@ const RESTRICTED_CRATES: [(&str, &[&str], &str); 14] = [
     ("hickory-resolver", &["grabd-egress"], "names are resolved behind the guard"),
     ("reqwest", &["grab"], "outgoing requests of the service pass the guard"),
     ("lettre", &["grabd-engine"], "only the mailer sends e-mail, to the operator's mail server"),
+    ("webauthn-rs-core", &["grabd-engine"], "passkeys are verified in one place"),
     ("axum", &["grabd-http", "grabd-edge", "grabd-web", "grabd"], "HTTP is an interface; rules do not depend on it"),
     ("tonic", &["grabd-proto", "grabd-rpc", "grabd-edge", "grabd"], "only the gRPC services and their clients use it"),
     ("prost", &["grabd-proto"], "generated types are made in one place"),

@@ -7,6 +7,7 @@ use grabd::serve::Rendering;
 use grabd_domain::ids::TeamId;
 use grabd_engine::clock::Clock;
 use grabd_store::accounts::NewTeam;
+use grabd_tests::forward::LocalOrigin;
 use grabd_tests::harness::{ALLOWED, TestApp};
 use grabd_tests::mail_server::{MailServer, TlsMode};
 use grabd_tests::programs::run;
@@ -89,6 +90,27 @@ async fn second_factor_pages_pass_all_audits() -> Result<()> {
         "screenshots": std::env::var_os(SCREENSHOTS).map(PathBuf::from),
     });
     let output = run_script("second_factor.mjs", &arguments).await?;
+    assert_eq!(output, "no findings\n");
+    validate(dir.path()).await?;
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn passkey_pages_pass_all_audits_and_a_browser_signs_in() -> Result<()> {
+    let local = LocalOrigin::listen().await?;
+    let origin = local.origin();
+    let app = start_app(&[("oauth.auth_url", &origin)]).await?;
+    let _forwarded = local.forward(app.service.http());
+    Visitor::with_account(&app, "ada@example.com").await?;
+    let dir = tempfile::tempdir()?;
+    let arguments = json!({
+        "origin": origin,
+        "email": "ada@example.com",
+        "password": PASSWORD,
+        "dir": dir.path(),
+        "screenshots": std::env::var_os(SCREENSHOTS).map(PathBuf::from),
+    });
+    let output = run_script("passkeys.mjs", &arguments).await?;
     assert_eq!(output, "no findings\n");
     validate(dir.path()).await?;
     app.finish().await

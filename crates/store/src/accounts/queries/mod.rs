@@ -3,6 +3,7 @@
 pub(crate) mod accounts;
 pub(crate) mod key_usage;
 pub(crate) mod links;
+pub(crate) mod passkeys;
 pub(crate) mod people;
 pub(crate) mod second_factor;
 pub(crate) mod teams;

@@ -10,8 +10,8 @@ use crate::{Result, Store};
 /// A second factor that is on.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecondFactor {
-    /// The encrypted secret of the authenticator app.
-    pub secret: Vec<u8>,
+    /// The encrypted secret of the authenticator app. `None` if the person has only passkeys.
+    pub secret: Option<Vec<u8>>,
     /// The time step (RFC 6238) of the last accepted code.
     pub last_step: i64,
     /// When it was turned on.
@@ -30,7 +30,7 @@ impl Store {
         let Some(row) = found else { return Ok(None) };
         let codes = recovery_code::Entity::find().filter(recovery_code::Column::UserId.eq(user.0));
         Ok(Some(SecondFactor {
-            secret: row.secret,
+            secret: Some(row.secret).filter(|secret| !secret.is_empty()),
             last_step: row.last_step,
             created_at: Timestamp::from_ms(row.created_at),
             recovery_codes: codes.count(self.database.reader()).await?,

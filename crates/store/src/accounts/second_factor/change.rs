@@ -6,6 +6,7 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::LockType;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
+use super::codes::insert_codes;
 use super::factor::{FactorUse, is_on};
 use crate::accounts::passwords::EndSessions;
 use crate::database::{Transaction, Tx};
@@ -41,6 +42,11 @@ struct ReplaceCodes {
     recovery_codes: Vec<[u8; 32]>,
 }
 
+struct UseUp {
+    user: UserId,
+    factor: FactorUse,
+}
+
 struct RemoveSecondFactor(UserId);
 
 impl Store {
@@ -54,13 +60,23 @@ impl Store {
         self.write_audited(new, event, |is_new| *is_new).await
     }
 
-    /// Uses up a code, and turns off the second factor. `false`, without any change, when the code was used before.
+    /// Uses up a code, and turns off the second factor, which removes its passkeys. `false`, without any change, when the code was used before.
     ///
     /// # Errors
     /// Database errors only.
     pub async fn turn_off_second_factor(&self, user: UserId, factor: FactorUse) -> Result<bool> {
         let event = AuditEvent::new("second_factor.off", &user, None);
         self.write_audited(TurnOff { user, factor }, event, |is_off| *is_off).await
+    }
+
+    /// Uses up a code that confirms a change with several steps. The use of a recovery code is recorded in the audit trail.
+    /// `false`, without any change, when the code was used before.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn use_second_factor(&self, user: UserId, factor: FactorUse) -> Result<bool> {
+        let event = factor.event(user);
+        self.write_described(UseUp { user, factor }, move |used| event.clone().filter(|_| *used)).await
     }
 
     /// Uses up a code, and replaces all recovery codes. `false`, without any change, when the code was used before.
@@ -77,7 +93,7 @@ impl Store {
         self.write_audited(ReplaceCodes { user, factor, recovery_codes }, event, |replaced| *replaced).await
     }
 
-    /// Removes the second factor on behalf of an operator. `false` when the person has none.
+    /// Removes the second factor, with its passkeys, on behalf of an operator. `false` when the person has none.
     ///
     /// # Errors
     /// Database errors only.
@@ -117,6 +133,14 @@ impl Transaction for TurnOff {
     }
 }
 
+impl Transaction for UseUp {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        self.factor.apply(tx, self.user).await
+    }
+}
+
 impl Transaction for ReplaceCodes {
     type Outcome = bool;
 
@@ -136,13 +160,7 @@ impl Transaction for RemoveSecondFactor {
     type Outcome = bool;
 
     async fn apply(&self, tx: &Tx) -> Result<bool> {
-        // The recovery codes are deleted by cascade.
+        // The recovery codes and the passkeys are deleted by cascade.
         Ok(second_factor::Entity::delete_by_id(self.0.0).exec(tx).await?.rows_affected > 0)
     }
-}
-
-async fn insert_codes(tx: &Tx, user: UserId, codes: &[[u8; 32]]) -> Result<()> {
-    let row = |hash: &[u8; 32]| recovery_code::ActiveModel { user_id: Set(user.0), hash: Set(hash.to_vec()) };
-    recovery_code::Entity::insert_many(codes.iter().map(row)).exec_without_returning(tx).await?;
-    Ok(())
 }

@@ -7,7 +7,6 @@ use super::factor::FactorUse;
 use crate::accounts::people::NewSession;
 use crate::database::{Transaction, Tx};
 use crate::entities::user;
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 /// A session to open with a code.
@@ -15,9 +14,9 @@ use crate::{Result, Store};
 pub struct SecondFactorSignIn {
     /// The session.
     pub session: NewSession,
-    /// The hash that the password was verified against.
-    pub password_hash: String,
-    /// The code.
+    /// The hash that the password was verified against. `None` for a sign-in with a passkey alone.
+    pub password_hash: Option<String>,
+    /// The code, or the answer of a passkey.
     pub factor: FactorUse,
 }
 
@@ -26,9 +25,9 @@ pub struct SecondFactorSignIn {
 pub enum SecondFactorSignInOutcome {
     /// The session is open, and the code is used up.
     SignedIn,
-    /// Nothing was changed: the code was used before.
+    /// Nothing was changed: the code, or the challenge of the passkey, was used before.
     CodeRefused,
-    /// Nothing was changed: the password was changed meanwhile, or the account was suspended or deleted.
+    /// Nothing was changed: the password that was verified was changed meanwhile, or the account was suspended or deleted.
     PasswordObsolete,
 }
 
@@ -38,12 +37,7 @@ impl Store {
     /// # Errors
     /// Database errors only.
     pub async fn sign_in_with_second_factor(&self, sign_in: SecondFactorSignIn) -> Result<SecondFactorSignInOutcome> {
-        let event = match sign_in.factor {
-            FactorUse::Step(_) => None,
-            FactorUse::RecoveryCode(_) => {
-                Some(AuditEvent::new("second_factor.recovery_code_use", &sign_in.session.user, None))
-            }
-        };
+        let event = sign_in.factor.event(sign_in.session.user);
         let describe = move |outcome: &SecondFactorSignInOutcome| {
             event.clone().filter(|_| *outcome == SecondFactorSignInOutcome::SignedIn)
         };
@@ -57,12 +51,13 @@ impl Transaction for SecondFactorSignIn {
     async fn apply(&self, tx: &Tx) -> Result<Self::Outcome> {
         // A password change ends all sessions; this one is opened before it, or not at all.
         let person = user::Entity::find_by_id(self.session.user.0)
-            .filter(user::Column::PasswordHash.eq(self.password_hash.as_str()))
             .filter(user::Column::SuspendedAt.is_null())
             .lock(LockType::NoKeyUpdate)
             .one(tx)
             .await?;
-        if person.is_none() {
+        let is_proved =
+            |person: &user::Model| self.password_hash.as_ref().is_none_or(|hash| *hash == person.password_hash);
+        if !person.as_ref().is_some_and(is_proved) {
             return Ok(SecondFactorSignInOutcome::PasswordObsolete);
         }
         if !self.factor.apply(tx, self.session.user).await? {

@@ -10,6 +10,7 @@ use http::StatusCode;
 use super::off::{Confirmation, confirm_page, is_on};
 use super::{CODES, codes_page, error_status, field_error, with_retry_after};
 use crate::extract::{PasswordLimit, SignedInForm, SignedInPage};
+use crate::fields::factor_answer;
 use crate::paths::SECOND_FACTOR;
 use crate::problem::Problem;
 use crate::response::see_other;
@@ -28,7 +29,7 @@ pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(person): Sign
     if !is_on(&web, &person).await? {
         return Ok(see_other(SECOND_FACTOR));
     }
-    Ok(confirm_page(&web, &person, &CONFIRMATION, StatusCode::OK, &[]))
+    confirm_page(&web, &person, &CONFIRMATION, StatusCode::OK, &[]).await
 }
 
 /// Replaces the codes. Each attempt costs a slow hash, so the sign-in limit applies.
@@ -36,12 +37,12 @@ pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     SignedInForm { person, form, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let (me, password, code) = (&person.session.person, form.get("password"), form.get("code"));
-    let error = match accounts::replace_recovery_codes(&web.core, me, &person.token, password, code).await {
+    let (me, password, answer) = (&person.session.person, form.get("password"), factor_answer(&form));
+    let error = match accounts::replace_recovery_codes(&web.core, me, &person.token, password, answer).await {
         Ok(codes) => return Ok(codes_page(&web, &person.session, false, &codes)),
         Err(error) => error,
     };
     let (error, retry_after_s) = field_error(error)?;
-    let response = confirm_page(&web, &person, &CONFIRMATION, error_status(retry_after_s), &[error]);
+    let response = confirm_page(&web, &person, &CONFIRMATION, error_status(retry_after_s), &[error]).await?;
     Ok(with_retry_after(response, retry_after_s))
 }

@@ -34,7 +34,7 @@ struct CodesPage {
 }
 
 /// Shows recovery codes, for the only time.
-fn codes_page(web: &Web, session: &Session, is_first: bool, codes: &[String]) -> Response {
+pub(super) fn codes_page(web: &Web, session: &Session, is_first: bool, codes: &[String]) -> Response {
     let script = Some(web.assets.copy.path.clone());
     let layout = Layout { script, ..web.user_layout(session, PATH) };
     let template = CodesPage { layout, is_first, count: codes.len(), codes: codes.join("\n"), back: SECOND_FACTOR };
@@ -45,7 +45,7 @@ fn codes_page(web: &Web, session: &Session, is_first: bool, codes: &[String]) ->
 ///
 /// # Errors
 /// Errors that are not about a field.
-fn field_error(error: SecondFactorError) -> Result<(FieldError, Option<u64>), Problem> {
+pub(super) fn field_error(error: SecondFactorError) -> Result<(FieldError, Option<u64>), Problem> {
     match error {
         SecondFactorError::Password(error) => password_error(error),
         SecondFactorError::Code(error) => code_error(error),
@@ -58,19 +58,20 @@ fn field_error(error: SecondFactorError) -> Result<(FieldError, Option<u64>), Pr
             Err(Problem::conflict("The second factor is on already", "Nothing was changed.", "See your account page."))
         }
         SecondFactorError::Unverified => Err(Problem::unverified()),
+        SecondFactorError::UnknownPasskey => Err(Problem::not_found("This passkey does not exist, or was removed.")),
         SecondFactorError::Internal(fault) => Err(fault.into()),
     }
 }
 
 /// The status of a form with an error.
-const fn error_status(retry_after_s: Option<u64>) -> StatusCode {
+pub(super) const fn error_status(retry_after_s: Option<u64>) -> StatusCode {
     match retry_after_s {
         Some(_) => StatusCode::TOO_MANY_REQUESTS,
         None => StatusCode::UNPROCESSABLE_ENTITY,
     }
 }
 
-fn with_retry_after(mut response: Response, retry_after_s: Option<u64>) -> Response {
+pub(super) fn with_retry_after(mut response: Response, retry_after_s: Option<u64>) -> Response {
     if let Some(seconds) = retry_after_s {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }

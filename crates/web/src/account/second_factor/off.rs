@@ -10,10 +10,11 @@ use http::StatusCode;
 
 use super::{OFF, error_status, field_error, with_retry_after};
 use crate::account::PATH;
+use crate::account::factor_fields::FactorFields;
 use crate::extract::{PasswordLimit, SignedInForm, SignedInPage};
-use crate::fields::{any_code_field, password_field};
-use crate::form::{Field, FieldError};
-use crate::page::{Layout, page};
+use crate::fields::factor_answer;
+use crate::form::FieldError;
+use crate::page::{Layout, page_with};
 use crate::paths::SECOND_FACTOR;
 use crate::problem::Problem;
 use crate::response::see_other;
@@ -37,14 +38,13 @@ struct ConfirmPage<'a> {
     form_token: &'a str,
     confirmation: &'a Confirmation,
     back: &'static str,
-    code: Field,
-    password: Field,
+    factor: FactorFields,
     errors: &'a [FieldError],
 }
 
 const CONFIRMATION: Confirmation = Confirmation {
     title: "Turn off the second factor?",
-    consequence: "Your password is then enough to sign in. Your recovery codes stop working.",
+    consequence: "Your password is then enough to sign in. Your passkeys and recovery codes stop working.",
     button: "Turn off",
     is_bad: true,
     action: OFF,
@@ -55,7 +55,7 @@ pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(person): Sign
     if !is_on(&web, &person).await? {
         return Ok(see_other(SECOND_FACTOR));
     }
-    Ok(confirm_page(&web, &person, &CONFIRMATION, StatusCode::OK, &[]))
+    confirm_page(&web, &person, &CONFIRMATION, StatusCode::OK, &[]).await
 }
 
 /// Turns the second factor off. Each attempt costs a slow hash, so the sign-in limit applies.
@@ -63,13 +63,13 @@ pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     SignedInForm { person, form, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let (me, password, code) = (&person.session.person, form.get("password"), form.get("code"));
-    let error = match accounts::turn_off_second_factor(&web.core, me, &person.token, password, code).await {
+    let (me, password, answer) = (&person.session.person, form.get("password"), factor_answer(&form));
+    let error = match accounts::turn_off_second_factor(&web.core, me, &person.token, password, answer).await {
         Ok(()) => return Ok(see_other(&format!("{PATH}?second-factor-off"))),
         Err(error) => error,
     };
     let (error, retry_after_s) = field_error(error)?;
-    let response = confirm_page(&web, &person, &CONFIRMATION, error_status(retry_after_s), &[error]);
+    let response = confirm_page(&web, &person, &CONFIRMATION, error_status(retry_after_s), &[error]).await?;
     Ok(with_retry_after(response, retry_after_s))
 }
 
@@ -81,22 +81,25 @@ pub(super) async fn is_on(web: &Web, person: &SignedIn) -> Result<bool, Problem>
     Ok(accounts::find_second_factor(&web.core, person.session.person.id).await?.is_some())
 }
 
-/// Renders the form with the password and a code.
-pub(super) fn confirm_page(
+/// Renders the form with the password, and a code or a passkey.
+///
+/// # Errors
+/// When the lookup fails.
+pub(super) async fn confirm_page(
     web: &Web,
     person: &SignedIn,
     confirmation: &Confirmation,
     status: StatusCode,
     errors: &[FieldError],
-) -> Response {
+) -> Result<Response, Problem> {
+    let factor = FactorFields::of(web, person.session.person.id, errors).await?;
     let template = ConfirmPage {
-        layout: web.user_layout(&person.session, PATH),
+        layout: factor.layout(web, web.user_layout(&person.session, PATH)),
         form_token: &person.session.csrf,
         confirmation,
         back: SECOND_FACTOR,
-        code: any_code_field(errors),
-        password: password_field("current-password", "", errors),
+        factor,
         errors,
     };
-    page(status, &template)
+    Ok(page_with(template.factor.csp(), status, &template))
 }

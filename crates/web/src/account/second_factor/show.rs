@@ -26,6 +26,7 @@ struct SetupPage<'a> {
     layout: Layout,
     form_token: &'a str,
     is_required: bool,
+    has_passkeys: bool,
     secret: &'a str,
     /// `None` if the e-mail address is too long for a QR code.
     qr: Option<QrImage>,
@@ -40,6 +41,10 @@ struct SetupPage<'a> {
 struct StatusPage {
     layout: Layout,
     since: Moment,
+    has_app: bool,
+    passkeys: usize,
+    /// Whether passkeys can be added.
+    has_passkeys: bool,
     recovery_codes: u64,
 }
 
@@ -50,9 +55,17 @@ pub(crate) async fn show(
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
     let me = &person.session.person;
-    if let Some(SecondFactorStatus { since, recovery_codes }) = accounts::find_second_factor(&web.core, me.id).await? {
-        let layout = web.user_layout(&person.session, PATH);
-        return Ok(page(StatusCode::OK, &StatusPage { layout, since: since.into(), recovery_codes }));
+    if let Some(status) = accounts::find_second_factor(&web.core, me.id).await? {
+        let SecondFactorStatus { since, has_app, recovery_codes } = status;
+        let template = StatusPage {
+            layout: web.user_layout(&person.session, PATH),
+            since: since.into(),
+            has_app,
+            passkeys: accounts::list_passkeys(&web.core, me.id).await?.len(),
+            has_passkeys: accounts::has_passkeys(&web.core),
+            recovery_codes,
+        };
+        return Ok(page(StatusCode::OK, &template));
     }
     if !me.verified {
         return Err(Problem::unverified());
@@ -93,6 +106,7 @@ fn form(
         layout: Layout { script, ..web.user_layout(&person.session, PATH) },
         form_token: &person.session.csrf,
         is_required,
+        has_passkeys: accounts::has_passkeys(&web.core),
         secret: &setup.secret,
         qr: QrImage::of(&setup.uri),
         setup: &setup.token,

@@ -1,0 +1,179 @@
+//! Adding a passkey, in two steps: the person confirms it with their password, and with their second factor if it is on,
+//! and then their device creates the passkey.
+
+use grabd_domain::Fault;
+use grabd_domain::accounts::PASSKEYS;
+use grabd_domain::credentials::SessionToken;
+use grabd_domain::ids::UserId;
+use grabd_domain::teams::{Name, NameError};
+use grabd_store::accounts::{AddPasskeyOutcome, NewPasskey};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use webauthn_rs_core::proto::{
+    AttestationConveyancePreference, RegisterPublicKeyCredential, RegistrationState, UserVerificationPolicy,
+};
+
+use super::relying_party::relying_party;
+use super::{sealed, verify};
+use crate::accounts::change_password::confirm_password;
+use crate::accounts::code_check::FactorAnswer;
+use crate::accounts::recovery_codes;
+use crate::accounts::second_factor::{SecondFactorError, confirm};
+use crate::accounts::second_factor_mail::{SecondFactorEvent, notify};
+use crate::accounts::sessions::Person;
+use crate::core::Core;
+use crate::faults::internal_error;
+use crate::{digest, random};
+
+/// What the token is sealed for, with the person and the session.
+const PURPOSE: &[u8] = b"new passkey";
+
+/// A confirmed request for a passkey.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewPasskeyChallenge {
+    /// The sealed state, which is sent back with the new passkey. Valid for
+    /// [`CHALLENGE_LIFE`](grabd_domain::accounts::CHALLENGE_LIFE).
+    pub token: String,
+    /// The options of `navigator.credentials.create`, with binary values in base64url.
+    pub options: Value,
+}
+
+/// Why no passkey was added.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddPasskeyError {
+    /// The URL of the web app does not allow passkeys.
+    #[error("passkeys need a web app with TLS and a host name")]
+    Unavailable,
+    /// The name breaks a rule.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The person has as many as are allowed.
+    #[error("an account has at most {PASSKEYS} passkeys")]
+    TooMany,
+    /// The password or the second factor was not accepted.
+    #[error(transparent)]
+    Confirmation(#[from] SecondFactorError),
+    /// The confirmation is too old, was used before, or the second factor was turned on or off since.
+    #[error("the confirmation has expired")]
+    Expired,
+    /// What the device created is not valid for this service.
+    #[error("the passkey is not valid")]
+    Invalid,
+    /// The passkey was added before.
+    #[error("the passkey was added before")]
+    AlreadyAdded,
+    /// An internal error.
+    #[error(transparent)]
+    Internal(#[from] Fault),
+}
+
+/// What the token contains.
+#[derive(Serialize, Deserialize)]
+struct Confirmed {
+    name: String,
+    /// Whether the second factor was on.
+    was_on: bool,
+    state: RegistrationState,
+}
+
+/// Checks the password, and an answer of the second factor if it is on, which is used up. Then the person may add one
+/// passkey with this session.
+///
+/// # Errors
+/// See [`AddPasskeyError`].
+pub async fn confirm_new_passkey(
+    core: &Core,
+    person: &Person,
+    this: &SessionToken,
+    name: &str,
+    password: &str,
+    answer: FactorAnswer<'_>,
+) -> Result<NewPasskeyChallenge, AddPasskeyError> {
+    let step = "accounts.confirm_new_passkey";
+    let party = relying_party(core).ok_or(AddPasskeyError::Unavailable)?;
+    if !person.verified {
+        return Err(SecondFactorError::Unverified.into());
+    }
+    let name = Name::parse(name)?;
+    let existing = core.store.list_passkeys(person.id).await.map_err(internal_error(step))?;
+    if existing.len() as u64 >= PASSKEYS {
+        return Err(AddPasskeyError::TooMany);
+    }
+    let was_on = core.store.has_second_factor(person.id).await.map_err(internal_error(step))?;
+    if was_on {
+        let checked = confirm(core, person, this, password, answer).await?;
+        let used = core.store_as(person.id).use_second_factor(person.id, checked.factor).await;
+        checked.finish(core, used.map_err(internal_error(step))?).map_err(SecondFactorError::from)?;
+    } else {
+        confirm_password(core, person, this, password).await.map_err(SecondFactorError::from)?;
+    }
+    let (email, ids) = (person.email.as_str(), existing.into_iter().map(|passkey| passkey.credential_id).collect());
+    let (request, state) = party
+        .new_challenge_register_builder(person.id.0.as_bytes(), email, email)
+        .and_then(|builder| {
+            let builder = builder
+                .attestation(AttestationConveyancePreference::None)
+                .user_verification_policy(UserVerificationPolicy::Required)
+                // So that the device finds it without an e-mail address.
+                .require_resident_key(true)
+                .exclude_credentials(Some(ids));
+            party.generate_challenge_register(builder)
+        })
+        .map_err(internal_error(step))?;
+    let confirmed = Confirmed { name: name.as_str().to_owned(), was_on, state };
+    let sealed = sealed::seal(core.webhooks.vault(), &owner(person.id, this), &confirmed, core.clock.now());
+    let token = sealed.ok_or_else(|| internal_error(step)("the state cannot be serialized"))?;
+    let options = serde_json::to_value(request.public_key).map_err(internal_error(step))?;
+    Ok(NewPasskeyChallenge { token, options })
+}
+
+/// Adds the passkey that a device created. If the second factor was off, turns it on, ends all other sessions, and
+/// returns the recovery codes, which are not stored and cannot be shown again.
+///
+/// # Errors
+/// See [`AddPasskeyError`].
+pub async fn add_passkey(
+    core: &Core,
+    person: &Person,
+    this: &SessionToken,
+    token: &str,
+    created: &str,
+) -> Result<Option<Vec<String>>, AddPasskeyError> {
+    let step = "accounts.add_passkey";
+    let party = relying_party(core).ok_or(AddPasskeyError::Unavailable)?;
+    let now = core.clock.now();
+    let opened = sealed::open::<Confirmed>(core.webhooks.vault(), &owner(person.id, this), token, now);
+    let (Confirmed { name, was_on, state }, challenge) = opened.ok_or(AddPasskeyError::Expired)?;
+    let created: RegisterPublicKeyCredential = verify::parse(created).ok_or(AddPasskeyError::Invalid)?;
+    let credential = party.register_credential(&created, &state, None).map_err(|error| {
+        tracing::debug!(%error, user.id = %person.id, "a new passkey is not valid");
+        AddPasskeyError::Invalid
+    })?;
+    let shown = (!was_on).then(recovery_codes::generate);
+    let new = NewPasskey {
+        id: random::passkey_id(now),
+        user: person.id,
+        name,
+        credential_id: credential.cred_id.clone(),
+        credential: serde_json::to_string(&credential).map_err(internal_error(step))?,
+        counter: credential.counter,
+        challenge,
+        recovery_codes: shown.as_ref().map(|shown| recovery_codes::hashes(person.id, shown)),
+        keep: digest::of(this.expose()),
+        now,
+    };
+    let id = new.id;
+    match core.store_as(person.id).add_passkey(new).await.map_err(internal_error(step))? {
+        AddPasskeyOutcome::Added => {}
+        AddPasskeyOutcome::Obsolete => return Err(AddPasskeyError::Expired),
+        AddPasskeyOutcome::TooMany => return Err(AddPasskeyError::TooMany),
+        AddPasskeyOutcome::AlreadyAdded => return Err(AddPasskeyError::AlreadyAdded),
+    }
+    tracing::info!(user.id = %person.id, passkey.id = %id, "passkey added");
+    notify(core, &person.email, SecondFactorEvent::PasskeyAdded);
+    Ok(shown)
+}
+
+fn owner(user: UserId, this: &SessionToken) -> Vec<u8> {
+    [PURPOSE, user.0.as_bytes(), &digest::of(this.expose())].concat()
+}

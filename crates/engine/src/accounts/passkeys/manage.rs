@@ -1,0 +1,103 @@
+//! Lists, renames and removes passkeys.
+
+use grabd_domain::credentials::SessionToken;
+use grabd_domain::ids::{PasskeyId, UserId};
+use grabd_domain::teams::{Name, NameError};
+use grabd_domain::{Fault, Timestamp};
+use grabd_store::accounts::RemovePasskeyOutcome;
+
+use crate::accounts::code_check::FactorAnswer;
+use crate::accounts::second_factor::{SecondFactorError, confirm};
+use crate::accounts::second_factor_mail::{SecondFactorEvent, notify};
+use crate::accounts::sessions::Person;
+use crate::core::Core;
+use crate::faults::internal_error;
+
+/// A passkey in the list of its person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PasskeyInfo {
+    /// Its id. It is not a credential.
+    pub id: PasskeyId,
+    /// Its name.
+    pub name: String,
+    /// When it was added.
+    pub created_at: Timestamp,
+    /// Its last use.
+    pub last_used_at: Option<Timestamp>,
+}
+
+/// Why a passkey was not renamed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RenamePasskeyError {
+    /// The name breaks a rule.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The person has no such passkey.
+    #[error("the passkey is unknown")]
+    Unknown,
+    /// An internal error.
+    #[error(transparent)]
+    Internal(#[from] Fault),
+}
+
+/// The passkeys of a person, oldest first.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn list_passkeys(core: &Core, user: UserId) -> Result<Vec<PasskeyInfo>, Fault> {
+    let rows = core.store.list_passkeys(user).await.map_err(internal_error("accounts.list_passkeys"))?;
+    let info = |grabd_store::accounts::Passkey { id, name, created_at, last_used_at, .. }| PasskeyInfo {
+        id,
+        name,
+        created_at,
+        last_used_at,
+    };
+    Ok(rows.into_iter().map(info).collect())
+}
+
+/// Renames a passkey.
+///
+/// # Errors
+/// See [`RenamePasskeyError`].
+pub async fn rename_passkey(core: &Core, user: UserId, id: PasskeyId, name: &str) -> Result<(), RenamePasskeyError> {
+    let name = Name::parse(name)?.as_str().to_owned();
+    let renamed = core.store_as(user).rename_passkey(user, id, name).await;
+    match renamed.map_err(internal_error("accounts.rename_passkey"))? {
+        true => Ok(()),
+        false => Err(RenamePasskeyError::Unknown),
+    }
+}
+
+/// Removes a passkey. Returns whether the second factor was turned off with it, because the person has no authenticator
+/// app and no other passkey.
+///
+/// # Errors
+/// See [`SecondFactorError`].
+pub async fn remove_passkey(
+    core: &Core,
+    person: &Person,
+    this: &SessionToken,
+    id: PasskeyId,
+    password: &str,
+    answer: FactorAnswer<'_>,
+) -> Result<bool, SecondFactorError> {
+    let checked = confirm(core, person, this, password, answer).await?;
+    let outcome = core.store_as(person.id).remove_passkey(person.id, id, checked.factor).await;
+    let turned_off = match outcome.map_err(internal_error("accounts.remove_passkey"))? {
+        RemovePasskeyOutcome::Removed { turned_off } => turned_off,
+        RemovePasskeyOutcome::Unknown => {
+            // The code was right, and stays unused.
+            checked.finish(core, true)?;
+            return Err(SecondFactorError::UnknownPasskey);
+        }
+        RemovePasskeyOutcome::CodeRefused => {
+            checked.finish(core, false)?;
+            return Err(SecondFactorError::UnknownPasskey);
+        }
+    };
+    checked.finish(core, true)?;
+    tracing::info!(user.id = %person.id, passkey.id = %id, turned_off, "passkey removed");
+    let event = if turned_off { SecondFactorEvent::Off } else { SecondFactorEvent::PasskeyRemoved };
+    notify(core, &person.email, event);
+    Ok(turned_off)
+}

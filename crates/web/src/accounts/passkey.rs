@@ -1,0 +1,77 @@
+//! `/sign-in/passkey`: signs in with a passkey, instead of a password or as the second step after it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use grabd_engine::accounts::{self, PasskeyChallenge, PasskeyError, PasskeySignInError};
+use http::StatusCode;
+use serde_json::json;
+
+use super::{code, next, sign_in, start_session};
+use crate::client_ip::ClientIp;
+use crate::extract::check_visit;
+use crate::fields::{passkey_answer, passkey_message};
+use crate::form::{FieldError, Form};
+use crate::paths::SIGN_IN;
+use crate::problem::Problem;
+use crate::response::see_other;
+use crate::state::Web;
+
+/// The field of the form on the page that asks for the second factor.
+const SECOND_STEP: &str = "second_step";
+
+/// Returns a challenge as JSON, for the script. It is the same for everybody, and nothing is stored.
+pub(crate) async fn challenge(State(web): State<Arc<Web>>, client: ClientIp) -> Result<Response, Problem> {
+    web.limits.pages.take(client.0)?;
+    match accounts::new_passkey_challenge(&web.core) {
+        Ok(PasskeyChallenge { token, options }) => {
+            Ok(Json(json!({ "token": token, "options": options })).into_response())
+        }
+        Err(PasskeyError::Internal(fault)) => Err(fault.into()),
+        Err(
+            PasskeyError::Unavailable
+            | PasskeyError::Expired
+            | PasskeyError::Unknown
+            | PasskeyError::Invalid
+            | PasskeyError::AlreadyUsed,
+        ) => Err(Problem::no_passkeys()),
+    }
+}
+
+/// Redirects to the sign-in page when the URL of the form is loaded with GET.
+pub(crate) async fn redirect_to_page() -> Response {
+    see_other(SIGN_IN)
+}
+
+/// Signs in. A passkey cannot be guessed, so failures are not counted for the account.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, Problem> {
+    web.limits.pages.take(client.0)?;
+    let (head, body) = request.into_parts();
+    let input = Form::read(&head.headers, body).await?;
+    check_visit(&web.cookies, &head.headers, &input)?;
+    let pending = match (input.has(SECOND_STEP), code::pending(&web, &head.headers)) {
+        (false, _) => None,
+        (true, None) => return Ok(code::start_again(&web, &input)),
+        (true, Some(pending)) => Some(pending),
+    };
+    let (status, message) =
+        match accounts::sign_in_with_passkey(&web.core, pending.as_ref(), passkey_answer(&input)).await {
+            Ok(token) => return start_session(&web, client, &head.headers, &token, &next(&input)).await,
+            Err(PasskeySignInError::Expired) => return Ok(code::start_again(&web, &input)),
+            Err(PasskeySignInError::Suspended) => (StatusCode::FORBIDDEN, sign_in::SUSPENDED),
+            Err(PasskeySignInError::Passkey(error)) => (StatusCode::UNPROCESSABLE_ENTITY, passkey_message(error)?),
+            Err(PasskeySignInError::Internal(fault)) => return Err(fault.into()),
+        };
+    let errors = [FieldError { field: "", message: message.to_owned() }];
+    let Some(pending) = pending else { return Ok(sign_in::form(&web, &head.headers, status, &input, &errors)) };
+    match accounts::find_pending_sign_in(&web.core, &pending).await? {
+        Some(person) => Ok(code::form(&web, &head.headers, status, &person, &input, &errors)),
+        None => Ok(code::start_again(&web, &input)),
+    }
+}
