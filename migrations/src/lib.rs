@@ -22,6 +22,7 @@ mod m0014_second_factor;
 mod m0015_team_limits;
 mod m0016_passkeys;
 mod m0018_nodes;
+mod m0020_changed_event;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -68,5 +69,6 @@ steps![
     m0014_second_factor,
     m0015_team_limits,
     m0016_passkeys,
-    m0018_nodes
+    m0018_nodes,
+    m0020_changed_event
 ];

@@ -15,19 +15,22 @@ pub enum Event {
     GrabDone,
     /// An asynchronous live grab has failed.
     GrabFailed,
+    /// An asynchronous live grab is done, and its image differs from the earlier one that it is compared with.
+    GrabChanged,
     /// A test message, sent on request.
     Test,
 }
 
 impl Event {
     /// The events that endpoints can subscribe to.
-    pub const SUBSCRIBABLE: [Self; 2] = [Self::GrabDone, Self::GrabFailed];
+    pub const SUBSCRIBABLE: [Self; 3] = [Self::GrabDone, Self::GrabFailed, Self::GrabChanged];
 
     /// The name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::GrabDone => "grab.done",
             Self::GrabFailed => "grab.failed",
+            Self::GrabChanged => "grab.changed",
             Self::Test => "webhook.test",
         }
     }
@@ -134,6 +137,7 @@ mod tests {
         for (words, expected) in [
             (vec![], Ok(vec!["*"])),
             (vec!["grab.failed", "grab.done", "grab.failed"], Ok(vec!["grab.done", "grab.failed"])),
+            (vec!["grab.changed", "grab.done"], Ok(vec!["grab.done", "grab.changed"])),
             (vec!["grab.done", "*"], Ok(vec!["*"])),
             (vec!["grab.done", ""], Err("")),
             (vec!["grab.*"], Err("grab.*")),

@@ -27,5 +27,10 @@ pub mod internal {
     }
 }
 
+/// The size of a create in a message, in bytes.
+pub fn encoded_len(create: &v1::CreateGrabRequest) -> usize {
+    prost::Message::encoded_len(create)
+}
+
 /// The encoded file descriptor set with comments, for reflection.
 pub const DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/grabd.bin"));

@@ -7,11 +7,11 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
     Class, Difference, Grab, GrabFile, PageInfo, Region, RenderMetadata, ShownFile, Stage, Stages, State, Status,
 };
-use grabd_engine::grabs::{CreateRequest, CreateResult, ListRequest};
+use grabd_engine::grabs::{CreateRequest, CreateResult, ListRequest, Refusal};
 use grabd_proto::{options, v1};
 
 use crate::render_metadata::{to_findings, to_i32, to_settled_by, to_timings};
-use crate::status::{cause_to_proto, to_proto};
+use crate::status::{cause_to_proto, to_batch_error, to_proto};
 
 /// Converts a create request. Unknown enum values are passed on as numbers, so that validation reports them.
 pub(crate) fn create_request(request: v1::CreateGrabRequest) -> CreateRequest {
@@ -51,6 +51,21 @@ pub(crate) fn create_request(request: v1::CreateGrabRequest) -> CreateRequest {
         ..options
     };
     CreateRequest { capture: options::decode(options, unparsed), class, idempotency_key }
+}
+
+/// Converts a request of a batch, which is always asynchronous.
+pub(crate) fn queued_request(request: v1::CreateGrabRequest) -> CreateRequest {
+    CreateRequest { class: Class::Async, ..create_request(request) }
+}
+
+/// Converts the result of one capture of a batch.
+pub(crate) fn batch_result(result: &Result<CreateResult, Refusal>, public_url: &str) -> v1::BatchResult {
+    use v1::batch_result::Result as Wire;
+    let (result, replayed) = match result {
+        Ok(created) => (Wire::Grab(self::created(created, public_url)), created.replayed),
+        Err(refusal) => (Wire::Error(to_batch_error(refusal)), false),
+    };
+    v1::BatchResult { result: Some(result), replayed }
 }
 
 /// Converts a list request.

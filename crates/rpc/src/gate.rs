@@ -32,8 +32,8 @@ const UNAUTHENTICATED: [&str; 4] =
 /// limit them.
 const UNCOUNTED: [&str; 1] = ["/grabd.v1.AccessService/Authenticate"];
 
-/// The call that may add to the queue of a team.
-const CREATE: &str = "/grabd.v1.GrabService/CreateGrab";
+/// The calls that may add to the queue of a team.
+const CREATES: [&str; 2] = ["/grabd.v1.GrabService/CreateGrab", "/grabd.v1.GrabService/BatchCreateGrabs"];
 
 /// Layer that adds the gate to a service.
 #[derive(Clone)]
@@ -95,7 +95,8 @@ where
                 }
                 Err((fault, decision)) => (decision, to_status(&fault).into_http()),
             };
-            if let Some(decision) = decision {
+            // A batch counts its further requests itself, and reports the state after them.
+            if let Some(decision) = decision.filter(|_| !response.headers().contains_key(RATE_LIMIT)) {
                 add_headers(decision, response.headers_mut());
             }
             Ok(response)
@@ -124,7 +125,7 @@ fn admit(core: &Core, access: Access, path: &str) -> Result<(Caller, Option<Rate
     let decision = match path {
         path if UNCOUNTED.contains(&path) => None,
         // The edge reports the limit of the queue with creates. It knows only the setting.
-        CREATE => {
+        path if CREATES.contains(&path) => {
             let named =
                 |decision| RateLimitDecision { async_queue: accounts::own_async_queue(core, caller), ..decision };
             let checked = check_rate_limit(core, caller).map_err(|(fault, decision)| (fault, decision.map(named)))?;

@@ -8,18 +8,20 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::Stages;
 use grabd_domain::ids::GrabId;
 use grabd_engine::Core;
-use grabd_engine::grabs::{self, CaptureState, CaptureStream, Follow, GrabUpdate};
+use grabd_engine::grabs::{self, Batch, CaptureState, CaptureStream, Follow, GrabUpdate};
 use grabd_proto::v1::grab_service_server::GrabService;
 use grabd_proto::v1::{
-    self, CaptureGrabRequest, CaptureGrabResponse, CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest,
-    DeleteGrabResponse, GetGrabRequest, GetGrabResponse, ListGrabsRequest, ListGrabsResponse, WatchGrabRequest,
-    WatchGrabResponse,
+    self, BatchCreateGrabsRequest, BatchCreateGrabsResponse, CaptureGrabRequest, CaptureGrabResponse,
+    CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, GetGrabRequest, GetGrabResponse,
+    ListGrabsRequest, ListGrabsResponse, WatchGrabRequest, WatchGrabResponse,
 };
+use http::HeaderMap;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
-use crate::convert;
 use crate::status::to_status;
+use crate::{convert, gate};
 
 /// The service over a core.
 pub(crate) struct Grabs(pub(crate) Core);
@@ -33,6 +35,24 @@ impl GrabService for Grabs {
         let result = grabs::create(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
         let grab = Some(convert::created(&result, self.0.public_url()));
         Ok(Response::new(CreateGrabResponse { grab, replayed: result.replayed }))
+    }
+
+    async fn batch_create_grabs(
+        &self,
+        request: Request<BatchCreateGrabsRequest>,
+    ) -> Result<Response<BatchCreateGrabsResponse>, Status> {
+        let caller = caller(&request)?;
+        let requests: Vec<_> = request.into_inner().requests.into_iter().map(convert::queued_request).collect();
+        let batch = grabs::create_batch(&self.0, caller, &requests).await.map_err(|fault| to_status(&fault))?;
+        let Batch { results, is_stopped: stopped, decision } = batch;
+        let results = results.iter().map(|result| convert::batch_result(result, self.0.public_url())).collect();
+        let mut response = Response::new(BatchCreateGrabsResponse { results, stopped });
+        if let Some(decision) = decision {
+            let mut headers = HeaderMap::new();
+            gate::add_headers(decision, &mut headers);
+            *response.metadata_mut() = MetadataMap::from_headers(headers);
+        }
+        Ok(response)
     }
 
     type CaptureGrabStream = Pin<Box<dyn Stream<Item = Result<CaptureGrabResponse, Status>> + Send>>;

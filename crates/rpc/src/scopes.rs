@@ -19,7 +19,10 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
     let needed = match path.strip_prefix("/grabd.v1.")? {
         "AccessService/Authenticate" | "AccessService/TakeRequest" => Needed::AnyKey,
         // A link is opened with the scopes of the key that signed it, which `links::verify` checks.
-        "GrabService/CreateGrab" | "GrabService/CaptureGrab" | "LinkService/OpenLink" => Needed::Scope(Scope::Create),
+        "GrabService/CreateGrab"
+        | "GrabService/BatchCreateGrabs"
+        | "GrabService/CaptureGrab"
+        | "LinkService/OpenLink" => Needed::Scope(Scope::Create),
         "GrabService/GetGrab"
         | "GrabService/ListGrabs"
         | "GrabService/WatchGrab"
@@ -73,9 +76,10 @@ mod tests {
     }
 
     /// What each RPC needs, written a second time: a change of a decision must be made twice.
-    const TABLE: [(&str, &str); 20] = [
+    const TABLE: [(&str, &str); 21] = [
         ("AccessService/Authenticate", ""),
         ("AccessService/TakeRequest", ""),
+        ("GrabService/BatchCreateGrabs", "create"),
         ("GrabService/CaptureGrab", "create"),
         ("GrabService/CreateGrab", "create"),
         ("GrabService/DeleteGrab", "manage"),

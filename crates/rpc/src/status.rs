@@ -6,6 +6,7 @@ use std::time::Duration;
 use grabd_domain::Fault;
 use grabd_domain::faults::{Code, ErrorCause};
 use grabd_domain::limits::{STORAGE_RETRY, TEAM_STORAGE_RETRY};
+use grabd_engine::grabs::Refusal;
 use grabd_proto::reason;
 use grabd_proto::v1::{self, ErrorCode};
 use tonic::{Code as Grpc, Status};
@@ -17,6 +18,9 @@ const CONFLICT_RETRY: Duration = Duration::from_secs(2);
 const QUEUE_RETRY: Duration = Duration::from_secs(5);
 /// Retry delay when an address has too many open calls.
 const CALLS_RETRY: Duration = Duration::from_secs(1);
+/// The error of captures of a batch whose time is up.
+const OUT_OF_TIME: &str =
+    "The captures before this one took too long. Send the batch again with the same Idempotency-Key.";
 
 /// Converts a fault.
 pub(crate) fn to_status(fault: &Fault) -> Status {
@@ -31,6 +35,24 @@ pub(crate) fn to_status(fault: &Fault) -> Status {
         details.add_quota_failure_violation(subject, limit);
     }
     Status::with_error_details(grpc(fault.code()), fault.to_string(), details)
+}
+
+/// The error of one capture of a batch.
+pub(crate) fn to_batch_error(refusal: &Refusal) -> v1::BatchError {
+    let fault = match refusal {
+        Refusal::Fault(fault) => fault,
+        Refusal::OutOfTime => &Fault::InternalError,
+    };
+    let message = match refusal {
+        Refusal::Fault(fault) => fault.to_string(),
+        Refusal::OutOfTime => OUT_OF_TIME.to_owned(),
+    };
+    v1::BatchError {
+        code: to_proto(fault.code()).into(),
+        message,
+        cause: cause_to_proto(fault.cause()).into(),
+        retry_after: retry_after(fault).and_then(|delay| prost_types::Duration::try_from(delay).ok()),
+    }
 }
 
 /// The status for calls beyond the limit of open calls per address. The listener sends it without reading the call.

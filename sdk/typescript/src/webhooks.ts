@@ -97,9 +97,9 @@ interface EventMembers {
   environment: "live" | "test";
 }
 
-/** An asynchronous live grab has ended. */
+/** An asynchronous live grab has ended, or, with `grab.changed`, its image differs from the earlier one. */
 export interface GrabEvent extends EventMembers {
-  type: "grab.done" | "grab.failed";
+  type: "grab.done" | "grab.failed" | "grab.changed";
   /** The grab, as `getGrab` returns it. */
   data: Grab;
 }
@@ -110,9 +110,9 @@ export interface OtherEvent extends EventMembers {
   data: unknown;
 }
 
-/** Whether a message says that a grab has ended. */
+/** Whether a message is about a grab that has ended. */
 export function isGrabEvent(event: WebhookEvent): event is GrabEvent {
-  return event.type === "grab.done" || event.type === "grab.failed";
+  return event.type === "grab.done" || event.type === "grab.failed" || event.type === "grab.changed";
 }
 
 /** Where the headers of a message come from: `Request.headers`, or the object of Node.js and its frameworks. */

@@ -6,14 +6,14 @@ use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use grabd_proto::v1::pricing_service_client::PricingServiceClient;
 use grabd_proto::v1::usage_service_client::UsageServiceClient;
 use grabd_proto::v1::{
-    CreateGrabRequest, CreateMode, ErrorCode, GetGrabRequest, GetPricingRequest, GetUsageRequest, GrabStatus,
-    ListGrabsRequest, WatchGrabRequest,
+    BatchCreateGrabsRequest, BatchCreateGrabsResponse, BatchResult, CreateGrabRequest, CreateMode, ErrorCode,
+    GetGrabRequest, GetPricingRequest, GetUsageRequest, GrabStatus, ListGrabsRequest, WatchGrabRequest, batch_result,
 };
 use grabd_tests::harness::TestApp;
 use tokio_stream::StreamExt;
 use tonic::codec::CompressionEncoding;
 use tonic::transport::Endpoint;
-use tonic::{Code, Request};
+use tonic::{Code, Request, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
@@ -113,6 +113,77 @@ async fn generated_clients_can_call_every_service() -> Result<()> {
 
     let pricing = PricingServiceClient::new(channel).get_pricing(GetPricingRequest::default()).await?;
     assert!(pricing.into_inner().packet.context("a packet")?.fields.contains_key("comparison"));
+    app.finish().await
+}
+
+/// The results of a batch: `created`, `replayed`, or the error code of a capture.
+async fn batch(
+    app: &TestApp,
+    key: &str,
+    requests: Vec<CreateGrabRequest>,
+) -> Result<Result<(Vec<String>, BatchCreateGrabsResponse, String), Status>> {
+    let channel = Endpoint::try_from(format!("http://{}", app.service.grpc()))?.connect().await?;
+    let sent = with_key(BatchCreateGrabsRequest { requests }, key)?;
+    let response = match GrabServiceClient::new(channel).batch_create_grabs(sent).await {
+        Ok(response) => response,
+        Err(status) => return Ok(Err(status)),
+    };
+    let limit = response.metadata().get(reason::RATE_LIMIT).context("a rate limit")?.to_str()?.to_owned();
+    let response = response.into_inner();
+    let shown = response.results.iter().map(|BatchResult { result, replayed }| match (result, replayed) {
+        (Some(batch_result::Result::Grab(_)), false) => "created".to_owned(),
+        (Some(batch_result::Result::Grab(_)), true) => "replayed".to_owned(),
+        (Some(batch_result::Result::Error(error)), _) => reason::of(error.code()).to_ascii_lowercase(),
+        (None, _) => "nothing".to_owned(),
+    });
+    Ok(Ok((shown.collect(), response.clone(), limit)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batch_is_queued_in_order_until_a_limit_is_exceeded() -> Result<()> {
+    let app = TestApp::start_without_browser(2, &[]).await?;
+    let create = |url: &str, key: &str| CreateGrabRequest {
+        url: Some(url.to_owned()),
+        // Batches are asynchronous whatever their requests say: nothing renders here.
+        mode: CreateMode::Sync.into(),
+        idempotency_key: Some(key.to_owned()),
+        ..CreateGrabRequest::default()
+    };
+    let page = app.site.url("/tiny");
+    let requests = vec![create(&page, "a"), create("ftp://example.com/", "b"), create(&page, "c"), create(&page, "d")];
+    let (first, response, _) = batch(&app, app.live(), requests.clone()).await??;
+    assert_eq!(first, ["created", "bad_request", "created", "credits_exhausted"]);
+    assert!(response.stopped);
+    let Some(batch_result::Result::Grab(grab)) = &response.results[0].result else { anyhow::bail!("no grab") };
+    assert_eq!((grab.status(), grab.target_url.as_str()), (GrabStatus::Pending, page.as_str()));
+    // Sent again, it creates only what is missing: nothing, without credits.
+    let (again, repeated, _) = batch(&app, app.live(), requests).await??;
+    assert_eq!(again, ["replayed", "bad_request", "replayed", "credits_exhausted"]);
+    assert_eq!(repeated.results[0].result, response.results[0].result);
+    assert_eq!(app.get("/usage", app.live()).await?.1["credits"]["held"], 2);
+
+    // A refusal that meets all captures is that of the call, as is a batch of the wrong size.
+    let status =
+        batch(&app, app.live(), vec![create(&page, "e"), create(&page, "f")]).await?.err().context("refused")?;
+    assert_eq!(reason::code(&status), ErrorCode::CreditsExhausted);
+    for count in [0, 51] {
+        let status = batch(&app, app.live(), vec![create(&page, "g"); count]).await?.err().context("refused")?;
+        assert_eq!((status.code(), reason::code(&status)), (Code::InvalidArgument, ErrorCode::BadRequest));
+        assert!(status.message().contains("1 to 50"), "{status}");
+    }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_capture_of_a_batch_counts_as_a_request() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[("limits.requests_per_minute", "3")]).await?;
+    let create = CreateGrabRequest { url: Some("https://example.com/".to_owned()), ..CreateGrabRequest::default() };
+    let (results, response, limit) = batch(&app, app.test(), vec![create; 5]).await??;
+    let limited = "rate_limit_exceeded";
+    assert_eq!(results, ["created", "created", "created", limited, limited]);
+    assert!(limit.starts_with("\"default\";r=0;"), "{limit}");
+    let Some(batch_result::Result::Error(error)) = &response.results[4].result else { anyhow::bail!("no error") };
+    assert!(error.retry_after.is_some_and(|delay| delay.seconds > 0), "{error:?}");
     app.finish().await
 }
 

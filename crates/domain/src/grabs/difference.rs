@@ -40,6 +40,11 @@ impl Difference {
         f64::from(self.changed_ppm) / 1e6
     }
 
+    /// Whether anything changed.
+    pub const fn has_changes(&self) -> bool {
+        self.changed_ppm > 0
+    }
+
     /// For people, such as `2.1 % changed in 3 regions`.
     pub fn summary(&self) -> String {
         let regions = match self.regions.len() {

@@ -1,13 +1,15 @@
-//! `POST /v1/grabs/batch`: queues several captures. Each is a create of its own in the core, in the order of the
-//! request, so that limits, credits and idempotency apply as they do to single creates.
+//! `POST /v1/grabs/batch`: queues several captures, which the core creates one after the other.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use grabd_proto::v1::batch_result::Result as CoreResult;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_proto::v1::{CreateGrabRequest, CreateGrabResponse, CreateMode, ErrorCode};
+use grabd_proto::v1::{
+    BatchCreateGrabsRequest, BatchCreateGrabsResponse, BatchResult, CreateGrabRequest, ErrorCode, Grab,
+};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
@@ -21,29 +23,29 @@ use super::{headers, limits, wire};
 
 /// Path of the operation.
 pub(super) const PATH: &str = "/v1/grabs/batch";
-/// The time after which no further capture is created.
+/// The time after which no further call is made. One call has a limit of its own in the core.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
-const TOO_SLOW: &str =
-    "The captures before this one took too long. Send the batch again with the same Idempotency-Key.";
+/// Captures are sent in one call up to this size: the core accepts requests of 2 MiB, and one capture may have a
+/// document of 1 MiB.
+const MAX_CALL_BYTES: usize = 1 << 20;
 
 /// The response. `openapi::grabs` has its schema.
 #[derive(Serialize)]
 struct Batch<'a> {
     /// One result for each capture, in the order of the request.
-    results: Vec<BatchResult<'a>>,
+    results: Vec<ShownResult<'a>>,
 }
 
 /// The result of one capture of a batch. Either member is null.
 #[derive(Serialize)]
-struct BatchResult<'a> {
+struct ShownResult<'a> {
     /// The grab, if it was created by this request or an earlier one with the same key.
     grab: Option<wire::Grab<'a>>,
     /// Why no grab was created.
     error: Option<error::Body<'a>>,
 }
 
-/// Queues the captures. The first refusal that would meet all further captures too ends the batch: the rest get the same
-/// error. If it meets the first capture, it is the response.
+/// Queues the captures. If the core refuses the first one for a reason that meets all, that is the response.
 pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let mut core = GrabServiceClient::new(edge.transport.clone());
@@ -55,8 +57,11 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
     };
     let mut response = match parsed {
         Ok(captures) => {
-            let results = create_all(&mut core, &parts, &captures).await;
-            respond(&edge, &parts.headers, results, captures.own.len())
+            let created = create_all(&mut core, &parts, &captures).await;
+            let response = created.and_then(|created| respond(&parts.headers, &created, captures.own.len()));
+            let mut response = response.unwrap_or_else(IntoResponse::into_response);
+            limits::add_async_queue(response.headers_mut(), edge.async_queue_limit);
+            response
         }
         Err(message) => refuse(&mut core, &parts, message).await.into_response(),
     };
@@ -67,96 +72,129 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
 }
 
 type Core = GrabServiceClient<crate::transport::Transport>;
-type Created = Result<CoreResponse<CreateGrabResponse>, ApiError>;
 
-/// Creates one grab after the other.
-async fn create_all(core: &mut Core, parts: &Parts, captures: &Captures<'_>) -> Vec<Created> {
+/// What the core has created.
+#[derive(Default)]
+struct Created {
+    /// The results, without those of captures that were not sent.
+    results: Vec<Result<Grab, ApiError>>,
+    /// Metadata of the last response.
+    metadata: HeaderMap,
+}
+
+/// Sends the captures, in as few calls as their size allows. Their messages are made for one call at a time: shared
+/// options may be large.
+///
+/// # Errors
+/// Why the core refused all of them.
+async fn create_all(core: &mut Core, parts: &Parts, captures: &Captures<'_>) -> Result<Created, ApiError> {
     let began = Instant::now();
-    let mut results = Vec::with_capacity(captures.own.len());
-    for index in 0..captures.own.len() {
-        let result = match began.elapsed() < TIME_LIMIT {
-            true => send(core, parts, captures.request(index)).await,
-            false => Err(ApiError::new(ErrorCode::InternalError, TOO_SLOW)),
+    let (mut created, total) = (Created::default(), captures.own.len());
+    let mut requests = (0..total).map(|index| captures.request(index)).peekable();
+    while created.results.len() < total {
+        let sent = match began.elapsed() < TIME_LIMIT {
+            true => send(core, parts, next_requests(&mut requests)).await,
+            false => Err(ApiError::internal("a batch took too long", call::request_id(&parts.headers))),
         };
-        let is_last = result.as_ref().is_err_and(is_for_all);
-        results.push(result);
-        if is_last {
+        let is_stopped = match sent {
+            Ok(CoreResponse { message: BatchCreateGrabsResponse { results, stopped }, metadata }) => {
+                let results = results.into_iter().map(|result| to_result(result, &metadata, &parts.headers));
+                created.results.extend(results);
+                created.metadata = metadata;
+                stopped
+            }
+            Err(error) if created.results.is_empty() => return Err(error),
+            Err(error) => {
+                created.results.push(Err(error));
+                true
+            }
+        };
+        if is_stopped || created.results.is_empty() {
             break;
         }
     }
-    results
+    Ok(created)
 }
 
-async fn send(core: &mut Core, parts: &Parts, mut request: CreateGrabRequest) -> Created {
-    request.set_mode(CreateMode::Async);
-    let sent = call::request(&parts.headers, request, call::QUERY_DEADLINE);
-    call::send(&parts.headers, call::QUERY_DEADLINE, core.create_grab(sent)).await
+/// The requests of the next call: at least one.
+fn next_requests(
+    requests: &mut std::iter::Peekable<impl Iterator<Item = CreateGrabRequest>>,
+) -> Vec<CreateGrabRequest> {
+    let (mut taken, mut bytes) = (Vec::new(), 0);
+    while let Some(next) = requests.peek() {
+        bytes += grabd_proto::encoded_len(next);
+        if bytes > MAX_CALL_BYTES && !taken.is_empty() {
+            break;
+        }
+        taken.extend(requests.next());
+    }
+    taken
+}
+
+async fn send(
+    core: &mut Core,
+    parts: &Parts,
+    requests: Vec<CreateGrabRequest>,
+) -> Result<CoreResponse<BatchCreateGrabsResponse>, ApiError> {
+    let sent = call::request(&parts.headers, BatchCreateGrabsRequest { requests }, call::CREATE_DEADLINE);
+    call::send(&parts.headers, call::CREATE_DEADLINE, core.batch_create_grabs(sent)).await
+}
+
+fn to_result(
+    BatchResult { result, .. }: BatchResult,
+    metadata: &HeaderMap,
+    request: &HeaderMap,
+) -> Result<Grab, ApiError> {
+    match result {
+        Some(CoreResult::Grab(grab)) => Ok(grab),
+        Some(CoreResult::Error(error)) => Err(ApiError::from_batch(error, metadata)),
+        None => Err(ApiError::internal("the core returned an empty result", call::request_id(request))),
+    }
 }
 
 /// The error of a request that is not a batch. The core reports an invalid credential and exceeded limits first.
 async fn refuse(core: &mut Core, parts: &Parts, message: String) -> ApiError {
     let request = CreateGrabRequest { unparsed: vec![unparsed("body", "")], ..CreateGrabRequest::default() };
-    match send(core, parts, request).await {
-        Err(error) if error.code == ErrorCode::BadRequest => ApiError { message: message.into(), ..error },
-        Err(error) => error,
-        Ok(_) => ApiError::internal("the core accepted an invalid create", call::request_id(&parts.headers)),
-    }
-}
-
-/// Whether the refusal of one capture would meet all others, too.
-fn is_for_all(error: &ApiError) -> bool {
-    match error.code {
-        ErrorCode::Unauthorized
-        | ErrorCode::Forbidden
-        | ErrorCode::RateLimitExceeded
-        | ErrorCode::QueueLimitExceeded
-        | ErrorCode::CreditsExhausted
-        | ErrorCode::InternalError
-        | ErrorCode::Unspecified => true,
-        ErrorCode::BadRequest
-        | ErrorCode::InvalidViewport
-        | ErrorCode::SsrfDetected
-        | ErrorCode::IdempotencyMismatch
-        | ErrorCode::IdempotencyConflict
-        | ErrorCode::NotFound
-        | ErrorCode::RenderBlocked
-        | ErrorCode::RenderFailed => false,
-    }
-}
-
-fn respond(edge: &Edge, request: &HeaderMap, mut results: Vec<Created>, total: usize) -> Response {
-    if results.first().is_some_and(|first| first.as_ref().is_err_and(is_for_all))
-        && let Err(first) = results.swap_remove(0)
-    {
-        let mut response = first.into_response();
-        limits::add_async_queue(response.headers_mut(), edge.async_queue_limit);
-        return response;
-    }
-    let Some(batch) = wire(&results, total) else {
-        let error = ApiError::internal("the core returned an incomplete grab", call::request_id(request));
-        return error.into_response();
+    let refused = |error: ApiError| match error.code {
+        ErrorCode::BadRequest => ApiError { message: message.into(), ..error },
+        _ => error,
     };
-    let metadata = results.iter().rev().find_map(|result| Some(&result.as_ref().ok()?.metadata));
-    let none = HeaderMap::new();
-    let mut response =
-        headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &batch, metadata.unwrap_or(&none));
-    if let Some(Err(last)) = results.last() {
-        // The current state of the limits, and when to send the rest again.
-        response.headers_mut().extend((*last.headers).clone());
+    match send(core, parts, vec![request]).await {
+        Err(error) => error,
+        Ok(CoreResponse { message: BatchCreateGrabsResponse { results, .. }, metadata }) => {
+            match results.into_iter().next().map(|result| to_result(result, &metadata, &parts.headers)) {
+                Some(Err(mut error)) => {
+                    limits::copy(&metadata, &mut error.headers);
+                    refused(error)
+                }
+                Some(Ok(_)) | None => {
+                    ApiError::internal("the core accepted an invalid create", call::request_id(&parts.headers))
+                }
+            }
+        }
     }
-    limits::add_async_queue(response.headers_mut(), edge.async_queue_limit);
-    response
 }
 
-/// The results of all captures: those that were not sent get the error of the last one that was. `None` if a grab is
-/// incomplete.
-fn wire(results: &[Created], total: usize) -> Option<Batch<'_>> {
-    fn of(result: &Created) -> Option<BatchResult<'_>> {
-        Some(match result {
-            Ok(created) => BatchResult { grab: Some(wire::grab(created.message.grab.as_ref()?)?), error: None },
-            Err(error) => BatchResult { grab: None, error: Some(error.body()) },
-        })
+/// The results of all captures: those that were not sent get the error of the last one that was.
+fn respond(request: &HeaderMap, created: &Created, total: usize) -> Result<Response, ApiError> {
+    let incomplete = || ApiError::internal("the core returned an incomplete grab", call::request_id(request));
+    let Created { results, metadata } = created;
+    let last = results.last().ok_or_else(incomplete)?;
+    let rest = std::iter::repeat_n(last, total.saturating_sub(results.len()));
+    let all: Option<Vec<_>> = results.iter().chain(rest).map(show).collect();
+    let batch = Batch { results: all.ok_or_else(incomplete)? };
+    let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &batch, metadata);
+    if let Err(error) = last {
+        // The current state of the limits, and when to send the rest again.
+        response.headers_mut().extend((*error.headers).clone());
     }
-    let rest = results.last().into_iter().cycle().take(total - results.len());
-    Some(Batch { results: results.iter().chain(rest).map(of).collect::<Option<_>>()? })
+    Ok(response)
+}
+
+/// One result. `None` if its grab is incomplete.
+fn show(result: &Result<Grab, ApiError>) -> Option<ShownResult<'_>> {
+    Some(match result {
+        Ok(grab) => ShownResult { grab: Some(wire::grab(grab)?), error: None },
+        Err(error) => ShownResult { grab: None, error: Some(error.body()) },
+    })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use grabd_http::{Window, whole_seconds};
-use grabd_proto::v1::{ErrorCause, ErrorCode, Grab};
+use grabd_proto::v1::{BatchError, ErrorCause, ErrorCode, Grab};
 use grabd_proto::{credential, reason};
 use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -76,7 +76,8 @@ impl ApiError {
         };
         let metadata = status.metadata().as_ref();
         limits::copy(metadata, &mut failure.headers);
-        if let Some(seconds) = retry_after_s(status, status_and_code(code).0, metadata) {
+        let delay = status.get_details_retry_info().and_then(|info| info.retry_delay);
+        if let Some(seconds) = retry_after_s(delay, status_and_code(code).0, metadata) {
             failure.headers.insert(RETRY_AFTER, seconds.into());
         }
         if code == ErrorCode::Unauthorized {
@@ -89,6 +90,17 @@ impl ApiError {
         if code == ErrorCode::Forbidden {
             let challenge = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
             failure.headers.insert(WWW_AUTHENTICATE, challenge);
+        }
+        failure
+    }
+
+    /// The error of one capture of a batch. `metadata` has the state of the caller's limits.
+    pub(super) fn from_batch(refused: BatchError, metadata: &HeaderMap) -> Self {
+        let (code, cause) = (refused.code(), refused.cause());
+        let mut failure = Self::new(code, refused.message).caused_by(cause);
+        let delay = refused.retry_after.and_then(|delay| Duration::try_from(delay).ok());
+        if let Some(seconds) = retry_after_s(delay, status_and_code(code).0, metadata) {
+            failure.headers.insert(RETRY_AFTER, seconds.into());
         }
         failure
     }
@@ -165,8 +177,8 @@ pub(crate) fn status_and_code(code: ErrorCode) -> (StatusCode, &'static str) {
 
 /// Value of `Retry-After`: the delay that the core gives; for a 429, at least the time until the limit admits a
 /// request.
-fn retry_after_s(status: &Status, http: StatusCode, metadata: &HeaderMap) -> Option<u64> {
-    let delay_s = status.get_details_retry_info().and_then(|info| info.retry_delay).map(whole_seconds);
+fn retry_after_s(delay: Option<Duration>, http: StatusCode, metadata: &HeaderMap) -> Option<u64> {
+    let delay_s = delay.map(whole_seconds);
     if http != StatusCode::TOO_MANY_REQUESTS {
         return delay_s;
     }

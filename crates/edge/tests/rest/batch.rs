@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
-use grabd_proto::v1::{CreateGrabResponse, CreateMode, ErrorCode, GrabStatus};
+use grabd_proto::v1::batch_result::Result as CoreResult;
+use grabd_proto::v1::{BatchCreateGrabsResponse, BatchError, BatchResult, ErrorCode, GrabStatus};
 use serde_json::{Value, json};
-use tonic::{Response, Status};
 
 use crate::support::{TestApp, TestResponse, error_status, grab, post, with_limit_headers};
 
@@ -15,23 +15,26 @@ async fn send(app: &TestApp, key: Option<&str>, body: &str) -> TestResponse {
     app.send(request.body(Body::from(body.to_owned())).expect("a request")).await
 }
 
-fn queued() -> Result<Response<CreateGrabResponse>, Status> {
-    with_limit_headers(CreateGrabResponse { grab: Some(grab(GrabStatus::Pending, 1)), replayed: false })
+fn queued() -> BatchResult {
+    BatchResult { result: Some(CoreResult::Grab(grab(GrabStatus::Pending, 1))), replayed: false }
 }
 
-/// Accepts creates, except for the one of this number, from 0.
-fn refuse_only(app: &TestApp, number: usize, code: ErrorCode) {
-    let count = AtomicUsize::new(0);
-    app.core.create.respond_with(move || match count.fetch_add(1, Ordering::Relaxed) == number {
-        true => Err(error_status(code, "Refused.", Some(Duration::from_secs(7)))),
-        false => queued(),
-    });
+fn refused(code: ErrorCode) -> BatchResult {
+    let retry_after = Some(prost_types::Duration { seconds: 7, nanos: 0 });
+    let error = BatchError { code: code.into(), message: "Refused.".to_owned(), retry_after, ..BatchError::default() };
+    BatchResult { result: Some(CoreResult::Error(error)), replayed: false }
+}
+
+/// The core responds with these results.
+fn respond_with(app: &TestApp, results: Vec<BatchResult>, stopped: bool) {
+    let response = BatchCreateGrabsResponse { results, stopped };
+    app.core.batch.respond_with(move || with_limit_headers(response.clone()));
 }
 
 #[tokio::test]
-async fn each_capture_is_an_asynchronous_create_with_its_own_key_and_the_shared_options() {
+async fn captures_are_sent_together_with_their_own_keys_and_the_shared_options() {
     for app in TestApp::both().await {
-        app.core.create.respond_with(queued);
+        respond_with(&app, vec![queued(), queued(), queued()], false);
         let body = r#"{"grabs":[{"url":"a","width":300},{"url":"b","format":"png"},{"url":3}],
             "options":{"format":"webp","width":400}}"#;
         let response = send(&app, Some("k"), body).await;
@@ -42,10 +45,9 @@ async fn each_capture_is_an_asynchronous_create_with_its_own_key_and_the_shared_
         let results = results["results"].as_array().expect("results");
         assert_eq!(results.len(), 3);
         assert!(results.iter().all(|result| result["grab"]["status"] == "pending" && result["error"].is_null()));
-        let sent: Vec<_> = app.core.create.take_requests().into_iter().map(|(_, request)| request).collect();
+        let sent = app.core.batch.take_request().1.requests;
         let keys: Vec<_> = sent.iter().map(|request| request.idempotency_key.as_deref()).collect();
         assert_eq!(keys, [Some("k#0"), Some("k#1"), Some("k#2")]);
-        assert!(sent.iter().all(|request| request.mode() == CreateMode::Async));
         let options: Vec<_> = sent.iter().map(|request| request.options.clone().expect("options")).collect();
         assert_eq!((options[0].width, options[0].format.as_deref()), (Some(300), Some("webp")));
         assert_eq!((options[1].width, options[1].format.as_deref()), (Some(400), Some("png")));
@@ -54,21 +56,22 @@ async fn each_capture_is_an_asynchronous_create_with_its_own_key_and_the_shared_
 }
 
 #[tokio::test]
-async fn one_refused_capture_does_not_stop_the_others() {
+async fn one_refused_capture_is_reported_in_its_place() {
     let app = TestApp::new();
     for code in [ErrorCode::BadRequest, ErrorCode::SsrfDetected, ErrorCode::InvalidViewport] {
-        refuse_only(&app, 0, code);
+        respond_with(&app, vec![refused(code), queued(), queued()], false);
         let response = send(&app, None, r#"{"grabs":[{},{},{}]}"#).await;
         let results = response.json();
         assert_eq!((response.status, &results["results"][0]["grab"]), (200.try_into().unwrap(), &Value::Null));
         assert_eq!(results["results"][0]["error"]["message"], "Refused.");
         assert_eq!(results["results"][2]["grab"]["status"], "pending");
-        assert!(app.core.create.take_requests().iter().all(|(_, request)| request.idempotency_key.is_none()));
+        let sent = app.core.batch.take_request().1.requests;
+        assert!(sent.iter().all(|request| request.idempotency_key.is_none()));
     }
 }
 
 #[tokio::test]
-async fn captures_after_an_exceeded_limit_are_not_sent_and_get_its_error() {
+async fn response_says_when_to_try_the_rest_again() {
     let app = TestApp::new();
     // That of a 429 is at least the time until the rate limit admits a request.
     for (code, retry_after) in [
@@ -76,21 +79,19 @@ async fn captures_after_an_exceeded_limit_are_not_sent_and_get_its_error() {
         (ErrorCode::QueueLimitExceeded, "12"),
         (ErrorCode::CreditsExhausted, "7"),
     ] {
-        refuse_only(&app, 1, code);
-        let response = send(&app, None, r#"{"grabs":[{},{},{},{}]}"#).await;
+        respond_with(&app, vec![queued(), refused(code), refused(code)], true);
+        let response = send(&app, None, r#"{"grabs":[{},{},{}]}"#).await;
         assert_eq!(response.status, 200);
         assert_eq!(response.header("retry-after"), retry_after);
         let results = response.json();
-        assert_eq!(results["results"].as_array().map(Vec::len), Some(4));
+        assert_eq!(results["results"].as_array().map(Vec::len), Some(3));
         assert_eq!(results["results"][0]["grab"]["status"], "pending");
-        assert_eq!(results["results"][1]["error"], results["results"][3]["error"]);
-        assert_eq!(results["results"][3]["error"]["message"], "Refused.");
-        assert_eq!(app.core.create.take_requests().len(), 2);
+        assert_eq!(results["results"][1]["error"], results["results"][2]["error"]);
     }
 }
 
 #[tokio::test]
-async fn refusal_of_the_first_capture_that_meets_all_is_the_response() {
+async fn refusal_of_the_whole_batch_is_the_response() {
     let app = TestApp::new();
     for (code, status) in [
         (ErrorCode::Unauthorized, 401),
@@ -98,12 +99,35 @@ async fn refusal_of_the_first_capture_that_meets_all_is_the_response() {
         (ErrorCode::CreditsExhausted, 402),
         (ErrorCode::RateLimitExceeded, 429),
     ] {
-        refuse_only(&app, 0, code);
+        app.core.batch.respond_with(move || Err(error_status(code, "Refused.", Some(Duration::from_secs(7)))));
         let response = send(&app, None, r#"{"grabs":[{},{}]}"#).await;
         assert_eq!(response.status, status);
         assert_eq!(response.json()["error"]["message"], "Refused.");
-        assert_eq!(app.core.create.take_requests().len(), 1);
+        assert_eq!(app.core.batch.take_requests().len(), 1);
     }
+}
+
+/// Options that all captures share may be large, and the core limits the size of a call.
+#[tokio::test]
+async fn large_captures_are_sent_in_several_calls_until_one_is_refused() {
+    let app = TestApp::new();
+    let body = json!({ "grabs": [{}, {}, {}], "options": { "html": "x".repeat(600 << 10) } }).to_string();
+    respond_with(&app, vec![queued()], false);
+    let results = send(&app, Some("k"), &body).await.json();
+    assert_eq!(results["results"].as_array().map(Vec::len), Some(3), "{results}");
+    let sent: Vec<_> = app.core.batch.take_requests().into_iter().map(|(_, call)| call.requests).collect();
+    let keys: Vec<_> = sent.iter().flatten().map(|request| request.idempotency_key.as_deref()).collect();
+    assert_eq!((sent.len(), keys), (3, vec![Some("k#0"), Some("k#1"), Some("k#2")]));
+
+    let count = AtomicUsize::new(0);
+    app.core.batch.respond_with(move || match count.fetch_add(1, Ordering::Relaxed) {
+        0 => with_limit_headers(BatchCreateGrabsResponse { results: vec![queued()], stopped: false }),
+        _ => Err(error_status(ErrorCode::CreditsExhausted, "Refused.", None)),
+    });
+    let results = send(&app, None, &body).await.json();
+    let codes: Vec<_> = (0..3).map(|index| results["results"][index]["error"]["code"].clone()).collect();
+    assert_eq!(codes, [Value::Null, json!("credits_exhausted"), json!("credits_exhausted")]);
+    assert_eq!(app.core.batch.take_requests().len(), 2);
 }
 
 #[tokio::test]
@@ -127,11 +151,11 @@ async fn invalid_batches_are_refused_by_name_after_the_credential_is_checked() {
         ),
         (Some(""), r#"{"grabs":[{}]}"#, "`Idempotency-Key` of a batch must be 1 to 250 visible ASCII characters."),
     ] {
-        app.core.create.respond_with(|| Err(error_status(ErrorCode::BadRequest, "`body` …", None)));
+        respond_with(&app, vec![refused(ErrorCode::BadRequest)], false);
         let response = send(&app, key, body).await;
         assert_eq!(response.status, 400, "{body}");
         assert_eq!(response.json()["error"]["message"], message);
-        app.core.create.respond_with(|| Err(error_status(ErrorCode::Unauthorized, "No key.", None)));
+        app.core.batch.respond_with(|| Err(error_status(ErrorCode::Unauthorized, "No key.", None)));
         assert_eq!(send(&app, key, body).await.status, 401, "{body}");
     }
     assert_eq!(app.get("/v1/grabs/batch").await.status, 405);

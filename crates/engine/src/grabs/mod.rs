@@ -1,5 +1,6 @@
 //! The use-cases of grabs, one file per verb.
 
+mod batch;
 mod cached;
 mod cancel;
 mod capture;
@@ -34,6 +35,7 @@ use crate::placeholder::Placeholder;
 pub use crate::queue::watchers::GrabUpdate;
 use crate::storage::Storage;
 
+pub use batch::{Batch, MAX_BATCH, Refusal, create_batch};
 pub(crate) use cached::fingerprint_of;
 pub use capture::{CaptureState, CaptureStream, capture};
 pub use create::create;

@@ -19,6 +19,8 @@ pub(crate) struct Model {
     /// The grab the message reports; NULL for a test message.
     pub(crate) grab_id: Option<Uuid>,
     pub(crate) event: i16,
+    /// 1: the grab is done and has changed.
+    pub(crate) changed: i16,
     /// The message body. Set by the first attempt.
     pub(crate) body: Option<String>,
     pub(crate) state: i16,
@@ -45,7 +47,7 @@ pub(crate) fn read(row: &Model) -> Result<Delivery> {
     let code = |code: i16| u16::try_from(code).map_err(|_| Error::Inconsistent("negative HTTP status"));
     Ok(Delivery {
         id: DeliveryId(row.id),
-        event: read_event(row.event)?,
+        event: read_event(row)?,
         attempt: read_count(row.attempt.into())?,
         status: read_state(row.state)?,
         status_code: row.last_code.map(code).transpose()?,
@@ -57,18 +59,20 @@ pub(crate) fn read(row: &Model) -> Result<Delivery> {
     })
 }
 
-pub(crate) const fn event(event: Event) -> i16 {
+/// The values of `event` and `changed`.
+pub(crate) const fn event(event: Event) -> (i16, i16) {
     match event {
-        Event::GrabDone => 0,
-        Event::GrabFailed => 1,
-        Event::Test => 2,
+        Event::GrabDone => (0, 0),
+        Event::GrabFailed => (1, 0),
+        Event::GrabChanged => (0, 1),
+        Event::Test => (2, 0),
     }
 }
 
-pub(crate) fn read_event(code: i16) -> Result<Event> {
-    [Event::GrabDone, Event::GrabFailed, Event::Test]
+pub(crate) fn read_event(row: &Model) -> Result<Event> {
+    [Event::GrabDone, Event::GrabFailed, Event::GrabChanged, Event::Test]
         .into_iter()
-        .find(|known| event(*known) == code)
+        .find(|known| event(*known) == (row.event, row.changed))
         .ok_or(Error::Inconsistent("unknown event code"))
 }
 

@@ -2,7 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
-use grabd_domain::grabs::{Class, Grab, Status};
+use grabd_domain::grabs::{Class, Difference, Grab, State};
 use grabd_domain::ids::{DeliveryId, EndpointId, GrabId};
 use grabd_domain::webhooks::{DeliveryStatus, Event};
 use sea_orm::ActiveValue::Set;
@@ -17,10 +17,13 @@ use crate::entities::webhook_endpoint::{self, read_events, scoped};
 
 /// Enqueues a delivery for each subscribed endpoint, in the transaction that ends the grab (transactional outbox).
 pub(crate) async fn enqueue_deliveries(tx: &Tx, grab: &Grab, now: Timestamp) -> Result<()> {
-    let event = match (grab.environment, grab.class, grab.status()) {
-        (Environment::Live, Class::Async, Status::Done) => Event::GrabDone,
-        (Environment::Live, Class::Async, Status::Failed) => Event::GrabFailed,
-        (Environment::Live, Class::Async, Status::Pending | Status::Processing)
+    let happened = match (grab.environment, grab.class, &grab.state) {
+        (Environment::Live, Class::Async, State::Done { metadata, .. }) => {
+            let has_changes = metadata.difference.as_ref().is_some_and(Difference::has_changes);
+            [Some(Event::GrabDone), has_changes.then_some(Event::GrabChanged)]
+        }
+        (Environment::Live, Class::Async, State::Failed { .. }) => [Some(Event::GrabFailed), None],
+        (Environment::Live, Class::Async, State::Pending | State::Processing)
         | (Environment::Live, Class::Sync, _)
         | (Environment::Test, ..) => return Ok(()),
     };
@@ -41,7 +44,7 @@ pub(crate) async fn enqueue_deliveries(tx: &Tx, grab: &Grab, now: Timestamp) -> 
                 continue;
             }
         };
-        if events.contains(event) {
+        for event in happened.into_iter().flatten().filter(|event| events.contains(*event)) {
             let id = delivery_id(EndpointId(endpoint.id), grab.id, event);
             deliveries.push(new(id, endpoint.id, Some(grab.id.0), event, now));
         }
@@ -60,11 +63,13 @@ pub(super) fn new(
     event: Event,
     now: Timestamp,
 ) -> delivery::ActiveModel {
+    let (event, changed) = delivery::event(event);
     delivery::ActiveModel {
         id: Set(id.0),
         endpoint_id: Set(endpoint),
         grab_id: Set(grab),
-        event: Set(delivery::event(event)),
+        event: Set(event),
+        changed: Set(changed),
         body: Set(None),
         state: Set(delivery::state(DeliveryStatus::Pending)),
         attempt: Set(0),

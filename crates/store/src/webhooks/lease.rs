@@ -233,7 +233,7 @@ impl<F: Fn(&MessageContent) -> String + Send + Sync + 'static> LeaseDue<F> {
         Ok(Some((self.compose)(&MessageContent {
             id: DeliveryId(row.id),
             endpoint: EndpointId(endpoint.id),
-            event: delivery::read_event(row.event)?,
+            event: delivery::read_event(row)?,
             at: Timestamp::from_ms(row.created_at),
             environment: codes::read_environment(endpoint.env)?,
             grab,

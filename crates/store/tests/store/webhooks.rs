@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
-use grabd_domain::grabs::Class;
+use grabd_domain::grabs::{Class, Difference};
 use grabd_domain::ids::{DeliveryId, EndpointId, TeamId};
 use grabd_domain::limits::SYNC_DEADLINE;
 use grabd_domain::target::TargetUrl;
@@ -137,6 +137,42 @@ on_both! {
         for endpoint in [disabled.endpoint, test_id, other_team.endpoint] {
             assert_eq!(deliveries(db, endpoint, NOW).await, []);
         }
+    }
+
+    async fn changed_image_is_an_event_of_its_own_beside_the_end(db) {
+        let team = db.team(9).await;
+        let all = endpoint(db, team, &[]).await;
+        let ends = endpoint(db, team, &["grab.done"]).await;
+        let changes = endpoint(db, team, &["grab.changed"]).await;
+        let compared = async |class, changed_ppm: Option<u32>| {
+            db.store.create(db.new_grab(team, class)).await.unwrap();
+            let leased = db.store.lease(db.lease_request(class, 1, NOW)).await.unwrap().pop().unwrap();
+            let mut completed = completion(&leased);
+            completed.metadata.difference =
+                changed_ppm.map(|changed_ppm| Difference { compared_to: leased.grab, changed_ppm, regions: Vec::new() });
+            assert!(db.store.complete(completed).await.unwrap().is_some());
+        };
+        let events = async |of: EndpointRef| {
+            let found = deliveries(db, of.endpoint, NOW).await;
+            let mut events: Vec<_> = found.iter().map(|delivery| delivery.event.as_str()).collect();
+            events.sort_unstable();
+            events
+        };
+        // Not compared, the same image, and a synchronous grab.
+        compared(Class::Async, None).await;
+        compared(Class::Async, Some(0)).await;
+        compared(Class::Sync, Some(9)).await;
+        assert_eq!((events(all).await.len(), events(ends).await.len()), (2, 2));
+        assert_eq!(events(changes).await, [""; 0]);
+        compared(Class::Async, Some(1)).await;
+        assert_eq!(events(all).await, ["grab.changed", "grab.done", "grab.done", "grab.done"]);
+        assert_eq!(events(ends).await, ["grab.done"; 3]);
+        assert_eq!(events(changes).await, ["grab.changed"]);
+        // Each is sent with its own name.
+        let mut sent: Vec<_> = lease_due(db, later(60), capacity(50)).await.into_iter().map(|due| due.body).collect();
+        sent.sort_unstable();
+        sent.dedup();
+        assert_eq!(sent, ["grab.changed live grab", "grab.done live grab"]);
     }
 
     async fn failed_commit_enqueues_no_delivery(db) {

@@ -136,6 +136,7 @@ pub(super) const fn event_name(event: Event) -> &'static str {
     match event {
         Event::GrabDone => "Capture done",
         Event::GrabFailed => "Capture failed",
+        Event::GrabChanged => "Page changed",
         Event::Test => "Test message",
     }
 }

@@ -27,7 +27,7 @@ class WebhookEvent:
     id: str
     """Id of the message, the same at every attempt. Store it to recognise repetitions."""
     type: str
-    """`grab.done`, `grab.failed` or `webhook.test`. Ignore the types that you do not know."""
+    """`grab.done`, `grab.failed`, `grab.changed` or `webhook.test`. Ignore the types that you do not know."""
     timestamp: str
     """When the message was made. RFC 3339."""
     environment: str
@@ -82,7 +82,7 @@ def verify_webhook(
     try:
         message = json.loads(body)
         kind = message["type"]
-        grab = Grab.from_json(message["data"]) if kind in ("grab.done", "grab.failed") else None
+        grab = Grab.from_json(message["data"]) if kind in ("grab.done", "grab.failed", "grab.changed") else None
         return WebhookEvent(
             id=message["id"],
             type=kind,

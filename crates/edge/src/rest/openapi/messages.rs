@@ -22,12 +22,19 @@ pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
     for name in ["image_url", "bytes", "image_sha256"] {
         failed[name] = Value::Null;
     }
+    let mut changed = done();
+    changed["difference"] = json!({
+        "compared_to": EXAMPLE_ID,
+        "ratio": 0.021,
+        "regions": [{ "x": 0, "y": 64, "width": 320, "height": 48 }],
+    });
     failed["status"] = json!("failed");
     failed["error_message"] = json!("The page did not respond.");
     failed["error_cause"] = json!("target");
     [
         ("grab.done", "grabDone", "A grab is done", GRAB_MESSAGE, done()),
         ("grab.failed", "grabFailed", "A grab has failed", GRAB_MESSAGE, failed),
+        ("grab.changed", "grabChanged", "The image of a grab differs from the earlier one", GRAB_MESSAGE, changed),
         ("webhook.test", "webhookTest", "A test was requested", TEST_MESSAGE, json!({ "webhook_id": EXAMPLE_ID })),
     ]
     .into_iter()
@@ -42,7 +49,7 @@ pub(super) fn schemas() -> [(&'static str, Object); 2] {
     let webhook_id = text().description(Some("Id of the webhook that is tested."));
     let tested = ObjectBuilder::new().property("webhook_id", webhook_id).required("webhook_id");
     [
-        (GRAB_MESSAGE, message(&["grab.done", "grab.failed"], Ref::from_schema_name("Grab"))),
+        (GRAB_MESSAGE, message(&["grab.done", "grab.failed", "grab.changed"], Ref::from_schema_name("Grab"))),
         (TEST_MESSAGE, message(&["webhook.test"], tested.build())),
     ]
 }

@@ -13,10 +13,10 @@ use grabd_proto::v1::pricing_service_server::{PricingService, PricingServiceServ
 use grabd_proto::v1::usage_service_server::{UsageService, UsageServiceServer};
 use grabd_proto::v1::webhook_service_server::WebhookServiceServer;
 use grabd_proto::v1::{
-    CaptureGrabRequest, CaptureGrabResponse, CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest,
-    DeleteGrabResponse, ErrorCode, GetGrabRequest, GetGrabResponse, GetPricingRequest, GetPricingResponse,
-    GetUsageRequest, GetUsageResponse, Grab, GrabStatus, ImageFormat, ListGrabsRequest, ListGrabsResponse,
-    WatchGrabRequest, WatchGrabResponse,
+    BatchCreateGrabsRequest, BatchCreateGrabsResponse, CaptureGrabRequest, CaptureGrabResponse, CreateGrabRequest,
+    CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, ErrorCode, GetGrabRequest, GetGrabResponse,
+    GetPricingRequest, GetPricingResponse, GetUsageRequest, GetUsageResponse, Grab, GrabStatus, ImageFormat,
+    ListGrabsRequest, ListGrabsResponse, WatchGrabRequest, WatchGrabResponse,
 };
 use http::HeaderMap;
 use tonic::service::Routes;
@@ -76,6 +76,7 @@ impl<Req: Clone + Send, Resp: Send> Rpc<Req, Resp> {
 
 pub(crate) struct Core {
     pub(crate) create: Rpc<CreateGrabRequest, CreateGrabResponse>,
+    pub(crate) batch: Rpc<BatchCreateGrabsRequest, BatchCreateGrabsResponse>,
     pub(crate) get: Rpc<GetGrabRequest, GetGrabResponse>,
     pub(crate) delete: Rpc<DeleteGrabRequest, DeleteGrabResponse>,
     pub(crate) list: Rpc<ListGrabsRequest, ListGrabsResponse>,
@@ -89,6 +90,7 @@ impl Core {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             create: Rpc::new(),
+            batch: Rpc::new(),
             get: Rpc::new(),
             delete: Rpc::new(),
             list: Rpc::new(),
@@ -118,6 +120,13 @@ impl GrabService for Core {
 
     async fn create_grab(&self, request: Request<CreateGrabRequest>) -> Result<Response<CreateGrabResponse>, Status> {
         self.create.call(request).await
+    }
+
+    async fn batch_create_grabs(
+        &self,
+        request: Request<BatchCreateGrabsRequest>,
+    ) -> Result<Response<BatchCreateGrabsResponse>, Status> {
+        self.batch.call(request).await
     }
 
     async fn get_grab(&self, request: Request<GetGrabRequest>) -> Result<Response<GetGrabResponse>, Status> {
