@@ -20,6 +20,7 @@ mod m0012_keys;
 mod m0013_erasure;
 mod m0014_second_factor;
 mod m0015_team_limits;
+mod m0017_image_places;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -64,5 +65,6 @@ steps![
     m0012_keys,
     m0013_erasure,
     m0014_second_factor,
-    m0015_team_limits
+    m0015_team_limits,
+    m0017_image_places
 ];

@@ -65,6 +65,8 @@ struct HeldLease {
     files: RequestedFiles,
     /// The earlier grab whose image is compared with that of this one.
     compare_to: Option<GrabId>,
+    /// Until when the image may be stored.
+    store_until: Timestamp,
     ended: EndedLease,
 }
 
@@ -183,6 +185,9 @@ impl State {
 /// The longest lease.
 const MAX_LEASE: Duration =
     Duration::from_secs(MAX_RENDER_BUDGET.as_secs() + LEASE_MARGIN.as_secs() + COMPARE_LIMIT.as_secs());
+
+/// The part of a lease's margin that is left for the transaction when the image is stored.
+const COMMIT_TIME: Duration = Duration::from_secs(1);
 
 /// The session is gone or does not accept messages. The lease must be released.
 #[derive(Debug)]
@@ -329,6 +334,12 @@ impl Dispatcher {
         self.lock().leases.get(&token).and_then(|held| held.compare_to)
     }
 
+    /// How long the image of this lease may take to be stored, so that the attempt is recorded before the lease ends.
+    pub(crate) fn storing_time(&self, token: LeaseToken, now: Timestamp) -> Duration {
+        let until = self.lock().leases.get(&token).map(|held| held.store_until);
+        until.map_or(Duration::ZERO, |until| until.since(now))
+    }
+
     /// Removes a lease that ended.
     pub(crate) fn forget(&self, token: LeaseToken) -> Option<EndedLease> {
         self.lock().leases.remove(&token).map(|held| held.ended)
@@ -399,7 +410,9 @@ impl Reservation<'_> {
         let (token, grab, upload_key) = (lease.token, lease.grab, lease.upload_key.clone());
         let files = RequestedFiles { also: lease.spec.also.clone(), slice_height: lease.spec.slice_height };
         let compare_to = lease.spec.compare_to;
-        let held = HeldLease { session: self.session, grab, upload_key, files, compare_to, ended };
+        // The comparison has its own part of the lease.
+        let store_until = lease.since + lease.budget + LEASE_MARGIN.saturating_sub(COMMIT_TIME);
+        let held = HeldLease { session: self.session, grab, upload_key, files, compare_to, store_until, ended };
         let mut state = self.dispatcher.lock();
         let session = state.sessions.get(&self.session).ok_or(SessionLost)?;
         session.outbox.try_send(SessionMessage::Assign(Box::new(lease))).map_err(|_| SessionLost)?;

@@ -5,6 +5,7 @@ mod backup;
 mod credits;
 mod domain;
 mod find_team;
+mod images;
 mod key;
 mod ledger;
 mod limits;
@@ -64,6 +65,9 @@ enum Resource {
     /// Manage the key that encrypts stored secrets.
     #[command(subcommand)]
     Secrets(secrets::Command),
+    /// Manage the places where images are stored.
+    #[command(subcommand)]
+    Images(images::Command),
     /// Back up the database, the images and the keys, while the service runs.
     Backup {
         /// A new or empty directory.
@@ -97,6 +101,7 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
         Resource::Domain(command) => domain::run(&store, command).await,
         Resource::Audit(command) => audit::run(&store, &command).await,
         Resource::Secrets(command) => secrets::run(config, &store, &command).await,
+        Resource::Images(command) => images::run(config, &store, &command).await,
         Resource::Backup { directory } => backup::create(config, &store, &directory).await,
         // Done above, since it needs an empty database.
         Resource::Restore { .. } => Ok(CommandOutput::ok(String::new(), Value::Null)),

@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 mod abuse;
 mod billing;
+mod images;
 mod lists;
 mod origin;
 mod problems;
@@ -27,6 +28,7 @@ mod security;
 pub(crate) use abuse::operations;
 pub use abuse::{Abuse, Audit};
 pub use billing::Billing;
+pub use images::{Delivery, Images};
 pub use problems::Problems;
 pub use retention::Retention;
 pub use secret::Secret;
@@ -72,6 +74,7 @@ pub struct Config {
     pub security: Security,
     pub pricing: Pricing,
     pub billing: Billing,
+    pub images: Images,
     pub retention: Retention,
     pub log: Log,
 }
@@ -391,6 +394,7 @@ impl Config {
             problems.add("database.url", "another scheme", "sqlite:///path or postgres://user:password@host/name");
         }
         self.billing.validate(&mut problems);
+        self.images.validate(&mut problems);
         self.retention.validate(&mut problems);
         self.audit.validate(&mut problems);
         problems.into_result()

@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use super::listener::{self, ConnectionLimits, Timeouts};
 use super::{grpc, health, http, images, metrics, open_files, pages, stripe, well_known};
-use crate::config::Config;
+use crate::config::{Config, Delivery};
 use crate::{data_dir_lock, wiring};
 
 /// Concurrent connections for metrics. Each scrape queries the database.
@@ -119,7 +119,7 @@ impl Service {
             trusted_proxies: config.http.trusted_proxies.clone(),
         };
         let listeners = Listeners { tasks: TaskTracker::new(), stop: CancellationToken::new() };
-        let images = images::router(core.clone());
+        let images = images::router(core.clone(), config.images.delivery);
         let mcp_options = grabd_edge::mcp::Options {
             public_url: public_url.clone(),
             mcp_url: Some(core.oauth().mcp_url.clone()),
@@ -127,7 +127,8 @@ impl Service {
             allowed_origins: config.mcp.allowed_origins.clone(),
             requests_per_minute: config.limits.requests_per_minute,
             trusted_proxies: config.http.trusted_proxies.clone(),
-            images: images.clone(),
+            // It does not follow redirects.
+            images: images::router(core.clone(), Delivery::Stream),
             memory: core.image_memory().clone(),
             tasks: listeners.tasks.clone(),
         };

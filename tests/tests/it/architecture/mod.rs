@@ -50,13 +50,18 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 16] = [
 const TESTS_PACKAGE: &str = "grabd-tests";
 
 /// External crates that are slow to build or risky to use widely, the packages that may depend on them, and the reason.
-const RESTRICTED_CRATES: [(&str, &[&str], &str); 14] = [
+const RESTRICTED_CRATES: [(&str, &[&str], &str); 15] = [
     ("sea-orm", &["grabd-store"], "a row never leaves the store"),
     ("sqlx", &["grabd-store"], "a row never leaves the store"),
     ("sea-orm-migration", &["grabd-migrations", "grabd-store"], "only the store runs schema steps"),
     ("chromiumoxide", &["grabd-browser"], "it is the slowest crate of a build"),
     ("hickory-resolver", &["grabd-egress"], "names are resolved behind the guard"),
-    ("reqwest", &["grab"], "outgoing requests of the service pass the guard"),
+    (
+        "reqwest",
+        &["grabd-store", "grab"],
+        "outgoing requests of the service pass the guard, except those to the object store",
+    ),
+    ("object_store", &["grabd-store"], "only the image storage uses the object store"),
     ("lettre", &["grabd-engine"], "only the mailer sends e-mail, to the operator's mail server"),
     ("axum", &["grabd-http", "grabd-edge", "grabd-web", "grabd"], "HTTP is an interface; rules do not depend on it"),
     ("tonic", &["grabd-proto", "grabd-rpc", "grabd-edge", "grabd"], "only the gRPC services and their clients use it"),
