@@ -21,6 +21,7 @@ mod m0013_erasure;
 mod m0014_second_factor;
 mod m0015_team_limits;
 mod m0016_passkeys;
+mod m0017_image_places;
 mod m0018_nodes;
 mod m0020_changed_event;
 
@@ -69,6 +70,7 @@ steps![
     m0014_second_factor,
     m0015_team_limits,
     m0016_passkeys,
+    m0017_image_places,
     m0018_nodes,
     m0020_changed_event
 ];

@@ -88,7 +88,25 @@ impl TestApp {
 
     /// Drains the service and starts it again on the same data directory.
     pub async fn restart(self) -> anyhow::Result<Self> {
+        self.restart_with(&[]).await
+    }
+
+    /// Like [`TestApp::restart`], after a start with settings that must be refused. Returns the text of that error.
+    pub async fn restart_refused(self, overlay: &[(&'static str, &str)]) -> anyhow::Result<(Self, String)> {
+        let mut refused = self.settings.clone();
+        refused.extend(overlay.iter().map(|(key, value)| (*key, (*value).to_owned())));
         let Self { service, site, team, client, settings, rendering, dir } = self;
+        service.drain().await;
+        let started = Service::start_with(&Config::with(&refused)?, None, Timeouts::default(), rendering).await;
+        let error = started.err().context("the service starts")?;
+        let service = Service::start_with(&Config::with(&settings)?, None, Timeouts::default(), rendering).await?;
+        Ok((Self { service, site, team, client, settings, rendering, dir }, format!("{error:#}")))
+    }
+
+    /// Like [`TestApp::restart`], with some other settings, which later restarts keep.
+    pub async fn restart_with(self, overlay: &[(&'static str, &str)]) -> anyhow::Result<Self> {
+        let Self { service, site, team, client, mut settings, rendering, dir } = self;
+        settings.extend(overlay.iter().map(|(key, value)| (*key, (*value).to_owned())));
         service.drain().await;
         let config = Config::with(&settings)?;
         let service = Service::start_with(&config, None, Timeouts::default(), rendering).await?;

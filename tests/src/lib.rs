@@ -2,8 +2,9 @@
 //!
 //! [`harness`] starts the whole service, [`site`] is the fixture site with known pixels, [`pixels`] checks images of
 //! it, [`agent`] is an MCP client, [`authenticator`] an authenticator app, [`passkey`] a device with a passkey, [`forward`]
-//! gives a service a host name, [`scenario`] captures hostile pages and reports the results, [`process_tree`] measures processes, [`leftovers`] checks what a stopped service left behind, and
-//! [`programs`] runs third-party programs.
+//! gives a service a host name, [`scenario`] captures hostile pages and reports the results, [`process_tree`] measures
+//! processes, [`leftovers`] checks what a stopped service left behind, and [`programs`] runs third-party programs.
+//! [`s3_server`] is an object store, and [`scripted_renderer`] a renderer without a browser.
 //!
 //! *Invariant:* nothing that ships depends on this package.
 
@@ -22,6 +23,8 @@ pub mod pixels;
 pub mod process_tree;
 pub mod programs;
 pub mod receiver;
+pub mod s3_server;
 pub mod scenario;
+pub mod scripted_renderer;
 pub mod site;
 pub mod stripe;

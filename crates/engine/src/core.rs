@@ -1,7 +1,6 @@
 //! The components of the service. Each use-case gets all of them, since a capture also needs credits and webhooks.
 
 use std::future::Future;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,8 @@ use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::{Fault, Timestamp};
 use grabd_egress::Guard;
 use grabd_memory::MemoryBudget;
-use grabd_store::grabs::StoredFile;
+use grabd_store::grabs::{ShownImage, StoredFile};
+use grabd_store::images::ImageFile;
 use grabd_store::operations::Actor;
 use grabd_store::{Images, Store};
 use serde_json::Value;
@@ -176,7 +176,7 @@ impl ImageError {
         match self {
             Self::Placeholder(error) => matches!(error, placeholder::Error::Busy),
             Self::Difference(error) => error.is_busy(),
-            Self::Store(_) => false,
+            Self::Store(_) | Self::Storage(_) => false,
         }
     }
 }
@@ -283,13 +283,16 @@ impl Core {
     /// # Errors
     /// When the store cannot be read or the placeholder cannot be drawn.
     pub async fn image(&self, key: &ImageKey) -> Result<Option<Image>, ImageError> {
-        if let Some(path) = self.grabs.images.file(key).await {
-            return Ok(Some(Image::File(path)));
+        let images = &self.grabs.images;
+        let stored = images.image(key);
+        if !images.needs_lookup() && stored.size().await?.is_some() {
+            return Ok(Some(Image::Stored(stored)));
         }
-        match self.store.find_placeholder(key).await? {
-            Some(spec) => Ok(Some(Image::Placeholder(self.grabs.placeholder.draw(&spec).await?))),
-            None => Ok(None),
-        }
+        Ok(match self.store.find_image(key).await? {
+            Some(ShownImage::Placeholder(spec)) => Some(Image::Placeholder(self.grabs.placeholder.draw(&spec).await?)),
+            Some(ShownImage::Stored) => images.needs_lookup().then_some(Image::Stored(stored)),
+            None => None,
+        })
     }
 
     /// Looks up the file beside an image with this key. Those of placeholders are not stored; they are made again.
@@ -310,7 +313,7 @@ impl Core {
                 }
             }
             .map(Image::Placeholder),
-            None => self.grabs.images.file_beside(&image, name).await.map(Image::File),
+            None => Some(Image::Stored(self.grabs.images.beside(&image, name))),
         };
         let format = image.format();
         Ok(content.map(|content| FileBeside { name, format, content }))
@@ -345,8 +348,8 @@ impl Core {
 /// An image to serve.
 #[derive(Debug)]
 pub enum Image {
-    /// A file. It is never modified, only deleted.
-    File(PathBuf),
+    /// A stored file. It is never modified, only deleted.
+    Stored(ImageFile),
     /// A placeholder, drawn on request.
     Placeholder(Bytes),
 }
@@ -368,6 +371,9 @@ pub enum ImageError {
     /// The database could not be read.
     #[error(transparent)]
     Store(#[from] grabd_store::Error),
+    /// The image storage could not be read.
+    #[error(transparent)]
+    Storage(#[from] grabd_store::images::Error),
     /// The placeholder could not be drawn.
     #[error(transparent)]
     Placeholder(#[from] crate::placeholder::Error),

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use grabd_domain::target::TargetHost;
+use grabd_store::Images;
+use grabd_store::images::Location;
 
 use crate::config::Config;
 use crate::wiring;
@@ -31,6 +33,7 @@ pub async fn run(config: &Config, launcher: Option<&Path>) -> bool {
     let mut findings = browser(config, launcher).await;
     findings.push(data_dir(config));
     findings.push(database(config).await);
+    findings.push(images(config).await);
     findings.push(secrets(config).await);
     findings.push(pricing(config));
     findings.extend(filter_lists(config));
@@ -101,6 +104,24 @@ async fn database(config: &Config) -> Finding {
         Err(error) => Err(format!("{error:#}")),
     };
     Finding::new("database", result, "Check GRABD_DATABASE__URL and that the server runs")
+}
+
+/// Writes, reads and deletes an object. A running service is not disturbed.
+async fn images(config: &Config) -> Finding {
+    let result = async {
+        let is_bucket = |location: Option<Location>| matches!(location, Some(Location::Bucket { .. }));
+        let places = wiring::describe_images(config);
+        if !is_bucket(config.images.location()) && !is_bucket(config.images.fallback()) {
+            // Creates no directories, which might then belong to another user than that of the service.
+            return Ok(format!("are in {places}"));
+        }
+        let images = Images::attach(&wiring::image_options(config)?, "doctor-")?;
+        wiring::check_images(config, &images).await?;
+        Ok::<_, anyhow::Error>(format!("{places}: an object was written, read and deleted"))
+    }
+    .await;
+    let remedy = "Check GRABD_IMAGES__URL, GRABD_IMAGES__ENDPOINT and the credentials (docs/IMAGES.md)";
+    Finding::new("images", result.map_err(|error| format!("{error:#}")), remedy)
 }
 
 /// Does not create the key, which is done by the first start new the service.

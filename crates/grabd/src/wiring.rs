@@ -18,8 +18,10 @@ use grabd_engine::placeholder::Placeholder;
 use grabd_engine::pricing::Pricing;
 use grabd_engine::vault::Vault;
 use grabd_engine::webhooks::Webhooks;
-use grabd_engine::{Core, Failpoints, Operations, Parts, Settings};
+use grabd_engine::{Core, Failpoints, Operations, Parts, Settings, random};
 use grabd_memory::MemoryBudget;
+use grabd_store::images::{ImageOptions, Location, S3Options, Shared};
+use grabd_store::operations::ImagePlaces;
 use grabd_store::{Images, OtherService, ServiceLock, Store};
 
 use crate::config::{Config, ProcessRole, operations};
@@ -114,11 +116,153 @@ pub fn image_memory(config: &Config) -> MemoryBudget {
     MemoryBudget::new(config.capture.image_memory_megabytes << 20)
 }
 
-/// The directory of the images.
+/// The directory of the images, unless `images.url` names another place. Unfinished uploads to a bucket are in it, too.
 pub fn images_dir(config: &Config) -> PathBuf {
-    match config.cluster.images_dir.as_os_str().is_empty() {
-        true => config.data_dir.join("images"),
-        false => config.cluster.images_dir.clone(),
+    config.data_dir.join("images")
+}
+
+/// Where new images are stored.
+pub fn images_location(config: &Config) -> Location {
+    config.images.location().unwrap_or_else(|| Location::Directory(images_dir(config)))
+}
+
+/// How the image storage is opened.
+///
+/// # Errors
+/// When the operator's certificates cannot be read.
+pub fn image_options(config: &Config) -> anyhow::Result<ImageOptions> {
+    let images = &config.images;
+    let extra_roots = match images.ca_file.as_os_str().is_empty() {
+        true => Vec::new(),
+        false => {
+            std::fs::read(&images.ca_file).with_context(|| format!("images.ca_file {}", images.ca_file.display()))?
+        }
+    };
+    let secret = images.secret_access_key.expose();
+    let s3 = S3Options {
+        endpoint: images.endpoint.clone(),
+        region: images.region.clone(),
+        keys: (!secret.is_empty()).then(|| (images.access_key_id.clone(), secret.to_owned())),
+        path_style: images.path_style,
+        extra_roots,
+        environment: aws_environment(),
+    };
+    let (location, fallback) = (images_location(config), config.images.fallback());
+    let shared = config.cluster.enabled.then(|| Shared {
+        stale_before: Clock::system().now() - STALE_UPLOAD,
+        prefix: format!("{}-", random::secret_text()),
+    });
+    Ok(ImageOptions { scratch: images_dir(config), location, fallback, s3, shared })
+}
+
+/// The variables by which programs usually get their credentials for AWS.
+fn aws_environment() -> Vec<(String, String)> {
+    const NAMES: [&str; 12] = [
+        "AWS_ACCESS_KEY_ID",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_DEFAULT_REGION",
+        "AWS_ENDPOINT_URL_STS",
+        "AWS_REGION",
+        "AWS_ROLE_ARN",
+        "AWS_ROLE_SESSION_NAME",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+    ];
+    let read = |name: &str| Some((name.to_owned(), std::env::var_os(name)?.into_string().ok()?));
+    NAMES.into_iter().filter_map(read).filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// The name under which the directory in the data directory is recorded, wherever that is.
+const DEFAULT_PLACE: &str = "data_dir";
+
+/// The name under which a place of images is recorded.
+pub fn place_name(config: &Config, location: &Location) -> String {
+    let is_default = |path: &Path| {
+        matches!((std::path::absolute(path), std::path::absolute(images_dir(config))), (Ok(one), Ok(other)) if one == other)
+    };
+    match location {
+        Location::Directory(path) if is_default(path) => DEFAULT_PLACE.to_owned(),
+        location @ (Location::Directory(_) | Location::Bucket { .. }) => location.to_string(),
+    }
+}
+
+/// The configured places of the images, as they are recorded.
+pub fn image_places(config: &Config) -> ImagePlaces {
+    let name = |location: Location| place_name(config, &location);
+    let others = config.images.fallback().map(name).into_iter().collect();
+    ImagePlaces { first: Some(name(images_location(config))), others }
+}
+
+/// Checks that no place that may have images is missing in the configuration. Returns the places that are recorded.
+///
+/// # Errors
+/// When a place is missing, with what to do.
+async fn check_image_places(config: &Config, store: &Store) -> anyhow::Result<ImagePlaces> {
+    let (recorded, configured) = (store.image_places().await?, image_places(config));
+    let mut known: Vec<String> = recorded.first.iter().chain(&recorded.others).cloned().collect();
+    if known.is_empty() && std::fs::read_dir(images_dir(config).join("i")).is_ok_and(|mut found| found.next().is_some()) {
+        // A database of an earlier version.
+        known.push(DEFAULT_PLACE.to_owned());
+    }
+    let is_configured = |place: &String| configured.first.as_ref() == Some(place) || configured.others.contains(place);
+    if let Some(missing) = known.iter().find(|place| !is_configured(place)) {
+        let url = match missing == DEFAULT_PLACE {
+            true => Location::Directory(std::path::absolute(images_dir(config))?).to_string(),
+            false => missing.clone(),
+        };
+        anyhow::bail!(
+            "images may also be in {url}: set GRABD_IMAGES__FALLBACK_URL to it, and move them with `grabd admin images move` \
+             (docs/IMAGES.md). If it has none, run `grabd admin images forget {missing}`"
+        );
+    }
+    Ok(recorded)
+}
+
+/// The name of the object that shows whether a bucket can be used. Two processes do not use the same.
+fn probe_name() -> String {
+    format!("grabd-probe-{}", std::process::id())
+}
+
+/// Opens the image storage for the service, checks the buckets, and records the places.
+///
+/// # Errors
+/// When a place cannot be used or is missing, with what to check.
+async fn images(config: &Config, store: &Store) -> anyhow::Result<Images> {
+    let recorded = check_image_places(config, store).await?;
+    let images = Images::open(&image_options(config)?).context("the image storage cannot be used")?;
+    check_images(config, &images).await?;
+    // After the check, so that a place that was never used is not recorded.
+    let configured = image_places(config);
+    if recorded != configured {
+        store.record_image_places(configured).await?;
+    }
+    Ok(images)
+}
+
+/// Checks that the buckets of the image storage can be written, read and deleted from.
+///
+/// # Errors
+/// When that fails, with what to check.
+pub async fn check_images(config: &Config, images: &Images) -> anyhow::Result<()> {
+    images.probe(&probe_name()).await.with_context(|| format!("{} cannot be used", describe_images(config)))
+}
+
+/// The places of the images, for people.
+pub fn describe_images(config: &Config) -> String {
+    let place = |location: Location| match location {
+        Location::Directory(path) => path.display().to_string(),
+        bucket @ Location::Bucket { .. } => match config.images.endpoint.as_str() {
+            "" => bucket.to_string(),
+            endpoint => format!("{bucket} at {endpoint}"),
+        },
+    };
+    let first = place(images_location(config));
+    match config.images.fallback() {
+        Some(fallback) => format!("{first}, and {}", place(fallback)),
+        None => first,
     }
 }
 
@@ -266,12 +410,7 @@ pub async fn core(
              start again; if it is lost, every webhook secret must be rotated by its owner"
         );
     }
-    let (clock, images_dir) = (Clock::system(), images_dir(config));
-    let images = match config.cluster.enabled {
-        true => Images::shared(images_dir, clock.now() - STALE_UPLOAD),
-        false => Images::local(images_dir),
-    };
-    let images = images.context("the image directory cannot be used")?;
+    let images = images(config, &store).await?;
     let parts = Parts {
         store,
         images,

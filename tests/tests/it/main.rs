@@ -30,6 +30,7 @@ mod limits;
 mod links;
 mod mcp;
 mod metrics;
+mod object_store;
 mod one_service;
 mod openapi;
 mod opt_out;

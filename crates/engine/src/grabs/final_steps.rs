@@ -1,5 +1,7 @@
 //! What is done with a stored image before its grab is done.
 
+use std::time::Duration;
+
 use grabd_domain::grabs::{ImageKey, RenderMetadata};
 
 use super::not_completed::NotCompleted;
@@ -8,6 +10,7 @@ use crate::core::Core;
 use crate::queue::FinalSteps;
 
 /// Does what the grab asks for with the image that is stored under this key, and adds the results to the metadata.
+/// Files are stored within the limit.
 ///
 /// # Errors
 /// See [`NotCompleted`]. Files that are left behind are deleted with the image.
@@ -16,10 +19,11 @@ pub(super) async fn run(
     steps: &FinalSteps,
     key: &ImageKey,
     metadata: &mut RenderMetadata,
+    limit: Duration,
 ) -> Result<(), NotCompleted> {
     let FinalSteps { compare_to, phash, upload_url } = steps;
     if let Some(earlier) = compare_to {
-        compare::compare(core, *earlier, key, metadata).await?;
+        compare::compare(core, *earlier, key, metadata, limit).await?;
     }
     metadata.phash = match phash {
         true => Some(phash::of_stored(core, key).await?),

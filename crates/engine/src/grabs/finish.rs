@@ -1,5 +1,7 @@
 //! Records the result of an attempt, as reported by the renderer. Only the holder of the lease can, and only once.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use grabd_domain::capture::FileKind;
 use grabd_domain::faults::ErrorCause;
@@ -7,6 +9,7 @@ use grabd_domain::grabs::{
     Failure, FileKey, GrabFile, GrabSlice, GrabViewport, ImageKey, RenderMetadata, SlicePlace, ViewportSize,
 };
 use grabd_domain::ids::{GrabId, LeaseToken};
+use grabd_domain::limits::COMPARE_LIMIT;
 use grabd_store::Upload;
 use grabd_store::grabs::{Completion, EndedGrab, FailGrab, FailureSource};
 use sha2::{Digest, Sha256};
@@ -114,7 +117,7 @@ impl ReceivedImage {
     }
 }
 
-/// Stores the image and the files beside it, and adds them to the metadata. Files that are left behind by an error are
+/// Stores the image and the files beside it within a time, and adds them to the metadata. Files that are left behind by an error are
 /// deleted with the image, whose key is then scheduled for deletion.
 async fn store_files(
     core: &Core,
@@ -122,6 +125,7 @@ async fn store_files(
     image: ReceivedImage,
     ReceivedFiles { also, slices, viewports }: ReceivedFiles,
     metadata: &mut RenderMetadata,
+    limit: Duration,
 ) -> Result<(), grabd_store::images::Error> {
     metadata.difference = None;
     let new_key = || FileKey::new(random::random());
@@ -145,12 +149,12 @@ async fn store_files(
     metadata.image_sha256 = Some(match image {
         ReceivedImage::Whole(image) => {
             let sha256 = ImageDigest::of(&image);
-            core.grabs.images.put(key, image).await?;
-            Upload::finish_all(beside.collect()).await?;
+            core.grabs.images.put(key, image, limit).await?;
+            Upload::finish_all(beside.collect(), limit).await?;
             sha256
         }
         ReceivedImage::Parts(upload, digest) => {
-            Upload::finish_all(std::iter::once(*upload).chain(beside).collect()).await?;
+            Upload::finish_all(std::iter::once(*upload).chain(beside).collect(), limit).await?;
             digest.into_hex()
         }
     });
@@ -194,12 +198,15 @@ pub(crate) async fn finish(
         AttemptResult::Image { image, files, execution_ms, mut metadata } => {
             let Some(key) = core.queue.dispatcher.upload_key(token) else { return Ok(false) };
             let size_bytes = image.size_bytes();
-            if let Err(error) = store_files(core, &key, image, files, &mut metadata).await {
+            let limit = core.queue.dispatcher.storing_time(token, core.clock.now());
+            if let Err(error) = store_files(core, &key, image, files, &mut metadata, limit).await {
                 return Ok(not_stored(core, grab, token, &error).await);
             }
             failpoints::reach(core, Step::Stored, lease).await?;
             let steps = core.queue.dispatcher.final_steps(token);
-            let finished = final_steps::run(core, &steps, &key, &mut metadata).await;
+            // The comparison has its own part of the lease.
+            let limit = core.queue.dispatcher.storing_time(token, core.clock.now()) + COMPARE_LIMIT;
+            let finished = final_steps::run(core, &steps, &key, &mut metadata, limit).await;
             let now = core.clock.now();
             match finished {
                 Ok(()) => {

@@ -53,6 +53,8 @@ pub(super) enum Error {
     Undecodable(#[from] ImageError),
     #[error("the image cannot be read")]
     Unreadable(#[from] io::Error),
+    #[error(transparent)]
+    Storage(#[from] grabd_store::images::Error),
     #[error("the task ended early")]
     Task(#[from] tokio::task::JoinError),
 }
@@ -80,7 +82,7 @@ impl Error {
                 failed(format!("The perceptual hash could not be computed within {limit} s."))
                     .caused_by(ErrorCause::Service)
             }
-            Self::Deleted | Self::Undecodable(_) | Self::Unreadable(_) | Self::Task(_) => {
+            Self::Deleted | Self::Undecodable(_) | Self::Unreadable(_) | Self::Storage(_) | Self::Task(_) => {
                 tracing::error!(error = %self, source = ?std::error::Error::source(self), "an image was not hashed");
                 failed("The perceptual hash could not be computed, because of an error of the service.".to_owned())
                     .caused_by(ErrorCause::Service)
@@ -100,8 +102,12 @@ impl From<Error> for NotCompleted {
 /// # Errors
 /// See [`Error`].
 pub(super) async fn of_stored(core: &Core, key: &ImageKey) -> Result<PerceptualHash, Error> {
-    let source = Source::File(core.grabs.images.file(key).await.ok_or(Error::Deleted)?);
-    hash(&core.tasks, &core.grabs.memory, Picture { source, format: key.format() }).await
+    let work = async {
+        let copy = core.grabs.images.image(key).local_copy().await?.ok_or(Error::Deleted)?;
+        let picture = Picture { source: Source::File(copy), format: key.format() };
+        hash(&core.tasks, &core.grabs.memory, picture).await
+    };
+    timeout(PHASH_LIMIT, work).await.map_err(|_| Error::Busy)?
 }
 
 /// The hash of an image in memory.

@@ -15,6 +15,7 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{ImageKey, State};
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_memory::{MemoryError, Reservation};
+use grabd_store::images::LocalCopy;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -174,24 +175,23 @@ async fn find_or_make(core: &Core, team: TeamId, key: ImageKey) -> Result<Bytes,
 async fn make(core: &Core, key: ImageKey, turn: Turn) -> Result<Bytes, Error> {
     let format = key.format();
     let image = core.image(&key).await?.ok_or(Error::Deleted)?;
-    let is_stored = matches!(image, Image::File(_));
-    let (width, height, file_bytes) = match &image {
-        Image::File(path) => {
-            let path = path.clone();
-            core.tasks.spawn_blocking(move || size(&path, format)).await??
-        }
-        Image::Placeholder(bytes) => {
-            let (width, height) = dimensions(Cursor::new(bytes), format)?;
-            (width, height, 0)
-        }
+    let source = match image {
+        Image::Stored(file) => Source::File(file.local_copy().await?.ok_or(Error::Deleted)?),
+        Image::Placeholder(bytes) => Source::Memory(bytes),
     };
+    let is_stored = matches!(source, Source::File(_));
+    let looked = core.tasks.spawn_blocking(move || {
+        let (width, height, file_bytes) = source.size(format)?;
+        Ok::<_, Error>((width, height, file_bytes, source))
+    });
+    let (width, height, file_bytes, source) = looked.await??;
     let needed = shrink::memory_bytes(width, height, format, file_bytes);
     let memory: Reservation = core.grabs.memory.reserve(needed, WAIT_LIMIT).await?;
     let shrunk = core.tasks.spawn_blocking(move || {
         let _memory = memory;
-        match image {
-            Image::File(path) => Ok::<_, Error>(shrink(BufReader::new(std::fs::File::open(path)?), format)?),
-            Image::Placeholder(bytes) => Ok(shrink(Cursor::new(bytes), format)?),
+        match source {
+            Source::File(file) => Ok::<_, Error>(shrink(BufReader::new(std::fs::File::open(file.path())?), format)?),
+            Source::Memory(bytes) => Ok(shrink(Cursor::new(bytes), format)?),
         }
     });
     let thumbnail = Bytes::from(shrunk.await??);
@@ -204,12 +204,28 @@ async fn make(core: &Core, key: ImageKey, turn: Turn) -> Result<Bytes, Error> {
     Ok(thumbnail)
 }
 
-/// Width and height of a stored image in pixels, and the size of its file in bytes.
-fn size(path: &std::path::Path, format: Format) -> Result<(u32, u32, u64), Error> {
-    let file = std::fs::File::open(path)?;
-    let bytes = file.metadata()?.len();
-    let (width, height) = dimensions(BufReader::new(file), format)?;
-    Ok((width, height, bytes))
+/// Where an image is.
+enum Source {
+    File(LocalCopy),
+    Memory(Bytes),
+}
+
+impl Source {
+    /// Width and height in pixels, and the size of the file in bytes if it is not in memory already.
+    fn size(&self, format: Format) -> Result<(u32, u32, u64), Error> {
+        match self {
+            Self::File(file) => {
+                let file = std::fs::File::open(file.path())?;
+                let bytes = file.metadata()?.len();
+                let (width, height) = dimensions(BufReader::new(file), format)?;
+                Ok((width, height, bytes))
+            }
+            Self::Memory(bytes) => {
+                let (width, height) = dimensions(Cursor::new(bytes), format)?;
+                Ok((width, height, 0))
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ const AGENT: &str = "grabd-uploads/1.0";
 /// Bytes that are read from the image at a time.
 const PART_BYTES: usize = 64 << 10;
 
+/// Maximum time for loading the image from an object store.
+const LOAD_LIMIT: Duration = Duration::from_secs(5);
 /// Maximum time for reading the response body after the status. Some servers reset the connection otherwise.
 const READ_LIMIT: Duration = Duration::from_secs(1);
 /// The bytes of the response body that are read.
@@ -39,6 +41,8 @@ enum Error {
     Deleted,
     #[error("the image cannot be read")]
     Unreadable(#[from] io::Error),
+    #[error(transparent)]
+    Storage(#[from] grabd_store::images::Error),
     #[error("HTTP {0}")]
     Status(StatusCode),
     #[error(transparent)]
@@ -80,8 +84,10 @@ pub(super) async fn upload(core: &Core, url: &UploadUrl, key: &ImageKey) -> Resu
 }
 
 async fn put(core: &Core, UploadUrl(url): &UploadUrl, key: &ImageKey) -> Result<(), Error> {
-    let path = core.grabs.images.file(key).await.ok_or(Error::Deleted)?;
-    let file = File::open(path).await?;
+    let copy = timeout(LOAD_LIMIT, core.grabs.images.image(key).local_copy()).await;
+    // Kept until the upload has ended: a temporary copy is deleted with it.
+    let copy = copy.map_err(|_| Error::Unreadable(io::ErrorKind::TimedOut.into()))??.ok_or(Error::Deleted)?;
+    let file = File::open(copy.path()).await?;
     let bytes = file.metadata().await?.len();
     let request = Request::put("/")
         .header(CONTENT_TYPE, key.format().media_type())
@@ -143,7 +149,7 @@ impl Error {
             Self::Request(RequestError::Request(_)) => {
                 failed(ErrorCause::Request, "`upload_url` is not a URL that a request can be sent to.".to_owned())
             }
-            Self::Deleted | Self::Unreadable(_) => {
+            Self::Deleted | Self::Unreadable(_) | Self::Storage(_) => {
                 tracing::error!(error = %self, source = ?std::error::Error::source(self), "an image was not uploaded");
                 let message = "The image could not be uploaded, because of an error of the service.".to_owned();
                 failed(ErrorCause::Service, message)

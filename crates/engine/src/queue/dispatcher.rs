@@ -104,6 +104,8 @@ struct HeldLease {
     final_steps: FinalSteps,
     /// The stages that the attempt has reached, for watchers.
     stages: Stages,
+    /// Until when the image may be stored.
+    store_until: Timestamp,
     ended: EndedLease,
 }
 
@@ -225,6 +227,9 @@ impl State {
 
 /// The longest lease.
 const MAX_LEASE: Duration = Duration::from_secs(MAX_RENDER_BUDGET.as_secs() + MAX_LEASE_MARGIN.as_secs());
+
+/// The part of a lease's margin that is left for the transaction when the image is stored.
+const COMMIT_TIME: Duration = Duration::from_secs(1);
 
 /// The session is gone or does not accept messages. The lease must be released.
 #[derive(Debug)]
@@ -425,6 +430,12 @@ impl Dispatcher {
         self.lock().leases.values().find(|held| held.grab == grab).map(|held| held.stages)
     }
 
+    /// How long the image of this lease may take to be stored, so that the attempt is recorded before the lease ends.
+    pub(crate) fn storing_time(&self, token: LeaseToken, now: Timestamp) -> Duration {
+        let until = self.lock().leases.get(&token).map(|held| held.store_until);
+        until.map_or(Duration::ZERO, |until| until.since(now))
+    }
+
     /// Removes a lease that ended.
     pub(crate) fn forget(&self, token: LeaseToken) -> Option<EndedLease> {
         self.lock().leases.remove(&token).map(|held| held.ended)
@@ -504,7 +515,10 @@ impl Reservation<'_> {
         let files = RequestedFiles { also: also.clone(), slice_height: *slice_height, viewports: viewports.clone() };
         let final_steps = FinalSteps::of(&lease.spec);
         let stages = Stages::of_attempt(lease.attempt);
-        let held = HeldLease { session: self.session, grab, upload_key, files, final_steps, stages, ended };
+        // What is done with the image afterwards has its own part of the lease.
+        let store_until = lease.since + lease.budget + LEASE_MARGIN.saturating_sub(COMMIT_TIME);
+        let held =
+            HeldLease { session: self.session, grab, upload_key, files, final_steps, stages, store_until, ended };
         let mut state = self.dispatcher.lock();
         let session = state.sessions.get(&self.session).ok_or(SessionLost)?;
         session.outbox.try_send(SessionMessage::Assign(Box::new(lease))).map_err(|_| SessionLost)?;

@@ -1,5 +1,7 @@
 //! `grabd admin backup` and `grabd admin restore`.
 //!
+//! Images in a bucket are not copied: the backup says where they are. Copying a bucket is a matter of the object store.
+//!
 //! The database is copied before the images. Images never change, so every finished grab of the copy has its image,
 //! unless it was deleted meanwhile. The manifest is written last: a backup without one is incomplete.
 
@@ -12,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use grabd_engine::clock::Clock;
+use grabd_store::images::Location;
 use grabd_store::{Kind, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -47,6 +50,9 @@ struct Manifest {
     images: u64,
     /// Their size in bytes.
     image_bytes: u64,
+    /// The bucket with images that are not in the backup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bucket: Option<String>,
     /// Whether it has the key that encrypts webhook secrets.
     has_secrets_key: bool,
 }
@@ -60,8 +66,9 @@ pub(super) async fn create(config: &Config, store: &Store, directory: &Path) -> 
         }
         Kind::Postgres => dump(config, &directory.join(POSTGRES_DUMP)).await?,
     }
-    let (from, to) = (wiring::images_dir(config), directory.to_owned());
-    let (images, image_bytes) = blocking(move || link_images(&from, &to)).await?;
+    let Places { directory: from, bucket } = places(config);
+    let to = directory.to_owned();
+    let (images, image_bytes) = blocking(move || link_images(from.as_deref(), &to)).await?;
     let key_file = wiring::key_file(config);
     let has_secrets_key = key_file.exists();
     if has_secrets_key {
@@ -73,14 +80,28 @@ pub(super) async fn create(config: &Config, store: &Store, directory: &Path) -> 
         database: store.kind().to_string(),
         images,
         image_bytes,
+        bucket,
         has_secrets_key,
     };
     write_private(&directory.join(MANIFEST), &serde_json::to_vec_pretty(&manifest)?)?;
     File::open(directory)?.sync_all()?;
     store.record_backup(&directory.display().to_string()).await.context("the backup is complete, but not recorded")?;
+    let (database, shown) = (&manifest.database, directory.display());
+    let text = match &manifest.bucket {
+        None => format!("Backed up the {database} database and {images} images to {shown}."),
+        Some(bucket) => format!(
+            "Backed up the {database} database and {images} images in files to {shown}.\nThe images in {bucket} were NOT \
+             copied: back up the bucket with the tools of its object store, after this command."
+        ),
+    };
     Ok(CommandOutput::ok(
-        format!("Backed up the {} database and {images} images to {}.", manifest.database, directory.display()),
-        json!({ "directory": directory.display().to_string(), "images": images, "image_bytes": image_bytes }),
+        text,
+        json!({
+            "directory": directory.display().to_string(),
+            "images": images,
+            "image_bytes": image_bytes,
+            "bucket": manifest.bucket,
+        }),
     ))
 }
 
@@ -99,11 +120,19 @@ pub(super) async fn restore(config: &Config, directory: &Path) -> anyhow::Result
         "the backup is of a {} database, but a {database} database is configured (GRABD_DATABASE__URL)",
         manifest.database
     );
-    let images = wiring::images_dir(config);
+    let images = places(config).directory;
+    if let Some(images) = &images {
+        ensure!(
+            is_empty_or_missing(&images.join(IMAGES))?,
+            "{} has images; restore into an empty data directory (GRABD_DATA_DIR)",
+            images.display()
+        );
+    }
     ensure!(
-        is_empty_or_missing(&images.join(IMAGES))?,
-        "{} has images; restore into an empty data directory (GRABD_DATA_DIR)",
-        images.display()
+        images.is_some() || manifest.images == 0,
+        "the backup has {} images in files, but images.url and images.fallback_url name no directory; restore them into one, \
+         and move them then (docs/IMAGES.md)",
+        manifest.images
     );
     let from = directory.to_owned();
     let listed = blocking(move || check_images(&from)).await?;
@@ -114,18 +143,46 @@ pub(super) async fn restore(config: &Config, directory: &Path) -> anyhow::Result
         _ => restore_postgres(config, &directory.join(POSTGRES_DUMP)).await?,
     }
     let (from, to) = (directory.to_owned(), images);
-    let restored = blocking(move || restore_images(&from, &to)).await?;
+    let restored = match to {
+        Some(to) => blocking(move || restore_images(&from, &to)).await?,
+        None => 0,
+    };
     // Proves that the database can be used, and brings one of an earlier version up to date.
     let store = wiring::open_store(config).await?;
     store.migrate().await.context("the restored database cannot be used")?;
     let violations = store.verify_ledger().await.context("the restored ledger cannot be checked")?;
     store.close().await;
-    let text = match violations.is_empty() {
+    let mut text = match violations.is_empty() {
         true => format!("Restored the database and {restored} images; the ledger is consistent."),
         false => format!("Restored, but the ledger has {} errors: `grabd admin ledger verify`.", violations.len()),
     };
-    let json = json!({ "images": restored, "ledger_errors": violations.len(), "version": manifest.version });
+    if let Some(bucket) = &manifest.bucket {
+        text += &format!("\nOther images were in {bucket}: set images.url or images.fallback_url to it, or to a copy of it.");
+    }
+    let json = json!({
+        "images": restored,
+        "ledger_errors": violations.len(),
+        "version": manifest.version,
+        "bucket": manifest.bucket,
+    });
     Ok(CommandOutput { text, json, success: violations.is_empty() })
+}
+
+/// The places of the images: at most one directory is used, and at most one bucket is named.
+struct Places {
+    directory: Option<PathBuf>,
+    bucket: Option<String>,
+}
+
+fn places(config: &Config) -> Places {
+    let mut places = Places { directory: None, bucket: None };
+    for location in std::iter::once(wiring::images_location(config)).chain(config.images.fallback()) {
+        match location {
+            Location::Directory(root) => places.directory = places.directory.or(Some(root)),
+            bucket @ Location::Bucket { .. } => places.bucket = places.bucket.or(Some(bucket.to_string())),
+        }
+    }
+    places
 }
 
 /// Creates a directory for its owner only. It may exist if it is empty.
@@ -151,9 +208,10 @@ fn is_empty_or_missing(directory: &Path) -> anyhow::Result<bool> {
 }
 
 /// Links the images into the backup, or copies them if it is on another file system. Returns number and size.
-fn link_images(images: &Path, backup: &Path) -> anyhow::Result<(u64, u64)> {
+fn link_images(images: Option<&Path>, backup: &Path) -> anyhow::Result<(u64, u64)> {
     let mut list = BufWriter::new(create_private(&backup.join(IMAGE_LIST))?);
     let (mut count, mut total) = (0, 0);
+    let images = images.unwrap_or(backup);
     for relative in files(&images.join(IMAGES))? {
         let (from, to) = (images.join(IMAGES).join(&relative), backup.join(IMAGES).join(&relative));
         match link_or_copy(&from, &to) {
@@ -366,7 +424,7 @@ mod tests {
         std::fs::write(images.join("i/ab/one.png"), "1234").unwrap();
         std::fs::write(images.join("i/two.png"), "12").unwrap();
         create_empty(&backup).unwrap();
-        assert_eq!(link_images(&images, &backup).unwrap(), (2, 6));
+        assert_eq!(link_images(Some(&images), &backup).unwrap(), (2, 6));
         assert_eq!(check_images(&backup).unwrap(), 2);
         assert_eq!(restore_images(&backup, &target).unwrap(), 2);
         assert_eq!(std::fs::read(target.join("i/ab/one.png")).unwrap(), b"1234");

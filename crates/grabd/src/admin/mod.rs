@@ -6,6 +6,7 @@ mod cluster;
 mod credits;
 mod domain;
 mod find_team;
+mod images;
 mod key;
 mod ledger;
 mod limits;
@@ -71,6 +72,9 @@ enum Resource {
     /// Manage the key that encrypts stored secrets.
     #[command(subcommand)]
     Secrets(secrets::Command),
+    /// Manage the places where images are stored.
+    #[command(subcommand)]
+    Images(images::Command),
     /// Back up the database, the images and the keys, while the service runs.
     Backup {
         /// A new or empty directory.
@@ -108,6 +112,7 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
         Resource::Audit(command) => audit::run(&store, &command).await,
         Resource::Nodes => nodes::run(&store).await,
         Resource::Secrets(command) => secrets::run(config, &store, &command).await,
+        Resource::Images(command) => images::run(config, &store, &command).await,
         Resource::Backup { directory } => backup::create(config, &store, &directory).await,
         // Done above: the first needs an empty database, the second none.
         Resource::Restore { .. } | Resource::Cluster(_) => Ok(CommandOutput::ok(String::new(), Value::Null)),

@@ -44,7 +44,6 @@ pub struct Cluster {
     pub ca_file: PathBuf,
     pub cert_file: PathBuf,
     pub key_file: PathBuf,
-    pub images_dir: PathBuf,
 }
 
 /// Section `renderer`.
@@ -97,6 +96,7 @@ pub(super) struct Checked<'a> {
     pub(super) is_postgres: bool,
     pub(super) has_key_file: bool,
     pub(super) has_public_url: bool,
+    pub(super) has_images_url: bool,
 }
 
 impl Checked<'_> {
@@ -119,6 +119,10 @@ impl Checked<'_> {
         if cluster.enabled && !self.has_key_file {
             let allowed = "a file with the key that all processes of the cluster use, if cluster.enabled is true";
             problems.add("secrets.key_file", "nothing", allowed);
+        }
+        if cluster.enabled && !self.has_images_url {
+            let allowed = "a directory or a bucket that all processes of the cluster share, if cluster.enabled is true";
+            problems.add("images.url", "nothing", allowed);
         }
         let files = [&cluster.ca_file, &cluster.cert_file, &cluster.key_file];
         let given = files.iter().filter(|file| !file.as_os_str().is_empty()).count();

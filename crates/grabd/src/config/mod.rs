@@ -18,6 +18,7 @@ use serde::Deserialize;
 mod abuse;
 mod billing;
 mod cluster;
+mod images;
 mod lists;
 mod origin;
 mod problems;
@@ -29,6 +30,7 @@ pub(crate) use abuse::operations;
 pub use abuse::{Abuse, Audit};
 pub use billing::Billing;
 pub use cluster::{Cluster, ProcessRole, Renderer, TlsFiles};
+pub use images::{Delivery, Images};
 pub use problems::Problems;
 pub use retention::Retention;
 pub use secret::Secret;
@@ -77,6 +79,7 @@ pub struct Config {
     pub security: Security,
     pub pricing: Pricing,
     pub billing: Billing,
+    pub images: Images,
     pub retention: Retention,
     pub log: Log,
 }
@@ -400,6 +403,7 @@ impl Config {
             problems.add("database.url", "another scheme", "sqlite:///path or postgres://user:password@host/name");
         }
         self.billing.validate(&mut problems);
+        self.images.validate(&mut problems);
         self.retention.validate(&mut problems);
         self.audit.validate(&mut problems);
         let checked = cluster::Checked {
@@ -409,6 +413,7 @@ impl Config {
             is_postgres: database.starts_with("postgres"),
             has_key_file: !self.secrets.key_file.as_os_str().is_empty(),
             has_public_url: !url.is_empty(),
+            has_images_url: self.images.location().is_some(),
         };
         checked.validate(&mut problems);
         self.abuse.validate(&mut problems);

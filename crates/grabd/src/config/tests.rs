@@ -69,6 +69,15 @@ fn invalid_settings_are_reported_with_their_key() {
         ("capture.image_max_megabytes", "127", "capture.image_max_megabytes"),
         ("capture.image_memory_megabytes", "63", "capture.image_memory_megabytes"),
         ("capture.image_memory_megabytes", "16385", "capture.image_memory_megabytes"),
+        ("images.url", "s3://Bucket", "images.url"),
+        ("images.url", "/var/lib/images", "`images.url` must be empty, file:///absolute/path, or s3://"),
+        ("images.fallback_url", "ftp://bucket", "images.fallback_url"),
+        ("images.url", "file:///x/%20", "got file:///x/%20\n`grabd config`"),
+        ("images.endpoint", "https://s3.example.com/bucket", "images.endpoint"),
+        ("images.access_key_id", "id", "set exactly if images.secret_access_key is set"),
+        ("images.secret_access_key", "secret", "set exactly if images.secret_access_key is set"),
+        ("images.delivery", "redirect", "stream, unless images.url is a bucket"),
+        ("images.delivery", "cdn", "images.delivery"),
         ("retention.grabs_days", "29", "0, or from 30 to 36500; got 29"),
         ("retention.images_days", "36501", "retention.images_days"),
         ("retention.test_grabs_days", "-1", "test_grabs_days"),
@@ -116,6 +125,10 @@ fn passwords_are_not_shown() {
     let config = with(&settings).unwrap();
     assert!(!format!("{config:?}").contains("hunter2"));
     assert!(config.billing.takes_test_payments());
+    let images = [("images.access_key_id", "id"), ("images.secret_access_key", "hunter2")];
+    assert!(!format!("{:?}", with(&images).unwrap()).contains("hunter2"));
+    let problems = with(&[("images.url", "s3://id:hunter2@bucket")]).unwrap_err();
+    assert!(problems.contains("images.url") && !problems.contains("hunter2"), "{problems}");
     let wrong = [("billing.stripe_secret_key", "sk_live_hunter2 "), ("billing.stripe_webhook_secret", "hunter2")];
     let problems = with(&wrong).unwrap_err();
     assert!(problems.contains("stripe_secret_key") && problems.contains("stripe_webhook_secret"), "{problems}");

@@ -10,6 +10,7 @@ use axum::http::{Request, StatusCode};
 use grabd_browser::{Chromium, Jail};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::ImageKey;
+use grabd_store::images::Location;
 use tower::ServiceExt;
 
 use super::first_run::{self, FirstTeam, Keys};
@@ -39,7 +40,7 @@ pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_
     println!("  health    {base}/healthz  {base}/readyz");
     println!("  metrics   http://{}/metrics", service.metrics());
     println!("  database  {}", wiring::describe_database(config));
-    println!("  images    {}", wiring::images_dir(config).display());
+    println!("  images    {}", wiring::describe_images(config));
     let version = browser.version.as_deref().unwrap_or("is starting");
     println!("  browser   {version}, sandboxed, {slots} grabs at a time");
     match service.browser().map_or(&Jail::Disabled, Chromium::jail) {
@@ -102,7 +103,7 @@ fn show_role(config: &Config, service: &Service) {
     println!("  health    http://{0}/healthz  http://{0}/readyz", service.http());
     println!("  metrics   http://{}/metrics", service.metrics());
     println!("  database  {}", wiring::describe_database(config));
-    println!("  images    {}", wiring::images_dir(config).display());
+    println!("  images    {}", wiring::describe_images(config));
     println!("\nProcesses of the cluster: {} admin nodes", program());
     println!("Stop with SIGTERM or Ctrl-C. Open requests are finished first.\n");
 }
@@ -150,8 +151,8 @@ pub(super) async fn capture(config: &Config, service: &Service, team: &FirstTeam
     println!("HTTP {status}\n{}\n", serde_json::to_string_pretty(&response_json)?);
     if status == StatusCode::OK {
         let key = response_json["image_url"].as_str().and_then(|url| url.rsplit('/').next()).and_then(ImageKey::parse);
-        if let Some(key) = key {
-            println!("The image file is {}\n", wiring::images_dir(config).join(key.path()).display());
+        if let (Some(key), Location::Directory(root)) = (key, wiring::images_location(config)) {
+            println!("The image file is {}\n", root.join(key.path()).display());
         }
     } else {
         println!("No image was captured, and nothing was charged. Try another URL, with a key in KEY:\n");

@@ -1,8 +1,7 @@
 //! Serves images, and the files beside them, at their unguessable URLs.
 
-use std::io::SeekFrom;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -10,9 +9,9 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path as Segments, RawQuery, State};
 use axum::http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, IF_RANGE, RANGE, REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+    CONTENT_TYPE, ETAG, IF_RANGE, LOCATION, RANGE, REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -22,24 +21,43 @@ use grabd_edge::{allow_methods, error_response};
 use grabd_engine::{Core, FileBeside, Image};
 use grabd_http::{allow_any_origin, known_tags};
 use grabd_proto::v1::ErrorCode;
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use grabd_store::images::{Content, Error, Found, ImageFile, ResponseHeaders};
+use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 
 use super::download;
+use crate::config::Delivery;
+
+/// How long the URL of a redirect is valid: time to follow it, also on a slow connection.
+const REDIRECT_VALID: Duration = Duration::from_secs(300);
+
+#[derive(Clone)]
+struct ImagesState {
+    core: Core,
+    delivery: Delivery,
+}
+
+/// What the request for a file asks for.
+struct FileRequest<'a> {
+    headers: &'a HeaderMap,
+    is_head: bool,
+    delivery: Delivery,
+}
 
 /// `/i/{2}/{2}/{key}` for images, and `/f/{key}/{name}` for the files beside them.
-pub(super) fn router(core: Core) -> Router {
+pub(super) fn router(core: Core, delivery: Delivery) -> Router {
     Router::new()
         .route("/i/{first}/{second}/{file}", allow_methods("GET, HEAD, OPTIONS", get(image)))
         .route("/f/{key}/{name}", allow_methods("GET, HEAD, OPTIONS", get(file_beside)))
         .layer(middleware::from_fn(allow_any_origin))
-        .with_state(core)
+        .with_state(ImagesState { core, delivery })
 }
 
 async fn image(
-    State(core): State<Core>,
+    State(ImagesState { core, delivery }): State<ImagesState>,
     segments: Result<Segments<(String, String, String)>, PathRejection>,
     RawQuery(query): RawQuery,
+    method: Method,
     headers: HeaderMap,
 ) -> Response {
     // A path that is not UTF-8 matches no image.
@@ -53,19 +71,17 @@ async fn image(
         Err(error) if error.is_busy() => return busy(),
         Err(error) => return failed(&error),
     };
-    let mut response = deliver(image, key.as_str(), key.format().media_type(), &headers).await;
+    let request = FileRequest { headers: &headers, is_head: method == Method::HEAD, delivery };
     let disposition = download::disposition(query.as_deref().unwrap_or_default(), key.format());
-    if let Some(disposition) = disposition.filter(|_| !response.status().is_client_error()) {
-        response.headers_mut().insert(CONTENT_DISPOSITION, disposition);
-    }
-    response
+    deliver(image, key.as_str(), key.format().media_type(), disposition, request).await
 }
 
 /// A file beside an image. The content comes from a page that is not trusted: HTML is only ever downloaded, and would be
 /// sandboxed without scripts and without an origin if it were shown.
 async fn file_beside(
-    State(core): State<Core>,
+    State(ImagesState { core, delivery }): State<ImagesState>,
     segments: Result<Segments<(String, String)>, PathRejection>,
+    method: Method,
     headers: HeaderMap,
 ) -> Response {
     let Ok(Segments((key, name))) = segments else { return missing() };
@@ -76,11 +92,10 @@ async fn file_beside(
         Err(error) if error.is_busy() => return busy(),
         Err(error) => return failed(&error),
     };
-    let mut response = deliver(content, key.as_str(), name.media_type(format), &headers).await;
     let attachment = match name {
-        BesideName::Also(FileKind::Html) => "attachment; filename=\"page.html\"",
+        BesideName::Also(FileKind::Html) => Some("attachment; filename=\"page.html\""),
         // Browsers do not show sandboxed PDFs.
-        BesideName::Also(FileKind::Pdf) => "attachment; filename=\"page.pdf\"",
+        BesideName::Also(FileKind::Pdf) => Some("attachment; filename=\"page.pdf\""),
         BesideName::Also(
             FileKind::Text
             | FileKind::Markdown
@@ -90,23 +105,39 @@ async fn file_beside(
             | FileKind::Difference,
         )
         | BesideName::Slice(_)
-        | BesideName::Viewport(_) => return response,
+        | BesideName::Viewport(_) => None,
     };
-    if response.status().is_success() {
-        response.headers_mut().insert(CONTENT_DISPOSITION, HeaderValue::from_static(attachment));
-    }
-    response
+    let request = FileRequest { headers: &headers, is_head: method == Method::HEAD, delivery };
+    let disposition = attachment.map(HeaderValue::from_static);
+    deliver(content, key.as_str(), name.media_type(format), disposition, request).await
 }
 
 /// The response with a file. A key always identifies the same file, so it is a strong validator.
-async fn deliver(file: Image, key: &str, media_type: &'static str, headers: &HeaderMap) -> Response {
+async fn deliver(
+    file: Image,
+    key: &str,
+    media_type: &'static str,
+    disposition: Option<HeaderValue>,
+    request: FileRequest<'_>,
+) -> Response {
+    let FileRequest { headers, is_head, delivery } = request;
     let tag = format!("\"{key}\"");
-    let mut response = match matches_tag(headers, &tag) {
+    let is_known = matches_tag(headers, &tag);
+    // The URL of a redirect is signed for GET.
+    if let (Image::Stored(file), Delivery::Redirect, false, false) = (&file, delivery, is_head, is_known) {
+        match redirect(file, media_type, disposition.as_ref()).await {
+            Ok(Some(response)) => return response,
+            // It is not in a bucket.
+            Ok(None) => {}
+            Err(error) => return failed(&error),
+        }
+    }
+    let mut response = match is_known {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => match body(file, requested_range(headers, &tag)).await {
-            Ok(response) => response,
+        false => match body(file, requested_range(headers, &tag), is_head).await {
+            Ok(Some(response)) => response,
             // Deleted after the lookup.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return missing(),
+            Ok(None) => return missing(),
             Err(error) => return failed(&error),
         },
     };
@@ -131,14 +162,34 @@ async fn deliver(file: Image, key: &str, media_type: &'static str, headers: &Hea
     if let Ok(tag) = HeaderValue::try_from(tag) {
         response.headers_mut().insert(ETAG, tag);
     }
+    if let Some(disposition) = disposition {
+        response.headers_mut().insert(CONTENT_DISPOSITION, disposition);
+    }
     response
 }
 
-async fn body(image: Image, range: Option<&str>) -> std::io::Result<Response> {
+/// A redirect to the object store, if the file is in a bucket. It must not be stored, since its URL is soon invalid.
+async fn redirect(
+    file: &ImageFile,
+    media_type: &str,
+    disposition: Option<&HeaderValue>,
+) -> Result<Option<Response>, Error> {
+    let content_disposition = disposition.and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let headers = ResponseHeaders { content_type: media_type.to_owned(), content_disposition };
+    let url = file.presigned(REDIRECT_VALID, &headers).await?;
+    let headers = |url: String| {
+        let fixed = [(CACHE_CONTROL, "no-store"), (REFERRER_POLICY, "no-referrer")];
+        (StatusCode::FOUND, fixed, [(LOCATION, url)]).into_response()
+    };
+    Ok(url.map(headers))
+}
+
+/// The response with a file, or a range of it. `None` if it does not exist.
+async fn body(image: Image, range: Option<&str>, is_head: bool) -> Result<Option<Response>, Error> {
     match image {
         Image::Placeholder(bytes) => {
             let size = u64::try_from(bytes.len()).unwrap_or(0);
-            Ok(match select_range(range, size) {
+            Ok(Some(match select_range(range, size) {
                 Selection::Whole => with_length(StatusCode::OK, size, Body::from(bytes)),
                 Selection::Range(range) => {
                     let bounds =
@@ -146,26 +197,47 @@ async fn body(image: Image, range: Option<&str>) -> std::io::Result<Response> {
                     partial(&range, size, Body::from(bytes.slice(bounds)))
                 }
                 Selection::Unsatisfiable => unsatisfiable(size),
-            })
+            }))
         }
-        Image::File(path) => file(&path, range).await,
+        Image::Stored(file) => stored(&file, range, is_head).await,
     }
 }
 
-async fn file(path: &Path, range: Option<&str>) -> std::io::Result<Response> {
-    let mut file = tokio::fs::File::open(path).await?;
-    let size = file.metadata().await?.len();
-    Ok(match select_range(range, size) {
-        Selection::Whole => {
-            with_length(StatusCode::OK, size, Body::from_stream(ReaderStream::with_capacity(file, CHUNK)))
+async fn stored(file: &ImageFile, range: Option<&str>, is_head: bool) -> Result<Option<Response>, Error> {
+    if range.is_none() && !is_head {
+        // One request to an object store, which also tells the size.
+        let found = file.read(None).await?;
+        return Ok(found.map(|Found { size, content }| with_length(StatusCode::OK, size, stream(content, size))));
+    }
+    let Some(size) = file.size().await? else { return Ok(None) };
+    let selected = match select_range(range, size) {
+        Selection::Unsatisfiable => return Ok(Some(unsatisfiable(size))),
+        Selection::Whole => None,
+        Selection::Range(range) => Some(range),
+    };
+    let length = selected.as_ref().map_or(size, |range| range.end() - range.start() + 1);
+    let body = match is_head {
+        true => Body::empty(),
+        false => match file.read(selected.clone()).await? {
+            Some(Found { size: _, content }) => stream(content, length),
+            None => return Ok(None),
+        },
+    };
+    Ok(Some(match selected {
+        Some(range) => partial(&range, size, body),
+        None => with_length(StatusCode::OK, size, body),
+    }))
+}
+
+/// The next `length` bytes of a file.
+fn stream(content: Content, length: u64) -> Body {
+    match content {
+        Content::File(file) => {
+            let part = tokio::fs::File::from_std(file).take(length);
+            Body::from_stream(ReaderStream::with_capacity(part, CHUNK))
         }
-        Selection::Range(range) => {
-            file.seek(SeekFrom::Start(*range.start())).await?;
-            let rest = file.take(range.end() - range.start() + 1);
-            partial(&range, size, Body::from_stream(ReaderStream::with_capacity(rest, CHUNK)))
-        }
-        Selection::Unsatisfiable => unsatisfiable(size),
-    })
+        Content::Stream(stream) => Body::from_stream(stream),
+    }
 }
 
 /// Buffer size for reading files.
@@ -239,6 +311,7 @@ fn failed(error: &dyn std::error::Error) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use grabd_store::Images;
     use http_body_util::BodyExt;
 
     use super::*;
@@ -246,10 +319,11 @@ mod tests {
     #[tokio::test]
     async fn file_is_sent_in_chunks() {
         let image: Vec<u8> = (0..5 * CHUNK + 1).map(|at| (at % 251) as u8).collect();
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), &image).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let (images, key) = (Images::local(dir.path().to_owned()).unwrap(), ImageKey::new(1, "png"));
+        images.put(&key, image.clone().into(), Duration::from_secs(10)).await.unwrap();
         for (range, expected) in [(None, &image[..]), (Some("bytes=7-"), &image[7..])] {
-            let response = super::file(file.path(), range).await.unwrap();
+            let response = super::stored(&images.image(&key), range, false).await.unwrap().unwrap();
             let mut body = response.into_body();
             let mut sent = Vec::new();
             while let Some(frame) = body.frame().await {

@@ -20,7 +20,7 @@ use super::listener::{self, ConnectionLimits, Timeouts};
 use super::{
     cluster_tls, grpc, health, http, images, metrics, open_files, pages, renderer_listener, stripe, well_known,
 };
-use crate::config::{Config, ProcessRole};
+use crate::config::{Config, Delivery, ProcessRole};
 use crate::net::bind;
 use crate::{data_dir_lock, wiring};
 
@@ -153,7 +153,7 @@ impl Service {
             trusted_proxies: config.http.trusted_proxies.clone(),
         };
         let listeners = Listeners { tasks: TaskTracker::new(), stop: CancellationToken::new() };
-        let images = images::router(core.clone());
+        let images = images::router(core.clone(), config.images.delivery);
         let mcp_options = grabd_edge::mcp::Options {
             public_url: public_url.clone(),
             mcp_url: Some(core.oauth().mcp_url.clone()),
@@ -161,7 +161,8 @@ impl Service {
             allowed_origins: config.mcp.allowed_origins.clone(),
             requests_per_minute: config.limits.requests_per_minute,
             trusted_proxies: config.http.trusted_proxies.clone(),
-            images: images.clone(),
+            // It does not follow redirects.
+            images: images::router(core.clone(), Delivery::Stream),
             memory: core.image_memory().clone(),
             tasks: listeners.tasks.clone(),
         };

@@ -13,6 +13,8 @@ pub(crate) mod grab_file;
 pub(crate) mod grab_tally;
 pub(crate) mod idem;
 pub(crate) mod image_gc;
+pub(crate) mod image_move;
+pub(crate) mod image_place;
 pub(crate) mod invitation;
 pub(crate) mod job;
 pub(crate) mod job_secrets;

@@ -37,6 +37,7 @@ pub use idempotency::{NewRecord, Repeat};
 pub use lease::{LeaseRequest, LeasedJob};
 pub use placeholder::NewPlaceholder;
 pub use queries::days::DailyOutcomeCount;
+pub use queries::find::ShownImage;
 pub use queries::list::{Cursor, GrabList, PageRequest};
 pub use queries::stored_files::StoredFile;
 pub use queries::usage::GrabCounts;

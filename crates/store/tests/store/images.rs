@@ -1,11 +1,13 @@
 //! Image files and their deletion.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use grabd_domain::capture::BesideName;
 use grabd_domain::grabs::ImageKey;
 use grabd_store::credits::Drift;
+use grabd_store::images::ImageFile;
 use grabd_store::{Images, Upload};
 
 use crate::harness::{NOW, completion, on_both};
@@ -31,6 +33,14 @@ fn key() -> ImageKey {
     ImageKey::new(123_456_789, "png")
 }
 
+/// Time limit of storing an image.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The path of a file that is in a directory.
+async fn path(file: ImageFile) -> Option<PathBuf> {
+    file.local_copy().await.unwrap().map(|copy| copy.path().to_owned())
+}
+
 fn files(root: &Path) -> Vec<String> {
     let mut files = Vec::new();
     let mut directories = vec![root.to_path_buf()];
@@ -51,17 +61,17 @@ fn files(root: &Path) -> Vec<String> {
 async fn image_is_stored_found_and_deleted() {
     let root = tempfile::tempdir().unwrap();
     let images = Images::local(root.path().join("images")).unwrap();
-    assert_eq!(images.file(&key()).await, None);
+    assert_eq!(path(images.image(&key())).await, None);
     for content in ["one", "one"] {
-        images.put(&key(), Bytes::from_static(content.as_bytes())).await.unwrap();
+        images.put(&key(), Bytes::from_static(content.as_bytes()), LIMIT).await.unwrap();
     }
-    let file = images.file(&key()).await.unwrap();
+    let file = path(images.image(&key())).await.unwrap();
     assert_eq!(file, root.path().join("images").join(key().path()));
     assert_eq!(std::fs::read(&file).unwrap(), b"one");
     assert_eq!(files(root.path()), [format!("images/{}", key().path())]);
     for _ in 0..2 {
         images.delete(&key()).await.unwrap();
-        assert_eq!(images.file(&key()).await, None);
+        assert_eq!(path(images.image(&key())).await, None);
     }
     let space = images.disk_space().await.unwrap();
     assert!(space.free_bytes > 0 && space.free_bytes < space.total_bytes, "{space:?}");
@@ -77,10 +87,10 @@ async fn image_in_parts_is_complete_or_absent() {
     for part in ["in ", "parts"] {
         upload.write(Bytes::from_static(part.as_bytes())).await.unwrap();
     }
-    assert_eq!((upload.bytes(), images.file(&key()).await), (8, None));
+    assert_eq!((upload.bytes(), path(images.image(&key())).await), (8, None));
     drop(abandoned);
-    upload.finish().await.unwrap();
-    assert_eq!(std::fs::read(images.file(&key()).await.unwrap()).unwrap(), b"in parts");
+    upload.finish(LIMIT).await.unwrap();
+    assert_eq!(std::fs::read(path(images.image(&key())).await.unwrap()).unwrap(), b"in parts");
     assert_eq!(files(root.path()), [key().path()], "unfinished files are removed");
 }
 
@@ -95,9 +105,9 @@ async fn all_files_beside_an_image_are_completed_and_deleted_with_it() {
         upload.close().await.unwrap();
         uploads.push(upload);
     }
-    Upload::finish_all(uploads).await.unwrap();
+    Upload::finish_all(uploads, LIMIT).await.unwrap();
     for name in BesideName::all() {
-        let path = images.file_beside(&key(), name).await.unwrap();
+        let path = path(images.beside(&key(), name)).await.unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), format!("{name:?}"));
     }
     images.delete(&key()).await.unwrap();
@@ -106,7 +116,7 @@ async fn all_files_beside_an_image_are_completed_and_deleted_with_it() {
     let mut closed = images.begin(&key()).await.unwrap();
     closed.close().await.unwrap();
     assert!(closed.write(Bytes::from_static(b"more")).await.is_err(), "its parts have ended");
-    assert!(closed.finish().await.is_err(), "what failed is not completed");
+    assert!(closed.finish(LIMIT).await.is_err(), "what failed is not completed");
     assert_eq!(files(root.path()), [""; 0]);
 }
 
@@ -117,7 +127,7 @@ async fn thumbnail_is_deleted_with_its_image() {
     let thumbnail = Bytes::from_static(b"small");
     images.put_thumbnail(&key(), thumbnail.clone()).await.unwrap();
     assert_eq!(files(root.path()), [""; 0], "an image that was deleted gets no thumbnail");
-    images.put(&key(), Bytes::from_static(b"large")).await.unwrap();
+    images.put(&key(), Bytes::from_static(b"large"), LIMIT).await.unwrap();
     assert_eq!(images.thumbnail(&key()).await.unwrap(), None);
     images.put_thumbnail(&key(), thumbnail.clone()).await.unwrap();
     assert_eq!(images.thumbnail(&key()).await.unwrap(), Some(thumbnail));
@@ -129,11 +139,11 @@ async fn thumbnail_is_deleted_with_its_image() {
 async fn opening_removes_unfinished_files_only() {
     let root = tempfile::tempdir().unwrap();
     let images = Images::local(root.path().to_path_buf()).unwrap();
-    images.put(&key(), Bytes::from_static(b"whole")).await.unwrap();
+    images.put(&key(), Bytes::from_static(b"whole"), LIMIT).await.unwrap();
     std::fs::write(root.path().join("tmp").join("half.png"), b"ha").unwrap();
     let images = Images::local(root.path().to_path_buf()).unwrap();
     assert_eq!(files(root.path()), [key().path()]);
-    assert!(images.file(&key()).await.is_some());
+    assert!(path(images.image(&key())).await.is_some());
 }
 
 #[tokio::test]
@@ -142,7 +152,7 @@ async fn failed_put_leaves_no_file() {
     let images = Images::local(root.path().to_path_buf()).unwrap();
     // A directory at the final path makes the rename fail.
     std::fs::create_dir_all(root.path().join(key().path())).unwrap();
-    assert!(images.put(&key(), Bytes::from_static(b"x")).await.is_err());
-    assert_eq!(images.file(&key()).await, None);
+    assert!(images.put(&key(), Bytes::from_static(b"x"), LIMIT).await.is_err());
+    assert_eq!(path(images.image(&key())).await, None);
     assert_eq!(files(root.path()), [""; 0]);
 }

@@ -4,7 +4,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{ImageKey, RenderMetadata, State};
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_store::Error;
-use grabd_store::grabs::NewPlaceholder;
+use grabd_store::grabs::{NewPlaceholder, ShownImage};
 
 use crate::harness::{NOW, blocked, facts, on_both, spec};
 
@@ -29,16 +29,18 @@ on_both! {
             assert_eq!((grab.state, grab.environment, grab.attempts), (outcome, Environment::Test, 0));
             assert_eq!(db.store.find_grab(team, Environment::Live, id).await.unwrap(), None);
         }
-        assert_eq!(db.store.find_placeholder(&key).await.unwrap(), Some(spec()));
-        assert_eq!(db.store.find_placeholder(&ImageKey::new(8, "png")).await.unwrap(), None);
+        assert_eq!(db.store.find_image(&key).await.unwrap(), Some(ShownImage::Placeholder(Box::new(spec()))));
+        assert_eq!(db.store.find_image(&ImageKey::new(8, "png")).await.unwrap(), None);
         assert_eq!(db.store.ledger(team, None, 10).await.unwrap(), []);
     }
 
-    async fn find_placeholder_ignores_live_images(db) {
+    async fn live_image_is_found_until_it_is_deleted(db) {
         let team = db.team(1).await;
         let leased = db.leased(team).await;
         db.store.complete(crate::harness::completion(&leased)).await.unwrap().unwrap();
-        assert_eq!(db.store.find_placeholder(&leased.upload_key).await.unwrap(), None);
+        assert_eq!(db.store.find_image(&leased.upload_key).await.unwrap(), Some(ShownImage::Stored));
+        assert!(db.store.delete_grab(team, Environment::Live, leased.grab, NOW).await.unwrap());
+        assert_eq!(db.store.find_image(&leased.upload_key).await.unwrap(), None);
     }
 
     async fn create_placeholder_rejects_open_outcomes(db) {

@@ -57,6 +57,7 @@ pub(super) const SOURCES: &[Source] = &[
     source!("docs/OPTIONS.md", "options", REFERENCE, "All capture options with their types and limits.", false),
     source!("docs/guide/ERRORS.md", "errors", REFERENCE, "Each error code, its meaning, and what to do.", false),
     source!("CHANGELOG.md", "changelog", REFERENCE, "What has changed, by version.", false),
+    source!("docs/IMAGES.md", "images", HOSTING, "Images in a directory or in an object store.", false),
     source!("docs/RUNBOOK.md", "runbook", HOSTING, "What to do when an alert fires.", false),
     source!("docs/FLEET.md", "fleet", HOSTING, "Several processes on one database.", false),
     source!("docs/OPERATING.md", "operating", HOSTING, "Installing and running the service.", true),

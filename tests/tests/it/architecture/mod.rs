@@ -56,7 +56,12 @@ const RESTRICTED_CRATES: [(&str, &[&str], &str); 15] = [
     ("sea-orm-migration", &["grabd-migrations", "grabd-store"], "only the store runs schema steps"),
     ("chromiumoxide", &["grabd-browser"], "it is the slowest crate of a build"),
     ("hickory-resolver", &["grabd-egress"], "names are resolved behind the guard"),
-    ("reqwest", &["grab"], "outgoing requests of the service pass the guard"),
+    (
+        "reqwest",
+        &["grabd-store", "grab"],
+        "outgoing requests of the service pass the guard, except those to the object store",
+    ),
+    ("object_store", &["grabd-store"], "only the image storage uses the object store"),
     ("lettre", &["grabd-engine"], "only the mailer sends e-mail, to the operator's mail server"),
     ("webauthn-rs-core", &["grabd-engine"], "passkeys are verified in one place"),
     ("axum", &["grabd-http", "grabd-edge", "grabd-web", "grabd"], "HTTP is an interface; rules do not depend on it"),

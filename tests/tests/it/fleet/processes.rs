@@ -70,7 +70,7 @@ impl TestCluster {
             .env("GRABD_DATA_DIR", path(data_dir))
             .env("GRABD_DATABASE__URL", self.database.url())
             .env("GRABD_CLUSTER__ENABLED", "true")
-            .env("GRABD_CLUSTER__IMAGES_DIR", path("images"))
+            .env("GRABD_IMAGES__URL", format!("file://{}", path("images")))
             .env("GRABD_SECRETS__KEY_FILE", path("secrets.key"))
             .env("GRABD_HTTP__LISTEN", "127.0.0.1:0")
             .env("GRABD_HTTP__PUBLIC_URL", PUBLIC_URL)

@@ -448,7 +448,8 @@ async fn create_live_grab(app: &TestApp, team: TeamId, spec: &CaptureSpec, at: T
     if done {
         let mut png = Cursor::new(Vec::new());
         image::RgbImage::new(16, 9).write_to(&mut png, image::ImageFormat::Png)?;
-        Images::local(app.data_dir().join("images"))?.put(&upload_key, png.into_inner().into()).await?;
+        let images = Images::local(app.data_dir().join("images"))?;
+        images.put(&upload_key, png.into_inner().into(), Duration::from_secs(10)).await?;
     }
     match done {
         true => {

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Seek, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 
 use bytes::Bytes;
 use grabd_domain::capture::{FileKind, Format};
@@ -11,6 +10,7 @@ use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Failure, FailureReason, Region};
 use grabd_domain::limits::COMPARE_LIMIT;
 use grabd_memory::{MemoryBudget, MemoryError};
+use grabd_store::images::LocalCopy;
 use image::ImageError;
 use png::EncodingError;
 use tokio::time::timeout;
@@ -35,7 +35,7 @@ pub(crate) struct Picture {
 
 /// Where an image is.
 pub(crate) enum Source {
-    File(PathBuf),
+    File(LocalCopy),
     Memory(Bytes),
 }
 
@@ -70,6 +70,9 @@ pub enum Error {
     /// One of the images cannot be read.
     #[error("an image cannot be read")]
     Unreadable(#[source] io::Error),
+    /// One of the images cannot be loaded from the storage.
+    #[error(transparent)]
+    Storage(#[from] grabd_store::images::Error),
     /// The image of the difference cannot be written.
     #[error("the image of the difference cannot be written")]
     Unwritable(#[source] io::Error),
@@ -121,6 +124,7 @@ impl Error {
             | Self::Unwritable(_)
             | Self::Encoding(_)
             | Self::Placeholder(_)
+            | Self::Storage(_)
             | Self::Store(_)
             | Self::Task(_)) => {
                 tracing::error!(error = %error, source = ?std::error::Error::source(error), "images were not compared");
@@ -160,7 +164,7 @@ impl Picture {
     /// Opens it, to be read from its beginning.
     pub(crate) fn open(&self) -> io::Result<Box<dyn Readable>> {
         match &self.source {
-            Source::File(path) => Ok(Box::new(BufReader::new(std::fs::File::open(path)?))),
+            Source::File(file) => Ok(Box::new(BufReader::new(std::fs::File::open(file.path())?))),
             Source::Memory(bytes) => Ok(Box::new(Cursor::new(bytes.clone()))),
         }
     }
@@ -168,7 +172,7 @@ impl Picture {
     /// The memory that reading the whole file takes.
     pub(crate) fn file_bytes(&self) -> io::Result<u64> {
         match &self.source {
-            Source::File(path) => Ok(std::fs::metadata(path)?.len()),
+            Source::File(file) => Ok(std::fs::metadata(file.path())?.len()),
             // It is there already.
             Source::Memory(_) => Ok(0),
         }
@@ -334,6 +338,8 @@ impl<W: Write> Write for Limited<'_, W> {
 
 #[cfg(test)]
 mod tests {
+    use grabd_domain::grabs::ImageKey;
+    use grabd_store::Images;
     use image::{ImageFormat, Rgb, RgbImage};
 
     use super::*;
@@ -424,11 +430,19 @@ mod tests {
 
     #[tokio::test]
     async fn missing_and_broken_images_are_distinguished() {
-        let missing = || Picture { source: Source::File("/nonexistent/image.png".into()), format: Format::Png };
+        let dir = tempfile::tempdir().unwrap();
+        let (images, key) = (Images::local(dir.path().to_owned()).unwrap(), ImageKey::new(1, "png"));
+        // Deleted after it was found.
+        let missing = async || {
+            images.put(&key, Bytes::from_static(b"x"), COMPARE_LIMIT).await.unwrap();
+            let source = Source::File(images.image(&key).local_copy().await.unwrap().unwrap());
+            images.delete(&key).await.unwrap();
+            Picture { source, format: Format::Png }
+        };
         let broken = || Picture { source: Source::Memory(Bytes::from_static(b"<svg>")), format: Format::Png };
         let fine = || picture(&page(0), Format::Png);
-        assert!(matches!(measured(missing(), fine()).await, Err(Error::Deleted)));
-        assert!(matches!(measured(fine(), missing()).await, Err(Error::Unreadable(_))));
+        assert!(matches!(measured(missing().await, fine()).await, Err(Error::Deleted)));
+        assert!(matches!(measured(fine(), missing().await).await, Err(Error::Unreadable(_))));
         assert!(matches!(measured(broken(), fine()).await, Err(Error::Undecodable(_))));
     }
 

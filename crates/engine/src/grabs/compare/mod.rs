@@ -11,18 +11,24 @@ pub(crate) mod measure;
 pub(crate) mod placeholders;
 mod sheet;
 
+use std::time::Duration;
+
 use grabd_domain::Fault;
 use grabd_domain::capture::{BesideName, CaptureSpec, FileKind};
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::grabs::{Difference, Failure, FileKey, Grab, GrabFile, ImageKey, RenderMetadata, State};
 use grabd_domain::ids::GrabId;
+use tokio::time::timeout;
 
 use self::measure::{Changed, Error, Picture, Source, measure};
 use super::not_completed::NotCompleted;
 use crate::core::Core;
 use crate::faults::internal_error;
 use crate::random;
+
+/// Time limit of loading both images from an object store.
+const LOAD_LIMIT: Duration = Duration::from_secs(5);
 
 /// Checks that the earlier grab of a request has an image of the same team and environment. Whether another team has such
 /// a grab cannot be told from the answer.
@@ -58,7 +64,7 @@ impl From<Error> for NotCompleted {
 }
 
 /// Compares a stored image with that of an earlier grab, stores the image of the difference beside it, and adds both to
-/// the metadata. Equal images have no image of the difference.
+/// the metadata. Equal images have no image of the difference. Storing ends within the limit.
 ///
 /// # Errors
 /// See [`NotCompleted`]. A file that is left behind is deleted with the image.
@@ -67,6 +73,7 @@ pub(super) async fn compare(
     earlier: GrabId,
     key: &ImageKey,
     metadata: &mut RenderMetadata,
+    limit: Duration,
 ) -> Result<(), NotCompleted> {
     let found = core.store.find_grabs(&[earlier]).await.map_err(NotCompleted::Database)?;
     let State::Done { image: Some(earlier_key), metadata: earlier_metadata, .. } = image_of(found)?.state else {
@@ -78,16 +85,17 @@ pub(super) async fn compare(
     }
     let images = &core.grabs.images;
     let picture = async |key: &ImageKey| {
-        let source = Source::File(images.file(key).await.ok_or(Error::Deleted)?);
+        let source = Source::File(images.image(key).local_copy().await?.ok_or(Error::Deleted)?);
         Ok::<_, Error>(Picture { source, format: key.format() })
     };
-    let (earlier_picture, later) = (picture(&earlier_key).await?, picture(key).await?);
+    let load = async { Ok::<_, Error>((picture(&earlier_key).await?, picture(key).await?)) };
+    let (earlier_picture, later) = timeout(LOAD_LIMIT, load).await.map_err(|_| Error::TooSlow)??;
     let upload =
         images.begin_file(key, BesideName::Also(FileKind::Difference)).await.map_err(NotCompleted::NotStored)?;
     let (changed, upload) = measure(&core.tasks, &core.grabs.memory, earlier_picture, later, upload).await?;
     let bytes = upload.bytes();
     if changed.ppm > 0 {
-        upload.finish().await.map_err(NotCompleted::NotStored)?;
+        upload.finish(limit).await.map_err(NotCompleted::NotStored)?;
     }
     add(metadata, earlier, changed, bytes);
     Ok(())

@@ -29,6 +29,8 @@ use crate::webhooks::Webhooks;
 use crate::{Failpoints, Parts, Retention, Settings};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Time limit of storing an image.
+const LIMIT: Duration = Duration::from_secs(10);
 const TEAM: TeamId = TeamId(Uuid::from_u128(1));
 
 struct TestCore {
@@ -280,7 +282,7 @@ async fn image_that_cannot_be_deleted_delays_no_other() {
     // A directory in place of a file cannot be removed as one.
     let (undeletable, file) = (ImageKey::new(1, "png"), ImageKey::new(2, "png"));
     std::fs::create_dir_all(test.images.path().join(undeletable.path())).unwrap();
-    test.core.grabs.images.put(&file, Bytes::from_static(b"x")).await.unwrap();
+    test.core.grabs.images.put(&file, Bytes::from_static(b"x"), LIMIT).await.unwrap();
     for key in [&undeletable, &file] {
         // The result of a lost attempt schedules its image for deletion.
         let completion = Completion {
@@ -296,7 +298,7 @@ async fn image_that_cannot_be_deleted_delays_no_other() {
     }
     let mut clock = ClockCheck::new(test.clock.now(), Instant::now());
     run(&test.core, &mut clock).await;
-    assert_eq!(test.core.grabs.images.file(&file).await, None);
+    assert_eq!(test.core.grabs.images.image(&file).size().await.unwrap(), None);
     assert_eq!(test.core.store.rows_set_aside().get("images"), Some(&1));
     test.end().await;
 }

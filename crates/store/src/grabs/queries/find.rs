@@ -15,6 +15,15 @@ use crate::{Result, Store};
 /// Maximum ids per statement. Both databases allow more, but no process watches more grabs.
 const IDS_PER_STATEMENT: usize = 4096;
 
+/// An image that may be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShownImage {
+    /// The image of a live grab, which is in the image storage.
+    Stored,
+    /// A placeholder with this capture spec, which is drawn again.
+    Placeholder(Box<CaptureSpec>),
+}
+
 impl Store {
     /// Finds a grab of a caller.
     ///
@@ -62,20 +71,24 @@ impl Store {
         found.into_iter().map(|(row, job)| grab::read(row, job.as_ref())).collect()
     }
 
-    /// The capture spec of the placeholder with this image key, unless it was deleted.
+    /// What the image with this key is, unless it was deleted. One index lookup.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_placeholder(&self, key: &ImageKey) -> Result<Option<CaptureSpec>> {
-        let request: Option<String> = grab::Entity::find()
+    pub async fn find_image(&self, key: &ImageKey) -> Result<Option<ShownImage>> {
+        let found: Option<(i16, String)> = grab::Entity::find()
             .select_only()
+            .column(grab::Column::Env)
             .column(grab::Column::Request)
             .filter(grab::Column::ImageKey.eq(key.as_str()))
-            .filter(grab::Column::Env.eq(codes::environment(Environment::Test)))
             .into_tuple()
             .one(self.database.reader())
             .await?;
-        request.as_deref().map(grab::read_spec).transpose()
+        let Some((env, request)) = found else { return Ok(None) };
+        Ok(Some(match codes::read_environment(env)? {
+            Environment::Live => ShownImage::Stored,
+            Environment::Test => ShownImage::Placeholder(Box::new(grab::read_spec(&request)?)),
+        }))
     }
 
     /// Counts the grabs of this class that wait for a slot.

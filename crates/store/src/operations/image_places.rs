@@ -1,0 +1,78 @@
+//! The places where images are. Each start of the service records them, so that no place is left out by mistake while it
+//! has images.
+
+use sea_orm::ActiveValue::Set;
+use sea_orm::{EntityTrait, QueryOrder};
+
+use crate::database::{Transaction, Tx};
+use crate::entities::image_place;
+use crate::operations::audit::AuditEvent;
+use crate::{Result, Store};
+
+/// The recorded places, as URLs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImagePlaces {
+    /// Where new images are stored. `None` before the first start.
+    pub first: Option<String>,
+    /// Where others may be.
+    pub others: Vec<String>,
+}
+
+struct RecordPlaces(ImagePlaces);
+
+struct ForgetPlace(String);
+
+impl Store {
+    /// The places that the service has used since its last start.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn image_places(&self) -> Result<ImagePlaces> {
+        let rows = image_place::Entity::find().order_by_asc(image_place::Column::Url).all(self.database.reader()).await?;
+        let (first, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.is_first);
+        let url = |row: image_place::Model| row.url;
+        Ok(ImagePlaces { first: first.into_iter().map(url).next(), others: others.into_iter().map(url).collect() })
+    }
+
+    /// Replaces the recorded places. The service does so when it starts.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn record_image_places(&self, places: ImagePlaces) -> Result<()> {
+        self.database.write(RecordPlaces(places)).await
+    }
+
+    /// Removes a place that has no images any more. `false` when it is not recorded.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn forget_image_place(&self, url: &str) -> Result<bool> {
+        let event = AuditEvent::new("images.forget", &url, None);
+        self.write_audited(ForgetPlace(url.to_owned()), event, |removed| *removed).await
+    }
+}
+
+impl Transaction for RecordPlaces {
+    type Outcome = ();
+
+    async fn apply(&self, tx: &Tx) -> Result<()> {
+        image_place::Entity::delete_many().exec(tx).await?;
+        let ImagePlaces { first, others } = &self.0;
+        let rows = first.iter().map(|url| (url, true)).chain(others.iter().map(|url| (url, false)));
+        let rows: Vec<_> = rows
+            .map(|(url, is_first)| image_place::ActiveModel { url: Set(url.clone()), is_first: Set(is_first) })
+            .collect();
+        if !rows.is_empty() {
+            image_place::Entity::insert_many(rows).exec_without_returning(tx).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Transaction for ForgetPlace {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        Ok(image_place::Entity::delete_by_id(self.0.as_str()).exec(tx).await?.rows_affected > 0)
+    }
+}
