@@ -49,7 +49,8 @@ for (const button of document.querySelectorAll("button[data-passkey]")) {
   }
   button.disabled = false;
   let isBusy = false;
-  button.addEventListener("click", async () => {
+  button.addEventListener("click", async (event) => {
+    event.preventDefault();
     if (isBusy) return;
     // The passkey replaces the code.
     const { code } = form.elements;
