@@ -3,6 +3,7 @@
 mod difference;
 mod packet;
 mod stage;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,6 +20,7 @@ use utoipa::openapi::{Object, ObjectBuilder, Type};
 use self::difference::Difference;
 pub(crate) use self::packet::PricingPacket;
 use self::stage::StageReached;
+pub(crate) use self::usage::{Usage, usage};
 
 /// One capture of a web page. Further members may appear.
 #[derive(Debug, Serialize, ToSchema)]
@@ -264,56 +266,6 @@ pub(crate) struct GrabList<'a> {
     pub(crate) has_more: bool,
 }
 
-/// Balance and usage of a team.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Usage<'a> {
-    /// Remaining credits.
-    #[schema(inline)]
-    credits: Credits,
-    /// Plan of the team.
-    #[schema(inline)]
-    plan: Plan<'a>,
-    /// Grabs of the last 30 days.
-    #[schema(inline)]
-    usage: Counts,
-    /// Environment of the key.
-    #[schema(schema_with = environment_schema)]
-    environment: &'static str,
-    /// URL at which to buy credits.
-    top_up: &'a str,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-struct Credits {
-    /// Remaining credits of the annual subscription.
-    subscription: i64,
-    /// Remaining prepaid credits.
-    prepaid: i64,
-    /// All remaining credits.
-    total: i64,
-    /// Credits held for open live grabs; not included in the other numbers.
-    held: i64,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-struct Plan<'a> {
-    /// Name of the plan.
-    name: &'a str,
-    /// Status of the plan.
-    status: &'a str,
-    /// End of the term.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    expires_at: Option<Rfc3339>,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-struct Counts {
-    /// All grabs, live and test.
-    grabs_last_30d: i64,
-    /// Live grabs only.
-    live_grabs_last_30d: i64,
-}
-
 /// The kind of the files that are slices of the image.
 pub(crate) const SLICE_KIND: &str = "slice";
 
@@ -443,20 +395,6 @@ fn file_kind_schema() -> Object {
         Some(_) | None => &[],
     };
     string_enum(words.iter().copied().chain([SLICE_KIND, "viewport", "difference"]), Type::String.into())
-}
-
-/// Converts balance and usage. `None` if a required field is missing.
-pub(crate) fn usage(usage: &v1::GetUsageResponse) -> Option<Usage<'_>> {
-    let v1::GetUsageResponse { credits, plan, grabs_last_30d, live_grabs_last_30d, live, top_up } = usage;
-    let v1::Credits { subscription, prepaid, total, held } = *credits.as_ref()?;
-    let v1::Plan { name, status, expires_at } = plan.as_ref()?;
-    Some(Usage {
-        credits: Credits { subscription, prepaid, total, held },
-        plan: Plan { name, status, expires_at: expires_at.as_ref().and_then(Rfc3339::from_proto) },
-        usage: Counts { grabs_last_30d: *grabs_last_30d, live_grabs_last_30d: *live_grabs_last_30d },
-        environment: environment_name(*live),
-        top_up,
-    })
 }
 
 /// Parses the name of a status.
