@@ -3,8 +3,8 @@
 //! [`harness`] starts the whole service, [`site`] is the fixture site with known pixels, [`pixels`] checks images of
 //! it, [`agent`] is an MCP client, [`authenticator`] an authenticator app, [`scenario`] captures hostile pages and
 //! reports the results, [`process_tree`] measures processes, [`leftovers`] checks what a stopped service left behind, and
-//! [`programs`] runs third-party programs. [`s3_server`] is an object store, and [`scripted_renderer`] a renderer without a
-//! browser.
+//! [`programs`] runs third-party programs. [`s3_server`] is an object store, and [`scripted_renderer`] a renderer
+//! without a browser.
 //!
 //! *Invariant:* nothing that ships depends on this package.
 
