@@ -1,4 +1,5 @@
-//! An S3 server in the process of a test. It stores objects in files and checks signatures, and fails when a test asks for it.
+//! An S3 server in the process of a test. It stores objects in files, checks signatures, and fails when a test asks
+//! for it.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

@@ -33,7 +33,8 @@ impl ScriptedRenderer {
         }
     }
 
-    /// Returns an image and files beside it, in parts, and makes the slot idle. Returns whether the result was accepted.
+    /// Returns an image and files beside it, in parts, and makes the slot idle. Returns whether the result was
+    /// accepted.
     ///
     /// # Errors
     /// If the core does not receive them.

@@ -180,11 +180,9 @@ const DEFAULT_PLACE: &str = "data_dir";
 
 /// The name under which a place of images is recorded.
 pub fn place_name(config: &Config, location: &Location) -> String {
-    let is_default = |path: &Path| {
-        matches!((std::path::absolute(path), std::path::absolute(images_dir(config))), (Ok(one), Ok(other)) if one == other)
-    };
+    let absolute = |path: &Path| std::path::absolute(path).ok();
     match location {
-        Location::Directory(path) if is_default(path) => DEFAULT_PLACE.to_owned(),
+        Location::Directory(path) if absolute(path) == absolute(&images_dir(config)) => DEFAULT_PLACE.to_owned(),
         location @ (Location::Directory(_) | Location::Bucket { .. }) => location.to_string(),
     }
 }
@@ -203,7 +201,8 @@ pub fn image_places(config: &Config) -> ImagePlaces {
 async fn check_image_places(config: &Config, store: &Store) -> anyhow::Result<ImagePlaces> {
     let (recorded, configured) = (store.image_places().await?, image_places(config));
     let mut known: Vec<String> = recorded.first.iter().chain(&recorded.others).cloned().collect();
-    if known.is_empty() && std::fs::read_dir(images_dir(config).join("i")).is_ok_and(|mut found| found.next().is_some()) {
+    let has_images = |dir: PathBuf| std::fs::read_dir(dir).is_ok_and(|mut found| found.next().is_some());
+    if known.is_empty() && has_images(images_dir(config).join("i")) {
         // A database of an earlier version.
         known.push(DEFAULT_PLACE.to_owned());
     }
@@ -214,8 +213,8 @@ async fn check_image_places(config: &Config, store: &Store) -> anyhow::Result<Im
             false => missing.clone(),
         };
         anyhow::bail!(
-            "images may also be in {url}: set GRABD_IMAGES__FALLBACK_URL to it, and move them with `grabd admin images move` \
-             (docs/IMAGES.md). If it has none, run `grabd admin images forget {missing}`"
+            "images may also be in {url}: set GRABD_IMAGES__FALLBACK_URL to it, and move them with `grabd admin images \
+             move` (docs/IMAGES.md). If it has none, run `grabd admin images forget {missing}`"
         );
     }
     Ok(recorded)

@@ -117,8 +117,8 @@ impl ReceivedImage {
     }
 }
 
-/// Stores the image and the files beside it within a time, and adds them to the metadata. Files that are left behind by an error are
-/// deleted with the image, whose key is then scheduled for deletion.
+/// Stores the image and the files beside it within a time, and adds them to the metadata. Files that are left behind by
+/// an error are deleted with the image, whose key is then scheduled for deletion.
 async fn store_files(
     core: &Core,
     key: &ImageKey,

@@ -90,8 +90,8 @@ pub(super) async fn create(config: &Config, store: &Store, directory: &Path) -> 
     let text = match &manifest.bucket {
         None => format!("Backed up the {database} database and {images} images to {shown}."),
         Some(bucket) => format!(
-            "Backed up the {database} database and {images} images in files to {shown}.\nThe images in {bucket} were NOT \
-             copied: back up the bucket with the tools of its object store, after this command."
+            "Backed up the {database} database and {images} images in files to {shown}.\nThe images in {bucket} were \
+             NOT copied: back up the bucket with the tools of its object store, after this command."
         ),
     };
     Ok(CommandOutput::ok(
@@ -130,8 +130,8 @@ pub(super) async fn restore(config: &Config, directory: &Path) -> anyhow::Result
     }
     ensure!(
         images.is_some() || manifest.images == 0,
-        "the backup has {} images in files, but images.url and images.fallback_url name no directory; restore them into one, \
-         and move them then (docs/IMAGES.md)",
+        "the backup has {} images in files, but images.url and images.fallback_url name no directory; restore them into \
+         one, and move them then (docs/IMAGES.md)",
         manifest.images
     );
     let from = directory.to_owned();
@@ -157,7 +157,7 @@ pub(super) async fn restore(config: &Config, directory: &Path) -> anyhow::Result
         false => format!("Restored, but the ledger has {} errors: `grabd admin ledger verify`.", violations.len()),
     };
     if let Some(bucket) = &manifest.bucket {
-        text += &format!("\nOther images were in {bucket}: set images.url or images.fallback_url to it, or to a copy of it.");
+        text += &format!("\nOther images were in {bucket}: set images.url to it, or to a copy of it.");
     }
     let json = json!({
         "images": restored,

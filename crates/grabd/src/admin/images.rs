@@ -24,8 +24,8 @@ const FILE_LIMIT: Duration = Duration::from_secs(120);
 /// How often the progress is shown.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
-const STEPS: &str = "The steps are: 1. Set images.url to the new place, and images.fallback_url to the old one. 2. Restart \
-                     the service. 3. Run this command with the new place. 4. Empty images.fallback_url and restart.";
+const STEPS: &str = "The steps are: 1. Set images.url to the new place, and images.fallback_url to the old one. 2. \
+                     Restart the service. 3. Run this command with the new place. 4. Empty images.fallback_url and restart.";
 const AGAIN: &str = "nothing is lost; correct the cause and run the command again, which continues";
 
 #[derive(Debug, Subcommand)]
@@ -157,8 +157,8 @@ async fn move_one(store: &Store, images: &Images, image: &StoredImage) -> anyhow
     }
 }
 
-/// Deletes what was copied of an image that was deleted meanwhile. Returns whether the image still exists: then it is the
-/// service that deletes it, in both places.
+/// Deletes what was copied of an image that was deleted meanwhile. Returns whether the image still exists: then the
+/// service deletes it, in both places.
 async fn discard_if_deleted(store: &Store, images: &Images, key: &ImageKey) -> anyhow::Result<bool> {
     let exists = store.find_image(key).await?.is_some();
     if !exists {

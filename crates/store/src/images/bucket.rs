@@ -1,6 +1,6 @@
 //! Images in a bucket of an S3-compatible object store.
 //!
-//! An image is first a file of this machine, so that its upload can be repeated and does not hold it in memory as a whole.
+//! An image is first a file of this machine, so that its upload can be repeated, and is not in memory as a whole.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -195,7 +195,7 @@ impl Bucket {
             // The parts of an upload that is not given up are stored, and charged, although nobody can see them.
             let aborted = timeout(ABORT_LIMIT, upload.abort()).await;
             if !matches!(aborted, Ok(Ok(()))) {
-                tracing::warn!("the parts of a failed upload may remain in the bucket until its lifecycle rule removes them");
+                tracing::warn!("parts of a failed upload may remain until a lifecycle rule of the bucket removes them");
             }
         }
         sent

@@ -102,7 +102,7 @@ mod tests {
         let key = "1A2b3C4d5E6f7G8h9I0j1K";
         let url = format!("http://store/bucket/i/1A/2b/{key}.png");
         for (text, expected) in [
-            (format!("PUT {url}: non-2xx status code: 503 Service Unavailable: <Resource>{url}</Resource>"), "status 503"),
+            (format!("PUT {url}: status code: 503 Service Unavailable: <Resource>{url}</Resource>"), "status 503"),
             (format!("PUT {url}: status code: 400: <Code>EntityTooLarge</Code><Key>{key}</Key>"), "400 EntityTooLarge"),
             (format!("error sending request for url ({url})"), "the request failed"),
             ("Connection refused (os error 111)".to_owned(), "Connection refused (os error 111)"),

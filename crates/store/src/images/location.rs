@@ -22,8 +22,9 @@ const MAX_PREFIX: usize = 200;
 
 impl Location {
     /// What [`Location::parse`] allows, for messages.
-    pub const ALLOWED: &str = "file:///absolute/path, or s3://bucket/prefix with a bucket name of 3 to 63 lower-case letters, \
-                               digits, dots and hyphens and a prefix of letters, digits, dots, hyphens, underscores and slashes";
+    pub const ALLOWED: &str = "file:///absolute/path, or s3://bucket/prefix with a bucket name of 3 to 63 lower-case \
+                               letters, digits, dots and hyphens and a prefix of letters, digits, dots, hyphens, \
+                               underscores and slashes";
 
     /// Parses a URL. `None` if it is not allowed.
     pub fn parse(url: &str) -> Option<Self> {

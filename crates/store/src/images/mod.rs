@@ -143,7 +143,8 @@ impl Images {
 
     /// Whether only images may be served that the database has. Otherwise every file in the directory may be.
     ///
-    /// A lookup in the database costs less than a request to an object store, and decides before a deletion is complete.
+    /// A lookup in the database costs less than a request to an object store, and decides before a deletion is
+    /// complete.
     pub const fn needs_lookup(&self) -> bool {
         !matches!((&self.place, &self.fallback), (Place::Directory(_), None))
     }
@@ -245,8 +246,8 @@ impl Images {
         result
     }
 
-    /// Copies an image, its thumbnail and these files beside it from the second place to the first, each within a time, unless
-    /// they are there already. Returns the bytes of all of them; `None` if the second place has none.
+    /// Copies an image, its thumbnail and these files beside it from the second place to the first, each within a time,
+    /// unless they are there already. Returns the bytes of all of them; `None` if the second place has none.
     ///
     /// # Errors
     /// When one of them cannot be read or stored.
@@ -294,7 +295,8 @@ impl Images {
         std::iter::once(&self.place).chain(&self.fallback)
     }
 
-    /// The order in which a file is looked for. An image that is moved between the first two looks is found by the third.
+    /// The order in which a file is looked for. An image that is moved between the first two looks is found by the
+    /// third.
     fn search_order(&self) -> impl Iterator<Item = &Place> {
         self.places().chain(self.fallback.is_some().then_some(&self.place))
     }
@@ -327,8 +329,8 @@ impl ImageFile {
         Ok(None)
     }
 
-    /// The file on this machine, for code that needs a file. That of a bucket is copied, at most within a minute. `None`
-    /// if the file does not exist.
+    /// The file on this machine, for code that needs a file. That of a bucket is copied, at most within a minute.
+    /// `None` if the file does not exist.
     ///
     /// # Errors
     /// When the storage cannot be read, or the copy cannot be written.
@@ -384,7 +386,8 @@ impl Upload {
         Self::finish_all(vec![self], limit).await
     }
 
-    /// Completes an image and files beside it. Uploads to a bucket are repeated when they fail, but end within the limit.
+    /// Completes an image and files beside it. Uploads to a bucket are repeated when they fail, but end within the
+    /// limit.
     ///
     /// # Errors
     /// [`Error::Full`] when the disk is full, or the error of the object store. Some of the files may be left behind.

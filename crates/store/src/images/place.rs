@@ -146,12 +146,14 @@ impl Place {
     pub(super) async fn read_whole(&self, key: &ImageKey, name: FileName) -> Result<Option<Bytes>> {
         let Some(found) = self.read(key, name, None).await? else { return Ok(None) };
         match found.content {
-            Content::File(mut file) => run_blocking(move || {
-                let mut content = Vec::new();
-                io::Read::read_to_end(&mut file, &mut content)?;
-                Ok(Some(Bytes::from(content)))
-            })
-            .await,
+            Content::File(mut file) => {
+                run_blocking(move || {
+                    let mut content = Vec::new();
+                    io::Read::read_to_end(&mut file, &mut content)?;
+                    Ok(Some(Bytes::from(content)))
+                })
+                .await
+            }
             Content::Stream(stream) => {
                 let all = stream.try_fold(Vec::new(), async |mut all, part| {
                     all.extend_from_slice(&part);

@@ -1,4 +1,4 @@
-//! Unfinished files: the parts of an image are written to one as they arrive, so that the image is not in memory as a whole.
+//! Unfinished files: the parts of an image are written to one as they arrive, so that it is not in memory as a whole.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};

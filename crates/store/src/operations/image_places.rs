@@ -1,5 +1,5 @@
-//! The places where images are. Each start of the service records them, so that no place is left out by mistake while it
-//! has images.
+//! The places where images are. Each start of the service records them, so that no place is left out by mistake while
+//! it has images.
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::{EntityTrait, QueryOrder};
@@ -28,7 +28,8 @@ impl Store {
     /// # Errors
     /// Database errors only.
     pub async fn image_places(&self) -> Result<ImagePlaces> {
-        let rows = image_place::Entity::find().order_by_asc(image_place::Column::Url).all(self.database.reader()).await?;
+        let rows =
+            image_place::Entity::find().order_by_asc(image_place::Column::Url).all(self.database.reader()).await?;
         let (first, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.is_first);
         let url = |row: image_place::Model| row.url;
         Ok(ImagePlaces { first: first.into_iter().map(url).next(), others: others.into_iter().map(url).collect() })

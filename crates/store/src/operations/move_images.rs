@@ -1,7 +1,7 @@
 //! Reads and marks for moving images from one place to another while the service runs.
 //!
-//! An image is marked before it is copied, and unmarked when it is known whether it was deleted meanwhile. So a copy of a
-//! deleted image is found again after a crash, although no grab has it.
+//! An image is marked before it is copied, and unmarked when it is known whether it was deleted meanwhile. So a copy of
+//! a deleted image is found again after a crash, although no grab has it.
 
 use grabd_domain::capture::BesideName;
 use grabd_domain::credentials::Environment;
@@ -65,7 +65,8 @@ impl Store {
             .await?;
         let mut images = Vec::with_capacity(rows.len());
         for (id, key) in rows {
-            let besides = files.iter().filter(|(grab, _)| *grab == id).filter_map(|(_, kind)| grab_file::read_kind(*kind));
+            let besides =
+                files.iter().filter(|(grab, _)| *grab == id).filter_map(|(_, kind)| grab_file::read_kind(*kind));
             images.push(StoredImage { key: grab::read_key(&key)?, besides: besides.collect() });
         }
         Ok(StoredImagePage { images, last: ids.last().copied().map(GrabId) })

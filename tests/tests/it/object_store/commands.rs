@@ -20,7 +20,12 @@ struct Cli {
 }
 
 /// Runs `grabd admin …` with these settings.
-pub(super) async fn admin(server: &S3Server, data_dir: &Path, overlay: &[(&'static str, &str)], args: &[&str]) -> Result<bool> {
+pub(super) async fn admin(
+    server: &S3Server,
+    data_dir: &Path,
+    overlay: &[(&'static str, &str)],
+    args: &[&str],
+) -> Result<bool> {
     let mut settings: BTreeMap<&'static str, String> = server.settings().into();
     settings.insert("data_dir", data_dir.display().to_string());
     settings.extend(overlay.iter().map(|(key, value)| (*key, (*value).to_owned())));
