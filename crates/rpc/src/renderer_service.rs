@@ -39,8 +39,8 @@ pub struct RendererSessions(pub(crate) Core);
 
 /// The version of the protocol between cores and renderers.
 pub(crate) const PROTOCOL: i32 = 1;
-/// How long a slot that a renderer offers to several cores may stay idle before it is returned: this long, and less than
-/// twice.
+/// How long a slot that a renderer offers to several cores may stay idle before it is returned: this long, and less
+/// than twice.
 const RETURN_AFTER: Duration = Duration::from_secs(2);
 /// Maximum number of slots of one renderer.
 const MAX_SLOTS: i32 = 256;

@@ -1,5 +1,5 @@
-//! The slots of a renderer that is attached to several cores. Each slot is offered to one core at a time, so it is never
-//! promised twice. A core that does not use an offer returns it, and the slot is offered to the next core.
+//! The slots of a renderer that is attached to several cores. Each slot is offered to one core at a time, so it is
+//! never promised twice. A core that does not use an offer returns it, and the slot is offered to the next core.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -38,8 +38,8 @@ impl Core {
         self.cluster.as_ref().map(|cluster| cluster.settings.role)
     }
 
-    /// Waits until the renderers on other machines have finished, and leases nothing any more. What is left after half a
-    /// minute is requeued when their sessions end.
+    /// Waits until the renderers on other machines have finished, and leases nothing any more. What is left after
+    /// half a minute is requeued when their sessions end.
     pub async fn finish_leases(&self) {
         let finished = async {
             while self.queue.dispatcher.close() > 0 {

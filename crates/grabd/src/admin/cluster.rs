@@ -23,8 +23,8 @@ const VALID: Duration = Duration::days(3650);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Make the certificate authority of a cluster, the certificates of its cores and renderers, and the key file that its
-    /// cores and edges share.
+    /// Make the certificate authority of a cluster, the certificates of its cores and renderers, and the key file
+    /// that its cores and edges share.
     Init {
         /// A new or empty directory.
         directory: PathBuf,

@@ -61,8 +61,8 @@ struct Locking {
     mode: LockMode,
 }
 
-/// The right to be the only service on a database, or a process of its cluster. Dropping it releases the lock soon; [`ServiceLock::release`] waits
-/// for it.
+/// The right to be the only service on a database, or a process of its cluster. Dropping it releases the lock soon;
+/// [`ServiceLock::release`] waits for it.
 #[derive(Debug)]
 pub struct ServiceLock {
     /// Whether another service has the lock now. `None` for SQLite.
