@@ -30,6 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // Much larger than the other messages of their streams.
         .boxed(".grabd.internal.v1.AttachResponse.message.assignment")
         .boxed(".grabd.internal.v1.FinishPictureRequest.message.header")
+        // Much larger than the error of a batch.
+        .boxed(".grabd.v1.BatchResult.result.grab")
         .compile_fds(compiler.file_descriptor_set())?;
     Ok(())
 }

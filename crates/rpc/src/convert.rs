@@ -62,7 +62,7 @@ pub(crate) fn queued_request(request: v1::CreateGrabRequest) -> CreateRequest {
 pub(crate) fn batch_result(result: &Result<CreateResult, Refusal>, public_url: &str) -> v1::BatchResult {
     use v1::batch_result::Result as Wire;
     let (result, replayed) = match result {
-        Ok(created) => (Wire::Grab(self::created(created, public_url)), created.replayed),
+        Ok(created) => (Wire::Grab(Box::new(self::created(created, public_url))), created.replayed),
         Err(refusal) => (Wire::Error(to_batch_error(refusal)), false),
     };
     v1::BatchResult { result: Some(result), replayed }

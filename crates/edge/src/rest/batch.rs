@@ -146,7 +146,7 @@ fn to_result(
     request: &HeaderMap,
 ) -> Result<Grab, ApiError> {
     match result {
-        Some(CoreResult::Grab(grab)) => Ok(grab),
+        Some(CoreResult::Grab(grab)) => Ok(*grab),
         Some(CoreResult::Error(error)) => Err(ApiError::from_batch(error, metadata)),
         None => Err(ApiError::internal("the core returned an empty result", call::request_id(request))),
     }
@@ -155,17 +155,16 @@ fn to_result(
 /// The error of a request that is not a batch. The core reports an invalid credential and exceeded limits first.
 async fn refuse(core: &mut Core, parts: &Parts, message: String) -> ApiError {
     let request = CreateGrabRequest { unparsed: vec![unparsed("body", "")], ..CreateGrabRequest::default() };
-    let refused = |error: ApiError| match error.code {
-        ErrorCode::BadRequest => ApiError { message: message.into(), ..error },
-        _ => error,
-    };
     match send(core, parts, vec![request]).await {
         Err(error) => error,
         Ok(CoreResponse { message: BatchCreateGrabsResponse { results, .. }, metadata }) => {
             match results.into_iter().next().map(|result| to_result(result, &metadata, &parts.headers)) {
                 Some(Err(mut error)) => {
                     limits::copy(&metadata, &mut error.headers);
-                    refused(error)
+                    if error.code == ErrorCode::BadRequest {
+                        error.message = message.into();
+                    }
+                    error
                 }
                 Some(Ok(_)) | None => {
                     ApiError::internal("the core accepted an invalid create", call::request_id(&parts.headers))

@@ -16,7 +16,7 @@ async fn send(app: &TestApp, key: Option<&str>, body: &str) -> TestResponse {
 }
 
 fn queued() -> BatchResult {
-    BatchResult { result: Some(CoreResult::Grab(grab(GrabStatus::Pending, 1))), replayed: false }
+    BatchResult { result: Some(CoreResult::Grab(Box::new(grab(GrabStatus::Pending, 1)))), replayed: false }
 }
 
 fn refused(code: ErrorCode) -> BatchResult {

@@ -113,7 +113,7 @@ async fn create_one(
 ) -> Result<CreateResult, Fault> {
     if index > 0 {
         let counted = take_request(core, caller);
-        let state = *counted.as_ref().map_or_else(|(_, state)| state, |state| state);
+        let state = *counted.as_ref().unwrap_or_else(|(_, state)| state);
         *decision = Some(RateLimitDecision { async_queue: own_async_queue(core, caller), ..state });
         counted.map_err(|(fault, _)| fault)?;
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_proto::v1::{CaptureGrabRequest, CreateGrabRequest, CreateMode, Grab, GrabStatus, RenderStage};
+use grabd_proto::v1::{CaptureGrabRequest, CreateGrabRequest, CreateMode, Grab, GrabStatus, RenderStage, StageReached};
 use http::HeaderMap;
 use tokio::time::{Instant, timeout};
 
@@ -111,7 +111,7 @@ async fn capture(
 
 /// The progress message for a grab that is being rendered.
 fn stage_text(grab: &Grab) -> &'static str {
-    match grab.stages.last().map_or(RenderStage::Unspecified, |reached| reached.stage()) {
+    match grab.stages.last().map_or(RenderStage::Unspecified, StageReached::stage) {
         RenderStage::Unspecified => "The page is being rendered.",
         RenderStage::Navigating => "The page is being opened.",
         RenderStage::Loaded => "The page has loaded.",
