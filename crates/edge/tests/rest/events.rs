@@ -76,7 +76,7 @@ async fn stages_are_events_of_their_own_with_the_id_of_their_revision() {
     let (navigating, settling) = (json!({"stage": "navigating", "ms": 7}), json!({"stage": "settling", "ms": 7}));
     let stages = [event("stage", 2, json!([navigating])), event("stage", 2, json!([navigating, settling]))];
     let (processing, done) = (event("grab", 2, json!(null)), event("grab", 4, json!(null)));
-    let all = [&[processing][..], &stages, &[done.clone()]].concat();
+    let all = [&[processing][..], &stages, std::slice::from_ref(&done)].concat();
     assert_eq!(seen(app.get(PATH).await.text()), all);
     assert!(app.core.watch.take_request().1.with_stages);
     // A reader that has seen the revision gets only what is new.
