@@ -124,7 +124,7 @@ impl S3Server {
             path_style: true,
             ..S3Options::default()
         };
-        ImageOptions { scratch: scratch.to_owned(), location, fallback: None, s3 }
+        ImageOptions { scratch: scratch.to_owned(), location, fallback: None, s3, shared: None }
     }
 
     /// The names of all objects, without the prefix.

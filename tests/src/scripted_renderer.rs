@@ -5,7 +5,9 @@ use bytes::Bytes;
 use grabd_domain::capture::FileKind;
 use grabd_domain::grabs::RenderMetadata;
 use grabd_engine::Core;
-use grabd_engine::renderers::{self, AttemptResult, ImageReceiver, Lease, RendererSession, SessionMessage};
+use grabd_engine::renderers::{
+    self, AttemptResult, ImageReceiver, Lease, RendererSession, SessionMessage, SessionSlots,
+};
 use tokio::sync::mpsc;
 
 /// A renderer with one slot, attached to the core of a service.
@@ -17,9 +19,12 @@ pub struct ScriptedRenderer {
 
 impl ScriptedRenderer {
     /// Attaches a renderer.
-    pub fn attach(core: &Core) -> Self {
-        let (session, messages) = RendererSession::attach(core, 1);
-        Self { core: core.clone(), session, messages }
+    ///
+    /// # Errors
+    /// If the core takes no work.
+    pub async fn attach(core: &Core) -> Result<Self> {
+        let (session, messages) = RendererSession::attach(core, SessionSlots::Own(1)).await?;
+        Ok(Self { core: core.clone(), session, messages })
     }
 
     /// The next lease.
@@ -30,6 +35,7 @@ impl ScriptedRenderer {
         match self.messages.recv().await.context("the session has ended")? {
             SessionMessage::Assign(lease) => Ok(*lease),
             SessionMessage::Cancel(_) => bail!("a lease was cancelled"),
+            SessionMessage::Return(_) => bail!("slots were returned"),
         }
     }
 

@@ -4,7 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{
-    DeliveryId, EndpointId, GrabId, GrantId, InvitationId, KeyId, LeaseToken, NodeId, PasskeyId, SessionId, TeamId, UserId,
+    DeliveryId, EndpointId, GrabId, GrantId, InvitationId, KeyId, LeaseToken, NodeId, PasskeyId, SessionId, TeamId,
+    UserId,
 };
 use rand::TryRng;
 use rand::rngs::SysRng;

@@ -417,7 +417,7 @@ pub async fn core(
         guard,
         outgoing: outgoing(config)?,
         mail: mail(config, &config.oauth(public_url).issuer)?,
-        clock,
+        clock: Clock::system(),
         pricing: pricing(config)?,
         placeholder: Placeholder::new(PLACEHOLDER_CACHE_BYTES, memory),
         webhooks,

@@ -51,7 +51,7 @@ pub(super) async fn take(
         let taken = taken.map_err(|error| match error {
             // A call that had all of the time that was left.
             CaptureError::Page(_) if drive.time_left().is_zero() => time_up(*viewport),
-            error => error,
+            error @ (CaptureError::Page(_) | CaptureError::Lost(_) | CaptureError::NeedsRealTime) => error,
         });
         let Some(shot) = taken? else { return Err(replaced(*viewport)) };
         let Shot { image, width, height, .. } = shot.ok_or_else(|| replaced(*viewport))?;

@@ -30,7 +30,7 @@ pub(crate) async fn run(core: Core) {
         match timeout(TIMEOUT, beat(&core, &cluster)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the heartbeat of this process could not be written; trying again")
+                tracing::warn!(%error, "the heartbeat of this process could not be written; trying again");
             }
             Err(_) => tracing::warn!("the heartbeat of this process took too long; trying again"),
         }

@@ -119,7 +119,7 @@ impl Cluster {
         match timeout(TIMEOUT, store.remove_node(node)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
-                tracing::warn!(%error, "this process could not leave the cluster; it counts as dead soon")
+                tracing::warn!(%error, "this process could not leave the cluster; it counts as dead soon");
             }
             Err(_) => tracing::warn!("this process could not leave the cluster in time; it counts as dead soon"),
         }

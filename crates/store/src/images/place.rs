@@ -159,7 +159,13 @@ impl Place {
                     all.extend_from_slice(&part);
                     Ok(all)
                 });
-                Ok(Some(timeout(COPY_LIMIT, all).await.map_err(|_| Error::TooSlow)?.map_err(interrupted)?.into()))
+                Ok(Some(
+                    timeout(COPY_LIMIT, all)
+                        .await
+                        .map_err(|_| Error::TooSlow)?
+                        .map_err(|error| interrupted(&error))?
+                        .into(),
+                ))
             }
         }
     }
@@ -184,7 +190,7 @@ impl Place {
         let spool = self.spool().clone();
         let key = key.clone();
         let mut draft = run_blocking(move || spool.begin(key.as_str(), false)).await?;
-        while let Some(part) = stream.try_next().await.map_err(interrupted)? {
+        while let Some(part) = stream.try_next().await.map_err(|error| interrupted(&error))? {
             draft.write(part).await?;
         }
         Ok(draft)
@@ -214,6 +220,6 @@ impl Place {
 }
 
 /// The error of a response that broke.
-fn interrupted(error: io::Error) -> Error {
+fn interrupted(error: &io::Error) -> Error {
     Error::ObjectStore(error.to_string())
 }

@@ -180,9 +180,7 @@ async fn form(
         action: at.path("capture"),
         once,
         options: Options::of(input, errors),
-        presets: PRESETS
-            .map(|(name, query)| Preset { name, path: format!("{}?{query}", at.path("capture")) })
-            .into(),
+        presets: PRESETS.map(|(name, query)| Preset { name, path: format!("{}?{query}", at.path("capture")) }).into(),
         environments: ENVIRONMENTS.map(choice).into(),
         errors,
         code: Code::of(web, input),

@@ -47,7 +47,7 @@ async fn backup_says_that_the_bucket_is_not_copied_and_is_restored_beside_it() -
     let dir = tempfile::tempdir()?;
     let (backup, restored) = (dir.path().join("backup"), dir.path().join("restored"));
     let (server, app) = start(2, &[]).await?;
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     let image = png([200, 0, 0]);
     let grab = capture(&app, &mut renderer, json!({}), &image, &[]).await?;
     let path = backup.to_str().context("UTF-8")?;

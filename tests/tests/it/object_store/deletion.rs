@@ -19,7 +19,7 @@ async fn delete(app: &TestApp, grab: &Value) -> Result<StatusCode> {
 #[tokio::test(flavor = "multi_thread")]
 async fn delete_answers_when_the_object_is_gone() -> Result<()> {
     let (server, app) = start(2, &[]).await?;
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     let text = [(FileKind::Text, Bytes::from_static(b"text"))];
     let grab = capture(&app, &mut renderer, json!({ "also": ["text"] }), &png([200, 0, 0]), &text).await?;
     let kept = capture(&app, &mut renderer, json!({}), &png([0, 200, 0]), &[]).await?;
@@ -50,7 +50,7 @@ async fn delete_answers_when_the_object_is_gone() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn object_that_could_not_be_deleted_is_deleted_by_the_next_sweep() -> Result<()> {
     let (server, app) = start(1, &[]).await?;
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     let grab = capture(&app, &mut renderer, json!({}), &png([200, 0, 0]), &[]).await?;
     server.fail_next(1, Method::POST, StatusCode::FORBIDDEN, "AccessDenied");
     assert_eq!(delete(&app, &grab).await?, 204);

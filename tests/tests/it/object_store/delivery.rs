@@ -15,7 +15,7 @@ fn header<'a>(response: &'a Response, name: &str) -> &'a str {
 }
 
 async fn assert_delivered(app: &TestApp) -> Result<()> {
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     let (image, text) = (png([200, 0, 0]), Bytes::from_static(b"The text of the page."));
     let files = [(FileKind::Text, text.clone()), (FileKind::Html, Bytes::from_static(b"<p>The page</p>"))];
     let grab = capture(app, &mut renderer, json!({ "also": ["text", "html"] }), &image, &files).await?;
@@ -103,7 +103,7 @@ async fn bucket_delivers_images_with_ranges_and_validators() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn redirect_leads_to_the_object_for_five_minutes() -> Result<()> {
     let (server, app) = start(2, &[("images.delivery", "redirect")]).await?;
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     let image = png([0, 0, 200]);
     let grab = capture(&app, &mut renderer, json!({}), &image, &[]).await?;
     let url = image_url(&grab)?;

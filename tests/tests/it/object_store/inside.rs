@@ -17,7 +17,7 @@ use super::{capture, id, image_url, object_name, png, start};
 #[tokio::test(flavor = "multi_thread")]
 async fn comparison_thumbnail_and_preview_read_the_bucket() -> Result<()> {
     let (server, app) = start(2, &[("images.delivery", "redirect")]).await?;
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     let first = capture(&app, &mut renderer, json!({}), &png([200, 0, 0]), &[]).await?;
     let options = json!({ "compare_to": id(&first)? });
     let second = capture(&app, &mut renderer, options, &png([0, 0, 200]), &[]).await?;
@@ -47,7 +47,7 @@ async fn comparison_thumbnail_and_preview_read_the_bucket() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn comparison_that_cannot_read_the_bucket_fails_uncharged() -> Result<()> {
     let (server, app) = start(2, &[]).await?;
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     let first = capture(&app, &mut renderer, json!({}), &png([200, 0, 0]), &[]).await?;
     server.fail_next(1, Method::GET, StatusCode::FORBIDDEN, "AccessDenied");
     let body = json!({ "url": app.site.url("/tiny"), "compare_to": id(&first)? });

@@ -46,7 +46,7 @@ async fn images_are_moved_to_a_bucket_and_back() -> Result<()> {
     let app = start_on(&server, 9, &[("images.url", "")]).await?;
     let directory = app.data_dir().join("images");
     let (bucket, file_url) = (server.url(), format!("file://{}", directory.display()));
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     let text = [(FileKind::Text, Bytes::from_static(b"text"))];
     let (red, green) = (png([200, 0, 0]), png([0, 200, 0]));
     let first = capture(&app, &mut renderer, json!({ "also": ["text"] }), &red, &text).await?;
@@ -57,7 +57,7 @@ async fn images_are_moved_to_a_bucket_and_back() -> Result<()> {
     ensure!(format!("{early:#}").contains("restart it with these settings"), "{early:#}");
 
     let app = restart(app, &bucket, &file_url).await?;
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     let second = capture(&app, &mut renderer, json!({}), &green, &[]).await?;
     assert_eq!((images_in(&directory)?, server.objects()?.len()), (3, 1));
     // A comparison reads both places.
@@ -107,7 +107,7 @@ async fn image_that_is_deleted_while_it_is_copied_is_in_neither_place() -> Resul
     let app = start_on(&server, 1, &[("images.url", "")]).await?;
     let directory = app.data_dir().join("images");
     let (bucket, file_url) = (server.url(), format!("file://{}", directory.display()));
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     let grab = capture(&app, &mut renderer, json!({}), &png([200, 0, 0]), &[]).await?;
     let app = restart(app, &bucket, &file_url).await?;
     // Requests of the probe are not paused.

@@ -25,7 +25,7 @@ async fn status(app: &TestApp, grab: &Value) -> Result<Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_requests_are_repeated_within_the_lease() -> Result<()> {
     let (server, app) = start(2, &[]).await?;
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     server.fail_next(2, Method::PUT, StatusCode::SERVICE_UNAVAILABLE, "SlowDown");
     let image = png([200, 0, 0]);
     let grab = capture(&app, &mut renderer, json!({}), &image, &[]).await?;
@@ -38,7 +38,7 @@ async fn failed_requests_are_repeated_within_the_lease() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn grab_is_done_only_when_its_image_is_stored() -> Result<()> {
     let (server, app) = start(1, &[]).await?;
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     let pause = server.pause_next(Method::PUT);
     let grab = create_async(&app).await?;
     let image = png([200, 0, 0]);
@@ -58,7 +58,7 @@ async fn grab_is_done_only_when_its_image_is_stored() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn grab_whose_image_is_denied_fails_uncharged_after_three_attempts() -> Result<()> {
     let (server, app) = start(1, &[]).await?;
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     server.fail_next(3, Method::PUT, StatusCode::FORBIDDEN, "AccessDenied");
     let image = png([200, 0, 0]);
     let attempts = async {
@@ -79,7 +79,7 @@ async fn grab_whose_image_is_denied_fails_uncharged_after_three_attempts() -> Re
 #[tokio::test(flavor = "multi_thread")]
 async fn second_attempt_stores_another_object() -> Result<()> {
     let (server, app) = start(1, &[]).await?;
-    let mut renderer = ScriptedRenderer::attach(app.service.core());
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
     server.fail_next(1, Method::PUT, StatusCode::FORBIDDEN, "AccessDenied");
     let (first, second) = (png([200, 0, 0]), png([0, 200, 0]));
     let attempts = async {

@@ -110,7 +110,8 @@ async fn form_shows_the_code_of_its_options_without_secrets() -> Result<()> {
     assert!(form.body.contains("https://example.com/&#34;,&#34;device&#34;:&#34;phone"), "{}", form.body);
     let (form_token, path) = (form.hidden_field("form_token")?, format!("/teams/{team}/capture/code"));
     let url = "https://example.com/\"<b>";
-    let fields = [("form_token", &*form_token), ("url", url), ("headers", "X-Token: hidden-1"), ("environment", "test")];
+    let fields =
+        [("form_token", &*form_token), ("url", url), ("headers", "X-Token: hidden-1"), ("environment", "test")];
     let page = ada.post(&path, &fields).await?;
     assert_eq!(page.status, 200);
     assert!(page.body.contains("<title>Capture a page") && page.body.contains("a test key"), "{}", page.body);
