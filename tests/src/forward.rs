@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 /// A listener that is not forwarded yet.
 pub struct LocalOrigin {
@@ -31,7 +31,7 @@ impl LocalOrigin {
 
     /// Forwards all connections to a service, until the result is dropped.
     pub fn forward(self, to: SocketAddr) -> AbortOnDropHandle<()> {
-        AbortOnDropHandle::new(tokio::spawn(async move {
+        AbortOnDropHandle::new(TaskTracker::new().spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((mut client, _)) = self.listener.accept().await {
                 connections.spawn(async move {

@@ -69,7 +69,7 @@ impl Passkey {
         // CBOR: {"fmt": "none", "attStmt": {}, "authData": data}.
         let parts: [&[u8]; 6] = [b"\xa3cfmtdnone", b"gattStmt", b"\xa0", b"hauthData", b"\x59", &length];
         let attestation = [&parts.concat()[..], &data].concat();
-        self.message(json!({
+        self.message(&json!({
             "attestationObject": BASE64.encode(attestation),
             "clientDataJSON": BASE64.encode(self.client_data("webauthn.create", options)?),
         }))
@@ -83,7 +83,7 @@ impl Passkey {
         self.counter += u32::from(self.is_counting);
         let (data, client_data) = (self.data(0), self.client_data("webauthn.get", options)?);
         let signature = self.key.sign(&[&data[..], &Sha256::digest(&client_data)].concat())?;
-        self.message(json!({
+        self.message(&json!({
             "authenticatorData": BASE64.encode(data),
             "clientDataJSON": BASE64.encode(client_data),
             "signature": BASE64.encode(signature),
@@ -91,7 +91,7 @@ impl Passkey {
         }))
     }
 
-    fn message(&self, response: Value) -> anyhow::Result<String> {
+    fn message(&self, response: &Value) -> anyhow::Result<String> {
         let id = BASE64.encode(&self.id);
         let message = json!({ "id": id, "rawId": id, "type": "public-key", "response": response });
         Ok(serde_json::to_string(&message)?)
