@@ -37,10 +37,10 @@ on_both! {
         for _ in 0..4 {
             db.pending(team).await;
         }
-        let (living, dying, leaving) = (join(&db).await, join(&db).await, join(&db).await);
-        let held = lease(&db, living).await;
-        let lost = lease(&db, dying).await;
-        let left = lease(&db, leaving).await;
+        let (living, dying, leaving) = (join(db).await, join(db).await, join(db).await);
+        let held = lease(db, living).await;
+        let lost = lease(db, dying).await;
+        let left = lease(db, leaving).await;
         // The session of a process without a cluster.
         let unknown = db.lease_one().await;
         let reclaim = async || {
@@ -52,7 +52,7 @@ on_both! {
             }).collect::<Vec<_>>()
         };
         assert_eq!(reclaim().await, [unknown.grab]);
-        age(&db, dying, DEAD_AFTER).await;
+        age(db, dying, DEAD_AFTER).await;
         db.store.remove_node(leaving).await.unwrap();
         let mut expected = [lost.grab, left.grab];
         expected.sort_unstable();
@@ -69,16 +69,16 @@ on_both! {
     }
 
     async fn dead_process_stays_dead_until_it_joins_again(db) {
-        let node = join(&db).await;
+        let node = join(db).await;
         let before = db.store.list_nodes().await.unwrap().remove(0);
         assert!(before.is_alive);
         assert_eq!((before.role.as_str(), before.version.as_str(), before.slots), ("core", "1.2.3", 0));
-        age(&db, node, DEAD_AFTER / 2).await;
+        age(db, node, DEAD_AFTER / 2).await;
         let written = db.store.write_heartbeat(node, 7).await.unwrap().unwrap();
         let after = db.store.list_nodes().await.unwrap().remove(0);
         assert_eq!((after.heartbeat_at, after.slots, after.started_at), (written, 7, before.started_at));
         assert!(written >= before.heartbeat_at, "{written} {before:?}");
-        age(&db, node, DEAD_AFTER).await;
+        age(db, node, DEAD_AFTER).await;
         assert!(!db.store.list_nodes().await.unwrap()[0].is_alive);
         assert_eq!(db.store.write_heartbeat(node, 7).await.unwrap(), None);
         assert!(!db.store.list_nodes().await.unwrap()[0].is_alive);
@@ -86,11 +86,11 @@ on_both! {
     }
 
     async fn dead_processes_are_listed_for_a_day(db) {
-        let (old, recent) = (join(&db).await, join(&db).await);
+        let (old, recent) = (join(db).await, join(db).await);
         let session = SessionId(db.id());
         db.store.add_node_session(old, session).await.unwrap();
-        age(&db, old, KEPT).await;
-        age(&db, recent, KEPT - Duration::from_secs(60)).await;
+        age(db, old, KEPT).await;
+        age(db, recent, KEPT - Duration::from_secs(60)).await;
         assert_eq!(db.store.purge_nodes().await.unwrap(), 1);
         let left: Vec<_> = db.store.list_nodes().await.unwrap().into_iter().map(|node| node.id).collect();
         assert_eq!(left, [recent]);

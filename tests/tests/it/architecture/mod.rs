@@ -50,7 +50,7 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 16] = [
 const TESTS_PACKAGE: &str = "grabd-tests";
 
 /// External crates that are slow to build or risky to use widely, the packages that may depend on them, and the reason.
-const RESTRICTED_CRATES: [(&str, &[&str], &str); 15] = [
+const RESTRICTED_CRATES: [(&str, &[&str], &str); 16] = [
     ("sea-orm", &["grabd-store"], "a row never leaves the store"),
     ("sqlx", &["grabd-store"], "a row never leaves the store"),
     ("sea-orm-migration", &["grabd-migrations", "grabd-store"], "only the store runs schema steps"),

@@ -51,7 +51,7 @@ async fn cores_share_a_queue_and_each_grab_is_rendered_and_billed_once() -> Resu
     let nodes = output_of(cluster.command("admin", &[])?.args(["admin", "--json", "nodes"])).await?;
     let nodes: Value = serde_json::from_str(&nodes)?;
     let mut roles: Vec<_> = nodes["data"].as_array().context("rows")?.iter().map(|node| &node["role"]).collect();
-    roles.sort_by_key(|role| role.to_string());
+    roles.sort_by_key(ToString::to_string);
     assert_eq!(roles, ["core", "core", "edge"]);
     assert!(nodes["data"][0]["state"] == "live", "{nodes}");
 

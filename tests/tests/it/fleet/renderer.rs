@@ -49,7 +49,14 @@ impl Renderer for Script {
             std::future::pending::<()>().await;
         }
         let metadata = RenderMetadata { image_width: Some(8), image_height: Some(8), ..RenderMetadata::default() };
-        Ok(Capture { image: self.image.clone(), metadata, execution_ms: 1, files: Vec::new(), slices: Vec::new() })
+        Ok(Capture {
+            image: self.image.clone(),
+            metadata,
+            execution_ms: 1,
+            files: Vec::new(),
+            slices: Vec::new(),
+            viewports: Vec::new(),
+        })
     }
 
     fn status(&self) -> RendererStatus {

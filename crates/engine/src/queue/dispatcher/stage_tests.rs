@@ -10,7 +10,8 @@ fn stages_are_accepted_once_from_the_session_that_holds_the_lease() {
     let now = Timestamp::from_ms(0);
     let dispatcher = Dispatcher::default();
     let (id, stranger) = (random::session_id(), random::session_id());
-    let (_messages, _others) = (dispatcher.attach(id, 1, now), dispatcher.attach(stranger, 1, now));
+    let slots = SessionSlots::Own(1);
+    let (_messages, _others) = (dispatcher.attach(id, slots, now), dispatcher.attach(stranger, slots, now));
     let request = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
     let (grab, token) = (random::grab_id(now), random::lease_token());
     let lease = Lease {
