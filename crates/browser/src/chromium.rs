@@ -91,8 +91,8 @@ impl Renderer for Chromium {
                 picture = self.shared.render(&task, started + task.time_limit()) => picture,
             }
         };
-        let page::Picture { image, metadata, files, slices } = picture.instrument(span).await?;
+        let page::Picture { image, metadata, files, slices, viewports } = picture.instrument(span).await?;
         let execution_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
-        Ok(Capture { image, metadata, execution_ms, files, slices })
+        Ok(Capture { image, metadata, execution_ms, files, slices, viewports })
     }
 }

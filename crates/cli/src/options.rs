@@ -33,6 +33,7 @@ impl FromArgMatches for OptionArgs {
             kind @ (Kind::Words(_)
             | Kind::Patterns { .. }
             | Kind::Objects { .. }
+            | Kind::Sizes { .. }
             | Kind::Headers { .. }
             | Kind::Labels { .. }) => {
                 let texts: Vec<&str> = matches.get_many::<String>(option.name)?.map(String::as_str).collect();
@@ -93,6 +94,7 @@ fn flag(option: &'static CaptureOption) -> Arg {
         Kind::Words(_) => return several.value_name("WORDS"),
         Kind::Patterns { .. } => return several.value_name("PATTERN"),
         Kind::Objects { .. } => return several.value_name("NAME=VALUE"),
+        Kind::Sizes { .. } => return several.value_name("WIDTHxHEIGHT"),
         Kind::Headers { .. } | Kind::Labels { .. } => return several.value_name("NAME: VALUE"),
         Kind::Statuses { .. } => "STATUS,…",
         Kind::Rectangle => "X,Y,WIDTH,HEIGHT",
@@ -113,6 +115,7 @@ fn help(option: &CaptureOption) -> String {
             Some("can be repeated".to_owned())
         }
         Kind::Objects { .. } => Some("can be repeated; attributes follow, as in \"a=b; path=/; secure\"".to_owned()),
+        Kind::Sizes { .. } => Some("separated by commas".to_owned()),
         Kind::Flag
         | Kind::Url
         | Kind::Selector

@@ -10,6 +10,7 @@ mod request;
 mod secrets;
 mod slices;
 mod viewport;
+mod viewports;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets};
 pub use self::slices::{BesideName, SliceNumber};
 pub use self::viewport::Viewport;
+pub use self::viewports::ViewportNumber;
 use crate::faults::{Fault, Field};
 use crate::ids::GrabId;
 use crate::limits;
@@ -110,6 +112,8 @@ pub struct CaptureSpec {
     pub compare_to: Option<GrabId>,
     /// Compute the perceptual hash of the image.
     pub phash: bool,
+    /// Further viewports that the page is captured in.
+    pub viewports: Vec<Viewport>,
 }
 
 /// What the page learns about its visitor.
@@ -161,7 +165,7 @@ impl CaptureSpec {
         let mut url = None;
         for option in TABLE {
             let fault = match option.name {
-                "width" | "height" => Fault::InvalidViewport,
+                "width" | "height" | "viewports" => Fault::InvalidViewport,
                 _ => Fault::BadRequest,
             };
             if let Some(seen) = unparsed(option.name) {
@@ -257,6 +261,7 @@ impl CaptureSpec {
             slice_height,
             compare_to,
             phash,
+            viewports,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -327,6 +332,7 @@ impl CaptureSpec {
             slice_height: slice_height.map(u32::try_from).transpose().ok()?,
             compare_to: compare_to.as_deref().map(str::parse).transpose().ok()?,
             phash: phash.unwrap_or(false),
+            viewports: viewports::read(viewports.as_deref().unwrap_or_default())?,
         })
     }
 
@@ -396,6 +402,7 @@ impl CaptureSpec {
             slice_height,
             compare_to,
             phash,
+            viewports,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
         let list = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());
@@ -455,6 +462,7 @@ impl CaptureSpec {
             slice_height: slice_height.map(i64::from),
             compare_to: compare_to.map(|grab| grab.to_string()),
             phash: phash.then_some(true),
+            viewports: viewports::to_objects(viewports),
             unparsed: Vec::new(),
         }
     }

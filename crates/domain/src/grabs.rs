@@ -7,6 +7,7 @@ mod image_key;
 mod phash;
 mod slice;
 mod stored_files;
+mod viewport_image;
 
 use std::fmt;
 use std::time::Duration;
@@ -19,7 +20,8 @@ pub use self::findings::{BlockedRequests, Challenge, Consent, ConsentResult, Fin
 pub use self::image_key::ImageKey;
 pub use self::phash::PerceptualHash;
 pub use self::slice::{GrabSlice, ShownFile, SlicePlace};
-use crate::capture::{BesideName, CaptureSpec, Format, SliceNumber};
+pub use self::viewport_image::{GrabViewport, ViewportSize};
+use crate::capture::{BesideName, CaptureSpec, Format, SliceNumber, ViewportNumber};
 use crate::credentials::Environment;
 use crate::faults::{Code, ErrorCause, Fault, Field};
 use crate::ids::{GrabId, TeamId};
@@ -230,6 +232,9 @@ pub struct RenderMetadata {
     /// The slices of the image, from top to bottom. Set by the core.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<GrabSlice>,
+    /// The images in further viewports, in the order of the request. Set by the core.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub viewports: Vec<GrabViewport>,
     /// What was found out about the page.
     #[serde(flatten)]
     pub findings: Findings,
@@ -337,19 +342,32 @@ impl RenderMetadata {
         SliceNumber::all().zip(&self.slices)
     }
 
-    /// The files beside an image of this format: first those that `also` asks for, then the slices.
+    /// The images in further viewports with their numbers, in the order of the request.
+    pub fn numbered_viewports(&self) -> impl Iterator<Item = (ViewportNumber, &GrabViewport)> {
+        ViewportNumber::all().zip(&self.viewports)
+    }
+
+    /// The files beside an image of this format: first those that `also` asks for, then the slices, then the images in
+    /// further viewports.
     pub fn shown_files(&self, format: Format) -> impl Iterator<Item = ShownFile<'_>> {
-        let also = self.files.iter().map(|file| (BesideName::Also(file.kind), &file.key, file.bytes, None));
-        let slices = self.numbered_slices();
-        let slices =
-            slices.map(|(number, slice)| (BesideName::Slice(number), &slice.key, slice.bytes, Some(&slice.place)));
-        also.chain(slices).map(move |(name, key, bytes, place)| ShownFile {
+        let shown = move |name: BesideName, key: &FileKey, bytes| ShownFile {
             name,
             path: format!("f/{}/{}", key.as_str(), name.file_name(format)),
             media_type: name.media_type(format),
             bytes,
-            place,
-        })
+            place: None,
+            viewport: None,
+        };
+        let also = self.files.iter().map(move |file| shown(BesideName::Also(file.kind), &file.key, file.bytes));
+        let slices = self.numbered_slices().map(move |(number, slice)| ShownFile {
+            place: Some(&slice.place),
+            ..shown(BesideName::Slice(number), &slice.key, slice.bytes)
+        });
+        let viewports = self.numbered_viewports().map(move |(number, image)| ShownFile {
+            viewport: Some(&image.size),
+            ..shown(BesideName::Viewport(number), &image.key, image.bytes)
+        });
+        also.chain(slices).chain(viewports)
     }
 }
 

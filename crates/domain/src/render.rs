@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::capture::{CaptureSpec, FileKind};
-use crate::grabs::{Failure, RenderMetadata, SlicePlace};
+use crate::grabs::{Failure, RenderMetadata, SlicePlace, ViewportSize};
 use crate::ids::GrabId;
 
 /// One attempt at a grab.
@@ -44,6 +44,8 @@ pub struct Capture {
     pub files: Vec<CapturedFile>,
     /// The slices of the image, from top to bottom. None unless they were asked for.
     pub slices: Vec<CapturedSlice>,
+    /// The images in further viewports: all that were asked for, in that order.
+    pub viewports: Vec<CapturedViewport>,
 }
 
 /// A file beside an image.
@@ -60,6 +62,15 @@ pub struct CapturedFile {
 pub struct CapturedSlice {
     /// Where it is in the image.
     pub place: SlicePlace,
+    /// The encoded file.
+    pub content: Bytes,
+}
+
+/// The image in a further viewport.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturedViewport {
+    /// Its size in pixels, and that of the viewport.
+    pub size: ViewportSize,
     /// The encoded file.
     pub content: Bytes,
 }

@@ -289,7 +289,9 @@ impl Core {
                 BesideName::Also(FileKind::Difference) => {
                     self.grabs.differences.image(&self.store, &self.tasks, &spec).await?
                 }
-                BesideName::Also(_) | BesideName::Slice(_) => self.grabs.placeholder.file(&spec, name).await?,
+                BesideName::Also(_) | BesideName::Slice(_) | BesideName::Viewport(_) => {
+                    self.grabs.placeholder.file(&spec, name).await?
+                }
             }
             .map(Image::Placeholder),
             None => self.grabs.images.file_beside(&image, name).await.map(Image::File),

@@ -114,6 +114,13 @@ pub enum Kind {
         /// Their members. The first two are a pair.
         members: &'static [Member],
     },
+    /// Sizes, each of which is written as `390x844`.
+    Sizes {
+        /// The most of them.
+        max: usize,
+        /// Width and height.
+        members: &'static [Member],
+    },
     /// Headers of a request: their values by name.
     Headers {
         /// The most of them.
@@ -184,7 +191,7 @@ impl Kind {
                 format!("a string of {min} to {max} characters without control characters and `{except}`")
             }
             Self::Object { members, .. } => format!("an object with {}", described(members)),
-            Self::Objects { max, members } => {
+            Self::Objects { max, members } | Self::Sizes { max, members } => {
                 format!("an array of at most {max} objects, each with {}", described(members))
             }
             Self::Headers { max, max_chars } => {
@@ -229,6 +236,7 @@ impl Kind {
             | Self::Words(_)
             | Self::Object { .. }
             | Self::Objects { .. }
+            | Self::Sizes { .. }
             | Self::Statuses { .. }
             | Self::Rectangle => None,
         }
@@ -266,7 +274,7 @@ impl Kind {
                     && !text.chars().any(|char| char.is_control() || except.contains(char))
             }
             (Self::Object { members, .. }, Value::Object(object)) => is_object(members, object),
-            (Self::Objects { max, members }, Value::Objects(objects)) => {
+            (Self::Objects { max, members } | Self::Sizes { max, members }, Value::Objects(objects)) => {
                 objects.len() <= *max && objects.iter().all(|object| is_object(members, object))
             }
             (Self::Headers { max, max_chars }, Value::Object(headers)) => {

@@ -8,6 +8,7 @@ mod kind;
 mod labels;
 mod option;
 pub mod reference;
+mod sizes;
 mod table;
 mod text;
 mod value;

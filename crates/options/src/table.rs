@@ -2,7 +2,7 @@
 
 mod members;
 
-use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, PDF};
+use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, PDF, VIEWPORT};
 use crate::{CaptureOption, Group, Kind, Object, OptionType, Rectangle, Secret, Value};
 
 /// What a row has if it does not say otherwise.
@@ -587,6 +587,17 @@ options! { $
         help: "Compute a hash of the image that is similar for images that look alike.",
         description: "It is in `phash` of the grab, see docs/FILES.md.",
         example: "true"
+    }
+    /// Further viewports that the page is captured in.
+    viewports: Vec<Object> = {
+        kind: Kind::Sizes { max: 6, members: VIEWPORT },
+        group: Group::Files,
+        label: "Further viewports",
+        help: "Also capture the page in windows of these sizes, in CSS pixels, for the same credit.",
+        description: "Their images are in `files` of the grab, from the same load: the page is resized. Everything else is as \
+                      for the image. The capture fails, without charge, if one of them cannot be taken in time. \
+                      docs/FILES.md describes them.",
+        example: "[{\"width\": 768, \"height\": 1024}, {\"width\": 390, \"height\": 844}]"
     }
 }
 

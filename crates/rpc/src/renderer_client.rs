@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_domain::capture::CaptureSpec;
-use grabd_domain::grabs::SlicePlace;
+use grabd_domain::grabs::{SlicePlace, ViewportSize};
 use grabd_domain::limits::LEASE_MARGIN;
-use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, RenderError, RenderTask, Renderer, RendererStatus};
+use grabd_domain::render::{
+    Capture, CapturedFile, CapturedSlice, CapturedViewport, RenderError, RenderTask, Renderer, RendererStatus,
+};
 use grabd_engine::renderers::HEARTBEAT_INTERVAL;
 use grabd_proto::internal::v1::attach_request::Message as Request;
 use grabd_proto::internal::v1::attach_response::Message as Response;
@@ -18,7 +20,7 @@ use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
     Assignment, AttachRequest, Condition as WireCondition, FileHeader, FinishPictureRequest, FinishRequest, Hello,
-    PageFailure, PictureHeader, Ready, Released, SliceHeader,
+    PageFailure, PictureHeader, Ready, Released, SliceHeader, ViewportHeader,
 };
 use grabd_proto::options;
 use grabd_proto::v1::CaptureOptions;
@@ -210,7 +212,7 @@ fn parts(
     lease_token: &str,
     capture: &Capture,
 ) -> impl Iterator<Item = FinishPictureRequest> + Send + use<> {
-    let Capture { image, metadata, execution_ms, files, slices } = capture;
+    let Capture { image, metadata, execution_ms, files, slices, viewports } = capture;
     let size = |content: &Bytes| u64::try_from(content.len()).unwrap_or(u64::MAX);
     let header = PictureHeader {
         grab_id: grab_id.to_owned(),
@@ -227,7 +229,12 @@ fn parts(
         let SlicePlace { y, height, heading } = place.clone();
         (Part::Slice(SliceHeader { size_bytes: size(content), y, height, heading }), content.clone())
     });
-    let headers: Vec<_> = files.chain(slices).collect();
+    let viewports = viewports.iter().map(|CapturedViewport { size: of, content }| {
+        let ViewportSize { viewport_width, viewport_height, width, height } = *of;
+        let header = ViewportHeader { size_bytes: size(content), viewport_width, viewport_height, width, height };
+        (Part::Viewport(header), content.clone())
+    });
+    let headers: Vec<_> = files.chain(slices).chain(viewports).collect();
     std::iter::once((Part::Header(Box::new(header)), image.clone()))
         .chain(headers)
         .flat_map(|(header, content)| std::iter::once(header).chain(content_parts(content)))

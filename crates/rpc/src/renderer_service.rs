@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
-use grabd_domain::grabs::{Failure, FailureReason, SlicePlace};
+use grabd_domain::grabs::{Failure, FailureReason, SlicePlace, ViewportSize};
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_domain::limits::shortened;
 use grabd_domain::render::RendererStatus;
@@ -21,6 +21,7 @@ use grabd_proto::internal::v1::renderer_service_server::RendererService;
 use grabd_proto::internal::v1::{
     Assignment, AttachRequest, AttachResponse, Cancel, Condition as WireCondition, FileHeader, FinishPictureRequest,
     FinishPictureResponse, FinishRequest, FinishResponse, PageFailure, Picture, PictureHeader, Released, SliceHeader,
+    ViewportHeader,
 };
 use grabd_proto::options;
 use tokio::time::timeout;
@@ -130,6 +131,10 @@ impl RendererSessions {
                 Part::File(FileHeader { kind, size_bytes }) => receiver.next_file(&kind, size_bytes).await?,
                 Part::Slice(SliceHeader { size_bytes, y, height, heading }) => {
                     receiver.next_slice(SlicePlace::new(y, height, heading.as_deref()), size_bytes).await?;
+                }
+                Part::Viewport(ViewportHeader { size_bytes, viewport_width, viewport_height, width, height }) => {
+                    let size = ViewportSize { viewport_width, viewport_height, width, height };
+                    receiver.next_viewport(size, size_bytes).await?;
                 }
                 Part::Header(_) => return Err(ReceiveError::Invalid("a second header").into()),
             }

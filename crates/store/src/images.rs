@@ -333,6 +333,7 @@ impl Local {
         self.root.join(match name {
             BesideName::Also(kind) => format!("{path}.{}", kind.as_str()),
             BesideName::Slice(number) => format!("{path}.slice-{}", number.get()),
+            BesideName::Viewport(number) => format!("{path}.viewport-{}", number.get()),
         })
     }
 

@@ -38,5 +38,6 @@ mod sdk;
 mod secrets;
 mod slices;
 mod team_limits;
+mod viewports;
 mod watching;
 mod webhooks;

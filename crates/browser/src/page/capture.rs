@@ -4,7 +4,7 @@ use bytes::Bytes;
 use chromiumoxide::cdp::browser_protocol::page::HandleJavaScriptDialogParams;
 use grabd_domain::capture::{CaptureSpec, FileKind};
 use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata, SettledBy, Timings};
-use grabd_domain::render::{CapturedFile, CapturedSlice};
+use grabd_domain::render::{CapturedFile, CapturedSlice, CapturedViewport};
 use tokio::time::Instant;
 
 use super::clock::TimeMode;
@@ -17,7 +17,7 @@ use super::shown::ImageSize;
 use super::state::{Content, PageState};
 use super::tab::Tab;
 use super::watch::{Document, Excess, Gone, PausedRequest};
-use super::{area, freeze, metadata, navigate, report, requested, shot, slices, verdict};
+use super::{area, freeze, metadata, navigate, report, requested, shot, slices, verdict, viewports};
 
 /// Dialogs that are dismissed before the capture fails.
 const MAX_DIALOGS: u32 = 10;
@@ -28,6 +28,7 @@ pub(crate) struct Picture {
     pub(crate) metadata: RenderMetadata,
     pub(crate) files: Vec<CapturedFile>,
     pub(crate) slices: Vec<CapturedSlice>,
+    pub(crate) viewports: Vec<CapturedViewport>,
 }
 
 /// Captures what `spec` requests, in a tab that is used for nothing else. The caller cancels it at `deadline`.
@@ -185,7 +186,8 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
     let unsettled = drive.tab.watch.read(|seen| seen.requests.unsettled(Instant::now()));
     let most = drive.limits.image_max_bytes;
     let for_slices = slices::memory_bytes(drive.spec, shot::max_size(drive.spec, area.clip.as_ref()), most);
-    let for_files = extract::memory_bytes(drive.spec).saturating_add(for_slices);
+    let for_viewports = viewports::memory_bytes(drive.spec, most);
+    let for_files = extract::memory_bytes(drive.spec).saturating_add(for_slices).saturating_add(for_viewports);
     let (clip, limit) = (area.clip.clone(), drive.time_left());
     let taken = shot::take(drive.tab, &drive.clock, drive.spec, &drive.limits, clip, for_files, limit);
     let shot = match drive.unless_left(document, taken).await? {
@@ -229,8 +231,10 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
         let slices = slices::make(drive, &shot.image, shown, &mut memory).await?;
         Ok((extract::files(drive, shown, &mut memory, &mut metadata).await?, slices))
     };
-    let made = drive.unless_left(document, beside).await?;
-    Ok(made.map(|(files, slices)| Picture { image: shot.image, metadata, files, slices }))
+    let Some((files, slices)) = drive.unless_left(document, beside).await? else { return Ok(None) };
+    // Last: they change the layout of the page.
+    let viewports = viewports::take(drive, document, &mut memory).await?;
+    Ok(Some(Picture { image: shot.image, metadata, files, slices, viewports }))
 }
 
 /// Stops what moves, and reads what the page says about itself.

@@ -1,10 +1,11 @@
 //! A capture in progress: what its steps share.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::emulation::SetDeviceMetricsOverrideParams;
-use grabd_domain::capture::{CaptureSpec, Device};
+use grabd_domain::capture::{CaptureSpec, Device, Viewport};
 use grabd_domain::limits::RENDER_BUDGET;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -40,6 +41,8 @@ pub(super) struct Drive<'a> {
     pub(super) interception: Interception<'a>,
     /// The clicks and the script of the caller.
     pub(super) interactions: Interactions,
+    /// The viewport that the page is shown in: that of the spec, then further ones.
+    viewport: Mutex<Viewport>,
     /// What became of a consent dialog.
     pub(super) consent: ConsentProgress,
     /// The beginning of the capture.
@@ -87,12 +90,29 @@ impl<'a> Drive<'a> {
             clock,
             interception,
             interactions,
+            viewport: Mutex::new(spec.viewport),
             consent,
             began: now,
             load_by,
             capture_by,
             deadline,
         }
+    }
+
+    /// The viewport that the page is shown in.
+    pub(super) fn viewport(&self) -> Viewport {
+        *self.viewport.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Resizes the window of the page.
+    ///
+    /// # Errors
+    /// If the browser does not answer.
+    pub(super) async fn show_in(&self, viewport: Viewport) -> Result<(), CaptureError> {
+        *self.viewport.lock().unwrap_or_else(PoisonError::into_inner) = viewport;
+        let session = Some(self.tab.session.as_str());
+        self.tab.client.call(session, self.metrics(viewport.width(), viewport.height())).await?;
+        Ok(())
     }
 
     /// The command that sets the size of the layout viewport, in CSS pixels.

@@ -28,6 +28,7 @@ mod slices;
 mod state;
 mod tab;
 mod verdict;
+mod viewports;
 mod watch;
 
 pub(crate) use capture::{Picture, capture};

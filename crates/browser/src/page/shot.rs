@@ -10,9 +10,9 @@ use bytes::Bytes;
 use chromiumoxide::cdp::browser_protocol::emulation::SetScriptExecutionDisabledParams;
 use chromiumoxide::cdp::browser_protocol::headless_experimental::{ScreenshotParams, ScreenshotParamsFormat};
 use chromiumoxide::cdp::browser_protocol::page::{CaptureScreenshotFormat, CaptureScreenshotParams, Viewport as Clip};
-use grabd_domain::capture::{CaptureSpec, Format, Scale};
+use grabd_domain::capture::{CaptureSpec, Format, Scale, Viewport};
 use grabd_domain::grabs::Failure;
-use grabd_memory::Reservation;
+use grabd_memory::{MemoryError, Reservation};
 use serde::Deserialize;
 use tokio::time::timeout;
 
@@ -75,7 +75,20 @@ pub(super) async fn take(
     // other.
     let needed = base64_bytes(max_file_bytes(max_size(spec, clip.as_ref())).min(limits.image_max_bytes)) + for_files;
     let memory = limits.memory.reserve_at_most(needed, limit.min(MEMORY_WAIT)).await;
-    let memory = memory.map_err(|error| CaptureError::Lost(format!("no memory for the image: {error}")))?;
+    let memory = memory.map_err(no_memory)?;
+    take_in(tab, clock, spec, limits, clip, (memory, for_files), limit).await
+}
+
+/// The same in `memory`, of which `for_files` bytes are left for what is made after it.
+pub(super) async fn take_in(
+    tab: &Tab,
+    clock: &Clock<'_>,
+    spec: &CaptureSpec,
+    limits: &Limits,
+    clip: Option<Clip>,
+    (memory, for_files): (Reservation, u64),
+    limit: Duration,
+) -> Result<Option<Shot>, CaptureError> {
     // Scripts could set a frozen page in motion again.
     let _frozen = match spec.freeze && spec.javascript {
         true => Some(ScriptsDisabled::for_tab(tab).await?),
@@ -102,6 +115,11 @@ pub(super) async fn take(
     }
 }
 
+/// The error for an image for which there is no memory.
+pub(super) fn no_memory(error: MemoryError) -> CaptureError {
+    CaptureError::Lost(format!("no memory for the image: {error}"))
+}
+
 fn screenshot_data(answer: &RawResult) -> Option<Cow<'_, str>> {
     answer.parse::<ScreenshotResult<'_>>().ok().map(|taken| taken.data)
 }
@@ -111,13 +129,18 @@ fn frame_data(answer: &RawResult) -> Option<Cow<'_, str>> {
 }
 
 /// Width and height of the image in pixels, unless it is scaled down.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an area of pixels is small and positive")]
 pub(super) fn max_size(spec: &CaptureSpec, clip: Option<&Clip>) -> (u32, u32) {
+    area_size(spec.viewport, spec.scale, clip)
+}
+
+/// The same for a page that is shown in `viewport`.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an area of pixels is small and positive")]
+pub(super) fn area_size(viewport: Viewport, scale: Scale, clip: Option<&Clip>) -> (u32, u32) {
     let (width, height) = match clip {
         Some(clip) => (clip.width, clip.height),
-        None => (f64::from(spec.viewport.width()), f64::from(spec.viewport.height())),
+        None => (f64::from(viewport.width()), f64::from(viewport.height())),
     };
-    let scaled = |side: f64| (side * spec.scale.factor()).ceil() as u32;
+    let scaled = |side: f64| (side * scale.factor()).ceil() as u32;
     (scaled(width), scaled(height))
 }
 
@@ -128,7 +151,7 @@ pub(super) fn max_file_bytes((width, height): (u32, u32)) -> u64 {
 }
 
 /// The length of this many bytes in base64.
-const fn base64_bytes(bytes: u64) -> u64 {
+pub(super) const fn base64_bytes(bytes: u64) -> u64 {
     bytes.div_ceil(3).saturating_mul(4)
 }
 

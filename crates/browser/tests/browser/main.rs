@@ -37,3 +37,5 @@ mod site;
 mod slices;
 #[cfg(test)]
 mod supervision;
+#[cfg(test)]
+mod viewports;

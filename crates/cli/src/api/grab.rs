@@ -50,6 +50,14 @@ pub(crate) struct GrabFields {
 pub(crate) struct FileFields {
     pub(crate) kind: String,
     pub(crate) url: String,
+    pub(crate) viewport: Option<Viewport>,
+}
+
+/// The window of an image in a further viewport.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Viewport {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
 }
 
 /// A consent dialog that was found on the page.

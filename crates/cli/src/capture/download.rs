@@ -10,7 +10,7 @@ use reqwest::Response;
 use url::Url;
 
 use super::names;
-use crate::api::{Api, Grab};
+use crate::api::{Api, Grab, Viewport};
 use crate::failure::Failure;
 
 /// Downloads the image to a temporary file, then moves it to `path`.
@@ -18,7 +18,8 @@ pub(crate) async fn to_file(api: &Api, grab: &Grab, path: &Path) -> Result<(), F
     save(api, &image_url(api, grab)?, path).await
 }
 
-/// Downloads the files beside the image, named as the image with other extensions, and its slices, which are numbered.
+/// Downloads the files beside the image, named as the image with other extensions, its slices, which are numbered, and the
+/// images in further viewports, which have their size in the name.
 /// Returns the paths of the slices.
 pub(crate) async fn files_beside(api: &Api, grab: &Grab, image: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut slices = Vec::new();
@@ -32,6 +33,10 @@ pub(crate) async fn files_beside(api: &Api, grab: &Grab, image: &Path) -> Result
             "pdf" => image.with_extension("pdf"),
             "report" => image.with_extension("report.json"),
             "slice" => names::slice_path(image, slices.len() + 1),
+            "viewport" => match file.viewport {
+                Some(Viewport { width, height }) => names::beside_path(image, &format!("{width}x{height}")),
+                None => continue,
+            },
             "difference" => image.with_extension("difference.png"),
             // Of a later version of the service. Its URL is in the output of --json.
             _ => continue,

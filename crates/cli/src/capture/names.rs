@@ -29,8 +29,13 @@ pub(super) fn unique_path(directory: &Path, url: &str, format: Format, taken: &m
 
 /// The path of a slice of an image, beside it. Slices are numbered from 1.
 pub(super) fn slice_path(image: &Path, number: usize) -> PathBuf {
+    beside_path(image, &format!("{number:02}"))
+}
+
+/// The path of an image beside another one, with this at the end of its name.
+pub(super) fn beside_path(image: &Path, ending: &str) -> PathBuf {
     let mut name = image.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-{number:02}"));
+    name.push(format!("-{ending}"));
     if let Some(extension) = image.extension() {
         name.push(".");
         name.push(extension);
@@ -65,6 +70,7 @@ mod tests {
         assert_eq!(name("out/page.png", 1), "out/page-01.png");
         assert_eq!(name("a.example.jpg", 64), "a.example-64.jpg");
         assert_eq!(name("page", 2), "page-02");
+        assert_eq!(beside_path(Path::new("out/page.png"), "390x844"), Path::new("out/page-390x844.png"));
     }
 
     #[test]

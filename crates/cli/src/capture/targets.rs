@@ -65,7 +65,7 @@ pub(super) fn resolve(args: &CaptureArgs) -> Result<Targets, Failure> {
         let output = Output::resolve(args, 1)?;
         output.check_writable()?;
         let target = Target { html: Some(html), ..output.target(args, url, &mut HashSet::new()) };
-        check_slices(args, std::slice::from_ref(&target))?;
+        check_beside(args, std::slice::from_ref(&target))?;
         let exists = matches!(&target.destination, Destination::File(path) if args.skip_existing && path.exists());
         return Ok(match exists {
             true => Targets { all: Vec::new(), skipped: 1 },
@@ -86,23 +86,29 @@ pub(super) fn resolve(args: &CaptureArgs) -> Result<Targets, Failure> {
             Destination::File(_) | Destination::Stdout | Destination::Nowhere => all.push(target),
         }
     }
-    check_slices(args, &all)?;
+    check_beside(args, &all)?;
     Ok(Targets { all, skipped })
 }
 
-/// Checks that slices can be saved beside their images, before any is captured and charged: no directory has their name,
-/// and no other image.
-fn check_slices(args: &CaptureArgs, targets: &[Target]) -> Result<(), Failure> {
-    if !args.options.0.iter().any(|(name, _)| *name == "slice_height") {
-        return Ok(());
-    }
+/// Checks that slices and images in further viewports can be saved beside their images, before any is captured and
+/// charged: no directory has their name, and no other image.
+fn check_beside(args: &CaptureArgs, targets: &[Target]) -> Result<(), Failure> {
+    let option = |name: &str| args.options.0.iter().find(|(of, _)| *of == name).map(|(_, value)| value);
+    let slices = option("slice_height").into_iter().flat_map(|_| 1..=MAX_SLICES);
+    let slices = slices.map(|number| ("a slice", format!("{number:02}")));
+    let sizes = option("viewports").zip(grabd_options::find("viewports"));
+    let sizes = sizes.map_or(String::new(), |(value, option)| option.kind.to_text(value));
+    let viewports = sizes.split(", ").filter(|size| !size.is_empty());
+    let viewports = viewports.map(|size| ("the image in a further viewport", size.to_owned()));
+    let endings: Vec<(&str, String)> = slices.chain(viewports).collect();
     let image = |target: &Target| match &target.destination {
         Destination::File(path) => Some(path.clone()),
         Destination::Stdout | Destination::Nowhere => None,
     };
     let images: HashSet<PathBuf> = targets.iter().filter_map(image).collect();
-    for path in images.iter().flat_map(|image| (1..=MAX_SLICES).map(|number| names::slice_path(image, number))) {
-        let path_in_use = |reason| Err(Failure::Usage(format!("{} cannot be a slice: it is {reason}", path.display())));
+    for (image, (what, ending)) in images.iter().flat_map(|image| endings.iter().map(move |ending| (image, ending))) {
+        let path = names::beside_path(image, ending);
+        let path_in_use = |reason| Err(Failure::Usage(format!("{} cannot be {what}: it is {reason}", path.display())));
         if images.contains(&path) {
             return path_in_use("another image; choose other names with --output");
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{FileKind, Format};
+use super::{FileKind, Format, ViewportNumber};
 
 /// The number of a slice, counted from the top of the image: 1 to 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,15 +35,20 @@ pub enum BesideName {
     Also(FileKind),
     /// A slice.
     Slice(SliceNumber),
+    /// The image in a further viewport.
+    Viewport(ViewportNumber),
 }
 
 impl BesideName {
     /// The kind of all slices in the APIs.
     pub const SLICE: &str = "slice";
+    /// The kind of all images in further viewports in the APIs.
+    pub const VIEWPORT: &str = "viewport";
 
     /// All names.
     pub fn all() -> impl Iterator<Item = Self> {
-        FileKind::ALL.into_iter().map(Self::Also).chain(SliceNumber::all().map(Self::Slice))
+        let also = FileKind::ALL.into_iter().map(Self::Also);
+        also.chain(SliceNumber::all().map(Self::Slice)).chain(ViewportNumber::all().map(Self::Viewport))
     }
 
     /// The last part of the URL. `format` is that of the image.
@@ -51,6 +56,7 @@ impl BesideName {
         match self {
             Self::Also(kind) => kind.file_name().into(),
             Self::Slice(number) => format!("slice-{:02}.{}", number.get(), format.as_str()).into(),
+            Self::Viewport(number) => format!("viewport-{}.{}", number.get(), format.as_str()).into(),
         }
     }
 
@@ -58,7 +64,7 @@ impl BesideName {
     pub const fn media_type(self, format: Format) -> &'static str {
         match self {
             Self::Also(kind) => kind.media_type(),
-            Self::Slice(_) => format.media_type(),
+            Self::Slice(_) | Self::Viewport(_) => format.media_type(),
         }
     }
 }
@@ -80,7 +86,7 @@ mod tests {
     #[test]
     fn files_beside_an_image_have_different_names() {
         let names: HashSet<_> = BesideName::all().map(|name| name.file_name(Format::Png)).collect();
-        assert_eq!(names.len(), FileKind::ALL.len() + 64);
+        assert_eq!(names.len(), FileKind::ALL.len() + 64 + 6);
         let first = BesideName::Slice(SliceNumber(1));
         assert_eq!(
             (first.file_name(Format::Jpeg), first.media_type(Format::Jpeg)),

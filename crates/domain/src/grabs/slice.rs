@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::file::FileKey;
+use super::viewport_image::ViewportSize;
 use crate::capture::BesideName;
 
 /// Where a slice is in its image.
@@ -54,6 +55,8 @@ pub struct ShownFile<'a> {
     pub bytes: u64,
     /// Where it is in the image, if it is a slice.
     pub place: Option<&'a SlicePlace>,
+    /// Its sizes, if it is the image in a further viewport.
+    pub viewport: Option<&'a ViewportSize>,
 }
 
 impl ShownFile<'_> {
@@ -62,6 +65,7 @@ impl ShownFile<'_> {
         match self.name {
             BesideName::Also(kind) => kind.as_str(),
             BesideName::Slice(_) => BesideName::SLICE,
+            BesideName::Viewport(_) => BesideName::VIEWPORT,
         }
     }
 }

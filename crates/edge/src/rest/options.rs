@@ -52,7 +52,7 @@ fn read_value(kind: Kind, member: &RawValue) -> Option<Option<Value>> {
         Kind::Object { .. } | Kind::Headers { .. } | Kind::Labels { .. } => {
             json::members(member).map(Value::Object).map(Some)
         }
-        Kind::Objects { .. } => json::objects(member).map(Value::Objects).map(Some),
+        Kind::Objects { .. } | Kind::Sizes { .. } => json::objects(member).map(Value::Objects).map(Some),
         Kind::Statuses { .. } => json::strings_and_integers(member).map(Value::Texts).map(Some),
         Kind::Rectangle => rectangle(member).map(Value::Rectangle).map(Some),
     }
@@ -112,7 +112,9 @@ fn schema_of(kind: Kind, description: &str, default: &str, example: &str) -> Sch
             list(Schema::from(Object::from(word)).into(), words.len()).unique_items(true).into()
         }
         Kind::Object { members, .. } => common(object(members)),
-        Kind::Objects { max, members } => list(Schema::from(Object::from(object(members))).into(), max).into(),
+        Kind::Objects { max, members } | Kind::Sizes { max, members } => {
+            list(Schema::from(Object::from(object(members))).into(), max).into()
+        }
         Kind::Headers { max, max_chars } | Kind::Labels { max, max_chars } => {
             let value = Schema::from(Object::from(text().max_length(Some(max_chars))));
             let headers = ObjectBuilder::new().schema_type(Type::Object).max_properties(Some(max));

@@ -119,10 +119,10 @@ pub(crate) struct Grab<'a> {
     /// versions.
     #[schema(min_length = 64, max_length = 64, pattern = "^[0-9a-f]{64}$")]
     image_sha256: Option<&'a str>,
-    /// The files beside the image that `also` and `compare_to` asked for, and the slices from top to bottom that `slice_height`
-    /// asked for. Left out where there are none, and after the image was deleted.
+    /// The files beside the image that `also` and `compare_to` asked for, the slices from top to bottom that `slice_height`
+    /// asked for, and the images that `viewports` asked for. Left out where there are none, and after the image was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(inline, max_items = 72)]
+    #[schema(inline, max_items = 78)]
     files: Option<Vec<GrabFile<'a>>>,
     /// The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
     /// `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Absent if it is none; later versions may add names.
@@ -170,7 +170,7 @@ struct GrabFile<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 0)]
     y: Option<i32>,
-    /// The number of rows of a slice. Absent unless it is one.
+    /// The number of rows of a slice, or of the image in a further viewport. Absent unless it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 1)]
     height: Option<i32>,
@@ -179,6 +179,25 @@ struct GrabFile<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, max_length = 200)]
     heading: Option<&'a str>,
+    /// The width of the image in a further viewport, in pixels. Absent unless it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 1)]
+    width: Option<i32>,
+    /// The further viewport. Absent unless it is the image in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline, nullable = false)]
+    viewport: Option<Viewport>,
+}
+
+/// The size of a window in CSS pixels.
+#[derive(Debug, Serialize, ToSchema)]
+struct Viewport {
+    /// The width.
+    #[schema(minimum = 0)]
+    width: i64,
+    /// The height.
+    #[schema(minimum = 0)]
+    height: i64,
 }
 
 /// A consent dialog, and what became of it.
@@ -393,17 +412,28 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
 }
 
 fn grab_file(file: &v1::GrabFile) -> GrabFile<'_> {
-    let v1::GrabFile { kind, url, media_type, bytes, y, height, heading } = file;
-    GrabFile { kind, url, media_type, bytes: *bytes, y: *y, height: *height, heading: heading.as_deref() }
+    let v1::GrabFile { kind, url, media_type, bytes, y, height, heading, width, viewport } = file;
+    GrabFile {
+        kind,
+        url,
+        media_type,
+        bytes: *bytes,
+        y: *y,
+        height: *height,
+        heading: heading.as_deref(),
+        width: *width,
+        viewport: viewport.and_then(|of| Some(Viewport { width: of.width?, height: of.height? })),
+    }
 }
 
-/// OpenAPI schema of a kind of file: a word that the option takes, a slice, or the image of a difference.
+/// OpenAPI schema of a kind of file: a word that the option takes, a slice, the image in a further viewport, or that of a
+/// difference.
 fn file_kind_schema() -> Object {
     let words = match grabd_options::find("also").map(|option| option.kind) {
         Some(grabd_options::Kind::Words(words)) => words,
         Some(_) | None => &[],
     };
-    string_enum(words.iter().copied().chain([SLICE_KIND, "difference"]), Type::String.into())
+    string_enum(words.iter().copied().chain([SLICE_KIND, "viewport", "difference"]), Type::String.into())
 }
 
 /// Converts balance and usage. `None` if a required field is missing.

@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use grabd_domain::capture::FileKind;
 use grabd_domain::faults::ErrorCause;
-use grabd_domain::grabs::{Failure, FileKey, GrabFile, GrabSlice, ImageKey, RenderMetadata, SlicePlace};
+use grabd_domain::grabs::{
+    Failure, FileKey, GrabFile, GrabSlice, GrabViewport, ImageKey, RenderMetadata, SlicePlace, ViewportSize,
+};
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_store::Upload;
 use grabd_store::grabs::{Completion, EndedGrab, FailGrab, FailureSource};
@@ -62,6 +64,8 @@ pub struct ReceivedFiles {
     pub(crate) also: Vec<ReceivedFile>,
     /// From top to bottom.
     pub(crate) slices: Vec<ReceivedSlice>,
+    /// In the order of the request.
+    pub(crate) viewports: Vec<ReceivedViewport>,
 }
 
 /// A file that `also` asked for.
@@ -73,6 +77,12 @@ pub(crate) struct ReceivedFile {
 /// A slice of the image.
 pub(crate) struct ReceivedSlice {
     pub(crate) place: SlicePlace,
+    pub(crate) upload: Upload,
+}
+
+/// The image in a further viewport.
+pub(crate) struct ReceivedViewport {
+    pub(crate) size: ViewportSize,
     pub(crate) upload: Upload,
 }
 
@@ -110,7 +120,7 @@ async fn store_files(
     core: &Core,
     key: &ImageKey,
     image: ReceivedImage,
-    ReceivedFiles { also, slices }: ReceivedFiles,
+    ReceivedFiles { also, slices, viewports }: ReceivedFiles,
     metadata: &mut RenderMetadata,
 ) -> Result<(), grabd_store::images::Error> {
     metadata.difference = None;
@@ -124,7 +134,14 @@ async fn store_files(
         place: place.clone(),
     };
     metadata.slices = slices.iter().map(stored).collect();
+    let image_in = |ReceivedViewport { size, upload }: &ReceivedViewport| GrabViewport {
+        key: new_key(),
+        bytes: upload.bytes(),
+        size: *size,
+    };
+    metadata.viewports = viewports.iter().map(image_in).collect();
     let beside = also.into_iter().map(|file| file.upload).chain(slices.into_iter().map(|slice| slice.upload));
+    let beside = beside.chain(viewports.into_iter().map(|image| image.upload));
     metadata.image_sha256 = Some(match image {
         ReceivedImage::Whole(image) => {
             let sha256 = ImageDigest::of(&image);
@@ -197,6 +214,7 @@ pub(crate) async fn finish(
                         image_sha256: None,
                         files: Vec::new(),
                         slices: Vec::new(),
+                        viewports: Vec::new(),
                         difference: None,
                         phash: None,
                         ..metadata

@@ -7,9 +7,9 @@ use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{
-    Class, Failure, FailureReason, FileKey, Grab, GrabFile, GrabSlice, ImageKey, RenderMetadata, State,
+    Class, Failure, FailureReason, FileKey, Grab, GrabFile, GrabSlice, GrabViewport, ImageKey, RenderMetadata, State,
 };
-use grabd_domain::render::{Capture, CapturedFile, CapturedSlice};
+use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, CapturedViewport};
 use grabd_store::grabs::NewPlaceholder;
 
 use super::compare::compare_placeholder;
@@ -37,11 +37,12 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
         Some(failure) => State::Failed { finished_at: now, failure, metadata: RenderMetadata::default() },
         None => {
             let image = ImageKey::new(random::random(), spec.format.as_str());
-            let Capture { image: file, mut metadata, execution_ms, files, slices } =
+            let Capture { image: file, mut metadata, execution_ms, files, slices, viewports } =
                 core.grabs.placeholder.capture(&spec).await.map_err(not_drawn("grabs.test_create"))?;
             metadata.image_sha256 = Some(ImageDigest::of(&file));
             metadata.files = files.iter().map(grab_file).collect();
             metadata.slices = slices.into_iter().map(grab_slice).collect();
+            metadata.viewports = viewports.into_iter().map(grab_viewport).collect();
             let size_bytes = u64::try_from(file.len()).unwrap_or(0);
             match final_steps(core, &spec, file, &mut metadata).await {
                 Ok(()) => {
@@ -106,6 +107,11 @@ fn grab_file(CapturedFile { kind, content }: &CapturedFile) -> GrabFile {
 fn grab_slice(CapturedSlice { place, content }: CapturedSlice) -> GrabSlice {
     let bytes = u64::try_from(content.len()).unwrap_or(0);
     GrabSlice { key: FileKey::new(random::random()), bytes, place }
+}
+
+fn grab_viewport(CapturedViewport { size, content }: CapturedViewport) -> GrabViewport {
+    let bytes = u64::try_from(content.len()).unwrap_or(0);
+    GrabViewport { key: FileKey::new(random::random()), bytes, size }
 }
 
 /// The outcome that a reserved `.test` name stands for: a failure, and a duration. `async_queue` is the limit of open

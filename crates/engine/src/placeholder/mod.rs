@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use grabd_domain::capture::{BesideName, CaptureSpec, FileKind, Format};
-use grabd_domain::grabs::{RenderMetadata, SettledBy};
-use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, RenderError, RenderTask, Renderer, RendererStatus};
+use grabd_domain::capture::{BesideName, CaptureSpec, FileKind, Format, Viewport};
+use grabd_domain::grabs::{RenderMetadata, SettledBy, ViewportSize};
+use grabd_domain::render::{
+    Capture, CapturedFile, CapturedSlice, CapturedViewport, RenderError, RenderTask, Renderer, RendererStatus,
+};
 use grabd_memory::{MemoryBudget, Reservation};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -100,7 +102,7 @@ impl Placeholder {
 }
 
 impl Placeholder {
-    /// A file beside the image for a spec. None if that has no such slice.
+    /// A file beside the image for a spec. None if that has no such slice or viewport.
     ///
     /// # Errors
     /// As [`Placeholder::draw`].
@@ -111,6 +113,10 @@ impl Placeholder {
                 let slice = self.slices(spec).await?.into_iter().nth(usize::from(number.get()) - 1);
                 Ok(slice.map(|slice| slice.content))
             }
+            BesideName::Viewport(number) => match spec.viewports.get(usize::from(number.get()) - 1) {
+                Some(viewport) => self.draw(&in_viewport(spec, *viewport)).await.map(Some),
+                None => Ok(None),
+            },
         }
     }
 
@@ -147,8 +153,21 @@ impl Placeholder {
         let content = |kind: &FileKind| Some(CapturedFile { kind: *kind, content: file(spec, *kind)? });
         let files = spec.also.iter().filter_map(content).collect();
         let slices = self.slices(spec).await?;
-        Ok(Capture { image, metadata, execution_ms, files, slices })
+        let mut viewports = Vec::new();
+        for viewport in &spec.viewports {
+            let spec = in_viewport(spec, *viewport);
+            let (width, height) = Drawing::of(&spec).image_size();
+            let (viewport_width, viewport_height) = (viewport.width(), viewport.height());
+            let size = ViewportSize { viewport_width, viewport_height, width, height };
+            viewports.push(CapturedViewport { size, content: self.draw(&spec).await? });
+        }
+        Ok(Capture { image, metadata, execution_ms, files, slices, viewports })
     }
+}
+
+/// The same spec in another viewport.
+fn in_viewport(spec: &CaptureSpec, viewport: Viewport) -> CaptureSpec {
+    CaptureSpec { viewport, ..spec.clone() }
 }
 
 impl PlaceholderRenderer {

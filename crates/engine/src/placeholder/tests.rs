@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use grabd_domain::capture::{CaptureRequest, SliceNumber};
+use grabd_domain::capture::{CaptureRequest, OptionValue, SliceNumber, ViewportNumber};
 use grabd_domain::ids::GrabId;
 use image::{ImageFormat, RgbImage};
 
@@ -201,6 +201,29 @@ async fn slices_are_made_only_if_they_are_asked_for_and_are_always_the_same() {
     }
     let fourth = BesideName::Slice(SliceNumber::new(4).unwrap());
     assert_eq!(placeholder.file(&slice_height(Some(256)), fourth).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn images_in_viewports_have_their_size_and_are_always_the_same() {
+    let placeholder = Placeholder::new(1 << 20, memory());
+    let size = |width, height| {
+        [("width", width), ("height", height)].map(|(name, side)| (name.to_owned(), OptionValue::Integer(side)))
+    };
+    let spec = spec("https://example.com/a", |request| {
+        request.viewports = Some(vec![size(390, 844).into(), size(768, 1024).into()]);
+        request.scale = Some(2.0);
+    });
+    let captured = placeholder.capture(&spec).await.unwrap();
+    let sizes: Vec<_> = captured.viewports.iter().map(|image| (image.size.width, image.size.height)).collect();
+    assert_eq!(sizes, [(780, 1688), (1536, 2048)]);
+    for (number, image) in ViewportNumber::all().zip(&captured.viewports) {
+        let again = placeholder.file(&spec, BesideName::Viewport(number)).await.unwrap();
+        assert_eq!(again.as_ref(), Some(&image.content));
+        let shown = image::load_from_memory(&image.content).unwrap();
+        assert_eq!((shown.width(), shown.height()), (image.size.width, image.size.height));
+    }
+    let third = BesideName::Viewport(ViewportNumber::new(3).unwrap());
+    assert_eq!(placeholder.file(&spec, third).await.unwrap(), None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use grabd_domain::Timestamp;
 use grabd_domain::admission::{Account, kept_slots};
-use grabd_domain::capture::{CaptureSpec, FileKind};
+use grabd_domain::capture::{CaptureSpec, FileKind, Viewport};
 use grabd_domain::grabs::ImageKey;
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::{LEASE_MARGIN, MAX_LEASE_MARGIN, MAX_RENDER_BUDGET};
@@ -75,6 +75,8 @@ pub(crate) struct RequestedFiles {
     pub(crate) also: Vec<FileKind>,
     /// The largest height of a slice in pixels. None: no slices.
     pub(crate) slice_height: Option<u32>,
+    /// Further viewports.
+    pub(crate) viewports: Vec<Viewport>,
 }
 
 /// A lease that has ended, for the account of its slot.
@@ -397,7 +399,8 @@ impl Reservation<'_> {
         self.used = true;
         let ended = EndedLease { account: lease.account, since: lease.since, attempt: lease.attempt };
         let (token, grab, upload_key) = (lease.token, lease.grab, lease.upload_key.clone());
-        let files = RequestedFiles { also: lease.spec.also.clone(), slice_height: lease.spec.slice_height };
+        let CaptureSpec { also, slice_height, viewports, .. } = &lease.spec;
+        let files = RequestedFiles { also: also.clone(), slice_height: *slice_height, viewports: viewports.clone() };
         let final_steps = FinalSteps::of(&lease.spec);
         let held = HeldLease { session: self.session, grab, upload_key, files, final_steps, ended };
         let mut state = self.dispatcher.lock();

@@ -1,22 +1,24 @@
 //! Receives an image and the files beside it in parts, which are written to disk as they arrive.
 
 use bytes::Bytes;
-use grabd_domain::capture::{BesideName, FileKind, SliceNumber};
-use grabd_domain::grabs::{ImageKey, SlicePlace};
+use grabd_domain::capture::{BesideName, FileKind, SliceNumber, Viewport, ViewportNumber};
+use grabd_domain::grabs::{ImageKey, SlicePlace, ViewportSize};
 use grabd_domain::ids::LeaseToken;
 use grabd_store::{Images, Upload};
 
 use crate::core::Core;
-use crate::grabs::finish::{ImageDigest, ReceivedFile, ReceivedFiles, ReceivedImage, ReceivedSlice};
+use crate::grabs::finish::{ImageDigest, ReceivedFile, ReceivedFiles, ReceivedImage, ReceivedSlice, ReceivedViewport};
 use crate::queue::RequestedFiles;
 
-/// An image that is being received, followed by the files that its grab asks for, and its slices from top to bottom.
+/// An image that is being received, followed by the files that its grab asks for, its slices from top to bottom, and the
+/// images in further viewports.
 pub struct ImageReceiver {
     images: Images,
     key: ImageKey,
     /// The files that have not begun yet.
     missing: Vec<FileKind>,
     slices: SliceCheck,
+    viewports: ViewportCheck,
     digest: ImageDigest,
     current: Receiving,
     ended: Ended,
@@ -30,6 +32,16 @@ struct SliceCheck {
     begun: usize,
     /// The first row of the next one.
     y: u32,
+    /// The bytes that they may still have.
+    bytes_left: u64,
+}
+
+/// What is expected of the images in further viewports.
+struct ViewportCheck {
+    /// All of them, in the order in which they come.
+    asked: Vec<Viewport>,
+    /// Those that have begun.
+    begun: usize,
     /// The bytes that they may still have.
     bytes_left: u64,
 }
@@ -52,6 +64,7 @@ enum Part {
     Image,
     File(FileKind),
     Slice(SlicePlace),
+    Viewport(ViewportSize),
 }
 
 /// Why an image was not received.
@@ -72,12 +85,13 @@ impl ImageReceiver {
     /// [`ReceiveError::NotStored`].
     pub async fn begin(core: &Core, token: LeaseToken, size_bytes: u64) -> Result<Option<Self>, ReceiveError> {
         let Some(key) = core.queue.dispatcher.upload_key(token) else { return Ok(None) };
-        let RequestedFiles { also: missing, slice_height } = core.queue.dispatcher.requested_files(token);
+        let RequestedFiles { also: missing, slice_height, viewports } = core.queue.dispatcher.requested_files(token);
         let slices = SliceCheck { slice_height, begun: 0, y: 0, bytes_left: core.image_max_bytes() };
+        let viewports = ViewportCheck { asked: viewports, begun: 0, bytes_left: core.image_max_bytes() };
         let images = core.grabs.images.clone();
         let current = Receiving { part: Part::Image, size_bytes, upload: images.begin(&key).await? };
         let (digest, ended) = (ImageDigest::default(), Ended::default());
-        Ok(Some(Self { images, key, missing, slices, digest, current, ended }))
+        Ok(Some(Self { images, key, missing, slices, viewports, digest, current, ended }))
     }
 
     /// Writes the next part.
@@ -119,6 +133,15 @@ impl ImageReceiver {
         self.next(BesideName::Slice(number), Part::Slice(place), size_bytes).await
     }
 
+    /// Ends the current file, and begins the image in the next viewport.
+    ///
+    /// # Errors
+    /// [`ReceiveError`].
+    pub async fn next_viewport(&mut self, size: ViewportSize, size_bytes: u64) -> Result<(), ReceiveError> {
+        let number = self.viewports.next(&size, size_bytes).map_err(ReceiveError::Invalid)?;
+        self.next(BesideName::Viewport(number), Part::Viewport(size), size_bytes).await
+    }
+
     async fn next(&mut self, name: BesideName, part: Part, size_bytes: u64) -> Result<(), ReceiveError> {
         let upload = self.images.begin_file(&self.key, name).await?;
         let previous = std::mem::replace(&mut self.current, Receiving { part, size_bytes, upload });
@@ -130,9 +153,9 @@ impl ImageReceiver {
     /// # Errors
     /// [`ReceiveError`], also when something is missing.
     pub async fn finish(self, image_height: Option<u32>) -> Result<(ReceivedImage, ReceivedFiles), ReceiveError> {
-        let Self { images: _, key: _, missing, slices, digest, current, mut ended } = self;
+        let Self { images: _, key: _, missing, slices, viewports, digest, current, mut ended } = self;
         ended.add(current).await?;
-        let is_complete = missing.is_empty() && slices.are_complete(image_height);
+        let is_complete = missing.is_empty() && slices.are_complete(image_height) && viewports.are_complete();
         match (ended.image, is_complete) {
             (Some(image), true) => Ok((ReceivedImage::Parts(Box::new(image), digest), ended.files)),
             _ => Err(ReceiveError::Invalid("a file is missing")),
@@ -160,6 +183,27 @@ impl SliceCheck {
     }
 }
 
+impl ViewportCheck {
+    /// The number of the next image.
+    fn next(&mut self, size: &ViewportSize, size_bytes: u64) -> Result<ViewportNumber, &'static str> {
+        let viewport = self.asked.get(self.begun).ok_or("a viewport that was not requested")?;
+        if (viewport.width(), viewport.height()) != (size.viewport_width, size.viewport_height) {
+            return Err("another viewport than requested");
+        }
+        if size.width == 0 || size.height == 0 {
+            return Err("an image in a viewport without a size");
+        }
+        self.bytes_left = self.bytes_left.checked_sub(size_bytes).ok_or("images in viewports that are too large")?;
+        self.begun += 1;
+        ViewportNumber::new(self.begun).ok_or("too many viewports")
+    }
+
+    /// Whether there is an image in each viewport.
+    fn are_complete(&self) -> bool {
+        self.begun == self.asked.len()
+    }
+}
+
 impl Ended {
     /// Adds a file that has ended.
     async fn add(&mut self, Receiving { part, size_bytes, mut upload }: Receiving) -> Result<(), ReceiveError> {
@@ -171,6 +215,7 @@ impl Ended {
             Part::Image => self.image = Some(upload),
             Part::File(kind) => self.files.also.push(ReceivedFile { kind, upload }),
             Part::Slice(place) => self.files.slices.push(ReceivedSlice { place, upload }),
+            Part::Viewport(size) => self.files.viewports.push(ReceivedViewport { size, upload }),
         }
         Ok(())
     }
@@ -178,7 +223,30 @@ impl Ended {
 
 #[cfg(test)]
 mod tests {
+    use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+
     use super::*;
+
+    #[test]
+    fn images_in_viewports_are_accepted_only_as_requested() {
+        let viewport = |width, height| {
+            let (url, width, height) = (Some("https://example.com/".into()), Some(width), Some(height));
+            CaptureSpec::parse(&CaptureRequest { url, width, height, ..CaptureRequest::default() }).unwrap().viewport
+        };
+        let size =
+            |viewport_width, viewport_height, width| ViewportSize { viewport_width, viewport_height, width, height: 9 };
+        let check = |asked| ViewportCheck { asked, begun: 0, bytes_left: 100 };
+        assert!(check(Vec::new()).are_complete() && check(Vec::new()).next(&size(390, 844, 1), 1).is_err());
+        let mut viewports = check(vec![viewport(768, 1024), viewport(390, 844)]);
+        for (refused, bytes) in [(size(390, 844, 1), 1), (size(768, 1024, 0), 1), (size(768, 1024, 1), 101)] {
+            assert!(viewports.next(&refused, bytes).is_err(), "{refused:?}");
+        }
+        assert_eq!(viewports.next(&size(768, 1024, 1), 60).map(ViewportNumber::get), Ok(1));
+        assert!(!viewports.are_complete());
+        assert!(viewports.next(&size(390, 844, 1), 41).is_err(), "more bytes than an image may have");
+        assert_eq!(viewports.next(&size(390, 844, 1), 40).map(ViewportNumber::get), Ok(2));
+        assert!(viewports.are_complete() && viewports.next(&size(390, 844, 1), 0).is_err());
+    }
 
     #[test]
     fn slices_are_accepted_only_as_the_rows_of_the_whole_image() {

@@ -87,6 +87,7 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
         image_sha256,
         files: _,
         slices: _,
+        viewports: _,
         findings,
         difference,
         phash,
@@ -170,6 +171,11 @@ fn file_member(file: &ShownFile<'_>, public_url: &str) -> Value {
         "media_type": file.media_type,
         "bytes": file.bytes,
     });
+    if let Some(size) = file.viewport {
+        member["width"] = json!(size.width);
+        member["height"] = json!(size.height);
+        member["viewport"] = json!({ "width": size.viewport_width, "height": size.viewport_height });
+    }
     if let Some(place) = file.place {
         member["y"] = json!(place.y);
         member["height"] = json!(place.height);

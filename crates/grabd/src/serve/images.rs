@@ -89,7 +89,8 @@ async fn file_beside(
             | FileKind::Report
             | FileKind::Difference,
         )
-        | BesideName::Slice(_) => return response,
+        | BesideName::Slice(_)
+        | BesideName::Viewport(_) => return response,
     };
     if response.status().is_success() {
         response.headers_mut().insert(CONTENT_DISPOSITION, HeaderValue::from_static(attachment));

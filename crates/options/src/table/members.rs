@@ -72,6 +72,21 @@ pub(super) const COOKIE: &[Member] = &[
     },
 ];
 
+pub(super) const VIEWPORT: &[Member] = &[
+    Member {
+        name: "width",
+        kind: Kind::Integer { min: 320, max: 1920, unit: "pixels" },
+        is_required: true,
+        help: "Width in CSS pixels.",
+    },
+    Member {
+        name: "height",
+        kind: Kind::Integer { min: 240, max: 1080, unit: "pixels" },
+        is_required: true,
+        help: "Height in CSS pixels.",
+    },
+];
+
 pub(super) const BASIC_AUTH: &[Member] = &[
     Member {
         name: "username",

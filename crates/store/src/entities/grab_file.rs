@@ -20,10 +20,13 @@ pub(crate) enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
+/// The number of the image in the first further viewport. Those of the others follow.
+const FIRST_VIEWPORT: i16 = 16;
+
 /// The number of the first slice. Those of the others follow.
 const FIRST_SLICE: i16 = 64;
 
-/// The stored number of a file: that of its kind, or of its place among the slices. A grab has at most one file of each
+/// The stored number of a file: that of its kind, or of its place among the slices or viewports. A grab has at most one file of each
 /// number.
 pub(crate) fn kind(name: BesideName) -> i16 {
     match name {
@@ -36,6 +39,7 @@ pub(crate) fn kind(name: BesideName) -> i16 {
         BesideName::Also(FileKind::Elements) => 6,
         BesideName::Also(FileKind::Difference) => 8,
         BesideName::Slice(number) => FIRST_SLICE + i16::from(number.get()) - 1,
+        BesideName::Viewport(number) => FIRST_VIEWPORT + i16::from(number.get()) - 1,
     }
 }
 

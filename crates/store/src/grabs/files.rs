@@ -18,8 +18,11 @@ pub(super) async fn add_files(tx: &Tx, grab: &grab::Model, metadata: &RenderMeta
     let files = metadata.files.iter().map(|file| (BesideName::Also(file.kind), &file.key, file.bytes));
     let slices = metadata.numbered_slices();
     let slices = slices.map(|(number, slice)| (BesideName::Slice(number), &slice.key, slice.bytes));
+    let viewports = metadata.numbered_viewports();
+    let viewports = viewports.map(|(number, image)| (BesideName::Viewport(number), &image.key, image.bytes));
     let rows: Vec<_> = files
         .chain(slices)
+        .chain(viewports)
         .map(|(name, key, bytes)| grab_file::ActiveModel {
             key: Set(key.as_str().to_owned()),
             grab_id: Set(grab.id),

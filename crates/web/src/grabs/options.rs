@@ -158,7 +158,9 @@ fn field(option: &CaptureOption, input: &Form, error: Option<String>) -> OptionF
             let max_length = (option.kind.max_chars().unwrap_or_default() + 1) * max;
             (format!("{} One on each line, at most {max}.", option.help), Input::Lines { max_length })
         }
-        Kind::Words(_) | Kind::Object { .. } | Kind::Chars { .. } => (hint(), Input::Line { max_length: LINE_CHARS }),
+        Kind::Words(_) | Kind::Object { .. } | Kind::Sizes { .. } | Kind::Chars { .. } => {
+            (hint(), Input::Line { max_length: LINE_CHARS })
+        }
         Kind::Patterns { .. } | Kind::Objects { .. } | Kind::Headers { .. } | Kind::Labels { .. } => {
             (hint(), Input::Lines { max_length: LINES_CHARS })
         }

@@ -201,6 +201,10 @@ fn file_link(grab: &Grab, file: &ShownFile<'_>) -> FileLink {
         BesideName::Also(FileKind::Report) => "Report".into(),
         BesideName::Also(FileKind::Difference) => "Difference".into(),
         BesideName::Slice(number) => format!("Slice {}", number.get()).into(),
+        BesideName::Viewport(number) => match file.viewport {
+            Some(size) => format!("{} × {}", size.viewport_width, size.viewport_height).into(),
+            None => format!("Viewport {}", number.get()).into(),
+        },
     };
     let name = file.name.file_name(grab.spec.format);
     let file_name = format!("{}-{}-{name}", grab.spec.url.host(), grab.id);
@@ -285,6 +289,7 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
         image_sha256,
         files: _,
         slices: _,
+        viewports: _,
         findings,
         difference: _,
         phash: _,

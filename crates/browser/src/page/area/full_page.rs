@@ -82,7 +82,7 @@ pub(super) async fn find(drive: &Drive<'_>) -> Result<CaptureArea, CaptureError>
     is_at_rest &= played.is_some();
     let arranged: Option<FullPageLayout> =
         sweep.call_script_within(left_until(until).max(STATE_TIME), "arrangeFullPage").await?;
-    let viewport = drive.spec.viewport;
+    let viewport = drive.viewport();
     let arranged = arranged.unwrap_or_else(|| FullPageLayout {
         width: viewport.width().into(),
         height: viewport.height().into(),
@@ -170,7 +170,7 @@ impl Sweep<'_> {
     /// painted, which the browser does only inside the window. Returns whether the page kept its height; if not, the
     /// window gets its former size.
     async fn enlarge_window(&self, height: f64) -> Result<bool, CaptureError> {
-        let width = self.drive.spec.viewport.width();
+        let width = self.drive.viewport().width();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded just before")]
         let tall = height.ceil().clamp(1.0, f64::from(self.max_height)) as u32;
         let _: Option<Value> = self.call_script("rememberSizes").await?;
@@ -180,7 +180,7 @@ impl Sweep<'_> {
         let ending: Option<SweepEnd> = self.call_script("endSweep").await?;
         let is_same = ending.is_some_and(|ending| (ending.height - height).abs() <= height * SAME_HEIGHT);
         if !is_same {
-            self.resize(width, self.drive.spec.viewport.height()).await?;
+            self.resize(width, self.drive.viewport().height()).await?;
             self.drive.clock.advance(DEBOUNCE).await?;
         }
         Ok(is_same)

@@ -35,7 +35,7 @@ pub(super) async fn fit(drive: &Drive<'_>, area: CaptureArea) -> Result<CaptureA
     if fit == Fit::default() {
         return Ok(area);
     }
-    let viewport = drive.spec.viewport;
+    let viewport = drive.viewport();
     let (visible, width, height) = match &area.clip {
         Some(clip) => (clip.clone(), clip.width * scale, clip.height * scale),
         None => {

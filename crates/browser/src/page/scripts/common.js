@@ -42,8 +42,33 @@ const isInView = (element) => {
 
 const isShown = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
 
-const setStyle = (element, values) => {
+// Sets styles for good.
+const keepStyle = (element, values) => {
   for (const [name, value] of Object.entries(values)) element.style?.setProperty(name, value, 'important');
+};
+
+// The styles that elements had before the page was laid out for an image.
+const formerStyles = new Map();
+
+// Sets styles until the layout is undone.
+const setStyle = (element, values) => {
+  if (!element.style) return;
+  const former = formerStyles.get(element) ?? new Map();
+  formerStyles.set(element, former);
+  for (const name of Object.keys(values)) {
+    if (!former.has(name)) former.set(name, [element.style.getPropertyValue(name), element.style.getPropertyPriority(name)]);
+  }
+  keepStyle(element, values);
+};
+
+const restoreFormerStyles = () => {
+  for (const [element, former] of formerStyles) {
+    for (const [name, [value, priority]] of former) {
+      if (value) element.style.setProperty(name, value, priority);
+      else element.style.removeProperty(name);
+    }
+  }
+  formerStyles.clear();
 };
 
 const scrollToTop = (y) => scrollTo({ left: 0, top: y, behavior: 'instant' });

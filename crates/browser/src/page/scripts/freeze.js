@@ -63,8 +63,8 @@ const replaceByStill = (element, width, height) => {
   }
   const style = getComputedStyle(element);
   const values = [...style].map((name) => [name, style.getPropertyValue(name)]);
-  setStyle(still, Object.fromEntries(values));
-  setStyle(still, { animation: 'none' });
+  keepStyle(still, Object.fromEntries(values));
+  keepStyle(still, { animation: 'none' });
   element.replaceWith(still);
 };
 

@@ -89,3 +89,11 @@ page.arrangeFullPage = async ({ maxHeight, budgetMs }) => {
   const width = hidesWidth() ? innerWidth : Math.max(root().scrollWidth, innerWidth);
   return { width, height: documentHeight(), state: state(isCaptured) };
 };
+
+// Undoes what was done to the page for an image, so that it can be laid out for another one.
+page.undoLayout = () => {
+  restoreFormerStyles();
+  for (const known of [visited, ancestors, savedStyles, sizes]) known.clear();
+  scrollToTop(0);
+  return {};
+};

@@ -109,6 +109,7 @@ fn of_option(option: &CaptureOption) -> Parameter {
         | Kind::Patterns { .. }
         | Kind::Object { .. }
         | Kind::Objects { .. }
+        | Kind::Sizes { .. }
         | Kind::Headers { .. }
         | Kind::Labels { .. }
         | Kind::Statuses { .. }
