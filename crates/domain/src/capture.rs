@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use grabd_options::{CaptureOption, Kind, Problem, TABLE, Value};
-pub use grabd_options::{CaptureRequest, Rectangle, Secret, Value as OptionValue};
+pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as OptionValue};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub use self::files::{FileKind, Paper, PdfLayout};
 pub use self::format::{Format, Scale};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
-pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets};
+pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
 pub use self::slices::{BesideName, SliceNumber};
 pub use self::viewport::Viewport;
 pub use self::viewports::ViewportNumber;
@@ -262,6 +262,7 @@ impl CaptureSpec {
             compare_to,
             phash,
             viewports,
+            upload_url: _,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -463,6 +464,7 @@ impl CaptureSpec {
             compare_to: compare_to.map(|grab| grab.to_string()),
             phash: phash.then_some(true),
             viewports: viewports::to_objects(viewports),
+            upload_url: secrets.upload_url_option(),
             unparsed: Vec::new(),
         }
     }

@@ -15,8 +15,7 @@ use grabd_egress::{EgressError, Guard};
 use http::header::HOST;
 use http::response::Parts;
 use http::{Request, Uri};
-use http_body_util::Full;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -95,17 +94,19 @@ impl OutgoingClient {
     ///
     /// # Errors
     /// When no response was received.
-    pub(crate) async fn send<T, F>(
+    pub(crate) async fn send<T, F, B>(
         &self,
         guard: &Guard,
         url: &TargetUrl,
         request: http::request::Builder,
-        body: Bytes,
+        body: B,
         limit: Duration,
         read: impl FnOnce(Parts, Incoming) -> F,
     ) -> Result<T, RequestError>
     where
         F: Future<Output = T>,
+        B: Body<Data = Bytes> + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let request = build_request(url, request, body).map_err(RequestError::Request)?;
         let exchange = async {
@@ -132,25 +133,23 @@ impl fmt::Debug for OutgoingClient {
     }
 }
 
-fn build_request(
-    url: &TargetUrl,
-    request: http::request::Builder,
-    body: Bytes,
-) -> Result<Request<Full<Bytes>>, http::Error> {
+fn build_request<B>(url: &TargetUrl, request: http::request::Builder, body: B) -> Result<Request<B>, http::Error> {
     let uri: Uri = url.as_str().parse()?;
     let host = uri.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    request.uri(path).header(HOST, host).body(Full::from(body))
+    request.uri(path).header(HOST, host).body(body)
 }
 
-async fn send_on<S, T, F>(
+async fn send_on<S, T, F, B>(
     stream: S,
-    request: Request<Full<Bytes>>,
+    request: Request<B>,
     read: impl FnOnce(Parts, Incoming) -> F,
 ) -> Result<T, RequestError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
     F: Future<Output = T>,
+    B: Body<Data = Bytes> + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let mut http = http1::Builder::new();
     http.max_buf_size(HEAD_BYTES);

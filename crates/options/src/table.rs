@@ -599,6 +599,18 @@ options! { $
                       docs/FILES.md describes them.",
         example: "[{\"width\": 768, \"height\": 1024}, {\"width\": 390, \"height\": 844}]"
     }
+    /// Where the image is uploaded to.
+    upload_url: Secret<String> = {
+        kind: Kind::Url,
+        group: Group::Files,
+        label: "Upload URL",
+        help: "Also upload the image to this URL by PUT, such as a presigned URL of an object store.",
+        description: "HTTPS on a public address; redirects are not followed. The capture fails, without charge, if the upload \
+                      is refused or takes more than 20 seconds. Nothing is uploaded with test keys. docs/FILES.md describes \
+                      it. The value is kept encrypted, deleted when the grab has ended, and never shown.",
+        example: "\"https://bucket.example.com/shot.png?signature=6f2a\"",
+        is_secret: true
+    }
 }
 
 /// The option with this name.

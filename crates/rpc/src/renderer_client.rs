@@ -163,10 +163,10 @@ async fn run_assignment<T, R>(
     <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
     R: Renderer,
 {
-    let Assignment { grab_id, lease_token, options, budget, alone } = assignment;
+    let Assignment { grab_id, lease_token, options, budget, alone, margin } = assignment;
     let budget = budget.and_then(|budget| Duration::try_from(budget).ok()).unwrap_or_default();
     let task = task(&grab_id, options, budget, alone);
-    let margin = task.as_ref().map_or(LEASE_MARGIN, |task| task.spec.lease_margin());
+    let margin = margin.and_then(|margin| Duration::try_from(margin).ok()).unwrap_or(LEASE_MARGIN);
     let lease_ends = Instant::now() + budget + margin;
     let result = match task {
         Some(task) => tokio::select! {

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
+use grabd_domain::capture::CaptureRequest;
 use grabd_domain::grabs::{Failure, FailureReason, SlicePlace, ViewportSize};
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_domain::limits::shortened;
@@ -179,13 +180,16 @@ async fn next_part(parts: &mut Streaming<FinishPictureRequest>) -> Result<Option
 fn to_response(message: SessionMessage) -> AttachResponse {
     let message = match message {
         SessionMessage::Assign(lease) => {
-            let (options, _) = options::encode(&lease.spec.to_request());
+            // The core uploads the image. A renderer, which runs pages, gets no secret that it does not need.
+            let request = CaptureRequest { upload_url: None, ..lease.spec.to_request() };
+            let (options, _) = options::encode(&request);
             Outgoing::Assignment(Box::new(Assignment {
                 grab_id: lease.grab.to_string(),
                 lease_token: lease.token.to_string(),
                 options: Some(options),
                 budget: prost_types::Duration::try_from(lease.budget).ok(),
                 alone: lease.attempt > 1,
+                margin: prost_types::Duration::try_from(lease.spec.lease_margin()).ok(),
             }))
         }
         SessionMessage::Cancel(token) => Outgoing::Cancel(Cancel { lease_token: token.to_string() }),

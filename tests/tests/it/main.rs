@@ -38,6 +38,7 @@ mod sdk;
 mod secrets;
 mod slices;
 mod team_limits;
+mod uploads;
 mod viewports;
 mod watching;
 mod webhooks;

@@ -71,16 +71,16 @@ async fn create(app: &TestApp, key: &str, token: &str, body: &Value) -> Result<(
 }
 
 /// Fails if a file below the directory contains the secret.
-fn check_files(directory: &Path) -> Result<()> {
+pub(super) fn check_files(directory: &Path, secret: &str) -> Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
         if path.is_dir() {
-            check_files(&path)?;
+            check_files(&path, secret)?;
             continue;
         }
         // Sockets cannot be read, and files may be removed meanwhile.
         let Ok(bytes) = std::fs::read(&path) else { continue };
-        let has_secret = bytes.windows(HIDDEN.len()).any(|window| window == HIDDEN.as_bytes());
+        let has_secret = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
         anyhow::ensure!(!has_secret, "{} contains a secret", path.display());
     }
     Ok(())
@@ -97,7 +97,7 @@ async fn secrets_reach_the_target_and_are_neither_stored_nor_shown() -> Result<(
     for line in ["x-token: hidden-value-1", "cookie: sid=hidden-value-2", "authorization: basic "] {
         assert!(head.contains(line), "{line}: {head}");
     }
-    check_files(&app.data_dir())?;
+    check_files(&app.data_dir(), HIDDEN)?;
     let path = format!("/grabs/{}", grab["id"].as_str().context("an id")?);
     // The icon of the site may be requested as well.
     site.answers.add_permits(1000);
@@ -105,7 +105,7 @@ async fn secrets_reach_the_target_and_are_neither_stored_nor_shown() -> Result<(
     let ended: Value = wait.header("prefer", "wait=25").send().await?.json().await?;
     assert_eq!(ended["status"], "done", "{ended}");
     assert!(!ended.to_string().contains(HIDDEN), "{ended}");
-    check_files(&app.data_dir())?;
+    check_files(&app.data_dir(), HIDDEN)?;
 
     let (status, repeated) = create(&app, "one", app.live(), &body(&site, "1")).await?;
     assert_eq!((status, &repeated["id"]), (202, &ended["id"]), "{repeated}");

@@ -22,7 +22,11 @@ impl CaptureSpec {
 
     /// How much longer a lease lasts than its render.
     pub fn lease_margin(&self) -> Duration {
-        let steps = [(self.compare_to.is_some(), limits::COMPARE_LIMIT), (self.phash, limits::PHASH_LIMIT)];
+        let steps = [
+            (self.compare_to.is_some(), limits::COMPARE_LIMIT),
+            (self.phash, limits::PHASH_LIMIT),
+            (self.secrets.given().contains(&"upload_url"), limits::UPLOAD_LIMIT),
+        ];
         let asked = steps.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, limit)| limit);
         asked.fold(limits::LEASE_MARGIN, |margin, limit| margin + limit)
     }

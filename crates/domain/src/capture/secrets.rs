@@ -1,4 +1,5 @@
-//! What is sent to the target's origin only: it is encrypted while the grab is open, and never shown.
+//! Options that are encrypted while the grab is open, and never shown: what is sent to the target's origin only, and where
+//! the image is uploaded to.
 
 use std::fmt;
 
@@ -20,6 +21,18 @@ pub struct Secrets {
     pub basic_auth: Option<BasicAuth>,
     /// The document that is captured instead of one at the URL.
     pub html: Option<String>,
+    /// Where the image is uploaded to.
+    pub upload_url: Option<UploadUrl>,
+}
+
+/// Where an image is uploaded to. Whoever knows it may write there.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UploadUrl(pub TargetUrl);
+
+impl UploadUrl {
+    /// What is accepted, as the end of "must be …".
+    pub const ALLOWED: &str =
+        "an absolute https URL of a public address, without user name, on a port used by web sites";
 }
 
 /// The most bytes of a document of the caller.
@@ -82,6 +95,12 @@ impl fmt::Debug for Secrets {
     }
 }
 
+impl fmt::Debug for UploadUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UploadUrl(…)")
+    }
+}
+
 impl fmt::Debug for Cookie {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Cookie(…)")
@@ -113,12 +132,17 @@ impl Secrets {
                 None => None,
             },
             html: request.html.as_ref().map(|Secret(html)| html.clone()),
+            upload_url: match &request.upload_url {
+                Some(Secret(url)) => Some(UploadUrl(TargetUrl::restore(url)?)),
+                None => None,
+            },
         };
         secrets.headers.sort_unstable();
         let is_given = |name: &str| match name {
             "headers" => !secrets.headers.is_empty(),
             "cookies" => !secrets.cookies.is_empty(),
             "html" => secrets.html.is_some(),
+            "upload_url" => secrets.upload_url.is_some(),
             _ => secrets.basic_auth.is_some(),
         };
         let names = TABLE.iter().filter(|option| option.is_secret).map(|option| option.name);
@@ -153,6 +177,10 @@ impl Secrets {
 
     pub(super) fn html_option(&self) -> Option<Secret<String>> {
         self.html.clone().map(Secret)
+    }
+
+    pub(super) fn upload_url_option(&self) -> Option<Secret<String>> {
+        self.upload_url.as_ref().map(|UploadUrl(url)| Secret(url.as_str().to_owned()))
     }
 
     pub(super) fn basic_auth_option(&self) -> Option<Secret<Object>> {
@@ -200,7 +228,8 @@ impl Cookie {
     }
 }
 
-/// Checks what depends on other options: the domains of cookies, and that there is one authorization only.
+/// Checks what depends on other options: the domains of cookies, and that there is one authorization only. Checks the
+/// syntax of the URL for the upload.
 pub(super) fn check(request: &CaptureRequest, url: &TargetUrl) -> Result<(), Fault> {
     let bad = |name, allowed: &str| Err(Fault::BadRequest(Field::new(name, HIDDEN, allowed)));
     if request.html.as_ref().is_some_and(|Secret(html)| html.len() > MAX_HTML_BYTES) {
@@ -209,6 +238,11 @@ pub(super) fn check(request: &CaptureRequest, url: &TargetUrl) -> Result<(), Fau
     let names = request.headers.iter().flat_map(|Secret(headers)| headers.keys());
     if request.basic_auth.is_some() && names.into_iter().any(|name| name.eq_ignore_ascii_case("authorization")) {
         return bad("basic_auth", "left out where `headers` has an `Authorization`");
+    }
+    if let Some(Secret(upload_url)) = &request.upload_url
+        && TargetUrl::parse(upload_url).is_err()
+    {
+        return bad("upload_url", UploadUrl::ALLOWED);
     }
     let domains = request.cookies.iter().flat_map(|Secret(cookies)| cookies).filter_map(|cookie| cookie.get("domain"));
     let is_foreign = |domain: &Value| text(Some(domain)).is_none_or(|domain| !is_same_site(&domain, &url.host()));
@@ -315,6 +349,26 @@ mod tests {
         }
         let longest = format!("\"{}\"", "é".repeat(1 << 19));
         assert!(CaptureSpec::parse(&CaptureRequest { url: None, ..request(&[("html", &longest)]) }).is_ok());
+    }
+
+    #[test]
+    fn upload_url_is_a_secret() {
+        let url = "https://bucket.example.com/a%20b.png?X-Sig=hidden%2F1&b=~";
+        let spec = CaptureSpec::parse(&request(&[("upload_url", &format!("{url:?}"))])).unwrap();
+        assert_eq!(spec.secrets.upload_url.as_ref().map(|UploadUrl(url)| url.as_str()), Some(url));
+        let stored = serde_json::to_string(&spec).unwrap();
+        assert!(stored.ends_with(r#""upload_url":true}"#), "{stored}");
+        assert!(!format!("{spec:?}{stored}").contains("bucket"), "{spec:?}");
+        let read: CaptureSpec = serde_json::from_str(&stored).unwrap();
+        assert_eq!((read.secrets.given(), &read.secrets.upload_url), (&["upload_url"][..], &None));
+        assert_eq!(read.with_secrets(spec.secret_options()), Some(spec));
+        for refused in
+            ["ftp://hidden.example/", "https://me:hidden@example.com/", "https://example.com:22/hidden", "hidden"]
+        {
+            let fault = CaptureSpec::parse(&request(&[("upload_url", &format!("{refused:?}"))])).unwrap_err();
+            assert_eq!(fault.field().unwrap().name, "upload_url");
+            assert!(!fault.to_string().contains("hidden"), "{fault}");
+        }
     }
 
     #[test]

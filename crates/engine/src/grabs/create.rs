@@ -13,7 +13,7 @@ use grabd_store::grabs::{Created, EndedGrab, FailGrab, FailureSource, NewGrab, N
 use tokio::time::Instant;
 
 use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
-use super::{cached, compare, idempotency, secrets, test_create};
+use super::{cached, compare, idempotency, secrets, test_create, upload};
 use crate::admission::{self, SlotUse};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
@@ -76,6 +76,7 @@ pub(super) async fn validate(
     }
     let named = |fault: Fault| if spec.has_own_document() { fault.renamed("base_url") } else { fault };
     targets::check_page_url(core, &spec.url).map_err(named)?;
+    upload::check(core, &spec)?;
     compare::check(core, caller, &spec).await?;
     if let Some(result) = cached::find(core, caller, &spec, record.as_ref()).await? {
         return Ok(Validated::Repeated(Box::new(result)));
@@ -141,6 +142,7 @@ pub(super) async fn submit(
     if !spec.has_own_document() {
         targets::check_host(core, &spec.url).await?;
     }
+    upload::check_host(core, &spec).await?;
     let now = core.clock.now();
     let id = random::grab_id(now);
     let (deadline, deadline_at) = match class {

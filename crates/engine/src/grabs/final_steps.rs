@@ -3,7 +3,7 @@
 use grabd_domain::grabs::{ImageKey, RenderMetadata};
 
 use super::not_completed::NotCompleted;
-use super::{compare, phash};
+use super::{compare, phash, upload};
 use crate::core::Core;
 use crate::queue::FinalSteps;
 
@@ -17,7 +17,7 @@ pub(super) async fn run(
     key: &ImageKey,
     metadata: &mut RenderMetadata,
 ) -> Result<(), NotCompleted> {
-    let FinalSteps { compare_to, phash } = steps;
+    let FinalSteps { compare_to, phash, upload_url } = steps;
     if let Some(earlier) = compare_to {
         compare::compare(core, *earlier, key, metadata).await?;
     }
@@ -25,5 +25,9 @@ pub(super) async fn run(
         true => Some(phash::of_stored(core, key).await?),
         false => None,
     };
+    // Last: what fails before is not uploaded.
+    if let Some(url) = upload_url {
+        upload::upload(core, url, key).await?;
+    }
     Ok(())
 }

@@ -21,6 +21,7 @@ mod search;
 pub(crate) mod secrets;
 mod test_create;
 mod thumbnail;
+mod upload;
 mod watch;
 
 use grabd_memory::MemoryBudget;

@@ -13,7 +13,7 @@ use grabd_domain::oauth::{
 use grabd_egress::Guard;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, USER_AGENT};
 use http::{Request, StatusCode};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -135,8 +135,8 @@ async fn fetch(fetcher: Fetcher<'_>, url: &DocumentUrl) -> Result<(HeaderMap, By
         let body = Limited::new(body, DOCUMENT_BYTES).collect().await.map_err(|_| DocumentError::Body)?;
         Ok((head.headers, body.to_bytes()))
     };
-    let response =
-        fetcher.client.send(fetcher.guard, &url.target(), request, Bytes::new(), DOCUMENT_TIMEOUT, read).await;
+    let (target, body) = (url.target(), Full::new(Bytes::new()));
+    let response = fetcher.client.send(fetcher.guard, &target, request, body, DOCUMENT_TIMEOUT, read).await;
     response.map_err(DocumentError::Unanswered)?
 }
 

@@ -1,6 +1,6 @@
 //! What the core does with a stored image before its grab is done.
 
-use grabd_domain::capture::CaptureSpec;
+use grabd_domain::capture::{CaptureSpec, UploadUrl};
 use grabd_domain::ids::GrabId;
 
 /// What the core does with a stored image before its grab is done.
@@ -10,11 +10,13 @@ pub(crate) struct FinalSteps {
     pub(crate) compare_to: Option<GrabId>,
     /// Compute the perceptual hash?
     pub(crate) phash: bool,
+    /// Where the image is uploaded to.
+    pub(crate) upload_url: Option<UploadUrl>,
 }
 
 impl FinalSteps {
     /// The steps that a grab asks for.
     pub(super) fn of(spec: &CaptureSpec) -> Self {
-        Self { compare_to: spec.compare_to, phash: spec.phash }
+        Self { compare_to: spec.compare_to, phash: spec.phash, upload_url: spec.secrets.upload_url.clone() }
     }
 }

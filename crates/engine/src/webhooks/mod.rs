@@ -44,6 +44,11 @@ impl Webhooks {
         Self { vault, allow_http, wakeup: Notify::new(), recorded: broadcast::Sender::new(CHANNEL_CAPACITY) }
     }
 
+    /// Whether requests to URLs of callers may be sent without TLS.
+    pub(crate) const fn allow_http(&self) -> bool {
+        self.allow_http
+    }
+
     /// Encrypts all stored secrets.
     pub(crate) const fn vault(&self) -> &Vault {
         &self.vault

@@ -8,7 +8,7 @@ use grabd_domain::webhooks::{ATTEMPT_TIMEOUT, RESPONSE_BYTES};
 use grabd_egress::Guard;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderValue, Request, StatusCode};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use tokio::time::timeout;
 
@@ -55,7 +55,7 @@ pub(crate) async fn post(
         .header("webhook-id", message.id)
         .header("webhook-timestamp", message.seconds)
         .header("webhook-signature", message.signature);
-    let body = Bytes::from(message.body);
+    let body = Full::new(Bytes::from(message.body));
     outgoing
         .send(guard, url, request, body, ATTEMPT_TIMEOUT, |head, body| async move {
             // Only the status matters. The body is read so that the endpoint can finish sending it.

@@ -9,7 +9,7 @@ use grabd_domain::ids::TeamId;
 use grabd_domain::target::TargetUrl;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request, StatusCode};
-use http_body_util::{BodyExt, Collected, Limited};
+use http_body_util::{BodyExt, Collected, Full, Limited};
 use serde_json::Value;
 use url::form_urlencoded;
 
@@ -95,7 +95,7 @@ async fn create_session(core: &Core, stripe: &Stripe, form: String) -> Result<St
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header("Idempotency-Key", &key)
             .header("Stripe-Version", API_VERSION);
-        let (url, form) = (&stripe.sessions, form.clone());
+        let (url, form) = (&stripe.sessions, Full::new(form.clone()));
         let response = core.outgoing.send(&core.guard, url, request, form, REQUEST_TIMEOUT, |head, body| async move {
             let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await.map(Collected::to_bytes);
             (head.status, body.unwrap_or_default())
