@@ -81,6 +81,14 @@ export interface Pdf {
   pages?: string | undefined;
 }
 
+/** `Viewport` of the REST API. */
+export interface Viewport {
+  /** Width in CSS pixels. From 320 to 1920. */
+  width: number;
+  /** Height in CSS pixels. From 240 to 1080. */
+  height: number;
+}
+
 /** The capture options. Every option that is left out has its default. */
 export interface CaptureOptions {
   /** Viewport width in CSS pixels. From 320 to 1920. Default: `1280`. Example: `1440`. */
@@ -321,6 +329,26 @@ export interface CaptureOptions {
    * Example: `"01993e1c-7b1a-7000-8000-0123456789ab"`.
    */
   compare_to?: string | undefined;
+  /**
+   * Compute a hash of the image that is similar for images that look alike. It is in `phash` of the grab, see
+   * docs/FILES.md. Default: `false`. Example: `true`.
+   */
+  phash?: boolean | undefined;
+  /**
+   * Also capture the page in windows of these sizes, in CSS pixels, for the same credit. Their images are in `files` of
+   * the grab, from the same load: the page is resized. Everything else is as for the image. The capture fails, without
+   * charge, if one of them cannot be taken in time. docs/FILES.md describes them. At most 6. Example: `[{"width": 768,
+   * "height": 1024}, {"width": 390, "height": 844}]`.
+   */
+  viewports?: readonly Viewport[] | undefined;
+  /**
+   * Also upload the image to this URL by PUT, such as a presigned URL of an object store. HTTPS on a public address;
+   * redirects are not followed. The capture fails, without charge, if the upload is refused or takes more than 20
+   * seconds. Nothing is uploaded with test keys. docs/FILES.md describes it. The value is kept encrypted, deleted when
+   * the grab has ended, and never shown. Never returned. Example:
+   * `"https://bucket.example.com/shot.png?signature=6f2a"`.
+   */
+  upload_url?: string | undefined;
 }
 
 /** The webhook to register. Unknown members are ignored. */
@@ -357,9 +385,17 @@ export interface GrabTimings {
   shot_ms: number;
 }
 
+/** The further viewport. Absent unless it is the image in one. */
+export interface GrabFileViewport {
+  /** The width. */
+  width: number;
+  /** The height. */
+  height: number;
+}
+
 /** A file beside the image of a grab. */
 export interface GrabFile {
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "pdf" | "report" | "slice" | "difference";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "pdf" | "report" | "slice" | "viewport" | "difference";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */
@@ -368,13 +404,17 @@ export interface GrabFile {
   bytes: number;
   /** The first row of a slice in the image. Absent unless it is one. */
   y?: number | undefined;
-  /** The number of rows of a slice. Absent unless it is one. */
+  /** The number of rows of a slice, or of the image in a further viewport. Absent unless it is one. */
   height?: number | undefined;
   /**
    * The heading of the page that the first row of a slice belongs to. Absent if there is none, and in lists. Do not
    * trust it.
    */
   heading?: string | undefined;
+  /** The width of the image in a further viewport, in pixels. Absent unless it is one. */
+  width?: number | undefined;
+  /** The further viewport. Absent unless it is the image in one. */
+  viewport?: GrabFileViewport | undefined;
 }
 
 /** The consent dialog that was found. Absent unless `block` has `cookie_banners`. */
@@ -503,8 +543,9 @@ export interface Grab {
    */
   image_sha256?: string | null | undefined;
   /**
-   * The files beside the image that `also` and `compare_to` asked for, and the slices from top to bottom that
-   * `slice_height` asked for. Left out where there are none, and after the image was deleted.
+   * The files beside the image that `also` and `compare_to` asked for, the slices from top to bottom that
+   * `slice_height` asked for, and the images that `viewports` asked for. Left out where there are none, and after the
+   * image was deleted.
    */
   files?: GrabFile[] | null | undefined;
   /**
@@ -522,6 +563,11 @@ export interface Grab {
    * What changed since the image of an earlier grab. Absent unless the request has `compare_to` and the grab is done.
    */
   difference?: GrabDifference | undefined;
+  /**
+   * Perceptual hash of the image: images that look alike have hashes that differ in few bits. Absent unless the request
+   * has `phash` and the grab is done.
+   */
+  phash?: string | undefined;
 }
 
 /** A page of grabs, newest first. */
@@ -824,6 +870,9 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "block",
   "slice_height",
   "compare_to",
+  "phash",
+  "viewports",
+  "upload_url",
 ];
 
 /** Every error code of the REST API. */

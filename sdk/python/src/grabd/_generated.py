@@ -43,6 +43,7 @@ __all__ = [
     "GrabDifference",
     "GrabDifferenceRegion",
     "GrabFile",
+    "GrabFileViewport",
     "GrabList",
     "GrabTimings",
     "IdempotencyConflictError",
@@ -64,6 +65,7 @@ __all__ = [
     "UnauthorizedError",
     "UpdateWebhookOptions",
     "Usage",
+    "Viewport",
     "Webhook",
     "WebhookList",
 ]
@@ -159,6 +161,15 @@ class Pdf(TypedDict, total=False):
     """Margin on all sides in millimetres; 10 by default. From 0 to 50."""
     pages: str
     """The pages to print, such as `1-3, 5`; all by default."""
+
+
+class Viewport(TypedDict):
+    """`Viewport` of the REST API."""
+
+    width: int
+    """Width in CSS pixels. From 320 to 1920."""
+    height: int
+    """Height in CSS pixels. From 240 to 1080."""
 
 
 class CaptureOptions(TypedDict, total=False):
@@ -364,6 +375,23 @@ class CaptureOptions(TypedDict, total=False):
     for example because the earlier one is deleted meanwhile. Such a capture is always new. Not in signed links.
     Example: `"01993e1c-7b1a-7000-8000-0123456789ab"`.
     """
+    phash: bool
+    """Compute a hash of the image that is similar for images that look alike. It is in `phash` of the grab, see
+    docs/FILES.md. Default: `false`. Example: `true`.
+    """
+    viewports: Sequence[Viewport]
+    """Also capture the page in windows of these sizes, in CSS pixels, for the same credit. Their images are in `files`
+    of the grab, from the same load: the page is resized. Everything else is as for the image. The capture fails,
+    without charge, if one of them cannot be taken in time. docs/FILES.md describes them. At most 6. Example:
+    `[{"width": 768, "height": 1024}, {"width": 390, "height": 844}]`.
+    """
+    upload_url: str
+    """Also upload the image to this URL by PUT, such as a presigned URL of an object store. HTTPS on a public address;
+    redirects are not followed. The capture fails, without charge, if the upload is refused or takes more than 20
+    seconds. Nothing is uploaded with test keys. docs/FILES.md describes it. The value is kept encrypted, deleted
+    when the grab has ended, and never shown. Never returned. Example:
+    `"https://bucket.example.com/shot.png?signature=6f2a"`.
+    """
 
 
 class CreateWebhookOptions(TypedDict, total=False):
@@ -405,10 +433,20 @@ class GrabTimings(Model):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class GrabFileViewport(Model):
+    """The further viewport. Absent unless it is the image in one."""
+
+    width: int
+    """The width."""
+    height: int
+    """The height."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GrabFile(Model):
     """A file beside the image of a grab."""
 
-    kind: Literal["html", "text", "markdown", "links", "elements", "pdf", "report", "slice", "difference"]
+    kind: Literal["html", "text", "markdown", "links", "elements", "pdf", "report", "slice", "viewport", "difference"]
     url: str
     """Its public, unguessable URL; for test keys a path relative to the API's origin."""
     media_type: str
@@ -418,11 +456,19 @@ class GrabFile(Model):
     y: int | None = None
     """The first row of a slice in the image. Absent unless it is one."""
     height: int | None = None
-    """The number of rows of a slice. Absent unless it is one."""
+    """The number of rows of a slice, or of the image in a further viewport. Absent unless it is one."""
     heading: str | None = None
     """The heading of the page that the first row of a slice belongs to. Absent if there is none, and in lists. Do not
     trust it.
     """
+    width: int | None = None
+    """The width of the image in a further viewport, in pixels. Absent unless it is one."""
+    viewport: GrabFileViewport | None = None
+    """The further viewport. Absent unless it is the image in one."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "viewport": GrabFileViewport,
+    }
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -560,8 +606,9 @@ class Grab(Model):
     earlier versions.
     """
     files: tuple[GrabFile, ...] | None = None
-    """The files beside the image that `also` and `compare_to` asked for, and the slices from top to bottom that
-    `slice_height` asked for. Left out where there are none, and after the image was deleted.
+    """The files beside the image that `also` and `compare_to` asked for, the slices from top to bottom that
+    `slice_height` asked for, and the images that `viewports` asked for. Left out where there are none, and after the
+    image was deleted.
     """
     challenge: str | None = None
     """The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
@@ -575,6 +622,10 @@ class Grab(Model):
     """Whether the page shows nothing but a background. Absent unless a page was captured."""
     difference: GrabDifference | None = None
     """What changed since the image of an earlier grab. Absent unless the request has `compare_to` and the grab is done.
+    """
+    phash: str | None = None
+    """Perceptual hash of the image: images that look alike have hashes that differ in few bits. Absent unless the
+    request has `phash` and the grab is done.
     """
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
@@ -992,6 +1043,9 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "block",
         "slice_height",
         "compare_to",
+        "phash",
+        "viewports",
+        "upload_url",
     }
 )
 """The names of all capture options."""
