@@ -7,7 +7,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
     Class, Difference, Grab, GrabFile, PageInfo, Region, RenderMetadata, ShownFile, Stage, Stages, State, Status,
 };
-use grabd_engine::grabs::{CreateRequest, CreateResult, ListRequest, Refusal};
+use grabd_engine::grabs::{CreateError, CreateRequest, CreateResult, ListRequest};
 use grabd_proto::{options, v1};
 
 use crate::render_metadata::{to_findings, to_i32, to_settled_by, to_timings};
@@ -59,7 +59,7 @@ pub(crate) fn queued_request(request: v1::CreateGrabRequest) -> CreateRequest {
 }
 
 /// Converts the result of one capture of a batch.
-pub(crate) fn batch_result(result: &Result<CreateResult, Refusal>, public_url: &str) -> v1::BatchResult {
+pub(crate) fn batch_result(result: &Result<CreateResult, CreateError>, public_url: &str) -> v1::BatchResult {
     use v1::batch_result::Result as Wire;
     let (result, replayed) = match result {
         Ok(created) => (Wire::Grab(Box::new(self::created(created, public_url))), created.replayed),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use grabd_domain::Fault;
 use grabd_domain::faults::{Code, ErrorCause};
 use grabd_domain::limits::{STORAGE_RETRY, TEAM_STORAGE_RETRY};
-use grabd_engine::grabs::Refusal;
+use grabd_engine::grabs::CreateError;
 use grabd_proto::reason;
 use grabd_proto::v1::{self, ErrorCode};
 use tonic::{Code as Grpc, Status};
@@ -38,14 +38,14 @@ pub(crate) fn to_status(fault: &Fault) -> Status {
 }
 
 /// The error of one capture of a batch.
-pub(crate) fn to_batch_error(refusal: &Refusal) -> v1::BatchError {
+pub(crate) fn to_batch_error(refusal: &CreateError) -> v1::BatchError {
     let fault = match refusal {
-        Refusal::Fault(fault) => fault,
-        Refusal::OutOfTime => &Fault::InternalError,
+        CreateError::Fault(fault) => fault,
+        CreateError::OutOfTime => &Fault::InternalError,
     };
     let message = match refusal {
-        Refusal::Fault(fault) => fault.to_string(),
-        Refusal::OutOfTime => OUT_OF_TIME.to_owned(),
+        CreateError::Fault(fault) => fault.to_string(),
+        CreateError::OutOfTime => OUT_OF_TIME.to_owned(),
     };
     v1::BatchError {
         code: to_proto(fault.code()).into(),

@@ -246,7 +246,7 @@ impl Transaction for Heartbeat {
             .col_expr(node::Column::HeartbeatAt, database_now(self.kind))
             .col_expr(node::Column::Slots, Expr::value(i32::try_from(self.slots).unwrap_or(i32::MAX)))
             .filter(node::Column::Id.eq(self.node.0))
-            // Dead processes stay dead: others may be taking over their leases.
+            // A process that is dead stays so: others may be taking over their leases.
             .filter(Expr::col(node::Column::HeartbeatAt).gt(earliest))
             .exec(tx)
             .await?;

@@ -25,7 +25,7 @@ const CREATE_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Batch {
     /// One for each request, in their order. After a refusal that would meet all further ones, they have the same.
-    pub results: Vec<Result<CreateResult, Refusal>>,
+    pub results: Vec<Result<CreateResult, CreateError>>,
     /// Whether such a refusal ended the batch early.
     pub is_stopped: bool,
     /// The state of the rate limit, if requests were counted here.
@@ -34,14 +34,14 @@ pub struct Batch {
 
 /// Why no grab was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum CreateError {
     /// As with a single create.
     Fault(Fault),
     /// The grabs before it took too long.
     OutOfTime,
 }
 
-impl Refusal {
+impl CreateError {
     /// Whether it would meet all other grabs of the caller, too.
     pub fn is_for_all(&self) -> bool {
         let Self::Fault(fault) = self else { return true };
@@ -76,14 +76,14 @@ pub async fn create_batch(core: &Core, caller: Caller, requests: &[CreateRequest
     let mut batch = Batch { results: Vec::with_capacity(requests.len()), is_stopped: false, decision: None };
     for (index, request) in requests.iter().enumerate() {
         let result = match Instant::now() < until {
-            true => create_one(core, caller, index, request, &mut batch.decision).await.map_err(Refusal::Fault),
-            false => Err(Refusal::OutOfTime),
+            true => create_one(core, caller, index, request, &mut batch.decision).await.map_err(CreateError::Fault),
+            false => Err(CreateError::OutOfTime),
         };
         let stops = result.as_ref().err().filter(|refusal| refusal.is_for_all()).cloned();
         batch.results.push(result);
         match stops {
             None => {}
-            Some(Refusal::Fault(fault)) if index == 0 => return Err(fault),
+            Some(CreateError::Fault(fault)) if index == 0 => return Err(fault),
             Some(refusal) => {
                 batch.is_stopped = true;
                 batch.results.resize_with(requests.len(), || Err(refusal.clone()));
@@ -146,8 +146,8 @@ mod tests {
             (Fault::SsrfDetected(Field::new("url", "x", "public")), false),
             (Fault::IdempotencyConflict, false),
         ] {
-            assert_eq!(Refusal::Fault(fault.clone()).is_for_all(), is_for_all, "{fault}");
+            assert_eq!(CreateError::Fault(fault.clone()).is_for_all(), is_for_all, "{fault}");
         }
-        assert!(Refusal::OutOfTime.is_for_all());
+        assert!(CreateError::OutOfTime.is_for_all());
     }
 }

@@ -35,7 +35,7 @@ use crate::placeholder::Placeholder;
 pub use crate::queue::watchers::GrabUpdate;
 use crate::storage::Storage;
 
-pub use batch::{Batch, MAX_BATCH, Refusal, create_batch};
+pub use batch::{Batch, CreateError, MAX_BATCH, create_batch};
 pub(crate) use cached::fingerprint_of;
 pub use capture::{CaptureState, CaptureStream, capture};
 pub use create::create;

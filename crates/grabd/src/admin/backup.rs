@@ -66,7 +66,7 @@ pub(super) async fn create(config: &Config, store: &Store, directory: &Path) -> 
         }
         Kind::Postgres => dump(config, &directory.join(POSTGRES_DUMP)).await?,
     }
-    let Places { directory: from, bucket } = places(config);
+    let ImageSources { directory: from, bucket } = places(config);
     let to = directory.to_owned();
     let (images, image_bytes) = blocking(move || link_images(from.as_deref(), &to)).await?;
     let key_file = wiring::key_file(config);
@@ -169,13 +169,13 @@ pub(super) async fn restore(config: &Config, directory: &Path) -> anyhow::Result
 }
 
 /// The places of the images: at most one directory is used, and at most one bucket is named.
-struct Places {
+struct ImageSources {
     directory: Option<PathBuf>,
     bucket: Option<String>,
 }
 
-fn places(config: &Config) -> Places {
-    let mut places = Places { directory: None, bucket: None };
+fn places(config: &Config) -> ImageSources {
+    let mut places = ImageSources { directory: None, bucket: None };
     for location in std::iter::once(wiring::images_location(config)).chain(config.images.fallback()) {
         match location {
             Location::Directory(root) => places.directory = places.directory.or(Some(root)),

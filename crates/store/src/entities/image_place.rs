@@ -1,4 +1,4 @@
-//! Places where images may be. The service writes them when it starts.
+//! Where images may be. The service writes them when it starts.
 
 use sea_orm::entity::prelude::*;
 
