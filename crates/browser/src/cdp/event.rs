@@ -414,7 +414,7 @@ mod tests {
     fn document_response_is_parsed_with_its_headers() {
         let params = r#"{"requestId":"1","loaderId":"L","timestamp":1.5,"type":"Document","response":{"url":"http://a/",
             "status":403,"statusText":"","headers":{"CF-Mitigated":"challenge","Refresh":"1","content-disposition":"attachment; x",
-            "X-Robots-Tag":"googlebot: none\\nnoarchive"}},"new":1}"#;
+            "X-Robots-Tag":"googlebot: none\nnoarchive"}},"new":1}"#;
         let challenge = Some(Challenge::Cloudflare);
         let head = Head { status: 403, is_attachment: true, challenge, refresh: Some("1".into()), opts_out: true };
         let request = "1".to_owned();

@@ -22,7 +22,8 @@ fn line_opts_out(line: &str) -> bool {
     let mut robot: Option<&str> = None;
     for part in line.split(',').map(str::trim) {
         let directive = match part.split_once(':') {
-            Some((name, _)) if is_one_of(name.trim(), &WITH_VALUE) => continue,
+            // The time in the date of `unavailable_after` has colons, too.
+            Some((name, _)) if is_one_of(name.trim(), &WITH_VALUE) || !is_word(name.trim()) => continue,
             Some((name, directive)) => {
                 robot = Some(name.trim());
                 directive.trim()
@@ -38,6 +39,10 @@ fn line_opts_out(line: &str) -> bool {
         }
     }
     false
+}
+
+fn is_word(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
 fn is_one_of(word: &str, words: &[&str]) -> bool {

@@ -165,17 +165,22 @@ fn cluster_problems(overlay: &[(&'static str, &str)]) -> String {
 }
 
 #[test]
-fn cluster_needs_postgres_and_a_shared_key_file() {
+fn cluster_needs_postgres_and_what_all_processes_share() {
     let postgres = ("database.url", "postgres://grabd@db/grabd");
     let key = ("secrets.key_file", "/etc/grabd/secrets.key");
-    assert_eq!(cluster_problems(&[("cluster.enabled", "true"), postgres, key]), "");
-    assert!(cluster_problems(&[("cluster.enabled", "true"), key]).contains("PostgreSQL"));
-    assert!(cluster_problems(&[("cluster.enabled", "true"), postgres]).contains("secrets.key_file"));
+    let images = ("images.url", "s3://images");
+    assert_eq!(cluster_problems(&[("cluster.enabled", "true"), postgres, images, key]), "");
+    assert!(cluster_problems(&[("cluster.enabled", "true"), images, key]).contains("PostgreSQL"));
+    assert!(cluster_problems(&[("cluster.enabled", "true"), images, postgres]).contains("secrets.key_file"));
+    assert!(cluster_problems(&[("cluster.enabled", "true"), postgres, key]).contains("images.url"));
     let edge = ("role", "edge");
-    assert!(cluster_problems(&[edge, postgres, key]).contains("cluster.enabled"));
+    assert!(cluster_problems(&[edge, postgres, images, key]).contains("cluster.enabled"));
     let enabled = ("cluster.enabled", "true");
-    assert!(cluster_problems(&[edge, enabled, postgres, key]).contains("http.public_url"));
-    assert_eq!(cluster_problems(&[edge, enabled, postgres, key, ("http.public_url", "https://grabs.example")]), "");
+    assert!(cluster_problems(&[edge, enabled, postgres, images, key]).contains("http.public_url"));
+    assert_eq!(
+        cluster_problems(&[edge, enabled, postgres, images, key, ("http.public_url", "https://grabs.example")]),
+        ""
+    );
     assert!(cluster_problems(&[("role", "renderer")]).contains("renderer.cores"));
     assert_eq!(cluster_problems(&[("role", "renderer"), ("renderer.cores", "core:1,[::1]:2,10.0.0.1:3")]), "");
     assert!(cluster_problems(&[("role", "renderer"), ("renderer.cores", "https://core")]).contains("renderer.cores"));
@@ -188,6 +193,7 @@ fn plain_text_listener_for_renderers_is_on_loopback_only() {
         ("cluster.enabled", "true"),
         ("database.url", "postgres://grabd@db/grabd"),
         ("secrets.key_file", "/etc/grabd/secrets.key"),
+        ("images.url", "s3://images"),
     ];
     let with = |more: &[(&'static str, &str)]| cluster_problems(&[&base, more].concat());
     let (ca, cert, key) = (("cluster.ca_file", "ca"), ("cluster.cert_file", "cert"), ("cluster.key_file", "key"));
