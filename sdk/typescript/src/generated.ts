@@ -467,6 +467,13 @@ export interface GrabDifference {
   image_url?: string | undefined;
 }
 
+/** A stage that the render of a grab has reached. */
+export interface GrabStage {
+  stage: "navigating" | "loaded" | "settling" | "captured";
+  /** Milliseconds since the start of the attempt. */
+  ms: number;
+}
+
 /** One capture of a web page. Further members may appear. */
 export interface Grab {
   /** Id of the grab. Ids sort by creation time. */
@@ -568,6 +575,11 @@ export interface Grab {
    * has `phash` and the grab is done.
    */
   phash?: string | undefined;
+  /**
+   * The stages that the render has reached, in their order. Only present in events, and only while the grab is
+   * `processing`. Stages may be missing: they are not stored.
+   */
+  stages?: GrabStage[] | undefined;
 }
 
 /** A page of grabs, newest first. */

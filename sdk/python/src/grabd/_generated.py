@@ -45,6 +45,7 @@ __all__ = [
     "GrabFile",
     "GrabFileViewport",
     "GrabList",
+    "GrabStage",
     "GrabTimings",
     "IdempotencyConflictError",
     "IdempotencyMismatchError",
@@ -533,6 +534,15 @@ class GrabDifference(Model):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class GrabStage(Model):
+    """A stage that the render of a grab has reached."""
+
+    stage: Literal["navigating", "loaded", "settling", "captured"]
+    ms: int
+    """Milliseconds since the start of the attempt."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Grab(Model):
     """One capture of a web page. Further members may appear."""
 
@@ -627,6 +637,10 @@ class Grab(Model):
     """Perceptual hash of the image: images that look alike have hashes that differ in few bits. Absent unless the
     request has `phash` and the grab is done.
     """
+    stages: tuple[GrabStage, ...] | None = None
+    """The stages that the render has reached, in their order. Only present in events, and only while the grab is
+    `processing`. Stages may be missing: they are not stored.
+    """
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "timings": GrabTimings,
@@ -634,6 +648,7 @@ class Grab(Model):
         "consent": GrabConsent,
         "blocked": GrabBlocked,
         "difference": GrabDifference,
+        "stages": GrabStage,
     }
 
 
