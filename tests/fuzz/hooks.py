@@ -42,7 +42,9 @@ def no_internal_error(context, response, case):
 
 @schemathesis.check
 def common_headers(context, response, case):
-    """Headers that every response has."""
+    """Headers that every response has, except to a request whose header is too large to be read."""
+    if response.status_code == 400 and "The header of the request has more than" in response.text:
+        return
     missing = [name for name in ("x-request-id", "ratelimit", "ratelimit-policy") if name not in response.headers]
     if missing:
         raise AssertionError(f"missing: {', '.join(missing)}")

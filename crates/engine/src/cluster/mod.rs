@@ -1,6 +1,6 @@
 //! Several processes on one PostgreSQL database: which of them live, and what each of them does.
 //!
-//! Each process writes its row every two seconds. If it could not for [`MEMBER_FOR`], it takes no work and ends its
+//! Each process writes its row every two seconds. If it could not for six seconds, it takes no work and ends its
 //! sessions, before the others consider it dead ([`grabd_store::nodes::DEAD_AFTER`]) and take over its leases. A
 //! process that was dead joins again under a new id. Nothing here decides who ends a grab: that is the lease's token.
 
