@@ -66,8 +66,6 @@
     else next.focus();
   }
 
-  // For what needs scripts, and is hidden without them.
-  document.documentElement.classList.add("scripted");
   applyTheme(storedTheme());
   addEventListener("keydown", handleKey);
   // Times are replaced as they are parsed, so that nothing moves, and when captures that are still open are updated.
