@@ -1,6 +1,6 @@
 //! `grabd`: captures web pages as hosted images.
 
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -80,11 +80,15 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "grabd", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "grabd", &mut script);
+            print_whole(&script)?;
             return Ok(ExitCode::SUCCESS);
         }
         Command::Man => {
-            clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            print_whole(&page)?;
             return Ok(ExitCode::SUCCESS);
         }
         Command::Serve { role, .. } => role,
@@ -118,6 +122,14 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a text. A reader that ends early, such as `head`, is no error.
+fn print_whole(text: &[u8]) -> std::io::Result<()> {
+    match std::io::stdout().write_all(text) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
 }
 
 fn log_to_stderr(config: &Config, filter: &str) -> anyhow::Result<()> {
