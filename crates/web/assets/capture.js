@@ -11,6 +11,8 @@ function setField(name, value) {
   if (field.type === "checkbox") field.checked = value === "true";
   else if (field.tagName === "SELECT" && !value) field.selectedIndex = 0;
   else field.value = value;
+  // A value that was filled in is not hidden.
+  if (value) field.closest("details")?.setAttribute("open", "");
 }
 
 for (const link of presets) {
