@@ -1,13 +1,15 @@
 //! Image files and their deletion.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
+use grabd_domain::Timestamp;
 use grabd_domain::capture::BesideName;
 use grabd_domain::grabs::ImageKey;
 use grabd_store::credits::Drift;
-use grabd_store::images::ImageFile;
+use grabd_store::images::{ImageFile, ImageOptions, Location, S3Options, Shared};
 use grabd_store::{Images, Upload};
 
 use crate::harness::{NOW, completion, on_both};
@@ -55,6 +57,35 @@ fn files(root: &Path) -> Vec<String> {
         }
     }
     files
+}
+
+#[tokio::test]
+async fn start_keeps_the_unfinished_files_of_other_processes_in_a_shared_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let stale_before = Timestamp::from_ms(1_000_000);
+    let options = |shared| ImageOptions {
+        scratch: dir.path().to_owned(),
+        location: Location::Directory(dir.path().to_owned()),
+        fallback: None,
+        s3: S3Options::default(),
+        shared,
+    };
+    let shared = || Some(Shared { stale_before, prefix: "other-".into() });
+    let mut upload = Images::open(&options(shared())).unwrap().begin(&key()).await.unwrap();
+    upload.write(Bytes::from_static(b"part")).await.unwrap();
+    let stale = dir.path().join("tmp/stale");
+    let file = File::create(&stale).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::from_millis(999_999)).unwrap();
+
+    let images = Images::open(&options(shared())).unwrap();
+    assert!(!stale.exists(), "it is left over from a process that was killed");
+    upload.finish(LIMIT).await.unwrap();
+    assert!(images.image(&key()).size().await.unwrap().is_some());
+
+    // Alone, all unfinished files are left over.
+    File::create(&stale).unwrap();
+    Images::open(&options(None)).unwrap();
+    assert_eq!(files(dir.path()), [key().path()]);
 }
 
 #[tokio::test]
