@@ -43,6 +43,7 @@ impl Core {
     pub async fn finish_leases(&self) {
         let finished = async {
             while self.queue.dispatcher.close() > 0 {
+                // Only at the end of a process, so that no lease has to notify anybody when it ends.
                 tokio::time::sleep(COUNT_EVERY).await;
             }
         };

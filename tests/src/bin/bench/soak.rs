@@ -67,8 +67,7 @@ pub(crate) async fn measure(plan: Plan) -> anyhow::Result<()> {
     let began = Instant::now();
     let (mut captures, mut points) = (Captures::default(), Vec::new());
     println!("{:>8}{:>10}{:>8}{:>14}{:>12}", "minute", "captures", "wrong", "service MiB", "MiB in all");
-    let first = SETTLED;
-    capture_until(&service, &site, &plan, (began, began + first), (&mut captures, &mut points)).await?;
+    capture_until(&service, &site, &plan, (began, began + SETTLED), (&mut captures, &mut points)).await?;
     let early = (at_rest(&service, &browsers).await, captures.all);
     capture_until(&service, &site, &plan, (began, began + plan.length), (&mut captures, &mut points)).await?;
     let late = (at_rest(&service, &browsers).await, captures.all);
@@ -111,8 +110,9 @@ async fn capture_until(
     let pages: Vec<Page> = hostile::pages().collect();
     let turns = (captures.all..).take_while(|_| Instant::now() < end);
     let customer = &service.customer();
-    let results =
-        stream::iter(turns).map(|turn| one(customer, site, &pages, turn)).buffer_unordered(plan.at_a_time.max(1));
+    let results = stream::iter(turns)
+        .map(|turn| capture_one(customer, site, &pages, turn))
+        .buffer_unordered(plan.at_a_time.max(1));
     tokio::pin!(results);
     let mut next_point = began + MINUTE * (began.elapsed().as_secs() as u32 / 60 + 1);
     while let Some(wrong) = results.try_next().await? {
@@ -138,7 +138,7 @@ async fn capture_until(
 }
 
 /// One capture. Returns the outcome if it is not the expected one.
-async fn one(customer: &Customer, site: &Site, pages: &[Page], turn: usize) -> anyhow::Result<Option<String>> {
+async fn capture_one(customer: &Customer, site: &Site, pages: &[Page], turn: usize) -> anyhow::Result<Option<String>> {
     let every = PLAIN_PER_HOSTILE + 1;
     if turn % every != PLAIN_PER_HOSTILE {
         let outcome = customer.capture(&site.url(PLAIN), json!({})).await?;
