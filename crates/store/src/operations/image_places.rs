@@ -1,8 +1,11 @@
 //! The places where images are. Each start of the service records them, so that no place is left out by mistake while
 //! it has images.
 
+use std::collections::BTreeMap;
+
 use sea_orm::ActiveValue::Set;
-use sea_orm::{EntityTrait, QueryOrder};
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::database::{Transaction, Tx};
 use crate::entities::image_place;
@@ -57,15 +60,20 @@ impl Transaction for RecordPlaces {
     type Outcome = ();
 
     async fn apply(&self, tx: &Tx) -> Result<()> {
-        image_place::Entity::delete_many().exec(tx).await?;
         let ImagePlaces { first, others } = &self.0;
-        let rows = first.iter().map(|url| (url, true)).chain(others.iter().map(|url| (url, false)));
-        let rows: Vec<_> = rows
-            .map(|(url, is_first)| image_place::ActiveModel { url: Set(url.clone()), is_first: Set(is_first) })
-            .collect();
-        if !rows.is_empty() {
-            image_place::Entity::insert_many(rows).exec_without_returning(tx).await?;
+        let places = first.iter().map(|url| (url, true)).chain(others.iter().map(|url| (url, false)));
+        // Processes of a cluster start at the same time. They record the same places, in the same order.
+        let places: BTreeMap<&String, bool> = places.collect();
+        let rows = places
+            .iter()
+            .map(|(url, is_first)| image_place::ActiveModel { url: Set((*url).clone()), is_first: Set(*is_first) });
+        if !places.is_empty() {
+            let replace =
+                OnConflict::column(image_place::Column::Url).update_column(image_place::Column::IsFirst).to_owned();
+            image_place::Entity::insert_many(rows).on_conflict(replace).exec_without_returning(tx).await?;
         }
+        let is_former = image_place::Column::Url.is_not_in(places.into_keys().cloned());
+        image_place::Entity::delete_many().filter(is_former).exec(tx).await?;
         Ok(())
     }
 }

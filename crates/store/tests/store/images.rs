@@ -10,6 +10,7 @@ use grabd_domain::capture::BesideName;
 use grabd_domain::grabs::ImageKey;
 use grabd_store::credits::Drift;
 use grabd_store::images::{ImageFile, ImageOptions, Location, S3Options, Shared};
+use grabd_store::operations::ImagePlaces;
 use grabd_store::{Images, Upload};
 
 use crate::harness::{NOW, completion, on_both};
@@ -28,6 +29,20 @@ on_both! {
         // An image in use should not be scheduled at all; the ledger check reports it.
         assert_eq!(db.store.verify_ledger().await.unwrap(), [Drift::ImageScheduledForDeletion(leased.grab)]);
         assert_eq!(db.execute_raw("DELETE FROM image_gc").await.unwrap(), 2);
+    }
+}
+
+on_both! {
+    async fn processes_that_start_together_record_the_same_places(db) {
+        let places = |first: &str, others: &[&str]| ImagePlaces {
+            first: Some(first.to_owned()),
+            others: others.iter().map(|&url| url.to_owned()).collect(),
+        };
+        for recorded in [places("s3://b", &["file:///a"]), places("file:///a", &["s3://b"]), places("s3://b", &[])] {
+            let starts = (0..8).map(|_| db.store.record_image_places(recorded.clone()));
+            futures::future::try_join_all(starts).await.unwrap();
+            assert_eq!(db.store.image_places().await.unwrap(), recorded);
+        }
     }
 }
 
