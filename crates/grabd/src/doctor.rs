@@ -8,6 +8,7 @@ use grabd_store::Images;
 use grabd_store::images::Location;
 
 use crate::config::Config;
+use crate::output::print_line;
 use crate::wiring;
 
 struct Finding {
@@ -54,8 +55,8 @@ pub async fn run(config: &Config, launcher: Option<&Path>) -> bool {
             (false, _) => "FAIL",
         };
         match remedy.is_empty() {
-            true => println!("{mark}  {name:<10} {detail}"),
-            false => println!("{mark}  {name:<10} {detail}. {remedy}"),
+            true => print_line!("{mark}  {name:<10} {detail}"),
+            false => print_line!("{mark}  {name:<10} {detail}. {remedy}"),
         }
     }
     findings.iter().all(|finding| finding.ok)

@@ -10,6 +10,7 @@ pub mod config;
 mod data_dir_lock;
 pub mod doctor;
 mod net;
+mod output;
 mod run_dir;
 pub mod serve;
 pub mod wiring;

@@ -76,7 +76,7 @@ async fn start() -> ExitCode {
 async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let role = match cli.command {
         Command::Config => {
-            print!("{DEFAULT}");
+            print_whole(DEFAULT.as_bytes())?;
             return Ok(ExitCode::SUCCESS);
         }
         Command::Completions { shell } => {
@@ -107,7 +107,8 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             log_to_stderr(&config, "warn")?;
             let store = wiring::open_store(&config).await?;
             store.migrate().await?;
-            println!("The schema of {} is up to date.", wiring::describe_database(&config));
+            let database = wiring::describe_database(&config);
+            print_whole(format!("The schema of {database} is up to date.\n").as_bytes())?;
             store.close().await;
         }
         Command::Doctor => {

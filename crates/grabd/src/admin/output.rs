@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::output::print_line;
+
 /// The output of a command, as text and as JSON.
 pub(super) struct CommandOutput {
     pub(super) text: String,
@@ -27,8 +29,8 @@ impl CommandOutput {
             return success;
         }
         match as_json {
-            true => println!("{json}"),
-            false => println!("{text}"),
+            true => print_line!("{json}"),
+            false => print_line!("{text}"),
         }
         success
     }

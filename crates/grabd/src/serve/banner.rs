@@ -16,6 +16,7 @@ use tower::ServiceExt;
 use super::first_run::{self, FirstTeam, Keys};
 use super::{RendererProcess, Service};
 use crate::config::{Config, ProcessRole};
+use crate::output::print_line;
 use crate::wiring;
 
 /// Prints the addresses, and an example command. Keys are printed only at the start that made them.
@@ -26,98 +27,98 @@ pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_
     let base = service.public_url();
     let browser = service.health();
     let slots = config.slots();
-    println!("\ngrabd {} is up.\n", env!("CARGO_PKG_VERSION"));
-    println!("  REST      {base}/v1");
+    print_line!("\ngrabd {} is up.\n", env!("CARGO_PKG_VERSION"));
+    print_line!("  REST      {base}/v1");
     let oauth = config.oauth(base);
-    println!("  MCP       {}", oauth.mcp_url);
+    print_line!("  MCP       {}", oauth.mcp_url);
     let open_to = match (config.accounts.sign_up, has_people) {
         (true, _) => " (open to all)",
         (false, true) => "",
         (false, false) => " (nobody has an account yet)",
     };
-    println!("  pages     {}/sign-in{open_to}", oauth.issuer);
-    println!("  gRPC      {}{}", service.grpc(), if config.grpc.reflection { " (with reflection)" } else { "" });
-    println!("  health    {base}/healthz  {base}/readyz");
-    println!("  metrics   http://{}/metrics", service.metrics());
-    println!("  database  {}", wiring::describe_database(config));
-    println!("  images    {}", wiring::describe_images(config));
+    print_line!("  pages     {}/sign-in{open_to}", oauth.issuer);
+    print_line!("  gRPC      {}{}", service.grpc(), if config.grpc.reflection { " (with reflection)" } else { "" });
+    print_line!("  health    {base}/healthz  {base}/readyz");
+    print_line!("  metrics   http://{}/metrics", service.metrics());
+    print_line!("  database  {}", wiring::describe_database(config));
+    print_line!("  images    {}", wiring::describe_images(config));
     let version = browser.version.as_deref().unwrap_or("is starting");
-    println!("  browser   {version}, sandboxed, {slots} grabs at a time");
+    print_line!("  browser   {version}, sandboxed, {slots} grabs at a time");
     match service.browser().map_or(&Jail::Disabled, Chromium::jail) {
-        jail @ (Jail::Jailed | Jail::Disabled) => println!("  jail      {jail}"),
-        jail @ Jail::Unavailable { .. } => println!("  jail      ATTENTION: {jail}. {}", Jail::REMEDY),
+        jail @ (Jail::Jailed | Jail::Disabled) => print_line!("  jail      {jail}"),
+        jail @ Jail::Unavailable { .. } => print_line!("  jail      ATTENTION: {jail}. {}", Jail::REMEDY),
     }
     match config.egress.allow_cidrs.is_empty() {
-        true => println!("  egress    public addresses only"),
+        true => print_line!("  egress    public addresses only"),
         false => {
             let allowed: Vec<String> = config.egress.allow_cidrs.iter().map(ToString::to_string).collect();
-            println!("  egress    ATTENTION: captures may also reach {}", allowed.join(", "));
+            print_line!("  egress    ATTENTION: captures may also reach {}", allowed.join(", "));
         }
     }
     let team = match team {
         FirstTeam::Made(_) if !prints_keys => {
-            println!("  keys      of the team “{}”, in {}", first_run::NAME, first_run::path(config).display());
-            println!("\nTry it, with a key in KEY:\n\n  {}\n", curl(base, "'\"$KEY\"'", "https://example.com"));
+            print_line!("  keys      of the team “{}”, in {}", first_run::NAME, first_run::path(config).display());
+            print_line!("\nTry it, with a key in KEY:\n\n  {}\n", curl(base, "'\"$KEY\"'", "https://example.com"));
             first_run::NAME
         }
         FirstTeam::Made(Keys { live_key, test_key, .. }) => {
-            println!("  live key  {live_key}");
-            println!("  test key  {test_key}");
-            println!("            (shown only now, and kept in {})", first_run::path(config).display());
-            println!("\nTry it:\n\n  {}\n", curl(base, live_key, "https://example.com"));
+            print_line!("  live key  {live_key}");
+            print_line!("  test key  {test_key}");
+            print_line!("            (shown only now, and kept in {})", first_run::path(config).display());
+            print_line!("\nTry it:\n\n  {}\n", curl(base, live_key, "https://example.com"));
             first_run::NAME
         }
         FirstTeam::Earlier { team, keys, live_key: _ } => {
-            println!("  live key  {}", first_run::describe(keys, Environment::Live));
-            println!("  test key  {}", first_run::describe(keys, Environment::Test));
-            println!("\nMake another key:\n\n  {} admin key create {team}\n", program());
-            println!("Try it, with a key in KEY:\n\n  {}\n", curl(base, "'\"$KEY\"'", "https://example.com"));
+            print_line!("  live key  {}", first_run::describe(keys, Environment::Live));
+            print_line!("  test key  {}", first_run::describe(keys, Environment::Test));
+            print_line!("\nMake another key:\n\n  {} admin key create {team}\n", program());
+            print_line!("Try it, with a key in KEY:\n\n  {}\n", curl(base, "'\"$KEY\"'", "https://example.com"));
             team.as_str()
         }
         FirstTeam::None => {
-            println!("\nCreate a team with its keys: {} admin team create NAME --credits 1000", program());
+            print_line!("\nCreate a team with its keys: {} admin team create NAME --credits 1000", program());
             return;
         }
     };
     if !has_people {
-        println!("Create an account for the pages:\n");
-        println!("  {} admin user create you@example.com --operator --team {team}\n", program());
+        print_line!("Create an account for the pages:\n");
+        print_line!("  {} admin user create you@example.com --operator --team {team}\n", program());
     }
-    println!("Stop with Ctrl-C. Open requests are finished first.\n");
+    print_line!("Stop with Ctrl-C. Open requests are finished first.\n");
 }
 
 /// Prints the addresses of an edge or a core.
 fn show_role(config: &Config, service: &Service) {
-    println!("\ngrabd {} is up as {} of a cluster.\n", env!("CARGO_PKG_VERSION"), config.role.as_str());
+    print_line!("\ngrabd {} is up as {} of a cluster.\n", env!("CARGO_PKG_VERSION"), config.role.as_str());
     if config.role == ProcessRole::Edge {
-        println!("  listening http://{}", service.http());
-        println!("  REST      {}/v1", service.public_url());
+        print_line!("  listening http://{}", service.http());
+        print_line!("  REST      {}/v1", service.public_url());
     } else {
-        println!("  gRPC      {}{}", service.grpc(), if config.grpc.reflection { " (with reflection)" } else { "" });
+        print_line!("  gRPC      {}{}", service.grpc(), if config.grpc.reflection { " (with reflection)" } else { "" });
         let tls = if config.cluster.tls_files().is_some() { "mutual TLS" } else { "plain text" };
         match service.renderers() {
-            Some(address) => println!("  renderers {address} ({tls})"),
-            None => println!("  renderers ATTENTION: none can attach; set GRABD_CLUSTER__LISTEN"),
+            Some(address) => print_line!("  renderers {address} ({tls})"),
+            None => print_line!("  renderers ATTENTION: none can attach; set GRABD_CLUSTER__LISTEN"),
         }
     }
-    println!("  health    http://{0}/healthz  http://{0}/readyz", service.http());
-    println!("  metrics   http://{}/metrics", service.metrics());
-    println!("  database  {}", wiring::describe_database(config));
-    println!("  images    {}", wiring::describe_images(config));
-    println!("\nProcesses of the cluster: {} admin nodes", program());
-    println!("Stop with SIGTERM or Ctrl-C. Open requests are finished first.\n");
+    print_line!("  health    http://{0}/healthz  http://{0}/readyz", service.http());
+    print_line!("  metrics   http://{}/metrics", service.metrics());
+    print_line!("  database  {}", wiring::describe_database(config));
+    print_line!("  images    {}", wiring::describe_images(config));
+    print_line!("\nProcesses of the cluster: {} admin nodes", program());
+    print_line!("Stop with SIGTERM or Ctrl-C. Open requests are finished first.\n");
 }
 
 /// Prints the addresses of a renderer.
 pub(super) fn show_renderer(config: &Config, renderer: &RendererProcess) {
-    println!("\ngrabd {} is up as renderer of a cluster.\n", env!("CARGO_PKG_VERSION"));
-    println!("  cores     {}", config.renderer.cores.join(", "));
-    println!("  health    http://{0}/healthz  http://{0}/readyz", renderer.http());
-    println!("  metrics   http://{}/metrics", renderer.metrics());
+    print_line!("\ngrabd {} is up as renderer of a cluster.\n", env!("CARGO_PKG_VERSION"));
+    print_line!("  cores     {}", config.renderer.cores.join(", "));
+    print_line!("  health    http://{0}/healthz  http://{0}/readyz", renderer.http());
+    print_line!("  metrics   http://{}/metrics", renderer.metrics());
     let version = renderer.browser().health().version;
     let version = version.as_deref().unwrap_or("is starting");
-    println!("  browser   {version}, sandboxed, {} grabs at a time", config.slots());
-    println!("\nStop with SIGTERM or Ctrl-C. Renders in progress are finished first.\n");
+    print_line!("  browser   {version}, sandboxed, {} grabs at a time", config.slots());
+    print_line!("\nStop with SIGTERM or Ctrl-C. Renders in progress are finished first.\n");
 }
 
 /// The name under which this program was started.
@@ -138,7 +139,7 @@ pub(super) async fn capture(config: &Config, service: &Service, team: &FirstTeam
             first_run::path(config).display()
         );
     };
-    println!("Capturing {url} …");
+    print_line!("Capturing {url} …");
     let request = Request::post("/v1/grabs")
         .header(AUTHORIZATION, format!("Bearer {live_key}"))
         .header(CONTENT_TYPE, "application/json")
@@ -148,28 +149,26 @@ pub(super) async fn capture(config: &Config, service: &Service, team: &FirstTeam
     let status = response.status();
     let body = to_bytes(response.into_body(), 1 << 20).await.context("the response cannot be read")?;
     let response_json: serde_json::Value = serde_json::from_slice(&body).context("the response is not JSON")?;
-    println!("HTTP {status}\n{}\n", serde_json::to_string_pretty(&response_json)?);
+    print_line!("HTTP {status}\n{}\n", serde_json::to_string_pretty(&response_json)?);
     if status == StatusCode::OK {
         let key = response_json["image_url"].as_str().and_then(|url| url.rsplit('/').next()).and_then(ImageKey::parse);
         if let (Some(key), Location::Directory(root)) = (key, wiring::images_location(config)) {
-            println!("The image file is {}\n", root.join(key.path()).display());
+            print_line!("The image file is {}\n", root.join(key.path()).display());
         }
     } else {
-        println!("No image was captured, and nothing was charged. Try another URL, with a key in KEY:\n");
-        println!("  {}\n", curl(service.public_url(), "'\"$KEY\"'", "https://example.com"));
+        print_line!("No image was captured, and nothing was charged. Try another URL, with a key in KEY:\n");
+        print_line!("  {}\n", curl(service.public_url(), "'\"$KEY\"'", "https://example.com"));
     }
     Ok(())
 }
 
 /// Prints that the service has stopped.
 pub(super) fn stopped() {
-    println!("Stopped. All data is kept for the next `serve`.");
+    print_line!("Stopped. All data is kept for the next `serve`.");
 }
 
 /// Prints that the service is stopping.
 pub(super) fn draining(grace: Duration) {
-    println!(
-        "\nStopping: open requests are being finished, at most {} s. Repeat to stop immediately.",
-        grace.as_secs()
-    );
+    let seconds = grace.as_secs();
+    print_line!("\nStopping: open requests are being finished, at most {seconds} s. Repeat to stop immediately.");
 }
