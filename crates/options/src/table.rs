@@ -456,7 +456,7 @@ options! { $
     }
     /// Files beside the image.
     also: Vec<String> = {
-        kind: Kind::Words(&["html", "text", "markdown", "links", "elements", "pdf", "report"]),
+        kind: Kind::Words(&["html", "text", "markdown", "links", "elements", "marks", "pdf", "report"]),
         default: "[]",
         group: Group::Files,
         label: "Also",

@@ -288,10 +288,10 @@ export interface CaptureOptions {
   base_url?: string | undefined;
   /**
    * Files that are made of the same page, beside the image and for the same credit. They are in `files` of the grab.
-   * The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 7. Example:
+   * The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 8. Example:
    * `["markdown", "pdf"]`.
    */
-  also?: readonly ("html" | "text" | "markdown" | "links" | "elements" | "pdf" | "report")[] | undefined;
+  also?: readonly ("html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report")[] | undefined;
   /**
    * Paper and margins of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as its content, up
    * to 5 metres. The styles are those of `media`. Example: `{"format": "letter", "landscape": true}`.
@@ -395,7 +395,7 @@ export interface GrabFileViewport {
 
 /** A file beside the image of a grab. */
 export interface GrabFile {
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "pdf" | "report" | "slice" | "viewport" | "difference";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report" | "slice" | "viewport" | "difference";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */

@@ -103,12 +103,39 @@ async fn files_cost_one_credit_and_are_deleted_with_their_image() -> Result<()> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn marks_are_drawn_on_a_copy_of_the_image() -> Result<()> {
+    let app = TestApp::start(2, &[]).await?;
+    let html = "<body style='margin:0;background:white'><a href='https://example.com/' style='position:absolute;\
+        left:40px;top:60px;width:200px;height:50px'></a><button style='position:absolute;left:40px;top:200px'>Go</button>";
+    let body = json!({ "html": html, "width": 400, "height": 300, "format": "webp", "also": ["marks"] });
+    let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.live());
+    let grab: Value = request.json(&body).send().await?.json().await?;
+    let kinds: Vec<_> = files(&grab).iter().map(|file| file["kind"].clone()).collect();
+    assert_eq!(kinds, ["elements", "marks"], "{grab}");
+    let url = files(&grab)[1]["url"].as_str().context("url")?;
+    let response = fetch(&app, url).await?;
+    assert_eq!(header(response.headers(), "content-type"), "image/png");
+    let marked = image::load_from_memory(&response.bytes().await?)?.into_rgb8();
+    let plain = fetch(&app, grab["image_url"].as_str().context("image_url")?).await?.bytes().await?;
+    let plain = image::load_from_memory(&plain)?.into_rgb8();
+    assert_eq!(marked.dimensions(), plain.dimensions());
+    // The outline of the link, which is not on the image, and the middle of the link, which is left as it is.
+    let (outline, middle) = ((41, 80), (140, 85));
+    assert_eq!(plain.get_pixel(outline.0, outline.1).0, [255; 3]);
+    assert_eq!(marked.get_pixel(outline.0, outline.1).0, [0xc4, 0x00, 0x62]);
+    assert_eq!(marked.get_pixel(middle.0, middle.1).0, [255; 3]);
+    assert_eq!(credits(&app).await?, json!(1));
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn placeholders_have_small_files_of_each_kind() -> Result<()> {
     let app = TestApp::start(1, &[]).await?;
     let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test());
+    let kinds = [&KINDS[..], &["elements", "marks"]].concat();
     let grab: Value =
-        request.json(&json!({ "url": "https://example.com/", "also": KINDS })).send().await?.json().await?;
-    assert_eq!(files(&grab).len(), KINDS.len(), "{grab}");
+        request.json(&json!({ "url": "https://example.com/", "also": kinds })).send().await?.json().await?;
+    assert_eq!(files(&grab).len(), kinds.len(), "{grab}");
     for file in files(&grab) {
         let url = file["url"].as_str().context("url")?;
         assert!(url.starts_with("/f/"), "{url}");

@@ -84,9 +84,10 @@ struct PrintResult {
 /// The memory that the files of a capture may take, beside that of the image: the largest message of the browser, and all
 /// files.
 pub(super) fn memory_bytes(spec: &CaptureSpec) -> u64 {
-    let all: u64 = spec.also.iter().map(|kind| kind.max_bytes()).sum();
+    let made = || spec.also.iter().filter(|kind| kind.is_of_page());
+    let all: u64 = made().map(|kind| kind.max_bytes()).sum();
     // A text arrives as JSON, a PDF in chunks.
-    let texts = spec.also.iter().filter(|kind| **kind != FileKind::Pdf);
+    let texts = made().filter(|kind| **kind != FileKind::Pdf);
     all + texts.map(|kind| 2 * kind.max_bytes()).max().unwrap_or(0)
 }
 
@@ -102,7 +103,7 @@ pub(super) async fn files(
     metadata: &mut RenderMetadata,
 ) -> Result<Vec<CapturedFile>, CaptureError> {
     let mut files = Vec::new();
-    for kind in &drive.spec.also {
+    for kind in drive.spec.also.iter().filter(|kind| kind.is_of_page()) {
         let (content, is_cut) = match kind {
             FileKind::Html => (html(drive).await?, false),
             FileKind::Text => text(drive, *kind, "text").await?,
@@ -111,8 +112,8 @@ pub(super) async fn files(
             FileKind::Elements => elements(drive, image, clip).await?,
             FileKind::Pdf => (pdf(drive).await?, false),
             FileKind::Report => (report::write(drive, metadata), false),
-            // The core makes it of two images. It cannot be asked for.
-            FileKind::Difference => return Err(not_made(*kind)),
+            // The core makes them of images.
+            FileKind::Marks | FileKind::Difference => return Err(not_made(*kind)),
         };
         let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
         if bytes > kind.max_bytes() {
@@ -140,6 +141,7 @@ fn too_large(kind: FileKind) -> CaptureError {
         | FileKind::Markdown
         | FileKind::Links
         | FileKind::Elements
+        | FileKind::Marks
         | FileKind::Report
         | FileKind::Difference => "Leave it out of `also`.",
     };

@@ -30,6 +30,7 @@ pub(crate) async fn files_beside(api: &Api, grab: &Grab, image: &Path) -> Result
             "markdown" => image.with_extension("md"),
             "links" => image.with_extension("links.json"),
             "elements" => image.with_extension("elements.json"),
+            "marks" => image.with_extension("marks.png"),
             "pdf" => image.with_extension("pdf"),
             "report" => image.with_extension("report.json"),
             "slice" => names::slice_path(image, slices.len() + 1),

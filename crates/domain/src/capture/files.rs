@@ -15,6 +15,8 @@ pub enum FileKind {
     Links,
     /// The elements that a user can operate, with their boxes in the image, as JSON.
     Elements,
+    /// A copy of the image with numbered marks on the elements, as PNG. Made by the core.
+    Marks,
     /// The page as PDF.
     Pdf,
     /// What happened during the capture, as JSON.
@@ -28,12 +30,13 @@ const MEBIBYTE: u64 = 1 << 20;
 impl FileKind {
     /// All kinds, in the order in which files are made, stored and shown.
     /// A PDF changes the layout of the page, so that what depends on it is read before.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Html,
         Self::Text,
         Self::Markdown,
         Self::Links,
         Self::Elements,
+        Self::Marks,
         Self::Pdf,
         Self::Report,
         Self::Difference,
@@ -47,6 +50,7 @@ impl FileKind {
             Self::Markdown => "markdown",
             Self::Links => "links",
             Self::Elements => "elements",
+            Self::Marks => "marks",
             Self::Pdf => "pdf",
             Self::Report => "report",
             Self::Difference => "difference",
@@ -66,6 +70,7 @@ impl FileKind {
             Self::Markdown => "page.md",
             Self::Links => "links.json",
             Self::Elements => "elements.json",
+            Self::Marks => "marks.png",
             Self::Pdf => "page.pdf",
             Self::Report => "report.json",
             Self::Difference => "difference.png",
@@ -80,7 +85,7 @@ impl FileKind {
             Self::Markdown => "text/markdown; charset=utf-8",
             Self::Links | Self::Elements | Self::Report => "application/json",
             Self::Pdf => "application/pdf",
-            Self::Difference => "image/png",
+            Self::Marks | Self::Difference => "image/png",
         }
     }
 
@@ -90,8 +95,13 @@ impl FileKind {
             // Those in JSON are bounded by the number and length of their entries.
             Self::Html | Self::Links | Self::Elements | Self::Report => 8 * MEBIBYTE,
             Self::Text | Self::Markdown => 2 * MEBIBYTE,
-            Self::Pdf | Self::Difference => 32 * MEBIBYTE,
+            Self::Pdf | Self::Marks | Self::Difference => 32 * MEBIBYTE,
         }
+    }
+
+    /// Is it made of the page by a renderer? Other files are made by the core, of the stored image.
+    pub const fn is_of_page(self) -> bool {
+        !matches!(self, Self::Marks | Self::Difference)
     }
 }
 
@@ -202,10 +212,14 @@ impl PdfLayout {
     }
 }
 
-/// The kinds with these names, in their order and each once. None if a name is not known, or cannot be asked for.
+/// The kinds with these names, in their order and each once. Marks have the numbers of the list of elements, so that is
+/// made too. None if a name is not known, or cannot be asked for.
 pub(super) fn kinds(names: &[String]) -> Option<Vec<FileKind>> {
     let asked = |name: &String| FileKind::parse(name).filter(|kind| *kind != FileKind::Difference);
     let mut kinds: Vec<FileKind> = names.iter().map(asked).collect::<Option<_>>()?;
+    if kinds.contains(&FileKind::Marks) {
+        kinds.push(FileKind::Elements);
+    }
     kinds.sort_unstable();
     kinds.dedup();
     Some(kinds)
@@ -235,6 +249,7 @@ mod tests {
     fn kinds_are_ordered_and_named_once() {
         let names = ["pdf", "html", "pdf"].map(str::to_owned);
         assert_eq!(kinds(&names), Some(vec![FileKind::Html, FileKind::Pdf]));
+        assert_eq!(kinds(&["marks".to_owned()]), Some(vec![FileKind::Elements, FileKind::Marks]));
         assert_eq!(kinds(&["mhtml".to_owned()]), None);
         assert_eq!(kinds(&["difference".to_owned()]), None);
     }

@@ -59,4 +59,9 @@ impl Scale {
     pub fn factor(self) -> f64 {
         f64::from(self.hundredths) / 100.0
     }
+
+    /// The factor, rounded up to a whole number.
+    pub fn rounded_up(self) -> u32 {
+        u32::from(self.hundredths.div_ceil(100))
+    }
 }

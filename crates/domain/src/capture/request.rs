@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::CaptureSpec;
+use super::{CaptureSpec, FileKind};
 use crate::faults::{Fault, Field};
 use crate::grabs::Class;
 use crate::limits;
@@ -25,6 +25,7 @@ impl CaptureSpec {
         let steps = [
             (self.compare_to.is_some(), limits::COMPARE_LIMIT),
             (self.phash, limits::PHASH_LIMIT),
+            (self.also.contains(&FileKind::Marks), limits::MARKS_LIMIT),
             (self.secrets.given().contains(&"upload_url"), limits::UPLOAD_LIMIT),
         ];
         let asked = steps.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, limit)| limit);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::grabs::{ImageKey, RenderMetadata};
 
 use super::not_completed::NotCompleted;
-use super::{compare, phash, upload};
+use super::{compare, marks, phash, upload};
 use crate::core::Core;
 use crate::queue::FinalSteps;
 
@@ -21,7 +21,7 @@ pub(super) async fn run(
     metadata: &mut RenderMetadata,
     limit: Duration,
 ) -> Result<(), NotCompleted> {
-    let FinalSteps { compare_to, phash, upload_url } = steps;
+    let FinalSteps { compare_to, phash, marks, upload_url } = steps;
     if let Some(earlier) = compare_to {
         compare::compare(core, *earlier, key, metadata, limit).await?;
     }
@@ -29,6 +29,9 @@ pub(super) async fn run(
         true => Some(phash::of_stored(core, key).await?),
         false => None,
     };
+    if let Some(scale) = marks {
+        marks::add(core, key, *scale, metadata, limit).await?;
+    }
     // Last: what fails before is not uploaded.
     if let Some(url) = upload_url {
         upload::upload(core, url, key).await?;

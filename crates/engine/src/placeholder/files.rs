@@ -6,8 +6,7 @@ use serde_json::json;
 
 use super::drawing::Drawing;
 
-/// The file of this kind beside the placeholder of a spec. `None` for an image of the difference, which is made of two
-/// placeholders.
+/// The file of this kind beside the placeholder of a spec. `None` for those that are made of images.
 pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Option<Bytes> {
     let url = spec.url.as_str();
     Some(match kind {
@@ -40,7 +39,7 @@ pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Option<Bytes> {
         })
         .to_string()
         .into(),
-        FileKind::Difference => return None,
+        FileKind::Marks | FileKind::Difference => return None,
     })
 }
 
@@ -86,8 +85,8 @@ mod tests {
         let url = "https://example.com/?a='b'&c=%3Cd%3E";
         let request = CaptureRequest { url: Some(url.into()), ..CaptureRequest::default() };
         let spec = CaptureSpec::parse(&request).unwrap();
-        assert_eq!(file(&spec, FileKind::Difference), None);
-        for kind in FileKind::ALL.into_iter().filter(|kind| *kind != FileKind::Difference) {
+        assert_eq!((file(&spec, FileKind::Difference), file(&spec, FileKind::Marks)), (None, None));
+        for kind in FileKind::ALL.into_iter().filter(|kind| kind.is_of_page()) {
             let content = file(&spec, kind).unwrap();
             assert!(!content.is_empty() && content.len() < 2000, "{kind:?}");
             assert_eq!(file(&spec, kind).as_ref(), Some(&content));

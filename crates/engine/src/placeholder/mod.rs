@@ -108,6 +108,8 @@ impl Placeholder {
     /// As [`Placeholder::draw`].
     pub(crate) async fn file(&self, spec: &CaptureSpec, name: BesideName) -> Result<Option<Bytes>, Error> {
         match name {
+            // It has no elements, so there is nothing to mark.
+            BesideName::Also(FileKind::Marks) => self.draw(&without_marks(spec)).await.map(Some),
             BesideName::Also(kind) => Ok(file(spec, kind)),
             BesideName::Slice(number) => {
                 let slice = self.slices(spec).await?.into_iter().nth(usize::from(number.get()) - 1);
@@ -150,8 +152,12 @@ impl Placeholder {
         };
         let image = self.draw(spec).await?;
         let execution_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
-        let content = |kind: &FileKind| Some(CapturedFile { kind: *kind, content: file(spec, *kind)? });
-        let files = spec.also.iter().filter_map(content).collect();
+        let mut files = Vec::new();
+        for kind in &spec.also {
+            if let Some(content) = self.file(spec, BesideName::Also(*kind)).await? {
+                files.push(CapturedFile { kind: *kind, content });
+            }
+        }
         let slices = self.slices(spec).await?;
         let mut viewports = Vec::new();
         for viewport in &spec.viewports {
@@ -163,6 +169,11 @@ impl Placeholder {
         }
         Ok(Capture { image, metadata, execution_ms, files, slices, viewports })
     }
+}
+
+/// The spec of the placeholder with marks.
+fn without_marks(spec: &CaptureSpec) -> CaptureSpec {
+    CaptureSpec { format: Format::Png, ..spec.clone() }
 }
 
 /// The same spec in another viewport.

@@ -512,7 +512,8 @@ impl Reservation<'_> {
         let ended = EndedLease { account: lease.account, since: lease.since, attempt: lease.attempt };
         let (token, grab, upload_key) = (lease.token, lease.grab, lease.upload_key.clone());
         let CaptureSpec { also, slice_height, viewports, .. } = &lease.spec;
-        let files = RequestedFiles { also: also.clone(), slice_height: *slice_height, viewports: viewports.clone() };
+        let also = also.iter().copied().filter(|kind| kind.is_of_page()).collect();
+        let files = RequestedFiles { also, slice_height: *slice_height, viewports: viewports.clone() };
         let final_steps = FinalSteps::of(&lease.spec);
         let stages = Stages::of_attempt(lease.attempt);
         // What is done with the image afterwards has its own part of the lease.

@@ -1,6 +1,6 @@
 //! What the core does with a stored image before its grab is done.
 
-use grabd_domain::capture::{CaptureSpec, UploadUrl};
+use grabd_domain::capture::{CaptureSpec, FileKind, UploadUrl};
 use grabd_domain::ids::GrabId;
 
 /// What the core does with a stored image before its grab is done.
@@ -10,6 +10,8 @@ pub(crate) struct FinalSteps {
     pub(crate) compare_to: Option<GrabId>,
     /// Compute the perceptual hash?
     pub(crate) phash: bool,
+    /// Draw marks on the elements? If so, image pixels per CSS pixel, rounded up.
+    pub(crate) marks: Option<u32>,
     /// Where the image is uploaded to.
     pub(crate) upload_url: Option<UploadUrl>,
 }
@@ -17,6 +19,11 @@ pub(crate) struct FinalSteps {
 impl FinalSteps {
     /// The steps that a grab asks for.
     pub(super) fn of(spec: &CaptureSpec) -> Self {
-        Self { compare_to: spec.compare_to, phash: spec.phash, upload_url: spec.secrets.upload_url.clone() }
+        Self {
+            compare_to: spec.compare_to,
+            phash: spec.phash,
+            marks: spec.also.contains(&FileKind::Marks).then(|| spec.scale.rounded_up()),
+            upload_url: spec.secrets.upload_url.clone(),
+        }
     }
 }

@@ -101,6 +101,7 @@ async fn file_beside(
             | FileKind::Markdown
             | FileKind::Links
             | FileKind::Elements
+            | FileKind::Marks
             | FileKind::Report
             | FileKind::Difference,
         )

@@ -38,6 +38,7 @@ pub(crate) fn kind(name: BesideName) -> i16 {
         BesideName::Also(FileKind::Report) => 5,
         BesideName::Also(FileKind::Elements) => 6,
         BesideName::Also(FileKind::Difference) => 8,
+        BesideName::Also(FileKind::Marks) => 9,
         BesideName::Slice(number) => FIRST_SLICE + i16::from(number.get()) - 1,
         BesideName::Viewport(number) => FIRST_VIEWPORT + i16::from(number.get()) - 1,
     }

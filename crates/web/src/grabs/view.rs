@@ -197,6 +197,7 @@ fn file_link(grab: &Grab, file: &ShownFile<'_>) -> FileLink {
         BesideName::Also(FileKind::Markdown) => "Markdown".into(),
         BesideName::Also(FileKind::Links) => "Links".into(),
         BesideName::Also(FileKind::Elements) => "Elements".into(),
+        BesideName::Also(FileKind::Marks) => "Marks".into(),
         BesideName::Also(FileKind::Pdf) => "PDF".into(),
         BesideName::Also(FileKind::Report) => "Report".into(),
         BesideName::Also(FileKind::Difference) => "Difference".into(),

@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use grabd_domain::grabs::Region;
-use png::{BitDepth, ColorType, DeflateCompression, Encoder, EncodingError, Filter, StreamWriter, Writer};
+use png::{EncodingError, StreamWriter, Writer};
 
+use crate::grabs::drawing::{on_white, range};
 use crate::grabs::pixels::rgba;
 
 /// The colour of outlines, which contrasts with black and white.
@@ -38,20 +39,6 @@ struct Edges {
     top: u32,
     right: u32,
     bottom: u32,
-}
-
-/// Begins a PNG of this size, which is not kept in memory.
-///
-/// # Errors
-/// When it cannot be written.
-pub(super) fn begin<W: Write>(width: u32, height: u32, to: W) -> Result<Writer<W>, EncodingError> {
-    let mut encoder = Encoder::new(to, width, height);
-    encoder.set_color(ColorType::Rgb);
-    encoder.set_depth(BitDepth::Eight);
-    // Fast, and small for what pages are made of: rows that are mostly like the ones above them.
-    encoder.set_deflate_compression(DeflateCompression::Level(2));
-    encoder.set_filter(Filter::Up);
-    encoder.write_header()
 }
 
 impl<'a, W: Write> Drawing<'a, W> {
@@ -131,16 +118,6 @@ impl Edges {
     }
 }
 
-fn range(start: u32, end: u32) -> std::ops::Range<usize> {
-    usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
-}
-
-fn on_white([red, green, blue, alpha]: [u8; 4]) -> [u8; 3] {
-    let alpha = u32::from(alpha);
-    let blend = |channel| (u32::from(channel) * alpha + 255 * (255 - alpha)) / 255;
-    [red, green, blue].map(|channel| u8::try_from(blend(channel)).unwrap_or(u8::MAX))
-}
-
 /// A light gray, as bright as the colour is.
 fn faded(pixel: [u8; 4]) -> [u8; 3] {
     let [red, green, blue] = on_white(pixel).map(u32::from);
@@ -155,6 +132,7 @@ mod tests {
     use image::{ImageFormat, RgbImage};
 
     use super::*;
+    use crate::grabs::drawing::begin;
 
     const BLUE: [u8; 3] = [20, 40, 200];
 
@@ -202,7 +180,6 @@ mod tests {
 
     #[test]
     fn transparent_pixels_are_white() {
-        assert_eq!(on_white([0, 0, 0, 0]), [255; 3]);
         assert_eq!(faded([0, 0, 0, 0]), [255; 3]);
         assert_eq!(faded([0, 0, 0, 255]), [170; 3]);
     }

@@ -18,9 +18,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::changes::{Size, changes};
-use super::draw::{self, Drawing};
+use super::draw::Drawing;
 use super::grid::Grid;
 use super::sheet::{Precision, Sheet};
+use crate::grabs::drawing::{self, Limited};
 use crate::grabs::pixels::{Layout, decoding_bytes, dimensions, read_rows};
 use crate::placeholder;
 
@@ -269,9 +270,8 @@ fn draw(
     (to, max_bytes): (impl Write, u64),
     stop: &CancellationToken,
 ) -> Result<(), Error> {
-    // The encoder does not pass on the kind of an error.
     let is_exceeded = Cell::new(false);
-    let limited = Limited { to, left: max_bytes, is_exceeded: &is_exceeded };
+    let limited = Limited::new(to, max_bytes, &is_exceeded);
     let drawn = encode((picture, size), regions, limited, stop);
     if is_exceeded.get() { Err(Error::DrawingTooLarge) } else { drawn }
 }
@@ -282,7 +282,7 @@ fn encode(
     to: impl Write,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
-    let mut png = draw::begin(size.width, size.height, to)?;
+    let mut png = drawing::begin(size.width, size.height, to)?;
     let mut drawing = Drawing::new(&mut png, (size.width, size.height), regions)?;
     let channels = |layout: Layout| layout.channels;
     rows(picture, stop, channels, |channels, row| Ok(drawing.push(row, *channels)?))?;
@@ -310,30 +310,6 @@ fn rows<T>(
         }
     })?;
     failed.map_or(Ok(state), Err)
-}
-
-/// Fails after a number of bytes.
-struct Limited<'a, W> {
-    to: W,
-    left: u64,
-    is_exceeded: &'a Cell<bool>,
-}
-
-impl<W: Write> Write for Limited<'_, W> {
-    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-        let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
-        let Some(left) = self.left.checked_sub(length) else {
-            self.is_exceeded.set(true);
-            return Err(ErrorKind::FileTooLarge.into());
-        };
-        self.left = left;
-        self.to.write_all(part)?;
-        Ok(part.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
-    }
 }
 
 #[cfg(test)]
