@@ -4,7 +4,7 @@ use std::io::Write;
 
 use png::{EncodingError, StreamWriter, Writer};
 
-use super::Area;
+use super::area::Area;
 use super::labels::{self, DIGIT, GAP, Label};
 use crate::grabs::drawing::{on_white, range};
 use crate::grabs::pixels::rgba;

@@ -1,6 +1,6 @@
 //! Places for the numbers of marks: beside their boxes where there is room, and not above each other.
 
-use super::Area;
+use super::area::Area;
 
 /// Columns and rows of a digit, in cells.
 pub(super) const DIGIT: (u32, u32) = (5, 7);

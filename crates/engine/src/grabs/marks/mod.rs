@@ -3,6 +3,7 @@
 //!
 //! `labels` finds a place for each number, and `draw` draws them. The page itself is not changed.
 
+mod area;
 mod draw;
 mod labels;
 
@@ -24,6 +25,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::area::Area;
 use self::draw::Drawing;
 use super::compare::measure::{Picture, Source};
 use super::drawing::{self, Limited};
@@ -34,15 +36,6 @@ use crate::random;
 
 /// Memory for rows, marks and encoding.
 const ROWS_BYTES: u64 = 4 << 20;
-
-/// A rectangle in pixels of the image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-struct Area {
-    x: u32,
-    y: u32,
-    width: u32,
-    height: u32,
-}
 
 /// What is read of `elements.json`.
 #[derive(Deserialize)]
