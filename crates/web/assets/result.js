@@ -37,6 +37,7 @@ function clearErrors() {
 async function send() {
   const body = new URLSearchParams(new FormData(form));
   body.set("part", "result");
+  document.getElementById("state").textContent = "Sending…";
   const response = await fetch(form.action, { method: "POST", body });
   // Other answers are whole pages, such as that the session has ended. The form is sent again for them, which makes no second
   // capture, because it has the same value in `once`.
