@@ -74,6 +74,7 @@ fn routes(web: &Web) -> Vec<Route> {
         (grabs::CODE.to_owned(), WRITE, post(grabs::capture::code)),
         (grabs::LIST.to_owned(), READ, get(grabs::list::show)),
         (grabs::LIST_EVENTS.to_owned(), READ, get(grabs::events::watch_many)),
+        (grabs::FIRST_STEPS.to_owned(), WRITE, post(grabs::first_steps::hide)),
         (grabs::NEW.to_owned(), READ, get(grabs::fresh::show)),
         (grabs::DOWNLOAD.to_owned(), READ, get(grabs::download::show)),
         (grabs::COMPARE.to_owned(), READ, get(grabs::compare::show)),

@@ -13,6 +13,7 @@ use grabd_engine::grabs::{self, GrabList};
 use http::StatusCode;
 
 use super::card::Card;
+use super::first_steps::{self, Step};
 use super::query::{AFTER, BEFORE, ListQuery, MAX_SEARCH, SIZES};
 use super::view::{ImageState, status_name};
 use super::{MAX_WATCHED, WATCHED};
@@ -31,6 +32,10 @@ const STATUSES: [Status; 4] = [Status::Pending, Status::Processing, Status::Done
 struct GrabsPage {
     layout: Layout,
     team: String,
+    form_token: String,
+    /// The first steps of the team, if some are left and the reader has not hidden them.
+    steps: Vec<Step>,
+    steps_path: String,
     environments: Vec<Filter>,
     statuses: Vec<Filter>,
     cards: Vec<Card>,
@@ -110,7 +115,11 @@ pub(crate) async fn show(
             (environment, listed) = (Environment::Test, test);
         }
     }
-    let template = gallery(&web, &at, environment, &query, &listed);
+    let steps = match query.is_plain() {
+        true => first_steps::steps(&web, &at).await?,
+        false => Vec::new(),
+    };
+    let template = GrabsPage { steps, ..gallery(&web, &at, environment, &query, &listed) };
     let csp = CspOptions { connects: template.layout.script.is_some(), ..CspOptions::default() };
     Ok(page_with(csp, StatusCode::OK, &template))
 }
@@ -173,6 +182,9 @@ fn gallery(web: &Web, at: &TeamContext, environment: Environment, query: &ListQu
     GrabsPage {
         layout: Layout { script, ..web.team_layout(at, "grabs") },
         team: at.team_member.team_name.clone(),
+        form_token: at.form_token().to_owned(),
+        steps: Vec::new(),
+        steps_path: at.path("first-steps"),
         environments: ENVIRONMENTS.map(environment_filter).into(),
         statuses: std::iter::once(None).chain(STATUSES.map(Some)).map(status_filter).collect(),
         cards: grabs.iter().map(|grab| Card::of(grab, at)).collect(),

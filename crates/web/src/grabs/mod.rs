@@ -8,6 +8,7 @@ pub(crate) mod delete;
 pub(crate) mod delete_selected;
 pub(crate) mod download;
 pub(crate) mod events;
+pub(crate) mod first_steps;
 pub(crate) mod fresh;
 pub(crate) mod home;
 pub(crate) mod list;
@@ -38,6 +39,8 @@ pub(crate) const PATH: &str = "/grabs";
 pub(crate) const CAPTURE: &str = "/teams/{team}/capture";
 /// The code for the options of that form.
 pub(crate) const CODE: &str = "/teams/{team}/capture/code";
+/// Hides the first steps of a team.
+pub(crate) const FIRST_STEPS: &str = "/teams/{team}/first-steps";
 /// The gallery.
 pub(crate) const LIST: &str = "/teams/{team}/grabs";
 /// The event stream of the gallery.

@@ -90,6 +90,11 @@ impl ListQuery {
         !self.is_search() && !self.oldest_first && self.after.is_none() && self.before.is_none()
     }
 
+    /// Whether the reader has filtered and sorted nothing, as on the first page of a team.
+    pub(super) fn is_plain(&self) -> bool {
+        self.begins_with_newest() && self.status.is_none()
+    }
+
     pub(super) fn search_request(&self) -> SearchRequest {
         SearchRequest {
             url: self.url.clone(),

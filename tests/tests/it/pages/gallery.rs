@@ -3,12 +3,17 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use futures::StreamExt;
+use grabd_domain::Fault;
+use grabd_domain::grabs::ImageKey;
 use grabd_domain::ids::TeamId;
+use grabd_engine::grabs::{self, ArchivedImage};
 use grabd_tests::{pixels, programs};
 use reqwest::header::COOKIE;
 
 use super::team::{capture, placeholder, team_of};
-use super::visitor::{Visitor, start_app};
+use super::visitor::{REDIRECT, VERIFIER, Visitor, authorization_path, register, start_app};
+use super::webhooks::create_webhook;
 
 /// The names of the cards of a page, in their order.
 fn names(page: &str) -> Vec<&str> {
@@ -148,6 +153,36 @@ async fn selected_images_are_downloaded_as_an_archive() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn number_of_archives_at_the_same_time_is_bounded() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
+    let page = placeholder(&mut ada, team, "https://example.com/").await?;
+    let page = ada.get(&page).await?.body;
+    let path = page.split("src=\"/i/").nth(1).and_then(|rest| rest.split('"').next()).context("an image")?;
+    let key = ImageKey::parse(path.rsplit('/').next().unwrap_or_default()).context("a key")?;
+    let core = app.service.core();
+    // Together larger than what is read ahead, so that each archive waits for its reader.
+    let images = || -> Vec<ArchivedImage> {
+        let image = |number| ArchivedImage { name: format!("{number}.png"), key: key.clone(), created_at: core.now() };
+        (0..32).map(image).collect()
+    };
+    let open = (0..4).map(|_| grabs::archive(core, images()));
+    let mut open = open.collect::<Result<Vec<_>, _>>().map_err(|fault| anyhow::anyhow!("{fault}"))?;
+    assert!(matches!(grabs::archive(core, images()), Err(Fault::ImagesBusy { .. })));
+    // One that was read to its end makes room for another one.
+    let mut first = Box::pin(open.remove(0));
+    let mut bytes = 0;
+    while let Some(chunk) = first.next().await {
+        bytes += chunk?.len();
+    }
+    assert!(bytes > 128 << 10, "{bytes} bytes do not need a reader");
+    assert!(grabs::archive(core, images()).is_ok());
+    drop(open);
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn form_with_scripts_gets_its_result_as_a_part_of_the_page() -> Result<()> {
     let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
@@ -183,5 +218,53 @@ async fn form_with_scripts_gets_its_result_as_a_part_of_the_page() -> Result<()>
     team_of(&app, "ada@example.com", 5).await?;
     assert!(!switch(&ada.get(&format!("/teams/{team}/capture")).await?.body));
     assert!(switch(&ada.get(&format!("/teams/{team}/capture?environment=test")).await?.body));
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn first_steps_are_shown_until_they_are_done_or_hidden() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let mut bob = Visitor::with_account(&app, "bob@example.com").await?;
+    let [team, his] = [team_of(&app, "ada@example.com", 0).await?, team_of(&app, "bob@example.com", 0).await?];
+    let path = format!("/teams/{team}/grabs");
+    // How many steps are done, of those that are shown.
+    let steps = |body: &str| {
+        let list = body.split("<h2 id=\"steps-title\">").nth(1).and_then(|rest| rest.split("</ol>").next());
+        list.map(|list| (list.matches("<li class=\"done\">").count(), list.matches("<li").count()))
+    };
+    assert_eq!(steps(&ada.get(&path).await?.body), Some((0, 4)));
+    placeholder(&mut ada, team, "https://example.com/").await?;
+    let page = ada.get(&path).await?;
+    assert_eq!(steps(&page.body), Some((1, 4)), "{}", page.body);
+    assert_eq!(steps(&ada.get(&format!("{path}?status=done")).await?.body), None, "only on the first page");
+    let form_token = page.hidden_field("form_token")?;
+    let key = [("form_token", &*form_token), ("name", "ours"), ("environment", "test"), ("scopes", "read")];
+    assert_eq!(ada.post(&format!("/teams/{team}/keys"), &key).await?.status, 200);
+    let fields = [("url", "https://hooks.example.com/"), ("events", "*"), ("environment", "test")];
+    create_webhook(&mut ada, team, &fields).await?;
+    assert_eq!(steps(&ada.get(&path).await?.body), Some((3, 4)));
+    // An authorization counts when the app has its token.
+    let client = register(&app).await?;
+    let consent = ada.get(&authorization_path(&client, &[])?).await?;
+    let code = ada.decide(&consent, "allow", &[]).await?.redirect_param("code")?;
+    assert_eq!(steps(&ada.get(&path).await?.body), Some((3, 4)));
+    let exchange = [
+        ("grant_type", "authorization_code"),
+        ("code", &*code),
+        ("client_id", &*client),
+        ("redirect_uri", REDIRECT),
+        ("code_verifier", VERIFIER),
+    ];
+    assert_eq!(ada.post("/v1/oauth/token", &exchange).await?.status, 200);
+    assert_eq!(steps(&ada.get(&path).await?.body), None);
+
+    // Hidden by each person for each team.
+    let page = bob.get(&format!("/teams/{his}/grabs")).await?;
+    let hide = [("form_token", &*page.hidden_field("form_token")?)];
+    assert_eq!(bob.post(&format!("/teams/{his}/first-steps"), &[]).await?.status, 403);
+    let hidden = bob.post(&format!("/teams/{his}/first-steps"), &hide).await?;
+    assert_eq!((hidden.status, hidden.location()), (303, &*format!("/teams/{his}/grabs")));
+    assert_eq!(steps(&bob.get(hidden.location()).await?.body), None);
     app.finish().await
 }

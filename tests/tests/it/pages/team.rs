@@ -12,7 +12,7 @@ use super::webhooks::{create_webhook, submit};
 
 /// All routes of a team, and whether they take forms. `{grab}` is a grab of the team, `{webhook}` one of its webhooks,
 /// and `{delivery}` a message sent to it.
-const ROUTES: [(&str, bool); 32] = [
+const ROUTES: [(&str, bool); 33] = [
     ("billing", false),
     ("billing/ledger", false),
     ("billing/ledger.csv", false),
@@ -20,6 +20,7 @@ const ROUTES: [(&str, bool); 32] = [
     ("billing/checkout", true),
     ("capture", false),
     ("capture", true),
+    ("first-steps", true),
     ("grabs", false),
     ("grabs/events?grab={grab}", false),
     ("grabs/new?environment=test&since={grab}", false),
