@@ -98,7 +98,7 @@ fn resolve(connection: &ConnectionArgs, path: &Path, stored: &DocumentMut, setti
 
 /// The value of a flag or the environment, and which of them it is.
 fn given_value(connection: &ConnectionArgs, setting: Setting) -> Option<(String, &'static str)> {
-    let in_environment = |name| env::var(name).ok().filter(|value| !value.is_empty());
+    let in_environment = |name: &str| env::var_os(name)?.into_string().ok().filter(|value| !value.is_empty());
     let (flag, flag_name, variable) = match setting {
         Setting::BaseUrl => (connection.base_url.clone(), "--base-url", "GRAB_BASE_URL"),
         Setting::ApiKey => (connection.api_key.clone(), "--api-key", "GRAB_API_KEY"),

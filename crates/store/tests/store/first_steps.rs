@@ -17,9 +17,9 @@ async fn person(db: &TestDb, text: &str, initial_team: InitialTeam) -> UserId {
 on_both! {
     async fn first_steps_are_those_of_the_team_and_hidden_by_each_member(db) {
         let team = TeamId(db.id());
-        let ada = person(&db, "ada@example.com", InitialTeam::New(team, "Ours".into())).await;
-        let bob = person(&db, "bob@example.com", InitialTeam::Existing(team)).await;
-        let eve = person(&db, "eve@example.com", InitialTeam::New(TeamId(db.id()), "Hers".into())).await;
+        let ada = person(db, "ada@example.com", InitialTeam::New(team, "Ours".into())).await;
+        let bob = person(db, "bob@example.com", InitialTeam::Existing(team)).await;
+        let eve = person(db, "eve@example.com", InitialTeam::New(TeamId(db.id()), "Hers".into())).await;
         let steps = async |user| db.store.find_first_steps(team, user).await.unwrap();
         assert_eq!((steps(ada).await, steps(eve).await), (Some(FirstSteps::default()), None));
 
