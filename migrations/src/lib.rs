@@ -24,6 +24,7 @@ mod m0016_passkeys;
 mod m0017_image_places;
 mod m0018_nodes;
 mod m0020_changed_event;
+mod m0022_onboarding;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -72,5 +73,6 @@ steps![
     m0016_passkeys,
     m0017_image_places,
     m0018_nodes,
-    m0020_changed_event
+    m0020_changed_event,
+    m0022_onboarding
 ];

@@ -16,13 +16,26 @@ const follow = (name) =>
 // Releases a held page. Until then, the waiting state can be audited.
 const release = (name) => fetch(`${site}/held/${name}`, { method: "POST" });
 
-async function capture(fields, { live = true, whole = false } = {}) {
+// Fills in and sends the form. The result is shown beside it.
+async function request(fields, { live = true, whole = false } = {}) {
   await page.goto(`${origin}${team}/capture`);
   await page.getByText("More options").click();
   await fill(fields);
-  await page.getByRole("radio", { name: live ? /^Live/ : /^Test/ }).check();
+  await page.getByRole("switch", { name: "Test mode" }).setChecked(!live);
   if (whole) await page.getByLabel("Full page").check();
-  await send("Capture");
+  await press();
+}
+
+// Sends the form without the browser's own validation.
+async function press() {
+  await page.$eval("form.capture", (form) => (form.noValidate = true));
+  await page.getByRole("button", { name: "Capture", exact: true }).click();
+}
+
+// Captures, and opens the page of the capture.
+async function capture(fields, options) {
+  await request(fields, options);
+  await follow("Details");
 }
 
 // Without an account.
@@ -71,24 +84,69 @@ assert.equal(await page.locator(".more fieldset:visible").count(), 1);
 await page.getByLabel("Find an option").fill("");
 assert.ok((await page.locator(".more fieldset:visible").count()) > 2);
 await page.goto(`${origin}${team}/capture`);
-await send("Capture");
-await audit("capture-empty", 422);
+await press();
+await page.locator("#url-error", { hasText: "Enter the URL" }).waitFor();
+assert.match(await page.evaluate(() => document.activeElement.innerText), /There is a problem/);
+await audit("capture-empty", 200);
 await fill({ "URL": `${site}/showcase`, Width: "10" });
-await send("Capture");
-await audit("capture-too-narrow", 422);
-assert.equal(await page.getByLabel("URL", { exact: true }).inputValue(), `${site}/showcase`);
+await press();
+await page.locator("#width-error").waitFor();
+assert.equal(await page.locator(".error").count(), 1);
+assert.equal(await page.locator("#url[aria-invalid]").count(), 0);
+await audit("capture-too-narrow", 200);
 await page.getByRole("link", { name: /Width must be/ }).click();
 assert.equal(await page.evaluate(() => document.activeElement.id), "width");
 
+// The result is shown beside the form: nothing is loaded again, and nothing moves.
+await page.goto(`${origin}${team}/capture`);
+await page.setViewportSize({ width: 1280, height: 900 });
+await page.evaluate(() => {
+  window.shift = 0;
+  const add = (list) => list.getEntries().forEach((entry) => (window.shift += entry.hadRecentInput ? 0 : entry.value));
+  new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });
+});
+await fill({ "URL": `${site}/held/showcase` });
+await page.getByRole("switch", { name: "Test mode" }).setChecked(false);
+await press();
+await page.locator("#state", { hasText: "The page is being rendered." }).waitFor();
+await page.locator("#outcome .stages .reached", { hasText: "Page requested" }).waitFor();
+await audit("capture-open", 200);
+await release("showcase");
+const shot = page.locator("#outcome .canvas img");
+await shot.waitFor();
+await shot.evaluate((image) => image.decode());
+await audit("capture-done", 200);
+const widthOfShot = () => shot.evaluate((image) => image.clientWidth);
+await page.setViewportSize({ width: 1280, height: 900 });
+assert.ok((await widthOfShot()) < 700);
+await page.getByRole("button", { name: "100 %" }).click();
+assert.equal(await widthOfShot(), 1280);
+assert.equal(await page.getByRole("button", { name: "Fit width" }).getAttribute("aria-pressed"), "false");
+assert.match(await page.locator("#outcome dl").innerText(), /HTTP status\s+200/);
+assert.equal(await page.evaluate(() => window.shift), 0, "something moved");
+// Another capture with the same form is another one. On a phone, its result is scrolled to.
+const earlier = await page.getByRole("link", { name: "Details" }).getAttribute("href");
+await page.setViewportSize({ width: 390, height: 800 });
+await page.evaluate(() => scrollTo(0, 0));
+await page.getByRole("switch", { name: "Test mode" }).setChecked(true);
+await press();
+await page.locator("#state", { hasText: "Placeholder image" }).waitFor();
+assert.notEqual(await page.getByRole("link", { name: "Details" }).getAttribute("href"), earlier);
+assert.ok(await page.locator("#state").evaluate((state) => {
+  const { top, bottom } = state.getBoundingClientRect();
+  return top >= 0 && bottom <= innerHeight;
+}), "the result is out of view");
+await page.setViewportSize({ width: 1280, height: 900 });
+
 // The page of a capture updates without reloading.
-await capture({ "URL": `${site}/held/showcase`, "Delay": "250" });
+await capture({ "URL": `${site}/held/tall`, "Delay": "250" });
 assert.match(path(), /\/grabs\/[0-9a-f-]{36}$/);
 const first = page.url();
 await page.evaluate(() => (window.isTheSamePage = true));
 assert.match(await page.title(), /^(Queued|Rendering): /);
 await page.locator("#state", { hasText: "The page is being rendered." }).waitFor();
 await audit("grab-open", 200);
-await release("showcase");
+await release("tall");
 const picture = page.locator("#outcome img");
 await picture.waitFor();
 assert.equal(await page.evaluate(() => window.isTheSamePage), true, "the page was loaded again");
@@ -126,8 +184,9 @@ for (const [name, address, options] of [
 await capture({ "URL": `${site}/element`, "Element": "#target" });
 await picture.waitFor();
 assert.deepEqual(await picture.evaluate((image) => image.decode().then(() => image.naturalWidth)), 300);
-await capture({ "URL": "http://127.0.0.3/" });
-await audit("capture-refused", 422);
+await request({ "URL": "http://127.0.0.3/" });
+await page.locator("#url-error", { hasText: "not public" }).waitFor();
+await audit("capture-refused", 200);
 
 // The gallery and its filters.
 await page.goto(`${origin}${team}/grabs`);
@@ -140,7 +199,7 @@ await follow("Queued");
 await audit("grabs-none-waiting", 200);
 await follow("Test");
 await follow("All");
-assert.equal(await page.locator(".card").count(), 1);
+assert.equal(await page.locator(".card").count(), 2);
 await page.goto(`${origin}${team}/grabs?starting_after=${team.slice(7)}`);
 await audit("grabs-no-such-place", 400);
 await page.goto(`${origin}/teams/${first.slice(-36)}/grabs`);
@@ -183,6 +242,35 @@ await send("Delete 1 image");
 assert.match(await page.getByRole("status").first().innerText(), /^1 image was deleted/);
 assert.equal(await page.locator(".card").first().locator(".thumb").innerText(), "Image deleted");
 await audit("grabs-some-deleted", 200);
+
+// New captures of others arrive without moving what is there: the selection and the focus stay.
+await page.goto(`${origin}${team}/grabs?environment=test`);
+const known = await page.locator(".card").count();
+await page.getByRole("checkbox").first().check();
+const elsewhere = await context.newPage();
+await elsewhere.goto(`${origin}${team}/capture`);
+await elsewhere.getByLabel("URL", { exact: true }).fill("https://example.com/new");
+await elsewhere.getByRole("switch", { name: "Test mode" }).setChecked(true);
+await elsewhere.getByRole("button", { name: "Capture", exact: true }).click();
+await elsewhere.getByRole("link", { name: "Details" }).waitFor();
+await elsewhere.close();
+const fresh = page.locator("#fresh");
+assert.equal(await fresh.isVisible(), false);
+// The page asks as soon as it is shown again.
+await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+await fresh.filter({ hasText: "1 new capture" }).and(page.locator(":visible")).waitFor();
+assert.equal(await page.locator(".card").count(), known);
+assert.equal(await page.getByRole("checkbox", { checked: true }).count(), 1);
+await audit("grabs-new", 200);
+await fresh.click();
+assert.match(await page.locator(".card").first().innerText(), /example\.com\/new/);
+assert.equal(await page.locator(".card").count(), known + 1);
+assert.equal(await page.getByRole("checkbox", { checked: true }).count(), 1);
+assert.match(await focused(), /\/grabs\/[0-9a-f-]{36}$/);
+await page.goto(`${origin}${team}/grabs?sort=oldest&size=48`);
+await audit("grabs-oldest", 200);
+assert.equal(await page.getByLabel("Per page").inputValue(), "48");
+assert.equal(await page.locator("#fresh").count(), 0);
 
 // Repeat and delete.
 await page.goto(first);

@@ -161,6 +161,8 @@ pub(crate) enum Command {
         #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
     },
+    /// Show what changed on a page since an earlier capture
+    Diff(Box<DiffArgs>),
     /// Follow one capture until it ends
     Watch {
         /// Id of the capture
@@ -194,6 +196,11 @@ pub(crate) enum Command {
     /// Show which credential is used
     #[command(subcommand)]
     Auth(AuthCommand),
+    /// Show and change the stored settings
+    Config {
+        #[command(subcommand)]
+        command: Option<ConfigCommand>,
+    },
     /// Make a signed link, which captures a page and shows its image without a key
     Link(Box<LinkArgs>),
     /// Manage webhooks, which report finished captures
@@ -213,6 +220,61 @@ pub(crate) enum Command {
 pub(crate) enum AuthCommand {
     /// Show the service, the credential and where it is from, and check that the service accepts it
     Status,
+}
+
+/// Commands on the stored settings.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show all settings and where each value is from; of secrets, only the end
+    Show,
+    /// Print the value that commands use
+    Get {
+        /// The setting
+        setting: Setting,
+    },
+    /// Store a setting in the configuration file
+    Set {
+        /// The setting
+        setting: Setting,
+        /// The value; without it, or with -, it is read from stdin, where other users of this machine do not see it
+        value: Option<String>,
+    },
+    /// Remove a setting from the configuration file
+    Unset {
+        /// The setting
+        setting: Setting,
+    },
+}
+
+/// Settings of the configuration file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum Setting {
+    /// Address of the service
+    BaseUrl,
+    /// API key
+    ApiKey,
+    /// Link key of the API key that links belong to
+    LinkKey,
+    /// Secret that signs links
+    LinkSecret,
+}
+
+/// Two captures to compare.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct DiffArgs {
+    /// Id of the earlier capture
+    #[arg(value_name = "EARLIER")]
+    pub(crate) earlier: String,
+    /// Id of a capture that was compared with the earlier one, or a URL, which is captured for it [default: the page of
+    /// the earlier capture]
+    #[arg(value_name = "LATER")]
+    pub(crate) later: Option<String>,
+    /// Where to write the image of the difference
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
 }
 
 /// A link to make.

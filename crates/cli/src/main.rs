@@ -1,6 +1,7 @@
 //! `grab`, the command line client of grabd.
 //!
-//! Each command has its own file: `capture/`, `list.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `auth.rs`, `login/`. To add one,
+//! Each command has its own file: `capture/`, `list.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `diff.rs`, `config.rs`,
+//! `auth.rs`, `login/`. To add one,
 //! add a variant in `args.rs` and a match arm in [`run`]. Machine-readable output goes to stdout, messages for the user
 //! to stderr.
 //!
@@ -10,6 +11,8 @@ mod api;
 mod args;
 mod auth;
 mod capture;
+mod config;
+mod diff;
 mod failure;
 mod http;
 mod link;
@@ -27,7 +30,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use api::Api;
-use args::{Args, AuthCommand, Command, ConnectionArgs};
+use args::{Args, AuthCommand, Command, ConfigCommand, ConnectionArgs};
 use failure::{Exit, Failure};
 use settings::Settings;
 
@@ -66,6 +69,9 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
             output::write(&page)?;
             return Ok(Exit::Done);
         }
+        Some(Command::Config { command }) => {
+            return config::run(connection, command.as_ref().unwrap_or(&ConfigCommand::Show));
+        }
         Some(_) | None => {}
     }
     let mut settings = Settings::read(connection)?;
@@ -78,6 +84,7 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
         None => capture::run(&api, connection, capture).await,
         Some(Command::List { limit, status, after }) => list::list(&api, json, limit, status, after).await,
         Some(Command::Show { id, open, output }) => list::show(&api, json, &id, open, output.as_deref()).await,
+        Some(Command::Diff(args)) => diff::diff(&api, connection, &args).await,
         Some(Command::Watch { id }) => watch::watch(&api, json, &id).await,
         Some(Command::Delete { ids }) => list::delete(&api, &ids).await,
         Some(Command::Usage) => usage::usage(&api, json).await,
@@ -86,6 +93,6 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
         Some(Command::Logout) => login::logout(&settings).await,
         Some(Command::Auth(AuthCommand::Status)) => auth::status(&api, &settings, json).await,
         Some(Command::Webhooks(command)) => webhooks::run(&api, json, &command).await,
-        Some(Command::Completions { .. } | Command::Man | Command::Link(_)) => Ok(Exit::Done),
+        Some(Command::Completions { .. } | Command::Man | Command::Config { .. } | Command::Link(_)) => Ok(Exit::Done),
     }
 }

@@ -10,7 +10,7 @@ use crate::args::{ConnectionArgs, LinkArgs};
 use crate::failure::Failure;
 
 /// The default address of a locally started service.
-const DEFAULT_BASE: &str = "http://127.0.0.1:8080/v1";
+pub(crate) const DEFAULT_BASE: &str = "http://127.0.0.1:8080/v1";
 
 /// The configuration file.
 #[derive(Debug, Default, Deserialize)]
@@ -57,12 +57,8 @@ pub(crate) struct Settings {
 impl Settings {
     /// Reads the settings from all sources.
     pub(crate) fn read(connection: &ConnectionArgs) -> Result<Self, Failure> {
-        let directory = directory();
-        let (path, is_explicit) = match &connection.config {
-            Some(path) => (path.clone(), true),
-            None => (directory.join("config.toml"), false),
-        };
-        let file = read(&path, is_explicit)?;
+        let path = config_path(connection);
+        let file = read(&path, connection.config.is_some())?;
         let base = connection.base_url.as_deref().or(file.base_url.as_deref()).unwrap_or(DEFAULT_BASE);
         let given = connection.api_key.clone().map(|key| (key, KeySource::Given));
         let stored = file.api_key.map(|key| (key, KeySource::File(path)));
@@ -73,7 +69,7 @@ impl Settings {
             key_source,
             link_key: file.link_key.filter(|key| !key.is_empty()),
             link_secret: file.link_secret.filter(|secret| !secret.is_empty()),
-            credentials: directory.join("credentials.json"),
+            credentials: directory().join("credentials.json"),
             retries: connection.retries,
         })
     }
@@ -84,6 +80,11 @@ impl Settings {
         self.link_key = set(&args.link_key).or_else(|| self.link_key.take());
         self.link_secret = set(&args.link_secret).or_else(|| self.link_secret.take());
     }
+}
+
+/// The configuration file.
+pub(crate) fn config_path(connection: &ConnectionArgs) -> PathBuf {
+    connection.config.clone().unwrap_or_else(|| directory().join("config.toml"))
 }
 
 /// The directory of the program's files.
@@ -103,7 +104,7 @@ fn read(path: &Path, is_explicit: bool) -> Result<File, Failure> {
 }
 
 /// Normalises a base URL: adds `/v1` if only the origin is given, and a trailing slash.
-fn base_url(text: &str) -> Result<Url, Failure> {
+pub(crate) fn base_url(text: &str) -> Result<Url, Failure> {
     let invalid =
         |why: String| Failure::Usage(format!("the base URL {text:?} {why}; it looks like https://grabd.example/v1"));
     let mut url = Url::parse(text).map_err(|error| invalid(format!("is not a valid URL: {error}")))?;

@@ -151,6 +151,11 @@ pub struct Changes {
 }
 
 impl CaptureSpec {
+    /// Whether the image is a part of the page that the caller chose: an element or a rectangle.
+    pub const fn is_part(&self) -> bool {
+        self.selector.is_some() || self.clip.is_some()
+    }
+
     /// Validates a request: the options in the order of their table, then their combinations. Whether the host is public
     /// is checked later, after the idempotency key ([`TargetUrl::check_public`]).
     ///

@@ -84,7 +84,7 @@ pub(crate) fn list_request(request: v1::ListGrabsRequest) -> ListRequest {
             None
         }
     };
-    ListRequest { limit, status, starting_after, ending_before, unparsed }
+    ListRequest { limit, status, starting_after, ending_before, oldest_first: false, unparsed }
 }
 
 /// Fields of the wrong type: name and received value.

@@ -74,6 +74,9 @@ fn routes(web: &Web) -> Vec<Route> {
         (grabs::CODE.to_owned(), WRITE, post(grabs::capture::code)),
         (grabs::LIST.to_owned(), READ, get(grabs::list::show)),
         (grabs::LIST_EVENTS.to_owned(), READ, get(grabs::events::watch_many)),
+        (grabs::FIRST_STEPS.to_owned(), WRITE, post(grabs::first_steps::hide)),
+        (grabs::NEW.to_owned(), READ, get(grabs::fresh::show)),
+        (grabs::DOWNLOAD.to_owned(), READ, get(grabs::download::show)),
         (grabs::COMPARE.to_owned(), READ, get(grabs::compare::show)),
         (
             grabs::DELETE_SELECTED.to_owned(),
@@ -172,6 +175,7 @@ fn routes(web: &Web) -> Vec<Route> {
         (web.assets.docs.path.clone(), READ, get(assets::docs)),
         (web.assets.site.path.clone(), READ, get(assets::site)),
         (web.assets.compare.path.clone(), READ, get(assets::compare)),
+        (web.assets.gallery.path.clone(), READ, get(assets::gallery)),
         (web.assets.capture.path.clone(), READ, get(assets::capture)),
         (web.assets.passkey.path.clone(), READ, get(assets::passkey)),
         (docs::PATH.to_owned(), READ, get(docs::home)),

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 use url::Url;
 
@@ -79,8 +78,34 @@ pub(crate) struct Consent {
 /// What changed since the image of an earlier capture.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Difference {
+    /// The id of the earlier capture.
+    pub(crate) compared_to: String,
     ratio: f64,
-    regions: Vec<IgnoredAny>,
+    pub(crate) regions: Vec<Region>,
+    image_url: Option<String>,
+}
+
+/// A changed region of an image, in pixels.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Region {
+    x: u32,
+    y: u32,
+    width: u32,
+    height: u32,
+}
+
+impl Difference {
+    /// The URL of the image with the changed regions, if anything changed.
+    pub(crate) fn image(&self, api: &Api) -> Option<Url> {
+        api.base().join(self.image_url.as_deref()?).ok()
+    }
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { x, y, width, height } = self;
+        write!(f, "{width} x {height} at {x},{y}")
+    }
 }
 
 impl fmt::Display for Difference {

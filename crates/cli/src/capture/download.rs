@@ -52,7 +52,8 @@ pub(crate) async fn files_beside(api: &Api, grab: &Grab, image: &Path) -> Result
     Ok(slices)
 }
 
-async fn save(api: &Api, url: &Url, path: &Path) -> Result<(), Failure> {
+/// Downloads a file to a temporary file, then moves it to `path`.
+pub(crate) async fn save(api: &Api, url: &Url, path: &Path) -> Result<(), Failure> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut new = tempfile::Builder::new()
         .prefix(".grab-")

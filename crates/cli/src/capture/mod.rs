@@ -20,10 +20,14 @@ use crate::failure::{Exit, Failure};
 use crate::output;
 use outcome::Outcome;
 use progress::Progress;
+pub(crate) use targets::complete_url;
 use targets::{Destination, Target};
 
 /// The longest long poll that the service allows, in seconds.
 const LONG_POLL_S: u64 = 25;
+
+/// How long one capture is waited for, in seconds. The service ends it earlier.
+const MAX_WAIT_S: u64 = 300;
 
 /// Captures all pages and prints the results.
 pub(crate) async fn run(api: &Api, connection: &ConnectionArgs, args: &CaptureArgs) -> Result<Exit, Failure> {
@@ -124,6 +128,13 @@ async fn create(api: &Api, args: &CaptureArgs, target: &Target, is_queued: bool)
     let call = api.call(Method::POST, "grabs").header("idempotency-key", &key)?;
     let call = if is_queued { call.header("prefer", "respond-async")? } else { call };
     Grab::from_response(api, call.body(request(args, target)).send().await?)
+}
+
+/// Creates one capture with this request body, and waits until it has ended.
+pub(crate) async fn create_one(api: &Api, body: Value) -> Result<Grab, Failure> {
+    let call = api.call(Method::POST, "grabs").header("idempotency-key", &new_idempotency_key())?;
+    let created = Grab::from_response(api, call.body(body).send().await?)?;
+    if created.has_ended() { Ok(created) } else { wait(api, created, MAX_WAIT_S).await }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the command line has no caller that could pass in ids")]

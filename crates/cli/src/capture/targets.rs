@@ -121,7 +121,7 @@ fn check_beside(args: &CaptureArgs, targets: &[Target]) -> Result<(), Failure> {
 
 /// Adds the scheme to a URL without one, as browsers do. A single word is rejected, because it is more often a mistyped
 /// command than the name of a host.
-fn complete_url(text: String) -> Result<String, Failure> {
+pub(crate) fn complete_url(text: String) -> Result<String, Failure> {
     let host = text.split(['/', '?', '#']).next().unwrap_or_default();
     let is_local = host.split(':').next().is_some_and(|name| name == "localhost" || name.parse::<IpAddr>().is_ok());
     let is_word = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));

@@ -30,6 +30,11 @@ impl Rig {
         Self { harness: TestApp::start(credits, overlay).await.unwrap(), dir: tempfile::tempdir().unwrap() }
     }
 
+    /// A service that only has placeholders.
+    pub(crate) async fn without_browser() -> Self {
+        Self { harness: TestApp::start_without_browser(0, &[]).await.unwrap(), dir: tempfile::tempdir().unwrap() }
+    }
+
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }

@@ -6,6 +6,7 @@ mod code_check;
 mod code_sign_in;
 mod deletion;
 mod devices;
+mod first_steps;
 mod invitations;
 mod keys;
 mod last_use;
@@ -48,6 +49,8 @@ pub use code_sign_in::{CodeSignInError, PendingSignInInfo, find_pending_sign_in,
 pub(crate) use deletion::TEAM_DELETED;
 pub use deletion::{DeletionError, delete_account, delete_person_as_operator, delete_team, delete_team_as_operator};
 pub use devices::{SignInSource, is_known_device, remember_device};
+pub use first_steps::{find_first_steps, hide_first_steps};
+pub use grabd_store::accounts::FirstSteps;
 pub use invitations::{
     Invitation, InvitationSignUpError, InviteError, InviteOutcome, accept_invitation, find_invitation, invite,
     list_invitations, sign_up_with_invitation, withdraw_invitation,

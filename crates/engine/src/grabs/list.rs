@@ -1,4 +1,4 @@
-//! Lists the caller's grabs in pages, newest first.
+//! Lists the caller's grabs in pages, newest or oldest first.
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
@@ -18,10 +18,12 @@ pub struct ListRequest {
     pub limit: Option<i64>,
     /// Only grabs with this status.
     pub status: Option<Status>,
-    /// Only grabs after this one in the list, which are older.
+    /// Only grabs after this one in the list.
     pub starting_after: Option<String>,
-    /// Only grabs directly before this one in the list, which are newer.
+    /// Only grabs directly before this one in the list.
     pub ending_before: Option<String>,
+    /// Whether the list begins with the oldest grab.
+    pub oldest_first: bool,
     /// Parameters whose value had the wrong type, with the received value.
     pub unparsed: Vec<(String, String)>,
 }
@@ -76,7 +78,8 @@ fn parse(request: &ListRequest) -> Result<PageRequest, Fault> {
         (None, Some(before)) => Some(Cursor::Before(id("ending_before", before)?)),
         (None, None) => None,
     };
-    Ok(PageRequest { limit, status: request.status, cursor, ..PageRequest::default() })
+    let (status, oldest_first) = (request.status, request.oldest_first);
+    Ok(PageRequest { limit, status, cursor, oldest_first, ..PageRequest::default() })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The use-cases of grabs, one file per verb.
 
+mod archive;
 mod batch;
 mod cached;
 mod cancel;
@@ -27,8 +28,11 @@ mod thumbnail;
 mod upload;
 mod watch;
 
+use std::sync::Arc;
+
 use grabd_memory::MemoryBudget;
 use grabd_store::Images;
+use tokio::sync::Semaphore;
 
 use self::compare::placeholders::Differences;
 use crate::domains::DomainPolicy;
@@ -37,6 +41,7 @@ use crate::placeholder::Placeholder;
 pub use crate::queue::watchers::GrabUpdate;
 use crate::storage::Storage;
 
+pub use archive::{ArchivedImage, MAX_ARCHIVE_BYTES, archive};
 pub use batch::{Batch, CreateError, MAX_BATCH, create_batch};
 pub(crate) use cached::fingerprint_of;
 pub use capture::{CaptureState, CaptureStream, capture};
@@ -64,12 +69,15 @@ pub(crate) struct Grabs {
     pub(crate) storage: Storage,
     pub(crate) links: LinksInFlight,
     pub(crate) differences: Differences,
+    /// The archives of images that may still be made at the same time.
+    pub(crate) archives: Arc<Semaphore>,
 }
 
 impl Grabs {
     pub(crate) fn new(images: Images, memory: MemoryBudget, placeholder: Placeholder, domains: DomainPolicy) -> Self {
         let (thumbnails, storage, links) = (Thumbnails::default(), Storage::default(), LinksInFlight::default());
         let differences = Differences::new(placeholder.clone(), memory.clone());
-        Self { images, memory, placeholder, thumbnails, domains, storage, links, differences }
+        let archives = Arc::new(Semaphore::new(archive::MAX_ARCHIVES));
+        Self { images, memory, placeholder, thumbnails, domains, storage, links, differences, archives }
     }
 }

@@ -26,8 +26,10 @@ pub struct SearchRequest {
     pub from: Option<Day>,
     /// The last day, in UTC.
     pub until: Option<Day>,
-    /// Only grabs after this one in the list, which are older.
+    /// Only grabs after this one in the list.
     pub after: Option<String>,
+    /// Whether the search begins with the oldest grab.
+    pub oldest_first: bool,
     /// The most grabs to return.
     pub limit: usize,
 }
@@ -35,13 +37,13 @@ pub struct SearchRequest {
 /// The grabs that were found.
 #[derive(Clone, Debug)]
 pub struct SearchResult {
-    /// Newest first.
+    /// In the order of the search.
     pub grabs: Vec<Grab>,
     /// Where the search can be continued: the last grab that was read.
     pub next: Option<GrabId>,
 }
 
-/// Searches from the newest grab to the oldest one, and reads a limited number.
+/// Searches from the newest grab to the oldest one or the other way round, and reads a limited number.
 ///
 /// # Errors
 /// [`Fault::BadRequest`] if `after` is not one of the caller's grabs.
@@ -61,6 +63,7 @@ pub async fn search(core: &Core, caller: Caller, request: &SearchRequest) -> Res
             cursor: cursor.map(Cursor::After),
             from: request.from.map(Day::start),
             before: request.until.map(|day| day.next().start()),
+            oldest_first: request.oldest_first,
         };
         let listed = core.store.list_grabs(caller.team, caller.environment, page).await;
         let listed = listed.map_err(internal_error("grabs.search"))?;

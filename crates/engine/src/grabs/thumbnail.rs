@@ -12,14 +12,14 @@ use bytes::Bytes;
 use grabd_domain::Fault;
 use grabd_domain::capture::Format;
 use grabd_domain::credentials::Caller;
-use grabd_domain::grabs::{ImageKey, State};
+use grabd_domain::grabs::{Grab, ImageKey, State};
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_memory::{MemoryError, Reservation};
 use grabd_store::images::LocalCopy;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use self::shrink::shrink;
+use self::shrink::{Part, shrink};
 use super::get;
 use super::pixels::dimensions;
 use crate::cache::Cache;
@@ -138,7 +138,8 @@ impl From<MemoryError> for Error {
     }
 }
 
-/// The grab's image as a JPEG thumbnail of at most [`THUMBNAIL_WIDTH`] by [`THUMBNAIL_HEIGHT`].
+/// The grab's image as a JPEG thumbnail of at most [`THUMBNAIL_WIDTH`] by [`THUMBNAIL_HEIGHT`]. Of a long page it shows the
+/// top, of an element or a rectangle all of it.
 ///
 /// # Errors
 /// [`Fault::NotFound`] when the caller has no such grab, or it has no image. [`Fault::ImagesBusy`] when it was not this
@@ -146,8 +147,10 @@ impl From<MemoryError> for Error {
 #[tracing::instrument(name = "grabs.thumbnail", skip_all)]
 pub async fn thumbnail(core: &Core, caller: Caller, id: GrabId) -> Result<Bytes, Fault> {
     let none = Fault::NotFound { what: "picture" };
-    let State::Done { image: Some(key), .. } = get(core, caller, id).await?.state else { return Err(none) };
-    match find_or_make(core, caller.team, key).await {
+    let Grab { spec, state, .. } = get(core, caller, id).await?;
+    let State::Done { image: Some(key), .. } = state else { return Err(none) };
+    let part = if spec.is_part() { Part::Whole } else { Part::Top };
+    match find_or_make(core, caller.team, key, part).await {
         Ok(thumbnail) => Ok(thumbnail),
         Err(Error::Deleted | Error::TooLarge) => Err(none),
         Err(Error::Busy) => Err(IMAGES_BUSY),
@@ -156,7 +159,7 @@ pub async fn thumbnail(core: &Core, caller: Caller, id: GrabId) -> Result<Bytes,
     }
 }
 
-async fn find_or_make(core: &Core, team: TeamId, key: ImageKey) -> Result<Bytes, Error> {
+async fn find_or_make(core: &Core, team: TeamId, key: ImageKey, part: Part) -> Result<Bytes, Error> {
     let thumbnails = &core.grabs.thumbnails;
     if let Some(thumbnail) = thumbnails.find(core, &key).await? {
         return Ok(thumbnail);
@@ -168,11 +171,11 @@ async fn find_or_make(core: &Core, team: TeamId, key: ImageKey) -> Result<Bytes,
     }
     // A task that owns the turn, so that the work is not lost when the caller disconnects.
     let task = core.clone();
-    core.spawn(async move { make(&task, key, turn).await }).await?
+    core.spawn(async move { make(&task, key, part, turn).await }).await?
 }
 
 /// Makes and stores a thumbnail.
-async fn make(core: &Core, key: ImageKey, turn: Turn) -> Result<Bytes, Error> {
+async fn make(core: &Core, key: ImageKey, part: Part, turn: Turn) -> Result<Bytes, Error> {
     let format = key.format();
     let image = core.image(&key).await?.ok_or(Error::Deleted)?;
     let source = match image {
@@ -190,8 +193,10 @@ async fn make(core: &Core, key: ImageKey, turn: Turn) -> Result<Bytes, Error> {
     let shrunk = core.tasks.spawn_blocking(move || {
         let _memory = memory;
         match source {
-            Source::File(file) => Ok::<_, Error>(shrink(BufReader::new(std::fs::File::open(file.path())?), format)?),
-            Source::Memory(bytes) => Ok(shrink(Cursor::new(bytes), format)?),
+            Source::File(file) => {
+                Ok::<_, Error>(shrink(BufReader::new(std::fs::File::open(file.path())?), format, part)?)
+            }
+            Source::Memory(bytes) => Ok(shrink(Cursor::new(bytes), format, part)?),
         }
     });
     let thumbnail = Bytes::from(shrunk.await??);

@@ -1,6 +1,7 @@
 //! Teams, members, people, keys, sessions and passwords: one file for each kind of change, and the reads in `queries/`.
 
 pub(crate) mod devices;
+pub(crate) mod first_steps;
 pub(crate) mod links;
 pub(crate) mod operators;
 pub(crate) mod passkeys;
@@ -15,6 +16,7 @@ pub(crate) mod teams_and_keys;
 pub(crate) mod verification;
 
 pub use devices::NewDevice;
+pub use first_steps::FirstSteps;
 pub use passkeys::add::{AddPasskeyOutcome, NewPasskey};
 pub use passkeys::challenge::Challenge;
 pub use passkeys::remove::RemovePasskeyOutcome;

@@ -205,6 +205,7 @@ async fn add_member(tx: &Tx, team: TeamId, user: UserId, now: Timestamp) -> Resu
         user_id: Set(user.0),
         role: Set(codes::role(role)),
         created_at: Set(now.as_ms()),
+        first_steps_hidden_at: Set(None),
     };
     member::Entity::insert(row).exec_without_returning(tx).await?;
     Ok(role)

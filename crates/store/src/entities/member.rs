@@ -11,6 +11,8 @@ pub(crate) struct Model {
     pub(crate) user_id: Uuid,
     pub(crate) role: i16,
     pub(crate) created_at: i64,
+    /// When the member hid the first steps of the team.
+    pub(crate) first_steps_hidden_at: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

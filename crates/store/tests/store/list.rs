@@ -63,6 +63,19 @@ on_both! {
         assert_eq!((&exact[..], more), (&all[..], false));
     }
 
+    async fn list_of_the_oldest_grabs_pages_in_both_directions(db) {
+        let team = db.team(20).await;
+        let mut all = history(db, team, &[5, 1, 3, 3, 3, 2, 9]).await;
+        all.reverse();
+        let oldest = |limit, cursor| PageRequest { oldest_first: true, ..page(limit, cursor) };
+        let (first, more) = listed(db, team, oldest(3, None)).await;
+        assert_eq!((&first[..], more), (&all[..3], true));
+        let (rest, more) = listed(db, team, oldest(9, Some(Cursor::After(all[2])))).await;
+        assert_eq!((&rest[..], more), (&all[3..], false));
+        let (back, more) = listed(db, team, oldest(2, Some(Cursor::Before(all[4])))).await;
+        assert_eq!((&back[..], more), (&all[2..4], true));
+    }
+
     async fn pages_are_stable_when_grabs_are_added(db) {
         let team = db.team(20).await;
         let all = history(db, team, &[1, 2, 3, 4]).await;

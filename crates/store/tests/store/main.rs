@@ -16,6 +16,7 @@ mod expire;
 mod fail;
 mod fairness;
 mod files;
+mod first_steps;
 mod idempotency;
 mod images;
 mod key_usage;

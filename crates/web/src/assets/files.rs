@@ -26,8 +26,10 @@ pub(crate) struct Assets {
     pub(crate) docs: Asset,
     pub(crate) site: Asset,
     pub(crate) compare: Asset,
-    /// The scripts of code and of the capture form in one file, to save a request.
+    /// The scripts of code, live updates, the capture form and its result in one file, to save requests.
     pub(crate) capture: Asset,
+    /// The scripts of live updates and of the gallery in one file.
+    pub(crate) gallery: Asset,
     pub(crate) passkey: Asset,
 }
 
@@ -52,7 +54,10 @@ impl Assets {
         let docs = include_bytes!("../../assets/docs.js");
         let site = include_bytes!("../../assets/site.js");
         let compare = include_bytes!("../../assets/compare.js");
-        let capture = [docs.as_slice(), include_bytes!("../../assets/capture.js")].concat();
+        let form = include_bytes!("../../assets/capture.js");
+        let result = include_bytes!("../../assets/result.js");
+        let capture = [docs.as_slice(), script, form, result].concat();
+        let gallery = [script.as_slice(), include_bytes!("../../assets/gallery.js")].concat();
         let passkey = include_bytes!("../../assets/passkey.js");
         let file =
             |name, extension, media_type, bytes| Asset::new(name, extension, media_type, Bytes::from_static(bytes));
@@ -69,6 +74,7 @@ impl Assets {
             site: file("site", "js", "text/javascript; charset=utf-8", site),
             compare: file("compare", "js", "text/javascript; charset=utf-8", compare),
             capture: Asset::new("capture", "js", "text/javascript; charset=utf-8", capture.into()),
+            gallery: Asset::new("gallery", "js", "text/javascript; charset=utf-8", gallery.into()),
             passkey: file("passkey", "js", "text/javascript; charset=utf-8", passkey),
         }
     }

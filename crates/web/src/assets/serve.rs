@@ -58,6 +58,11 @@ pub(crate) async fn capture(State(web): State<Arc<Web>>, headers: HeaderMap) -> 
     web.assets.capture.response(&headers)
 }
 
+/// `GET` of the script of the gallery.
+pub(crate) async fn gallery(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.gallery.response(&headers)
+}
+
 /// `GET` of the script for passkeys.
 pub(crate) async fn passkey(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
     web.assets.passkey.response(&headers)

@@ -7,14 +7,15 @@ use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Environment;
-use grabd_domain::grabs::Class;
+use grabd_domain::grabs::{Class, Grab};
 use grabd_engine::grabs::{self, CreateRequest, CreateResult};
 use grabd_engine::{accounts, random};
 use http::StatusCode;
 
 use super::options::{self, Input, Options};
+use super::result::{self, PART_FIELD, RESULT};
 use super::snippets::{self, Snippet};
-use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
+use crate::environments::{ENVIRONMENT, ENVIRONMENTS};
 use crate::extract::{QueryForm, TeamForm, TeamPage};
 use crate::form::{FieldError, Form};
 use crate::number::grouped;
@@ -36,7 +37,10 @@ struct CapturePage<'a> {
     once: String,
     options: Options,
     presets: Vec<Preset>,
-    environments: Vec<Choice>,
+    is_test: bool,
+    /// What the two modes do and cost.
+    about: String,
+    environment_error: Option<&'a str>,
     errors: &'a [FieldError],
     code: Code,
     code_action: String,
@@ -75,16 +79,8 @@ const PRESETS: [(&str, &str); 7] = [
 ];
 /// The URL in the code while the form has none.
 const EXAMPLE_URL: &str = "https://example.com/";
-/// The field with which the script of the page asks for the code alone.
-const PART_FIELD: &str = "part";
-
-/// An environment option.
-struct Choice {
-    value: &'static str,
-    name: &'static str,
-    about: String,
-    is_chosen: bool,
-}
+/// The field of the switch. A browser sends it only if the switch is on.
+const TEST_MODE: &str = "test_mode";
 
 /// Shows the form, prefilled from the query.
 pub(crate) async fn show(
@@ -95,29 +91,37 @@ pub(crate) async fn show(
     form(&web, &at, StatusCode::OK, &query, random::secret_text(), &[]).await
 }
 
-/// Creates the capture and redirects to its page, which shows the status.
+/// Creates the capture and redirects to its page, which shows the status. With `part=result` the answer is the result's
+/// pane.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
-    let Some(environment) = chosen(&input) else {
+    let is_part = input.get(PART_FIELD) == RESULT;
+    match create(&web, &at, &input).await? {
+        Ok(grab) if is_part => Ok(result::accepted(&web, &at, &grab, random::secret_text())),
+        Ok(grab) => Ok(see_other(&at.grab_path(grab.id, ""))),
+        // The form has a new idempotency key, because a capture with the old one may exist.
+        Err(error) if is_part => Ok(result::refused(&[error], random::secret_text())),
+        Err(error) => form(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, &input, random::secret_text(), &[error]).await,
+    }
+}
+
+/// Creates the capture of a form. The inner error is shown at its field.
+async fn create(web: &Web, at: &TeamContext, input: &Form) -> Result<Result<Grab, FieldError>, Problem> {
+    let Some(environment) = chosen(input) else {
         let message = "Choose a mode: live or test.".to_owned();
-        let missing = [FieldError { field: ENVIRONMENT, message }];
-        return form(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, &input, random::secret_text(), &missing).await;
+        return Ok(Err(FieldError { field: ENVIRONMENT, message }));
     };
     let caller = at.team_member.admit(&web.core, environment)?;
     let create = CreateRequest {
-        capture: options::request(&input),
+        capture: options::request(input),
         class: Class::Async,
         idempotency_key: Some(input.get(IDEMPOTENCY_FIELD).to_owned()),
     };
     match grabs::create(&web.core, caller, &create).await {
-        Ok(CreateResult { grab, .. }) => Ok(see_other(&at.grab_path(grab.id, ""))),
-        Err(fault) => {
-            let field_error = options::field_error(fault)?;
-            // The form is shown with a new idempotency key, because a capture with the old one may exist.
-            form(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, &input, random::secret_text(), &[field_error]).await
-        }
+        Ok(CreateResult { grab, .. }) => Ok(Ok(grab)),
+        Err(fault) => Ok(Err(options::field_error(fault)?)),
     }
 }
 
@@ -151,7 +155,11 @@ impl Code {
     }
 }
 
+/// The environment that a form or link selects: the switch, if it is on, otherwise the field.
 fn chosen(input: &Form) -> Option<Environment> {
+    if input.get(TEST_MODE) == "true" {
+        return Some(Environment::Test);
+    }
     ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == input.get(ENVIRONMENT))
 }
 
@@ -168,12 +176,7 @@ async fn form(
     let live_credits = here.map_or(0, |membership| membership.live_credits);
     let preselected = if live_credits > 0 { Environment::Live } else { Environment::Test };
     let chosen = chosen(input).unwrap_or(preselected);
-    let choice = |environment: Environment| Choice {
-        value: environment.as_str(),
-        name: environment_name(environment),
-        about: about(environment, live_credits),
-        is_chosen: environment == chosen,
-    };
+    let environment_error = errors.iter().find(|error| error.field == ENVIRONMENT).map(|error| &*error.message);
     let template = CapturePage {
         layout: Layout { script: Some(web.assets.capture.path.clone()), ..web.team_layout(at, "capture") },
         form_token: at.form_token(),
@@ -181,7 +184,9 @@ async fn form(
         once,
         options: Options::of(input, errors),
         presets: PRESETS.map(|(name, query)| Preset { name, path: format!("{}?{query}", at.path("capture")) }).into(),
-        environments: ENVIRONMENTS.map(choice).into(),
+        is_test: chosen == Environment::Test,
+        about: about(live_credits),
+        environment_error,
         errors,
         code: Code::of(web, input),
         code_action: at.path("capture/code"),
@@ -189,15 +194,12 @@ async fn form(
     Ok(page_with(CspOptions { connects: true, ..CspOptions::default() }, status, &template))
 }
 
-fn about(environment: Environment, live_credits: u32) -> String {
-    match (environment, live_credits) {
-        (Environment::Live, 0) => "Captures the page. The team has no credits left.".to_owned(),
-        (Environment::Live, 1) => "Captures the page. Uses the last credit if it succeeds.".to_owned(),
-        (Environment::Live, left) => {
-            format!("Captures the page. Uses 1 of {} credits if it succeeds.", grouped(left.into()))
-        }
-        (Environment::Test, _) => {
-            "Returns a placeholder image of the same size. Free; the page is not opened.".to_owned()
-        }
-    }
+/// The hint of the switch.
+fn about(live_credits: u32) -> String {
+    let cost = match live_credits {
+        0 => "The team has no credits for live captures.".to_owned(),
+        1 => "Off: uses the last credit if the capture succeeds.".to_owned(),
+        left => format!("Off: uses 1 of {} credits if the capture succeeds.", grouped(left.into())),
+    };
+    format!("{cost} On: a free placeholder image; the page is not opened.")
 }

@@ -15,16 +15,15 @@ use grabd_domain::ids::GrabId;
 use grabd_engine::grabs::{self, Follow, GrabUpdate, WatchInterrupted};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::WATCHED;
-use super::list::CardUpdate;
+use super::card::CardUpdate;
+use super::result::{PART_FIELD, RESULT, ResultParts};
 use super::show::GrabParts;
+use super::{MAX_WATCHED, WATCHED};
 use crate::extract::{QueryForm, TeamPart};
 use crate::problem::Problem;
 use crate::state::Web;
 use crate::team::TeamContext;
 
-/// Maximum number of grabs per stream: those of a page, and some that were created while it was read.
-const MAX_GRABS: usize = 32;
 /// Interval of comments that keep proxies from closing an idle connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -34,16 +33,20 @@ type States = Pin<Box<dyn Stream<Item = Result<GrabUpdate, WatchInterrupted>> + 
 /// Renders the changed parts of a grab.
 type RenderFn = fn(&GrabUpdate, &TeamContext) -> askama::Result<String>;
 
-/// Streams the changes of one grab, for its page.
+/// Streams the changes of one grab, for its page, or with `part=result` for the pane beside the capture form.
 pub(crate) async fn watch_one(
     State(web): State<Arc<Web>>,
     TeamPart(at): TeamPart,
     Path((_, grab)): Path<(String, String)>,
+    QueryForm(query): QueryForm,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let (grab, caller) = at.find_grab(&web, &grab).await?;
     let states = states(&web, caller, grab.id, Follow::Stages).await?;
-    let render: RenderFn = |update, at| GrabParts::of(&update.grab, &update.stages, at).render();
+    let render: RenderFn = match query.get(PART_FIELD) {
+        RESULT => |update, at| ResultParts::of(&update.grab, &update.stages, at).render(),
+        _ => |update, at| GrabParts::of(&update.grab, &update.stages, at).render(),
+    };
     Ok(event_stream(web, &at, headers, stream::select_all([states]), render))
 }
 
@@ -55,10 +58,10 @@ pub(crate) async fn watch_many(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let ids: Vec<&str> = query.fields().iter().filter(|(name, _)| name == WATCHED).map(|(_, id)| &**id).collect();
-    if ids.len() > MAX_GRABS {
+    if ids.len() > MAX_WATCHED {
         return Err(Problem::bad_request(
             "Too many captures",
-            format!("At most {MAX_GRABS} captures can be followed at once."),
+            format!("At most {MAX_WATCHED} captures can be followed at once."),
             "",
         ));
     }

@@ -2,13 +2,19 @@
 //! pages.
 
 pub(crate) mod capture;
+mod card;
 pub(crate) mod compare;
 pub(crate) mod delete;
 pub(crate) mod delete_selected;
+pub(crate) mod download;
 pub(crate) mod events;
+pub(crate) mod first_steps;
+pub(crate) mod fresh;
 pub(crate) mod home;
 pub(crate) mod list;
 pub(crate) mod options;
+mod query;
+mod result;
 mod selection;
 pub(crate) mod show;
 pub(crate) mod snippets;
@@ -33,10 +39,16 @@ pub(crate) const PATH: &str = "/grabs";
 pub(crate) const CAPTURE: &str = "/teams/{team}/capture";
 /// The code for the options of that form.
 pub(crate) const CODE: &str = "/teams/{team}/capture/code";
+/// Hides the first steps of a team.
+pub(crate) const FIRST_STEPS: &str = "/teams/{team}/first-steps";
 /// The gallery.
 pub(crate) const LIST: &str = "/teams/{team}/grabs";
 /// The event stream of the gallery.
 pub(crate) const LIST_EVENTS: &str = "/teams/{team}/grabs/events";
+/// The grabs that were made since the gallery was opened.
+pub(crate) const NEW: &str = "/teams/{team}/grabs/new";
+/// The images that are selected in the gallery, as an archive.
+pub(crate) const DOWNLOAD: &str = "/teams/{team}/grabs/download";
 /// Compares two grabs of the gallery.
 pub(crate) const COMPARE: &str = "/teams/{team}/grabs/compare";
 /// Deletes the images that are selected in the gallery.
@@ -47,6 +59,8 @@ pub(crate) const ONE: &str = "/teams/{team}/grabs/{grab}";
 pub(crate) const EVENTS: &str = "/teams/{team}/grabs/{grab}/events";
 /// The query parameter of [`LIST_EVENTS`] with the id of a grab.
 pub(crate) const WATCHED: &str = "grab";
+/// Maximum number of grabs that one stream follows.
+const MAX_WATCHED: usize = 32;
 /// The thumbnail of a grab's image.
 pub(crate) const THUMBNAIL: &str = "/teams/{team}/grabs/{grab}/thumbnail";
 /// Deletes the image of a grab.

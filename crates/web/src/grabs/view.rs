@@ -31,6 +31,8 @@ pub(crate) struct View {
     pub(crate) status: &'static str,
     pub(crate) sentence: String,
     pub(crate) image: ImageState,
+    /// The CSS class of the tile in the gallery.
+    pub(crate) tile: &'static str,
     pub(crate) created: Moment,
     /// The path of the grab's page.
     pub(crate) path: String,
@@ -96,6 +98,7 @@ impl View {
             status: status_name(grab.status()),
             sentence: sentence(grab),
             image: image_state(grab, &title, at),
+            tile: tile(grab),
             created: grab.created_at.into(),
             path: at.grab_path(grab.id, ""),
             title,
@@ -120,6 +123,19 @@ impl View {
     /// Whether the grab is still open.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.image, ImageState::Open)
+    }
+}
+
+/// The CSS class of a grab's tile. Each has its own sign.
+fn tile(grab: &Grab) -> &'static str {
+    match &grab.state {
+        State::Pending => "queued",
+        State::Processing => "rendering",
+        State::Done { .. } if grab.deleted_at.is_some() => "deleted",
+        State::Done { .. } if grab.spec.is_part() => "done part",
+        State::Done { .. } => "done",
+        State::Failed { failure, .. } if failure.reason == FailureReason::RenderBlocked => "blocked",
+        State::Failed { .. } => "failed",
     }
 }
 

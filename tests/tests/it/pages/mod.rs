@@ -11,6 +11,7 @@
 mod billing;
 mod csrf;
 mod deletion;
+mod gallery;
 mod grabs;
 mod limits;
 mod log;

@@ -1,4 +1,4 @@
-//! Scales the top of an image down to the size of a thumbnail.
+//! Scales an image, or its top, down to the size of a thumbnail.
 //!
 //! Rows are added up as they are decoded, and what is below the thumbnail of a PNG is not decoded.
 
@@ -13,7 +13,7 @@ use crate::grabs::pixels::{Layout, decoding_bytes, read_rows};
 
 /// Maximum width of a thumbnail in pixels.
 pub const THUMBNAIL_WIDTH: u32 = 480;
-/// Maximum height of a thumbnail in pixels. Thumbnails of longer images show their top.
+/// Maximum height of a thumbnail in pixels.
 pub const THUMBNAIL_HEIGHT: u32 = 270;
 
 /// Memory for rows, the thumbnail and its encoder.
@@ -26,9 +26,18 @@ pub(super) fn memory_bytes(width: u32, height: u32, format: Format, file_bytes: 
     decoding_bytes(width, height, format, file_bytes).saturating_add(ROWS_BYTES)
 }
 
-/// Scales the top of an image down to thumbnail size. Small images keep their size.
-pub(super) fn shrink(file: impl BufRead + Seek, format: Format) -> Result<Vec<u8>, ImageError> {
-    let begin = |Layout { width, height, channels }: Layout| Scaler::new(width, height, channels);
+/// What a thumbnail shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The top of images that are longer than a thumbnail.
+    Top,
+    /// The whole image.
+    Whole,
+}
+
+/// Scales an image down to thumbnail size. Small images keep their size.
+pub(super) fn shrink(file: impl BufRead + Seek, format: Format, part: Part) -> Result<Vec<u8>, ImageError> {
+    let begin = |Layout { width, height, channels }: Layout| Scaler::new(width, height, channels, part);
     let scaler = read_rows(file, format, begin, |scaler, row| {
         scaler.push(row);
         if scaler.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -53,11 +62,16 @@ struct Scaler {
 }
 
 impl Scaler {
-    fn new(width: u32, height: u32, channels: usize) -> Self {
-        let rows = height.min(scale(width, THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH));
-        let (small_width, small_height) = match width > THUMBNAIL_WIDTH {
-            true => (THUMBNAIL_WIDTH, scale(rows, THUMBNAIL_WIDTH, width)),
-            false => (width, rows),
+    fn new(width: u32, height: u32, channels: usize, part: Part) -> Self {
+        let as_wide = scale(width, THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH);
+        let rows = match part {
+            Part::Top => height.min(as_wide),
+            Part::Whole => height,
+        };
+        let (small_width, small_height) = match (rows > as_wide, width > THUMBNAIL_WIDTH, rows > THUMBNAIL_HEIGHT) {
+            (true, _, true) => (scale(width, THUMBNAIL_HEIGHT, rows), THUMBNAIL_HEIGHT),
+            (false, true, _) => (THUMBNAIL_WIDTH, scale(rows, THUMBNAIL_WIDTH, width)),
+            (_, _, _) => (width, rows),
         };
         let columns = (0..width).map(|column| position(column, small_width, width)).collect();
         let sums = vec![[0; 4]; usize::try_from(small_width).unwrap_or(0)];
@@ -125,11 +139,11 @@ mod tests {
         RgbImage::from_fn(width, height, |_, y| if y < blue_from { Rgb([200, 20, 20]) } else { Rgb([20, 20, 200]) })
     }
 
-    fn thumbnail_of(image: &RgbImage, format: Format) -> RgbImage {
+    fn thumbnail_of(image: &RgbImage, format: Format, part: Part) -> RgbImage {
         let mut file = Cursor::new(Vec::new());
         let image_format = ImageFormat::from_extension(format.as_str()).unwrap();
         image.write_to(&mut file, image_format).unwrap();
-        let small = shrink(Cursor::new(file.into_inner()), format).unwrap();
+        let small = shrink(Cursor::new(file.into_inner()), format, part).unwrap();
         image::load_from_memory_with_format(&small, ImageFormat::Jpeg).unwrap().into_rgb8()
     }
 
@@ -144,14 +158,32 @@ mod tests {
             (1, 1, (1, 1)),
             (1920, 1, (480, 1)),
         ] {
-            let small = thumbnail_of(&two_colors(width, height, height), Format::Png);
+            let small = thumbnail_of(&two_colors(width, height, height), Format::Png, Part::Top);
             assert_eq!(small.dimensions(), expected, "{width}x{height}");
         }
         for format in [Format::Png, Format::Jpeg, Format::Webp] {
-            assert_eq!(thumbnail_of(&two_colors(640, 480, 0), format).dimensions(), (480, 270), "{format:?}");
+            let small = thumbnail_of(&two_colors(640, 480, 0), format, Part::Top);
+            assert_eq!(small.dimensions(), (480, 270), "{format:?}");
         }
-        let small = thumbnail_of(&two_colors(1280, 3240, 360), Format::Png);
+        let small = thumbnail_of(&two_colors(1280, 3240, 360), Format::Png, Part::Top);
         assert!(small.get_pixel(240, 100)[0] > 150 && small.get_pixel(240, 170)[2] > 150);
+    }
+
+    #[test]
+    fn thumbnail_of_an_element_shows_all_of_it() {
+        for (width, height, expected) in [
+            (1280, 720, (480, 270)),
+            (300, 900, (90, 270)),
+            (1000, 80, (480, 38)),
+            (320, 240, (320, 240)),
+            (400, 300, (360, 270)),
+            (20, 16_000, (1, 270)),
+        ] {
+            let small = thumbnail_of(&two_colors(width, height, height / 2), Format::Png, Part::Whole);
+            assert_eq!(small.dimensions(), expected, "{width}x{height}");
+            let (x, last) = (small.width() / 2, small.height() - 1);
+            assert!(small.get_pixel(x, 0)[0] > 150 && small.get_pixel(x, last)[2] > 150, "{width}x{height}");
+        }
     }
 
     #[test]
@@ -163,7 +195,7 @@ mod tests {
         ] {
             let mut file = Cursor::new(Vec::new());
             image.write_to(&mut file, ImageFormat::Png).unwrap();
-            let small = shrink(Cursor::new(file.into_inner()), Format::Png).unwrap();
+            let small = shrink(Cursor::new(file.into_inner()), Format::Png, Part::Top).unwrap();
             let small = image::load_from_memory_with_format(&small, ImageFormat::Jpeg).unwrap().into_rgb8();
             assert_eq!(small.dimensions(), (480, 269), "{:?}", image.color());
             assert!(small.pixels().all(|pixel| pixel.0.iter().all(|channel| channel.abs_diff(90) < 3)));
@@ -177,15 +209,15 @@ mod tests {
         RgbImage::from_fn(480, 4000, noise).write_to(&mut file, ImageFormat::Png).unwrap();
         let mut file = file.into_inner();
         file.truncate(file.len() / 2);
-        assert!(shrink(Cursor::new(&file), Format::Png).is_ok());
+        assert!(shrink(Cursor::new(&file), Format::Png, Part::Top).is_ok());
         file.truncate(file.len() / 10);
-        assert!(shrink(Cursor::new(&file), Format::Png).is_err(), "the top is missing");
+        assert!(shrink(Cursor::new(&file), Format::Png, Part::Top).is_err(), "the top is missing");
     }
 
     #[test]
     fn invalid_files_have_no_thumbnail() {
         for format in [Format::Png, Format::Jpeg, Format::Webp] {
-            assert!(shrink(Cursor::new(b"<svg onload=alert(1)>".to_vec()), format).is_err());
+            assert!(shrink(Cursor::new(b"<svg onload=alert(1)>".to_vec()), format, Part::Top).is_err());
         }
     }
 

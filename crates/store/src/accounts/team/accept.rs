@@ -199,6 +199,7 @@ async fn add_member(
         user_id: Set(user.0),
         role: Set(invitation.role),
         created_at: Set(now.as_ms()),
+        first_steps_hidden_at: Set(None),
     };
     member::Entity::insert(row).exec_without_returning(tx).await?;
     Ok(Ok(team))

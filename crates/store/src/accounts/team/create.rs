@@ -71,6 +71,7 @@ impl Transaction for CreateTeam {
             user_id: Set(self.by.0),
             role: Set(codes::role(Role::Owner)),
             created_at: Set(self.now.as_ms()),
+            first_steps_hidden_at: Set(None),
         };
         member::Entity::insert(row).exec_without_returning(tx).await?;
         Ok(Ok(()))

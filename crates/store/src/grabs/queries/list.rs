@@ -1,4 +1,4 @@
-//! Paginated lists of a caller's grabs, newest first.
+//! Paginated lists of a caller's grabs, newest or oldest first.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
@@ -18,27 +18,29 @@ pub struct PageRequest {
     pub limit: u32,
     /// Only grabs with this status.
     pub status: Option<Status>,
-    /// Where the page begins; without it, at the newest grab.
+    /// Where the page begins; without it, at the first grab of the list.
     pub cursor: Option<Cursor>,
     /// Only grabs created at or after this time.
     pub from: Option<Timestamp>,
     /// Only grabs created before this time.
     pub before: Option<Timestamp>,
+    /// Whether the list begins with the oldest grab.
+    pub oldest_first: bool,
 }
 
 /// A position in the list, given by a grab of the same caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor {
-    /// Grabs after it in the list: older ones.
+    /// Grabs after it in the list: older ones, unless those come first.
     After(GrabId),
-    /// Grabs just before it in the list: newer ones.
+    /// Grabs just before it in the list.
     Before(GrabId),
 }
 
 /// One page of grabs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrabList {
-    /// Newest first.
+    /// In the order of the list.
     pub grabs: Vec<Grab>,
     /// Whether there are more in the requested direction.
     pub has_more: bool,
@@ -67,7 +69,8 @@ impl Store {
         let has_more = rows.len() > limit;
         let mut grabs: Vec<Grab> =
             rows.into_iter().take(limit).map(|(row, job)| grab::read(row, job.as_ref())).collect::<Result<_>>()?;
-        if direction(page) == Order::Asc {
+        // What is just before the cursor is read backwards.
+        if matches!(page.cursor, Some(Cursor::Before(_))) {
             grabs.reverse();
         }
         Ok(Some(GrabList { grabs, has_more }))
@@ -117,11 +120,10 @@ fn query(
         .limit(u64::from(page.limit) + 1)
 }
 
+/// The order in which the rows are read.
 fn direction(page: PageRequest) -> Order {
-    match page.cursor {
-        None | Some(Cursor::After(_)) => Order::Desc,
-        Some(Cursor::Before(_)) => Order::Asc,
-    }
+    let is_backwards = matches!(page.cursor, Some(Cursor::Before(_)));
+    if page.oldest_first == is_backwards { Order::Desc } else { Order::Asc }
 }
 
 fn sort_key() -> Expr {

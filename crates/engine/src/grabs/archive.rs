@@ -1,0 +1,137 @@
+//! Several images as one zip archive.
+
+use std::io;
+use std::time::Duration;
+
+use async_zip::tokio::write::ZipFileWriter;
+use async_zip::{Compression, ZipDateTime, ZipDateTimeBuilder, ZipEntryBuilder};
+use bytes::Bytes;
+use futures::{AsyncWriteExt, Stream, StreamExt, stream};
+use grabd_domain::grabs::ImageKey;
+use grabd_domain::{Fault, Timestamp};
+use grabd_store::images::Content;
+use tokio::io::DuplexStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+use tokio_util::io::ReaderStream;
+
+use crate::core::{Core, Image, ImageError};
+use crate::faults::IMAGES_BUSY;
+
+/// The most bytes of the images of one archive.
+pub const MAX_ARCHIVE_BYTES: u64 = 1 << 30;
+/// Archives that are made at the same time. Each holds a connection and reads one image at a time.
+pub(super) const MAX_ARCHIVES: usize = 4;
+/// How long a client may take to receive an archive.
+const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
+/// Bytes that are read ahead of the client.
+const BUFFER: usize = 64 << 10;
+
+/// An image that is put into an archive.
+#[derive(Clone, Debug)]
+pub struct ArchivedImage {
+    /// The name of its file, which no other image of the archive has.
+    pub name: String,
+    /// Its key.
+    pub key: ImageKey,
+    /// The time of its file.
+    pub created_at: Timestamp,
+}
+
+/// Why an archive is incomplete.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    #[error(transparent)]
+    Storage(#[from] grabd_store::images::Error),
+    #[error(transparent)]
+    Zip(#[from] async_zip::error::ZipError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("the client took longer than {TIME_LIMIT:?}")]
+    TimedOut,
+    #[error("the service is stopping")]
+    Stopping,
+}
+
+/// An archive of these images, which are read one after the other while it is sent. They are stored without compression,
+/// because they are compressed already. Images that were deleted in the meantime are left out.
+///
+/// The stream ends with an error if the archive is incomplete.
+///
+/// # Errors
+/// [`Fault::ImagesBusy`] while as many archives are made as the process allows.
+pub fn archive(
+    core: &Core,
+    images: Vec<ArchivedImage>,
+) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>, Fault> {
+    let permit = core.grabs.archives.clone().try_acquire_owned().map_err(|_| IMAGES_BUSY)?;
+    let (reader, writer) = tokio::io::duplex(BUFFER);
+    let task = core.clone();
+    let written = core.spawn(async move {
+        let written = tokio::select! {
+            written = timeout(TIME_LIMIT, write(&task, images, writer, permit)) => written.unwrap_or(Err(Error::TimedOut)),
+            () = task.stopped() => Err(Error::Stopping),
+        };
+        // Most often the client has gone.
+        written.inspect_err(|error| tracing::info!(%error, "an archive of images is incomplete"))
+    });
+    let end = stream::once(async move {
+        match written.await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(Err(io::Error::other(error))),
+            Err(error) => Some(Err(io::Error::other(error))),
+        }
+    });
+    Ok(ReaderStream::new(reader).chain(end.filter_map(std::future::ready)))
+}
+
+async fn write(
+    core: &Core,
+    images: Vec<ArchivedImage>,
+    writer: DuplexStream,
+    _permit: OwnedSemaphorePermit,
+) -> Result<(), Error> {
+    let mut archive = ZipFileWriter::with_tokio(writer);
+    for ArchivedImage { name, key, created_at } in images {
+        let Some(mut chunks) = content(core, &key).await? else { continue };
+        let date = zip_date(created_at);
+        let entry = ZipEntryBuilder::new(name.into(), Compression::Stored).last_modification_date(date);
+        let mut file = archive.write_entry_stream(entry).await?;
+        while let Some(chunk) = chunks.next().await {
+            file.write_all(&chunk?).await?;
+        }
+        file.close().await?;
+    }
+    archive.close().await?;
+    Ok(())
+}
+
+/// The content of an image. `None` if it was deleted.
+async fn content(core: &Core, key: &ImageKey) -> Result<Option<stream::BoxStream<'static, io::Result<Bytes>>>, Error> {
+    let file = match core.image(key).await? {
+        None => return Ok(None),
+        Some(Image::Placeholder(bytes)) => return Ok(Some(stream::iter([Ok(bytes)]).boxed())),
+        Some(Image::Stored(file)) => file,
+    };
+    let Some(found) = file.read(None).await? else { return Ok(None) };
+    Ok(Some(match found.content {
+        Content::File(file) => ReaderStream::with_capacity(tokio::fs::File::from_std(file), BUFFER).boxed(),
+        Content::Stream(stream) => stream,
+    }))
+}
+
+/// The time in UTC. The format has none before 1980.
+fn zip_date(at: Timestamp) -> ZipDateTime {
+    let text = at.to_string();
+    let part = |from: usize, to: usize| text.get(from..to).and_then(|digits| digits.parse::<u32>().ok()).unwrap_or(0);
+    ZipDateTimeBuilder::new()
+        .year(i32::try_from(part(0, 4)).unwrap_or(0).max(1980))
+        .month(part(5, 7))
+        .day(part(8, 10))
+        .hour(part(11, 13))
+        .minute(part(14, 16))
+        .second(part(17, 19))
+        .build()
+}

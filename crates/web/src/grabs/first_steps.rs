@@ -1,0 +1,48 @@
+//! The first steps of a team above its gallery, until they are done or the reader hides them.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use grabd_engine::accounts::{self, FirstSteps};
+
+use crate::extract::TeamForm;
+use crate::problem::Problem;
+use crate::response::see_other;
+use crate::state::Web;
+use crate::team::TeamContext;
+
+/// A step and where it is taken.
+pub(super) struct Step {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) path: String,
+    pub(super) is_done: bool,
+}
+
+/// The steps of the team. Empty when all are done or the reader hid them.
+pub(super) async fn steps(web: &Web, at: &TeamContext) -> Result<Vec<Step>, Problem> {
+    let found = accounts::find_first_steps(&web.core, at.team_member.team, at.team_member.person).await?;
+    let Some(FirstSteps { key, grab, app, webhook }) = found else { return Ok(Vec::new()) };
+    if key && grab && app && webhook {
+        return Ok(Vec::new());
+    }
+    let step = |is_done, name, about, path| Step { name, about, path, is_done };
+    Ok(vec![
+        step(grab, "Capture a page", "Try it here, with a live or a placeholder image.", at.path("capture")),
+        step(key, "Create an API key", "Capture pages from your code.", at.path("keys")),
+        step(
+            app,
+            "Connect an app",
+            "Sign in with the command line, or add the MCP server.",
+            "/docs/connecting".to_owned(),
+        ),
+        step(webhook, "Add a webhook", "Get a message when a capture has finished.", at.path("webhooks/new")),
+    ])
+}
+
+/// `/teams/{team}/first-steps`: hides the steps from the reader.
+pub(crate) async fn hide(State(web): State<Arc<Web>>, TeamForm { at, .. }: TeamForm) -> Result<Response, Problem> {
+    accounts::hide_first_steps(&web.core, at.team_member.team, at.team_member.person).await?;
+    Ok(see_other(&at.path("grabs")))
+}

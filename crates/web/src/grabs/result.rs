@@ -1,0 +1,69 @@
+//! The result beside the capture form. With scripts, the form is sent without leaving the page: the answer is the result's
+//! pane, or the errors of the form, and changes of an open grab follow as events.
+
+use askama::Template;
+use axum::response::Response;
+use grabd_domain::grabs::{Grab, Stages};
+use grabd_engine::grabs;
+use http::StatusCode;
+
+use super::stages::{self, StageView};
+use super::view::{self, Detail, ImageState, View};
+use crate::form::FieldError;
+use crate::page::page;
+use crate::state::Web;
+use crate::team::TeamContext;
+
+/// The field or query parameter with which the script of the form asks for a part of the page.
+pub(super) const PART_FIELD: &str = "part";
+/// The value of [`PART_FIELD`] for the result.
+pub(super) const RESULT: &str = "result";
+
+/// What the pane leaves to the page of the grab.
+const ONLY_IN_DETAILS: [&str; 8] =
+    ["Title", "Description", "Language", "Page", "Canonical URL", "Icon", "SHA-256 of the image", "Perceptual hash"];
+
+/// The parts of the pane that change.
+#[derive(Template)]
+#[template(path = "result_parts.html")]
+pub(super) struct ResultParts {
+    view: View,
+    outcome: Vec<Detail>,
+    stages: Vec<StageView>,
+}
+
+/// The answer to a form that was accepted.
+#[derive(Template)]
+#[template(path = "capture_result.html")]
+struct Accepted {
+    /// The idempotency key of the next capture.
+    once: String,
+    parts: ResultParts,
+}
+
+/// The answer to a form that was refused.
+#[derive(Template)]
+#[template(path = "capture_errors.html")]
+struct Refused<'a> {
+    once: String,
+    errors: &'a [FieldError],
+}
+
+impl ResultParts {
+    pub(super) fn of(grab: &Grab, stages: &Stages, at: &TeamContext) -> Self {
+        let mut outcome = view::outcome(grab);
+        outcome.retain(|detail| !ONLY_IN_DETAILS.contains(&detail.name));
+        Self { view: View::of(grab, at), outcome, stages: stages::all(stages) }
+    }
+}
+
+/// The pane with a new grab, and the idempotency key of the next one.
+pub(super) fn accepted(web: &Web, at: &TeamContext, grab: &Grab, once: String) -> Response {
+    let parts = ResultParts::of(grab, &grabs::stages(&web.core, grab), at);
+    page(StatusCode::OK, &Accepted { once, parts })
+}
+
+/// The pane with the errors of the form.
+pub(super) fn refused(errors: &[FieldError], once: String) -> Response {
+    page(StatusCode::UNPROCESSABLE_ENTITY, &Refused { once, errors })
+}
