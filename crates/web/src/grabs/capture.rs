@@ -105,7 +105,7 @@ pub(crate) async fn submit(
         let missing = [FieldError { field: ENVIRONMENT, message }];
         return form(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, &input, random::secret_text(), &missing).await;
     };
-    let caller = at.team_member.admit(&web.core, environment)?;
+    let caller = at.team_member.admit(&web.core, environment).await?;
     let create = CreateRequest {
         capture: options::request(&input),
         class: Class::Async,

@@ -1,6 +1,9 @@
 //! Several processes on one database.
 
 mod certificates;
+mod edges;
+mod hints;
+mod nats;
 mod processes;
 mod renderer;
 
