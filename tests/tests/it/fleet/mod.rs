@@ -1,6 +1,7 @@
 //! Several processes on one database.
 
 mod certificates;
+mod chaos;
 mod edges;
 mod hints;
 mod nats;
