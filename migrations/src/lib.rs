@@ -23,7 +23,9 @@ mod m0015_team_limits;
 mod m0016_passkeys;
 mod m0017_image_places;
 mod m0018_nodes;
+mod m0019_rate_cells;
 mod m0020_changed_event;
+mod m0021_node_load;
 mod m0022_onboarding;
 
 /// All steps, in the order they are applied.
@@ -73,6 +75,8 @@ steps![
     m0016_passkeys,
     m0017_image_places,
     m0018_nodes,
+    m0019_rate_cells,
     m0020_changed_event,
+    m0021_node_load,
     m0022_onboarding
 ];

@@ -27,6 +27,7 @@ use crate::accounts::Accounts;
 use crate::admission;
 use crate::billing::Billing;
 use crate::billing::stripe::Stripe;
+use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::cluster::{self, Cluster};
 use crate::failpoints::Failpoints;
@@ -159,6 +160,7 @@ pub struct Core {
     pub(crate) grabs: Arc<Grabs>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) cluster: Option<Arc<Cluster>>,
+    pub(crate) bus: Bus,
     pub(crate) cleanup: Arc<CleanupProgress>,
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) oauth: Arc<OAuth>,

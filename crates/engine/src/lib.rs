@@ -11,6 +11,7 @@
 pub mod accounts;
 pub mod admission;
 pub mod billing;
+pub mod bus;
 mod cache;
 pub mod clock;
 pub mod cluster;

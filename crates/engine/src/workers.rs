@@ -8,14 +8,16 @@ use tokio_util::task::TaskTracker;
 
 use crate::accounts::Accounts;
 use crate::billing::Billing;
+use crate::bus::{self, Bus, BusSettings};
 use crate::cluster::{Cluster, membership};
 use crate::core::{Core, Parts};
 use crate::domains::DomainPolicy;
 use crate::grabs::Grabs;
 use crate::limits::TeamLimits;
 use crate::mail::{self, MailMessage, Smtp};
+use crate::metrics::Metrics;
 use crate::oauth::OAuth;
-use crate::queue::{Queue, lease_loop, sweep};
+use crate::queue::{Queue, hints, lease_loop, sweep};
 use crate::storage;
 use crate::webhooks::sender;
 
@@ -47,16 +49,24 @@ impl Core {
         limits.refresh(&store).await?;
         let (mailer, mail_queue) = mail::mailer();
         let mailing = mail.map(|smtp| (smtp, mail_queue));
+        let metrics: Arc<Metrics> = Arc::default();
+        let bus = cluster.as_ref().map_or(BusSettings::InProcess, |cluster| cluster.bus.clone());
+        let bus = Bus::new(bus, Arc::clone(&metrics));
         let cluster = match cluster {
             Some(settings) => Some(Arc::new(Cluster::join(&store, settings, clock.now()).await?)),
             None => None,
         };
         let core = Self {
-            cluster,
+            bus,
             started_at: clock.now(),
             grabs: Arc::new(Grabs::new(images, memory, placeholder, domains)),
             queue: Arc::new(Queue::new(settings.abuse, Arc::clone(&limits))),
-            accounts: Arc::new(Accounts::new(mailing.is_some().then_some(mailer), settings.requests_per_minute)),
+            accounts: Arc::new(Accounts::new(
+                mailing.is_some().then_some(mailer),
+                settings.requests_per_minute,
+                cluster.is_some(),
+            )),
+            cluster,
             oauth: Arc::new(OAuth::new(settings.oauth.clone())),
             billing: Arc::new(Billing { pricing, stripe }),
             webhooks: Arc::new(webhooks),
@@ -67,7 +77,7 @@ impl Core {
             settings: Arc::new(settings),
             cleanup: Arc::default(),
             limits,
-            metrics: Arc::default(),
+            metrics,
             failpoints: Arc::new(failpoints),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -89,6 +99,8 @@ impl Core {
         }
         if self.cluster.is_some() {
             self.spawn(membership::run(self.clone()));
+            self.spawn(bus::run(self.bus.clone(), self.store.clone(), self.stop.clone()));
+            self.spawn(hints::run(self.clone()));
         }
         self.spawn(sweep::run(self.clone()));
         self.spawn(storage::run(self.clone()));

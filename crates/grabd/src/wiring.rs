@@ -380,7 +380,8 @@ fn cluster(config: &Config, address: SocketAddr) -> Option<cluster::Settings> {
         ProcessRole::Core | ProcessRole::Renderer => cluster::Role::Core,
     };
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    config.cluster.enabled.then(|| cluster::Settings { role, address: format!("{host} {address}") })
+    let bus = config.bus.settings();
+    config.cluster.enabled.then(|| cluster::Settings { role, address: format!("{host} {address}"), bus })
 }
 
 /// The core, with its workers started. `address` is where this process listens, for operators.

@@ -84,7 +84,7 @@ where
         let core = self.core.clone();
         let response = async move {
             let admitted = match authenticate(&core, request.headers()).await {
-                Ok(access) => admit(&core, access, request.uri().path()),
+                Ok(access) => admit(&core, access, request.uri().path()).await,
                 Err(fault) => Err((fault, None)),
             };
             let (decision, mut response) = match admitted {
@@ -120,7 +120,7 @@ fn span(headers: &HeaderMap) -> Span {
 pub(crate) type Rejection = (Fault, Option<RateLimitDecision>);
 
 /// Counts the call against the request rate, and then checks the scope: refused calls cost the service as much.
-fn admit(core: &Core, access: Access, path: &str) -> Result<(Caller, Option<RateLimitDecision>), Rejection> {
+async fn admit(core: &Core, access: Access, path: &str) -> Result<(Caller, Option<RateLimitDecision>), Rejection> {
     let Access { caller, scopes: granted } = access;
     let decision = match path {
         path if UNCOUNTED.contains(&path) => None,
@@ -128,10 +128,11 @@ fn admit(core: &Core, access: Access, path: &str) -> Result<(Caller, Option<Rate
         path if CREATES.contains(&path) => {
             let named =
                 |decision| RateLimitDecision { async_queue: accounts::own_async_queue(core, caller), ..decision };
-            let checked = check_rate_limit(core, caller).map_err(|(fault, decision)| (fault, decision.map(named)))?;
+            let checked = check_rate_limit(core, caller).await;
+            let checked = checked.map_err(|(fault, decision)| (fault, decision.map(named)))?;
             Some(named(checked))
         }
-        _ => Some(check_rate_limit(core, caller)?),
+        _ => Some(check_rate_limit(core, caller).await?),
     };
     scopes::check(path, granted).map_err(|fault| (fault, decision))?;
     Ok((caller, decision))
@@ -146,8 +147,8 @@ async fn authenticate(core: &Core, headers: &HeaderMap) -> Result<Access, Fault>
 ///
 /// # Errors
 /// [`Fault::RateLimitExceeded`].
-pub(crate) fn check_rate_limit(core: &Core, caller: Caller) -> Result<RateLimitDecision, Rejection> {
-    accounts::take_request(core, caller).map_err(|(fault, decision)| (fault, Some(decision)))
+pub(crate) async fn check_rate_limit(core: &Core, caller: Caller) -> Result<RateLimitDecision, Rejection> {
+    accounts::take_request(core, caller).await.map_err(|(fault, decision)| (fault, Some(decision)))
 }
 
 /// Adds the state of the rate limit to the metadata of a response.

@@ -21,7 +21,7 @@ impl LinkService for Links {
         let core = &self.0;
         let OpenLinkRequest { query } = request.into_inner();
         let link = links::verify(core, query).await.map_err(|fault| to_status(&fault))?;
-        let (decision, opened) = match gate::check_rate_limit(core, link.caller) {
+        let (decision, opened) = match gate::check_rate_limit(core, link.caller).await {
             Ok(decision) => {
                 accounts::record_use(core, link.caller);
                 (Some(decision), links::open(core, &link).await)

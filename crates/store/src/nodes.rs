@@ -56,8 +56,25 @@ pub struct Node {
     pub address: String,
     /// The slots of the renderers that are attached to it.
     pub slots: u32,
+    /// How busy its renderers were when it wrote its row last.
+    pub load: NodeLoad,
     /// Whether it has written its row within [`DEAD_AFTER`].
     pub is_alive: bool,
+}
+
+/// How busy the renderers of a process are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeLoad {
+    /// Its idle slots.
+    pub idle: u32,
+    /// Those of them that all accounts may use.
+    pub open_idle: u32,
+    /// Its slots that are kept for paying accounts.
+    pub kept: u32,
+    /// Usual duration of a render, in milliseconds.
+    pub render_ms: u32,
+    /// The same of renders for paying accounts.
+    pub paid_render_ms: u32,
 }
 
 /// The current time of the database in milliseconds, as an SQL expression.
@@ -100,13 +117,13 @@ impl Store {
         self.database.write(AddNode { new, kind: self.kind() }).await
     }
 
-    /// Writes that a process is alive, and how many slots it has. Returns the database's time; `None` if the process is
+    /// Writes that a process is alive, how many slots it has, and how busy they are. Returns the database's time; `None` if the process is
     /// not a member, or was dead already: others may have taken over its leases.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn write_heartbeat(&self, node: NodeId, slots: u32) -> Result<Option<Timestamp>> {
-        self.database.write(Heartbeat { node, slots, kind: self.kind() }).await
+    pub async fn write_heartbeat(&self, node: NodeId, slots: u32, load: NodeLoad) -> Result<Option<Timestamp>> {
+        self.database.write(Heartbeat { node, slots, load, kind: self.kind() }).await
     }
 
     /// Removes a process that stops, with its sessions.
@@ -166,12 +183,17 @@ struct Row {
     version: String,
     address: String,
     slots: i32,
+    idle: i32,
+    open_idle: i32,
+    kept: i32,
+    render_ms: i32,
+    paid_render_ms: i32,
     now: i64,
 }
 
 impl Row {
     fn read(self) -> Result<Node> {
-        let Self { id, role, started_at, heartbeat_at, version, address, slots, now } = self;
+        let Self { id, role, started_at, heartbeat_at, version, address, slots, now, .. } = self;
         Ok(Node {
             id: NodeId(id),
             role,
@@ -180,6 +202,13 @@ impl Row {
             version,
             address,
             slots: codes::read_count(slots)?,
+            load: NodeLoad {
+                idle: codes::read_count(self.idle)?,
+                open_idle: codes::read_count(self.open_idle)?,
+                kept: codes::read_count(self.kept)?,
+                render_ms: codes::read_count(self.render_ms)?,
+                paid_render_ms: codes::read_count(self.paid_render_ms)?,
+            },
             is_alive: heartbeat_at > now - milliseconds(DEAD_AFTER),
         })
     }
@@ -219,6 +248,7 @@ impl Transaction for AddNode {
             version: Set(version.clone()),
             address: Set(address.clone()),
             slots: Set(0),
+            ..Default::default()
         };
         node::Entity::insert(row).exec_without_returning(tx).await?;
         node::Entity::update_many()
@@ -234,6 +264,7 @@ impl Transaction for AddNode {
 struct Heartbeat {
     node: NodeId,
     slots: u32,
+    load: NodeLoad,
     kind: Kind,
 }
 
@@ -242,9 +273,16 @@ impl Transaction for Heartbeat {
 
     async fn apply(&self, tx: &Tx) -> Result<Option<Timestamp>> {
         let earliest = database_now(self.kind).sub(milliseconds(DEAD_AFTER));
+        let NodeLoad { idle, open_idle, kept, render_ms, paid_render_ms } = self.load;
+        let value = |number: u32| Expr::value(i32::try_from(number).unwrap_or(i32::MAX));
         let written = node::Entity::update_many()
             .col_expr(node::Column::HeartbeatAt, database_now(self.kind))
-            .col_expr(node::Column::Slots, Expr::value(i32::try_from(self.slots).unwrap_or(i32::MAX)))
+            .col_expr(node::Column::Slots, value(self.slots))
+            .col_expr(node::Column::Idle, value(idle))
+            .col_expr(node::Column::OpenIdle, value(open_idle))
+            .col_expr(node::Column::Kept, value(kept))
+            .col_expr(node::Column::RenderMs, value(render_ms))
+            .col_expr(node::Column::PaidRenderMs, value(paid_render_ms))
             .filter(node::Column::Id.eq(self.node.0))
             // A process that is dead stays so: others may be taking over their leases.
             .filter(Expr::col(node::Column::HeartbeatAt).gt(earliest))

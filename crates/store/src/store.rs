@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::database::Database;
 use crate::operations::Actor;
 use crate::set_aside::SetAside;
-use crate::{Error, Kind, LockMode, OtherService, Result, ServiceLock};
+use crate::{Error, Kind, LockMode, Notifications, OtherService, Result, ServiceLock};
 
 /// Handle to the database. Cheap to clone; clones share the connections.
 #[derive(Clone, Debug)]
@@ -64,6 +64,15 @@ impl Store {
     /// As [`Store::lock_service`].
     pub async fn lock_cluster(&self, patience: Duration) -> Result<Result<ServiceLock, OtherService>, Error> {
         self.database.lock_service(LockMode::Shared, patience).await
+    }
+
+    /// Connects to the server for notifications on this channel, as an identifier. They are never the only way to learn
+    /// of a change.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the database cannot be reached, [`Error::Inconsistent`] for SQLite, which has none.
+    pub async fn notifications(&self, channel: &str) -> Result<Notifications> {
+        self.database.notifications(channel).await
     }
 
     /// Copies a consistent state of an SQLite database to a new file, readable by its owner only. Services and commands

@@ -42,9 +42,9 @@ pub async fn authenticate(core: &Core, credential: &Credential) -> Result<Access
 ///
 /// # Errors
 /// [`Fault::RateLimitExceeded`].
-pub fn take_request(core: &Core, caller: Caller) -> Result<RateLimitDecision, (Fault, RateLimitDecision)> {
+pub async fn take_request(core: &Core, caller: Caller) -> Result<RateLimitDecision, (Fault, RateLimitDecision)> {
     let own = core.limits.of(caller.team, TeamLimit::RequestsPerMinute).and_then(NonZeroU32::new);
-    let decision = core.accounts.rate_limits.check(caller.team, caller.environment, own);
+    let decision = core.accounts.rate_limits.take(&core.store, caller.team, caller.environment, own).await;
     if decision.admitted {
         return Ok(decision);
     }

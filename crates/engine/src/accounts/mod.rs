@@ -36,7 +36,7 @@ use std::sync::Arc;
 use grabd_domain::team_limits::TeamLimit;
 use tokio::sync::Semaphore;
 
-use crate::limits::TeamLimits;
+use crate::limits::{SharedLimits, TeamLimits};
 use crate::mail::{Mailer, Quotas};
 
 pub use access::{Access, authenticate, own_async_queue, record_use, take_request};
@@ -108,13 +108,13 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    pub(crate) fn new(mailer: Option<Mailer>, requests_per_minute: u32) -> Self {
+    pub(crate) fn new(mailer: Option<Mailer>, requests_per_minute: u32, is_cluster: bool) -> Self {
         Self {
             passwords: Passwords::default(),
             mailer,
             quotas: Quotas::default(),
             resets: Arc::new(Semaphore::new(MAX_CONCURRENT_RESETS)),
-            rate_limits: RateLimits::new(requests_per_minute),
+            rate_limits: RateLimits::new(requests_per_minute, is_cluster.then(SharedLimits::default)),
             last_use: LastUse::default(),
         }
     }

@@ -11,8 +11,9 @@ use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::TeamId;
+use grabd_store::Store;
 
-use crate::limits::OwnBuckets;
+use crate::limits::{OwnBuckets, SharedLimits, Unknown};
 
 type Key = (TeamId, Environment);
 
@@ -23,6 +24,8 @@ pub(crate) struct RateLimits {
     own: OwnBuckets<Key>,
     per_minute: NonZeroU32,
     checks: AtomicU64,
+    /// What the processes of a cluster admit together. `None`: this is the only process.
+    shared: Option<SharedLimits>,
 }
 
 /// The limiter's decision about one request.
@@ -46,14 +49,40 @@ const CLEANUP_INTERVAL: u64 = 4096;
 
 impl RateLimits {
     /// Creates a limiter of `per_minute` requests, at least one.
-    pub(crate) fn new(per_minute: u32) -> Self {
+    pub(crate) fn new(per_minute: u32, shared: Option<SharedLimits>) -> Self {
         let per_minute = NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN);
         let limiter = RateLimiter::dashmap(Quota::per_minute(per_minute)).with_middleware();
-        Self { limiter, own: OwnBuckets::new(MINUTE), per_minute, checks: AtomicU64::new(1) }
+        Self { limiter, own: OwnBuckets::new(MINUTE), per_minute, checks: AtomicU64::new(1), shared }
+    }
+
+    /// Takes one request of the team from what all processes may admit. `own` is the team's own limit. Only processes of
+    /// a cluster wait for anything; while the database does not respond in time, each counts for itself.
+    pub(crate) async fn take(
+        &self,
+        store: &Store,
+        team: TeamId,
+        environment: Environment,
+        own: Option<NonZeroU32>,
+    ) -> RateLimitDecision {
+        // Also in a cluster, so that it is right when the database fails.
+        let local = self.check(team, environment, own);
+        let Some(shared) = &self.shared else { return local };
+        let per_minute = own.unwrap_or(self.per_minute);
+        match shared.take(store, (team, environment), per_minute).await {
+            Ok(taken) => RateLimitDecision::new(taken, per_minute),
+            Err(Unknown) => local,
+        }
+    }
+
+    /// Forgets what this process has leased and no longer uses.
+    pub(crate) fn forget_unused_leases(&self) {
+        if let Some(shared) = &self.shared {
+            shared.forget_unused();
+        }
     }
 
     /// Takes one request from the team's bucket. Refused requests take nothing. `own` is the team's own limit.
-    pub(crate) fn check(&self, team: TeamId, environment: Environment, own: Option<NonZeroU32>) -> RateLimitDecision {
+    fn check(&self, team: TeamId, environment: Environment, own: Option<NonZeroU32>) -> RateLimitDecision {
         match own {
             Some(own) => RateLimitDecision::new(self.own.take((team, environment), own), own),
             None => self.check_usual(team, environment),
@@ -120,7 +149,7 @@ mod tests {
 
     #[test]
     fn requests_beyond_the_limit_are_refused_for_the_same_team_and_environment_only() {
-        let limits = RateLimits::new(60);
+        let limits = RateLimits::new(60, None);
         let (team, other) = (random::team_id(Timestamp::from_ms(0)), random::team_id(Timestamp::from_ms(0)));
         for left in (0..60).rev() {
             let decision = limits.check(team, Environment::Live, None);
@@ -137,7 +166,7 @@ mod tests {
 
     #[test]
     fn own_limit_of_a_team_replaces_the_usual_one_until_it_is_removed() {
-        let limits = RateLimits::new(60);
+        let limits = RateLimits::new(60, None);
         let team = random::team_id(Timestamp::from_ms(0));
         let check = |own| limits.check(team, Environment::Live, NonZeroU32::new(own));
         assert_eq!(check(0).per_minute, 60);

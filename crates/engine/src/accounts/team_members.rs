@@ -37,9 +37,9 @@ impl TeamMember {
     ///
     /// # Errors
     /// [`Fault::RateLimitExceeded`].
-    pub fn admit(&self, core: &Core, environment: Environment) -> Result<Caller, Fault> {
+    pub async fn admit(&self, core: &Core, environment: Environment) -> Result<Caller, Fault> {
         let caller = self.uncounted_caller(environment);
-        take_request(core, caller).map_err(|(fault, _)| fault)?;
+        take_request(core, caller).await.map_err(|(fault, _)| fault)?;
         Ok(caller)
     }
 

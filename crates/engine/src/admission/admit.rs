@@ -7,6 +7,7 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::limits::{LEASE_MARGIN, MAX_RENDER_BUDGET};
 use grabd_domain::{Fault, Timestamp};
 
+use super::load::Load;
 use super::{SlotUse, whole_seconds};
 use crate::billing::FREE_REFERENCES;
 use crate::core::Core;
@@ -26,10 +27,18 @@ pub(crate) async fn admit(core: &Core, caller: Caller) -> Result<Account, Fault>
     Ok(account)
 }
 
-/// The limit of the expected wait of a synchronous grab with this much time left.
+/// The limit of the expected wait of a synchronous grab with this much time left. In a cluster, all cores work off one
+/// queue; what is known of the others is a few seconds old.
 pub(crate) fn wait_limit(core: &Core, account: Account, left: Duration) -> WaitLimit {
-    let occupancy = core.queue.dispatcher.occupancy(core.queue.admission.kept_percent(core.clock.now()));
-    core.queue.admission.wait_limit(account, occupancy, left)
+    let others = core.cluster.iter().flat_map(|cluster| cluster.other_loads());
+    let load = others.fold(own_load(core), |load, (slots, other)| load.with(Load::of_node(slots, other)));
+    load.wait_limit(account, left)
+}
+
+/// How busy the renderers of this process are.
+pub(crate) fn own_load(core: &Core) -> Load {
+    let admission = &core.queue.admission;
+    admission.load(core.queue.dispatcher.occupancy(admission.kept_percent(core.clock.now())))
 }
 
 /// The fault of a grab that was refused because of its expected wait.

@@ -9,20 +9,21 @@
 //! The state is in memory. A restart forgets it, which costs one minute of budgets.
 
 mod admit;
+mod load;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use grabd_domain::admission::{Account, FailureBudget, RenderTime, Throughput, WaitLimit};
+use grabd_domain::admission::{Account, FailureBudget, RenderTime};
 use grabd_domain::ids::AccountId;
-use grabd_domain::limits::LEASE_FLOOR;
 use grabd_domain::{Fault, Timestamp};
 
 use crate::limits::TeamLimits;
 use crate::queue::Occupancy;
 
-pub(crate) use admit::{admit, refuse_wait, slot_used, wait_limit};
+pub(crate) use admit::{admit, own_load, refuse_wait, slot_used, wait_limit};
+pub(crate) use load::Load;
 
 /// Settings of the operator.
 #[derive(Clone, Copy, Debug)]
@@ -149,23 +150,10 @@ impl Admission {
         state.budgets.retain(|id, budget| !budget.is_full(self.limits.budget_of(*id).unwrap_or(usual), now));
     }
 
-    /// The limit of the expected wait of a synchronous grab with this much time left. The last seconds do not count: a
-    /// job with so little time left is not leased.
-    fn wait_limit(&self, account: Account, occupancy: Occupancy, left: Duration) -> WaitLimit {
-        let (all, paid) = {
-            let state = self.lock();
-            (state.all.smoothed(), state.paid.smoothed())
-        };
-        let Occupancy { slots, idle, kept, open_to_all } = occupancy;
-        let longest = left.saturating_sub(LEASE_FLOOR);
-        if account.has_paid {
-            let kept = Throughput { slots: kept, idle: idle.saturating_sub(open_to_all), render: paid };
-            let shared = Throughput { slots, idle: open_to_all, render: all };
-            WaitLimit { longest, shared, kept: (kept.slots > 0).then_some(kept) }
-        } else {
-            let shared = Throughput { slots: slots.saturating_sub(kept), idle: open_to_all, render: all };
-            WaitLimit { longest, shared, kept: None }
-        }
+    /// The load of these slots.
+    pub(crate) fn load(&self, occupancy: Occupancy) -> Load {
+        let state = self.lock();
+        Load { occupancy, render: state.all.smoothed(), paid_render: state.paid.smoothed() }
     }
 
     fn per_minute(&self, account: Account) -> u32 {

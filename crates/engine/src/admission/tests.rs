@@ -95,17 +95,17 @@ fn wait_limit_follows_the_renders_and_the_kind_of_account() {
     }
     let busy = Occupancy { slots: 4, idle: 0, kept: 1, open_to_all: 0 };
     let ahead = QueueAhead { all: 3, paid: 0 };
-    let free = admission.wait_limit(account(1, false), busy, 25 * S);
+    let free = admission.load(busy).wait_limit(account(1, false), 25 * S);
     // Three slots for everybody, four renders of almost 24 s; the last two seconds do not count.
     assert_eq!(free.longest, 23 * S);
     assert_eq!(free.expected(ahead).as_secs(), 31);
     assert!(free.exceeded(ahead).is_some());
     // The kept slot is not slowed down by the renders of others: the first guess of 2 s applies.
-    let paying = admission.wait_limit(account(2, true), busy, 25 * S);
+    let paying = admission.load(busy).wait_limit(account(2, true), 25 * S);
     assert_eq!((paying.expected(ahead), paying.exceeded(ahead)), (2 * S, None));
     let idle = Occupancy { idle: 1, ..busy };
-    assert_eq!(admission.wait_limit(account(2, true), idle, 25 * S).expected(ahead), Duration::ZERO);
-    assert!(admission.wait_limit(account(1, false), idle, 25 * S).exceeded(ahead).is_some());
+    assert_eq!(admission.load(idle).wait_limit(account(2, true), 25 * S).expected(ahead), Duration::ZERO);
+    assert!(admission.load(idle).wait_limit(account(1, false), 25 * S).exceeded(ahead).is_some());
 }
 
 #[tokio::test]

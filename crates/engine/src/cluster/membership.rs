@@ -7,6 +7,7 @@ use grabd_store::Error;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::{Cluster, INTERVAL, TIMEOUT};
+use crate::admission;
 use crate::core::Core;
 use crate::random;
 
@@ -52,10 +53,10 @@ async fn beat(core: &Core, cluster: &Cluster) -> Result<(), Error> {
         (state.node, state.is_suspended)
     };
     let (began, local) = (Instant::now(), core.clock.now());
-    let slots = u32::try_from(core.queue.dispatcher.slot_count()).unwrap_or(u32::MAX);
+    let (slots, load) = admission::own_load(core).to_node();
     let written = match is_suspended {
         true => None,
-        false => core.store.write_heartbeat(node, slots).await?.map(|at| (node, at)),
+        false => core.store.write_heartbeat(node, slots, load).await?.map(|at| (node, at)),
     };
     let (node, database) = match written {
         Some(written) => written,

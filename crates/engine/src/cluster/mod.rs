@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::NodeId;
-use grabd_store::nodes::{NewNode, Node};
+use grabd_store::nodes::{NewNode, Node, NodeLoad};
 use grabd_store::{Error, Store};
 use tokio::time::timeout;
 
+use crate::bus::BusSettings;
 use crate::random;
 
 /// For how long after it began to write its row a process may take work. Shorter than the time after which it is dead,
@@ -68,6 +69,8 @@ pub struct Settings {
     pub role: Role,
     /// Where it listens, for operators.
     pub address: String,
+    /// How hints get to the other processes.
+    pub bus: BusSettings,
 }
 
 /// The membership of this process.
@@ -139,6 +142,13 @@ impl Cluster {
         }
     }
 
+    /// The slots of the other living processes, and how busy they are, as of the last heartbeat.
+    pub(crate) fn other_loads(&self) -> Vec<(u32, NodeLoad)> {
+        let state = self.lock();
+        let others = state.nodes.iter().filter(|node| node.is_alive && node.id != state.node);
+        others.map(|node| (node.slots, node.load)).collect()
+    }
+
     /// Whether this process is the oldest living one with a queue.
     fn is_oldest(&self) -> bool {
         let state = self.lock();
@@ -165,7 +175,8 @@ mod tests {
             heartbeat_at: Timestamp::from_ms(0),
             version: String::new(),
             address: String::new(),
-            slots: 0,
+            slots: 3,
+            load: NodeLoad { idle: 1, ..NodeLoad::default() },
             is_alive,
         }
     }
@@ -174,7 +185,7 @@ mod tests {
     fn process_takes_no_work_long_before_it_is_considered_dead() {
         let start = Instant::now();
         let own = random::node_id(Timestamp::from_ms(0));
-        let settings = Settings { role: Role::Core, address: String::new() };
+        let settings = Settings { role: Role::Core, address: String::new(), bus: BusSettings::Database };
         let cluster = Cluster::new(settings, own, start);
         assert_eq!(cluster.member(start + MEMBER_FOR - Duration::from_millis(1)), Ok(own));
         assert_eq!(cluster.member(start + MEMBER_FOR), Err(NotMember));
@@ -187,7 +198,8 @@ mod tests {
     #[test]
     fn oldest_living_process_with_a_queue_cleans_up() {
         let [first, own, later] = [1, 2, 3].map(|at| random::node_id(Timestamp::from_ms(at)));
-        let cluster = Cluster::new(Settings { role: Role::All, address: String::new() }, own, Instant::now());
+        let settings = Settings { role: Role::All, address: String::new(), bus: BusSettings::Database };
+        let cluster = Cluster::new(settings, own, Instant::now());
         assert!(cluster.is_oldest(), "nothing is known of others");
         let of = |role, is_alive| {
             let nodes = vec![node(first, role, is_alive), node(own, Role::All, true), node(later, Role::Core, true)];
@@ -197,5 +209,10 @@ mod tests {
         assert!(!of(Role::Core, true));
         assert!(of(Role::Core, false));
         assert!(of(Role::Edge, true));
+        // The other living ones.
+        let load = NodeLoad { idle: 1, ..NodeLoad::default() };
+        assert_eq!(cluster.other_loads(), [(3, load); 2]);
+        of(Role::Core, false);
+        assert_eq!(cluster.other_loads(), [(3, load)]);
     }
 }

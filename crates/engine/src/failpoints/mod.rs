@@ -12,7 +12,7 @@ mod reach;
 #[cfg(debug_assertions)]
 use grabd_domain::ids::GrabId;
 
-pub(crate) use reach::reach;
+pub(crate) use reach::{polls, reach};
 
 /// A step of processing a grab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,9 @@ pub(crate) enum Step {
 pub struct Failpoints {
     #[cfg(debug_assertions)]
     armed: Vec<armed::Failpoint>,
+    /// Whether the queue and the watched grabs are not polled, so that only hints tell of changes.
+    #[cfg(debug_assertions)]
+    without_polls: bool,
 }
 
 #[cfg(debug_assertions)]
@@ -57,6 +60,9 @@ mod armed {
         ("releasing", Step::Releasing),
         ("taking_over", Step::TakingOver),
     ];
+
+    /// The entry that ends polls.
+    const POLLS_OFF: &str = "polls=off";
 
     #[derive(Debug)]
     pub(super) struct Failpoint {
@@ -89,20 +95,22 @@ mod armed {
 
     impl Failpoints {
         /// Parses a comma-separated list of `step=action@turn`. The turn defaults to 1. In `first>second`, the second
-        /// failpoint fires only after the first, and for the same grab.
+        /// failpoint fires only after the first, and for the same grab. `polls=off` ends the polls of the queue and of
+        /// watched grabs.
         ///
         /// # Errors
         /// The first entry that is invalid.
         pub fn parse(text: &str) -> Result<Self, ParseError> {
             let mut armed = Vec::new();
-            for chain in text.split(',').filter(|chain| !chain.is_empty()) {
+            let without_polls = text.split(',').any(|entry| entry == POLLS_OFF);
+            for chain in text.split(',').filter(|chain| !chain.is_empty() && *chain != POLLS_OFF) {
                 let mut after = None;
                 for part in chain.split('>') {
                     armed.push(Failpoint::parse(part, after).ok_or_else(|| ParseError(part.to_owned()))?);
                     after = Some(armed.len() - 1);
                 }
             }
-            Ok(Self { armed })
+            Ok(Self { armed, without_polls })
         }
 
         /// Counts a pass of `step` and returns the failpoint that fires at it.
@@ -155,6 +163,8 @@ mod armed {
                 assert!(Failpoints::parse(text).is_err(), "{text}");
             }
             assert!(Failpoints::parse("").unwrap().armed.is_empty());
+            let without_polls = ["", "polls=off"].map(|text| Failpoints::parse(text).unwrap().without_polls);
+            assert_eq!(without_polls, [false, true]);
         }
 
         #[test]

@@ -33,3 +33,15 @@ pub(crate) async fn reach(core: &Core, step: Step, lease: Option<(GrabId, LeaseT
 pub(crate) async fn reach(_: &Core, _: Step, _: Option<(GrabId, LeaseToken)>) -> grabd_store::Result<()> {
     Ok(())
 }
+
+/// Whether the queue and the watched grabs are polled. Tests of hints end that.
+#[cfg(debug_assertions)]
+pub(crate) fn polls(core: &Core) -> bool {
+    !core.failpoints.without_polls
+}
+
+/// Always, in release builds.
+#[cfg(not(debug_assertions))]
+pub(crate) fn polls(_: &Core) -> bool {
+    true
+}

@@ -112,7 +112,7 @@ async fn create_one(
     decision: &mut Option<RateLimitDecision>,
 ) -> Result<CreateResult, Fault> {
     if index > 0 {
-        let counted = take_request(core, caller);
+        let counted = take_request(core, caller).await;
         let state = *counted.as_ref().unwrap_or_else(|(_, state)| state);
         *decision = Some(RateLimitDecision { async_queue: own_async_queue(core, caller), ..state });
         counted.map_err(|(fault, _)| fault)?;

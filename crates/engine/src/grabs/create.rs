@@ -197,6 +197,7 @@ pub(super) async fn submit(
         }
         (Created::Leased { .. } | Created::Pending, _) => {
             core.queue.dispatcher.notify();
+            core.bus.work_queued();
             (0, State::Pending)
         }
         (Created::Repeated(repeat), _) => {

@@ -183,6 +183,7 @@ pub(crate) async fn finish(
     result: AttemptResult,
 ) -> Result<bool, OutcomeUnknown> {
     let lease = Some((grab, token));
+    core.queue.dispatcher.note_report(token);
     failpoints::reach(core, Step::Rendered, lease).await?;
     let mut used = SlotUse::Fine;
     let result = match result {

@@ -8,6 +8,7 @@ use crate::core::Core;
 pub(crate) fn record_end(core: &Core, grab: Grab) {
     log(&grab);
     core.metrics.grab_ended(&grab);
+    core.bus.grab_changed(grab.id);
     core.queue.watchers.publish(grab);
     core.webhooks.notify();
 }

@@ -2,8 +2,10 @@
 
 mod buckets;
 mod rows;
+mod shared;
 mod table;
 
 pub(crate) use buckets::OwnBuckets;
 pub use rows::{LimitRow, LimitSettings, limit_rows};
+pub(crate) use shared::{SharedLimits, Unknown};
 pub(crate) use table::TeamLimits;

@@ -32,6 +32,7 @@ impl Core {
             webhooks_waiting,
             mail_failed,
             backup_at,
+            hints,
         } = &*self.metrics;
         registry.register("grabs", "Grabs that ended, by environment, mode and result", grabs.clone());
         registry.register("grab_failures", "Grabs that failed, by environment and whose fault it is", failures.clone());
@@ -62,6 +63,8 @@ impl Core {
         registry.register("mail_failed", "E-mail messages that could not be sent", mail_failed.clone());
         let help = "When the last backup by `grabd admin backup` was complete; 0 if there is none";
         registry.register_with_unit("last_backup_timestamp", help, Unit::Seconds, backup_at.clone());
+        let help = "Payloads of hints between the processes of a cluster, by what became of them";
+        registry.register("hints", help, hints.clone());
         self.guard.register_metrics(registry);
     }
 

@@ -31,6 +31,17 @@ pub(crate) struct Metrics {
     webhooks_waiting: Gauge,
     mail_failed: Counter,
     backup_at: Gauge,
+    hints: Family<ResultLabel, Counter>,
+}
+
+/// What became of hints between processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HintResult {
+    Sent,
+    Received,
+    /// They could not be sent.
+    Lost,
+    Malformed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -99,6 +110,7 @@ impl Default for Metrics {
             webhooks_waiting: Gauge::default(),
             mail_failed: Counter::default(),
             backup_at: Gauge::default(),
+            hints: Family::default(),
         };
         // Alerts on an increase need a first sample of zero.
         for result in ["failed", "unexpected", "unknown_team"] {
@@ -164,6 +176,17 @@ impl Metrics {
     /// Counts an error of a step of the sweep.
     pub(crate) fn sweep_failed(&self, step: &'static str) {
         self.sweep_errors.get_or_create(&StepLabel { step }).inc();
+    }
+
+    /// Counts a payload of hints.
+    pub(crate) fn hint(&self, result: HintResult) {
+        let result = match result {
+            HintResult::Sent => "sent",
+            HintResult::Received => "received",
+            HintResult::Lost => "lost",
+            HintResult::Malformed => "malformed",
+        };
+        self.hints.get_or_create(&ResultLabel { result }).inc();
     }
 
     /// Counts a received payment event, genuine or forged.

@@ -52,6 +52,7 @@ pub(super) async fn run(core: &Core, clock: &mut ClockCheck) {
     step(core, "images", collect_images(core, now)).await;
     if core.cluster.is_some() {
         step(core, "nodes", async { store.purge_nodes().await.map(drop) }).await;
+        step(core, "rate_cells", async { store.purge_rate_cells().await.map(drop) }).await;
     }
 }
 

@@ -107,6 +107,8 @@ struct HeldLease {
     /// Until when the image may be stored.
     store_until: Timestamp,
     ended: EndedLease,
+    /// Whether the renderer has reported its result, which is being recorded.
+    is_reported: bool,
 }
 
 /// The files that a grab asks for beside its image.
@@ -267,11 +269,6 @@ impl Dispatcher {
         let mut state = self.lock();
         state.sessions.clear();
         state.leases.clear();
-    }
-
-    /// Number of slots of all sessions.
-    pub(crate) fn slot_count(&self) -> usize {
-        self.lock().sessions.values().map(|session| session.slots).sum()
     }
 
     /// Marks slots of a session as idle.
@@ -451,6 +448,18 @@ impl Dispatcher {
         self.lock().leases.values().find(|held| held.grab == grab).map(|held| held.ended)
     }
 
+    /// Notes that the result of a lease is being recorded. This process decides its end from here on.
+    pub(crate) fn note_report(&self, token: LeaseToken) {
+        if let Some(held) = self.lock().leases.get_mut(&token) {
+            held.is_reported = true;
+        }
+    }
+
+    /// The grabs that are being rendered.
+    pub(crate) fn rendering(&self) -> Vec<GrabId> {
+        self.lock().leases.values().filter(|held| !held.is_reported).map(|held| held.grab).collect()
+    }
+
     /// Sends a cancellation to the renderer of this grab, if any, and removes the lease.
     pub(crate) fn cancel(&self, grab: GrabId) -> Option<EndedLease> {
         let mut state = self.lock();
@@ -518,8 +527,17 @@ impl Reservation<'_> {
         let stages = Stages::of_attempt(lease.attempt);
         // What is done with the image afterwards has its own part of the lease.
         let store_until = lease.since + lease.budget + LEASE_MARGIN.saturating_sub(COMMIT_TIME);
-        let held =
-            HeldLease { session: self.session, grab, upload_key, files, final_steps, stages, store_until, ended };
+        let held = HeldLease {
+            session: self.session,
+            grab,
+            upload_key,
+            files,
+            final_steps,
+            stages,
+            store_until,
+            ended,
+            is_reported: false,
+        };
         let mut state = self.dispatcher.lock();
         let session = state.sessions.get(&self.session).ok_or(SessionLost)?;
         session.outbox.try_send(SessionMessage::Assign(Box::new(lease))).map_err(|_| SessionLost)?;

@@ -8,7 +8,7 @@ use grabd_domain::grabs::Class;
 use grabd_domain::ids::SessionId;
 use grabd_store::grabs::{LeaseRequest, LeasedJob};
 
-use super::{Lease, OpenSlots, Reservation};
+use super::{Lease, OpenSlots, Reservation, hints};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
 use crate::grabs::secrets::unseal;
@@ -27,7 +27,11 @@ pub(crate) async fn run(core: Core) {
         tokio::select! {
             () = core.stop.cancelled() => return,
             () = core.queue.dispatcher.notified() => {}
-            _ = poll.tick() => check_table(&core).await,
+            _ = poll.tick() => {
+                if failpoints::polls(&core) {
+                    check_table(&core).await;
+                }
+            }
         }
         if !core.is_member() {
             continue;
@@ -129,11 +133,11 @@ async fn assign(core: &Core, slot: Reservation<'_>, job: LeasedJob) {
         super::sweep::release(core, grab, token, "the session was gone").await;
         return;
     }
-    if core.queue.watchers.is_watched(grab) {
-        match core.store.find_grabs(&[grab]).await {
-            Ok(grabs) => grabs.into_iter().for_each(|grab| core.queue.watchers.publish(grab)),
-            Err(error) => tracing::warn!(%error, grab.id = %grab, "a watched grab could not be read"),
-        }
+    core.bus.grab_changed(grab);
+    if core.queue.watchers.is_watched(grab)
+        && let Err(error) = hints::publish(core, vec![grab]).await
+    {
+        tracing::warn!(%error, grab.id = %grab, "a watched grab could not be read");
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The job table is the queue. State in memory only provides hints and may be lost. `dispatcher` tracks sessions and
 //! their idle slots, `lease_loop` leases jobs for them, `watchers` notifies waiting callers, and `sweep` cleans up
-//! expired leases and deadlines. `cleanup` deletes what has expired, while `clock_check` trusts the clock.
+//! expired leases and deadlines. `hints` reads what other processes have changed. `cleanup` deletes what has expired, while `clock_check` trusts the clock.
 
 mod cleanup;
 mod clock_check;
@@ -10,6 +10,7 @@ mod dispatcher;
 mod erasure;
 mod expiry;
 mod final_steps;
+pub(crate) mod hints;
 pub(crate) mod lease_loop;
 mod progress;
 mod retention;

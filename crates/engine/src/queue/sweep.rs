@@ -8,8 +8,10 @@ use grabd_store::grabs::{LostLeases, ReleaseOutcome};
 
 use super::cleanup;
 use super::clock_check::ClockCheck;
+use super::hints;
 use super::step::step;
 use crate::admission::{self, SlotUse};
+use crate::bus::Changed;
 use crate::core::Core;
 use crate::failpoints::{self, Step};
 use crate::grabs;
@@ -58,6 +60,7 @@ pub(crate) async fn run(core: Core) {
             sweep(&core).await;
             if sweeps.is_multiple_of(SLOW_EVERY) {
                 core.queue.admission.forget_full_budgets(core.clock.now());
+                core.accounts.rate_limits.forget_unused_leases();
                 step(&core, "team_limits", core.limits.refresh_accounts(&core.store)).await;
                 if core.has_queue() && core.cleans_up() {
                     cleanup::run(&core, &mut clock).await;
@@ -104,12 +107,10 @@ async fn expire_jobs(core: &Core) -> Result<(), grabd_store::Error> {
 }
 
 async fn publish_watched(core: &Core) -> Result<(), grabd_store::Error> {
-    for chunk in core.queue.watchers.watched().chunks(1000) {
-        for grab in core.store.find_grabs(chunk).await? {
-            core.queue.watchers.publish(grab);
-        }
+    match failpoints::polls(core) {
+        true => hints::read(core, &Changed::Unknown).await,
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Detaches a lost session and requeues its grabs immediately.
@@ -165,7 +166,10 @@ fn after_release(core: &Core, grab: GrabId, released: ReleaseOutcome) {
                 tokio::select! {
                     () = core.stop.cancelled() => {}
                     // Backoff: the job may be leased again after this time, and nothing else notifies of that.
-                    () = tokio::time::sleep(wait) => core.queue.dispatcher.notify(),
+                    () = tokio::time::sleep(wait) => {
+                        core.queue.dispatcher.notify();
+                        core.bus.work_queued();
+                    }
                 }
             });
         }

@@ -15,7 +15,7 @@ pub(super) async fn run(store: &Store) -> anyhow::Result<CommandOutput> {
         "ID", "ROLE", "STATE", "SLOTS", "STARTED", "HEARTBEAT", "VERSION", "ADDRESS"
     )];
     lines.extend(nodes.iter().map(|node| {
-        let Node { id, role, started_at, heartbeat_at, version, address, slots, is_alive } = node;
+        let Node { id, role, started_at, heartbeat_at, version, address, slots, load: _, is_alive } = node;
         let ago = format!("{} s ago", now.since(*heartbeat_at).as_secs());
         let (state, started_at) = (state(*is_alive), started_at.to_string());
         format!("{id}  {role:5}  {state:5}  {slots:>5}  {started_at:24}  {ago:>9}  {version:9}  {address}")
@@ -28,7 +28,7 @@ pub(super) async fn run(store: &Store) -> anyhow::Result<CommandOutput> {
 }
 
 fn row(node: &Node) -> Value {
-    let Node { id, role, started_at, heartbeat_at, version, address, slots, is_alive } = node;
+    let Node { id, role, started_at, heartbeat_at, version, address, slots, load: _, is_alive } = node;
     json!({
         "id": id.to_string(), "role": role, "state": state(*is_alive), "slots": slots,
         "started_at": started_at.to_string(), "heartbeat_at": heartbeat_at.to_string(),

@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 mod abuse;
 mod billing;
+mod bus;
 mod cluster;
 mod images;
 mod lists;
@@ -29,6 +30,7 @@ mod security;
 pub(crate) use abuse::operations;
 pub use abuse::{Abuse, Audit};
 pub use billing::Billing;
+pub use bus::Bus;
 pub use cluster::{Cluster, ProcessRole, Renderer, TlsFiles};
 pub use images::{Delivery, Images};
 pub use problems::Problems;
@@ -66,6 +68,7 @@ pub struct Config {
     pub mcp: Mcp,
     pub database: Database,
     pub cluster: Cluster,
+    pub bus: Bus,
     pub renderer: Renderer,
     pub egress: Egress,
     pub limits: Limits,
@@ -416,6 +419,7 @@ impl Config {
             has_images_url: self.images.location().is_some(),
         };
         checked.validate(&mut problems);
+        self.bus.validate(self.cluster.enabled, &mut problems);
         self.abuse.validate(&mut problems);
         problems.into_result()
     }

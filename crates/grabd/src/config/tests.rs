@@ -205,3 +205,23 @@ fn plain_text_listener_for_renderers_is_on_loopback_only() {
     assert!(with(&[("role", "edge"), ("cluster.listen", "127.0.0.1:1")]).contains("cluster.listen"));
     assert!(with(&[("cluster.listen", "everywhere")]).contains("10.0.0.5:50052"));
 }
+
+#[test]
+fn bus_is_for_clusters_and_its_password_is_not_shown() {
+    let base = [
+        ("database.url", "postgres://grabd@db/grabd"),
+        ("secrets.key_file", "/etc/grabd/secrets.key"),
+        ("images.url", "s3://images"),
+        ("cluster.enabled", "true"),
+    ];
+    let with = |url| cluster_problems(&[&base[..], &[("bus.url", url)]].concat());
+    for url in ["", "nats://10.0.0.5", "tls://me:hunter2@nats.internal:4222, nats://[::1]:4222"] {
+        assert_eq!(with(url), "", "{url}");
+    }
+    for url in ["10.0.0.5:4222", "redis://10.0.0.5", "nats://me:hunter2@", "nats://a:1,", "nats://a/path"] {
+        let problems = with(url);
+        assert!(problems.contains("bus.url") && !problems.contains("hunter2"), "{url}: {problems}");
+    }
+    assert!(with(&vec!["nats://a:1"; 17].join(",")).contains("17 servers"));
+    assert!(cluster_problems(&[("bus.url", "nats://a:1")]).contains("cluster.enabled"));
+}

@@ -1,5 +1,6 @@
 //! One interface to the two databases: reads use a pool, writes are whole transactions.
 
+mod notifications;
 mod postgres;
 mod service_lock;
 mod sqlite;
@@ -16,6 +17,7 @@ use sea_orm::DatabaseConnection;
 use uuid::Uuid;
 
 use crate::{Error, Result};
+pub use notifications::Notifications;
 use postgres::Postgres;
 pub use service_lock::{LockMode, OtherService, ServiceLock};
 use sqlite::Sqlite;
@@ -117,6 +119,13 @@ impl Database {
         match self {
             Self::Sqlite(_) => Ok(Ok(ServiceLock::unneeded())),
             Self::Postgres(postgres) => postgres.lock_service(mode, patience).await,
+        }
+    }
+
+    pub(crate) async fn notifications(&self, channel: &str) -> Result<Notifications> {
+        match self {
+            Self::Sqlite(_) => Err(Error::Inconsistent("SQLite has no notifications")),
+            Self::Postgres(postgres) => postgres.notifications(channel).await,
         }
     }
 

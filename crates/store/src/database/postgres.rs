@@ -11,6 +11,7 @@ use sea_orm::{
 };
 use sea_orm_migration::MigratorTrait;
 
+use super::notifications::Notifications;
 use super::service_lock::{LockMode, OtherService, ServiceLock};
 use super::steps;
 use super::transaction::{Transaction, Tx};
@@ -113,6 +114,10 @@ impl Postgres {
         patience: Duration,
     ) -> Result<Result<ServiceLock, OtherService>> {
         ServiceLock::acquire(&self.options, mode, patience).await
+    }
+
+    pub(crate) async fn notifications(&self, channel: &str) -> Result<Notifications> {
+        Notifications::open((*self.options).clone().application_name("grabd hints"), channel).await
     }
 
     pub(crate) async fn close(self) {

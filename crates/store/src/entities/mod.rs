@@ -33,6 +33,7 @@ pub(crate) mod passkey;
 pub(crate) mod password_reset;
 pub(crate) mod payment_reversal;
 pub(crate) mod purge_mark;
+pub(crate) mod rate_cell;
 pub(crate) mod recovery_code;
 pub(crate) mod schema_step;
 pub(crate) mod second_factor;

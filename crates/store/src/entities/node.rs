@@ -14,6 +14,13 @@ pub(crate) struct Model {
     pub(crate) version: String,
     pub(crate) address: String,
     pub(crate) slots: i32,
+    pub(crate) idle: i32,
+    /// Idle slots that all accounts may use.
+    pub(crate) open_idle: i32,
+    /// Slots that are kept for paying accounts.
+    pub(crate) kept: i32,
+    pub(crate) render_ms: i32,
+    pub(crate) paid_render_ms: i32,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

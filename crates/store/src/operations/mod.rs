@@ -10,6 +10,7 @@ mod image_places;
 pub(crate) mod limits;
 mod move_images;
 pub(crate) mod queries;
+mod rate_cells;
 pub(crate) mod reseal;
 pub(crate) mod retention;
 
@@ -27,5 +28,6 @@ pub use queries::limits::{StoredLimit, TeamLimitsVersion};
 pub use queries::operator::failures::{FailedGrab, FailureCursor};
 pub use queries::operator::figures::{ClassQueue, DeliveryBacklog, OutcomeCount, Queue, TeamQueue};
 pub use queries::operator::teams::{TeamCursor, TeamFilter, TeamSummary};
+pub use rate_cells::{RateAsk, RateLease};
 pub use reseal::SealedEndpoint;
 pub use retention::{EndedGrabRef, EndedGrabs};

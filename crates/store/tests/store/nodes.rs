@@ -6,7 +6,7 @@ use grabd_domain::grabs::Class;
 use grabd_domain::ids::{NodeId, SessionId};
 use grabd_store::Store;
 use grabd_store::grabs::{BACK_OFF, LeasedJob, LostLeases, ReleaseOutcome};
-use grabd_store::nodes::{DEAD_AFTER, KEPT, NewNode};
+use grabd_store::nodes::{DEAD_AFTER, KEPT, NewNode, NodeLoad};
 
 use crate::harness::{NOW, TestDb, completion, on_both};
 
@@ -74,15 +74,17 @@ on_both! {
         assert!(before.is_alive);
         assert_eq!((before.role.as_str(), before.version.as_str(), before.slots), ("core", "1.2.3", 0));
         age(db, node, DEAD_AFTER / 2).await;
-        let written = db.store.write_heartbeat(node, 7).await.unwrap().unwrap();
+        let load = NodeLoad { idle: 5, open_idle: 4, kept: 2, render_ms: 1200, paid_render_ms: 900 };
+        let written = db.store.write_heartbeat(node, 7, load).await.unwrap().unwrap();
         let after = db.store.list_nodes().await.unwrap().remove(0);
         assert_eq!((after.heartbeat_at, after.slots, after.started_at), (written, 7, before.started_at));
+        assert_eq!((before.load, after.load), (NodeLoad::default(), load));
         assert!(written >= before.heartbeat_at, "{written} {before:?}");
         age(db, node, DEAD_AFTER).await;
         assert!(!db.store.list_nodes().await.unwrap()[0].is_alive);
-        assert_eq!(db.store.write_heartbeat(node, 7).await.unwrap(), None);
+        assert_eq!(db.store.write_heartbeat(node, 7, load).await.unwrap(), None);
         assert!(!db.store.list_nodes().await.unwrap()[0].is_alive);
-        assert_eq!(db.store.write_heartbeat(NodeId(db.id()), 7).await.unwrap(), None, "it never joined");
+        assert_eq!(db.store.write_heartbeat(NodeId(db.id()), 7, load).await.unwrap(), None, "it never joined");
     }
 
     async fn dead_processes_are_listed_for_a_day(db) {

@@ -113,7 +113,7 @@ async fn create(web: &Web, at: &TeamContext, input: &Form) -> Result<Result<Grab
         let message = "Choose a mode: live or test.".to_owned();
         return Ok(Err(FieldError { field: ENVIRONMENT, message }));
     };
-    let caller = at.team_member.admit(&web.core, environment)?;
+    let caller = at.team_member.admit(&web.core, environment).await?;
     let create = CreateRequest {
         capture: options::request(input),
         class: Class::Async,

@@ -125,7 +125,7 @@ pub(crate) async fn show(
 }
 
 async fn list(web: &Web, at: &TeamContext, environment: Environment, query: &ListQuery) -> Result<Listed, Problem> {
-    let caller = at.team_member.admit(&web.core, environment)?;
+    let caller = at.team_member.admit(&web.core, environment).await?;
     let listed =
         match query.is_search() {
             true => grabs::search(&web.core, caller, &query.search_request()).await.map(|found| Listed {

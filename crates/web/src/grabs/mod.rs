@@ -98,7 +98,7 @@ impl TeamContext {
     /// When the team has no such grab, or has reached its rate limit.
     async fn find_grab_counted(&self, web: &Web, id: &str) -> Result<(Grab, Caller), Problem> {
         let (grab, _) = self.find_grab(web, id).await?;
-        let caller = self.team_member.admit(&web.core, grab.environment)?;
+        let caller = self.team_member.admit(&web.core, grab.environment).await?;
         Ok((grab, caller))
     }
 }

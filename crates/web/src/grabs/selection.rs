@@ -38,7 +38,7 @@ pub(super) async fn find(web: &Web, at: &TeamContext, form: &Form) -> Result<Vec
         grabs.push(at.find_grab(web, id).await?.0);
     }
     for environment in ENVIRONMENTS.into_iter().filter(|of| has_one_of(&grabs, *of)) {
-        at.team_member.admit(&web.core, environment)?;
+        at.team_member.admit(&web.core, environment).await?;
     }
     Ok(grabs)
 }

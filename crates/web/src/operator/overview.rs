@@ -174,7 +174,7 @@ impl OverviewPage {
 
 impl NodeRow {
     fn of(node: Node, now: Timestamp) -> Self {
-        let Node { id, role, started_at: _, heartbeat_at, version, address, slots, is_alive } = node;
+        let Node { id, role, started_at: _, heartbeat_at, version, address, slots, load: _, is_alive } = node;
         let last_heartbeat = format!("{} ago", span(now.since(heartbeat_at)));
         Self { name: id.to_string(), role, is_alive, slots, version, address, last_heartbeat }
     }

@@ -33,7 +33,7 @@ pub(crate) async fn submit(
     let field_error = match environment {
         None => FieldError { field: ENVIRONMENT, message: "Choose an environment.".to_owned() },
         Some(environment) => {
-            let caller = at.team_member.admit(&web.core, environment)?;
+            let caller = at.team_member.admit(&web.core, environment).await?;
             match webhooks::register(&web.core, caller, &fields::request(&input)).await {
                 Ok((webhook, new)) => return Ok(secret::show_once(&web, &at, &webhook, &new, true)),
                 Err(fault) => fields::field_error(fault, &input)?,

@@ -41,7 +41,7 @@ pub(crate) async fn show(
     let mut hooks = Vec::new();
     // The number of webhooks is small, so one query for each is acceptable.
     for environment in ENVIRONMENTS {
-        let caller = at.team_member.admit(&web.core, environment)?;
+        let caller = at.team_member.admit(&web.core, environment).await?;
         for webhook in webhooks::list(&web.core, caller).await? {
             let deliveries = webhooks::list_deliveries(&web.core, caller, webhook.id, &newest).await?.deliveries;
             let last = deliveries.first().map(|delivery| DeliveryView::of(delivery, &webhook, &at, now));

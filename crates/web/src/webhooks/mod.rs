@@ -74,7 +74,7 @@ impl TeamContext {
         let id: EndpointId = id.parse().map_err(|_| unknown())?;
         for environment in ENVIRONMENTS {
             match webhooks::get(&web.core, self.team_member.uncounted_caller(environment), id).await {
-                Ok(webhook) => return Ok((webhook, self.team_member.admit(&web.core, environment)?)),
+                Ok(webhook) => return Ok((webhook, self.team_member.admit(&web.core, environment).await?)),
                 Err(Fault::NotFound { .. }) => {}
                 Err(fault) => return Err(fault.into()),
             }

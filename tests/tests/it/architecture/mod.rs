@@ -50,7 +50,7 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 16] = [
 const TESTS_PACKAGE: &str = "grabd-tests";
 
 /// External crates that are slow to build or risky to use widely, the packages that may depend on them, and the reason.
-const RESTRICTED_CRATES: [(&str, &[&str], &str); 16] = [
+const RESTRICTED_CRATES: [(&str, &[&str], &str); 17] = [
     ("sea-orm", &["grabd-store"], "a row never leaves the store"),
     ("sqlx", &["grabd-store"], "a row never leaves the store"),
     ("sea-orm-migration", &["grabd-migrations", "grabd-store"], "only the store runs schema steps"),
@@ -62,6 +62,7 @@ const RESTRICTED_CRATES: [(&str, &[&str], &str); 16] = [
         "outgoing requests of the service pass the guard, except those to the object store",
     ),
     ("object_store", &["grabd-store"], "only the image storage uses the object store"),
+    ("async-nats", &["grabd-engine"], "only the bus sends hints, to the operator's NATS server"),
     ("lettre", &["grabd-engine"], "only the mailer sends e-mail, to the operator's mail server"),
     ("webauthn-rs-core", &["grabd-engine"], "passkeys are verified in one place"),
     ("axum", &["grabd-http", "grabd-edge", "grabd-web", "grabd"], "HTTP is an interface; rules do not depend on it"),

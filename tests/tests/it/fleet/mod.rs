@@ -1,6 +1,10 @@
 //! Several processes on one database.
 
 mod certificates;
+mod chaos;
+mod edges;
+mod hints;
+mod nats;
 mod processes;
 mod renderer;
 

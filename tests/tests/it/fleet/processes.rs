@@ -52,10 +52,15 @@ pub(super) struct Process {
 
 impl TestCluster {
     pub(super) async fn start() -> Result<Self> {
+        Self::start_with(CREDITS).await
+    }
+
+    /// With other credits than [`CREDITS`].
+    pub(super) async fn start_with(credits: u32) -> Result<Self> {
         let database = PrivateDatabase::create().await;
         let store = Store::open(&database.url()).await?;
         store.migrate().await?;
-        let team = accounts::create_team(&store, "the test's", CREDITS, Clock::system().now()).await?;
+        let team = accounts::create_team(&store, "the test's", credits, Clock::system().now()).await?;
         let dir = tempfile::tempdir()?;
         Vault::open(&dir.path().join("secrets.key"))?;
         let client = grabd_tests::client::client().build()?;
@@ -97,7 +102,15 @@ impl TestCluster {
     }
 
     pub(super) async fn edge(&self) -> Result<Process> {
-        Process::start(self.command("edge", &[])?.args(["serve", "--role", "edge"])).await
+        self.edge_with(&[]).await
+    }
+
+    pub(super) async fn edge_with(&self, settings: &[(&str, &str)]) -> Result<Process> {
+        self.edge_named("edge", settings).await
+    }
+
+    pub(super) async fn edge_named(&self, name: &str, settings: &[(&str, &str)]) -> Result<Process> {
+        Process::start(self.command(name, settings)?.args(["serve", "--role", "edge"])).await
     }
 
     /// Creates a grab through an edge. Returns the status and the body.
@@ -132,8 +145,13 @@ impl TestCluster {
 
     /// The image at a URL of the service, from an edge.
     pub(super) async fn image(&self, edge: &Process, url: &str) -> Result<Vec<u8>> {
+        self.image_at(&edge.http.to_string(), url).await
+    }
+
+    /// The same, from the edge at this address.
+    pub(super) async fn image_at(&self, edge: &str, url: &str) -> Result<Vec<u8>> {
         let path = url.strip_prefix(PUBLIC_URL).context("an image below the public URL")?;
-        let response = self.client.get(format!("http://{}{path}", edge.http)).send().await?;
+        let response = self.client.get(format!("http://{edge}{path}")).send().await?;
         Ok(response.error_for_status()?.bytes().await?.to_vec())
     }
 
@@ -148,6 +166,23 @@ impl TestCluster {
         let address = row.map(|row| row.try_get::<String>("", "address")).transpose()?;
         database.close().await?;
         Ok(address)
+    }
+
+    /// The ids of all grabs.
+    pub(super) async fn grab_ids(&self) -> Result<Vec<GrabId>> {
+        let database = sea_orm::Database::connect(self.database.url()).await?;
+        let all = Statement::from_string(database.get_database_backend(), "SELECT id FROM grab");
+        let rows = database.query_all_raw(all).await?;
+        let ids: Result<Vec<_>, _> = rows.iter().map(|row| row.try_get("", "id").map(GrabId)).collect();
+        database.close().await?;
+        Ok(ids?)
+    }
+
+    /// Executes a statement.
+    pub(super) async fn execute(&self, sql: &str) -> Result<()> {
+        let database = sea_orm::Database::connect(self.database.url()).await?;
+        database.execute_unprepared(sql).await?;
+        Ok(database.close().await?)
     }
 
     /// The credits that are left, after a check of the ledger.
@@ -166,7 +201,7 @@ impl TestCluster {
 }
 
 impl Process {
-    async fn start(command: &mut Command) -> Result<Self> {
+    pub(super) async fn start(command: &mut Command) -> Result<Self> {
         let mut child = command.spawn()?;
         let mut output = lines(child.stdout.take().context("stdout")?);
         let log = lines(child.stderr.take().context("stderr")?);
@@ -194,6 +229,11 @@ impl Process {
         Ok(kill_process(pid, signal)?)
     }
 
+    /// Kills the process, and waits for its end.
+    pub(super) async fn kill(mut self) -> Result<()> {
+        Ok(self.child.kill().await?)
+    }
+
     /// Sends SIGTERM, and waits for the end.
     pub(super) async fn stop(mut self) -> Result<()> {
         self.signal(Signal::TERM)?;
@@ -218,6 +258,11 @@ impl Process {
         })
         .await
     }
+}
+
+/// The environment variable of a setting.
+pub(super) fn variable(setting: &str) -> String {
+    format!("GRABD_{}", setting.to_uppercase().replace('.', "__"))
 }
 
 /// Polls until there is a value.

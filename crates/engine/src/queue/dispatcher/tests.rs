@@ -54,7 +54,7 @@ fn offered_slot_is_returned_when_it_stayed_idle() {
     drop(dispatcher.reserve_for_waiting());
     dispatcher.notify();
     assert!(dispatcher.reserve_for_waiting().is_empty(), "nothing is offered yet");
-    assert_eq!(dispatcher.slot_count(), 2, "its share");
+    assert_eq!(dispatcher.occupancy(0).slots, 2, "its share");
     dispatcher.ready(id, 3);
     let mut reserved = dispatcher.reserve_for_waiting();
     assert_eq!(reserved.len(), 3);
