@@ -16,10 +16,8 @@ impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         // Only processes on PostgreSQL use it. Unlogged: a crash of the server empties it, which costs one minute of
         // limits, and no write waits for the disk.
-        let (unlogged, uuid) = match manager.get_database_backend() {
-            DbBackend::Sqlite => ("", "blob"),
-            _ => ("UNLOGGED", "uuid"),
-        };
+        let is_sqlite = manager.get_database_backend() == DbBackend::Sqlite;
+        let (unlogged, uuid) = if is_sqlite { ("", "blob") } else { ("UNLOGGED", "uuid") };
         // `tat` is the theoretical arrival time of GCRA in microseconds of the database's clock, and `granted` what the
         // last request for a lease got.
         let create = format!(

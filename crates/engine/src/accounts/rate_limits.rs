@@ -55,8 +55,8 @@ impl RateLimits {
         Self { limiter, own: OwnBuckets::new(MINUTE), per_minute, checks: AtomicU64::new(1), shared }
     }
 
-    /// Takes one request of the team from what all processes may admit. `own` is the team's own limit. Only processes of
-    /// a cluster wait for anything; while the database does not respond in time, each counts for itself.
+    /// Takes one request of the team from what all processes may admit. `own` is the team's own limit. Only processes
+    /// of a cluster wait for anything; while the database does not respond in time, each counts for itself.
     pub(crate) async fn take(
         &self,
         store: &Store,

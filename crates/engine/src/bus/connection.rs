@@ -26,7 +26,7 @@ pub(super) enum ConnectionError {
     #[error(transparent)]
     Database(#[from] grabd_store::Error),
     #[error("the NATS server cannot be used: {0}")]
-    Nats(String),
+    Nats(Box<dyn std::error::Error + Send + Sync>),
     #[error("no response in time")]
     TimedOut,
 }
@@ -114,6 +114,6 @@ async fn connect_to_nats(url: &str) -> Result<Connection, ConnectionError> {
     Ok(Connection::Nats { client, messages, events })
 }
 
-fn nats_error(error: impl ToString) -> ConnectionError {
-    ConnectionError::Nats(error.to_string())
+fn nats_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ConnectionError {
+    ConnectionError::Nats(error.into())
 }

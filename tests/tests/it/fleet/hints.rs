@@ -15,7 +15,7 @@ const POLLS_OFF: (&str, &str) = ("GRABD_TEST_FAILPOINTS", "polls=off");
 /// What passes hints on.
 enum Bus {
     Database,
-    Nats(NatsServer),
+    Nats(Box<NatsServer>),
 }
 
 impl Bus {
@@ -97,7 +97,7 @@ async fn hints_by_the_database_are_all_that_a_cluster_needs() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hints_by_nats_are_all_that_a_cluster_needs() -> Result<()> {
-    hints_are_exchanged(Bus::Nats(NatsServer::start().await?)).await
+    hints_are_exchanged(Bus::Nats(Box::new(NatsServer::start().await?))).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
