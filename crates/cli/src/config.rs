@@ -125,13 +125,16 @@ fn checked(setting: Setting, text: &str) -> Result<String, Failure> {
     }
 }
 
-/// Sets a value, and keeps the comment behind the former one.
+/// Sets a value, and keeps the comments around the former one.
 fn store(stored: &mut DocumentMut, name: &str, text: &str) {
     let mut value = Value::from(text);
-    if let Some(former) = stored.get(name).and_then(Item::as_value) {
-        *value.decor_mut() = former.decor().clone();
+    match stored.get_mut(name).and_then(Item::as_value_mut) {
+        Some(former) => {
+            *value.decor_mut() = former.decor().clone();
+            *former = value;
+        }
+        None => stored[name] = Item::Value(value),
     }
-    stored.insert(name, Item::Value(value));
 }
 
 /// A secret that can be recognized but not used: what kind of key it is, and its end.
