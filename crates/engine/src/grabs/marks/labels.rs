@@ -1,4 +1,4 @@
-//! Places for the numbers of marks: beside their boxes where there is room, and not above each other.
+//! Positions of the numbers of marks: beside their boxes where there is room, and not above each other.
 
 use super::area::Area;
 
@@ -31,7 +31,7 @@ pub(super) fn place(boxes: &[Area], (width, height): (u32, u32), cell: u32) -> V
     labels
 }
 
-/// Places for a label, the best one first: above the box, in its corner, below and beside it.
+/// Positions of a label, the best one first: above the box, in its corner, below and beside it.
 fn candidates(marked: &Area, (width, height): (u32, u32)) -> [Option<Area>; 6] {
     let (right, bottom) = (marked.x + marked.width, marked.y + marked.height);
     let at = |x: Option<u32>, y: Option<u32>| Some(Area { x: x?, y: y?, width, height });
