@@ -1,5 +1,4 @@
 //! A service whose output is no longer read, such as one started by `grabd serve | head -1`.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it stands")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
