@@ -13,12 +13,14 @@ macro_rules! files {
 }
 
 /// Path, media type and content.
-const FILES: [(&str, &str, &[u8]); 12] = files! {
+const FILES: [(&str, &str, &[u8]); 14] = files! {
     "/tiny", HTML, "pages/tiny.html";
     "/article", HTML, "pages/article.html";
     "/article/article.css", "text/css", "assets/article.css";
     "/article/article.js", "text/javascript", "assets/article.js";
     "/article/data.json", "application/json", "assets/article-data.json";
+    "/dashboard", HTML, "pages/dashboard.html";
+    "/dashboard/data.json", "application/json", "assets/dashboard-data.json";
     "/heavy", HTML, "pages/heavy.html";
     "/tall", HTML, "pages/tall.html";
     "/noise", HTML, "pages/noise.html";

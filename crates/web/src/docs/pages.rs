@@ -60,5 +60,6 @@ pub(super) const SOURCES: &[Source] = &[
     source!("docs/IMAGES.md", "images", HOSTING, "Images in a directory or in an object store.", false),
     source!("docs/RUNBOOK.md", "runbook", HOSTING, "What to do when an alert fires.", false),
     source!("docs/FLEET.md", "fleet", HOSTING, "Several processes on one database.", false),
+    source!("docs/DEPLOYING.md", "deploying", HOSTING, "Installer, image, Compose and Kubernetes.", false),
     source!("docs/OPERATING.md", "operating", HOSTING, "Installing and running the service.", true),
 ];

@@ -8,6 +8,7 @@ mod hostile;
 mod hostile_tenants;
 mod lists;
 mod measure;
+mod peers;
 mod pictures;
 mod resources;
 mod rest_api;
@@ -95,6 +96,8 @@ enum Command {
     },
     /// Compares how many images of hard pages are correct for grabd and other tools.
     Pictures(pictures::Args),
+    /// Compares the speed of grabd with that of other tools.
+    Peers(peers::Args),
     /// Serves a bare axum handler for comparison. Started by the measurement itself.
     BareAxum,
 }
@@ -135,6 +138,7 @@ async fn main() -> anyhow::Result<()> {
             return soak::measure(soak::Plan { length: Duration::from_secs(minutes * 60), at_a_time, chart }).await;
         }
         Some(Command::Pictures(args)) => return pictures::measure(args).await,
+        Some(Command::Peers(args)) => return peers::measure(args).await,
         Some(Command::Lists { grabs }) => return lists::measure(grabs).await,
         None => {}
     }
