@@ -15,7 +15,7 @@ use crate::service::Service;
 const TOOLS: [&str; 4] = ["puppeteer-load", "puppeteer-cluster", "playwright", "browserless"];
 
 pub(super) enum Contender {
-    Grabd(Service),
+    Grabd(Box<Service>),
     Bare(Baseline),
     Tool(NodeTool),
 }
@@ -24,7 +24,7 @@ impl Contender {
     /// Starts all of them. grabd is the first.
     pub(super) async fn start_all() -> anyhow::Result<Vec<Self>> {
         let mut all = vec![
-            Self::Grabd(Service::start().await.context("the service")?),
+            Self::Grabd(Box::new(Service::start().await.context("the service")?)),
             Self::Bare(Baseline::start().await.context("the bare browser")?),
         ];
         for name in TOOLS {
