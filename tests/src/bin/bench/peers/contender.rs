@@ -16,7 +16,7 @@ const TOOLS: [&str; 4] = ["puppeteer-load", "puppeteer-cluster", "playwright", "
 
 pub(super) enum Contender {
     Grabd(Box<Service>),
-    Bare(Baseline),
+    Bare(Box<Baseline>),
     Tool(NodeTool),
 }
 
@@ -25,7 +25,7 @@ impl Contender {
     pub(super) async fn start_all() -> anyhow::Result<Vec<Self>> {
         let mut all = vec![
             Self::Grabd(Box::new(Service::start().await.context("the service")?)),
-            Self::Bare(Baseline::start().await.context("the bare browser")?),
+            Self::Bare(Box::new(Baseline::start().await.context("the bare browser")?)),
         ];
         for name in TOOLS {
             all.push(Self::Tool(NodeTool::start(name).with_context(|| name.to_owned())?));
