@@ -15,8 +15,8 @@ use crate::service::Service;
 const TOOLS: [&str; 4] = ["puppeteer-load", "puppeteer-cluster", "playwright", "browserless"];
 
 pub(super) enum Contender {
-    Grabd(Service),
-    Bare(Baseline),
+    Grabd(Box<Service>),
+    Bare(Box<Baseline>),
     Tool(NodeTool),
 }
 
@@ -24,8 +24,8 @@ impl Contender {
     /// Starts all of them. grabd is the first.
     pub(super) async fn start_all() -> anyhow::Result<Vec<Self>> {
         let mut all = vec![
-            Self::Grabd(Service::start().await.context("the service")?),
-            Self::Bare(Baseline::start().await.context("the bare browser")?),
+            Self::Grabd(Box::new(Service::start().await.context("the service")?)),
+            Self::Bare(Box::new(Baseline::start().await.context("the bare browser")?)),
         ];
         for name in TOOLS {
             all.push(Self::Tool(NodeTool::start(name).with_context(|| name.to_owned())?));
