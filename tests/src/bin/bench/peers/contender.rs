@@ -17,7 +17,7 @@ const TOOLS: [&str; 4] = ["puppeteer-load", "puppeteer-cluster", "playwright", "
 pub(super) enum Contender {
     Grabd(Box<Service>),
     Bare(Box<Baseline>),
-    Tool(NodeTool),
+    Tool(Box<NodeTool>),
 }
 
 impl Contender {
@@ -28,7 +28,7 @@ impl Contender {
             Self::Bare(Box::new(Baseline::start().await.context("the bare browser")?)),
         ];
         for name in TOOLS {
-            all.push(Self::Tool(NodeTool::start(name).with_context(|| name.to_owned())?));
+            all.push(Self::Tool(Box::new(NodeTool::start(name).with_context(|| name.to_owned())?)));
         }
         Ok(all)
     }
