@@ -40,9 +40,11 @@ async fn two_processes_together_admit_the_limit() {
     assert!((60..=60 + refilled).contains(&admitted), "{admitted}");
     let other = (key.0, Environment::Test);
     assert!(processes[0].take(&store, other, limit).await.unwrap().is_ok(), "another environment has its own limit");
-    // It refills in ten milliseconds then, and is asked about again a little later.
+    // It refills in ten milliseconds then, which may have passed; otherwise it is asked about again a little later. The limit
+    // before would be used up for most of a second.
     let changed = processes[0].take(&store, key, per_minute(6000)).await.unwrap();
-    assert_eq!(changed, Err(RETRY_AFTER), "a changed limit is in effect at once");
+    let is_soon = |wait: Duration| wait <= RETRY_AFTER;
+    assert!(changed.is_ok() || changed.is_err_and(is_soon), "a changed limit is in effect at once: {changed:?}");
     store.close().await;
 }
 
