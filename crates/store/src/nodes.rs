@@ -117,8 +117,8 @@ impl Store {
         self.database.write(AddNode { new, kind: self.kind() }).await
     }
 
-    /// Writes that a process is alive, how many slots it has, and how busy they are. Returns the database's time; `None` if the process is
-    /// not a member, or was dead already: others may have taken over its leases.
+    /// Writes that a process is alive, how many slots it has, and how busy they are. Returns the database's time; `None`
+    /// if the process is not a member, or was dead already: others may have taken over its leases.
     ///
     /// # Errors
     /// Database errors only.
