@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Captures the pages of tests/site/options with and without each capture option that changes what one sees.
+"""Captures the pages of this directory with and without each capture option that changes what one sees.
 
-`script/option-pictures` writes docs/pictures. `script/option-pictures ads [ROUNDS]` prints the time and the bytes of
-ten pages with ads, with and without `block: ["ads"]`, one after the other in each round. Both need a built grabd: the
-program that GRABD names, or target/release/grabd. The pages are served on 127.0.0.2 and 127.0.0.3.
+`tests/site/options/capture.py` writes docs/pictures. With `ads [ROUNDS]`, it prints the time and the bytes of ten pages
+with ads, with and without `block: ["ads"]`, one after the other in each round. Both need a built grabd: the program that
+GRABD names, or target/release/grabd. The pages are served on 127.0.0.2 and 127.0.0.3.
 """
 
 import http.server
@@ -20,8 +20,8 @@ import time
 import urllib.error
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ROOT / "tests/site/options"
+PAGES = pathlib.Path(__file__).resolve().parent
+ROOT = PAGES.parent.parent.parent
 OUT = ROOT / "docs/pictures"
 MAX_PICTURE_BYTES = 25_000
 MAX_FOLDER_BYTES = 600_000
@@ -98,13 +98,13 @@ class Site:
         if name in ("ad.js", "bid.js", "ad.svg", "ad.html"):
             time.sleep(AD_DELAY_S)
         if name == "ad.js":
-            script = ("const slot = document.currentScript.parentElement, more = document.createElement('script');"
-                      f"more.src = '{self.other}/bid.js?{query}'; slot.append(more);")
+            script = ("{ const slot = document.currentScript.parentElement, more = document.createElement('script');"
+                      f"more.src = '{self.other}/bid.js?{query}'; slot.append(more); }}")
             return "text/javascript", (script + "//" + "a" * SCRIPT_BYTES).encode()
         if name == "bid.js":
-            script = ("const bid = document.currentScript, frame = document.createElement('iframe');"
+            script = ("{ const bid = document.currentScript, frame = document.createElement('iframe');"
                       f"frame.src = '{self.other}/ad.html?{query}'; frame.width = 600; frame.height = 90;"
-                      "bid.parentElement.append(frame);")
+                      "bid.parentElement.append(frame); }")
             return "text/javascript", (script + "//" + "b" * SCRIPT_BYTES).encode()
         if name == "ad.html":
             return "text/html", f"<body style=margin:0><img src='{self.other}/ad.svg?{query}'>".encode()
@@ -252,8 +252,8 @@ def save(service, name, url):
 
 README = """# What the capture options do
 
-Each row has the picture without the option and the one with it. `script/option-pictures` wrote this page: every picture
-is a capture of a page below [`tests/site/options`](../../tests/site/options) by a running grabd.
+Each row has the picture without the option and the one with it. `tests/site/options/capture.py` wrote this page: every
+picture is a capture of a page of that directory by a running grabd.
 [OPTIONS.md](../OPTIONS.md) describes the options, and [PICTURES.md](../PICTURES.md) compares captures of pages that are
 hard to capture.
 
