@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Captures the pages of this directory with and without each capture option that changes what one sees.
 
-`tests/site/options/capture.py` writes docs/pictures. With `ads [ROUNDS]`, it prints the time and the bytes of ten pages
-with ads, with and without `block: ["ads"]`, one after the other in each round. Both need a built grabd: the program that
-GRABD names, or target/release/grabd. The pages are served on 127.0.0.2 and 127.0.0.3.
+`tests/site/options/capture.py` writes docs/pictures. With `ads [ROUNDS]`, it prints the time and the bytes of ten
+pages with ads, with and without `block: ["ads"]`, one after the other in each round. Both need a built grabd: the
+program that GRABD names, or target/release/grabd. The pages are served on 127.0.0.2 and 127.0.0.3.
 """
 
 import http.server
