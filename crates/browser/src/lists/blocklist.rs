@@ -1,6 +1,6 @@
 //! What one grab blocks, and how often it did.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grabd_domain::capture::{BlockedContent, Blocking};
@@ -9,11 +9,16 @@ use url::{Host, Url};
 
 use super::FilterLists;
 use super::list::List;
+use super::names::PageNames;
 
 /// Maximum number of blocked URLs and hosts that are remembered, to tell them from those that failed.
 const REMEMBERED: usize = 4096;
 /// Maximum length of a remembered URL in bytes. A page can make URLs of megabytes.
 const MAX_URL_BYTES: usize = 2048;
+/// Maximum length of a selector, and of all selectors that are added to a page at once, in bytes. EasyList has 18 KB of
+/// those that are added to every page.
+const MAX_SELECTOR_BYTES: usize = 4 << 10;
+const MAX_SELECTORS_BYTES: usize = 256 << 10;
 
 /// What one grab blocks. Shared by its proxy listener, which refuses hosts, and the rules for its requests.
 pub(crate) struct Blocklist {
@@ -112,6 +117,23 @@ impl Blocklist {
             inner.blocked.insert(name.to_owned());
         }
         true
+    }
+
+    /// Selectors of the elements that the lists hide, each once, in an order that does not change.
+    pub(crate) fn hidden_selectors(&self, names: &PageNames) -> Vec<String> {
+        let page = self.lock().page.clone();
+        let used = [(self.blocks_ads, &self.lists.ads), (self.blocks_trackers, &self.lists.trackers)];
+        let lists = used.into_iter().filter(|(is_used, _)| *is_used).filter_map(|(_, list)| list.as_ref());
+        let found: BTreeSet<String> = lists.flat_map(|list| list.hidden_selectors(&page, names)).collect();
+        let mut left = MAX_SELECTORS_BYTES;
+        let mut is_in_bounds = |selector: &String| match left.checked_sub(selector.len()) {
+            Some(rest) if selector.len() <= MAX_SELECTOR_BYTES => {
+                left = rest;
+                true
+            }
+            Some(_) | None => false,
+        };
+        found.into_iter().filter(|selector| is_in_bounds(selector)).collect()
     }
 
     /// Whether a request for this URL was blocked by a list.
@@ -216,5 +238,33 @@ mod tests {
             (site_of("a.b.co.uk"), site_of("127.0.0.1"), site_of("::1")),
             ("b.co.uk".into(), "127.0.0.1".into(), "::1".into())
         );
+    }
+
+    #[test]
+    fn selectors_of_used_lists_are_sorted_and_bounded() {
+        let long = format!("##.{}", "x".repeat(MAX_SELECTOR_BYTES));
+        let many: Vec<String> = (0..100).map(|at| format!("##div[title=\"{at}{}\"]", "y".repeat(4000))).collect();
+        let ads = format!("##.z\n##a[data-ad]\n{long}\npage.example##main > .both");
+        let lists = FilterLists {
+            ads: List::parse(ads).ok(),
+            trackers: List::parse(format!("page.example##main > .both\n{}", many.join("\n"))).ok(),
+        };
+        let request = |block: &str| CaptureRequest {
+            url: Some("https://www.page.example/".into()),
+            block: Some(block.split(' ').map(str::to_owned).collect()),
+            ..CaptureRequest::default()
+        };
+        let lists = Arc::new(lists);
+        let names = PageNames { classes: vec!["z".into()], ids: vec!["q".into()], is_first: true };
+        let selectors = |block: &str| {
+            let spec = CaptureSpec::parse(&request(block)).unwrap();
+            Blocklist::new(&spec.blocking, &lists, spec.url.as_str()).unwrap().hidden_selectors(&names)
+        };
+        assert_eq!(selectors("ads"), [".z", "a[data-ad]", "main > .both"]);
+        assert!(selectors("cookie_banners").is_empty());
+        let all = selectors("ads trackers");
+        let bytes: usize = all.iter().map(String::len).sum();
+        assert!(bytes > MAX_SELECTORS_BYTES / 2 && bytes <= MAX_SELECTORS_BYTES, "{bytes}");
+        assert!(all.is_sorted() && all.iter().filter(|one| *one == "main > .both").count() == 1);
     }
 }

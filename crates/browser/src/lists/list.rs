@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use adblock::Engine;
-use adblock::lists::{FilterSet, ParseOptions, RuleTypes};
+use adblock::lists::{FilterSet, ParseOptions};
 use adblock::request::Request;
 
 use super::error::ListError;
+use super::names::PageNames;
 
 /// Maximum length of a rule in bytes. Longer ones are left out; the longest of EasyList has some thousand.
 const MAX_RULE_BYTES: usize = 16 << 10;
@@ -55,7 +56,7 @@ impl List {
             text = kept.join("\n");
         }
         let mut set = FilterSet::new(false);
-        set.add_filter_list(text, ParseOptions { rule_types: RuleTypes::NetworkOnly, ..ParseOptions::default() });
+        set.add_filter_list(text, ParseOptions::default());
         Ok(Self { engine: Engine::new_with_filter_set(set), exceptions, rules })
     }
 
@@ -75,6 +76,20 @@ impl List {
     pub(super) fn blocks_url(&self, url: &str, kind: &str, source: &str) -> bool {
         let Ok(request) = Request::new(url, source, kind, "GET") else { return false };
         self.engine.check_network_request(&request).should_block()
+    }
+
+    /// Selectors of what the list hides on the page `source`: those for the given classes and ids, and, with the first of
+    /// them, those that do not depend on one. Rules with conditions that CSS does not have, and scripts, are not applied.
+    pub(super) fn hidden_selectors(&self, source: &str, names: &PageNames) -> Vec<String> {
+        let resources = self.engine.url_cosmetic_resources(source);
+        let mut selectors = match resources.generichide {
+            true => Vec::new(),
+            false => self.engine.hidden_class_id_selectors(&names.classes, &names.ids, &resources.exceptions),
+        };
+        if names.is_first {
+            selectors.extend(resources.hide_selectors);
+        }
+        selectors
     }
 
     fn has_exception(&self, host: &str, source_host: &str) -> bool {
@@ -168,5 +183,26 @@ mod tests {
         let list = List::parse(format!("||a.example^\n||{}^\n||b.example^", "x".repeat(MAX_RULE_BYTES))).unwrap();
         assert_eq!(list.rules(), 2);
         assert!(list.blocks_host("b.example", PAGE, "page.example"));
+    }
+
+    fn hidden(list: &str, classes: &[&str], is_first: bool) -> Vec<String> {
+        let classes = classes.iter().map(|name| (*name).to_owned()).collect();
+        let names = PageNames { classes, ids: vec!["box".to_owned()], is_first };
+        let mut selectors = List::parse(list.to_owned()).unwrap().hidden_selectors(PAGE, &names);
+        selectors.sort();
+        selectors
+    }
+
+    #[test]
+    fn selectors_are_those_of_the_page_and_of_its_names() {
+        let list = "##.ad\n##.ad > p\n###box\n##.other\n##[data-ad]\npage.example##.mine\nb.example##.theirs\n\
+                    page.example##+js(abort, x)\n||ads.example^";
+        assert_eq!(hidden(list, &["ad"], true), ["#box", ".ad", ".ad > p", ".mine", "[data-ad]"]);
+        assert_eq!(hidden(list, &["new", "other"], false), ["#box", ".other"], "the rest was returned before");
+        let excepted = format!("{list}\npage.example#@#.ad\npage.example#@#[data-ad]\nb.example#@##box");
+        assert_eq!(hidden(&excepted, &["ad"], true), ["#box", ".ad > p", ".mine"]);
+        let specific = format!("{list}\n@@||page.example^$generichide");
+        assert_eq!(hidden(&specific, &["ad"], true), [".mine"]);
+        assert!(hidden("||ads.example^", &["ad"], true).is_empty());
     }
 }

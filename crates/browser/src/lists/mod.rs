@@ -1,11 +1,12 @@
 //! Filter lists, by which ads and trackers are blocked.
 //!
 //! The operator puts lists in the syntax of EasyList into a directory. They are parsed once, at start, and shared by all
-//! grabs. `list` is one list. `blocklist` applies lists, and counts, for one grab.
+//! grabs. `list` is one list. `blocklist` applies lists, and counts, for one grab. `names` are what a list is asked for.
 
 mod blocklist;
 mod error;
 mod list;
+mod names;
 
 use std::fmt;
 use std::fs::File;
@@ -18,6 +19,7 @@ pub(crate) use self::blocklist::Blocklist;
 pub use self::error::ListError;
 use self::error::MAX_BYTES;
 use self::list::List;
+pub(crate) use self::names::PageNames;
 
 /// The files, and the content that they block.
 const FILES: [(&str, BlockedContent); 2] =

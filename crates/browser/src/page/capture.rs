@@ -17,7 +17,7 @@ use super::shown::ImageSize;
 use super::state::{Content, PageState};
 use super::tab::Tab;
 use super::watch::{Document, Excess, Gone, PausedRequest};
-use super::{area, freeze, metadata, navigate, report, requested, shot, slices, verdict, viewports};
+use super::{area, freeze, hiding, metadata, navigate, report, requested, shot, slices, verdict, viewports};
 
 /// Dialogs that are dismissed before the capture fails.
 const MAX_DIALOGS: u32 = 10;
@@ -173,6 +173,10 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
     let Ready { by, state } = ready;
     // Before the page is laid out for the image, and for what began to move meanwhile again.
     if drive.unless_left(document, freeze::apply(drive)).await?.is_none() {
+        return Ok(None);
+    }
+    // What was added since the page had settled: after a click, for example.
+    if drive.unless_left(document, hiding::apply(drive)).await?.is_none() {
         return Ok(None);
     }
     let found = drive.unless_left(document, area::find(drive, state)).await?;

@@ -12,6 +12,7 @@ mod error;
 mod extract;
 mod frames;
 mod freeze;
+mod hiding;
 mod identity;
 mod interact;
 mod intercept;

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::drive::Drive;
 use super::error::CaptureError;
-use super::{consent, interact, settle};
+use super::{consent, hiding, interact, settle};
 use crate::cdp::CallError;
 
 #[derive(Serialize)]
@@ -152,7 +152,7 @@ fn cookie_param(cookie: &Cookie, url: &str) -> CookieParam {
     }
 }
 
-/// Removes consent dialogs, waits for the requested elements, applies the changes, clicks, runs the caller's script, and
+/// Removes consent dialogs and the places of ads, waits for the requested elements, applies the changes, clicks, runs the caller's script, and
 /// waits until the page has settled again. Returns whether anything was requested.
 ///
 /// # Errors
@@ -161,6 +161,8 @@ pub(super) async fn wait_and_change(drive: &Drive<'_>) -> Result<bool, CaptureEr
     let spec = drive.spec;
     // First: a dialog may cover what is clicked.
     let has_consented = consent::handle(drive).await?;
+    // A page that is still busy is stopped before its image is taken, and its elements are hidden then.
+    let has_hidden = !drive.is_late() && hiding::apply(drive).await?;
     let Changes { hide, remove, css, click: _, script: _ } = &spec.changes;
     let is_changed = !hide.is_empty() || !remove.is_empty() || css.is_some();
     // The page that a click leads to is another one than that which was waited for.
@@ -180,7 +182,7 @@ pub(super) async fn wait_and_change(drive: &Drive<'_>) -> Result<bool, CaptureEr
     // Every click is followed by its own wait.
     let has_clicked = interact::click_all(drive).await?;
     let has_run = interact::run_script(drive).await?;
-    let is_unsettled = has_run || (!has_clicked && (waits || is_changed || has_consented));
+    let is_unsettled = has_run || (!has_clicked && (waits || is_changed || has_consented || has_hidden));
     if is_unsettled {
         settle::settle_again(drive).await?;
     }

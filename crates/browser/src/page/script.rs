@@ -27,6 +27,7 @@ static LIBRARY: LazyLock<String> = LazyLock::new(|| {
         include_str!("scripts/element.js"),
         include_str!("scripts/clip.js"),
         include_str!("scripts/changes.js"),
+        include_str!("scripts/hiding.js"),
         include_str!("scripts/interact.js"),
         include_str!("scripts/freeze.js"),
         include_str!("scripts/about.js"),
@@ -132,6 +133,8 @@ mod tests {
             "clickTarget",
             "sweepClip",
             "freeze",
+            "newNames",
+            "hideListed",
             "about",
         ] {
             assert!(LIBRARY.contains(&format!("page.{function} =")), "{function}");

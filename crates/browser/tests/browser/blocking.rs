@@ -111,6 +111,38 @@ async fn frames_are_blocked_by_their_url_and_requests_of_the_caller_are_counted(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn places_of_ads_are_hidden_and_the_page_moves_up() {
+    // Each bar is 100 pixels high. The last is only added by a click, and is in an open shadow root.
+    let page = "<!doctype html><body class=ads><style>body { margin: 0 } div, section, p { height: 100px; margin: 0 }
+        .red { background: red } p { background: lime } #late { background: blue }</style>
+        <div class='red top-banner'>Advertisement</div><p>Content</p>
+        <section class=red data-ad-slot=1></section><p></p><div class=red id=sponsor style='display:block'></div><p></p>
+        <div class='red kept'></div><button style='display:block;height:20px'>More</button><span></span><script>
+        document.querySelector('button').onclick = () => {
+          const root = document.querySelector('span').attachShadow({ mode: 'open' });
+          root.innerHTML = '<div class=late-ad style=height:100px;background:red></div>' +
+            '<div style=height:100px;background:blue></div>';
+        };</script>";
+    let site = Site::start(2, [("/", html(page))]).await;
+    let ads = "##.ads\n##.top-banner\n##section[data-ad-slot]\n###sponsor\n##.late-ad\n##.kept\n##p:bad-pseudo(x)\n\
+               127.0.0.2#@#.kept\n||127.0.0.9^";
+    let lists = lists(ads, "||127.0.0.9^\n127.0.0.2##p");
+    let rig = Rig::with(&[2], |options| options.lists = lists).await;
+    let colours = |image: &crate::rig::DecodedImage| [50, 150, 250, 350, 470].map(|y| image.colour(600, y));
+    let url = site.url("/");
+
+    let plain = rig.grab(&url).await;
+    assert_eq!(colours(&plain), ["red", "lime", "red", "lime", "red"]);
+    let blocked = rig.capture(blocking(&url, &["ads"])).await;
+    assert_eq!(colours(&blocked), ["lime", "lime", "lime", "red", "white"]);
+    let clicked = CaptureRequest { click: Some(vec!["button".to_owned()]), ..blocking(&url, &["ads"]) };
+    assert_eq!(colours(&rig.capture(clicked).await), ["lime", "lime", "lime", "red", "blue"]);
+    let trackers = rig.capture(blocking(&url, &["trackers"])).await;
+    assert_eq!(colours(&trackers)[..4], ["red", "red", "red", "red"]);
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn challenge_and_blank_are_reported() {
     let wall = "<!doctype html><title>x</title><div id=px-captcha></div><p>Press and hold.";
     let site = Site::start(

@@ -1,0 +1,46 @@
+// Hides the elements that filter lists name.
+
+const MAX_NAMES = 10000;
+const MAX_NAME_LENGTH = 128;
+
+const knownNames = { classes: new Set(), ids: new Set() };
+const knownSelectors = new Set();
+let hidingSheet = null;
+
+// Returns the classes and ids in the page that it has not returned before, and whether this is the first call.
+page.newNames = () => {
+  const isFirst = !hidingSheet;
+  hidingSheet ??= new CSSStyleSheet();
+  const found = { classes: [], ids: [], isFirst };
+  const add = (kind, name) => {
+    if (!name || name.length > MAX_NAME_LENGTH || knownNames[kind].has(name) || knownNames[kind].size >= MAX_NAMES) return;
+    knownNames[kind].add(name);
+    found[kind].push(name);
+  };
+  for (const element of elements('[class], [id]')) {
+    for (const name of element.classList) add('classes', name);
+    add('ids', element.getAttribute('id'));
+  }
+  return found;
+};
+
+// Takes elements that match the selectors out of the layout, also those that are added later. Selectors that are invalid,
+// or would hide the whole page, are left out. Returns whether the document has such elements.
+page.hideListed = ({ selectors }) => {
+  const isWholePage = (selector) => [document.documentElement, document.body].some((element) => element?.matches(selector));
+  const added = selectors.filter((selector) => {
+    if (knownSelectors.has(selector)) return false;
+    knownSelectors.add(selector);
+    try {
+      if (isWholePage(selector)) return false;
+      hidingSheet.insertRule(`${selector} { display: none !important }`, hidingSheet.cssRules.length);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  for (const tree of trees()) {
+    if (!tree.adoptedStyleSheets.includes(hidingSheet)) tree.adoptedStyleSheets = [...tree.adoptedStyleSheets, hidingSheet];
+  }
+  return added.length > 0 && trees().some((tree) => tree.querySelector(added.join()));
+};
