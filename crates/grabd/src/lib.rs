@@ -6,6 +6,7 @@
 //! *Invariant:* only this crate reads the environment, and there are no globals: `wiring` builds everything.
 
 pub mod admin;
+pub mod allocator;
 pub mod config;
 mod data_dir_lock;
 pub mod doctor;

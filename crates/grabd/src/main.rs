@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use grabd::config::{Config, DEFAULT, LogFormat, ProcessRole};
-use grabd::{admin, doctor, serve, wiring};
+use grabd::{admin, allocator, doctor, serve, wiring};
 use tracing_subscriber::EnvFilter;
 
 #[derive(Parser)]
@@ -58,13 +58,19 @@ fn main() -> ExitCode {
     // A jailed browser is started by running this program as the launcher, which must happen before there are threads.
     match grabd_browser::launcher(std::env::args_os()) {
         Some(code) => code,
-        None => start(),
+        None => {
+            let cli = Cli::parse();
+            if matches!(cli.command, Command::Serve { .. }) {
+                allocator::return_freed_images();
+            }
+            start(cli)
+        }
     }
 }
 
 #[tokio::main]
-async fn start() -> ExitCode {
-    match run(Cli::parse()).await {
+async fn start(cli: Cli) -> ExitCode {
+    match run(cli).await {
         Ok(code) => code,
         Err(error) => {
             eprintln!("grabd: {error:#}");
