@@ -152,8 +152,8 @@ fn cookie_param(cookie: &Cookie, url: &str) -> CookieParam {
     }
 }
 
-/// Removes consent dialogs and the places of ads, waits for the requested elements, applies the changes, clicks, runs the caller's script, and
-/// waits until the page has settled again. Returns whether anything was requested.
+/// Removes consent dialogs and the places of ads, waits for the requested elements, applies the changes, clicks, runs the
+/// caller's script, and waits until the page has settled again. Returns whether anything was requested.
 ///
 /// # Errors
 /// If an element does not appear, or does not disappear, in time, if nothing can be clicked, or if the script throws.
