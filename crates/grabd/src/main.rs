@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         None => {
             let cli = Cli::parse();
             if matches!(cli.command, Command::Serve { .. }) {
-                allocator::return_freed_images();
+                allocator::restart_with_fixed_threshold();
             }
             start(cli)
         }

@@ -10,8 +10,9 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-/// Clients at a time, and grabs of each.
+/// Concurrent clients.
 const CLIENTS: u32 = 16;
+/// Grabs of each client.
 const GRABS: u32 = 4;
 /// What may remain, in bytes. It is 20 MiB with a fixed threshold, and at least 130 without.
 const GROWTH: u64 = 64 << 20;
@@ -56,7 +57,8 @@ fn memory_of_freed_images_is_returned() {
     };
     let mut service = Service(grabd().arg("serve").stdout(Stdio::piped()).spawn().unwrap());
     let mut lines = BufReader::new(service.0.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let rest = lines.find_map(|line| Some(line.split_once("http://")?.1.split(['/', ' ']).next()?.to_owned())).unwrap();
+    let address =
+        lines.find_map(|line| Some(line.split_once("http://")?.1.split(['/', ' ']).next()?.to_owned())).unwrap();
     assert!(lines.any(|line| line.contains("Stop with Ctrl-C")));
     let team = grabd().args(["admin", "team", "create", "large", "--json"]).output().unwrap();
     let team: Value = serde_json::from_slice(&team.stdout).unwrap();
@@ -65,21 +67,21 @@ fn memory_of_freed_images_is_returned() {
     let before = service.memory();
     thread::scope(|scope| {
         for client in 0..CLIENTS {
-            let rest = &rest;
-            scope.spawn(move || (0..GRABS).for_each(|grab| create(rest, key, 1_600 + client * GRABS + grab)));
+            let address = &address;
+            scope.spawn(move || (0..GRABS).for_each(|grab| create(address, key, 1_600 + client * GRABS + grab)));
         }
     });
     let growth = service.memory().saturating_sub(before);
     assert!(growth < GROWTH, "{} MiB more than before", growth >> 20);
 }
 
-/// Creates a grab of a test key, whose image is drawn by the service. No two of different widths share an image.
-fn create(rest: &str, key: &str, width: u32) {
+/// Creates a grab of a test key, whose image the service draws. It draws one for each width.
+fn create(address: &str, key: &str, width: u32) {
     let body = json!({ "url": "https://example.com/", "width": width, "height": 1080, "full_page": true }).to_string();
-    let mut stream = TcpStream::connect(rest).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
     write!(
         stream,
-        "POST /v1/grabs HTTP/1.1\r\nhost: {rest}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\n\
+        "POST /v1/grabs HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\n\
          content-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
     )
