@@ -141,7 +141,9 @@ class Service:
                "GRABD_GRPC__LISTEN": f"127.0.0.1:{free_port()}", "GRABD_METRICS__LISTEN": f"127.0.0.1:{free_port()}",
                "GRABD_LIMITS__REQUESTS_PER_MINUTE": "6000",
                "GRABD_EGRESS__ALLOW_CIDRS": "127.0.0.2/32,127.0.0.3/32"}
-        program = os.environ.get("GRABD", str(ROOT / "target/release/grabd"))
+        program = pathlib.Path(os.environ.get("GRABD", ROOT / "target/release/grabd")).resolve()
+        if not program.is_file():
+            sys.exit(f"{program} does not exist; build grabd, or name it in GRABD")
         self.log = open(data.parent / "log", "w+")
         self.process = subprocess.Popen([program, "serve"], env=env, cwd=data.parent, stdout=self.log, stderr=self.log)
         until = time.monotonic() + 60
