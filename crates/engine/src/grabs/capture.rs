@@ -107,8 +107,9 @@ async fn run(
             }
             // The deadline of a synchronous grab.
             () = tokio::time::sleep_until(deadline) => {
-                let grab = Arc::new(create::time_out(core, caller, account, id, deadline_at).await?);
-                GrabUpdate { grab, stages: Stages::default() }
+                let rendered_for = states.rendered_for();
+                let ended = create::time_out(core, caller, account, (id, deadline_at), rendered_for).await?;
+                GrabUpdate { grab: Arc::new(ended), stages: Stages::default() }
             }
         };
         (seen, seen_stages) = (grab.revision(), stages);

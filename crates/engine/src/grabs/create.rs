@@ -1,12 +1,14 @@
 //! Creates a grab and, for synchronous requests, waits for its end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use grabd_domain::admission::Account;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::{Caller, Environment};
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, Failure, FailureReason, Grab, RenderMetadata, State};
+use grabd_domain::ids::GrabId;
 use grabd_domain::limits::{ASYNC_DEADLINE, SYNC_DEADLINE};
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::grabs::{Created, EndedGrab, FailGrab, FailureSource, NewGrab, NewLease};
@@ -102,7 +104,7 @@ async fn create_live(
     let grab = match class {
         Class::Sync => match tokio::time::timeout_at(deadline, states.wait_for_end()).await {
             Ok(grab) => Arc::unwrap_or_clone(grab),
-            Err(_) => time_out(core, caller, account, grab.id, deadline_at).await?,
+            Err(_) => time_out(core, caller, account, (grab.id, deadline_at), states.rendered_for()).await?,
         },
         Class::Async => grab,
     };
@@ -230,19 +232,20 @@ async fn assign(core: &Core, slot: Reservation<'_>, lease: Lease) {
 }
 
 /// Fails the grab because its deadline has passed, unless it has ended already: deleting the job decides. A caller that
-/// receives the timeout is therefore never charged.
+/// receives the timeout is therefore never charged. `rendered_for` is how long another process has been rendering it.
 pub(super) async fn time_out(
     core: &Core,
     caller: Caller,
     account: Account,
-    id: grabd_domain::ids::GrabId,
-    deadline_at: Timestamp,
+    (id, deadline_at): (GrabId, Timestamp),
+    rendered_for: Option<Duration>,
 ) -> Result<Grab, Fault> {
     let seconds = SYNC_DEADLINE.as_secs();
     let message = format!("The page could not be rendered within {seconds} s, waiting for a browser included.");
     let now = core.clock.now();
-    let cause = match core.queue.dispatcher.lease_of(id) {
-        Some(lease) => Failure::timeout_cause(lease.used(now), SYNC_DEADLINE),
+    let in_slot = core.queue.dispatcher.lease_of(id).map(|lease| lease.used(now)).or(rendered_for);
+    let cause = match in_slot {
+        Some(in_slot) => Failure::timeout_cause(in_slot, SYNC_DEADLINE),
         None if core.queue.admission.is_out_of_budget(account, now) => ErrorCause::Request,
         None => ErrorCause::Service,
     };

@@ -2,15 +2,19 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use grabd_domain::grabs::{Grab, Stages};
+use grabd_domain::grabs::{Grab, Stages, State};
 use grabd_domain::ids::GrabId;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// What is known about a watched grab.
 #[derive(Default)]
 struct Latest {
     grab: Option<Arc<Grab>>,
+    /// When it was first seen in its latest attempt. `None` unless it is being rendered.
+    rendered_since: Option<Instant>,
     /// The stages of its latest attempt.
     stages: Stages,
 }
@@ -48,6 +52,7 @@ impl Watchers {
             sender.send_if_modified(|seen| {
                 let is_newer = seen.grab.as_ref().is_none_or(|seen| seen.revision() < grab.revision());
                 if is_newer {
+                    seen.rendered_since = matches!(grab.state, State::Processing).then(Instant::now);
                     seen.grab = Some(Arc::new(grab));
                 }
                 is_newer
@@ -116,6 +121,11 @@ impl Subscription {
         self.states.as_ref()?.borrow().update_after(seen, stages)
     }
 
+    /// How long the grab has been rendered by now, as far as it was seen here. `None` if it is not being rendered.
+    pub(crate) fn rendered_for(&self) -> Option<Duration> {
+        Some(self.states.as_ref()?.borrow().rendered_since?.elapsed())
+    }
+
     /// Waits until the grab has ended. Cancel-safe.
     pub(crate) async fn wait_for_end(&mut self) -> Arc<Grab> {
         let mut grab = self.next_after(0).await;
@@ -142,7 +152,7 @@ mod tests {
     use grabd_domain::Timestamp;
     use grabd_domain::capture::{CaptureRequest, CaptureSpec};
     use grabd_domain::credentials::Environment;
-    use grabd_domain::grabs::{Class, Failure, FailureReason, RenderMetadata, Stage, State};
+    use grabd_domain::grabs::{Class, Failure, FailureReason, RenderMetadata, Stage};
 
     use super::*;
     use crate::random;
@@ -175,6 +185,23 @@ mod tests {
         let metadata = RenderMetadata::default();
         watchers.publish(grab(id, 1, State::Failed { finished_at: Timestamp::from_ms(1), failure, metadata }));
         assert!(subscription.wait_for_end().now_or_never().unwrap().status().is_terminal());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_of_a_render_begins_with_its_latest_attempt() {
+        let watchers = Watchers::default();
+        let id = random::grab_id(Timestamp::from_ms(0));
+        let subscription = watchers.subscribe(id);
+        let (second, rendered) = (Duration::from_secs(1), |attempts, state| {
+            watchers.publish(grab(id, attempts, state));
+            subscription.rendered_for()
+        });
+        assert_eq!(rendered(0, State::Pending), None);
+        assert_eq!(rendered(1, State::Processing), Some(Duration::ZERO));
+        tokio::time::advance(second).await;
+        assert_eq!(rendered(1, State::Processing), Some(second), "seen before");
+        assert_eq!(rendered(1, State::Pending), None, "the attempt was lost");
+        assert_eq!(rendered(2, State::Processing), Some(Duration::ZERO));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod chaos;
+mod deadline;
 mod edges;
 mod hints;
 mod nats;

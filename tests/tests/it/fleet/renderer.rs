@@ -116,6 +116,15 @@ impl HeldSession {
             Response::Cancel(_) | Response::Returned(_) => anyhow::bail!("not an assignment"),
         }
     }
+
+    /// Waits until the core cancels a lease. Returns its token.
+    pub(super) async fn cancelled_lease(&mut self) -> Result<String> {
+        let message = self.messages.message().await?.and_then(|message| message.message);
+        match message.context("the session ended")? {
+            Response::Cancel(cancel) => Ok(cancel.lease_token),
+            Response::Assignment(_) | Response::Returned(_) => anyhow::bail!("not a cancellation"),
+        }
+    }
 }
 
 /// Reports an image for an assignment. Returns whether the core accepted it.
