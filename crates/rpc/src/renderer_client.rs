@@ -21,7 +21,7 @@ use grabd_proto::internal::v1::finish_picture_request::Message as Part;
 use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
-    Assignment, AssignmentStage, AttachRequest, Condition as WireCondition, FileHeader, FinishPictureRequest,
+    Assignment, AssignmentStage, AttachRequest, Condition as WireCondition, Draining, FileHeader, FinishPictureRequest,
     FinishRequest, Hello, PageFailure, PictureHeader, Ready, Released, SliceHeader, ViewportHeader,
 };
 use grabd_proto::options;
@@ -232,10 +232,8 @@ where
         running.retain(|_, cancel| !cancel.is_cancelled());
         match message.and_then(|response| response.message) {
             Some(Response::Assignment(assignment)) if !offers.take() => {
-                let Assignment { grab_id, lease_token, .. } = *assignment;
-                let cause = "it was assigned to a slot that was not offered".to_owned();
-                let result = AttemptReport::Other(FinishResult::Released(Released { cause }));
-                renders.spawn(report(core.clone(), grab_id, lease_token, result, Instant::now() + LEASE_MARGIN));
+                let cause = "it was assigned to a slot that was not offered";
+                renders.spawn(release(core.clone(), *assignment, cause));
             }
             Some(Response::Assignment(assignment)) => {
                 // Cancelled by the core, by the end of the session, or when the render has ended.
@@ -269,12 +267,48 @@ where
             None => return Err(Status::unavailable("the core closed the session")),
         }
     }
-    // What is offered to this core may go to others; an assignment that is on its way is released with the session.
+    // What is offered to this core may go to others. The channel is full only when the core does not receive; then it
+    // learns from the end of the session.
     drop(offers);
+    let _ = outbox.try_send(AttachRequest { message: Some(Request::Draining(Draining {})) });
     // Keep the stream open until all renders are reported; the core releases their leases when it closes.
     renders.close();
+    loop {
+        let message = tokio::select! {
+            () = renders.wait() => return Ok(()),
+            message = responses.message() => message,
+        };
+        let Ok(Some(response)) = message else { break };
+        match response.message {
+            // It was on its way when the renderer stopped. Otherwise its grab would wait for the renders here to end.
+            Some(Response::Assignment(assignment)) => {
+                renders.spawn(release(core.clone(), *assignment, "the renderer is stopping"));
+            }
+            Some(Response::Cancel(cancel)) => {
+                if let Some(render) = running.remove(&cancel.lease_token) {
+                    render.cancel();
+                }
+            }
+            Some(Response::Returned(_)) | None => {}
+        }
+    }
+    // The session broke. The results can still be reported.
     renders.wait().await;
     Ok(())
+}
+
+/// Gives an assignment back to the core, for another renderer.
+async fn release<T>(core: RendererServiceClient<T>, assignment: Assignment, cause: &'static str)
+where
+    T: GrpcService<Body> + Clone + Send + Sync + 'static,
+    T::Error: Into<StdError>,
+    T::Future: Send,
+    T::ResponseBody: HttpBody<Data = Bytes> + Send + 'static,
+    <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
+{
+    let Assignment { grab_id, lease_token, .. } = assignment;
+    let result = AttemptReport::Other(FinishResult::Released(Released { cause: cause.to_owned() }));
+    report(core, grab_id, lease_token, result, Instant::now() + LEASE_MARGIN).await;
 }
 
 fn condition<R: Renderer>(renderer: &R) -> WireCondition {

@@ -231,6 +231,7 @@ async fn receive_messages(session: &RendererSession, inbound: &mut Streaming<Att
             },
             Some(Message::Condition(reported)) => session.record_heartbeat(condition(reported)),
             Some(Message::Stage(reported)) => record_stage(session, &reported),
+            Some(Message::Draining(_)) => session.drain(),
             Some(Message::Hello(_)) | None => {}
         }
     }

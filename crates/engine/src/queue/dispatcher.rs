@@ -45,6 +45,8 @@ struct Session {
     /// For a renderer that offers its slots to several cores: the lowest number of idle ones since it was last asked
     /// for.
     lowest_idle: Option<usize>,
+    /// Whether the renderer stops. None of its slots is idle then.
+    is_draining: bool,
     attached_at: Timestamp,
     /// The last reported condition, and when it was received.
     heartbeat: Option<(RendererStatus, Timestamp)>,
@@ -54,6 +56,12 @@ impl Session {
     fn set_idle(&mut self, idle: usize) {
         self.idle = idle;
         self.lowest_idle = self.lowest_idle.map(|lowest| lowest.min(idle));
+    }
+
+    const fn add_idle(&mut self, slots: usize) {
+        if !self.is_draining {
+            self.idle += slots;
+        }
     }
 }
 
@@ -210,8 +218,8 @@ impl Drop for OpenSlots<'_> {
 
 impl State {
     fn occupancy(&self, kept_percent: u32) -> Occupancy {
-        let (slots, idle) =
-            self.sessions.values().fold((0, 0), |(slots, idle), session| (slots + session.slots, idle + session.idle));
+        let usable = self.sessions.values().filter(|session| !session.is_draining);
+        let (slots, idle) = usable.fold((0, 0), |(slots, idle), session| (slots + session.slots, idle + session.idle));
         let kept = kept_slots(slots, kept_percent);
         let open_to_all = self.open_to_unpaid(slots, kept).min(idle);
         Occupancy { slots, idle, kept, open_to_all }
@@ -250,7 +258,8 @@ impl Dispatcher {
         let (outbox, messages) = mpsc::channel(OUTBOX_PER_SLOT * all.max(1));
         let slots = slots.share();
         let mut state = self.lock();
-        state.sessions.insert(id, Session { outbox, idle, slots, lowest_idle, attached_at: now, heartbeat: None });
+        let (is_draining, attached_at, heartbeat) = (false, now, None);
+        state.sessions.insert(id, Session { outbox, idle, slots, lowest_idle, is_draining, attached_at, heartbeat });
         state.waiting = true;
         drop(state);
         self.wakeup.notify_one();
@@ -274,13 +283,21 @@ impl Dispatcher {
     /// Marks slots of a session as idle.
     pub(crate) fn ready(&self, id: SessionId, slots: usize) {
         if let Some(session) = self.lock().sessions.get_mut(&id) {
-            session.idle += slots;
+            session.add_idle(slots);
         }
         // The jobs may have waited for a slot of this kind.
         let mut state = self.lock();
         state.waiting |= std::mem::take(&mut state.held_back);
         drop(state);
         self.wakeup.notify_one();
+    }
+
+    /// Uses no slot of a session any more. It keeps its leases.
+    pub(crate) fn drain_session(&self, id: SessionId) {
+        if let Some(session) = self.lock().sessions.get_mut(&id) {
+            session.is_draining = true;
+            session.set_idle(0);
+        }
     }
 
     /// Returns offered slots of a session that stayed idle since the last call, so that another core may use them.
@@ -298,7 +315,7 @@ impl Dispatcher {
     /// Makes a reserved slot idle again.
     fn release(&self, id: SessionId) {
         if let Some(session) = self.lock().sessions.get_mut(&id) {
-            session.idle += 1;
+            session.add_idle(1);
         }
         self.wakeup.notify_one();
     }
@@ -485,11 +502,11 @@ impl Dispatcher {
     pub(crate) fn renderers(&self) -> Vec<AttachedRenderer> {
         let state = self.lock();
         let to_attached = |(id, session): (&SessionId, &Session)| {
-            let Session { outbox: _, idle, slots, lowest_idle, attached_at, heartbeat } = session;
+            let Session { outbox: _, idle, slots, lowest_idle, is_draining, attached_at, heartbeat } = session;
             let busy = match lowest_idle {
-                None => slots.saturating_sub(*idle),
-                // Slots that are not idle may be offered to other cores.
-                Some(_) => state.leases.values().filter(|held| held.session == *id).count(),
+                None if !is_draining => slots.saturating_sub(*idle),
+                // Slots that are not idle may be offered to other cores, or to none.
+                _ => state.leases.values().filter(|held| held.session == *id).count(),
             };
             let (attached_at, slots) = (*attached_at, *slots);
             AttachedRenderer { session: *id, attached_at, slots, busy, heartbeat: heartbeat.clone() }

@@ -64,6 +64,11 @@ impl RendererSession {
         self.core.queue.dispatcher.ready(self.id, slots);
     }
 
+    /// Assigns nothing to the renderer any more, because it stops. It still reports the results of its leases.
+    pub fn drain(&self) {
+        self.core.queue.dispatcher.drain_session(self.id);
+    }
+
     /// Returns the slots that stayed idle since the last call, if the renderer offers them to other cores too.
     pub fn return_unused(&self) {
         self.core.queue.dispatcher.return_unused(self.id);

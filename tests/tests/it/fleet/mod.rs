@@ -3,6 +3,7 @@
 mod certificates;
 mod chaos;
 mod deadline;
+mod draining;
 mod edges;
 mod hints;
 mod nats;

@@ -16,7 +16,7 @@ use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
     Assignment, AttachRequest, AttachResponse, FinishPictureRequest, Hello, PictureHeader,
 };
-use grabd_rpc::renderer_pool::RendererPool;
+use grabd_rpc::renderer_pool::{AttachedCores, RendererPool};
 use image::{ImageFormat, Rgb, RgbImage};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -25,11 +25,14 @@ use tokio_util::task::TaskTracker;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Status, Streaming};
 
+use super::processes::poll;
+
 /// A renderer that is attached to cores until it is dropped.
 pub(super) struct ScriptedRenderer {
     /// The grabs whose renders began.
     pub(super) begun: mpsc::UnboundedReceiver<GrabId>,
-    _stop: DropGuard,
+    attached: AttachedCores,
+    stop: DropGuard,
 }
 
 struct Script {
@@ -69,12 +72,19 @@ impl ScriptedRenderer {
     pub(super) fn attach(cores: &[SocketAddr], slots: usize, colour: [u8; 3], hangs: bool) -> Self {
         let endpoint = |core| Endpoint::from_shared(format!("http://{core}")).map_err(|error| error.to_string());
         let pool = RendererPool::new(cores.iter().map(ToString::to_string).collect(), slots, endpoint);
+        let attached = pool.attached();
         let (sender, begun) = mpsc::unbounded_channel();
         let script = Script { begun: sender, image: picture(colour), hangs, count: Arc::default() };
         let stop = CancellationToken::new();
         // Ends with the test's runtime at the latest.
         TaskTracker::new().spawn(pool.run(script, stop.clone()));
-        Self { begun, _stop: stop.drop_guard() }
+        Self { begun, attached, stop: stop.drop_guard() }
+    }
+
+    /// Stops it. When this returns, it offers no slots any more; its renders continue.
+    pub(super) async fn stop(self) -> Result<()> {
+        self.stop.disarm().cancel();
+        poll("the end of its offers", async || Ok((self.attached.count() == 0).then_some(()))).await
     }
 
     /// The next grab whose render begins.

@@ -46,6 +46,23 @@ fn dropped_reservation_returns_its_slot() {
 }
 
 #[test]
+fn renderer_that_stops_gets_no_more_work_and_keeps_its_leases() {
+    let (dispatcher, id, mut messages) = attached(3);
+    dispatcher.reserve(free(1), 0).unwrap().assign(lease()).unwrap();
+    let reserved = dispatcher.reserve(free(1), 0).unwrap();
+    dispatcher.drain_session(id);
+    drop(reserved);
+    dispatcher.ready(id, 1);
+    assert!(dispatcher.reserve(free(1), 0).is_none());
+    dispatcher.notify();
+    assert!(dispatcher.reserve_for_waiting().is_empty());
+    assert_eq!(dispatcher.occupancy(0).slots, 0);
+    assert_eq!(dispatcher.renderers()[0].busy, 1);
+    assert!(matches!(messages.try_recv().unwrap(), SessionMessage::Assign(_)));
+    assert!(messages.try_recv().is_err(), "one lease was assigned");
+}
+
+#[test]
 fn offered_slot_is_returned_when_it_stayed_idle() {
     let dispatcher = Dispatcher::default();
     let id = random::session_id();
