@@ -26,21 +26,33 @@ for (const link of presets) {
   });
 }
 
-// Only the latest form is shown, whatever the order of the answers.
+// Only the latest form is shown, whatever the order of the answers. Code that does not follow the form is marked as such.
+const note = document.getElementById("code-note");
 let latest = 0;
+let retry;
 async function updateCode() {
   const mine = ++latest;
+  clearTimeout(retry);
   const body = new URLSearchParams(new FormData(form));
   body.set("part", "code");
+  let seconds;
   try {
     const response = await fetch(form.dataset.code, { method: "POST", body });
-    if (!response.ok || mine !== latest) return;
-    code.innerHTML = await response.text();
-    groups.length = 0;
-    addButtons(code);
+    if (mine !== latest) return;
+    if (response.ok) {
+      code.innerHTML = await response.text();
+      groups.length = 0;
+      addButtons(code);
+      note.textContent = "";
+      return;
+    }
+    // Too many requests: the answer says when the next one is allowed.
+    seconds = response.status === 429 ? Number(response.headers.get("Retry-After")) : 0;
   } catch {
-    // The former code stays; the button below asks again.
+    if (mine !== latest) return;
   }
+  if (seconds > 0) retry = setTimeout(updateCode, seconds * 1000);
+  note.textContent = seconds > 0 ? `This code is for the former options. It follows in ${seconds} s.` : "This code is for the former options. Update it with the button.";
 }
 form.addEventListener("change", updateCode);
 
