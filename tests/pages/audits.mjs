@@ -111,7 +111,10 @@ async function visit({ browser, loading, findings, own, dir, screenshots }, opti
   // Submits the form without the browser's own validation.
   async function send(button) {
     await page.$$eval("form", (forms) => forms.forEach((form) => (form.noValidate = true)));
-    await Promise.all([page.waitForNavigation(), page.getByRole("button", { name: button }).first().click()]);
+    // "Capture" is also a part of "Capture sample".
+    const named = page.getByRole("button", { name: button, exact: true });
+    const found = (await named.count()) > 0 ? named : page.getByRole("button", { name: button });
+    await Promise.all([page.waitForNavigation(), found.first().click()]);
   }
 
   async function fill(fields) {

@@ -41,6 +41,13 @@ async function capture(fields, options) {
 // Without an account.
 await page.goto(`${origin}/`);
 await audit("start", 200);
+await page.getByLabel("Page", { exact: true }).selectOption("dashboard");
+await page.getByLabel("Full page").check();
+await send("Capture sample");
+await audit("start-sample", 200);
+const sample = await page.locator(".result img").evaluate((image) => image.decode().then(() => [image.naturalWidth, image.naturalHeight]));
+assert.ok(sample[0] === 1280 && sample[1] > 720, `${sample}`);
+assert.ok(await page.getByLabel("Full page").isChecked());
 await fill({ "URL": "http://127.0.0.1/" });
 await send("Capture");
 await audit("start-refused", 422);

@@ -41,6 +41,7 @@ use crate::outgoing::OutgoingClient;
 use crate::placeholder::{self, Placeholder};
 use crate::pricing::Pricing;
 use crate::queue::{CleanupProgress, Queue};
+use crate::samples::state::Samples;
 use crate::storage::Retention;
 use crate::webhooks::Webhooks;
 
@@ -159,6 +160,7 @@ pub struct Core {
     pub(crate) failpoints: Arc<Failpoints>,
     pub(crate) grabs: Arc<Grabs>,
     pub(crate) queue: Arc<Queue>,
+    pub(crate) samples: Arc<Samples>,
     pub(crate) cluster: Option<Arc<Cluster>>,
     pub(crate) bus: Bus,
     pub(crate) cleanup: Arc<CleanupProgress>,

@@ -36,6 +36,7 @@ mod queue;
 pub mod random;
 pub mod renderers;
 pub mod rotation;
+pub mod samples;
 mod storage;
 mod targets;
 pub mod vault;

@@ -42,6 +42,7 @@ mod problem;
 mod qr;
 mod response;
 mod routes;
+mod samples;
 mod session;
 mod start;
 mod state;

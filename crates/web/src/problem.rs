@@ -123,6 +123,13 @@ impl Problem {
         )
     }
 
+    /// No browser is free for a sample, or it failed.
+    pub(crate) fn sample_unavailable() -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let message = "The sample cannot be captured at the moment.";
+        Self::new(status, "No capture at the moment", message, "Try again in a few seconds.")
+    }
+
     fn new(status: StatusCode, title: &'static str, message: impl Into<String>, advice: &'static str) -> Self {
         Self { status, title, message: message.into(), advice, retry_after_s: None }
     }

@@ -13,7 +13,8 @@ use crate::problem::Problem;
 use crate::response::{self, FORM, READ, WRITE};
 use crate::state::Web;
 use crate::{
-    account, accounts, apps, billing, docs, grabs, invitation, keys, oauth, operator, paths, start, teams, webhooks,
+    account, accounts, apps, billing, docs, grabs, invitation, keys, oauth, operator, paths, samples, start, teams,
+    webhooks,
 };
 
 /// The router of the web app and the OAuth endpoints. Each address may make `requests_per_minute` requests (at least 1)
@@ -69,6 +70,7 @@ fn routes(web: &Web) -> Vec<Route> {
         (apps::PATH.to_owned(), READ, get(apps::list::show)),
         ("/apps/{grant}/disconnect".to_owned(), WRITE, post(apps::disconnect::submit)),
         (start::PATH.to_owned(), FORM, get(start::show).post(start::submit)),
+        (samples::PATH.to_owned(), READ, get(samples::image)),
         (grabs::PATH.to_owned(), READ, get(grabs::home::show)),
         (grabs::CAPTURE.to_owned(), FORM, get(grabs::capture::show).post(grabs::capture::submit)),
         (grabs::CODE.to_owned(), WRITE, post(grabs::capture::code)),

@@ -1,6 +1,8 @@
 //! `/`: the start page, with prices and a trial capture without sign-in.
 //!
-//! The trial returns the placeholder that a test key would get. The page is not visited and nothing is stored. The
+//! Visitors capture sample pages with options of their choice: see [`crate::samples`].
+//!
+//! The trial with a URL of their own returns the placeholder that a test key would get. The page is not visited and nothing is stored. The
 //! image is embedded in the response, so that it has no URL that could be shared as if it were ours.
 
 use std::sync::Arc;
@@ -25,6 +27,7 @@ use crate::grabs::snippets;
 use crate::number::{grouped, money};
 use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
+use crate::samples::{self, Playground};
 use crate::state::Web;
 
 /// The path of this page.
@@ -37,6 +40,7 @@ struct StartPage<'a> {
     form_token: String,
     picture: &'a str,
     sign_up: bool,
+    playground: Option<Playground>,
     url: Text,
     trial: Option<Trial>,
     errors: &'a [FieldError],
@@ -66,7 +70,9 @@ struct Offer {
 /// Shows the page.
 pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
-    start(&web, request.headers(), StatusCode::OK, &Form::default(), None, &[]).await
+    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
+    let playground = samples::playground(&web, &query).await?;
+    start(&web, request.headers(), StatusCode::OK, Shown { playground, ..Shown::default() }).await
 }
 
 /// Runs a trial capture.
@@ -82,14 +88,15 @@ pub(crate) async fn submit(
     let CaptureRequest { url, .. } = options::request(&input);
     // JPEG takes half the bytes of PNG, which matters for an embedded image.
     let format = Some(Format::Jpeg.as_str().to_owned());
+    let playground = samples::playground(&web, &Form::default()).await?;
     match grabs::preview(&web.core, &CaptureRequest { url, format, ..CaptureRequest::default() }).await {
         Ok(preview) => {
-            let trial = trial(&web, preview)?;
-            start(&web, &head.headers, StatusCode::OK, &input, Some(trial), &[]).await
+            let trial = Some(trial(&web, preview)?);
+            start(&web, &head.headers, StatusCode::OK, Shown { playground, input, trial, errors: Vec::new() }).await
         }
         Err(fault) => {
-            let errors = [field_error(fault)?];
-            start(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, None, &errors).await
+            let shown = Shown { playground, input, trial: None, errors: vec![field_error(fault)?] };
+            start(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, shown).await
         }
     }
 }
@@ -110,14 +117,17 @@ fn field_error(fault: Fault) -> Result<FieldError, Fault> {
     options::field_error(fault).map(|field_error| FieldError { field: "url", ..field_error })
 }
 
-async fn start(
-    web: &Web,
-    headers: &HeaderMap,
-    status: StatusCode,
-    input: &Form,
+/// What a visitor asked for.
+#[derive(Default)]
+struct Shown {
+    playground: Option<Playground>,
+    input: Form,
     trial: Option<Trial>,
-    errors: &[FieldError],
-) -> Result<Response, Problem> {
+    errors: Vec<FieldError>,
+}
+
+async fn start(web: &Web, headers: &HeaderMap, status: StatusCode, shown: Shown) -> Result<Response, Problem> {
+    let Shown { playground, input, trial, errors } = shown;
     let visit = Visit::of(&web.cookies, headers);
     let signed_in = web.signed_in(headers).await?;
     let layout = signed_in.as_ref().map_or_else(|| web.plain_layout(), |person| web.user_layout(&person.session, PATH));
@@ -130,9 +140,10 @@ async fn start(
         form_token: visit.form_token(),
         picture: &web.assets.picture.path,
         sign_up: web.core.may_sign_up(),
-        url: options::url(input, error),
+        playground,
+        url: options::url(&input, error),
         trial,
-        errors,
+        errors: &errors,
         per_grab: money(prices.per_grab_usd, &prices.currency),
         offers: offers(prices),
         prices,

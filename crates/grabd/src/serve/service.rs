@@ -140,6 +140,7 @@ impl Service {
             renderer_listener.tasks.spawn(renderer_listener::serve(socket, core.clone(), renderer_tls, stop));
         }
         if let Some(browser) = browser.clone() {
+            core.offer_samples(browser.clone());
             let stop = renderer_task.stop.clone();
             renderer_task.tasks.spawn(renderer_client::run(renderer_service(&core), browser, config.slots(), stop));
         }

@@ -1,12 +1,20 @@
 //! The start page and its trial capture.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use grabd_tests::client::client;
+use grabd_tests::harness::TestApp;
 use grabd_tests::pixels;
+use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::visitor::{Visitor, start_app};
+
+/// Nothing but the sample of a phone's dark full page.
+const PHONE: &str = "page=daylight&device=phone&full_page=true&color_scheme=dark";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn trial_capture_is_a_placeholder_and_stores_nothing() -> Result<()> {
@@ -43,6 +51,49 @@ async fn trial_capture_is_a_placeholder_and_stores_nothing() -> Result<()> {
     }
     // Forged forms are refused.
     assert_eq!(Visitor::new(&app).post("/", &[("form_token", &form_token), ("url", &url)]).await?.status, 403);
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sample_pages_are_captured_for_visitors_while_no_customer_needs_the_slot() -> Result<()> {
+    let app = TestApp::start(5, &[("browser.slots", "1")]).await?;
+    let mut visitor = Visitor::new(&app);
+    let image_url = format!("{}/sample.webp?{PHONE}", app.service.public_url());
+    // A customer's capture has the only slot.
+    let create = app.client.post(format!("{}/grabs?async=true", app.base())).bearer_auth(app.live());
+    let grab: Value = create.json(&json!({ "url": app.site.url("/held/tiny") })).send().await?.json().await?;
+    app.site.wait_for_hits("/held/tiny", 1).await;
+    let busy = visitor.get(&format!("/?{PHONE}")).await?;
+    assert!(busy.status == 200 && busy.body.contains("All browsers are busy"), "{}", busy.body);
+    assert_eq!(app.client.get(&image_url).send().await?.status(), 503);
+    app.client.post(app.site.url("/held/tiny")).send().await?.error_for_status()?;
+    let url = format!("{}/grabs/{}", app.base(), grab["id"].as_str().context("an id")?);
+    let ended = app.client.get(url).header("prefer", "wait=25").bearer_auth(app.live()).send().await?;
+    assert!(ended.text().await?.contains("\"done\""));
+
+    // The slot is free a moment after the capture is done.
+    timeout(Duration::from_secs(20), async {
+        while app.client.get(&image_url).send().await?.status() == 503 {}
+        Ok::<_, reqwest::Error>(())
+    })
+    .await??;
+    let shown = visitor.get(&format!("/?{PHONE}")).await?;
+    assert!(shown.body.contains("src=\"/sample.webp?page=daylight"), "{}", shown.body);
+    let response = app.client.get(&image_url).send().await?.error_for_status()?;
+    assert_eq!(response.headers()["content-type"], "image/webp");
+    let file = response.bytes().await?;
+    let image = pixels::decode(&file);
+    assert!(image.width() < 1280 && image.height() > 2 * image.width(), "{:?}", image.dimensions());
+    let [red, green, blue] = image.get_pixel(4, 4).0;
+    assert!(red < 60 && green < 60 && blue < 60, "the dark design");
+    let again = app.client.get(&image_url).send().await?.bytes().await?;
+    assert_eq!(again, file);
+
+    // No grab is made, and nothing is charged.
+    let (_, usage) = app.get("/usage", app.live()).await?;
+    assert_eq!((&usage["credits"]["total"], &usage["usage"]["grabs_last_30d"]), (&json!(4), &json!(1)), "{usage}");
+    let unknown = format!("{}/sample.webp?page=other", app.service.public_url());
+    assert_eq!(app.client.get(unknown).send().await?.status(), 404);
     app.finish().await
 }
 

@@ -1,0 +1,41 @@
+//! The renderer of samples, and the images that it has made.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use grabd_domain::render::{Capture, RenderError, RenderTask};
+use tokio::sync::{OnceCell, Semaphore};
+
+use super::sample::Sample;
+
+/// Renders one task.
+pub(super) type Render = dyn Fn(RenderTask) -> BoxFuture<'static, Result<Capture, RenderError>> + Send + Sync;
+
+/// The image of a sample, in WebP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampleImage {
+    /// The file.
+    pub image: Bytes,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// Duration of the render in milliseconds.
+    pub execution_ms: u32,
+}
+
+/// The renderer of samples, and the images that it has made.
+pub(crate) struct Samples {
+    /// Set in processes with browsers.
+    pub(super) render: OnceLock<Box<Render>>,
+    /// Held during a render: samples take one slot at most.
+    pub(super) turn: Semaphore,
+    pub(super) images: [OnceCell<Arc<SampleImage>>; Sample::COUNT],
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Self { render: OnceLock::new(), turn: Semaphore::new(1), images: std::array::from_fn(|_| OnceCell::new()) }
+    }
+}
