@@ -19,12 +19,8 @@ The options of `POST /v1/grabs`, of the MCP tool `create_grab`, of `CaptureOptio
         if options.is_empty() {
             continue;
         }
-        _ = write!(text, "\n## {}\n\n| Option | Value | Default | Description |\n|---|---|---|---|\n", group.title());
+        _ = write!(text, "\n## {}\n", group.title());
         for option in options {
-            let default = match option.default {
-                "" => String::new(),
-                default => format!("`{default}`"),
-            };
             let mut about = option.help.to_owned();
             if !option.description.is_empty() {
                 _ = write!(about, " {}", option.description);
@@ -37,8 +33,9 @@ The options of `POST /v1/grabs`, of the MCP tool `create_grab`, of `CaptureOptio
                 _ = write!(about, " Only with `{}`.", option.requires);
             }
             _ = write!(about, " Example: `{}`.", option.example);
-            let CaptureOption { name, kind, .. } = option;
-            _ = writeln!(text, "| `{name}` | {} | {default} | {} |", kind.allowed(), about.replace('|', "\\|"));
+            let CaptureOption { name, kind, default, .. } = option;
+            let default = if default.is_empty() { String::new() } else { format!(" Default: `{default}`.") };
+            _ = write!(text, "\n### `{name}`\n\n*Value: {}.*{default}\n\n{about}\n", kind.allowed());
         }
     }
     text
