@@ -163,11 +163,13 @@ async fn slow_reader_skips_to_the_latest_state() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn drain_ends_streams_events_and_waits() -> Result<()> {
     let (app, _, id) = two_grabs(5).await?;
+    let wait = wait(&app, &id, "wait=25", Some("W/\"1\"")).await;
+    // It must have arrived, since new connections are refused from the drain on.
+    timeout(WAIT_LIMIT, first_watcher(&app)).await.context("the wait did not begin")??;
     let mut stream = watch(&channel(&app).await?, app.live(), &id, 0).await?;
     assert_eq!(next(&mut stream).await?.map(|grab| grab.status()), Some(GrabStatus::Pending));
     let mut events = events(&app, &id, None).await?.bytes_stream();
     events.next().await.context("a first event")??;
-    let wait = wait(&app, &id, "wait=25", Some("W/\"1\"")).await;
 
     let received = async {
         let status = timeout(WAIT_LIMIT, stream.message()).await.context("the stream did not end")?.unwrap_err();
@@ -229,6 +231,17 @@ async fn prefer_wait_ends_with_a_new_revision_or_the_timeout() -> Result<()> {
     assert_eq!((long.as_str(), &end["status"]), ("wait=25", &json!("done")));
     assert_eq!(wait(&app, UNKNOWN_ID, "wait=5", None).await.await??.status(), 404);
     app.finish().await
+}
+
+/// Waits until a caller waits for a grab.
+async fn first_watcher(app: &TestApp) -> Result<()> {
+    let url = format!("http://{}/metrics", app.service.metrics());
+    loop {
+        let metrics = app.client.get(&url).send().await?.text().await?;
+        if metrics.lines().any(|line| line == "grabd_grabs_watched 1") {
+            return Ok(());
+        }
+    }
 }
 
 async fn events(app: &TestApp, id: &str, last: Option<&str>) -> Result<Response> {
