@@ -10,8 +10,7 @@ pub fn markdown() -> String {
 # Capture options
 
 The options of `POST /v1/grabs`, of the MCP tool `create_grab`, of `CaptureOptions` in gRPC, and of the command line, where
-`full_page` is `--full-page`, and `--no-javascript` turns `javascript` off, which is on by default. This page is generated:
-`cargo run -p grabd-options --example reference > docs/OPTIONS.md`.
+`full_page` is `--full-page`, and `--no-javascript` turns `javascript` off, which is on by default.
 "
     .to_owned();
     for group in Group::ALL {
