@@ -27,16 +27,16 @@ const SECONDS: u64 = 30;
 /// Time between the start of a process and the next kill, in milliseconds.
 const PAUSE_MS: u64 = 2500;
 /// Callers at the same time, of which every other one is synchronous.
-const CALLERS: usize = 4;
+pub(super) const CALLERS: usize = 4;
 /// More than are spent.
-const CREDITS: u32 = 1_000_000;
+pub(super) const CREDITS: u32 = 1_000_000;
 /// Time limit for the grabs that are open at the end: two lost leases, and queued ones.
 const DRAIN: Duration = Duration::from_secs(150);
 /// Listeners of processes that are started again have fixed ports, below those that the system assigns to others.
 const PORTS: std::ops::Range<u16> = 21_000..31_000;
 
 /// A random sequence that depends on a seed only: SplitMix64.
-struct Sequence(u64);
+pub(super) struct Sequence(pub(super) u64);
 
 impl Sequence {
     fn below(&mut self, bound: u64) -> u64 {
@@ -60,15 +60,15 @@ impl Sequence {
 }
 
 /// How a process is started, each time.
-struct Member {
-    name: String,
+pub(super) struct Member {
+    pub(super) name: String,
     role: &'static str,
     settings: BTreeMap<String, String>,
-    process: Option<Process>,
+    pub(super) process: Option<Process>,
 }
 
 impl Member {
-    async fn start(&mut self, cluster: &TestCluster) -> Result<()> {
+    pub(super) async fn start(&mut self, cluster: &TestCluster) -> Result<()> {
         let settings: Vec<_> = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let mut command = cluster.command(&self.name, &settings)?;
         if self.role == "renderer" {
@@ -85,7 +85,8 @@ impl Member {
     }
 }
 
-fn members(cluster: &TestCluster, bucket: &S3Server, sequence: &mut Sequence) -> Result<Vec<Member>> {
+/// Two edges, two cores and two renderers, not started.
+pub(super) fn members(cluster: &TestCluster, bucket: &S3Server, sequence: &mut Sequence) -> Result<Vec<Member>> {
     let (edges, cores) = ([sequence.port()?, sequence.port()?], [sequence.port()?, sequence.port()?]);
     let images: Vec<_> = bucket.settings().into_iter().map(|(name, value)| (variable(name), value)).collect();
     let member = |name: String, role, own: &[(&str, String)]| {
@@ -163,7 +164,7 @@ async fn kill(cluster: &TestCluster, members: &mut [Member], sequence: &mut Sequ
 }
 
 /// All grabs, when all have ended.
-async fn ended(cluster: &TestCluster) -> Result<Vec<Grab>> {
+pub(super) async fn ended(cluster: &TestCluster) -> Result<Vec<Grab>> {
     let all_ended = async {
         loop {
             let ids: Vec<GrabId> = cluster.grab_ids().await?;
@@ -181,7 +182,7 @@ async fn ended(cluster: &TestCluster) -> Result<Vec<Grab>> {
 }
 
 /// Checks that both edges return the same image of a grab, which is that of the grab.
-async fn check_image(cluster: &TestCluster, edges: &[String], grab: GrabId) -> Result<()> {
+pub(super) async fn check_image(cluster: &TestCluster, edges: &[String], grab: GrabId) -> Result<()> {
     let mut images = Vec::new();
     for edge in edges {
         let request = cluster.client.get(format!("http://{edge}/v1/grabs/{grab}"));

@@ -9,6 +9,7 @@ mod hints;
 mod nats;
 mod processes;
 mod renderer;
+mod rolling;
 
 use anyhow::{Context, Result, ensure};
 use grabd_domain::grabs::State;
