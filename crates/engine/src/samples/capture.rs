@@ -8,6 +8,7 @@ use grabd_domain::admission::Account;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::ids::TeamId;
 use grabd_domain::render::{Capture, RenderTask, Renderer, StageReporter};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::sample::Sample;
@@ -17,6 +18,8 @@ use crate::random;
 
 /// Time limit of a render. The pages need a second.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// Time limit of a visitor, who may wait for the render of another one.
+const WAIT_LIMIT: Duration = Duration::from_secs(15);
 
 /// Why there is no image of a sample.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +58,8 @@ impl Core {
 /// When the sample cannot be captured now.
 pub async fn capture(core: &Core, sample: Sample) -> Result<Arc<SampleImage>, SampleError> {
     let image = core.samples.images.get(sample.index()).ok_or(SampleError::Unavailable)?;
-    image.get_or_try_init(|| render(core, sample)).await.cloned()
+    let image = timeout(WAIT_LIMIT, image.get_or_try_init(|| render(core, sample))).await;
+    image.map_err(|_| SampleError::Busy)?.cloned()
 }
 
 async fn render(core: &Core, sample: Sample) -> Result<Arc<SampleImage>, SampleError> {
