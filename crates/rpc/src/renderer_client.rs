@@ -232,8 +232,9 @@ where
         running.retain(|_, cancel| !cancel.is_cancelled());
         match message.and_then(|response| response.message) {
             Some(Response::Assignment(assignment)) if !offers.take() => {
-                let cause = "it was assigned to a slot that was not offered";
-                renders.spawn(release(core.clone(), *assignment, cause));
+                let Assignment { grab_id, lease_token, .. } = *assignment;
+                let result = released("it was assigned to a slot that was not offered");
+                renders.spawn(report(core.clone(), grab_id, lease_token, result, Instant::now() + LEASE_MARGIN));
             }
             Some(Response::Assignment(assignment)) => {
                 // Cancelled by the core, by the end of the session, or when the render has ended.
@@ -282,7 +283,9 @@ where
         match response.message {
             // It was on its way when the renderer stopped. Otherwise its grab would wait for the renders here to end.
             Some(Response::Assignment(assignment)) => {
-                renders.spawn(release(core.clone(), *assignment, "the renderer is stopping"));
+                let Assignment { grab_id, lease_token, .. } = *assignment;
+                let result = released("the renderer is stopping");
+                renders.spawn(report(core.clone(), grab_id, lease_token, result, Instant::now() + LEASE_MARGIN));
             }
             Some(Response::Cancel(cancel)) => {
                 if let Some(render) = running.remove(&cancel.lease_token) {
@@ -297,18 +300,9 @@ where
     Ok(())
 }
 
-/// Gives an assignment back to the core, for another renderer.
-async fn release<T>(core: RendererServiceClient<T>, assignment: Assignment, cause: &'static str)
-where
-    T: GrpcService<Body> + Clone + Send + Sync + 'static,
-    T::Error: Into<StdError>,
-    T::Future: Send,
-    T::ResponseBody: HttpBody<Data = Bytes> + Send + 'static,
-    <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
-{
-    let Assignment { grab_id, lease_token, .. } = assignment;
-    let result = AttemptReport::Other(FinishResult::Released(Released { cause: cause.to_owned() }));
-    report(core, grab_id, lease_token, result, Instant::now() + LEASE_MARGIN).await;
+/// Gives an attempt back to the core, for another renderer.
+fn released(cause: &str) -> AttemptReport {
+    AttemptReport::Other(FinishResult::Released(Released { cause: cause.to_owned() }))
 }
 
 fn condition<R: Renderer>(renderer: &R) -> WireCondition {
@@ -355,9 +349,7 @@ async fn run_assignment<T, R>(
             outcome = renderer.render(task) => to_wire(outcome),
             () = cancel.cancelled() => return,
         },
-        None => AttemptReport::Other(FinishResult::Released(Released {
-            cause: "the assignment could not be read".to_owned(),
-        })),
+        None => released("the assignment could not be read"),
     };
     report(core, grab_id, lease_token, result, lease_ends).await;
 }

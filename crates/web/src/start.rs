@@ -2,8 +2,9 @@
 //!
 //! Visitors capture sample pages with options of their choice: see [`crate::samples`].
 //!
-//! The trial with a URL of their own returns the placeholder that a test key would get. The page is not visited and nothing is stored. The
-//! image is embedded in the response, so that it has no URL that could be shared as if it were ours.
+//! The trial with a URL of their own returns the placeholder that a test key would get. The page is not visited and
+//! nothing is stored. The image is embedded in the response, so that it has no URL that could be shared as if it were
+//! ours.
 
 use std::sync::Arc;
 
