@@ -71,6 +71,13 @@ await send("Sign in with a passkey");
 assert.match(new URL(page.url()).pathname, grabs);
 await page.goto(`${origin}/account/second-factor`);
 await audit("second-factor-passkeys", 200);
+await follow("Add an authenticator app");
+await audit("second-factor-app", 200);
+await page.getByRole("button", { name: "Copy" }).click();
+await page.locator("#said", { hasText: "Copied." }).waitFor();
+await fill({ "Code of the new app": "12", Password: password });
+await send("Confirm with a passkey instead");
+await audit("second-factor-app-malformed", 422);
 
 // It is the second step after the password.
 await send("Sign out");

@@ -76,6 +76,13 @@ pub(crate) fn code_field(errors: &[FieldError]) -> Field {
     second_factor_field("Code", "one-time-code", "The 6 digits that your authenticator app shows.", errors)
 }
 
+/// The field for a code of an authenticator app that is not in use yet, beside another field for a code.
+pub(crate) fn app_code_field(errors: &[FieldError]) -> Field {
+    let hint = "The 6 digits that the app shows after you have added this account.";
+    let field = second_factor_field("Code of the new app", "off", hint, &[]);
+    Field { name: "app_code", ..field }.with_errors(errors)
+}
+
 /// The field for a recovery code.
 pub(crate) fn recovery_code_field(errors: &[FieldError]) -> Field {
     second_factor_field("Recovery code", "off", "One of the codes that you saved. Each works once.", errors)

@@ -106,6 +106,11 @@ fn routes(web: &Web) -> Vec<Route> {
             get(account::second_factor::show::show).post(account::second_factor::show::submit),
         ),
         (
+            account::second_factor::APP.to_owned(),
+            FORM,
+            get(account::second_factor::app::show).post(account::second_factor::app::submit),
+        ),
+        (
             account::second_factor::CODES.to_owned(),
             FORM,
             get(account::second_factor::codes::show).post(account::second_factor::codes::submit),

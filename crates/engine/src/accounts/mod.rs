@@ -1,6 +1,7 @@
 //! Teams, members, keys, people, passwords, passkeys, second factors and sessions.
 
 mod access;
+mod authenticator_app;
 mod change_password;
 mod code_check;
 mod code_sign_in;
@@ -40,6 +41,7 @@ use crate::limits::{SharedLimits, TeamLimits};
 use crate::mail::{Mailer, Quotas};
 
 pub use access::{Access, authenticate, own_async_queue, record_use, take_request};
+pub use authenticator_app::set_authenticator_app;
 pub use change_password::{
     ChangePasswordError, PasswordConfirmationError, ResetError, change_password, is_reset_valid,
     request_password_reset, reset_password,

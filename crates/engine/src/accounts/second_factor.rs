@@ -45,6 +45,9 @@ pub enum SecondFactorError {
     /// The code was not accepted.
     #[error(transparent)]
     Code(#[from] CodeError),
+    /// The code of the new authenticator app was not accepted.
+    #[error("new app: {0}")]
+    AppCode(CodeError),
     /// The person has no such passkey.
     #[error("the passkey is unknown")]
     UnknownPasskey,

@@ -57,6 +57,8 @@ pub(crate) enum SecondFactorEvent {
     On,
     /// It was turned off.
     Off,
+    /// An authenticator app was added, or replaced the former one.
+    AppSet,
     /// A passkey was added.
     PasskeyAdded,
     /// A passkey was removed.
@@ -74,6 +76,10 @@ pub(crate) fn second_factor(to: Email, host: &str, event: SecondFactorEvent) -> 
     let (subject, fact) = match event {
         SecondFactorEvent::On => ("The second factor is on", "The second factor for sign-in was turned on"),
         SecondFactorEvent::Off => ("The second factor is off", "The second factor for sign-in was turned off"),
+        SecondFactorEvent::AppSet => (
+            "An authenticator app was set up",
+            "An authenticator app, whose codes are accepted for sign-in, was set up",
+        ),
         SecondFactorEvent::PasskeyAdded => ("A passkey was added", "A passkey, with which one can sign in, was added"),
         SecondFactorEvent::PasskeyRemoved => ("A passkey was removed", "A passkey was removed"),
         SecondFactorEvent::NewRecoveryCodes => {

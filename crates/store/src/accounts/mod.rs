@@ -30,6 +30,7 @@ pub use queries::passkeys::Passkey;
 pub use queries::people::{Device, Login, OpenSession, Person};
 pub use queries::second_factor::SecondFactor;
 pub use queries::teams::{Invitation, Member, SessionInfo};
+pub use second_factor::app::NewAuthenticatorApp;
 pub use second_factor::change::NewSecondFactor;
 pub use second_factor::factor::FactorUse;
 pub use second_factor::sign_in::{SecondFactorSignIn, SecondFactorSignInOutcome};

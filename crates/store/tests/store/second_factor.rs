@@ -8,7 +8,8 @@ use grabd_domain::accounts::Email;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::Store;
 use grabd_store::accounts::{
-    FactorUse, InitialTeam, NewPerson, NewSecondFactor, NewSession, SecondFactorSignIn, SecondFactorSignInOutcome,
+    FactorUse, InitialTeam, NewAuthenticatorApp, NewPerson, NewSecondFactor, NewSession, SecondFactorSignIn,
+    SecondFactorSignInOutcome,
 };
 use grabd_store::operations::{Actor, DeletePersonOutcome};
 use sea_orm::{ConnectionTrait, Statement};
@@ -102,6 +103,32 @@ on_both! {
             let is_new = expected == SecondFactorSignInOutcome::SignedIn;
             assert_eq!(is_open(db, hash).await, before || is_new, "{step}");
         }
+    }
+
+    async fn new_app_replaces_the_former_one_and_needs_an_unused_code(db) {
+        let ada = person_with_factor(db, "ada@example.com").await;
+        let eve = person(db, "eve@example.com").await;
+        let app = |user, factor| NewAuthenticatorApp { user, secret: vec![9; 61], step: STEP + 5, factor };
+        for (user, used) in [
+            (ada, FactorUse::Step(STEP)),
+            (ada, FactorUse::RecoveryCode([9; 32])),
+            (eve, FactorUse::RecoveryCode([11; 32])),
+            (eve, FactorUse::Step(STEP + 1)),
+        ] {
+            assert!(!db.store.set_authenticator_app(app(user, used)).await.unwrap(), "{used:?}");
+        }
+        let found = db.store.find_second_factor(ada).await.unwrap().unwrap();
+        assert_eq!((found.secret, found.last_step, found.recovery_codes), (Some(vec![7; 61]), STEP, 3));
+        let both = [11, 11].map(|code| db.store.set_authenticator_app(app(ada, FactorUse::RecoveryCode([code; 32]))));
+        let accepted = join_all(both).await.into_iter().filter(|set| *set.as_ref().unwrap()).count();
+        assert_eq!(accepted, 1, "of two uses of a code, one is refused");
+        let found = db.store.find_second_factor(ada).await.unwrap().unwrap();
+        assert_eq!((found.secret, found.last_step, found.recovery_codes), (Some(vec![9; 61]), STEP + 5, 2));
+        assert!(is_open(db, 1).await, "sessions stay");
+        // The code that confirmed the app is used up.
+        let refused = sign_in(&db.store, ada, 20, FactorUse::Step(STEP + 5)).await;
+        assert_eq!(refused, SecondFactorSignInOutcome::CodeRefused);
+        assert_eq!(db.store.find_second_factor(eve).await.unwrap().map(|found| found.last_step), None);
     }
 
     async fn of_concurrent_uses_of_a_code_one_is_accepted(db) {

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use grabd_domain::Timestamp;
+use grabd_tests::authenticator::Authenticator;
 use grabd_tests::harness::TestApp;
 use grabd_tests::mail_server::{MailServer, TlsMode};
 use grabd_tests::passkey::Passkey;
@@ -323,6 +324,76 @@ async fn passkey_is_a_second_factor_of_operators_and_of_nobody_who_is_suspended(
     assert_eq!(send(&mut ada, "/account/second-factor/off", &fields).await?.status, 303);
     assert_eq!(store.list_passkeys(user).await?, []);
     assert_eq!(sign_in(&mut Visitor::new(&app), &mut passkey).await?.status, 422);
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn authenticator_app_is_added_beside_passkeys_and_replaced() -> Result<()> {
+    let server = MailServer::start(TlsMode::None).await?;
+    let app = start_app_with_mail(&server, "", &[("oauth.auth_url", ORIGIN)]).await?;
+    let now = || app.service.core().now();
+    let mut ada = Visitor::with_account(&app, ADA).await?;
+    // Without a second factor there is the page that turns it on.
+    let (page, status) = ("/account/second-factor/app", "/account/second-factor");
+    assert_eq!(ada.get(page).await?.location(), status);
+    let (mut passkey, codes) = add_first(&mut ada).await?;
+    assert!(ada.get(status).await?.body.contains(">Add an authenticator app</a>"));
+    let shown = ada.get(page).await?;
+    let secret = shown.body.split("id=\"secret\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let phone = Authenticator::with(secret.context("a secret")?)?;
+    let setup = shown.hidden_field("setup")?;
+    let code = phone.code(now(), 0)?;
+    // The password and the second factor are needed, and mistakes keep the secret that was scanned.
+    for (app_code, password, code, complaint) in [
+        ("12", PASSWORD, &*codes[0], "Enter the 6 digits"),
+        (&*code, "wrong password", &*codes[0], "The password is wrong"),
+        (&*code, PASSWORD, "", "Enter the 6 digits"),
+        (&*code, PASSWORD, &*code, "The code is wrong"),
+    ] {
+        let fields = [("setup", &*setup), ("app_code", app_code), ("password", password), ("code", code)];
+        let refused = send(&mut ada, page, &fields).await?;
+        assert!(refused.status == 422 && refused.body.contains(complaint), "{complaint}: {}", refused.body);
+        assert_eq!(refused.hidden_field("setup")?, setup);
+    }
+    let fields = [("setup", "forged"), ("app_code", &*code), ("password", PASSWORD), ("code", &*codes[0])];
+    assert_eq!(send(&mut ada, page, &fields).await?.status, 400);
+    let (token, options) = challenge(&mut ada).await?;
+    let answer = passkey.answer(&options)?;
+    let fields = [("setup", &*setup), ("app_code", &*code), ("password", PASSWORD)];
+    let fields = [&fields[..], &[("passkey_token", &*token), ("passkey", &*answer)]].concat();
+    let added = send(&mut ada, page, &fields).await?;
+    assert_eq!((added.status, added.location()), (303, "/account/second-factor?app"), "{}", added.body);
+    assert!(server.wait_for(1).await?.text().contains("An authenticator app, whose codes are accepted for sign-in"));
+    let shown = ada.get(added.location()).await?;
+    assert!(
+        shown.body.contains("Authenticator app set up") && shown.body.contains(">Change the authenticator app</a>")
+    );
+    assert!(shown.body.contains("Unused recovery codes: <strong>10</strong>"), "{}", shown.body);
+    // It signs in after the password.
+    let mut other = Visitor::new(&app);
+    other.sign_in(ADA, PASSWORD, "").await?;
+    let form_token = other.get("/sign-in/code").await?.hidden_field("form_token")?;
+    let code = phone.code(now(), 1)?;
+    let answer = other.post("/sign-in/code", &[("form_token", &*form_token), ("code", &*code)]).await?;
+    assert_eq!((answer.status, answer.location()), (303, "/grabs"), "{}", answer.body);
+    // A new phone, confirmed by a recovery code: codes of the former one are refused, the passkey stays.
+    let shown = ada.get(page).await?;
+    let secret = shown.body.split("id=\"secret\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let new_phone = Authenticator::with(secret.context("a secret")?)?;
+    let (setup, code) = (shown.hidden_field("setup")?, new_phone.code(now(), 0)?);
+    let fields = [("setup", &*setup), ("app_code", &*code), ("password", PASSWORD), ("code", &*codes[0])];
+    assert_eq!(send(&mut ada, page, &fields).await?.status, 303);
+    let mut other = Visitor::new(&app);
+    other.sign_in(ADA, PASSWORD, "").await?;
+    for (phone, status) in [(&phone, 422), (&new_phone, 303)] {
+        let form_token = other.get("/sign-in/code").await?.hidden_field("form_token")?;
+        let code = phone.code(now(), 1)?;
+        let answer = other.post("/sign-in/code", &[("form_token", &*form_token), ("code", &*code)]).await?;
+        assert_eq!(answer.status, status, "{}", answer.body);
+    }
+    assert_eq!(sign_in(&mut Visitor::new(&app), &mut passkey).await?.status, 303);
+    let trail = app.service.store().list_audit(Timestamp::from_ms(0), None, 100).await?;
+    assert_eq!(trail.iter().filter(|entry| entry.action == "second_factor.app").count(), 2);
     app.finish().await
 }
 

@@ -3,6 +3,7 @@
 //! *Invariant:* a code of an authenticator app, a recovery code or the answer of a passkey is used up in the transaction of
 //! what it allows. Of two concurrent uses, one is refused.
 
+pub(crate) mod app;
 pub(crate) mod change;
 pub(crate) mod codes;
 pub(crate) mod factor;

@@ -1,5 +1,6 @@
 //! `/account/second-factor`: the second factor of a user, one file per page.
 
+pub(crate) mod app;
 pub(crate) mod codes;
 pub(crate) mod off;
 pub(crate) mod show;
@@ -18,6 +19,8 @@ use crate::paths::SECOND_FACTOR;
 use crate::problem::Problem;
 use crate::state::Web;
 
+/// The path of the form that sets an authenticator app.
+pub(crate) const APP: &str = "/account/second-factor/app";
 /// The path of the form for new recovery codes.
 pub(crate) const CODES: &str = "/account/second-factor/recovery-codes";
 /// The path of the form that turns the second factor off.
@@ -49,6 +52,10 @@ pub(super) fn field_error(error: SecondFactorError) -> Result<(FieldError, Optio
     match error {
         SecondFactorError::Password(error) => password_error(error),
         SecondFactorError::Code(error) => code_error(error),
+        SecondFactorError::AppCode(error) => {
+            let (FieldError { message, .. }, retry_after_s) = code_error(error)?;
+            Ok((FieldError { field: "app_code", message }, retry_after_s))
+        }
         SecondFactorError::SetupExpired => Err(Problem::bad_request(
             "The set-up has expired",
             "The page was open for more than an hour.",

@@ -8,7 +8,7 @@ use axum::response::Response;
 use grabd_engine::accounts::{self, SecondFactorSetup, SecondFactorStatus};
 use http::StatusCode;
 
-use super::{codes_page, error_status, field_error, with_retry_after};
+use super::{APP, codes_page, error_status, field_error, with_retry_after};
 use crate::account::PATH;
 use crate::extract::{PasswordLimit, QueryForm, SignedInForm, SignedInPage};
 use crate::fields::{code_field, password_field};
@@ -40,6 +40,10 @@ struct SetupPage<'a> {
 #[template(path = "second_factor.html")]
 struct StatusPage {
     layout: Layout,
+    /// Whether an app was just set up.
+    is_app_set: bool,
+    /// The page that sets an app.
+    app: &'static str,
     since: Moment,
     has_app: bool,
     passkeys: usize,
@@ -59,6 +63,8 @@ pub(crate) async fn show(
         let SecondFactorStatus { since, has_app, recovery_codes } = status;
         let template = StatusPage {
             layout: web.user_layout(&person.session, PATH),
+            is_app_set: query.has("app"),
+            app: APP,
             since: since.into(),
             has_app,
             passkeys: accounts::list_passkeys(&web.core, me.id).await?.len(),
