@@ -345,7 +345,7 @@ async fn authenticator_app_is_added_beside_passkeys_and_replaced() -> Result<()>
     let code = phone.code(now(), 0)?;
     // The password and the second factor are needed, and mistakes keep the secret that was scanned.
     for (app_code, password, code, complaint) in [
-        ("12", PASSWORD, &*codes[0], "Enter the 6 digits"),
+        ("12", PASSWORD, &*codes[0], "Enter the 6 digits that the new app shows."),
         (&*code, "wrong password", &*codes[0], "The password is wrong"),
         (&*code, PASSWORD, "", "Enter the 6 digits"),
         (&*code, PASSWORD, &*code, "The code is wrong"),

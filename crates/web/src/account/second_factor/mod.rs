@@ -7,7 +7,7 @@ pub(crate) mod show;
 
 use askama::Template;
 use axum::response::Response;
-use grabd_engine::accounts::{SecondFactorError, Session};
+use grabd_engine::accounts::{CodeError, SecondFactorError, Session};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 
@@ -53,7 +53,10 @@ pub(super) fn field_error(error: SecondFactorError) -> Result<(FieldError, Optio
         SecondFactorError::Password(error) => password_error(error),
         SecondFactorError::Code(error) => code_error(error),
         SecondFactorError::AppCode(error) => {
+            let is_malformed = error == CodeError::Malformed;
             let (FieldError { message, .. }, retry_after_s) = code_error(error)?;
+            // It cannot be a recovery code.
+            let message = if is_malformed { "Enter the 6 digits that the new app shows.".to_owned() } else { message };
             Ok((FieldError { field: "app_code", message }, retry_after_s))
         }
         SecondFactorError::SetupExpired => Err(Problem::bad_request(
