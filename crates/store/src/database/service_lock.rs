@@ -52,6 +52,13 @@ impl LockMode {
             Self::Shared => "SELECT pg_try_advisory_lock_shared($1)",
         }
     }
+
+    const fn unlock_query(self) -> &'static str {
+        match self {
+            Self::Alone => "SELECT pg_advisory_unlock($1)",
+            Self::Shared => "SELECT pg_advisory_unlock_shared($1)",
+        }
+    }
 }
 
 /// How the lock is taken.
@@ -183,8 +190,16 @@ async fn hold(
             }
         }
     }
-    // The server releases the lock when the connection ends, even if this fails.
-    drop(tokio::time::timeout(TIMEOUT, connection.close()).await);
+    // The server also releases the lock when the connection ends, but some time after it was closed here.
+    let unlock = async {
+        let unlocked: bool =
+            sqlx::query_scalar(locking.mode.unlock_query()).bind(LOCK).fetch_one(&mut connection).await?;
+        debug_assert!(unlocked, "the lock was held");
+        connection.close().await
+    };
+    if !matches!(tokio::time::timeout(TIMEOUT, unlock).await, Ok(Ok(()))) {
+        tracing::warn!("the lock of the database was not released in order; it is when the server drops the connection");
+    }
 }
 
 /// Takes the lock again. `None` when another service has it.
