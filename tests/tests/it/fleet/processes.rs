@@ -57,7 +57,7 @@ impl TestCluster {
 
     /// With other credits than [`CREDITS`].
     pub(super) async fn start_with(credits: u32) -> Result<Self> {
-        let database = PrivateDatabase::create().await;
+        let database = PrivateDatabase::create_migrated().await;
         let store = Store::open(&database.url()).await?;
         store.migrate().await?;
         let team = accounts::create_team(&store, "the test's", credits, Clock::system().now()).await?;
@@ -83,6 +83,8 @@ impl TestCluster {
             .env("GRABD_METRICS__LISTEN", "127.0.0.1:0")
             .env("GRABD_EGRESS__ALLOW_CIDRS", format!("{ALLOWED}/32"))
             .env("GRABD_LIMITS__REQUESTS_PER_MINUTE", "1000000")
+            // On a busy machine, callers queue grabs faster than they are rendered.
+            .env("GRABD_LIMITS__ASYNC_QUEUE", "1000")
             .env("GRABD_RETENTION__MIN_FREE_PERCENT", "0")
             .envs(settings.iter().copied())
             .stdin(Stdio::null())
