@@ -8,7 +8,7 @@ use crate::billing::cluster::PrivateDatabase;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn second_service_on_a_postgres_database_is_refused_with_what_to_do() -> Result<()> {
-    let database = PrivateDatabase::create().await;
+    let database = PrivateDatabase::create_migrated().await;
     let url = database.url();
     let first = TestApp::start(2, &[("database.url", &url)]).await?;
     let refused = TestApp::start(0, &[("database.url", &url)]).await.err().context("the second one started")?;

@@ -176,9 +176,7 @@ async fn deadlocked_change_is_retried() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_migrations_succeed() {
-    let db = TestDb::postgres().await;
-    db.execute_raw("DROP SCHEMA public CASCADE").await.unwrap();
-    db.execute_raw("CREATE SCHEMA public").await.unwrap();
+    let db = TestDb::empty_postgres().await;
     assert!(!db.store.schema_is_current().await.unwrap());
     for migrated in join_all((0..4).map(|_| db.store.migrate())).await {
         migrated.unwrap();

@@ -137,7 +137,7 @@ async fn repeated_payment_events_grant_once_on_sqlite() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn repeated_payment_events_grant_once_on_postgres() -> Result<()> {
-    let database = cluster::PrivateDatabase::create().await;
+    let database = cluster::PrivateDatabase::create_migrated().await;
     let url = database.url();
     let billing = BillingTest::start_with(&[("database.url", &url)]).await?;
     assert_granted_once(&billing).await?;

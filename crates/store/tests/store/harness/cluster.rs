@@ -9,6 +9,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use grabd_migrations::Migrator;
+use grabd_store::Store;
 use sea_orm::ConnectionTrait;
 
 /// The database of one test on the shared server.
@@ -24,12 +26,23 @@ struct Cluster {
 }
 
 impl PrivateDatabase {
+    /// An empty database.
     pub(crate) async fn create() -> Self {
-        let cluster = tokio::task::spawn_blocking(Cluster::join).await.unwrap();
+        Self::create_from(Cluster::join_blocking().await, "template1").await
+    }
+
+    /// A database with the current schema: a copy of one that was migrated once, which takes a fraction of the time.
+    pub(crate) async fn create_migrated() -> Self {
+        let cluster = Cluster::join_blocking().await;
+        let template = cluster.migrated().await;
+        Self::create_from(cluster, &template).await
+    }
+
+    async fn create_from(cluster: Cluster, template: &str) -> Self {
         // The name of a new temporary directory is unique.
         let name = tempfile::Builder::new().prefix("test").tempdir_in(&cluster.home).unwrap();
         let name = name.path().file_name().unwrap().to_str().unwrap().to_lowercase();
-        cluster.command(&format!("CREATE DATABASE {name}")).await;
+        cluster.command(&format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
         Self { cluster, name }
     }
 
@@ -60,6 +73,39 @@ impl PrivateDatabase {
 }
 
 impl Cluster {
+    async fn join_blocking() -> Self {
+        tokio::task::spawn_blocking(Self::join).await.unwrap()
+    }
+
+    /// The name of a database with the current schema and without rows, which nobody is connected to.
+    async fn migrated(&self) -> String {
+        let mut schema = DefaultHasher::new();
+        for source in Migrator::SOURCES {
+            (source.name, source.text).hash(&mut schema);
+        }
+        let name = format!("migrated_{:016x}", schema.finish());
+        let home = self.home.clone();
+        let migrating = tokio::task::spawn_blocking(move || {
+            let file = lock_file(&home.join("migrate.lock"));
+            file.lock().unwrap();
+            file
+        });
+        let migrating = migrating.await.unwrap();
+        // In the data directory, so that it is deleted with the database.
+        let done = self.home.join("data").join(&name);
+        if !done.exists() {
+            // An earlier test may have been killed while it migrated.
+            self.command(&format!("DROP DATABASE IF EXISTS {name}")).await;
+            self.command(&format!("CREATE DATABASE {name}")).await;
+            let store = Store::open(&self.url(&name)).await.unwrap();
+            store.migrate().await.unwrap();
+            store.close().await;
+            std::fs::write(done, "").unwrap();
+        }
+        drop(migrating);
+        name
+    }
+
     fn join() -> Self {
         let mut checkout = DefaultHasher::new();
         env!("CARGO_TARGET_TMPDIR").hash(&mut checkout);

@@ -53,7 +53,7 @@ macro_rules! on_both {
 }
 pub(crate) use on_both;
 
-/// A migrated store and its database.
+/// A store and its database.
 pub(crate) struct TestDb {
     pub(crate) store: Store,
     pub(crate) url: String,
@@ -70,18 +70,29 @@ impl TestDb {
     pub(crate) async fn sqlite() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}", directory.path().join("grabd.sqlite").display());
-        Self::at(url, Backend::Directory(directory)).await
+        Self::at(url, Backend::Directory(directory)).await.migrated().await
     }
 
     pub(crate) async fn postgres() -> Self {
+        let database = PrivateDatabase::create_migrated().await;
+        Self::at(database.url(), Backend::Database(database)).await.migrated().await
+    }
+
+    /// A database that is not migrated.
+    pub(crate) async fn empty_postgres() -> Self {
         let database = PrivateDatabase::create().await;
         Self::at(database.url(), Backend::Database(database)).await
     }
 
     async fn at(url: String, backend: Backend) -> Self {
         let store = Store::open(&url).await.unwrap();
-        store.migrate().await.unwrap();
         Self { store, url, backend, next_id: AtomicU64::new(1) }
+    }
+
+    /// A copy of a migrated database only checks its steps.
+    async fn migrated(self) -> Self {
+        self.store.migrate().await.unwrap();
+        self
     }
 
     /// Checks the invariants and closes the store. Called at the end of every case.
