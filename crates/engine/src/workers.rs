@@ -17,7 +17,7 @@ use crate::limits::TeamLimits;
 use crate::mail::{self, MailMessage, Smtp};
 use crate::metrics::Metrics;
 use crate::oauth::OAuth;
-use crate::queue::{Queue, hints, lease_loop, sweep};
+use crate::queue::{Queue, cleanup, hints, lease_loop, sweep};
 use crate::storage;
 use crate::webhooks::sender;
 
@@ -96,6 +96,7 @@ impl Core {
         if self.has_queue() {
             sweep::recover_leases(self).await?;
             self.spawn(lease_loop::run(self.clone()));
+            self.spawn(cleanup::run(self.clone()));
             self.spawn(sender::run(self.clone()));
         }
         if self.cluster.is_some() {

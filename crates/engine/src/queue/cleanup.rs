@@ -2,11 +2,14 @@
 //! and grabs after the operator's retention.
 //!
 //! Everything here depends on the wall clock and cannot be undone, so nothing runs while the clock may be wrong.
+//!
+//! It has a loop of its own, since it may take longer than leases and deadlines can wait for the next sweep.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use grabd_domain::Timestamp;
 use grabd_store::Error;
+use tokio::time::MissedTickBehavior;
 
 use super::clock_check::ClockCheck;
 use super::erasure;
@@ -15,45 +18,80 @@ use super::retention;
 use super::step::step;
 use crate::core::Core;
 
+const INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of lots expired, and of image files deleted, at a time.
 const BATCH: u32 = 100;
-/// Maximum number of rows of a kind purged at a time: 100 per second, since many creates may use an idempotency key.
+/// Maximum number of rows purged in one transaction, which must not delay others.
 const PURGE: u32 = 1000;
-/// Maximum number of times that a batch of image files is deleted at a time.
-const BATCHES: u32 = 10;
+/// Time after which the other kinds of rows have their turn. Until then batches follow each other while there is more to
+/// delete, so that no table grows faster than its rows are deleted.
+const TIME: Duration = Duration::from_secs(3);
 
 /// Time for which a refund or dispute without a lot is kept. Stripe repeats an event for three days, and an operator
 /// can send it again for thirty.
 const FOREIGN_REVERSALS_KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
+/// Runs until the core stops.
+pub(crate) async fn run(core: Core) {
+    let mut tick = tokio::time::interval(INTERVAL);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut clock = ClockCheck::new(core.clock.now(), Instant::now());
+    // The first tick is immediate, and the start has other work to do.
+    tick.tick().await;
+    loop {
+        tokio::select! {
+            () = core.stop.cancelled() => break,
+            _ = tick.tick() => {}
+        }
+        if clock.is_trusted(core.clock.now(), Instant::now()) && core.cleans_up() {
+            tokio::select! {
+                // Each transaction is complete or rolled back.
+                () = core.stop.cancelled() => break,
+                () = clean_up(&core, &mut clock) => {}
+            }
+        }
+    }
+}
+
 /// Runs all steps once, if the clock is confirmed.
-pub(super) async fn run(core: &Core, clock: &mut ClockCheck) {
+async fn clean_up(core: &Core, clock: &mut ClockCheck) {
     if !is_confirmed(core, clock).await {
         return;
     }
     let (store, now) = (&core.store, core.clock.now());
     step(core, "lots", async { store.expire_lots(now, BATCH).await.map(drop) }).await;
-    step(core, "idempotency_keys", async { store.purge_keys(now, PURGE).await.map(drop) }).await;
-    step(core, "revoked_keys", async { store.purge_revoked_keys(now, PURGE).await.map(drop) }).await;
-    step(core, "sessions", async { store.purge_sessions(now, PURGE).await.map(drop) }).await;
-    step(core, "challenges", async { store.purge_challenges(now, PURGE).await.map(drop) }).await;
-    step(core, "links", async { store.purge_links(now, PURGE).await.map(drop) }).await;
-    step(core, "devices", async { store.purge_devices(now, PURGE).await.map(drop) }).await;
-    step(core, "oauth", async { store.purge_oauth(now, PURGE).await.map(drop) }).await;
+    step(core, "idempotency_keys", purge(TIME, || store.purge_keys(now, PURGE))).await;
+    step(core, "revoked_keys", purge(TIME, || store.purge_revoked_keys(now, PURGE))).await;
+    step(core, "sessions", purge(TIME, || store.purge_sessions(now, PURGE))).await;
+    step(core, "challenges", purge(TIME, || store.purge_challenges(now, PURGE))).await;
+    step(core, "links", purge(TIME, || store.purge_links(now, PURGE))).await;
+    step(core, "devices", purge(TIME, || store.purge_devices(now, PURGE))).await;
+    step(core, "oauth", purge(TIME, || store.purge_oauth(now, PURGE))).await;
     step(core, "disputes", async { store.settle_disputes(now, BATCH).await.map(drop) }).await;
-    step(core, "reversals", async { store.purge_reversals(now - FOREIGN_REVERSALS_KEPT, PURGE).await.map(drop) }).await;
-    let audit_kept = core.settings.operations.audit_retention;
-    step(core, "audit", async { store.purge_audit(now - audit_kept, PURGE).await.map(drop) }).await;
-    step(core, "deliveries", async { store.purge_deliveries(now, PURGE).await.map(drop) }).await;
-    retention::run(core, now).await;
+    let reversals_kept = now - FOREIGN_REVERSALS_KEPT;
+    step(core, "reversals", purge(TIME, || store.purge_reversals(reversals_kept, PURGE))).await;
+    let audit_kept = now - core.settings.operations.audit_retention;
+    step(core, "audit", purge(TIME, || store.purge_audit(audit_kept, PURGE))).await;
+    step(core, "deliveries", purge(TIME, || store.purge_deliveries(now, PURGE))).await;
+    retention::run(core, now, TIME).await;
     step(core, "unverified", expiry::run(core, now)).await;
     step(core, "erasures", erasure::run(core)).await;
-    step(core, "tallies", async { store.purge_tallies(now, PURGE).await.map(drop) }).await;
+    step(core, "tallies", purge(TIME, || store.purge_tallies(now, PURGE))).await;
     step(core, "images", collect_images(core, now)).await;
     if core.cluster.is_some() {
         step(core, "nodes", async { store.purge_nodes().await.map(drop) }).await;
         step(core, "rate_cells", async { store.purge_rate_cells().await.map(drop) }).await;
     }
+}
+
+/// Purges batches of at most [`PURGE`] rows until none is left or the time is over, but at least one.
+async fn purge<F>(time: Duration, batch: impl Fn() -> F) -> Result<(), Error>
+where
+    F: Future<Output = Result<u64, Error>>,
+{
+    let began = Instant::now();
+    while batch().await? >= u64::from(PURGE) && began.elapsed() < time {}
+    Ok(())
 }
 
 /// Asks the database for its time if the clock jumped, or was not confirmed yet.
@@ -80,9 +118,10 @@ async fn is_confirmed(core: &Core, clock: &mut ClockCheck) -> bool {
     }
 }
 
-/// Deletes files until none is due. One that cannot be deleted is set aside and delays no other.
+/// Deletes files until none is due or the time is over. One that cannot be deleted is set aside and delays no other.
 async fn collect_images(core: &Core, now: Timestamp) -> Result<(), Error> {
-    for _ in 0..BATCHES {
+    let began = Instant::now();
+    while began.elapsed() < TIME {
         let due = core.store.due_images(now, BATCH).await?;
         if due.is_empty() {
             break;

@@ -4,7 +4,7 @@
 //! their idle slots, `lease_loop` leases jobs for them, `watchers` notifies waiting callers, and `sweep` cleans up
 //! expired leases and deadlines. `hints` reads what other processes have changed. `cleanup` deletes what has expired, while `clock_check` trusts the clock.
 
-mod cleanup;
+pub(crate) mod cleanup;
 mod clock_check;
 mod dispatcher;
 mod erasure;

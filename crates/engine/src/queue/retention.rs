@@ -2,11 +2,11 @@
 //!
 //! While all teams have the same retention, the oldest grabs are always due. Otherwise grabs that are kept longer are
 //! among them: then ended grabs are examined in the order of their ends, once for each number of days that occurs, and
-//! the position is remembered. So each sweep examines a bounded number of rows, however many are kept.
+//! the position is remembered. So each round examines new rows only, however many are kept.
 
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
@@ -20,12 +20,8 @@ use crate::core::Core;
 
 /// Maximum number of grabs in one transaction, which must not delay others.
 pub(super) const GRABS: u32 = 250;
-/// Maximum number of such transactions at a time: 250 grabs per second, more than a team can create.
-pub(super) const BATCHES: u32 = 10;
 /// Ended grabs that are read at a time.
 const EXAMINED: u32 = 1000;
-/// Maximum number of such reads at a time, for each kind of retention.
-const READS: u32 = 20;
 /// The oldest grabs are examined again after this time: some may have been left out because another transaction had
 /// locked them, or because they could not be read.
 const AGAIN: Duration = Duration::from_secs(24 * 60 * 60);
@@ -49,8 +45,8 @@ const KINDS: [Kind; 3] = [
     Kind { step: "old_images", limit: TeamLimit::ImagesDays, environment: Environment::Live, only_images: true },
 ];
 
-/// Deletes some of what is due.
-pub(super) async fn run(core: &Core, now: Timestamp) {
+/// Deletes what is due: of each kind for about `time`, but at least one batch.
+pub(super) async fn run(core: &Core, now: Timestamp, time: Duration) {
     let mut progress = mem::take(&mut core.cleanup.lock().retention);
     let is_stale = progress.since.is_none_or(|since| now.since(since) >= AGAIN);
     if is_stale || progress.version != core.limits.version() {
@@ -59,13 +55,14 @@ pub(super) async fn run(core: &Core, now: Timestamp) {
     }
     progress.turn = progress.turn.wrapping_add(1);
     for kind in KINDS {
+        let until = Instant::now() + time;
         let own = core.limits.of_all(kind.limit);
         if own.is_empty() {
             if let Some(kept) = kind.setting(core) {
-                step(core, kind.step, purge_oldest(core, kind, now - kept, now)).await;
+                step(core, kind.step, purge_oldest(core, kind, now - kept, now, until)).await;
             }
         } else {
-            step(core, kind.step, purge_by_team(core, kind, &own, &mut progress, now)).await;
+            step(core, kind.step, purge_by_team(core, kind, &own, &mut progress, (now, until))).await;
         }
     }
     core.cleanup.lock().retention = progress;
@@ -90,15 +87,21 @@ impl Kind {
 }
 
 /// Deletes the oldest grabs or images of all teams.
-async fn purge_oldest(core: &Core, kind: Kind, ended_before: Timestamp, now: Timestamp) -> Result<(), Error> {
+async fn purge_oldest(
+    core: &Core,
+    kind: Kind,
+    ended_before: Timestamp,
+    now: Timestamp,
+    until: Instant,
+) -> Result<(), Error> {
     let mut purged = 0;
-    for _ in 0..BATCHES {
+    loop {
         let batch = match kind.only_images {
             true => core.store.purge_images(ended_before, now, GRABS).await?,
             false => core.store.purge_grabs(kind.environment, ended_before, now, GRABS).await?,
         };
         purged += batch;
-        if batch < u64::from(GRABS) {
+        if batch < u64::from(GRABS) || Instant::now() >= until {
             break;
         }
     }
@@ -112,25 +115,25 @@ async fn purge_by_team(
     kind: Kind,
     own: &HashMap<TeamId, u32>,
     progress: &mut RetentionProgress,
-    now: Timestamp,
+    (now, until): (Timestamp, Instant),
 ) -> Result<(), Error> {
     let days = |kept: Duration| u32::try_from(kept.as_secs() / DAY.as_secs()).unwrap_or(u32::MAX);
     let setting = kind.setting(core).map_or(0, days);
     // 0: never.
     let periods: BTreeSet<u32> = own.values().copied().chain([setting]).filter(|days| *days > 0).collect();
     let count = periods.len().max(1);
-    let (mut reads, mut purged) = (0, 0);
+    let (mut has_read, mut purged) = (false, 0);
     for days in periods.iter().copied().cycle().skip(progress.turn % count).take(periods.len()) {
         let ended_before = now - DAY * days;
         loop {
-            if reads >= READS || purged >= u64::from(GRABS * BATCHES) {
+            if has_read && Instant::now() >= until {
                 kind.report(purged);
                 return Ok(());
             }
             let end = progress.ends.entry((kind.limit.as_str(), days)).or_insert(Timestamp::from_ms(0));
             let range = *end..ended_before;
             let ended = core.store.ended_grabs(kind.environment, kind.only_images, range, now, EXAMINED).await?;
-            reads += 1;
+            has_read = true;
             let is_due = |team: &TeamId| own.get(team).copied().unwrap_or(setting) == days;
             let due: Vec<GrabId> = ended.grabs.iter().filter(|grab| is_due(&grab.team)).map(|grab| grab.id).collect();
             for grabs in due.chunks(usize::try_from(GRABS).unwrap_or(usize::MAX)) {

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_store::grabs::{LostLeases, ReleaseOutcome};
 
-use super::cleanup;
 use super::clock_check::ClockCheck;
 use super::hints;
 use super::step::step;
@@ -21,7 +20,7 @@ use crate::grabs;
 const INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum number of rows processed in one sweep, to keep it short.
 const BATCH: u32 = 100;
-/// Every n-th sweep also does the less urgent work: it deletes what has expired.
+/// Every n-th sweep also does the less urgent work.
 const SLOW_EVERY: u32 = 20;
 /// Backoff of a released job, multiplied by its number of attempts.
 const BACK_OFF: Duration = Duration::from_millis(200);
@@ -62,9 +61,6 @@ pub(crate) async fn run(core: Core) {
                 core.queue.admission.forget_full_budgets(core.clock.now());
                 core.accounts.rate_limits.forget_unused_leases();
                 step(&core, "team_limits", core.limits.refresh_accounts(&core.store)).await;
-                if core.has_queue() && core.cleans_up() {
-                    cleanup::run(&core, &mut clock).await;
-                }
             }
         }
     }

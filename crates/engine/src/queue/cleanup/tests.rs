@@ -1,4 +1,5 @@
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -155,7 +156,7 @@ impl TestCore {
 async fn nothing_expires_after_a_jump_that_the_database_does_not_confirm() {
     let test = start(Duration::ZERO, Retention { test_grabs: Some(DAY), ..Retention::default() }).await;
     let mut clock = ClockCheck::new(test.clock.now(), Instant::now());
-    run(&test.core, &mut clock).await;
+    clean_up(&test.core, &mut clock).await;
     assert!(clock.is_confirmed());
     test.subscribe(test.clock.now() + DAY).await;
     test.create_test_grabs(1).await;
@@ -165,7 +166,7 @@ async fn nothing_expires_after_a_jump_that_the_database_does_not_confirm() {
     assert!(!clock.is_trusted(test.clock.now(), jumped));
     test.clock.advance(LEASE_MARGIN);
     assert!(clock.is_trusted(test.clock.now(), jumped + LEASE_MARGIN));
-    run(&test.core, &mut clock).await;
+    clean_up(&test.core, &mut clock).await;
     assert_eq!((test.remaining().await, test.test_grabs().await), (5, 1));
     test.end().await;
 }
@@ -176,7 +177,7 @@ async fn expiry_continues_after_a_jump_that_the_database_confirms() {
     test.subscribe(test.clock.now() + DAY).await;
     test.create_test_grabs(1).await;
     let mut clock = ClockCheck::new(test.clock.now(), Instant::now());
-    run(&test.core, &mut clock).await;
+    clean_up(&test.core, &mut clock).await;
     assert!(!clock.is_confirmed(), "the clock is wrong at the start");
     assert_eq!((test.remaining().await, test.test_grabs().await), (5, 1));
 
@@ -185,21 +186,34 @@ async fn expiry_continues_after_a_jump_that_the_database_confirms() {
     assert!(!clock.is_trusted(test.clock.now(), jumped));
     test.clock.advance(LEASE_MARGIN);
     assert!(clock.is_trusted(test.clock.now(), jumped + LEASE_MARGIN));
-    run(&test.core, &mut clock).await;
+    clean_up(&test.core, &mut clock).await;
     assert_eq!((test.remaining().await, test.test_grabs().await), (0, 0));
     test.end().await;
 }
 
 #[tokio::test]
-async fn purge_takes_a_bounded_number_of_grabs_at_a_time() {
+async fn purge_ends_when_its_time_is_over_and_continues_later() {
     let test = start(Duration::ZERO, Retention { test_grabs: Some(Duration::ZERO), ..Retention::default() }).await;
-    test.create_test_grabs(u128::from(retention::GRABS * retention::BATCHES + 3)).await;
+    test.create_test_grabs(u128::from(retention::GRABS + 3)).await;
     let now = test.clock.now() + Duration::from_secs(1);
     for left in [3, 0] {
-        retention::run(&test.core, now).await;
+        retention::run(&test.core, now, Duration::ZERO).await;
         assert_eq!(test.test_grabs().await, left);
     }
     test.end().await;
+}
+
+#[tokio::test]
+async fn purge_repeats_full_batches_until_its_time_is_over() {
+    for (time, expected) in [(TIME, 3), (Duration::ZERO, 1)] {
+        let batches = AtomicU64::new(0);
+        let batch = async || match batches.fetch_add(1, Ordering::Relaxed) {
+            0 | 1 => Ok(u64::from(PURGE)),
+            _ => Ok(0),
+        };
+        purge(time, batch).await.unwrap();
+        assert_eq!(batches.into_inner(), expected);
+    }
 }
 
 #[tokio::test]
@@ -222,7 +236,7 @@ async fn grabs_are_purged_after_the_retention_of_their_team() {
         test.core.limits.refresh(&test.core.store).await.unwrap();
     };
     let left = async |now: Timestamp| {
-        retention::run(&test.core, now).await;
+        retention::run(&test.core, now, TIME).await;
         let ids: Vec<_> = (0..99).map(|number| GrabId(Uuid::from_u128(number))).collect();
         let found = test.core.store.find_grabs(&ids).await.unwrap();
         let mut numbers: Vec<u128> = found.iter().map(|grab| grab.id.0.as_u128()).collect();
@@ -297,7 +311,7 @@ async fn image_that_cannot_be_deleted_delays_no_other() {
         assert!(test.core.store.complete(completion).await.unwrap().is_none());
     }
     let mut clock = ClockCheck::new(test.clock.now(), Instant::now());
-    run(&test.core, &mut clock).await;
+    clean_up(&test.core, &mut clock).await;
     assert_eq!(test.core.grabs.images.image(&file).size().await.unwrap(), None);
     assert_eq!(test.core.store.rows_set_aside().get("images"), Some(&1));
     test.end().await;
