@@ -28,7 +28,7 @@ pub struct KeyedLimiter<K: Clone + Eq + Hash> {
 /// State of the quota of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Requests per minute or hour.
+    /// Requests per minute, hour or day.
     pub limit: u32,
     /// Requests that would be admitted now.
     pub remaining: u32,
@@ -47,6 +47,14 @@ impl<K: Clone + Eq + Hash> KeyedLimiter<K> {
     pub fn per_hour(limit: u32) -> Self {
         let limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
         Self::new(Quota::per_hour(limit), limit, Duration::from_secs(60 * 60))
+    }
+
+    /// At least one request per day.
+    pub fn per_day(limit: u32) -> Self {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        let limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
+        let quota = Quota::with_period(DAY / limit.get()).expect("the period is not zero").allow_burst(limit);
+        Self::new(quota, limit, DAY)
     }
 
     fn new(quota: Quota, limit: NonZeroU32, period: Duration) -> Self {
@@ -109,6 +117,14 @@ mod tests {
         };
         assert!((179..=180).contains(&reset_s), "{reset_s}");
         assert!(limiter.take(2).is_ok());
+    }
+
+    #[test]
+    fn quota_of_a_day_can_be_used_at_once() {
+        let limiter = KeyedLimiter::per_day(24);
+        assert_eq!((0..30).filter(|_| limiter.take(1).is_ok()).count(), 24);
+        let Err(Window { reset_s, .. }) = limiter.take(1) else { panic!("the quota is used up") };
+        assert!((3599..=3600).contains(&reset_s), "{reset_s}");
     }
 
     #[test]

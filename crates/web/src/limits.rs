@@ -1,5 +1,5 @@
-//! Rate limits by client address: pages, tokens, client registrations, sign-ins, sign-ups. Purchases are limited by
-//! user.
+//! Rate limits by client address: pages, tokens, client registrations, sign-ins, sign-ups. Purchases and changes are
+//! limited by user.
 
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
@@ -18,6 +18,9 @@ const SIGN_UPS_PER_HOUR: u32 = 10;
 const TRIALS_PER_MINUTE: u32 = 10;
 /// Purchases that a user may start per hour. Each is a request to Stripe, and few users need a second.
 const PURCHASES_PER_HOUR: u32 = 10;
+/// Changes of accounts, teams and keys that a user may make per day. Each leaves rows behind that are kept for long: in
+/// the audit trail, of revoked keys, of deleted teams.
+const CHANGES_PER_DAY: u32 = 500;
 /// Requests that one page makes by itself: a thumbnail of each grab, and the event stream.
 const PARTS_PER_PAGE: u32 = 32;
 
@@ -43,6 +46,8 @@ pub(crate) struct Limits {
     pub(crate) parts: Limit,
     pub(crate) forgotten: Limit,
     pub(crate) purchases: Limit<UserId>,
+    /// Forms about accounts, teams, keys and apps.
+    pub(crate) changes: Limit<UserId>,
 }
 
 /// The quota is used up. Contains the seconds until the next request is allowed, at least one.
@@ -68,6 +73,7 @@ impl Limits {
             parts: Limit(KeyedLimiter::per_minute(requests_per_minute.saturating_mul(PARTS_PER_PAGE))),
             forgotten: Limit(KeyedLimiter::per_hour(FORGOTTEN_PER_HOUR)),
             purchases: Limit(KeyedLimiter::per_hour(PURCHASES_PER_HOUR)),
+            changes: Limit(KeyedLimiter::per_day(CHANGES_PER_DAY)),
         }
     }
 }

@@ -113,6 +113,15 @@ impl Problem {
         Self { retry_after_s: Some(retry_after_s), ..Self::new(status, "Too many purchases", message, advice) }
     }
 
+    /// The user has made too many changes.
+    pub(crate) fn too_many_changes(RateLimited { retry_after_s }: RateLimited) -> Self {
+        let message =
+            format!("You have changed your account and teams very often today. Try again in {}.", wait(retry_after_s));
+        let advice = "Nothing was changed now. Your captures are not affected.";
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self { retry_after_s: Some(retry_after_s), ..Self::new(status, "Too many changes", message, advice) }
+    }
+
     /// Stripe did not return a checkout page.
     pub(crate) fn checkout_unavailable() -> Self {
         Self::new(

@@ -20,7 +20,7 @@ pub(crate) struct SignedInPage(pub(crate) SignedIn);
 
 /// A form and the user who submitted it. It counts against the limit `L` of its address.
 ///
-/// The checks are made in this order: limit, form, session, token.
+/// The checks are made in this order: limit, form, session, token, changes of this user today.
 pub(crate) struct SignedInForm<L = PageLimit> {
     pub(crate) person: SignedIn,
     pub(crate) form: Form,
@@ -48,6 +48,7 @@ impl<L: FormLimit> FromRequest<Arc<Web>> for SignedInForm<L> {
         let sent = UncheckedForm::read_body(parts.headers, body).await?;
         let Some(person) = web.signed_in(sent.headers()).await? else { return Err(Problem::signed_out()) };
         let form = sent.into_checked(&person.session)?;
+        web.limits.changes.take(person.session.person.id).map_err(Problem::too_many_changes)?;
         Ok(Self { person, form, limit: PhantomData })
     }
 }

@@ -64,6 +64,7 @@ pub(crate) async fn decide(
     };
     match (input.get("decision"), TeamEnvironment::parse(input.get("place"))) {
         ("allow", Some(TeamEnvironment { team, environment })) => {
+            web.limits.changes.take(user).map_err(Problem::too_many_changes)?;
             match oauth::allow(&web.core, user, asked, team, environment).await {
                 Ok(location) => Ok(see_other(&location)),
                 Err(refusal) => reject(refusal),

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use grabd_tests::harness::TestApp;
 
+use super::people::first_team;
 use super::visitor::{PageResponse, Visitor, start_app};
 
 /// Sends requests from this address until one is refused. Returns the number of admitted requests and the refusal.
@@ -91,5 +92,39 @@ async fn pages_are_rate_limited_per_network() -> Result<()> {
         let other_network = exhaust(&app, &other, path, is_form).await?.0;
         assert!(other_network >= share, "{path}: another network had {other_network}");
     }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_accounts_and_teams_are_limited_per_person_and_day() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut eve = Visitor::with_account(&app, "eve@example.com").await?;
+    let team = first_team(&mut eve).await?;
+    let form_token = eve.get(&format!("{team}/people")).await?.hidden_field("form_token")?;
+    let form = [("form_token", &*form_token), ("name", "Eve's team")];
+    let rename = format!("{team}/name");
+    let mut admitted = 0;
+    let refusal = loop {
+        let answer = eve.post(&rename, &form).await?;
+        if answer.status == 429 {
+            break answer;
+        }
+        assert_eq!(answer.status, 303, "{}", answer.body);
+        admitted += 1;
+    };
+    // One more is admitted every three minutes.
+    assert!((500..=502).contains(&admitted), "{admitted}");
+    assert!(refusal.body.contains("<h1>Too many changes</h1>"), "{}", refusal.body);
+    assert!(refusal.header("retry-after").parse::<u64>()? <= 173, "{}", refusal.header("retry-after"));
+    // Another form counts too, and nothing else does.
+    let answer = eve.post("/account/sessions/end", &[("form_token", &form_token)]).await?;
+    assert_eq!(answer.status, 429, "{}", answer.body);
+    assert_eq!(eve.get(&format!("{team}/people")).await?.status, 200);
+    // It is a limit of the person, and not of the network.
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = first_team(&mut ada).await?;
+    let form_token = ada.get(&format!("{team}/people")).await?.hidden_field("form_token")?;
+    let form = [("form_token", &*form_token), ("name", "Ada's team")];
+    assert_eq!(ada.post(&format!("{team}/name"), &form).await?.status, 303);
     app.finish().await
 }
