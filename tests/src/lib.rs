@@ -4,7 +4,8 @@
 //! it, [`agent`] is an MCP client, [`authenticator`] an authenticator app, [`passkey`] a device with a passkey, [`forward`]
 //! gives a service a host name, [`scenario`] captures hostile pages and reports the results, [`process_tree`] measures
 //! processes, [`leftovers`] checks what a stopped service left behind, and [`programs`] runs third-party programs.
-//! [`s3_server`] is an object store, and [`scripted_renderer`] a renderer without a browser.
+//! [`visitor`] uses the web pages without a browser. [`s3_server`] is an object store, and [`scripted_renderer`] a renderer
+//! without a browser.
 //!
 //! *Invariant:* nothing that ships depends on this package.
 
@@ -28,3 +29,4 @@ pub mod scenario;
 pub mod scripted_renderer;
 pub mod site;
 pub mod stripe;
+pub mod visitor;

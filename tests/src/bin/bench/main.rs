@@ -2,6 +2,7 @@
 //!
 //! Absolute figures depend on the machine. Compare the ratios.
 
+mod abuse_week;
 mod baseline;
 mod fairness;
 mod hostile;
@@ -82,6 +83,15 @@ enum Command {
         #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u64).range(5..=600))]
         seconds: u64,
     },
+    /// Does everything that strangers can do, for simulated days, and shows what it leaves in each table.
+    AbuseWeek {
+        /// Simulated days.
+        #[arg(long, default_value_t = 14, value_parser = clap::value_parser!(u32).range(1..=60))]
+        days: u32,
+        /// Rounds of abuse in each day.
+        #[arg(long, default_value_t = 100)]
+        rounds: u32,
+    },
     /// Captures plain and hostile pages for a long time, and shows whether memory grows.
     Soak {
         /// Length in minutes.
@@ -134,6 +144,7 @@ async fn main() -> anyhow::Result<()> {
         Some(Command::HostileTenants { seconds }) => {
             return hostile_tenants::measure(Duration::from_secs(seconds)).await;
         }
+        Some(Command::AbuseWeek { days, rounds }) => return abuse_week::measure(days, rounds).await,
         Some(Command::Soak { minutes, at_a_time, chart }) => {
             return soak::measure(soak::Plan { length: Duration::from_secs(minutes * 60), at_a_time, chart }).await;
         }

@@ -28,11 +28,11 @@ mod start_page;
 mod suspension;
 mod team;
 mod verify_email;
-mod visitor;
 mod webhooks;
 
 use anyhow::{Result, ensure};
 use grabd_tests::programs::{node, root, run};
+use grabd_tests::visitor;
 use serde_json::Value;
 
 /// Runs a script of `tests/pages` and returns its output.

@@ -6,50 +6,51 @@ use anyhow::{Context, Result, ensure};
 use grabd_domain::accounts::Email;
 use grabd_engine::accounts;
 use grabd_store::accounts::InitialTeam;
-pub(super) use grabd_tests::harness::PASSWORD;
-use grabd_tests::harness::TestApp;
 use reqwest::header::{COOKIE, HeaderMap, LOCATION, SET_COOKIE};
 use serde_json::{Value, json};
 
+pub use crate::harness::PASSWORD;
+use crate::harness::TestApp;
+
 /// The redirect URI of the OAuth client.
-pub(super) const REDIRECT: &str = "https://app.example/callback";
+pub const REDIRECT: &str = "https://app.example/callback";
 /// The challenge of [`VERIFIER`] (RFC 7636 appendix B).
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 /// The PKCE code verifier.
-pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+pub const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
 /// Starts a service with open sign-up.
-pub(super) async fn start_app(settings: &[(&'static str, &str)]) -> Result<TestApp> {
+pub async fn start_app(settings: &[(&'static str, &str)]) -> Result<TestApp> {
     TestApp::start_without_browser(0, &[&[("accounts.sign_up", "true")], settings].concat()).await
 }
 
 /// Starts a service with open sign-up that also captures pages.
-pub(super) async fn start_capturing_app(settings: &[(&'static str, &str)]) -> Result<TestApp> {
+pub async fn start_capturing_app(settings: &[(&'static str, &str)]) -> Result<TestApp> {
     TestApp::start(0, &[&[("accounts.sign_up", "true")], settings].concat()).await
 }
 
 /// A browser session.
-pub(super) struct Visitor<'a> {
+pub struct Visitor<'a> {
     app: &'a TestApp,
-    pub(super) cookies: BTreeMap<String, String>,
+    pub cookies: BTreeMap<String, String>,
     /// Headers that are sent with every request.
-    pub(super) headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(&'static str, String)>,
 }
 
 /// A response.
-pub(super) struct PageResponse {
-    pub(super) status: u16,
-    pub(super) headers: HeaderMap,
-    pub(super) body: String,
+pub struct PageResponse {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: String,
 }
 
 impl<'a> Visitor<'a> {
-    pub(super) fn new(app: &'a TestApp) -> Self {
+    pub fn new(app: &'a TestApp) -> Self {
         Self { app, cookies: BTreeMap::new(), headers: Vec::new() }
     }
 
     /// Creates an account with a verified address and a team of its own, and signs in.
-    pub(super) async fn with_account(app: &'a TestApp, email: &str) -> Result<Self> {
+    pub async fn with_account(app: &'a TestApp, email: &str) -> Result<Self> {
         if !app.service.core().sends_mail() {
             return Self::with_sign_up(app, email).await;
         }
@@ -64,7 +65,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// Signs up.
-    pub(super) async fn with_sign_up(app: &'a TestApp, email: &str) -> Result<Self> {
+    pub async fn with_sign_up(app: &'a TestApp, email: &str) -> Result<Self> {
         let mut visitor = Self::new(app);
         let form_token = visitor.get("/sign-up").await?.hidden_field("form_token")?;
         let form = [("form_token", &*form_token), ("email", email), ("password", PASSWORD)];
@@ -73,12 +74,12 @@ impl<'a> Visitor<'a> {
         Ok(visitor)
     }
 
-    pub(super) async fn get(&mut self, path: &str) -> Result<PageResponse> {
+    pub async fn get(&mut self, path: &str) -> Result<PageResponse> {
         let request = self.app.client.get(format!("{}{path}", self.app.service.public_url()));
         self.send(request).await
     }
 
-    pub(super) async fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Result<PageResponse> {
+    pub async fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Result<PageResponse> {
         let request = self.app.client.post(format!("{}{path}", self.app.service.public_url()));
         let body = reqwest::Url::parse_with_params("http://form.invalid", form)?;
         let body = body.query().unwrap_or_default().to_owned();
@@ -102,14 +103,14 @@ impl<'a> Visitor<'a> {
         Ok(PageResponse { status, headers, body: response.text().await? })
     }
 
-    pub(super) async fn sign_in(&mut self, email: &str, password: &str, next: &str) -> Result<PageResponse> {
+    pub async fn sign_in(&mut self, email: &str, password: &str, next: &str) -> Result<PageResponse> {
         let form_token = self.get("/sign-in").await?.hidden_field("form_token")?;
         let form = [("form_token", &*form_token), ("email", email), ("password", password), ("next", next)];
         self.post("/sign-in", &form).await
     }
 
     /// Submits the consent page. `changes` replace fields of the form.
-    pub(super) async fn decide(
+    pub async fn decide(
         &mut self,
         page: &PageResponse,
         decision: &str,
@@ -125,27 +126,27 @@ impl<'a> Visitor<'a> {
     }
 
     /// Whether the session is signed in.
-    pub(super) async fn is_signed_in(&mut self) -> Result<bool> {
+    pub async fn is_signed_in(&mut self) -> Result<bool> {
         Ok(self.get("/apps").await?.status == 200)
     }
 
     /// The session token.
-    pub(super) fn session(&self) -> Result<String> {
+    pub fn session(&self) -> Result<String> {
         self.cookies.get("grabd_session").cloned().context("a session")
     }
 }
 
 impl PageResponse {
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    pub(super) fn location(&self) -> &str {
+    pub fn location(&self) -> &str {
         self.header(LOCATION.as_str())
     }
 
     /// A query parameter of the redirect location.
-    pub(super) fn redirect_param(&self, name: &str) -> Result<String> {
+    pub fn redirect_param(&self, name: &str) -> Result<String> {
         let location =
             reqwest::Url::parse(self.location()).with_context(|| format!("{} {}", self.status, self.body))?;
         let value = location.query_pairs().find(|(named, _)| named == name).map(|(_, value)| value.into_owned());
@@ -153,19 +154,19 @@ impl PageResponse {
     }
 
     /// The value of a hidden form field.
-    pub(super) fn hidden_field(&self, name: &str) -> Result<String> {
+    pub fn hidden_field(&self, name: &str) -> Result<String> {
         let after = format!("<input type=\"hidden\" name=\"{name}\" value=\"");
         let value = self.body.split(&after).nth(1).and_then(|rest| rest.split('"').next());
         value.map(|value| value.replace("&#38;", "&")).with_context(|| format!("no field {name} in {}", self.body))
     }
 
-    pub(super) fn json(&self) -> Result<Value> {
+    pub fn json(&self) -> Result<Value> {
         serde_json::from_str(&self.body).with_context(|| self.body.clone())
     }
 }
 
 /// Registers an OAuth client and returns its id.
-pub(super) async fn register(app: &TestApp) -> Result<String> {
+pub async fn register(app: &TestApp) -> Result<String> {
     let metadata = json!({
         "client_name": "An app", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none",
     });
@@ -175,7 +176,7 @@ pub(super) async fn register(app: &TestApp) -> Result<String> {
 }
 
 /// The path of an authorization request. `changes` replace parameters; empty values remove them.
-pub(super) fn authorization_path(client: &str, changes: &[(&str, &str)]) -> Result<String> {
+pub fn authorization_path(client: &str, changes: &[(&str, &str)]) -> Result<String> {
     let fields = [
         ("response_type", "code"),
         ("client_id", client),
