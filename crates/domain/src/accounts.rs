@@ -14,6 +14,8 @@ pub const PASSWORD_CHARS: RangeInclusive<usize> = 12..=256;
 pub const SESSION_IDLE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 /// Maximum lifetime of a session.
 pub const SESSION_LIFE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+/// Sessions per account. A new one replaces the one that was used the longest time ago.
+pub const SESSIONS: u64 = 100;
 /// Minimum interval between updates of a session's last use, to limit writes.
 pub const SESSION_TOUCH_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// Minimum interval between updates of an API key's last use, to limit writes.

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use grabd_domain::limits::PAGE_URL_BYTES;
 use grabd_tests::harness::TestApp;
 use grabd_tests::site::hostile::pages;
+use sea_orm::{ConnectionTrait, Database, Statement};
 use serde_json::json;
 
 /// A page with an address of 1.9 MB. Three such addresses would exceed the maximum size of a message.
@@ -19,6 +20,26 @@ async fn long_address_of_a_page_is_shortened_and_the_list_stays_readable() -> Re
     }
     let (status, list) = app.get("/grabs", app.live()).await?;
     ensure!(status == 200 && list["data"].as_array().is_some_and(|grabs| grabs.len() == 3), "{status}");
+    app.finish().await
+}
+
+/// What bounds each table is in the operator's manual.
+#[tokio::test(flavor = "multi_thread")]
+async fn bound_of_every_table_is_documented() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let database = Database::connect(format!("sqlite://{}", app.data_dir().join("grabd.db").display())).await?;
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+    let tables = Statement::from_string(database.get_database_backend(), sql);
+    let tables = database.query_all_raw(tables).await?;
+    database.close().await?;
+    let manual = include_str!("../../../docs/OPERATING.md");
+    let rows = manual.lines().skip_while(|line| !line.starts_with("| Table |")).take_while(|line| line.starts_with('|'));
+    let documented: Vec<&str> = rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect();
+    ensure!(tables.len() > 30, "{} tables", tables.len());
+    for table in tables {
+        let table: String = table.try_get_by_index(0)?;
+        ensure!(documented.contains(&table.as_str()), "`{table}` is not in the list of bounds of docs/OPERATING.md");
+    }
     app.finish().await
 }
 

@@ -1,7 +1,7 @@
 //! Creates and removes people, memberships and sessions.
 
 use grabd_domain::Timestamp;
-use grabd_domain::accounts::{Email, Role};
+use grabd_domain::accounts::{Email, Role, SESSIONS};
 use grabd_domain::ids::{TeamId, UserId};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, LockType};
@@ -250,7 +250,8 @@ impl Transaction for NewSession {
 }
 
 impl NewSession {
-    /// Inserts the session. The caller has checked what it needs.
+    /// Inserts the session, and ends the oldest beyond [`SESSIONS`]. The caller has checked what it needs, and has locked
+    /// the person, so that the limit is exact.
     pub(super) async fn insert(&self, tx: &Tx) -> Result<()> {
         let row = session::ActiveModel {
             hash: Set(self.hash.to_vec()),
@@ -261,6 +262,20 @@ impl NewSession {
             agent: Set(None),
         };
         session::Entity::insert(row).exec_without_returning(tx).await?;
+        let oldest: Vec<Vec<u8>> = session::Entity::find()
+            .select_only()
+            .column(session::Column::Hash)
+            .filter(session::Column::UserId.eq(self.user.0))
+            .order_by_desc(session::Column::SeenAt)
+            .order_by_asc(session::Column::Hash)
+            .offset(SESSIONS)
+            .limit(SESSIONS)
+            .into_tuple()
+            .all(tx)
+            .await?;
+        if !oldest.is_empty() {
+            session::Entity::delete_many().filter(session::Column::Hash.is_in(oldest)).exec(tx).await?;
+        }
         Ok(())
     }
 }

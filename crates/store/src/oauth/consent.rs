@@ -3,10 +3,11 @@
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{GrantId, TeamId, UserId};
-use grabd_domain::oauth::{CODE_LIFE, Challenge, ClientId, GRANT_LIFE, RedirectUri, Resources};
+use grabd_domain::oauth::{CODE_LIFE, Challenge, ClientId, GRANT_LIFE, GRANTS, RedirectUri, Resources};
 use sea_orm::ActiveValue::Set;
-use sea_orm::sea_query::LockType;
-use sea_orm::{EntityTrait, QuerySelect};
+use sea_orm::sea_query::{Expr, Func, LockType};
+use sea_orm::{ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect};
+use uuid::Uuid;
 
 use super::{is_active, touch_client};
 use crate::database::{Transaction, Tx};
@@ -75,6 +76,7 @@ impl Transaction for NewConsent {
             last_used_at: Set(None),
         };
         oauth_grant::Entity::insert(grant).exec_without_returning(tx).await?;
+        self.end_oldest_grants(tx).await?;
         let code = oauth_code::ActiveModel {
             hash: Set(self.code.to_vec()),
             grant_id: Set(self.grant.0),
@@ -86,5 +88,31 @@ impl Transaction for NewConsent {
         oauth_code::Entity::insert(code).exec_without_returning(tx).await?;
         touch_client(tx, self.client.as_str(), self.now).await?;
         Ok(ConsentOutcome::Granted)
+    }
+}
+
+impl NewConsent {
+    /// Ends the grants of the person beyond [`GRANTS`], with their codes and tokens. Concurrent consents may leave a few
+    /// more for a moment.
+    async fn end_oldest_grants(&self, tx: &Tx) -> Result<()> {
+        let last_use = Func::coalesce([
+            Expr::col(oauth_grant::Column::LastUsedAt),
+            Expr::col(oauth_grant::Column::CreatedAt),
+        ]);
+        let oldest: Vec<Uuid> = oauth_grant::Entity::find()
+            .select_only()
+            .column(oauth_grant::Column::Id)
+            .filter(oauth_grant::Column::UserId.eq(self.user.0))
+            .order_by(last_use, Order::Desc)
+            .order_by_desc(oauth_grant::Column::Id)
+            .offset(GRANTS)
+            .limit(GRANTS)
+            .into_tuple()
+            .all(tx)
+            .await?;
+        if !oldest.is_empty() {
+            oauth_grant::Entity::delete_many().filter(oauth_grant::Column::Id.is_in(oldest)).exec(tx).await?;
+        }
+        Ok(())
     }
 }

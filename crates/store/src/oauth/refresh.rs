@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::GrantId;
-use grabd_domain::oauth::{ClientId, PreviousUse, RefreshUse, Resources, classify_refresh};
+use grabd_domain::oauth::{ClientId, PreviousUse, RefreshUse, Resources, USED_REFRESH_TOKENS, classify_refresh};
 use sea_orm::sea_query::{Expr, ExprTrait};
-use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
+use uuid::Uuid;
 
 use super::{NewTokenPair, TokenOutcome, delete_grant, issue_tokens, lock_grant, unusable_reason};
 use crate::codes::{REFRESH, read_count};
@@ -81,6 +82,7 @@ impl Transaction for Refresh {
             }
         };
         change.exec(tx).await?;
+        forget_oldest(tx, grant.id).await?;
         let expires_at = issue_tokens(tx, &grant, &self.pair, Some(&self.token), self.now).await?;
         Ok(TokenOutcome::Issued { grant: GrantId(grant.id), expires_at })
     }
@@ -97,4 +99,24 @@ impl Refresh {
         let siblings = read_count(token.siblings)?;
         Ok(Some(PreviousUse { at: Timestamp::from_ms(at), retries: siblings, succeeded: successors > 0 }))
     }
+}
+
+/// Deletes the used tokens of a grant beyond [`USED_REFRESH_TOKENS`].
+async fn forget_oldest(tx: &Tx, grant: Uuid) -> Result<()> {
+    let oldest: Vec<Vec<u8>> = oauth_token::Entity::find()
+        .select_only()
+        .column(oauth_token::Column::Hash)
+        .filter(oauth_token::Column::GrantId.eq(grant))
+        .filter(oauth_token::Column::RotatedAt.is_not_null())
+        .order_by_desc(oauth_token::Column::RotatedAt)
+        .order_by_asc(oauth_token::Column::Hash)
+        .offset(USED_REFRESH_TOKENS)
+        .limit(USED_REFRESH_TOKENS)
+        .into_tuple()
+        .all(tx)
+        .await?;
+    if !oldest.is_empty() {
+        oauth_token::Entity::delete_many().filter(oauth_token::Column::Hash.is_in(oldest)).exec(tx).await?;
+    }
+    Ok(())
 }

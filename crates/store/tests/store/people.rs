@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grabd_domain::accounts::{Email, Role, SESSION_IDLE};
+use grabd_domain::accounts::{Email, Role, SESSION_IDLE, SESSIONS};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::Error;
 use grabd_store::accounts::{CreatePersonOutcome, InitialTeam, NewPerson, NewSession};
@@ -129,6 +129,24 @@ on_both! {
         assert_eq!(db.store.find_session(&[1; 32], last).await.unwrap(), None);
         assert!(!db.store.remove_person(id).await.unwrap());
         assert!(db.store.find_team(team).await.unwrap().is_some(), "teams stay");
+    }
+
+    async fn new_session_ends_the_one_that_was_used_the_longest_time_ago_beyond_the_limit(db) {
+        let (team, name) = new_team(db);
+        let ada = new_person(db, "ada@example.com", InitialTeam::New(team, name));
+        let id = ada.id;
+        db.store.create_person(ada).await.unwrap();
+        let all = u8::try_from(SESSIONS).unwrap();
+        for hash in 1..=all {
+            let now = NOW + Duration::from_secs(u64::from(hash));
+            db.store.open_session(NewSession { now, ..session(id, hash) }).await.unwrap();
+        }
+        let later = NOW + Duration::from_secs(u64::from(all) + 1);
+        db.store.extend_session([1; 32], later, later + SESSION_IDLE).await.unwrap();
+        db.store.open_session(NewSession { now: later, ..session(id, all + 1) }).await.unwrap();
+        for (hash, is_open) in [(1, true), (2, false), (3, true), (all + 1, true)] {
+            assert_eq!(db.store.find_session(&[hash; 32], later).await.unwrap().is_some(), is_open, "{hash}");
+        }
     }
 
     async fn purge_sessions_deletes_the_oldest_up_to_the_limit(db) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
-use grabd_domain::oauth::{ACCESS_LIFE, GRANT_LIFE, MAX_REFRESH_RETRIES, REFRESH_LIFE};
+use grabd_domain::oauth::{ACCESS_LIFE, GRANT_LIFE, MAX_REFRESH_RETRIES, REFRESH_LIFE, USED_REFRESH_TOKENS};
 use grabd_store::oauth::{Refresh, TokenOutcome};
 
 use super::test_app::{GRACE, TestApp, client_id, new_client};
@@ -127,5 +127,20 @@ on_both! {
         app.connect(1).await;
         let refresh = Refresh { token: super::test_app::hash(b'a', 1), ..app.refresh_request(1, 2, NOW) };
         assert!(matches!(db.store.refresh(refresh).await.unwrap(), TokenOutcome::Invalid(_)));
+    }
+
+    async fn only_the_latest_used_refresh_tokens_are_kept(db) {
+        let app = TestApp::new(db).await;
+        let grant = app.connect(0).await;
+        let last = u16::try_from(USED_REFRESH_TOKENS).unwrap() + 1;
+        for number in 0..last {
+            let now = NOW + MOMENT * u32::from(number);
+            assert!(refresh_succeeds(db, &app, number, number + 1, now).await, "{number}");
+        }
+        let later = NOW + GRACE * 2;
+        // The oldest one is forgotten, so its reuse is refused and ends nothing. That of the next one does.
+        assert_eq!(app.refresh(0, 9999, later).await, TokenOutcome::Invalid("unknown refresh token"));
+        assert_eq!(app.authenticate(last, later).await, app.caller(grant));
+        assert_eq!(app.refresh(1, 9999, later).await, TokenOutcome::Replayed(grant));
     }
 }

@@ -1,6 +1,9 @@
 //! Revocation of grants and tokens.
 
+use std::time::Duration;
+
 use grabd_domain::ids::GrantId;
+use grabd_domain::oauth::GRANTS;
 use grabd_store::oauth::{RevokeOutcome, TokenOutcome};
 
 use super::test_app::{TestApp, client_id, hash, new_client};
@@ -29,6 +32,23 @@ on_both! {
         assert_eq!(revoke(hash(b'r', 1), client()).await, RevokeOutcome::Unknown);
         assert_eq!(revoke(hash(b'r', 9), client()).await, RevokeOutcome::Unknown);
         assert_eq!(app.authenticate(2, NOW).await, app.caller(second));
+    }
+
+    async fn new_grant_ends_the_one_that_was_used_the_longest_time_ago_beyond_the_limit(db) {
+        let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
+        other.connect(9000).await;
+        let all = u16::try_from(GRANTS).unwrap();
+        let mut grants = Vec::new();
+        for number in 1..=all {
+            grants.push(app.connect(number).await);
+        }
+        // All are as old; the first one is used later.
+        let later = NOW + Duration::from_secs(1);
+        db.store.touch_grants(vec![grants[0]], later).await.unwrap();
+        app.connect(all + 1).await;
+        for (number, is_left) in [(1, true), (2, false), (3, true), (all + 1, true), (9000, true)] {
+            assert_eq!(app.authenticate(number, later).await.is_some(), is_left, "{number}");
+        }
     }
 
     async fn person_can_end_only_their_own_grants(db) {
