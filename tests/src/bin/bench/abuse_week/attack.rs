@@ -11,8 +11,6 @@ use serde_json::{Value, json};
 const PLACEHOLDERS: u32 = 10;
 /// Every so many rounds, something that costs more is done.
 const RARELY: u32 = 10;
-/// A hostile customer with an account of the default team, which has credits.
-const OWNER: &str = "eve@example.com";
 /// Nothing listens there, so that captures fail.
 const NOWHERE: &str = "http://127.0.0.2:65535/";
 
@@ -20,7 +18,7 @@ const NOWHERE: &str = "http://127.0.0.2:65535/";
 pub(super) struct Attack<'a> {
     app: &'a TestApp,
     receiver: &'a Receiver,
-    /// Signed in as [`OWNER`].
+    /// A person with a team. Another one each day, since the limit of changes per day uses the time of the process.
     owner: Visitor<'a>,
     team: String,
     requests: u64,
@@ -29,20 +27,16 @@ pub(super) struct Attack<'a> {
 }
 
 impl<'a> Attack<'a> {
-    pub(super) async fn begin(app: &'a TestApp, receiver: &'a Receiver) -> Result<Self> {
-        let mut owner = Visitor::with_account(app, OWNER).await?;
-        let keys = owner.get("/keys").await?.location().to_owned();
-        let team = keys.strip_suffix("/keys").with_context(|| keys.clone())?.to_owned();
-        Ok(Self { app, receiver, owner, team, requests: 0, turn: 0 })
+    pub(super) fn new(app: &'a TestApp, receiver: &'a Receiver) -> Self {
+        Self { app, receiver, owner: Visitor::new(app), team: String::new(), requests: 0, turn: 0 }
     }
 
     /// One day. Returns the number of requests.
     pub(super) async fn day(&mut self, day: u32, rounds: u32) -> Result<u64> {
         self.requests = 0;
-        // Yesterday's session may have expired.
-        self.owner = Visitor::new(self.app);
-        self.owner.headers = vec![("x-forwarded-for", address(day))];
-        ensure!(self.owner.sign_in(OWNER, PASSWORD, "").await?.status == 303, "the owner cannot sign in");
+        self.owner = Visitor::with_account(self.app, &format!("eve-{day}@example.com")).await?;
+        let keys = self.owner.get("/keys").await?.location().to_owned();
+        self.team = keys.strip_suffix("/keys").with_context(|| keys.clone())?.to_owned();
         for _ in 0..rounds {
             self.turn += 1;
             self.captures().await?;

@@ -41,7 +41,7 @@ pub(crate) async fn measure(days: u32, rounds: u32) -> anyhow::Result<()> {
     ];
     let app = TestApp::start(1_000_000, &settings).await?;
     let tables = Tables::open(&app.data_dir().join("grabd.db")).await?;
-    let mut attack = Attack::begin(&app, &receiver).await?;
+    let mut attack = Attack::new(&app, &receiver);
     println!("{days} days with {rounds} rounds of abuse each; all limits per minute and hour are raised");
     let mut shown = Vec::new();
     for day in 1..=days {
