@@ -2,9 +2,10 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Role;
+use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{TeamId, UserId};
 use sea_orm::sea_query::{Expr, ExprTrait, LockType};
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
+use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 use uuid::Uuid;
 
 use super::erase::{DeletePerson, DeletePersonOutcome};
@@ -47,8 +48,8 @@ impl Store {
     /// - it is neither suspended nor an operator's, and has no session, connected app, unused link for a password or a
     ///   verification, or invitation to another team that is still valid;
     /// - of every team of which it is a member it is the only member, and an owner;
-    /// - none of these teams ever had a credit or a grab that is still counted, or has a key, webhook, invitation,
-    ///   connected app, limit of its own or suspension.
+    /// - none of these teams ever had a credit or a grab that is still counted, or has a live key, a test key that was
+    ///   created or used after `created_before`, a webhook, invitation, connected app, limit of its own or suspension.
     ///
     /// Each deletion is recorded in the audit trail, as made by the service. Rows that cannot be processed are set
     /// aside.
@@ -158,7 +159,7 @@ impl ExpirePerson {
         let resets = password_reset::Entity::find().filter(password_reset::Column::UserId.eq(user));
         let invitations = invitation::Entity::find().filter(invitation::Column::Email.eq(row.email.as_str()));
         let grants = oauth_grant::Entity::find().filter(oauth_grant::Column::UserId.eq(user));
-        let keys = api_key::Entity::find().filter(api_key::Column::CreatedBy.eq(user));
+        let keys = self.keys_in_use().filter(api_key::Column::CreatedBy.eq(user));
         let is_used = any(db, sessions.filter(session::Column::ExpiresAt.gt(now))).await?
             || any(db, links.filter(email_verification::Column::ExpiresAt.gt(now))).await?
             || any(db, resets.filter(password_reset::Column::ExpiresAt.gt(now))).await?
@@ -170,29 +171,40 @@ impl ExpirePerson {
         }
         let owner = codes::role(Role::Owner);
         for (team, role) in self.teams(db).await? {
-            if role != owner || is_team_used(db, team, user).await? {
+            if role != owner || self.is_team_used(db, team).await? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
-}
 
-/// Whether a team has more than this one member, or something that would be lost with it.
-async fn is_team_used(db: &impl ConnectionTrait, id: Uuid, only_member: Uuid) -> Result<bool> {
-    let others = member::Entity::find().filter(member::Column::UserId.ne(only_member));
-    let suspended = team::Entity::find_by_id(id).filter(team::Column::SuspendedAt.is_not_null());
-    Ok(any(db, others.filter(member::Column::TeamId.eq(id))).await?
-        || any(db, suspended).await?
-        || any(db, lot::Entity::find().filter(lot::Column::TeamId.eq(id))).await?
-        || any(db, ledger::Entity::find().filter(ledger::Column::TeamId.eq(id))).await?
-        || any(db, grab::Entity::find().filter(grab::Column::TeamId.eq(id))).await?
-        || any(db, grab_tally::Entity::find().filter(grab_tally::Column::TeamId.eq(id))).await?
-        || any(db, api_key::Entity::find().filter(api_key::Column::TeamId.eq(id))).await?
-        || any(db, webhook_endpoint::Entity::find().filter(webhook_endpoint::Column::TeamId.eq(id))).await?
-        || any(db, invitation::Entity::find().filter(invitation::Column::TeamId.eq(id))).await?
-        || any(db, oauth_grant::Entity::find().filter(oauth_grant::Column::TeamId.eq(id))).await?
-        || any(db, team_limit::Entity::find().filter(team_limit::Column::TeamId.eq(id))).await?)
+    /// Whether a team has more than this one member, or something that would be lost with it.
+    async fn is_team_used(&self, db: &impl ConnectionTrait, id: Uuid) -> Result<bool> {
+        let others = member::Entity::find().filter(member::Column::UserId.ne(self.user.0));
+        let suspended = team::Entity::find_by_id(id).filter(team::Column::SuspendedAt.is_not_null());
+        Ok(any(db, others.filter(member::Column::TeamId.eq(id))).await?
+            || any(db, suspended).await?
+            || any(db, lot::Entity::find().filter(lot::Column::TeamId.eq(id))).await?
+            || any(db, ledger::Entity::find().filter(ledger::Column::TeamId.eq(id))).await?
+            || any(db, grab::Entity::find().filter(grab::Column::TeamId.eq(id))).await?
+            || any(db, grab_tally::Entity::find().filter(grab_tally::Column::TeamId.eq(id))).await?
+            || any(db, self.keys_in_use().filter(api_key::Column::TeamId.eq(id))).await?
+            || any(db, webhook_endpoint::Entity::find().filter(webhook_endpoint::Column::TeamId.eq(id))).await?
+            || any(db, invitation::Entity::find().filter(invitation::Column::TeamId.eq(id))).await?
+            || any(db, oauth_grant::Entity::find().filter(oauth_grant::Column::TeamId.eq(id))).await?
+            || any(db, team_limit::Entity::find().filter(team_limit::Column::TeamId.eq(id))).await?)
+    }
+
+    /// Live keys, and test keys that were created or used since the time before which unused accounts expire. A test key
+    /// costs nothing, so one that is not used would otherwise keep an account for ever.
+    fn keys_in_use(&self) -> Select<api_key::Entity> {
+        let since = self.created_before.as_ms();
+        let in_use = Condition::any()
+            .add(api_key::Column::Env.eq(codes::environment(Environment::Live)))
+            .add(api_key::Column::CreatedAt.gte(since))
+            .add(api_key::Column::LastUsedAt.gte(since));
+        api_key::Entity::find().filter(in_use)
+    }
 }
 
 /// Whether the query has a row.

@@ -50,20 +50,22 @@ async fn invite(db: &TestDb, team: TeamId, by: UserId, email: &str) {
     db.store.invite(new).await.unwrap().unwrap();
 }
 
-async fn create_key(db: &TestDb, team: TeamId, by: UserId) {
+async fn create_key(db: &TestDb, team: TeamId, by: UserId, environment: Environment, now: Timestamp) -> KeyId {
     let key = NewKey {
         id: KeyId(db.id()),
         team,
-        environment: Environment::Test,
+        environment,
         name: "A key".into(),
         hash: [9; 32],
         last4: "abcd".into(),
         scopes: Scopes::ALL,
         expires_at: None,
         created_by: Some(by),
-        now: NOW,
+        now,
     };
+    let id = key.id;
     db.store.create_team_key(key, by).await.unwrap().unwrap();
+    id
 }
 
 async fn capture(db: &TestDb, team: TeamId) {
@@ -85,7 +87,7 @@ async fn register_webhook(db: &TestDb, team: TeamId) {
 }
 
 /// Everything that keeps an account, each of which is tested alone.
-const REASONS: [&str; 18] = [
+const REASONS: [&str; 20] = [
     "verified",
     "operator",
     "suspended",
@@ -101,7 +103,9 @@ const REASONS: [&str; 18] = [
     "spent credits",
     "grab",
     "purged grab",
-    "key",
+    "live key",
+    "new test key",
+    "used test key",
     "webhook",
     "own limit",
 ];
@@ -158,7 +162,12 @@ async fn give(db: &TestDb, reason: &str, user: UserId, team: TeamId, email: &str
             // With the one of the case before.
             assert_eq!(store.purge_grabs(Environment::Test, NOW + DAY, NOW + DAY, 9).await.unwrap(), 2);
         }
-        "key" => create_key(db, team, user).await,
+        "live key" => drop(create_key(db, team, user, Environment::Live, NOW).await),
+        "new test key" => drop(create_key(db, team, user, Environment::Test, LATER - DAY).await),
+        "used test key" => {
+            let key = create_key(db, team, user, Environment::Test, NOW).await;
+            store.touch_keys(vec![key], LATER - DAY).await.unwrap();
+        }
         "webhook" => register_webhook(db, team).await,
         "own limit" => {
             store.change_team_limits(team, vec![LimitChange::parse("keys=5").unwrap()], NOW).await.unwrap();
@@ -206,7 +215,10 @@ on_both! {
         db.store.open_session(session).await.unwrap();
         db.store.create_verification([2; 32], eve, LATER).await.unwrap();
         db.store.create_password_reset([3; 32], eve, LATER).await.unwrap();
-        assert_eq!(expire(db, LATER).await.expired, [(eve, vec![team])]);
+        let key = create_key(db, team, eve, Environment::Test, NOW).await;
+        db.store.touch_keys(vec![key], NOW + DAY).await.unwrap();
+        assert_eq!(expire(db, LATER + DAY - Duration::from_millis(1)).await.expired, []);
+        assert_eq!(expire(db, LATER + DAY).await.expired, [(eve, vec![team])]);
     }
 
     async fn accounts_are_examined_in_order_and_a_bounded_number_expires(db) {
