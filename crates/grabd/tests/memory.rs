@@ -51,6 +51,8 @@ fn memory_of_freed_images_is_returned() {
             .env("GRABD_GRPC__LISTEN", "127.0.0.1:0")
             .env("GRABD_METRICS__LISTEN", "127.0.0.1:0")
             .env("GRABD_LIMITS__REQUESTS_PER_MINUTE", "100000")
+            // No image has to wait for the memory of another, so that none is refused on a busy machine.
+            .env("GRABD_CAPTURE__IMAGE_MEMORY_MEGABYTES", "1024")
             .stdin(Stdio::null())
             .stderr(Stdio::null());
         command
