@@ -32,6 +32,7 @@ mod path_id;
 mod paths;
 mod prefer;
 mod pricing;
+mod pricing_packets;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod properties;
 mod query;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use grabd_http::{etag_of_bytes, with_etag};
+use grabd_http::with_etag;
 use grabd_proto::v1::GetPricingRequest;
 use grabd_proto::v1::pricing_service_client::PricingServiceClient;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
 use super::error::ApiError;
+use super::pricing_packets::Packet;
 use super::query::Query;
 use super::state::Edge;
 use super::{call, headers, wire};
@@ -23,15 +24,24 @@ pub(super) async fn pricing(State(edge): State<Arc<Edge>>, request: Request) -> 
         provider: query.last("provider").map(str::to_owned),
         detail: query.last("detail").map(str::to_owned),
     };
+    let Packet { body, tag } = match edge.pricing.get(&message) {
+        Some(packet) => packet,
+        None => load(&edge, &parts.headers, message).await?,
+    };
+    let response = headers::response(StatusCode::OK, "public, max-age=300", Body::from(body), &HeaderMap::new());
+    Ok(with_etag(response, tag, &parts.headers))
+}
+
+/// Gets a packet from the core, and keeps it.
+async fn load(edge: &Edge, received: &HeaderMap, message: GetPricingRequest) -> Result<Packet, ApiError> {
     let mut core = PricingServiceClient::new(edge.transport.clone());
-    let sent = call::request(&parts.headers, message, call::QUERY_DEADLINE);
-    let reply = call::send(&parts.headers, call::QUERY_DEADLINE, core.get_pricing(sent)).await?;
+    let sent = call::request(received, message.clone(), call::QUERY_DEADLINE);
+    let reply = call::send(received, call::QUERY_DEADLINE, core.get_pricing(sent)).await?;
     let packet = reply
         .message
         .packet
-        .ok_or_else(|| ApiError::internal("the core returned no pricing", call::request_id(&parts.headers)))?;
-    let body = headers::to_json(&wire::PricingPacket(&packet));
-    let tag = etag_of_bytes(&body);
-    let response = headers::response(StatusCode::OK, "public, max-age=300", Body::from(body), &reply.metadata);
-    Ok(with_etag(response, tag, &parts.headers))
+        .ok_or_else(|| ApiError::internal("the core returned no pricing", call::request_id(received)))?;
+    let packet = Packet::of(headers::to_json(&wire::PricingPacket(&packet)));
+    edge.pricing.insert(message, packet.clone());
+    Ok(packet)
 }

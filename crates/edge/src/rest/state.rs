@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use super::body::LargeBodies;
 use super::challenges::Challenges;
 use super::docs::Reference;
+use super::pricing_packets::Packets;
 use crate::transport::Transport;
 
 /// Settings of the REST API.
@@ -35,6 +36,7 @@ pub(super) struct Edge {
     pub(super) large_bodies: LargeBodies,
     pub(super) reference: Reference,
     pub(super) challenges: Challenges,
+    pub(super) pricing: Packets,
 }
 
 impl Edge {
@@ -50,6 +52,7 @@ impl Edge {
             trusted_proxies,
             addresses: KeyedLimiter::per_minute(requests_per_minute),
             large_bodies: LargeBodies::default(),
+            pricing: Packets::default(),
         }
     }
 }

@@ -74,9 +74,11 @@ async fn pricing_is_public_and_has_a_content_etag() {
         assert_eq!(again.header("access-control-allow-origin"), "*");
 
         app.core.pricing.respond_with(|| Ok(Response::new(packet(0.003))));
-        let changed = app.send(without_body(Request::get("/v1/pricing").header("if-none-match", tag))).await;
-        assert_eq!(changed.status, 200);
-        assert_ne!(changed.header("etag"), tag);
+        let kept = app.send(without_body(Request::get("/v1/pricing"))).await;
+        assert_eq!((kept.status.as_u16(), kept.header("etag")), (200, tag), "the core is asked once a minute");
+        let other = app.send(without_body(Request::get("/v1/pricing?detail=full").header("if-none-match", tag))).await;
+        assert_eq!(other.status, 200);
+        assert_ne!(other.header("etag"), tag);
     }
 }
 
