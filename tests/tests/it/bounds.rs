@@ -33,7 +33,8 @@ async fn bound_of_every_table_is_documented() -> Result<()> {
     let tables = database.query_all_raw(tables).await?;
     database.close().await?;
     let manual = include_str!("../../../docs/OPERATING.md");
-    let rows = manual.lines().skip_while(|line| !line.starts_with("| Table |")).take_while(|line| line.starts_with('|'));
+    let rows =
+        manual.lines().skip_while(|line| !line.starts_with("| Table |")).take_while(|line| line.starts_with('|'));
     let documented: Vec<&str> = rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect();
     ensure!(tables.len() > 30, "{} tables", tables.len());
     for table in tables {

@@ -198,7 +198,9 @@ async fn hold(
         connection.close().await
     };
     if !matches!(tokio::time::timeout(TIMEOUT, unlock).await, Ok(Ok(()))) {
-        tracing::warn!("the lock of the database was not released in order; it is when the server drops the connection");
+        tracing::warn!(
+            "the lock of the database was not released in order; it is when the server drops the connection"
+        );
     }
 }
 

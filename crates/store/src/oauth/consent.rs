@@ -95,10 +95,8 @@ impl NewConsent {
     /// Ends the grants of the person beyond [`GRANTS`], with their codes and tokens. Concurrent consents may leave a few
     /// more for a moment.
     async fn end_oldest_grants(&self, tx: &Tx) -> Result<()> {
-        let last_use = Func::coalesce([
-            Expr::col(oauth_grant::Column::LastUsedAt),
-            Expr::col(oauth_grant::Column::CreatedAt),
-        ]);
+        let last_use =
+            Func::coalesce([Expr::col(oauth_grant::Column::LastUsedAt), Expr::col(oauth_grant::Column::CreatedAt)]);
         let oldest: Vec<Uuid> = oauth_grant::Entity::find()
             .select_only()
             .column(oauth_grant::Column::Id)
