@@ -51,10 +51,10 @@ impl Sqlite {
         if !in_memory {
             create_private(options.get_filename())?;
         }
-        let write_pool = connect(options.clone(), 1).await?;
+        let write_pool = connect(options.clone(), writers()).await?;
         let read_pool = match in_memory {
             true => write_pool.clone(),
-            false => connect(options.pragma("query_only", "ON"), READERS).await?,
+            false => connect(options.pragma("query_only", "ON"), pool(READERS)).await?,
         };
         Ok(Self { writer: Writer::start(write_pool.clone()), write_pool, read_pool })
     }
@@ -98,26 +98,31 @@ impl Sqlite {
     }
 }
 
-async fn connect(options: SqliteConnectOptions, connections: u32) -> Result<DatabaseConnection> {
-    let pool = SqlitePoolOptions::new()
+/// The pool of the single write connection.
+fn writers() -> SqlitePoolOptions {
+    pool(1).after_release(|connection, _| {
+        Box::pin(async move {
+            // SQLite may roll back the whole transaction on its own, for example when the disk is full. sqlx does not
+            // notice and would turn the next BEGIN into a savepoint, so such a connection is discarded. The ping ensures
+            // that its queued commands have completed. Reads cannot cause that, and need no second round trip.
+            connection.ping().await?;
+            Ok(!connection.is_in_transaction())
+        })
+    })
+}
+
+fn pool(connections: u32) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(BUSY_TIMEOUT * 2)
         // File connections do not break, and closing an in-memory database loses its data.
         .idle_timeout(None)
         .max_lifetime(None)
         .test_before_acquire(false)
-        .after_release(|connection, _| {
-            Box::pin(async move {
-                // SQLite may roll back the whole transaction on its own, for example when the disk is full. sqlx does
-                // not notice and would turn the next BEGIN into a savepoint, so such a connection is discarded. The
-                // ping ensures that its queued commands have completed.
-                connection.ping().await?;
-                Ok(!connection.is_in_transaction())
-            })
-        })
-        .connect_with(options)
-        .await
-        .map_err(connection_error)?;
+}
+
+async fn connect(options: SqliteConnectOptions, pool: SqlitePoolOptions) -> Result<DatabaseConnection> {
+    let pool = pool.connect_with(options).await.map_err(connection_error)?;
     Ok(SqlxSqliteConnector::from_sqlx_sqlite_pool(pool))
 }
 
