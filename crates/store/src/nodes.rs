@@ -270,6 +270,7 @@ struct Heartbeat {
 
 impl Transaction for Heartbeat {
     type Outcome = Option<Timestamp>;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<Option<Timestamp>> {
         let earliest = database_now(self.kind).sub(milliseconds(DEAD_AFTER));

@@ -1,7 +1,12 @@
 //! The rate limit and its headers.
 
-use anyhow::Result;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use grabd_engine::clock::Clock;
+use grabd_store::Store;
 use grabd_tests::harness::TestApp;
+use tokio::time::sleep;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_per_minute_are_limited_per_environment() -> Result<()> {
@@ -32,5 +37,25 @@ async fn requests_per_minute_are_limited_per_environment() -> Result<()> {
         let health = format!("{}/healthz", app.service.public_url());
         assert_eq!(app.client.get(health).send().await?.status(), 200);
     }
+    app.finish().await
+}
+
+/// A credential that was accepted is not looked up again for half a second.
+#[tokio::test(flavor = "multi_thread")]
+async fn key_that_another_process_revokes_is_refused_within_a_second() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let other = Store::open(&format!("sqlite://{}", app.data_dir().join("grabd.db").display())).await?;
+    assert_eq!(app.get("/usage", app.live()).await?.0, 200);
+    assert!(other.revoke_key(app.team.live_id, Clock::system().now()).await?);
+    let revoked = Instant::now();
+    while app.get("/usage", app.live()).await?.0 != 401 {
+        ensure!(revoked.elapsed() < Duration::from_secs(1), "the revoked key is still accepted");
+        sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(app.get("/usage", app.test()).await?.0, 200);
+    // This process notices its own changes at once.
+    assert!(app.service.store().revoke_key(app.team.test_id, Clock::system().now()).await?);
+    assert_eq!(app.get("/usage", app.test()).await?.0, 401);
+    other.close().await;
     app.finish().await
 }

@@ -2,9 +2,9 @@
 
 use std::num::NonZeroU32;
 
-use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Credential, Scopes};
 use grabd_domain::team_limits::TeamLimit;
+use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::KeyCaller;
 
 use super::rate_limits::RateLimitDecision;
@@ -21,16 +21,29 @@ pub struct Access {
     pub scopes: Scopes,
 }
 
-/// Authenticates a credential. Nothing is cached, so that revocation and expiry take effect immediately.
+/// Authenticates a credential. Changes by this process take effect immediately, and those of others within half a second.
 ///
 /// # Errors
 /// [`Fault::Unauthorized`], [`Fault::KeyExpired`] and [`Fault::TeamSuspended`]; [`Fault::InternalError`] when the
 /// database fails.
 #[tracing::instrument(name = "access.authenticate", skip_all)]
 pub async fn authenticate(core: &Core, credential: &Credential) -> Result<Access, Fault> {
-    match find_caller(core, credential).await? {
-        Some(access) => Ok(access),
-        None if is_suspended(core, credential).await.map_err(internal_error("authenticate"))? => {
+    let hash = match credential {
+        Credential::Key(key) => digest::of(key.expose()),
+        Credential::Token(token) => digest::of(token.expose()),
+    };
+    let (cache, now) = (&core.accounts.accepted, core.clock.now());
+    // Read before the query: a change after it makes the entry invalid.
+    let version = core.store.access_version();
+    if let Some((caller, scopes)) = cache.get(&hash, version, now) {
+        return Ok(Access { caller, scopes });
+    }
+    match find_caller(core, credential, &hash, now).await? {
+        Some((access, expires_at)) => {
+            cache.insert(hash, version, (access.caller, access.scopes), expires_at);
+            Ok(access)
+        }
+        None if is_suspended(core, credential, &hash, now).await.map_err(internal_error("authenticate"))? => {
             Err(Fault::TeamSuspended)
         }
         None => Err(Fault::Unauthorized),
@@ -64,29 +77,35 @@ pub fn record_use(core: &Core, caller: Caller) {
 }
 
 /// Whether the credential opens nothing only because its team is suspended.
-async fn is_suspended(core: &Core, credential: &Credential) -> Result<bool, grabd_store::Error> {
+async fn is_suspended(
+    core: &Core,
+    credential: &Credential,
+    hash: &[u8; 32],
+    now: Timestamp,
+) -> Result<bool, grabd_store::Error> {
     match credential {
-        Credential::Key(key) => core.store.is_key_suspended(&digest::of(key.expose())).await,
-        Credential::Token(token) => core.store.is_token_suspended(&digest::of(token.expose()), core.clock.now()).await,
+        Credential::Key(_) => core.store.is_key_suspended(hash).await,
+        Credential::Token(_) => core.store.is_token_suspended(hash, now).await,
     }
 }
 
-async fn find_caller(core: &Core, credential: &Credential) -> Result<Option<Access>, Fault> {
-    let now = core.clock.now();
+/// What the credential may be used for, and when it expires by itself.
+async fn find_caller(
+    core: &Core,
+    credential: &Credential,
+    hash: &[u8; 32],
+    now: Timestamp,
+) -> Result<Option<(Access, Option<Timestamp>)>, Fault> {
     match credential {
-        Credential::Key(key) => {
-            let found =
-                core.store.authenticate(&digest::of(key.expose())).await.map_err(internal_error("authenticate"))?;
-            match found {
-                Some(KeyCaller { expires_at: Some(expired_at), .. }) if expired_at <= now => {
-                    Err(Fault::KeyExpired { expired_at })
-                }
-                found => Ok(found.map(|KeyCaller { caller, scopes, .. }| Access { caller, scopes })),
+        Credential::Key(_) => match core.store.authenticate(hash).await.map_err(internal_error("authenticate"))? {
+            Some(KeyCaller { expires_at: Some(expired_at), .. }) if expired_at <= now => {
+                Err(Fault::KeyExpired { expired_at })
             }
-        }
-        Credential::Token(token) => {
-            let found = core.store.authenticate_token(&digest::of(token.expose()), now).await;
-            Ok(found.map_err(internal_error("authenticate"))?.map(|caller| Access { caller, scopes: Scopes::ALL }))
+            found => Ok(found.map(|KeyCaller { caller, scopes, expires_at }| (Access { caller, scopes }, expires_at))),
+        },
+        Credential::Token(_) => {
+            let found = core.store.authenticate_token(hash, now).await.map_err(internal_error("authenticate"))?;
+            Ok(found.map(|(caller, expires_at)| (Access { caller, scopes: Scopes::ALL }, Some(expires_at))))
         }
     }
 }

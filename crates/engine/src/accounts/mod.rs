@@ -1,6 +1,7 @@
 //! Teams, members, keys, people, passwords, passkeys, second factors and sessions.
 
 mod access;
+mod access_cache;
 mod authenticator_app;
 mod change_password;
 mod code_check;
@@ -41,6 +42,7 @@ use crate::limits::{SharedLimits, TeamLimits};
 use crate::mail::{Mailer, Quotas};
 
 pub use access::{Access, authenticate, own_async_queue, record_use, take_request};
+use access_cache::AccessCache;
 pub use authenticator_app::set_authenticator_app;
 pub use change_password::{
     ChangePasswordError, PasswordConfirmationError, ResetError, change_password, is_reset_valid,
@@ -107,6 +109,7 @@ pub(crate) struct Accounts {
     pub(crate) resets: Arc<Semaphore>,
     pub(crate) rate_limits: RateLimits,
     pub(crate) last_use: LastUse,
+    pub(crate) accepted: AccessCache,
 }
 
 impl Accounts {
@@ -118,6 +121,7 @@ impl Accounts {
             resets: Arc::new(Semaphore::new(MAX_CONCURRENT_RESETS)),
             rate_limits: RateLimits::new(requests_per_minute, is_cluster.then(SharedLimits::default)),
             last_use: LastUse::default(),
+            accepted: AccessCache::default(),
         }
     }
 

@@ -282,6 +282,7 @@ impl NewSession {
 
 impl Transaction for ExtendSession {
     type Outcome = ();
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<()> {
         session::Entity::update_many()

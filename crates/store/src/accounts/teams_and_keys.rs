@@ -160,6 +160,7 @@ impl Transaction for RevokeKey {
 
 impl Transaction for TouchKeys {
     type Outcome = ();
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<()> {
         // One write per key and hour, however often it is used.

@@ -10,6 +10,8 @@ mod writer;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use grabd_migrations::Migrator;
@@ -52,56 +54,75 @@ impl fmt::Display for Kind {
     }
 }
 
+/// An open database. Clones share the connections.
 #[derive(Clone, Debug)]
-pub(crate) enum Database {
+pub(crate) struct Database {
+    engine: Engine,
+    /// See [`Database::access_version`].
+    access_version: Arc<AtomicU64>,
+}
+
+#[derive(Clone, Debug)]
+enum Engine {
     Sqlite(Sqlite),
     Postgres(Postgres),
 }
 
 impl Database {
     pub(crate) async fn open(url: &str) -> Result<Self> {
-        match url.split_once(':').map(|(scheme, _)| scheme) {
-            Some("sqlite") => Ok(Self::Sqlite(Sqlite::open(url).await?)),
-            Some("postgres" | "postgresql") => Ok(Self::Postgres(Postgres::open(url).await?)),
-            Some(_) | None => Err(Error::Url),
-        }
+        let engine = match url.split_once(':').map(|(scheme, _)| scheme) {
+            Some("sqlite") => Engine::Sqlite(Sqlite::open(url).await?),
+            Some("postgres" | "postgresql") => Engine::Postgres(Postgres::open(url).await?),
+            Some(_) | None => return Err(Error::Url),
+        };
+        Ok(Self { engine, access_version: Arc::default() })
     }
 
     pub(crate) const fn kind(&self) -> Kind {
-        match self {
-            Self::Sqlite(_) => Kind::Sqlite,
-            Self::Postgres(_) => Kind::Postgres,
+        match &self.engine {
+            Engine::Sqlite(_) => Kind::Sqlite,
+            Engine::Postgres(_) => Kind::Postgres,
         }
     }
 
     /// Runs a change and commits it.
     pub(crate) async fn write<T: Transaction>(&self, transaction: T) -> Result<T::Outcome> {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.write(transaction).await,
-            Self::Postgres(postgres) => postgres.write(&transaction).await,
+        let outcome = match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.write(transaction).await,
+            Engine::Postgres(postgres) => postgres.write(&transaction).await,
+        };
+        if !T::KEEPS_ACCESS {
+            // Also after an error: the commit may have been made without its response.
+            self.access_version.fetch_add(1, Ordering::SeqCst);
         }
+        outcome
+    }
+
+    /// Changes with every change that this process makes, except those that access does not depend on.
+    pub(crate) fn access_version(&self) -> u64 {
+        self.access_version.load(Ordering::SeqCst)
     }
 
     /// The connections for single statements that read committed data.
     pub(crate) const fn reader(&self) -> &DatabaseConnection {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.readers(),
-            Self::Postgres(postgres) => postgres.pool(),
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.readers(),
+            Engine::Postgres(postgres) => postgres.pool(),
         }
     }
 
     /// Begins a read-only transaction whose statements see one snapshot.
     pub(crate) async fn snapshot(&self) -> Result<Tx> {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.snapshot().await,
-            Self::Postgres(postgres) => postgres.snapshot().await,
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.snapshot().await,
+            Engine::Postgres(postgres) => postgres.snapshot().await,
         }
     }
 
     pub(crate) async fn migrate(&self) -> Result<()> {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.migrate().await,
-            Self::Postgres(postgres) => postgres.migrate().await,
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.migrate().await,
+            Engine::Postgres(postgres) => postgres.migrate().await,
         }
     }
 
@@ -116,23 +137,23 @@ impl Database {
         mode: LockMode,
         patience: Duration,
     ) -> Result<Result<ServiceLock, OtherService>> {
-        match self {
-            Self::Sqlite(_) => Ok(Ok(ServiceLock::unneeded())),
-            Self::Postgres(postgres) => postgres.lock_service(mode, patience).await,
+        match &self.engine {
+            Engine::Sqlite(_) => Ok(Ok(ServiceLock::unneeded())),
+            Engine::Postgres(postgres) => postgres.lock_service(mode, patience).await,
         }
     }
 
     pub(crate) async fn notifications(&self, channel: &str) -> Result<Notifications> {
-        match self {
-            Self::Sqlite(_) => Err(Error::Inconsistent("SQLite has no notifications")),
-            Self::Postgres(postgres) => postgres.notifications(channel).await,
+        match &self.engine {
+            Engine::Sqlite(_) => Err(Error::Inconsistent("SQLite has no notifications")),
+            Engine::Postgres(postgres) => postgres.notifications(channel).await,
         }
     }
 
     pub(crate) async fn copy_to(&self, path: &Path) -> Result<()> {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.copy_to(path).await,
-            Self::Postgres(_) => Err(Error::Inconsistent("only an SQLite database can be copied to a file")),
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.copy_to(path).await,
+            Engine::Postgres(_) => Err(Error::Inconsistent("only an SQLite database can be copied to a file")),
         }
     }
 
@@ -141,9 +162,9 @@ impl Database {
     }
 
     pub(crate) async fn close(self) {
-        match self {
-            Self::Sqlite(sqlite) => sqlite.close().await,
-            Self::Postgres(postgres) => postgres.close().await,
+        match self.engine {
+            Engine::Sqlite(sqlite) => sqlite.close().await,
+            Engine::Postgres(postgres) => postgres.close().await,
         }
     }
 }

@@ -14,6 +14,10 @@ pub(crate) trait Transaction: Send + Sync + 'static {
     /// Result of the change. A rejection is an outcome too; an error rolls the change back.
     type Outcome: Send + 'static;
 
+    /// Whether access never depends on what this changes: no key, token, session, person, member, grant or team. Frequent
+    /// changes say so, because all others make the service look up again who may do what.
+    const KEEPS_ACCESS: bool = false;
+
     /// Executes the statements. May run again after a rollback, so it must not keep state.
     fn apply(&self, tx: &Tx) -> impl Future<Output = Result<Self::Outcome>> + Send;
 }

@@ -111,6 +111,7 @@ impl Store {
 
 impl Transaction for NewGrab {
     type Outcome = Created;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<Created> {
         if lock_team(tx, self.team).await?.is_none() {

@@ -27,6 +27,7 @@ impl Store {
 
 impl Transaction for Delay {
     type Outcome = u64;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<u64> {
         let delayed = job::Entity::update_many()

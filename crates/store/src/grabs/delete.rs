@@ -39,6 +39,7 @@ impl Store {
 
 impl Transaction for DeleteGrab {
     type Outcome = bool;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<bool> {
         let query = grab::scoped(self.team, self.environment).filter(grab::Column::Id.eq(self.grab.0));

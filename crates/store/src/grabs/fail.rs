@@ -56,6 +56,7 @@ impl Store {
 
 impl Transaction for FailGrab {
     type Outcome = Option<EndedGrab>;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<Option<EndedGrab>> {
         let condition = match self.source {

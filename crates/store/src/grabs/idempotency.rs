@@ -70,6 +70,7 @@ impl Store {
 
 impl Transaction for PurgeKeys {
     type Outcome = u64;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<u64> {
         let is_expired = || idem::Column::CreatedAt.lte((self.now - LIFE).as_ms());

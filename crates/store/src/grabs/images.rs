@@ -25,6 +25,7 @@ impl Store {
 
 impl Transaction for UnscheduleDeletion {
     type Outcome = ();
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<()> {
         image_gc::Entity::delete_by_id(self.key.as_str()).exec(tx).await?;

@@ -94,6 +94,7 @@ struct Leased {
 
 impl Transaction for LeaseJobs {
     type Outcome = Leased;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<Leased> {
         let request = &self.request;

@@ -50,6 +50,7 @@ impl Store {
 
 impl Transaction for NewPlaceholder {
     type Outcome = Option<Repeat>;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<Option<Repeat>> {
         if let Some(record) = &self.idempotency {

@@ -49,6 +49,7 @@ impl Store {
 
 impl Transaction for Release {
     type Outcome = ReleaseOutcome;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<ReleaseOutcome> {
         let held = job::Entity::find_by_id(self.grab.0).filter(job::Column::LeaseToken.eq(self.token.0));

@@ -67,6 +67,7 @@ pub enum ReuseOutcome {
 
 impl Transaction for AnswerKey {
     type Outcome = Option<ReuseOutcome>;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<Option<ReuseOutcome>> {
         let ReuseGrab { team, environment, now, .. } = self.reuse;

@@ -40,15 +40,17 @@ pub struct Connection {
 }
 
 impl Store {
-    /// The caller that the access token with this hash identifies. Ignores expired tokens and grants, inactive
-    /// teams and suspended people. One indexed read.
+    /// The caller that the access token with this hash identifies, and when the token or its grant expires. Ignores
+    /// expired tokens and grants, inactive teams and suspended people. One indexed read.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn authenticate_token(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<Caller>> {
-        let found: Option<(Uuid, Uuid, i16)> = oauth_token::Entity::find_by_id(hash.to_vec())
+    pub async fn authenticate_token(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<(Caller, Timestamp)>> {
+        let found: Option<(Uuid, Uuid, i16, i64, i64)> = oauth_token::Entity::find_by_id(hash.to_vec())
             .select_only()
             .columns([oauth_grant::Column::Id, oauth_grant::Column::TeamId, oauth_grant::Column::Env])
+            .column(oauth_token::Column::ExpiresAt)
+            .column(oauth_grant::Column::ExpiresAt)
             .join(JoinType::InnerJoin, oauth_token::Relation::Grant.def())
             .join(JoinType::InnerJoin, oauth_grant::Relation::Team.def())
             .join(JoinType::InnerJoin, oauth_grant::Relation::User.def())
@@ -60,9 +62,10 @@ impl Store {
             .into_tuple()
             .one(self.database.reader())
             .await?;
-        let caller = |(grant, team, environment)| {
+        let caller = |(grant, team, environment, token_expires_at, grant_expires_at): (_, _, _, i64, _)| {
             let environment = codes::read_environment(environment)?;
-            Ok(Caller { team: TeamId(team), environment, principal: Principal::Grant(GrantId(grant)) })
+            let caller = Caller { team: TeamId(team), environment, principal: Principal::Grant(GrantId(grant)) };
+            Ok((caller, Timestamp::from_ms(token_expires_at.min(grant_expires_at))))
         };
         found.map(caller).transpose()
     }

@@ -105,6 +105,7 @@ impl Transaction for EndGrant {
 
 impl Transaction for TouchGrants {
     type Outcome = ();
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<()> {
         // Processes may report uses out of order; the latest time wins.

@@ -96,6 +96,7 @@ impl Lease {
 
 impl Transaction for Lease {
     type Outcome = RateLease;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<RateLease> {
         let RateAsk { team, environment, per_minute, wanted } = self.ask;
@@ -120,6 +121,7 @@ struct Purge(Kind);
 
 impl Transaction for Purge {
     type Outcome = u64;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<u64> {
         // A cell whose time has passed is as good as none.

@@ -260,6 +260,7 @@ async fn lock_selected(
 
 impl Transaction for PurgeGrabs {
     type Outcome = Purged;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<Purged> {
         let Self { environment, ended_before, now, selection, set_aside } = self;
@@ -359,6 +360,7 @@ impl PurgeGrabs {
 
 impl Transaction for PurgeImages {
     type Outcome = Purged;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<Purged> {
         let Self { ended_before, now, selection, set_aside } = self;

@@ -27,6 +27,7 @@ impl Store {
 
 impl Transaction for PurgeDeliveries {
     type Outcome = u64;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<u64> {
         let old: Vec<Uuid> = delivery::Entity::find()

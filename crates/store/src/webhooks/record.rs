@@ -56,6 +56,7 @@ impl Store {
 
 impl Transaction for DeliveryAttemptResult {
     type Outcome = Option<DisabledReason>;
+    const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<Option<DisabledReason>> {
         let (status, next_at) = match self.after {

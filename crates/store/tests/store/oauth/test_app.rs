@@ -122,7 +122,7 @@ impl<'a> TestApp<'a> {
 
     /// Authenticates with the access token of this number.
     pub(super) async fn authenticate(&self, number: u16, now: Timestamp) -> Option<Caller> {
-        self.db.store.authenticate_token(&hash(b'a', number), now).await.unwrap()
+        self.db.store.authenticate_token(&hash(b'a', number), now).await.unwrap().map(|(caller, _)| caller)
     }
 
     pub(super) fn caller(&self, grant: GrantId) -> Option<Caller> {
