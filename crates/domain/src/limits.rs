@@ -49,6 +49,9 @@ pub const MAX_LEASE_MARGIN: Duration = Duration::from_secs(
         + MARKS_LIMIT.as_secs()
         + UPLOAD_LIMIT.as_secs(),
 );
+/// How long after its lease the image of a lost attempt is deleted. The signed URL of an upload is not valid any more when
+/// the lease ends, and what was sent before has arrived or was given up by then, so nothing is stored after the deletion.
+pub const LOST_IMAGE_DELAY: Duration = Duration::from_secs(60);
 /// Number of attempts before a grab fails with an internal error.
 pub const MAX_ATTEMPTS: u32 = 3;
 /// Jobs with less time left are not leased.

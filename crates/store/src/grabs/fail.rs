@@ -3,7 +3,7 @@
 use grabd_domain::Timestamp;
 use grabd_domain::grabs::{Failure, Grab, RenderMetadata};
 use grabd_domain::ids::{GrabId, LeaseToken};
-use grabd_domain::limits::LEASE_MARGIN;
+use grabd_domain::limits::LOST_IMAGE_DELAY;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
@@ -138,5 +138,5 @@ async fn end_row(
 pub(super) async fn discard_lost_image(tx: &Tx, job: &job::Model, now: Timestamp) -> Result<()> {
     let Some(key) = job.upload_key()? else { return Ok(()) };
     let lease_ends = Timestamp::from_ms(job.lease_until.unwrap_or_else(|| now.as_ms()));
-    schedule_deletion(tx, key.as_str(), lease_ends.max(now) + LEASE_MARGIN).await
+    schedule_deletion(tx, key.as_str(), lease_ends.max(now) + LOST_IMAGE_DELAY).await
 }

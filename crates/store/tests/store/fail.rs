@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, State};
 use grabd_domain::ids::LeaseToken;
-use grabd_domain::limits::{LEASE_MARGIN, RENDER_BUDGET, SYNC_DEADLINE};
+use grabd_domain::limits::{LEASE_MARGIN, LOST_IMAGE_DELAY, RENDER_BUDGET, SYNC_DEADLINE};
 use grabd_store::grabs::{FailureSource, timeout_failure};
 
 use crate::harness::{NOW, blocked, completion, facts, failing, on_both};
@@ -28,16 +28,17 @@ on_both! {
         db.pending(team).await;
     }
 
-    async fn failed_grabs_image_is_due_after_the_upload_margin(db) {
+    async fn failed_grabs_image_is_due_when_no_upload_can_be_in_progress(db) {
         let team = db.team(1).await;
         let leased = db.leased(team).await;
         db.store.fail(failing(leased.grab, FailureSource::Lease(leased.token), NOW)).await.unwrap().unwrap();
         let lease_ends = NOW + RENDER_BUDGET + LEASE_MARGIN;
-        assert_eq!(db.store.due_images(lease_ends, 9).await.unwrap(), []);
-        let due = db.store.due_images(lease_ends + LEASE_MARGIN, 9).await.unwrap();
+        let due_at = lease_ends + LOST_IMAGE_DELAY;
+        assert_eq!(db.store.due_images(due_at - Duration::from_millis(1), 9).await.unwrap(), []);
+        let due = db.store.due_images(due_at, 9).await.unwrap();
         assert_eq!(due, std::slice::from_ref(&leased.upload_key));
         db.store.unschedule_deletion(&leased.upload_key).await.unwrap();
-        assert_eq!(db.store.due_images(lease_ends + LEASE_MARGIN, 9).await.unwrap(), []);
+        assert_eq!(db.store.due_images(due_at, 9).await.unwrap(), []);
     }
 
     async fn fail_by_deadline_ends_pending_and_leased_grabs_but_not_early(db) {
@@ -96,8 +97,8 @@ on_both! {
         assert_eq!(db.store.lease(db.lease_request(Class::Sync, 9, NOW)).await.unwrap(), []);
         assert_eq!(db.store.complete(completion(&leased)).await.unwrap(), None);
         assert_eq!(db.credits(team).await, (2, 0));
-        // An image that the renderer may still upload is deleted after the upload margin.
-        let due = db.store.due_images(NOW + RENDER_BUDGET + LEASE_MARGIN * 2, 9).await.unwrap();
+        // An image that the renderer may still upload is deleted when it cannot any more.
+        let due = db.store.due_images(NOW + RENDER_BUDGET + LEASE_MARGIN + LOST_IMAGE_DELAY, 9).await.unwrap();
         assert_eq!(due, [leased.upload_key]);
     }
 
