@@ -6,7 +6,7 @@ use std::fmt;
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,17 +15,20 @@ use futures::{StreamExt, TryStreamExt};
 use grabd_domain::grabs::ImageKey;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::path::Path;
-use object_store::signer::{SignedUrlOptions, Signer};
+use object_store::signer::{HeaderName, HeaderValue, SignedUrlOptions, Signer};
 use object_store::{
     Attribute, Attributes, BackoffConfig, Certificate, ClientOptions, GetOptions, GetRange, GetResult, MultipartUpload,
     ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, RetryConfig,
 };
+use reqwest::header::{CONTENT_TYPE, IF_NONE_MATCH};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::error::{Error, Result};
 use super::name::FileName;
 use super::spool::{Draft, Spool, run_blocking};
+use super::upload_target::{SignedUploads, UploadTarget};
+use super::uploader::{UploadError, Uploader};
 
 /// How the object store is reached.
 #[derive(Clone, Default)]
@@ -78,6 +81,8 @@ pub(super) struct Bucket {
     prefix: Arc<str>,
     spool: Spool,
     uploads: Arc<Semaphore>,
+    /// What the object store does with uploads to signed URLs. Unknown until that was tried.
+    signed_uploads: Arc<OnceLock<SignedUploads>>,
 }
 
 impl fmt::Debug for Bucket {
@@ -139,7 +144,8 @@ impl Bucket {
             .build()
             .map_err(fails)?;
         let uploads = Arc::new(Semaphore::new(MAX_UPLOADS));
-        Ok(Self { store: Arc::new(store), prefix: prefix.into(), spool, uploads })
+        let signed_uploads = Arc::default();
+        Ok(Self { store: Arc::new(store), prefix: prefix.into(), spool, uploads, signed_uploads })
     }
 
     pub(super) const fn spool(&self) -> &Spool {
@@ -245,6 +251,74 @@ impl Bucket {
         let path = self.path(key, name);
         let signed = self.store.signed_url_opts(reqwest::Method::GET, &path, valid, &options);
         Ok(in_time(signed).await?.into())
+    }
+
+    /// Where the image with this key may be uploaded without credentials for a time, in whole seconds. `None` if the
+    /// object store accepts no such uploads.
+    pub(super) async fn upload_target(&self, key: &ImageKey, valid: Duration) -> Result<Option<UploadTarget>> {
+        // Most object stores know the condition, and others usually ignore it.
+        let is_conditional = match self.signed_uploads.get() {
+            None | Some(SignedUploads::Once | SignedUploads::Repeatable) => true,
+            Some(SignedUploads::Unconditional) => false,
+            Some(SignedUploads::Refused) => return Ok(None),
+        };
+        let media_type = FileName::Image.media_type(key.format());
+        self.signed_put(&self.path(key, FileName::Image), media_type, valid, is_conditional).await.map(Some)
+    }
+
+    async fn signed_put(
+        &self,
+        path: &Path,
+        media_type: &'static str,
+        valid: Duration,
+        is_conditional: bool,
+    ) -> Result<UploadTarget> {
+        let condition = is_conditional.then_some((IF_NONE_MATCH, "*"));
+        let headers: Vec<(HeaderName, &'static str)> =
+            std::iter::once((CONTENT_TYPE, media_type)).chain(condition).collect();
+        let options = headers.iter().fold(SignedUrlOptions::new(), |options, (name, value)| {
+            options.with_signed_header(name.clone(), HeaderValue::from_static(value))
+        });
+        let url = in_time(self.store.signed_url_opts(reqwest::Method::PUT, path, valid, &options)).await?.into();
+        let headers = headers.into_iter().map(|(name, value)| (name.to_string(), value.to_owned())).collect();
+        Ok(UploadTarget { url, headers, valid: Duration::from_secs(valid.as_secs()) })
+    }
+
+    /// Finds out what the object store does with uploads to signed URLs, with an object of this name, which must not be
+    /// in use. It is remembered.
+    pub(super) async fn probe_signed_uploads(
+        &self,
+        name: &str,
+        uploader: &Uploader,
+    ) -> std::result::Result<SignedUploads, UploadError> {
+        let support = self.try_signed_uploads(&self.named(name), uploader).await?;
+        Ok(*self.signed_uploads.get_or_init(|| support))
+    }
+
+    async fn try_signed_uploads(
+        &self,
+        path: &Path,
+        uploader: &Uploader,
+    ) -> std::result::Result<SignedUploads, UploadError> {
+        let failed = |error: Error| UploadError::Failed(error.to_string());
+        let content = Bytes::from_static(b"grabd checks that it can sign uploads");
+        let until = Instant::now() + REQUEST_LIMIT;
+        let upload = async |is_conditional| {
+            let target = self.signed_put(path, "text/plain", REQUEST_LIMIT, is_conditional).await.map_err(failed)?;
+            match uploader.upload(&target, &content, until).await {
+                Ok(()) => Ok(true),
+                Err(UploadError::Refused(_)) => Ok(false),
+                Err(error @ (UploadError::Unreachable(_) | UploadError::Failed(_))) => Err(error),
+            }
+        };
+        let support = match upload(true).await? {
+            true if upload(true).await? => SignedUploads::Repeatable,
+            true => SignedUploads::Once,
+            false if upload(false).await? => SignedUploads::Unconditional,
+            false => SignedUploads::Refused,
+        };
+        found(in_time(self.store.delete(path)).await).map_err(failed)?;
+        Ok(support)
     }
 
     /// Deletes an image and everything beside it. Succeeds when they do not exist.

@@ -1,6 +1,5 @@
 //! Errors of the image storage.
 
-use std::error::Error as _;
 use std::io::{self, ErrorKind};
 
 /// Error of the image storage.
@@ -27,6 +26,14 @@ pub enum Error {
     /// A copy has another size than the original.
     #[error("a copy of an image has another size than the original")]
     Incomplete,
+    /// The object has another size than the renderer reported.
+    #[error("the object has {found} bytes, although its renderer reported {reported}")]
+    OtherSize {
+        /// The size of the object in bytes.
+        found: u64,
+        /// What the renderer reported.
+        reported: u64,
+    },
     /// Any other failure of the object store, after retries.
     #[error("the object store failed: {0}")]
     ObjectStore(String),
@@ -64,8 +71,7 @@ impl From<object_store::Error> for Error {
 /// What is known about an error without the URL and the body of the response, which contain the secret key of an image.
 fn summary(error: &object_store::Error) -> String {
     let text = error.to_string();
-    let between = |start: &str, end: &str| text.split_once(start)?.1.split_once(end).map(|(found, _)| found.to_owned());
-    let code = between("<Code>", "</Code>").filter(|code| code.len() <= 64);
+    let code = code(&text);
     let status: Option<String> = text
         .split_once("status code: ")
         .map(|(_, rest)| rest.chars().take_while(char::is_ascii_digit).collect())
@@ -78,8 +84,15 @@ fn summary(error: &object_store::Error) -> String {
     }
 }
 
-/// The innermost error, which is that of the operating system if no connection could be made.
-fn deepest(error: &object_store::Error) -> String {
+/// The error code in a response of an object store.
+pub(super) fn code(response: &str) -> Option<String> {
+    let (code, _) = response.split_once("<Code>")?.1.split_once("</Code>")?;
+    let is_code = (1..=64).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_code.then(|| code.to_owned())
+}
+
+/// The innermost error, which is that of the operating system if no connection could be made. Without URLs.
+pub(super) fn deepest(error: &dyn std::error::Error) -> String {
     let mut deepest = error.source();
     while let Some(next) = deepest.and_then(std::error::Error::source) {
         deepest = Some(next);

@@ -13,6 +13,8 @@ mod name;
 mod place;
 mod spool;
 mod transfer;
+mod upload_target;
+mod uploader;
 
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
@@ -23,7 +25,7 @@ use bytes::Bytes;
 use grabd_domain::Timestamp;
 use grabd_domain::capture::BesideName;
 use grabd_domain::grabs::ImageKey;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use self::bucket::Bucket;
 use self::directory::Directory;
@@ -36,6 +38,8 @@ pub use error::Error;
 use error::Result;
 pub use location::Location;
 pub use place::{Content, Found, LocalCopy};
+pub use upload_target::{SignedUploads, UploadTarget};
+pub use uploader::{UploadError, Uploader};
 
 /// The image storage. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -160,6 +164,46 @@ impl Images {
             }
         }
         Ok(())
+    }
+
+    /// Finds out what the object store does with uploads to signed URLs, with an object of this name, which must not be in
+    /// use. `None` if new images are stored in a directory.
+    ///
+    /// # Errors
+    /// When the object store cannot be reached, or fails.
+    pub async fn probe_signed_uploads(
+        &self,
+        name: &str,
+        uploader: &Uploader,
+    ) -> std::result::Result<Option<SignedUploads>, UploadError> {
+        match &self.place {
+            Place::Directory(_) => Ok(None),
+            Place::Bucket(bucket) => bucket.probe_signed_uploads(name, uploader).await.map(Some),
+        }
+    }
+
+    /// Where a renderer may upload the image with this key itself, for a time in whole seconds. `None` if new images are
+    /// stored in a directory, or the object store accepts no such uploads.
+    ///
+    /// # Errors
+    /// When the credentials cannot be read.
+    pub async fn upload_target(&self, key: &ImageKey, valid: Duration) -> Result<Option<UploadTarget>> {
+        match &self.place {
+            Place::Directory(_) => Ok(None),
+            Place::Bucket(bucket) => bucket.upload_target(key, valid).await,
+        }
+    }
+
+    /// Checks within a time that an image which a renderer reports as uploaded is stored, and has the reported size.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] or [`Error::OtherSize`] if not, or when the storage cannot be read.
+    pub async fn check_uploaded(&self, key: &ImageKey, reported: u64, limit: Duration) -> Result<()> {
+        let size = timeout(limit, self.place.size(key, FileName::Image)).await.map_err(|_| Error::TooSlow)??;
+        match size.ok_or(Error::NotFound)? {
+            found if found == reported => Ok(()),
+            found => Err(Error::OtherSize { found, reported }),
+        }
     }
 
     /// Stores an image within a time. On return, it survives a power failure. Idempotent.

@@ -5,6 +5,7 @@ mod deletion;
 mod delivery;
 mod inside;
 mod moving;
+mod signed_uploads;
 mod storage;
 mod uploads;
 
