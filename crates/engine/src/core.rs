@@ -56,6 +56,8 @@ pub struct Settings {
     pub async_queue: u32,
     /// Maximum size of an image file in bytes. A grab with a larger one fails.
     pub image_max_bytes: u64,
+    /// Whether renderers of a cluster upload images to the object store themselves.
+    pub direct_uploads: bool,
     /// URL for buying credits, reported by the usage endpoint. `{team}` is replaced by the id of the calling team.
     pub top_up: String,
     /// Whether people may create their own accounts.

@@ -20,7 +20,7 @@ use grabd_engine::vault::Vault;
 use grabd_engine::webhooks::Webhooks;
 use grabd_engine::{Core, Failpoints, Operations, Parts, Settings, random};
 use grabd_memory::MemoryBudget;
-use grabd_store::images::{ImageOptions, Location, S3Options, Shared};
+use grabd_store::images::{ImageOptions, Location, S3Options, Shared, SignedUploads, Uploader};
 use grabd_store::operations::ImagePlaces;
 use grabd_store::{Images, OtherService, ServiceLock, Store};
 
@@ -126,18 +126,30 @@ pub fn images_location(config: &Config) -> Location {
     config.images.location().unwrap_or_else(|| Location::Directory(images_dir(config)))
 }
 
+/// The operator's certificate authorities for the object store, as PEM.
+fn images_roots(config: &Config) -> anyhow::Result<Vec<u8>> {
+    let file = &config.images.ca_file;
+    match file.as_os_str().is_empty() {
+        true => Ok(Vec::new()),
+        false => std::fs::read(file).with_context(|| format!("images.ca_file {}", file.display())),
+    }
+}
+
+/// What uploads images to the object store without its credentials.
+///
+/// # Errors
+/// When the operator's certificates cannot be used.
+pub fn uploader(config: &Config) -> anyhow::Result<Uploader> {
+    Uploader::new(&images_roots(config)?).with_context(|| format!("images.ca_file {}", config.images.ca_file.display()))
+}
+
 /// How the image storage is opened.
 ///
 /// # Errors
 /// When the operator's certificates cannot be read.
 pub fn image_options(config: &Config) -> anyhow::Result<ImageOptions> {
     let images = &config.images;
-    let extra_roots = match images.ca_file.as_os_str().is_empty() {
-        true => Vec::new(),
-        false => {
-            std::fs::read(&images.ca_file).with_context(|| format!("images.ca_file {}", images.ca_file.display()))?
-        }
-    };
+    let extra_roots = images_roots(config)?;
     let secret = images.secret_access_key.expose();
     let s3 = S3Options {
         endpoint: images.endpoint.clone(),
@@ -233,12 +245,31 @@ async fn images(config: &Config, store: &Store) -> anyhow::Result<Images> {
     let recorded = check_image_places(config, store).await?;
     let images = Images::open(&image_options(config)?).context("the image storage cannot be used")?;
     check_images(config, &images).await?;
+    if config.images.direct_upload && config.cluster.listen.is_some() {
+        log_signed_uploads(&images, &uploader(config)?).await;
+    }
     // After the check, so that a place that was never used is not recorded.
     let configured = image_places(config);
     if recorded != configured {
         store.record_image_places(configured).await?;
     }
     Ok(images)
+}
+
+/// Finds out whether renderers can upload images to the object store, and logs what operators should know.
+async fn log_signed_uploads(images: &Images, uploader: &Uploader) {
+    match images.probe_signed_uploads(&format!("{}-upload", probe_name()), uploader).await {
+        Ok(None | Some(SignedUploads::Once)) => {}
+        Ok(Some(SignedUploads::Repeatable | SignedUploads::Unconditional)) => {
+            tracing::info!(
+                "the object store does not support If-None-Match: an upload may be repeated until its URL expires"
+            );
+        }
+        Ok(Some(SignedUploads::Refused)) => {
+            tracing::warn!("the object store refuses uploads to signed URLs: all images pass through the cores");
+        }
+        Err(error) => tracing::warn!(%error, "it is not known whether renderers can upload images themselves"),
+    }
 }
 
 /// Checks that the buckets of the image storage can be written, read and deleted from.
@@ -428,6 +459,7 @@ pub async fn core(
             requests_per_minute: config.limits.requests_per_minute,
             async_queue: config.limits.async_queue,
             image_max_bytes: config.capture.image_max_megabytes << 20,
+            direct_uploads: config.images.direct_upload,
             top_up,
             sign_up: config.accounts.sign_up,
             trial_credits: config.accounts.trial_credits,

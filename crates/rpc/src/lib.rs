@@ -7,6 +7,7 @@
 
 mod access;
 mod convert;
+pub mod direct_uploads;
 mod gate;
 mod grabs;
 mod links;
@@ -14,6 +15,7 @@ mod pricing;
 mod render_metadata;
 pub mod renderer_client;
 pub mod renderer_pool;
+mod renderer_report;
 mod renderer_service;
 mod scopes;
 mod slot_offers;

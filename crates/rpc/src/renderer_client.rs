@@ -8,21 +8,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use grabd_domain::capture::CaptureSpec;
-use grabd_domain::grabs::{SlicePlace, Stages, ViewportSize};
+use grabd_domain::grabs::Stages;
 use grabd_domain::limits::LEASE_MARGIN;
-use grabd_domain::render::{
-    Capture, CapturedFile, CapturedSlice, CapturedViewport, RenderError, RenderTask, Renderer, RendererStatus,
-    StageReporter,
-};
-use grabd_engine::renderers::HEARTBEAT_INTERVAL;
+use grabd_domain::render::{Capture, RenderTask, Renderer, RendererStatus, StageReporter};
+use grabd_engine::renderers::{HEARTBEAT_INTERVAL, UploadTarget};
 use grabd_proto::internal::v1::attach_request::Message as Request;
 use grabd_proto::internal::v1::attach_response::Message as Response;
-use grabd_proto::internal::v1::finish_picture_request::Message as Part;
 use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
-    Assignment, AssignmentStage, AttachRequest, Condition as WireCondition, Draining, FileHeader, FinishPictureRequest,
-    FinishRequest, Hello, PageFailure, PictureHeader, Ready, Released, SliceHeader, ViewportHeader,
+    Assignment, AssignmentStage, AttachRequest, Condition as WireCondition, Draining, Hello, Ready, Released,
+    UploadHeader, UploadTarget as WireTarget,
 };
 use grabd_proto::options;
 use grabd_proto::v1::CaptureOptions;
@@ -37,23 +33,26 @@ use tonic::client::GrpcService;
 use tonic::codegen::{Body as HttpBody, Bytes, StdError};
 
 use crate::convert::stage_to_proto;
-use crate::render_metadata;
+use crate::direct_uploads::DirectUploads;
+use crate::renderer_report::{AttemptReport, Uploaded, report, to_wire};
 use crate::renderer_service::PROTOCOL;
 use crate::slot_offers::SlotOffers;
-use crate::status::cause_to_proto;
 
 /// Delay between attempts to connect to a core.
 const RECONNECT_DELAY: Duration = Duration::from_millis(500);
-/// Initial delay between attempts to report a result, doubled after each.
-const REPORT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// Maximum size of a message to or from a core. The largest ones contain a part of an image.
 const MAX_MESSAGE_BYTES: usize = 4 << 20;
 /// Time limit for the begin of a session.
 const ATTACH_LIMIT: Duration = Duration::from_secs(10);
-/// Size of the parts in which an image is sent.
-const PART_BYTES: usize = 256 << 10;
 /// Outgoing messages of a session for each slot: that it is ready, and the stages of its assignment.
 const MESSAGES_PER_SLOT: usize = 5;
+
+/// What makes images, and what may upload them.
+pub(crate) struct Worker<R> {
+    pub(crate) renderer: R,
+    /// None: all images are sent to the core.
+    pub(crate) uploads: Option<Arc<DirectUploads>>,
+}
 
 /// The slots that a session offers to its core.
 pub(crate) enum SlotSource {
@@ -162,12 +161,12 @@ where
     R: Renderer,
 {
     let core = client(core);
-    let renderer = Arc::new(renderer);
+    let worker = Arc::new(Worker { renderer, uploads: None });
     let slots = SlotSource::Own(slots);
     // Outlives sessions: a result can still be reported after the stream of its assignment broke.
     let renders = TaskTracker::new();
     while !stop.is_cancelled() {
-        if let Err(status) = session(core.clone(), &renderer, &slots, &renders, &stop).await {
+        if let Err(status) = session(core.clone(), &worker, &slots, &renders, &stop).await {
             tracing::warn!(%status, "the session with the core broke; reconnecting");
         }
         tokio::select! {
@@ -184,7 +183,7 @@ where
 /// are released.
 pub(crate) async fn session<T, R>(
     mut core: RendererServiceClient<T>,
-    renderer: &Arc<R>,
+    worker: &Arc<Worker<R>>,
     slots: &SlotSource,
     renders: &TaskTracker,
     stop: &CancellationToken,
@@ -215,7 +214,7 @@ where
         let message = tokio::select! {
             message = responses.message() => message?,
             _ = heartbeat.tick() => {
-                let condition = Request::Condition(condition(&**renderer));
+                let condition = Request::Condition(condition(&worker.renderer));
                 // The channel is full only when the core does not receive; the heartbeat would be lost anyway.
                 let _ = outbox.try_send(AttachRequest { message: Some(condition) });
                 continue;
@@ -240,14 +239,14 @@ where
                 // Cancelled by the core, by the end of the session, or when the render has ended.
                 let cancel = broken.child_token();
                 running.insert(assignment.lease_token.clone(), cancel.clone());
-                let (core, renderer, outbox) = (core.clone(), Arc::clone(renderer), outbox.clone());
+                let (core, worker, outbox) = (core.clone(), Arc::clone(worker), outbox.clone());
                 let offers = match slots {
                     SlotSource::Own(_) => None,
                     SlotSource::Offered { offers, .. } => Some(Arc::clone(offers)),
                 };
                 renders.spawn(async move {
                     let stages = stage_reporter(outbox.clone(), assignment.lease_token.clone());
-                    run_assignment(core, &*renderer, *assignment, stages, &cancel).await;
+                    run_assignment(core, &worker, *assignment, stages, &cancel).await;
                     cancel.cancel();
                     match offers {
                         Some(offers) => offers.free(),
@@ -327,7 +326,7 @@ fn stage_reporter(outbox: mpsc::Sender<AttachRequest>, lease_token: String) -> S
 
 async fn run_assignment<T, R>(
     core: RendererServiceClient<T>,
-    renderer: &R,
+    worker: &Worker<R>,
     assignment: Assignment,
     stages: StageReporter,
     cancel: &CancellationToken,
@@ -339,19 +338,55 @@ async fn run_assignment<T, R>(
     <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
     R: Renderer,
 {
-    let Assignment { grab_id, lease_token, options, budget, alone, margin } = assignment;
+    let Assignment { grab_id, lease_token, options, budget, alone, margin, upload } = assignment;
     let budget = budget.and_then(|budget| Duration::try_from(budget).ok()).unwrap_or_default();
     let task = task(&grab_id, options, budget, alone, stages);
     let margin = margin.and_then(|margin| Duration::try_from(margin).ok()).unwrap_or(LEASE_MARGIN);
-    let lease_ends = Instant::now() + budget + margin;
+    let received = Instant::now();
+    let lease_ends = received + budget + margin;
     let result = match task {
-        Some(task) => tokio::select! {
-            outcome = renderer.render(task) => to_wire(outcome),
-            () = cancel.cancelled() => return,
-        },
+        Some(task) => {
+            let made = async {
+                match worker.renderer.render(task).await {
+                    Ok(capture) => upload_image(worker, upload, capture, received).await,
+                    outcome @ Err(_) => to_wire(outcome),
+                }
+            };
+            tokio::select! {
+                result = made => result,
+                () = cancel.cancelled() => return,
+            }
+        }
         None => released("the assignment could not be read"),
     };
     report(core, grab_id, lease_token, result, lease_ends).await;
+}
+
+/// Uploads the image of an assignment that was received at this time, if the core allows that and it is possible.
+async fn upload_image<R>(
+    worker: &Worker<R>,
+    upload: Option<WireTarget>,
+    mut capture: Capture,
+    received: Instant,
+) -> AttemptReport {
+    let (Some(uploads), Some(upload)) = (&worker.uploads, upload) else { return to_wire(Ok(capture)) };
+    let WireTarget { url, headers, max_bytes, valid_for } = upload;
+    let size_bytes = u64::try_from(capture.image.len()).unwrap_or(u64::MAX);
+    if size_bytes > max_bytes {
+        // The core makes this a failure of the grab.
+        return to_wire(Ok(capture));
+    }
+    let headers = headers.into_iter().map(|UploadHeader { name, value }| (name, value)).collect();
+    let valid = valid_for.and_then(|valid| Duration::try_from(valid).ok()).unwrap_or_default();
+    let target = UploadTarget { url, headers, valid };
+    match uploads.upload(&target, &capture.image, received + valid).await {
+        Some(sha256) => {
+            // Its memory is free for others from here on.
+            capture.image = Bytes::new();
+            AttemptReport::Picture(capture, Some(Uploaded { size_bytes, sha256 }))
+        }
+        None => to_wire(Ok(capture)),
+    }
 }
 
 fn task(
@@ -363,111 +398,4 @@ fn task(
 ) -> Option<RenderTask> {
     let spec = CaptureSpec::restore(&options::decode(options?, Vec::new()))?;
     Some(RenderTask { id: grab_id.parse().ok()?, spec, budget, alone, stages })
-}
-
-/// The result of an attempt, as it is sent.
-enum AttemptReport {
-    /// An image, sent in parts.
-    Picture(Capture),
-    /// Any other result, sent as one message.
-    Other(FinishResult),
-}
-
-fn to_wire(outcome: Result<Capture, RenderError>) -> AttemptReport {
-    AttemptReport::Other(match outcome {
-        Ok(capture) => return AttemptReport::Picture(capture),
-        Err(RenderError::Page { failure, metadata }) => FinishResult::Failure(PageFailure {
-            code: failure.reason.code().as_str().to_owned(),
-            message: failure.message,
-            cause: cause_to_proto(failure.cause).into(),
-            metadata: Some(render_metadata::to_wire(&metadata)),
-        }),
-        Err(RenderError::Lost(cause)) => FinishResult::Released(Released { cause }),
-    })
-}
-
-/// The messages for an image and the files beside it. They share their memory.
-fn parts(
-    grab_id: &str,
-    lease_token: &str,
-    capture: &Capture,
-) -> impl Iterator<Item = FinishPictureRequest> + Send + use<> {
-    let Capture { image, metadata, execution_ms, files, slices, viewports } = capture;
-    let size = |content: &Bytes| u64::try_from(content.len()).unwrap_or(u64::MAX);
-    let header = PictureHeader {
-        grab_id: grab_id.to_owned(),
-        lease_token: lease_token.to_owned(),
-        size_bytes: size(image),
-        execution_ms: i32::try_from(*execution_ms).unwrap_or(i32::MAX),
-        metadata: Some(render_metadata::to_wire(metadata)),
-    };
-    let files = files.iter().map(|CapturedFile { kind, content }| {
-        let header = FileHeader { kind: kind.as_str().to_owned(), size_bytes: size(content) };
-        (Part::File(header), content.clone())
-    });
-    let slices = slices.iter().map(|CapturedSlice { place, content }| {
-        let SlicePlace { y, height, heading } = place.clone();
-        (Part::Slice(SliceHeader { size_bytes: size(content), y, height, heading }), content.clone())
-    });
-    let viewports = viewports.iter().map(|CapturedViewport { size: of, content }| {
-        let ViewportSize { viewport_width, viewport_height, width, height } = *of;
-        let header = ViewportHeader { size_bytes: size(content), viewport_width, viewport_height, width, height };
-        (Part::Viewport(header), content.clone())
-    });
-    let headers: Vec<_> = files.chain(slices).chain(viewports).collect();
-    std::iter::once((Part::Header(Box::new(header)), image.clone()))
-        .chain(headers)
-        .flat_map(|(header, content)| std::iter::once(header).chain(content_parts(content)))
-        .map(|message| FinishPictureRequest { message: Some(message) })
-}
-
-fn content_parts(content: Bytes) -> impl Iterator<Item = Part> + Send {
-    let starts = (0..content.len()).step_by(PART_BYTES);
-    starts.map(move |start| Part::Part(content.slice(start..content.len().min(start + PART_BYTES))))
-}
-
-/// Reports a result, with retries until the core has recorded it or the lease has ended. A shutdown waits no longer
-/// than that either, since a grab without a reported result is rendered again.
-async fn report<T>(
-    mut core: RendererServiceClient<T>,
-    grab_id: String,
-    lease_token: String,
-    result: AttemptReport,
-    lease_ends: Instant,
-) where
-    T: GrpcService<Body> + Clone + Send + Sync + 'static,
-    T::Error: Into<StdError>,
-    T::Future: Send,
-    T::ResponseBody: HttpBody<Data = Bytes> + Send + 'static,
-    <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
-{
-    let grab = grab_id.clone();
-    let with_retries = async {
-        let mut wait = REPORT_RETRY_DELAY;
-        loop {
-            let accepted = match &result {
-                AttemptReport::Picture(capture) => {
-                    let parts = tokio_stream::iter(parts(&grab_id, &lease_token, capture));
-                    core.finish_picture(parts).await.map(|response| response.into_inner().accepted)
-                }
-                AttemptReport::Other(result) => {
-                    let (grab_id, lease_token) = (grab_id.clone(), lease_token.clone());
-                    let request = FinishRequest { grab_id, lease_token, result: Some(result.clone()) };
-                    core.finish(request).await.map(|response| response.into_inner().accepted)
-                }
-            };
-            match accepted {
-                Ok(accepted) => return accepted,
-                Err(status) => tracing::warn!(%status, grab.id = grab, "a result could not be reported; trying again"),
-            }
-            // Backoff before the next report.
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(Duration::from_secs(2));
-        }
-    };
-    match tokio::time::timeout_at(lease_ends, with_retries).await {
-        Ok(true) => {}
-        Ok(false) => tracing::info!(grab.id = grab, "a result was rejected: its lease had ended"),
-        Err(_) => tracing::warn!(grab.id = grab, "a result could not be reported before its lease ended"),
-    }
 }

@@ -12,7 +12,8 @@ use tokio_util::task::TaskTracker;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
-use crate::renderer_client::{SlotSource, client, session};
+use crate::direct_uploads::DirectUploads;
+use crate::renderer_client::{SlotSource, Worker, client, session};
 use crate::slot_offers::SlotOffers;
 
 /// Initial and maximum delay between attempts to attach to a core. The delay doubles after each failure.
@@ -42,6 +43,7 @@ pub struct RendererPool {
     endpoint: Arc<MakeEndpoint>,
     slots: usize,
     offers: Arc<SlotOffers>,
+    uploads: Option<Arc<DirectUploads>>,
 }
 
 /// The cores that a renderer is attached to.
@@ -62,7 +64,14 @@ impl RendererPool {
     where
         E: Fn(SocketAddr) -> Result<Endpoint, String> + Send + Sync + 'static,
     {
-        Self { cores, endpoint: Arc::new(endpoint), slots, offers: Arc::new(SlotOffers::new(slots)) }
+        let offers = Arc::new(SlotOffers::new(slots));
+        Self { cores, endpoint: Arc::new(endpoint), slots, offers, uploads: None }
+    }
+
+    /// Uploads images to the object store where the cores allow that. Without this, all images are sent to the cores.
+    #[must_use]
+    pub fn with_uploads(self, uploads: Arc<DirectUploads>) -> Self {
+        Self { uploads: Some(uploads), ..self }
     }
 
     /// The cores that the renderer is attached to, also while it runs.
@@ -72,7 +81,7 @@ impl RendererPool {
 
     /// Renders for the cores until `stop` is cancelled, then finishes the renders in progress and returns.
     pub async fn run<R: Renderer>(self, renderer: R, stop: CancellationToken) {
-        let renderer = Arc::new(renderer);
+        let worker = Arc::new(Worker { renderer, uploads: self.uploads.clone() });
         let tasks = TaskTracker::new();
         let mut running: BTreeMap<SocketAddr, CancellationToken> = BTreeMap::new();
         loop {
@@ -97,8 +106,8 @@ impl RendererPool {
                         slots: self.slots,
                         cores: resolved.len(),
                     };
-                    let (endpoint, renderer, stop) = (Arc::clone(&self.endpoint), Arc::clone(&renderer), token.clone());
-                    tasks.spawn(async move { stay_attached(core, &*endpoint, &source, &renderer, &stop).await });
+                    let (endpoint, worker, stop) = (Arc::clone(&self.endpoint), Arc::clone(&worker), token.clone());
+                    tasks.spawn(async move { stay_attached(core, &*endpoint, &source, &worker, &stop).await });
                     token
                 });
             }
@@ -130,7 +139,7 @@ async fn stay_attached<R: Renderer>(
     core: SocketAddr,
     endpoint: &MakeEndpoint,
     source: &SlotSource,
-    renderer: &Arc<R>,
+    worker: &Arc<Worker<R>>,
     stop: &CancellationToken,
 ) {
     // Outlives sessions: a result can still be reported after the stream of its assignment broke.
@@ -140,7 +149,7 @@ async fn stay_attached<R: Renderer>(
         let began = Instant::now();
         let ended = match stop.run_until_cancelled(connect(core, endpoint)).await {
             None => break,
-            Some(Ok(channel)) => session(client(channel), renderer, source, &renders, stop).await,
+            Some(Ok(channel)) => session(client(channel), worker, source, &renders, stop).await,
             Some(Err(status)) => Err(status),
         };
         if began.elapsed() >= LASTED {

@@ -12,7 +12,7 @@ use grabd_domain::render::RendererStatus;
 use grabd_engine::Core;
 use grabd_engine::renderers::{
     self, AttemptResult, ImageReceiver, OutcomeUnknown, ReceiveError, ReceivedFiles, ReceivedImage, RendererSession,
-    SessionMessage, SessionSlots,
+    SessionMessage, SessionSlots, UploadTarget, UploadedImage,
 };
 use grabd_proto::internal::v1::attach_request::Message;
 use grabd_proto::internal::v1::attach_response::Message as Outgoing;
@@ -22,7 +22,7 @@ use grabd_proto::internal::v1::renderer_service_server::RendererService;
 use grabd_proto::internal::v1::{
     Assignment, AssignmentStage, AttachRequest, AttachResponse, Cancel, Condition as WireCondition, FileHeader,
     FinishPictureRequest, FinishPictureResponse, FinishRequest, FinishResponse, Hello, PageFailure, Picture,
-    PictureHeader, Released, Returned, SliceHeader, ViewportHeader,
+    PictureHeader, Released, Returned, SliceHeader, UploadHeader, UploadTarget as WireTarget, ViewportHeader,
 };
 use grabd_proto::options;
 use tokio::time::{MissedTickBehavior, timeout};
@@ -75,7 +75,14 @@ impl RendererService for RendererSessions {
             }
             session.end().await;
         });
-        Ok(Response::new(Box::pin(ReceiverStream::new(messages).map(|message| Ok(to_response(message))))))
+        // A renderer with one core is part of its process.
+        let is_remote = matches!(slots, SessionSlots::Offered { .. });
+        let core = self.0.clone();
+        let responses = ReceiverStream::new(messages).then(move |message| {
+            let core = core.clone();
+            async move { Ok(to_response(&core, is_remote, message).await) }
+        });
+        Ok(Response::new(Box::pin(responses)))
     }
 
     async fn finish(&self, request: Request<FinishRequest>) -> Result<Response<FinishResponse>, Status> {
@@ -100,13 +107,19 @@ impl RendererService for RendererSessions {
         let Some(Part::Header(header)) = next_part(&mut parts).await? else {
             return Err(Status::invalid_argument("the first message must be the header"));
         };
-        let PictureHeader { grab_id, lease_token, size_bytes, execution_ms, metadata } = *header;
+        let PictureHeader { grab_id, lease_token, size_bytes, execution_ms, metadata, uploaded_sha256 } = *header;
         let grab = grab_id.parse().map_err(|_| Status::invalid_argument("grab_id"))?;
         let token: LeaseToken = lease_token.parse().map_err(|_| Status::invalid_argument("lease_token"))?;
         let metadata = render_metadata::from_wire(metadata.unwrap_or_default());
+        let announced = match uploaded_sha256 {
+            None => Announced::InParts { size_bytes },
+            Some(sha256) => Announced::Uploaded(
+                UploadedImage::new(size_bytes, &sha256).ok_or_else(|| Status::invalid_argument("uploaded_sha256"))?,
+            ),
+        };
         let result = match too_large(size_bytes, self.0.image_max_bytes()) {
             Some(failure) => AttemptResult::Failure { failure, metadata },
-            None => match self.receive(token, size_bytes, metadata.image_height, &mut parts).await {
+            None => match self.receive(token, announced, metadata.image_height, &mut parts).await {
                 Ok(Some((image, files))) => {
                     let execution_ms = u32::try_from(execution_ms).unwrap_or(0);
                     AttemptResult::Image { image, files, execution_ms, metadata }
@@ -128,15 +141,19 @@ impl RendererService for RendererSessions {
 }
 
 impl RendererSessions {
-    /// Receives the parts of an image, and of the files beside it. `None` when no session holds the lease.
+    /// Receives the parts of an image unless it was uploaded, and of the files beside it. `None` when no session holds the lease.
     async fn receive(
         &self,
         token: LeaseToken,
-        size_bytes: u64,
+        announced: Announced,
         image_height: Option<u32>,
         parts: &mut Streaming<FinishPictureRequest>,
     ) -> Result<Option<(ReceivedImage, ReceivedFiles)>, Interrupted> {
-        let Some(mut receiver) = ImageReceiver::begin(&self.0, token, size_bytes).await? else { return Ok(None) };
+        let receiver = match announced {
+            Announced::InParts { size_bytes } => ImageReceiver::begin(&self.0, token, size_bytes).await?,
+            Announced::Uploaded(image) => ImageReceiver::begin_uploaded(&self.0, token, image),
+        };
+        let Some(mut receiver) = receiver else { return Ok(None) };
         while let Some(part) = next_part(parts).await.map_err(Interrupted::Status)? {
             match part {
                 Part::Part(part) => receiver.write(part).await?,
@@ -160,6 +177,17 @@ impl RendererSessions {
             OutcomeUnknown::Panicked(_) => Status::internal("the outcome is not known"),
         })
     }
+}
+
+/// The image that the header of its report announces.
+enum Announced {
+    /// Its parts follow.
+    InParts {
+        /// The size of all of them.
+        size_bytes: u64,
+    },
+    /// The renderer has uploaded it.
+    Uploaded(UploadedImage),
 }
 
 /// Why an image was not received.
@@ -187,10 +215,11 @@ async fn next_part(parts: &mut Streaming<FinishPictureRequest>) -> Result<Option
     }
 }
 
-/// A message for the renderer.
-fn to_response(message: SessionMessage) -> AttachResponse {
+/// A message for a renderer, which may upload images itself if it is remote.
+async fn to_response(core: &Core, is_remote: bool, message: SessionMessage) -> AttachResponse {
     let message = match message {
         SessionMessage::Assign(lease) => {
+            let upload = if is_remote { renderers::upload_target(core, &lease).await } else { None };
             // The core uploads the image. A renderer, which runs pages, gets no secret that it does not need.
             let request = CaptureRequest { upload_url: None, ..lease.spec.to_request() };
             let (options, _) = options::encode(&request);
@@ -201,6 +230,7 @@ fn to_response(message: SessionMessage) -> AttachResponse {
                 budget: prost_types::Duration::try_from(lease.budget).ok(),
                 alone: lease.attempt > 1,
                 margin: prost_types::Duration::try_from(lease.spec.lease_margin()).ok(),
+                upload: upload.map(|target| wire_target(target, core.image_max_bytes())),
             }))
         }
         SessionMessage::Cancel(token) => Outgoing::Cancel(Cancel { lease_token: token.to_string() }),
@@ -209,6 +239,11 @@ fn to_response(message: SessionMessage) -> AttachResponse {
         }
     };
     AttachResponse { message: Some(message) }
+}
+
+fn wire_target(UploadTarget { url, headers, valid }: UploadTarget, max_bytes: u64) -> WireTarget {
+    let headers = headers.into_iter().map(|(name, value)| UploadHeader { name, value }).collect();
+    WireTarget { url, headers, max_bytes, valid_for: prost_types::Duration::try_from(valid).ok() }
 }
 
 /// Handles messages of the renderer until it closes the session.

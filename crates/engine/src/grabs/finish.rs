@@ -19,6 +19,7 @@ use super::not_completed::NotCompleted;
 use crate::admission::{self, SlotUse};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
+use crate::metrics::ImageWay;
 use crate::queue::sweep;
 use crate::random;
 
@@ -55,6 +56,13 @@ pub enum ReceivedImage {
     Whole(Bytes),
     /// Received in parts, which are on disk already.
     Parts(Box<Upload>, ImageDigest),
+    /// Uploaded to the object store by the renderer, as it reports.
+    Uploaded {
+        /// The size in bytes.
+        size_bytes: u64,
+        /// The SHA-256 in lower-case hexadecimal digits.
+        sha256: String,
+    },
 }
 
 /// The SHA-256 of an image, as it is received.
@@ -91,12 +99,12 @@ pub(crate) struct ReceivedViewport {
 
 impl ImageDigest {
     /// Adds the next bytes.
-    pub(crate) fn update(&mut self, part: &[u8]) {
+    pub fn update(&mut self, part: &[u8]) {
         self.0.update(part);
     }
 
     /// The digest in lower-case hexadecimal digits.
-    pub(crate) fn into_hex(self) -> String {
+    pub fn into_hex(self) -> String {
         self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
@@ -113,11 +121,21 @@ impl ReceivedImage {
         match self {
             Self::Whole(image) => u64::try_from(image.len()).unwrap_or(0),
             Self::Parts(upload, _) => upload.bytes(),
+            Self::Uploaded { size_bytes, .. } => *size_bytes,
+        }
+    }
+
+    /// How the image came to where it is stored.
+    const fn way(&self) -> ImageWay {
+        match self {
+            Self::Whole(_) | Self::Parts(..) => ImageWay::Core,
+            Self::Uploaded { .. } => ImageWay::Direct,
         }
     }
 }
 
-/// Stores the image and the files beside it within a time, and adds them to the metadata. Files that are left behind by
+/// Stores the image and the files beside it within a time, and adds them to the metadata. An image that the renderer has
+/// uploaded must be there with the reported size. Files that are left behind by
 /// an error are deleted with the image, whose key is then scheduled for deletion.
 async fn store_files(
     core: &Core,
@@ -156,6 +174,11 @@ async fn store_files(
         ReceivedImage::Parts(upload, digest) => {
             Upload::finish_all(std::iter::once(*upload).chain(beside).collect(), limit).await?;
             digest.into_hex()
+        }
+        ReceivedImage::Uploaded { size_bytes, sha256 } => {
+            core.grabs.images.check_uploaded(key, size_bytes, limit).await?;
+            Upload::finish_all(beside.collect(), limit).await?;
+            sha256
         }
     });
     Ok(())
@@ -198,7 +221,7 @@ pub(crate) async fn finish(
     let ended = match result {
         AttemptResult::Image { image, files, execution_ms, mut metadata } => {
             let Some(key) = core.queue.dispatcher.upload_key(token) else { return Ok(false) };
-            let size_bytes = image.size_bytes();
+            let (size_bytes, way) = (image.size_bytes(), image.way());
             let limit = core.queue.dispatcher.storing_time(token, core.clock.now());
             if let Err(error) = store_files(core, &key, image, files, &mut metadata, limit).await {
                 return Ok(not_stored(core, grab, token, &error).await);
@@ -213,7 +236,7 @@ pub(crate) async fn finish(
                 Ok(()) => {
                     let upload_key = key;
                     let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, metadata, now };
-                    core.store.complete(completion).await?
+                    core.store.complete(completion).await?.inspect(|_| core.metrics.image_stored(way))
                 }
                 Err(NotCompleted::Failed(failure)) => {
                     used = if failure.cause == ErrorCause::Service { SlotUse::Fine } else { SlotUse::Failed };

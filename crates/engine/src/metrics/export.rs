@@ -33,6 +33,7 @@ impl Core {
             mail_failed,
             backup_at,
             hints,
+            images_stored,
         } = &*self.metrics;
         registry.register("grabs", "Grabs that ended, by environment, mode and result", grabs.clone());
         registry.register("grab_failures", "Grabs that failed, by environment and whose fault it is", failures.clone());
@@ -65,6 +66,8 @@ impl Core {
         registry.register_with_unit("last_backup_timestamp", help, Unit::Seconds, backup_at.clone());
         let help = "Payloads of hints between the processes of a cluster, by what became of them";
         registry.register("hints", help, hints.clone());
+        let help = "Images of grabs that are done, by the way from their renderer: through this core, or directly";
+        registry.register("images_stored", help, images_stored.clone());
         self.guard.register_metrics(registry);
     }
 

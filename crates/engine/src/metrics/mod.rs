@@ -32,6 +32,16 @@ pub(crate) struct Metrics {
     mail_failed: Counter,
     backup_at: Gauge,
     hints: Family<ResultLabel, Counter>,
+    images_stored: Family<WayLabel, Counter>,
+}
+
+/// How an image came from its renderer to where it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ImageWay {
+    /// Through this process.
+    Core,
+    /// The renderer uploaded it to the object store.
+    Direct,
 }
 
 /// What became of hints between processes.
@@ -80,6 +90,11 @@ struct WorkLabel {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WayLabel {
+    way: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResultLabel {
     result: &'static str,
 }
@@ -111,6 +126,7 @@ impl Default for Metrics {
             mail_failed: Counter::default(),
             backup_at: Gauge::default(),
             hints: Family::default(),
+            images_stored: Family::default(),
         };
         // Alerts on an increase need a first sample of zero.
         for result in ["failed", "unexpected", "unknown_team"] {
@@ -187,6 +203,15 @@ impl Metrics {
             HintResult::Malformed => "malformed",
         };
         self.hints.get_or_create(&ResultLabel { result }).inc();
+    }
+
+    /// Counts the image of a grab that is done.
+    pub(crate) fn image_stored(&self, way: ImageWay) {
+        let way = match way {
+            ImageWay::Core => "core",
+            ImageWay::Direct => "direct",
+        };
+        self.images_stored.get_or_create(&WayLabel { way }).inc();
     }
 
     /// Counts a received payment event, genuine or forged.

@@ -18,7 +18,7 @@ pub(crate) struct FinalSteps {
 
 impl FinalSteps {
     /// The steps that a grab asks for.
-    pub(super) fn of(spec: &CaptureSpec) -> Self {
+    pub(crate) fn of(spec: &CaptureSpec) -> Self {
         Self {
             compare_to: spec.compare_to,
             phash: spec.phash,

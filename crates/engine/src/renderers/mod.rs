@@ -2,13 +2,16 @@
 
 mod receive;
 mod session;
+mod upload_target;
 
 use std::time::Duration;
 
-pub use crate::grabs::finish::{AttemptResult, OutcomeUnknown, ReceivedFiles, ReceivedImage};
+pub use crate::grabs::finish::{AttemptResult, ImageDigest, OutcomeUnknown, ReceivedFiles, ReceivedImage};
 pub use crate::queue::{Lease, SessionMessage, SessionSlots};
-pub use receive::{ImageReceiver, ReceiveError};
+pub use grabd_store::images::{UploadError, UploadTarget, Uploader};
+pub use receive::{ImageReceiver, ReceiveError, UploadedImage};
 pub use session::{AttachError, RendererSession, image_not_stored, needs_files, record};
+pub use upload_target::upload_target;
 
 /// How often a renderer reports its condition.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);

@@ -20,8 +20,25 @@ pub struct ImageReceiver {
     slices: SliceCheck,
     viewports: ViewportCheck,
     digest: ImageDigest,
-    current: Receiving,
+    /// None before the first file beside an image that was uploaded.
+    current: Option<Receiving>,
     ended: Ended,
+}
+
+/// An image that the renderer reports as uploaded to the object store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UploadedImage {
+    size_bytes: u64,
+    sha256: String,
+}
+
+impl UploadedImage {
+    /// An image of this size with this SHA-256. `None` unless that is 64 lower-case hexadecimal digits.
+    pub fn new(size_bytes: u64, sha256: &str) -> Option<Self> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let is_sha256 = sha256.len() == 64 && sha256.bytes().all(is_digit);
+        is_sha256.then(|| Self { size_bytes, sha256: sha256.to_owned() })
+    }
 }
 
 /// What is expected of the slices.
@@ -49,8 +66,14 @@ struct ViewportCheck {
 /// What has been received.
 #[derive(Default)]
 struct Ended {
-    image: Option<Upload>,
+    image: Option<EndedImage>,
     files: ReceivedFiles,
+}
+
+/// The image, when all of it is there.
+enum EndedImage {
+    Received(Upload),
+    Uploaded(UploadedImage),
 }
 
 /// What the next parts belong to.
@@ -84,14 +107,27 @@ impl ImageReceiver {
     /// # Errors
     /// [`ReceiveError::NotStored`].
     pub async fn begin(core: &Core, token: LeaseToken, size_bytes: u64) -> Result<Option<Self>, ReceiveError> {
-        let Some(key) = core.queue.dispatcher.upload_key(token) else { return Ok(None) };
+        let Some(mut receiver) = Self::new(core, token) else { return Ok(None) };
+        let upload = receiver.images.begin(&receiver.key).await?;
+        receiver.current = Some(Receiving { part: Part::Image, size_bytes, upload });
+        Ok(Some(receiver))
+    }
+
+    /// Begins with the files beside an image that was uploaded. `None` when no session holds the lease.
+    pub fn begin_uploaded(core: &Core, token: LeaseToken, image: UploadedImage) -> Option<Self> {
+        let mut receiver = Self::new(core, token)?;
+        receiver.ended.image = Some(EndedImage::Uploaded(image));
+        Some(receiver)
+    }
+
+    fn new(core: &Core, token: LeaseToken) -> Option<Self> {
+        let key = core.queue.dispatcher.upload_key(token)?;
         let RequestedFiles { also: missing, slice_height, viewports } = core.queue.dispatcher.requested_files(token);
         let slices = SliceCheck { slice_height, begun: 0, y: 0, bytes_left: core.image_max_bytes() };
         let viewports = ViewportCheck { asked: viewports, begun: 0, bytes_left: core.image_max_bytes() };
         let images = core.grabs.images.clone();
-        let current = Receiving { part: Part::Image, size_bytes, upload: images.begin(&key).await? };
         let (digest, ended) = (ImageDigest::default(), Ended::default());
-        Ok(Some(Self { images, key, missing, slices, viewports, digest, current, ended }))
+        Some(Self { images, key, missing, slices, viewports, digest, current: None, ended })
     }
 
     /// Writes the next part.
@@ -99,7 +135,8 @@ impl ImageReceiver {
     /// # Errors
     /// [`ReceiveError`].
     pub async fn write(&mut self, bytes: Bytes) -> Result<(), ReceiveError> {
-        let Receiving { part, size_bytes, upload } = &mut self.current;
+        let current = self.current.as_mut().ok_or(ReceiveError::Invalid("a part of an image that was uploaded"))?;
+        let Receiving { part, size_bytes, upload } = current;
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if upload.bytes().saturating_add(length) > *size_bytes {
             return Err(ReceiveError::Invalid("more bytes than the header says"));
@@ -144,8 +181,10 @@ impl ImageReceiver {
 
     async fn next(&mut self, name: BesideName, part: Part, size_bytes: u64) -> Result<(), ReceiveError> {
         let upload = self.images.begin_file(&self.key, name).await?;
-        let previous = std::mem::replace(&mut self.current, Receiving { part, size_bytes, upload });
-        self.ended.add(previous).await
+        match self.current.replace(Receiving { part, size_bytes, upload }) {
+            Some(previous) => self.ended.add(previous).await,
+            None => Ok(()),
+        }
     }
 
     /// Ends the last file. The image has `image_height` rows.
@@ -154,12 +193,17 @@ impl ImageReceiver {
     /// [`ReceiveError`], also when something is missing.
     pub async fn finish(self, image_height: Option<u32>) -> Result<(ReceivedImage, ReceivedFiles), ReceiveError> {
         let Self { images: _, key: _, missing, slices, viewports, digest, current, mut ended } = self;
-        ended.add(current).await?;
-        let is_complete = missing.is_empty() && slices.are_complete(image_height) && viewports.are_complete();
-        match (ended.image, is_complete) {
-            (Some(image), true) => Ok((ReceivedImage::Parts(Box::new(image), digest), ended.files)),
-            _ => Err(ReceiveError::Invalid("a file is missing")),
+        if let Some(current) = current {
+            ended.add(current).await?;
         }
+        let is_complete = missing.is_empty() && slices.are_complete(image_height) && viewports.are_complete();
+        let image = match ended.image.filter(|_| is_complete).ok_or(ReceiveError::Invalid("a file is missing"))? {
+            EndedImage::Received(upload) => ReceivedImage::Parts(Box::new(upload), digest),
+            EndedImage::Uploaded(UploadedImage { size_bytes, sha256 }) => {
+                ReceivedImage::Uploaded { size_bytes, sha256 }
+            }
+        };
+        Ok((image, ended.files))
     }
 }
 
@@ -212,7 +256,7 @@ impl Ended {
         }
         upload.close().await?;
         match part {
-            Part::Image => self.image = Some(upload),
+            Part::Image => self.image = Some(EndedImage::Received(upload)),
             Part::File(kind) => self.files.also.push(ReceivedFile { kind, upload }),
             Part::Slice(place) => self.files.slices.push(ReceivedSlice { place, upload }),
             Part::Viewport(size) => self.files.viewports.push(ReceivedViewport { size, upload }),
@@ -226,6 +270,15 @@ mod tests {
     use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 
     use super::*;
+
+    #[test]
+    fn uploaded_image_needs_a_sha256_as_it_is_shown() {
+        let digest = "0123456789abcdef".repeat(4);
+        assert_eq!(UploadedImage::new(5, &digest), Some(UploadedImage { size_bytes: 5, sha256: digest.clone() }));
+        for refused in ["", &digest[1..], &format!("{digest}0"), &digest.to_uppercase(), &digest.replace('f', "g")] {
+            assert_eq!(UploadedImage::new(5, refused), None, "{refused}");
+        }
+    }
 
     #[test]
     fn images_in_viewports_are_accepted_only_as_requested() {

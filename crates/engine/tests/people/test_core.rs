@@ -126,6 +126,7 @@ impl TestCore {
                 },
                 async_queue: 50,
                 image_max_bytes: 32 << 20,
+                direct_uploads: false,
                 top_up: "https://grabd.example".into(),
                 sign_up: options.sign_up,
                 trial_credits: options.trial_credits,

@@ -22,6 +22,7 @@ pub struct Images {
     pub access_key_id: String,
     pub secret_access_key: Secret,
     pub ca_file: PathBuf,
+    pub direct_upload: bool,
     pub delivery: Delivery,
 }
 

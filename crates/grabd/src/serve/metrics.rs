@@ -3,15 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::Router;
 use grabd_browser::Chromium;
 use grabd_edge::allow_methods;
 use grabd_engine::Core;
+use grabd_rpc::direct_uploads::{DirectUploadCounts, DirectUploads};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -21,6 +22,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 /// The media type of OpenMetrics 1.0.
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+const METHODS: &str = "GET, HEAD, OPTIONS";
 
 struct MetricsState {
     registry: Registry,
@@ -35,20 +38,21 @@ pub(super) fn router(core: Core, browser: Option<Chromium>) -> Router {
         registry.register_collector(Box::new(BrowserCollector(browser)));
     }
     Router::new()
-        .route("/metrics", allow_methods("GET, HEAD, OPTIONS", get(render)))
+        .route("/metrics", allow_methods(METHODS, get(render)))
         .with_state(Arc::new(MetricsState { registry, core }))
 }
 
 /// `/metrics` of a renderer.
-pub(super) fn browser_router(browser: Chromium) -> Router {
+pub(super) fn renderer_router(browser: Chromium, uploads: Arc<DirectUploads>) -> Router {
     let mut registry = Registry::with_prefix("grabd");
     registry.register_collector(Box::new(BrowserCollector(browser)));
+    registry.register_collector(Box::new(UploadCollector(uploads)));
     let registry = Arc::new(registry);
     let render = move || {
         let registry = Arc::clone(&registry);
         async move { to_text(&registry) }
     };
-    Router::new().route("/metrics", allow_methods("GET, HEAD, OPTIONS", get(render)))
+    Router::new().route("/metrics", allow_methods(METHODS, get(render)))
 }
 
 async fn render(State(parts): State<Arc<MetricsState>>) -> Response {
@@ -100,6 +104,24 @@ impl Collector for BrowserCollector {
         let mut family = encoder.encode_descriptor("browser_restarts", help, None, counter.metric_type())?;
         for (reason, count) in &health.restarts {
             ConstCounter::new(*count).encode(family.encode_family(&[("reason", *reason)])?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads what became of a renderer's uploads at each scrape.
+#[derive(Debug)]
+struct UploadCollector(Arc<DirectUploads>);
+
+impl Collector for UploadCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let DirectUploadCounts { stored, failed, skipped } = self.0.counts();
+        let counter = ConstCounter::new(0_u64);
+        let help = "Images that could be uploaded to the object store, by what became of that: stored, or sent to a core \
+                    because it failed or had failed shortly before";
+        let mut family = encoder.encode_descriptor("direct_uploads", help, None, counter.metric_type())?;
+        for (result, count) in [("stored", stored), ("failed", failed), ("skipped", skipped)] {
+            ConstCounter::new(count).encode(family.encode_family(&[("result", result)])?)?;
         }
         Ok(())
     }

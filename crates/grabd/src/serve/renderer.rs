@@ -2,9 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use axum::Router;
 use grabd_browser::Chromium;
+use grabd_rpc::direct_uploads::DirectUploads;
 use grabd_rpc::renderer_pool::RendererPool;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -39,11 +41,13 @@ impl RendererProcess {
         let metrics_listener = bind(config.metrics.listen, "GRABD_METRICS__LISTEN").await?;
         let (http, metrics) = (http_listener.local_addr()?, metrics_listener.local_addr()?);
         let endpoints = cluster_tls::endpoints(&config.cluster)?;
+        let uploads = Arc::new(DirectUploads::new(wiring::uploader(config)?));
         let (memory, lists) = (wiring::image_memory(config), wiring::filter_lists(config));
         let browser = wiring::browser(config, wiring::guard(config)?, memory, lists, launcher).await?;
 
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let pool = RendererPool::new(config.renderer.cores.clone(), config.slots(), endpoints);
+        let pool = pool.with_uploads(Arc::clone(&uploads));
         let attached = pool.attached();
         tasks.spawn(pool.run(browser.clone(), stop.clone()));
 
@@ -58,7 +62,7 @@ impl RendererProcess {
             tasks.spawn(listener::serve(listener, service, limits.clone(), Timeouts::default(), stop.clone()));
         };
         serve(http_listener, health::renderer_router(attached, browser.clone()));
-        serve(metrics_listener, metrics::browser_router(browser.clone()));
+        serve(metrics_listener, metrics::renderer_router(browser.clone(), uploads));
         Ok(Self { http, metrics, browser, tasks, stop, _data_dir_lock: data_dir_lock })
     }
 

@@ -3,6 +3,7 @@
 mod certificates;
 mod chaos;
 mod deadline;
+mod direct_uploads;
 mod draining;
 mod edges;
 mod hints;

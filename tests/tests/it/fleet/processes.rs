@@ -46,6 +46,8 @@ pub(super) struct TestCluster {
 pub(super) struct Process {
     child: Child,
     pub(super) http: SocketAddr,
+    /// The address of the metrics.
+    pub(super) metrics: String,
     renderers: Option<SocketAddr>,
     log: watch::Receiver<Vec<String>>,
 }
@@ -216,9 +218,16 @@ impl Process {
             output.iter().filter_map(|line| line.trim().split_once(char::is_whitespace)).collect();
         let health = words.get("health").context("the address of health checks")?.trim_start();
         let http = health.strip_prefix("http://").and_then(|rest| rest.split('/').next()).context("an address")?;
+        let metrics = words.get("metrics").context("the address of metrics")?.trim_start();
+        let metrics = metrics.strip_prefix("http://").and_then(|rest| rest.split('/').next()).context("an address")?;
         let renderers = words.get("renderers").and_then(|rest| rest.split_whitespace().next());
         let renderers = renderers.map(str::parse).transpose()?;
-        Ok(Self { http: http.parse()?, renderers, child, log })
+        Ok(Self { http: http.parse()?, metrics: metrics.to_owned(), renderers, child, log })
+    }
+
+    /// The lines of the log so far.
+    pub(super) fn log(&self) -> Vec<String> {
+        self.log.borrow().clone()
     }
 
     /// The address for renderers.

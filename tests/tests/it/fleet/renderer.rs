@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
+use grabd_domain::capture::FileKind;
 use grabd_domain::grabs::RenderMetadata;
 use grabd_domain::ids::GrabId;
-use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer, RendererStatus};
+use grabd_domain::render::{Capture, CapturedFile, RenderError, RenderTask, Renderer, RendererStatus};
+use grabd_engine::renderers::UploadTarget;
 use grabd_proto::internal::v1::attach_request::Message as Request;
 use grabd_proto::internal::v1::attach_response::Message as Response;
 use grabd_proto::internal::v1::finish_picture_request::Message as Part;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
-    Assignment, AttachRequest, AttachResponse, FinishPictureRequest, Hello, PictureHeader,
+    Assignment, AttachRequest, AttachResponse, FinishPictureRequest, Hello, PictureHeader, Ready,
 };
+use grabd_rpc::direct_uploads::DirectUploads;
 use grabd_rpc::renderer_pool::{AttachedCores, RendererPool};
 use image::{ImageFormat, Rgb, RgbImage};
 use tokio::sync::mpsc;
@@ -51,12 +54,14 @@ impl Renderer for Script {
         if self.hangs && number == 0 {
             std::future::pending::<()>().await;
         }
+        // With the text of each page that is asked for.
+        let files = task.spec.also.iter().map(|kind| CapturedFile { kind: *kind, content: TEXT });
         let metadata = RenderMetadata { image_width: Some(8), image_height: Some(8), ..RenderMetadata::default() };
         Ok(Capture {
             image: self.image.clone(),
             metadata,
             execution_ms: 1,
-            files: Vec::new(),
+            files: files.filter(|file| file.kind == FileKind::Text).collect(),
             slices: Vec::new(),
             viewports: Vec::new(),
         })
@@ -70,11 +75,29 @@ impl Renderer for Script {
 impl ScriptedRenderer {
     /// Attaches to these cores. If it `hangs`, its first render never ends.
     pub(super) fn attach(cores: &[SocketAddr], slots: usize, colour: [u8; 3], hangs: bool) -> Self {
+        Self::attach_with(cores, slots, picture(colour), hangs, None)
+    }
+
+    /// Attaches to these cores with one slot, and uploads this image where they allow that.
+    pub(super) fn attach_uploading(cores: &[SocketAddr], image: Bytes, uploads: Arc<DirectUploads>) -> Self {
+        Self::attach_with(cores, 1, image, false, Some(uploads))
+    }
+
+    fn attach_with(
+        cores: &[SocketAddr],
+        slots: usize,
+        image: Bytes,
+        hangs: bool,
+        uploads: Option<Arc<DirectUploads>>,
+    ) -> Self {
         let endpoint = |core| Endpoint::from_shared(format!("http://{core}")).map_err(|error| error.to_string());
-        let pool = RendererPool::new(cores.iter().map(ToString::to_string).collect(), slots, endpoint);
+        let mut pool = RendererPool::new(cores.iter().map(ToString::to_string).collect(), slots, endpoint);
+        if let Some(uploads) = uploads {
+            pool = pool.with_uploads(uploads);
+        }
         let attached = pool.attached();
         let (sender, begun) = mpsc::unbounded_channel();
-        let script = Script { begun: sender, image: picture(colour), hangs, count: Arc::default() };
+        let script = Script { begun: sender, image, hangs, count: Arc::default() };
         let stop = CancellationToken::new();
         // Ends with the test's runtime at the latest.
         TaskTracker::new().spawn(pool.run(script, stop.clone()));
@@ -94,6 +117,9 @@ impl ScriptedRenderer {
     }
 }
 
+/// The text that a scripted renderer makes of each page.
+pub(super) const TEXT: Bytes = Bytes::from_static(b"the text");
+
 /// An image of one colour.
 pub(super) fn picture(colour: [u8; 3]) -> Bytes {
     let mut file = Cursor::new(Vec::new());
@@ -103,28 +129,50 @@ pub(super) fn picture(colour: [u8; 3]) -> Bytes {
 
 /// A session that takes one assignment and does nothing with it.
 pub(super) struct HeldSession {
-    _outbox: mpsc::Sender<AttachRequest>,
+    outbox: mpsc::Sender<AttachRequest>,
     messages: Streaming<AttachResponse>,
 }
 
 impl HeldSession {
     /// Attaches to a core with one slot.
     pub(super) async fn attach(channel: Channel) -> Result<Self, Status> {
-        let (outbox, requests) = mpsc::channel(1);
-        let hello = Hello { slots: 1, protocol: 1, version: "test".into(), cores: 0 };
-        let hello = AttachRequest { message: Some(Request::Hello(hello)) };
-        outbox.send(hello).await.map_err(|_| Status::internal("closed"))?;
+        Self::attach_as(channel, 0).await
+    }
+
+    /// Attaches to a core with one slot, as a renderer with this number of cores. With 0, it counts as one in the process of
+    /// the core.
+    pub(super) async fn attach_as(channel: Channel, cores: i32) -> Result<Self, Status> {
+        let (outbox, requests) = mpsc::channel(2);
+        let hello = Hello { slots: 1, protocol: 1, version: "test".into(), cores };
+        let offer = (cores > 0).then_some(Request::Ready(Ready { slots: 1 }));
+        for message in std::iter::once(Request::Hello(hello)).chain(offer) {
+            let message = AttachRequest { message: Some(message) };
+            outbox.send(message).await.map_err(|_| Status::internal("closed"))?;
+        }
         let attached = RendererServiceClient::new(channel).attach(ReceiverStream::new(requests)).await?;
-        Ok(Self { _outbox: outbox, messages: attached.into_inner() })
+        Ok(Self { outbox, messages: attached.into_inner() })
     }
 
     /// Waits for the assignment.
     pub(super) async fn assignment(&mut self) -> Result<Assignment> {
-        let message = self.messages.message().await?.and_then(|message| message.message);
-        match message.context("the session ended")? {
-            Response::Assignment(assignment) => Ok(*assignment),
-            Response::Cancel(_) | Response::Returned(_) => anyhow::bail!("not an assignment"),
+        loop {
+            let message = self.messages.message().await?.and_then(|message| message.message);
+            match message.context("the session ended")? {
+                Response::Assignment(assignment) => return Ok(*assignment),
+                Response::Cancel(_) => anyhow::bail!("a lease was cancelled"),
+                Response::Returned(returned) => {
+                    // The test has not created its grab yet: the slot is offered again.
+                    let ready = Request::Ready(Ready { slots: returned.slots });
+                    self.outbox.send(AttachRequest { message: Some(ready) }).await?;
+                }
+            }
         }
+    }
+
+    /// Offers the slot again.
+    pub(super) async fn free_slot(&self) -> Result<()> {
+        let ready = AttachRequest { message: Some(Request::Ready(Ready { slots: 1 })) };
+        Ok(self.outbox.send(ready).await?)
     }
 
     /// Waits until the core cancels a lease. Returns its token.
@@ -145,9 +193,32 @@ pub(super) async fn report(channel: Channel, assignment: &Assignment, image: Byt
         size_bytes: image.len() as u64,
         execution_ms: 1,
         metadata: None,
+        uploaded_sha256: None,
     };
     let parts = [Part::Header(Box::new(header)), Part::Part(image)];
     let parts = parts.map(|part| FinishPictureRequest { message: Some(part) });
     let response = RendererServiceClient::new(channel).finish_picture(tokio_stream::iter(parts)).await?;
+    Ok(response.into_inner().accepted)
+}
+
+/// Where the image of an assignment may be uploaded.
+pub(super) fn target(assignment: &Assignment) -> Result<UploadTarget> {
+    let upload = assignment.upload.clone().context("an upload target")?;
+    let headers = upload.headers.into_iter().map(|header| (header.name, header.value)).collect();
+    Ok(UploadTarget { url: upload.url, headers, valid: upload.valid_for.context("a time")?.try_into()? })
+}
+
+/// Reports an image as uploaded. Returns whether the core accepted it.
+pub(super) async fn report_uploaded(channel: Channel, assignment: &Assignment, size_bytes: u64) -> Result<bool> {
+    let header = PictureHeader {
+        grab_id: assignment.grab_id.clone(),
+        lease_token: assignment.lease_token.clone(),
+        size_bytes,
+        execution_ms: 1,
+        metadata: None,
+        uploaded_sha256: Some("0".repeat(64)),
+    };
+    let request = FinishPictureRequest { message: Some(Part::Header(Box::new(header))) };
+    let response = RendererServiceClient::new(channel).finish_picture(tokio_stream::iter([request])).await?;
     Ok(response.into_inner().accepted)
 }

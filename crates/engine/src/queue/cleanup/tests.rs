@@ -73,6 +73,7 @@ async fn start_with(behind: Duration, retention: Retention, mail: Option<Smtp>) 
                 paid_slots_percent: 25,
             },
             image_max_bytes: 32 << 20,
+            direct_uploads: false,
             operations: crate::Operations::default(),
             top_up: String::new(),
             sign_up: false,
