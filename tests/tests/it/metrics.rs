@@ -1,8 +1,13 @@
 //! The metrics endpoint.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
+use bytes::Bytes;
 use grabd_tests::harness::TestApp;
-use serde_json::json;
+use grabd_tests::scripted_renderer::ScriptedRenderer;
+use serde_json::{Value, json};
+use tokio::time::timeout;
 
 /// The value of the sample with this name and these labels.
 fn sample(text: &str, name: &str) -> Result<f64> {
@@ -43,6 +48,10 @@ async fn ended_grabs_and_refusals_are_counted_once() -> Result<()> {
     assert_eq!(sample(&text, "grabd_egress_refused_total{reason=\"url\"}")?, 2.0);
     assert!(sample(&text, "grabd_egress_refused_total{reason=\"address_own\"}")? >= 1.0);
     assert_eq!(sample(&text, "grabd_grabs_waiting{mode=\"async\"}")?, 0.0);
+    assert_eq!(sample(&text, "grabd_queue_wait_seconds{mode=\"async\"}")?, 0.0);
+    assert!(sample(&text, "grabd_queue_slots{state=\"free\"}")? >= 1.0);
+    assert_eq!(sample(&text, "grabd_queue_slots{state=\"busy\"}")?, 0.0);
+    assert_eq!(sample(&text, "grabd_images_stored_total{way=\"core\"}")?, 1.0);
     assert_eq!(sample(&text, "grabd_renderers")?, 1.0);
     assert_eq!(sample(&text, "grabd_browsers")?, 1.0);
     // The browser itself, the zygotes, and the GPU, network and renderer processes.
@@ -52,7 +61,53 @@ async fn ended_grabs_and_refusals_are_counted_once() -> Result<()> {
     assert!(text.ends_with("# EOF\n"), "{text}");
 
     // The public listener does not serve metrics.
-    let public = app.client.get(format!("{}/metrics", app.service.public_url())).send().await?;
-    assert_eq!(public.status(), 404);
+    for path in ["metrics", "pressure"] {
+        let public = app.client.get(format!("{}/{path}", app.service.public_url())).send().await?;
+        assert_eq!(public.status(), 404, "{path}");
+    }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pressure_says_how_long_a_new_grab_waits() -> Result<()> {
+    let app = TestApp::start_without_browser(9, &[]).await?;
+    let pressure = async || {
+        let response = app.client.get(format!("http://{}/pressure", app.service.metrics())).send().await?;
+        anyhow::ensure!(response.headers().get("cache-control").is_some_and(|value| value == "no-store"));
+        anyhow::Ok(response.error_for_status()?.json::<Value>().await?)
+    };
+    let idle = json!({ "waiting": 0, "expected_wait_seconds": 2.0 });
+    assert_eq!(
+        pressure().await?,
+        json!({ "slots": 0, "free": 0, "sync": idle, "async": idle }),
+        "as if there were a slot"
+    );
+    let mut renderer = ScriptedRenderer::attach(app.service.core()).await?;
+    for _ in 0..3 {
+        let request = app.client.post(format!("{}/grabs?async=true", app.base())).bearer_auth(app.live());
+        let created = request.json(&json!({ "url": app.site.url("/tiny") })).send().await?;
+        assert_eq!(created.status(), 202);
+    }
+    // One is being rendered, which takes two seconds until more is known.
+    let expected = json!({
+        "slots": 1, "free": 0,
+        "sync": { "waiting": 0, "expected_wait_seconds": 2.0 },
+        "async": { "waiting": 2, "expected_wait_seconds": 6.0 },
+    });
+    // What was read before is used for a second.
+    let mut ticks = tokio::time::interval(Duration::from_millis(50));
+    let changed = async {
+        loop {
+            ticks.tick().await;
+            let pressure = pressure().await?;
+            if pressure["async"]["waiting"] == 2 {
+                return anyhow::Ok(pressure);
+            }
+        }
+    };
+    assert_eq!(timeout(Duration::from_secs(20), changed).await.context("the queue is not shown")??, expected);
+    for _ in 0..3 {
+        assert!(renderer.render(&Bytes::from_static(b"an image"), &[]).await?);
+    }
     app.finish().await
 }

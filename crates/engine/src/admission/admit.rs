@@ -30,9 +30,13 @@ pub(crate) async fn admit(core: &Core, caller: Caller) -> Result<Account, Fault>
 /// The limit of the expected wait of a synchronous grab with this much time left. In a cluster, all cores work off one
 /// queue; what is known of the others is a few seconds old.
 pub(crate) fn wait_limit(core: &Core, account: Account, left: Duration) -> WaitLimit {
+    load(core).wait_limit(account, left)
+}
+
+/// How busy the renderers of this process are, and those of the other processes of its cluster.
+pub(super) fn load(core: &Core) -> Load {
     let others = core.cluster.iter().flat_map(|cluster| cluster.other_loads());
-    let load = others.fold(own_load(core), |load, (slots, other)| load.with(Load::of_node(slots, other)));
-    load.wait_limit(account, left)
+    others.fold(own_load(core), |load, (slots, other)| load.with(Load::of_node(slots, other)))
 }
 
 /// How busy the renderers of this process are.

@@ -10,6 +10,7 @@
 
 mod admit;
 mod load;
+mod pressure;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +25,8 @@ use crate::queue::Occupancy;
 
 pub(crate) use admit::{admit, own_load, refuse_wait, slot_used, wait_limit};
 pub(crate) use load::Load;
+pub(crate) use pressure::LastPressure;
+pub use pressure::{Pressure, QueuePressure};
 
 /// Settings of the operator.
 #[derive(Clone, Copy, Debug)]

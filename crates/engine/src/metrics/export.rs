@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use grabd_domain::grabs::Class;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::{Metrics, ModeLabel, WorkLabel, mode};
+use super::{Metrics, ModeLabel, SlotLabel, WorkLabel, mode};
+use crate::admission::{Pressure, QueuePressure};
 use crate::core::Core;
 
 impl Core {
@@ -34,6 +35,8 @@ impl Core {
             backup_at,
             hints,
             images_stored,
+            queue_wait,
+            queue_slots,
         } = &*self.metrics;
         registry.register("grabs", "Grabs that ended, by environment, mode and result", grabs.clone());
         registry.register("grab_failures", "Grabs that failed, by environment and whose fault it is", failures.clone());
@@ -68,6 +71,10 @@ impl Core {
         registry.register("hints", help, hints.clone());
         let help = "Images of grabs that are done, by the way from their renderer: through this core, or directly";
         registry.register("images_stored", help, images_stored.clone());
+        let help = "How long a new grab is expected to wait for a slot, in a cluster for one of any process";
+        registry.register_with_unit("queue_wait", help, Unit::Seconds, queue_wait.clone());
+        let help = "Slots that work off the queue, in a cluster those of all processes, by whether they are in use";
+        registry.register("queue_slots", help, queue_slots.clone());
         self.guard.register_metrics(registry);
     }
 
@@ -93,10 +100,14 @@ impl Core {
             // The store counts: a concurrent refresh sets the same number.
             metrics.set_aside.get_or_create(&WorkLabel { work }).inner().store(rows, Ordering::Relaxed);
         }
-        for class in [Class::Sync, Class::Async] {
-            let waiting = self.store.count_waiting(class).await?;
-            let waiting = i64::try_from(waiting).unwrap_or(i64::MAX);
-            metrics.waiting.get_or_create(&ModeLabel { mode: mode(class) }).set(waiting);
+        let Pressure { slots, free, sync, r#async } = self.pressure().await?;
+        for (class, QueuePressure { waiting, expected_wait }) in [(Class::Sync, sync), (Class::Async, r#async)] {
+            let label = ModeLabel { mode: mode(class) };
+            metrics.waiting.get_or_create(&label).set(i64::try_from(waiting).unwrap_or(i64::MAX));
+            metrics.queue_wait.get_or_create(&label).set(expected_wait.as_secs_f64());
+        }
+        for (state, slots) in [("free", free), ("busy", slots.saturating_sub(free))] {
+            metrics.queue_slots.get_or_create(&SlotLabel { state }).set(count(slots));
         }
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 mod export;
 
+use std::sync::atomic::AtomicU64;
+
 use grabd_domain::grabs::{Class, Grab, State};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -33,6 +35,8 @@ pub(crate) struct Metrics {
     backup_at: Gauge,
     hints: Family<ResultLabel, Counter>,
     images_stored: Family<WayLabel, Counter>,
+    queue_wait: Family<ModeLabel, Gauge<f64, AtomicU64>>,
+    queue_slots: Family<SlotLabel, Gauge>,
 }
 
 /// How an image came from its renderer to where it is stored.
@@ -90,6 +94,11 @@ struct WorkLabel {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SlotLabel {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct WayLabel {
     way: &'static str,
 }
@@ -127,6 +136,8 @@ impl Default for Metrics {
             backup_at: Gauge::default(),
             hints: Family::default(),
             images_stored: Family::default(),
+            queue_wait: Family::default(),
+            queue_slots: Family::default(),
         };
         // Alerts on an increase need a first sample of zero.
         for result in ["failed", "unexpected", "unknown_team"] {

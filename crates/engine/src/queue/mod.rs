@@ -20,7 +20,7 @@ pub(crate) mod watchers;
 
 use std::sync::Arc;
 
-use crate::admission::{self, Admission};
+use crate::admission::{self, Admission, LastPressure};
 use crate::limits::TeamLimits;
 pub use dispatcher::{AttachedRenderer, Lease, SessionMessage, SessionSlots};
 pub(crate) use dispatcher::{Dispatcher, EndedLease, Occupancy, OpenSlots, RequestedFiles, Reservation};
@@ -33,11 +33,13 @@ pub(crate) struct Queue {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) admission: Admission,
     pub(crate) watchers: Watchers,
+    pub(crate) pressure: LastPressure,
 }
 
 impl Queue {
     pub(crate) fn new(settings: admission::Settings, limits: Arc<TeamLimits>) -> Self {
         let (dispatcher, watchers) = (Dispatcher::default(), Watchers::default());
-        Self { dispatcher, admission: Admission::new(settings, limits), watchers }
+        let admission = Admission::new(settings, limits);
+        Self { dispatcher, admission, watchers, pressure: LastPressure::default() }
     }
 }

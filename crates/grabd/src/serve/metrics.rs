@@ -8,10 +8,11 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::Router;
+use axum::{Json, Router};
 use grabd_browser::Chromium;
 use grabd_edge::allow_methods;
 use grabd_engine::Core;
+use grabd_engine::admission::{Pressure, QueuePressure};
 use grabd_rpc::direct_uploads::{DirectUploadCounts, DirectUploads};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -19,6 +20,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
+use serde_json::json;
 
 /// The media type of OpenMetrics 1.0.
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -30,7 +32,7 @@ struct MetricsState {
     core: Core,
 }
 
-/// `/metrics`. Not for a public listener, since it reveals the load of the service.
+/// `/metrics` and `/pressure`. Not for a public listener, since they reveal the load of the service.
 pub(super) fn router(core: Core, browser: Option<Chromium>) -> Router {
     let mut registry = Registry::with_prefix("grabd");
     core.register_metrics(&mut registry);
@@ -39,6 +41,7 @@ pub(super) fn router(core: Core, browser: Option<Chromium>) -> Router {
     }
     Router::new()
         .route("/metrics", allow_methods(METHODS, get(render)))
+        .route("/pressure", allow_methods(METHODS, get(pressure)))
         .with_state(Arc::new(MetricsState { registry, core }))
 }
 
@@ -62,6 +65,20 @@ async fn render(State(parts): State<Arc<MetricsState>>) -> Response {
         return (StatusCode::SERVICE_UNAVAILABLE, "the database does not respond\n").into_response();
     }
     to_text(&parts.registry)
+}
+
+/// How busy the slots are, for what starts and stops renderers.
+async fn pressure(State(parts): State<Arc<MetricsState>>) -> Response {
+    let Pressure { slots, free, sync, r#async } = match parts.core.pressure().await {
+        Ok(pressure) => pressure,
+        Err(error) => {
+            tracing::warn!(%error, "the queue could not be read from the database");
+            return (StatusCode::SERVICE_UNAVAILABLE, "the database does not respond\n").into_response();
+        }
+    };
+    let queue = |QueuePressure { waiting, expected_wait }| json!({ "waiting": waiting, "expected_wait_seconds": expected_wait.as_secs_f64() });
+    let body = json!({ "slots": slots, "free": free, "sync": queue(sync), "async": queue(r#async) });
+    ([(CACHE_CONTROL, "no-store")], Json(body)).into_response()
 }
 
 fn to_text(registry: &Registry) -> Response {
