@@ -33,7 +33,10 @@ EVERYTHING = REQUIRED | {
     "networkPolicy": {
         "monitoringNamespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}},
         "except": ["203.0.113.0/24", "2001:db8::/32"],
+        "objectStore": [{"to": [{"ipBlock": {"cidr": "10.0.5.7/32"}}], "ports": [{"port": 9000}]}],
     },
+    "images": REQUIRED["images"] | {"caSecretName": "s3-ca", "directUpload": False},
+    "bus": {"secretName": "nats"},
     "renderer": {"nodeSelector": {"pool": "browsers"}, "tolerations": [{"operator": "Exists"}], "env": {"A": 1}},
     "keda": {"enabled": True, "prometheusUrl": "http://prometheus:9090"},
 }
@@ -72,9 +75,24 @@ def problems_of(name: str, values: dict) -> list[str]:
             problems.append(f"the renderer has the secret {secret}")
     egress = named(documents, "NetworkPolicy", "shots-renderer")["spec"]["egress"]
     blocks = [to["ipBlock"] for rule in egress for to in rule["to"] if "ipBlock" in to]
+    public = next(block for block in blocks if block["cidr"] == "0.0.0.0/0")
     for private in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"):
-        if private not in blocks[0]["except"]:
+        if private not in public["except"]:
             problems.append(f"renderers can reach {private}")
+    private = [block["cidr"] for block in blocks if not block["cidr"].endswith(("0/0", "::/3"))]
+    stores = values.get("networkPolicy", {}).get("objectStore", [])
+    if private != [to["ipBlock"]["cidr"] for rule in stores for to in rule["to"]]:
+        problems.append(f"renderers can reach {private}")
+    roles = ("edge", "core", "renderer")
+    pods = {role: named(documents, "Deployment", f"shots-{role}")["spec"]["template"]["spec"] for role in roles}
+    for role, pod in pods.items():
+        variables = {variable["name"] for variable in pod["containers"][0]["env"]}
+        mounts = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+        wants_ca = "caSecretName" in values["images"]
+        if wants_ca != ("GRABD_IMAGES__CA_FILE" in variables) or wants_ca != ("/images-ca" in mounts):
+            problems.append(f"the {role} has the certificate authorities of the store only in part")
+        if ("GRABD_BUS__URL" in variables) != ("bus" in values and role != "renderer"):
+            problems.append(f"the {role} has another bus than configured")
     if not named(documents, "Service", "shots-core")["spec"]["publishNotReadyAddresses"]:
         problems.append("a core would never get the renderer that it needs to become ready")
     selectors = [str(d["spec"]["selector"]) for d in documents if d["kind"] == "Deployment"]

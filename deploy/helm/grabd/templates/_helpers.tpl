@@ -89,6 +89,17 @@ topologySpreadConstraints:
   valueFrom:
     secretKeyRef: { name: {{ . }}, key: {{ $.Values.images.secretAccessKeyKey }} }
 {{- end }}
+- name: GRABD_IMAGES__DIRECT_UPLOAD
+  value: {{ .Values.images.directUpload | quote }}
+{{- if .Values.bus.secretName }}
+- name: GRABD_BUS__URL
+  valueFrom:
+    secretKeyRef: { name: {{ .Values.bus.secretName }}, key: {{ .Values.bus.secretKey }} }
+{{- else if .Values.bus.url }}
+- name: GRABD_BUS__URL
+  value: {{ .Values.bus.url | quote }}
+{{- end }}
+{{ include "grabd.imagesCaEnv" . }}
 {{ include "grabd.listenEnv" . }}
 {{- range $name, $value := .Values.env }}
 - name: {{ $name }}
@@ -103,6 +114,29 @@ topologySpreadConstraints:
   value: 0.0.0.0:9464
 - name: GRABD_LOG__FORMAT
   value: json
+{{- end }}
+
+{{/* The certificate authorities of the object store, which all roles need if there are some. */}}
+{{- define "grabd.imagesCaEnv" -}}
+{{- if .Values.images.caSecretName }}
+- name: GRABD_IMAGES__CA_FILE
+  value: /images-ca/ca.pem
+{{- end }}
+{{- end }}
+
+{{- define "grabd.imagesCaVolume" -}}
+{{- with .Values.images.caSecretName }}
+- name: images-ca
+  secret: { secretName: {{ . }}, defaultMode: 0444 }
+{{- end }}
+{{- end }}
+
+{{- define "grabd.imagesCaMount" -}}
+{{- if .Values.images.caSecretName }}
+- name: images-ca
+  mountPath: /images-ca
+  readOnly: true
+{{- end }}
 {{- end }}
 
 {{/* Directories that a process writes: uploads in progress, and profiles of browsers. */}}
