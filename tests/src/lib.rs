@@ -29,4 +29,5 @@ pub mod scenario;
 pub mod scripted_renderer;
 pub mod site;
 pub mod stripe;
+pub mod tls_front;
 pub mod visitor;

@@ -95,6 +95,11 @@ impl S3Server {
         Ok(Self { address, root, faults, _task: AbortOnDropHandle::new(task) })
     }
 
+    /// The address of the server.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The origin of the server.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)

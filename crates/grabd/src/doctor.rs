@@ -5,7 +5,7 @@ use std::path::Path;
 
 use grabd_domain::target::TargetHost;
 use grabd_store::Images;
-use grabd_store::images::Location;
+use grabd_store::images::{Location, SignedUploads};
 
 use crate::config::Config;
 use crate::output::print_line;
@@ -118,7 +118,15 @@ async fn images(config: &Config) -> Finding {
         }
         let images = Images::attach(&wiring::image_options(config)?, "doctor-")?;
         wiring::check_images(config, &images).await?;
-        Ok::<_, anyhow::Error>(format!("{places}: an object was written, read and deleted"))
+        let uploads = match wiring::signed_uploads(config, &images).await? {
+            None => String::new(),
+            Some(Ok(SignedUploads::Refused)) => {
+                "; uploads of renderers are refused, so images pass through the cores".into()
+            }
+            Some(Ok(_)) => "; uploads of renderers are accepted".to_owned(),
+            Some(Err(error)) => format!("; uploads of renderers do not work: {error}"),
+        };
+        Ok::<_, anyhow::Error>(format!("{places}: an object was written, read and deleted{uploads}"))
     }
     .await;
     let remedy = "Check GRABD_IMAGES__URL, GRABD_IMAGES__ENDPOINT and the credentials (docs/IMAGES.md)";

@@ -20,7 +20,7 @@ use grabd_engine::vault::Vault;
 use grabd_engine::webhooks::Webhooks;
 use grabd_engine::{Core, Failpoints, Operations, Parts, Settings, random};
 use grabd_memory::MemoryBudget;
-use grabd_store::images::{ImageOptions, Location, S3Options, Shared, SignedUploads, Uploader};
+use grabd_store::images::{ImageOptions, Location, S3Options, Shared, SignedUploads, UploadError, Uploader};
 use grabd_store::operations::ImagePlaces;
 use grabd_store::{Images, OtherService, ServiceLock, Store};
 
@@ -245,9 +245,7 @@ async fn images(config: &Config, store: &Store) -> anyhow::Result<Images> {
     let recorded = check_image_places(config, store).await?;
     let images = Images::open(&image_options(config)?).context("the image storage cannot be used")?;
     check_images(config, &images).await?;
-    if config.images.direct_upload && config.cluster.listen.is_some() {
-        log_signed_uploads(&images, &uploader(config)?).await;
-    }
+    log_signed_uploads(config, &images).await?;
     // After the check, so that a place that was never used is not recorded.
     let configured = image_places(config);
     if recorded != configured {
@@ -256,20 +254,36 @@ async fn images(config: &Config, store: &Store) -> anyhow::Result<Images> {
     Ok(images)
 }
 
-/// Finds out whether renderers can upload images to the object store, and logs what operators should know.
-async fn log_signed_uploads(images: &Images, uploader: &Uploader) {
-    match images.probe_signed_uploads(&format!("{}-upload", probe_name()), uploader).await {
-        Ok(None | Some(SignedUploads::Once)) => {}
-        Ok(Some(SignedUploads::Repeatable | SignedUploads::Unconditional)) => {
+/// What the object store does with uploads of renderers. `None` if they upload no images.
+///
+/// # Errors
+/// When the operator's certificates cannot be used.
+pub async fn signed_uploads(
+    config: &Config,
+    images: &Images,
+) -> anyhow::Result<Option<Result<SignedUploads, UploadError>>> {
+    if !config.images.direct_upload || config.cluster.listen.is_none() {
+        return Ok(None);
+    }
+    let name = format!("{}-upload", probe_name());
+    Ok(images.probe_signed_uploads(&name, &uploader(config)?).await.transpose())
+}
+
+/// Finds out whether renderers can upload images, and logs what operators should know.
+async fn log_signed_uploads(config: &Config, images: &Images) -> anyhow::Result<()> {
+    match signed_uploads(config, images).await? {
+        None | Some(Ok(SignedUploads::Once)) => {}
+        Some(Ok(SignedUploads::Repeatable | SignedUploads::Unconditional)) => {
             tracing::info!(
-                "the object store does not support If-None-Match: an upload may be repeated until its URL expires"
+                "the object store does not support If-None-Match: an upload can be repeated while its URL is valid"
             );
         }
-        Ok(Some(SignedUploads::Refused)) => {
+        Some(Ok(SignedUploads::Refused)) => {
             tracing::warn!("the object store refuses uploads to signed URLs: all images pass through the cores");
         }
-        Err(error) => tracing::warn!(%error, "it is not known whether renderers can upload images themselves"),
+        Some(Err(error)) => tracing::warn!(%error, "it is not known whether renderers can upload images themselves"),
     }
+    Ok(())
 }
 
 /// Checks that the buckets of the image storage can be written, read and deleted from.

@@ -32,6 +32,8 @@ const RESPONSE_BYTES: usize = 16 << 10;
 #[derive(Clone, Debug)]
 pub struct Uploader {
     client: Client,
+    /// [`SILENCE_LIMIT`], except in tests.
+    silence_limit: Duration,
 }
 
 /// Why an image was not uploaded. The texts contain no URL.
@@ -76,7 +78,7 @@ impl Uploader {
             .tls_certs_merge(roots)
             .user_agent("grabd")
             .build();
-        Ok(Self { client: client.map_err(fails)? })
+        Ok(Self { client: client.map_err(fails)?, silence_limit: SILENCE_LIMIT })
     }
 
     /// Uploads an image, with retries until `until`.
@@ -114,7 +116,7 @@ impl Uploader {
         let request = request.body(body(image.clone(), Arc::clone(&progress)));
         let answered = tokio::select! {
             answered = request.send() => answered,
-            () = stalled(&progress) => return Outcome::Retry("it made no progress".to_owned()),
+            () = self.stalled(&progress) => return Outcome::Retry("it made no progress".to_owned()),
         };
         match answered {
             Ok(response) => outcome_of(response).await,
@@ -128,6 +130,11 @@ impl Uploader {
             }
         }
     }
+
+    /// Completes when there is no progress for too long.
+    async fn stalled(&self, progress: &Notify) {
+        while timeout(self.silence_limit, progress.notified()).await.is_ok() {}
+    }
 }
 
 /// The parts of an image. Each that is taken is progress.
@@ -138,11 +145,6 @@ fn body(image: Bytes, progress: Arc<Notify>) -> reqwest::Body {
         Ok::<_, io::Error>(image.slice(start..image.len().min(start + PART_BYTES)))
     });
     reqwest::Body::wrap_stream(parts)
-}
-
-/// Completes when there is no progress for too long.
-async fn stalled(progress: &Notify) {
-    while timeout(SILENCE_LIMIT, progress.notified()).await.is_ok() {}
 }
 
 async fn outcome_of(response: Response) -> Outcome {
@@ -176,5 +178,50 @@ async fn describe(mut response: Response) -> String {
     match error::code(&String::from_utf8_lossy(&text)) {
         Some(code) => format!("{status} {code}"),
         None => format!("status {status}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    const SILENCE: Duration = Duration::from_millis(400);
+    /// More than the buffers of the connection hold.
+    const IMAGE_BYTES: usize = 16 << 20;
+
+    /// Reads a request to its end, some bytes at a time, and responds.
+    async fn respond_slowly(mut client: TcpStream, pause: Duration) -> io::Result<()> {
+        let (mut buffer, mut read) = (vec![0; 1 << 20], 0);
+        while read < IMAGE_BYTES {
+            sleep(pause).await;
+            read += client.read(&mut buffer).await?;
+        }
+        client.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await
+    }
+
+    #[tokio::test]
+    async fn upload_is_given_up_only_without_progress() -> io::Result<()> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}/bucket/key", listener.local_addr()?);
+        let target = UploadTarget { url, headers: Vec::new(), valid: SILENCE };
+        let uploader = Uploader { silence_limit: SILENCE, ..Uploader::new(b"").expect("an uploader") };
+        let image = Bytes::from(vec![7; IMAGE_BYTES]);
+        let began = Instant::now();
+        let upload = uploader.upload(&target, &image, began + Duration::from_secs(30));
+        let serve = async {
+            // The first connection takes what its buffers hold, and no more.
+            let (_silent, _) = listener.accept().await?;
+            let (slow, _) = listener.accept().await?;
+            respond_slowly(slow, SILENCE / 8).await
+        };
+        let (uploaded, served) = tokio::join!(upload, serve);
+        assert_eq!(uploaded, Ok(()));
+        served?;
+        // The second request alone took longer than an upload may make no progress.
+        assert!(began.elapsed() > SILENCE * 3, "{:?}", began.elapsed());
+        Ok(())
     }
 }

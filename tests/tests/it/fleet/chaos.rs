@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
-use grabd_domain::grabs::{Grab, State};
+use grabd_domain::grabs::{Grab, ImageKey, State};
 use grabd_domain::ids::GrabId;
 use grabd_tests::harness::ALLOWED;
 use grabd_tests::s3_server::S3Server;
@@ -243,6 +243,11 @@ async fn killed_processes_lose_no_grab_and_no_credit() -> Result<()> {
     for grab in done {
         check_image(&cluster, &edges, grab.id).await.with_context(|| format!("seed {seed}"))?;
     }
+    let names = grabs.iter().filter_map(|grab| match &grab.state {
+        State::Done { image, .. } => image.as_ref().map(ImageKey::path),
+        State::Pending | State::Processing | State::Failed { .. } => None,
+    });
+    cluster.wait_for_objects(&bucket, &names.collect()).await.with_context(|| format!("seed {seed}"))?;
     // Renderers first, so that cores need not wait for them.
     for member in members.into_iter().rev() {
         member.process.context("it runs")?.stop().await?;

@@ -14,13 +14,14 @@ use grabd_proto::internal::v1::Assignment;
 use grabd_rpc::direct_uploads::{DirectUploadCounts, DirectUploads};
 use grabd_tests::harness::ALLOWED;
 use grabd_tests::s3_server::S3Server;
+use grabd_tests::tls_front::TlsFront;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 use tonic::transport::{Channel, Endpoint};
 
-use super::processes::{CREDITS, Process, TestCluster, poll, variable};
+use super::processes::{CREDITS, Process, TestCluster, variable};
 use super::renderer::{HeldSession, ScriptedRenderer, TEXT, picture, report_uploaded, target};
 use super::{BLUE, RED};
 
@@ -50,10 +51,15 @@ impl BucketCluster {
         self.server.settings().into_iter().map(|(name, value)| (variable(name), value)).collect()
     }
 
-    /// Creates an asynchronous grab with more options.
+    /// Creates an asynchronous grab of a page that no scripted renderer opens, with more options.
     async fn queue(&self, edge: &Process, options: Value) -> Result<GrabId> {
         let mut body = options;
         body["url"] = json!(format!("http://{ALLOWED}/page"));
+        self.queue_page(edge, body).await
+    }
+
+    /// Creates an asynchronous grab.
+    async fn queue_page(&self, edge: &Process, body: Value) -> Result<GrabId> {
         let request = self.cluster.client.post(format!("http://{}/v1/grabs?async=true", edge.http));
         let response = request.bearer_auth(self.cluster.team.live.expose()).json(&body).send().await?;
         let (status, grab) = (response.status(), response.json::<Value>().await?);
@@ -75,8 +81,7 @@ impl BucketCluster {
             let url = grab["image_url"].as_str().context("an image")?;
             expected.insert(format!("i/{}", url.split_once("/i/").context("an image")?.1));
         }
-        self.cluster.execute("UPDATE image_gc SET not_before = 0").await?;
-        poll("the deletion of lost images", async || Ok((self.server.objects()? == expected).then_some(()))).await
+        self.cluster.wait_for_objects(&self.server, &expected).await
     }
 
     async fn finish(self) {
@@ -149,11 +154,7 @@ async fn images_do_not_pass_through_the_core() -> Result<()> {
     let hashed = bucket.queue(&edges[0], json!({ "phash": true })).await?;
     bucket.cluster.wait_for_end(hashed).await?;
     assert_eq!(uploads.counts(), DirectUploadCounts { stored: 2, ..DirectUploadCounts::default() });
-    // Whoever has the URL of an upload can write to the store.
-    let log = core.log();
-    ensure!(log.iter().any(|line| line.contains("TRACE")), "the log is not complete");
-    let secret = log.iter().find(|line| line.contains("X-Amz-Signature") || line.contains("x-amz-signature"));
-    ensure!(secret.is_none(), "{secret:?}");
+    ensure_no_signature(&core.log())?;
     drop(renderer);
     for process in edges.into_iter().chain([core]) {
         process.stop().await?;
@@ -361,5 +362,57 @@ async fn failed_uploads_are_repeated_or_pass_through_the_core() -> Result<()> {
         process.stop().await?;
     }
     bucket.finish().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn renderer_uploads_over_tls_and_its_pages_do_not_reach_the_store() -> Result<()> {
+    let bucket = BucketCluster::start().await?;
+    let front = TlsFront::start(bucket.server.address()).await?;
+    let (origin, ca_file) = (front.origin(), bucket.cluster.dir.path().join("store-ca.pem"));
+    std::fs::write(&ca_file, front.authority())?;
+    let ca_file = ca_file.display().to_string();
+    let tls = [("GRABD_IMAGES__ENDPOINT", origin.as_str()), ("GRABD_IMAGES__CA_FILE", &ca_file)];
+    let own = bucket.settings();
+    let settings: Vec<_> = borrowed(&own).chain(tls).collect();
+    let core = bucket.cluster.core_with("core", &settings).await?;
+    let edge = bucket.cluster.edge_named("edge", &settings).await?;
+    let trace = ("GRABD_LOG__FILTER", "trace");
+    let renderer = bucket.cluster.renderer("renderer", &[core.renderers()], &[tls[1], trace]).await?;
+    core.wait_until_ready(&bucket.cluster.client).await?;
+    // The store would answer a page with an error. Nothing may get that far.
+    bucket.server.fail_next(9, Method::GET, StatusCode::FORBIDDEN, "AccessDenied");
+    let plain = bucket.server.endpoint();
+    let html = format!(
+        "<body>text<img src='{plain}/grabd-test/a'><img src='{origin}/grabd-test/b'><script>fetch('{plain}/c')</script>"
+    );
+    let created = bucket.queue_page(&edge, json!({ "html": html, "width": 320, "height": 200 })).await?;
+    let ended = bucket.cluster.wait_for_end(created).await?;
+    let State::Done { metadata, .. } = &ended.state else { anyhow::bail!("{ended:?}") };
+    assert_eq!((ended.attempts, metadata.blocked_requests), (1, 3), "{metadata:?}");
+    assert_eq!(bucket.server.failures_left(), 9, "a page has reached the store");
+    for _ in 0..9 {
+        bucket.cluster.client.get(format!("{plain}/x")).send().await?;
+    }
+    let image = bucket.image(&edge, created).await?;
+    let digest: String = Sha256::digest(&image).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!((metadata.image_sha256.as_deref(), image.starts_with(b"\x89PNG")), (Some(digest.as_str()), true));
+    assert_eq!(images_stored(&bucket.cluster, &core.metrics, "direct").await?, 1);
+    let metrics =
+        bucket.cluster.client.get(format!("http://{}/metrics", renderer.metrics)).send().await?.text().await?;
+    ensure!(metrics.contains("grabd_direct_uploads_total{result=\"stored\"} 1\n"), "{metrics}");
+    ensure_no_signature(&renderer.log())?;
+    for process in [renderer, edge, core] {
+        process.stop().await?;
+    }
+    bucket.finish().await;
+    Ok(())
+}
+
+/// Whoever has the URL of an upload can write to the store.
+fn ensure_no_signature(log: &[String]) -> Result<()> {
+    ensure!(log.iter().any(|line| line.contains("TRACE")), "the log is not complete");
+    let found = log.iter().find(|line| line.to_ascii_lowercase().contains("x-amz-signature"));
+    ensure!(found.is_none(), "{found:?}");
     Ok(())
 }

@@ -7,11 +7,13 @@ use futures::future::try_join_all;
 use grabd_domain::grabs::State;
 use grabd_tests::agent::MODERN;
 use grabd_tests::harness::ALLOWED;
-use serde_json::json;
+use grabd_tests::s3_server::S3Server;
+use reqwest::Method;
+use serde_json::{Value, json};
 
 use super::RED;
-use super::processes::{CREDITS, Process, TestCluster};
-use super::renderer::ScriptedRenderer;
+use super::processes::{CREDITS, Process, TestCluster, variable};
+use super::renderer::{ScriptedRenderer, picture};
 
 /// Requests per minute in the test of the limit.
 const PER_MINUTE: u32 = 60;
@@ -99,6 +101,46 @@ async fn render_ends_when_its_caller_at_an_edge_cancels() -> Result<()> {
     drop(renderer);
     edge.stop().await?;
     core.stop().await?;
+    cluster.finish().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn image_that_is_deleted_at_one_edge_is_gone_at_all() -> Result<()> {
+    let (cluster, bucket) = (TestCluster::start().await?, S3Server::start().await?);
+    let settings: Vec<_> = bucket.settings().into_iter().map(|(name, value)| (variable(name), value)).collect();
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let core = cluster.core_with("core", &settings).await?;
+    let edges = tokio::try_join!(cluster.edge_named("one", &settings), cluster.edge_named("other", &settings))?;
+    let renderer = ScriptedRenderer::attach(&[core.renderers()], 1, RED, false);
+    let grab = cluster.queue(&edges.0).await?;
+    cluster.wait_for_end(grab).await?;
+    let shown = cluster.get(&edges.0, grab).await?;
+    let url = shown["image_url"].as_str().context("an image")?;
+    for edge in [&edges.0, &edges.1] {
+        assert_eq!(cluster.image(edge, url).await?, picture(RED));
+    }
+    // The object still exists while the store is slow to delete it.
+    let pause = bucket.pause_next(Method::POST);
+    let delete = cluster.client.delete(format!("http://{}/v1/grabs/{grab}", edges.0.http));
+    let mut deleted = Box::pin(delete.bearer_auth(cluster.team.live.expose()).send());
+    tokio::select! {
+        () = pause.reached() => {}
+        response = &mut deleted => anyhow::bail!("answered before the object is gone: {response:?}"),
+    }
+    assert_eq!(bucket.objects()?.len(), 1);
+    for edge in [&edges.0, &edges.1] {
+        let error = cluster.image(edge, url).await.err().context("a deleted image is shown")?;
+        ensure!(error.to_string().contains("404"), "{error:#}");
+        assert_eq!(cluster.get(edge, grab).await?["image_url"], Value::Null);
+    }
+    pause.release();
+    assert_eq!(deleted.await?.status(), 204);
+    ensure!(bucket.objects()?.is_empty());
+    drop(renderer);
+    for process in [edges.0, edges.1, core] {
+        process.stop().await?;
+    }
     cluster.finish().await;
     Ok(())
 }

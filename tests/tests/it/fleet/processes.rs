@@ -1,7 +1,8 @@
 //! The processes of a cluster: the real binary, on one database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use grabd_engine::clock::Clock;
 use grabd_engine::vault::Vault;
 use grabd_store::Store;
 use grabd_tests::harness::ALLOWED;
+use grabd_tests::s3_server::S3Server;
 use rustix::process::{Pid, Signal, kill_process};
 use sea_orm::{ConnectionTrait, Statement};
 use serde_json::{Value, json};
@@ -105,6 +107,27 @@ impl TestCluster {
         Process::start(command.args(["serve", "--role", "core"]).env("GRABD_CLUSTER__LISTEN", "127.0.0.1:0")).await
     }
 
+    /// A renderer with a browser, which has neither a database nor images.
+    pub(super) async fn renderer(
+        &self,
+        name: &str,
+        cores: &[SocketAddr],
+        settings: &[(&str, &str)],
+    ) -> Result<Process> {
+        // The user of the browsers has a directory in it.
+        std::fs::set_permissions(self.dir.path(), std::fs::Permissions::from_mode(0o755))?;
+        let mut command = self.command(name, settings)?;
+        for name in ["GRABD_DATABASE__URL", "GRABD_CLUSTER__ENABLED", "GRABD_IMAGES__URL", "GRABD_SECRETS__KEY_FILE"] {
+            command.env_remove(name);
+        }
+        let cores: Vec<String> = cores.iter().map(ToString::to_string).collect();
+        command
+            .env("GRABD_RENDERER__CORES", cores.join(","))
+            .env("GRABD_BROWSER__SLOTS", "1")
+            .env("GRABD_BROWSER__RUN_DIR", self.dir.path().join(format!("run-{name}")));
+        Process::start(command.args(["serve", "--role", "renderer"])).await
+    }
+
     pub(super) async fn edge(&self) -> Result<Process> {
         self.edge_with(&[]).await
     }
@@ -157,6 +180,18 @@ impl TestCluster {
         let path = url.strip_prefix(PUBLIC_URL).context("an image below the public URL")?;
         let response = self.client.get(format!("http://{edge}{path}")).send().await?;
         Ok(response.error_for_status()?.bytes().await?.to_vec())
+    }
+
+    /// Deletes the images that are scheduled for it, and waits until the bucket has these objects and no others, except
+    /// for those with which a process that was killed has checked the bucket.
+    pub(super) async fn wait_for_objects(&self, bucket: &S3Server, expected: &BTreeSet<String>) -> Result<()> {
+        self.execute("UPDATE image_gc SET not_before = 0").await?;
+        poll("the deletion of lost images", async || {
+            let mut objects = bucket.objects()?;
+            objects.retain(|name| !name.starts_with("grabd-probe-"));
+            Ok((objects == *expected).then_some(()))
+        })
+        .await
     }
 
     /// The address of the process that holds the lease of a grab.

@@ -1,7 +1,5 @@
 //! Uploads to signed URLs, without credentials and without a service.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -10,17 +8,9 @@ use grabd_domain::grabs::ImageKey;
 use grabd_store::Images;
 use grabd_store::images::{Error, SignedUploads, UploadError, Uploader};
 use grabd_tests::s3_server::S3Server;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use grabd_tests::tls_front::TlsFront;
 use reqwest::{Method, StatusCode};
-use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, timeout};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 const LIMIT: Duration = Duration::from_secs(30);
 const IMAGE: Bytes = Bytes::from_static(b"the image");
@@ -64,7 +54,8 @@ async fn signed_url_writes_one_object_once_until_it_expires() -> Result<()> {
     assert_eq!(server.objects()?.len(), 1);
 
     // A request with a wrong signature is refused for that reason until the URL has expired.
-    let wrong = format!("{}0", target.url);
+    let (unsigned, last) = target.url.split_at(target.url.len() - 1);
+    let wrong = format!("{unsigned}{}", if last == "0" { "1" } else { "0" });
     let expired = async {
         let mut ticks = interval(Duration::from_millis(50));
         loop {
@@ -137,58 +128,17 @@ async fn upload_is_repeated_until_its_time_is_over() -> Result<()> {
 #[tokio::test]
 async fn store_with_a_certificate_of_the_operator_needs_its_authority() -> Result<()> {
     let (server, scratch) = (S3Server::start().await?, tempfile::tempdir()?);
-    let front = TlsFront::start(server.endpoint().trim_start_matches("http://").parse()?).await?;
+    let front = TlsFront::start(server.address()).await?;
     let mut options = server.options(scratch.path());
-    options.s3.endpoint = format!("https://{}", front.address);
-    options.s3.extra_roots = front.authority.clone().into_bytes();
+    options.s3.endpoint = front.origin();
+    options.s3.extra_roots = front.authority().as_bytes().to_vec();
     let images = Images::open(&options)?;
     let target = images.upload_target(&key(), LIMIT).await?.context("a target")?;
     let refused = Uploader::new(b"")?.upload(&target, &IMAGE, soon()).await;
     assert!(matches!(&refused, Err(UploadError::Unreachable(text)) if text.contains("certificate")), "{refused:?}");
     assert!(server.objects()?.is_empty());
-    Uploader::new(front.authority.as_bytes())?.upload(&target, &IMAGE, soon()).await?;
+    Uploader::new(front.authority().as_bytes())?.upload(&target, &IMAGE, soon()).await?;
     images.check_uploaded(&key(), 9, LIMIT).await?;
     assert!(Uploader::new(b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n").is_err());
     Ok(())
-}
-
-/// TLS in front of a server, with a certificate of an authority of its own.
-struct TlsFront {
-    address: SocketAddr,
-    authority: String,
-    _task: AbortOnDropHandle<()>,
-}
-
-impl TlsFront {
-    async fn start(to: SocketAddr) -> Result<Self> {
-        let mut authority = CertificateParams::new(Vec::new())?;
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate()?;
-        let pem = authority.self_signed(&key)?.pem();
-        let issuer = Issuer::new(authority, key);
-        let key = KeyPair::generate()?;
-        let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()])?.signed_by(&key, &issuer)?;
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::Pkcs8(key.serialize_der().into()))?;
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
-        let task = TaskTracker::new().spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((client, _)) = listener.accept().await {
-                let acceptor = acceptor.clone();
-                connections.spawn(async move {
-                    // Clients that do not trust the certificate end the handshake.
-                    if let (Ok(mut client), Ok(mut server)) =
-                        (acceptor.accept(client).await, TcpStream::connect(to).await)
-                    {
-                        let _ = copy_bidirectional(&mut client, &mut server).await;
-                    }
-                });
-            }
-        });
-        Ok(Self { address, authority: pem, _task: AbortOnDropHandle::new(task) })
-    }
 }
