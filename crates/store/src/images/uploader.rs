@@ -220,8 +220,8 @@ mod tests {
         let (uploaded, served) = tokio::join!(upload, serve);
         assert_eq!(uploaded, Ok(()));
         served?;
-        // The second request alone took longer than an upload may make no progress.
-        assert!(began.elapsed() > SILENCE * 3, "{:?}", began.elapsed());
+        // The first request was not left to the kernel, and the second one alone took longer than the limit.
+        assert!((SILENCE * 3..SILENCE_LIMIT).contains(&began.elapsed()), "{:?}", began.elapsed());
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Cursor;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
@@ -22,6 +23,7 @@ use grabd_rpc::direct_uploads::DirectUploads;
 use grabd_rpc::renderer_pool::{AttachedCores, RendererPool};
 use image::{ImageFormat, Rgb, RgbImage};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -29,6 +31,9 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Status, Streaming};
 
 use super::processes::poll;
+
+/// Time limit for everything that is awaited. Only reached by failing tests.
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
 /// A renderer that is attached to cores until it is dropped.
 pub(super) struct ScriptedRenderer {
@@ -112,8 +117,7 @@ impl ScriptedRenderer {
 
     /// The next grab whose render begins.
     pub(super) async fn next(&mut self) -> Result<GrabId> {
-        let limit = std::time::Duration::from_secs(60);
-        tokio::time::timeout(limit, self.begun.recv()).await.context("no render began")?.context("it was stopped")
+        timeout(WAIT_LIMIT, self.begun.recv()).await.context("no render began")?.context("it was stopped")
     }
 }
 
@@ -155,6 +159,10 @@ impl HeldSession {
 
     /// Waits for the assignment.
     pub(super) async fn assignment(&mut self) -> Result<Assignment> {
+        timeout(WAIT_LIMIT, self.next_assignment()).await.context("no assignment in time")?
+    }
+
+    async fn next_assignment(&mut self) -> Result<Assignment> {
         loop {
             let message = self.messages.message().await?.and_then(|message| message.message);
             match message.context("the session ended")? {
