@@ -11,6 +11,7 @@
 mod admit;
 mod load;
 mod pressure;
+mod read_pressure;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -3,16 +3,13 @@
 use std::time::Duration;
 
 use grabd_domain::admission::{Account, Throughput};
-use grabd_domain::grabs::Class;
 use grabd_domain::ids::TeamId;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::admit::load;
 use super::load::Load;
-use crate::core::Core;
 
-/// How long what was read from the database is used again, so that its cost does not depend on the number of readers.
+/// How long a reading is used again, so that its cost does not depend on the number of readers.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// How busy the slots are: in a cluster, those of all processes.
@@ -41,6 +38,24 @@ pub struct QueuePressure {
 #[derive(Default)]
 pub(crate) struct LastPressure(Mutex<Option<(Instant, Pressure)>>);
 
+impl LastPressure {
+    /// The last reading if it is recent, else a new one: the load, and the numbers of waiting synchronous and asynchronous
+    /// grabs.
+    pub(crate) async fn get<E>(&self, read: impl AsyncFnOnce() -> Result<(Load, [u64; 2]), E>) -> Result<Pressure, E> {
+        // Held while it is read: others wait for the same reading.
+        let mut last = self.0.lock().await;
+        if let Some((read_at, pressure)) = *last
+            && read_at.elapsed() < FRESH
+        {
+            return Ok(pressure);
+        }
+        let (load, waiting) = read().await?;
+        let pressure = Pressure::of(load, waiting);
+        *last = Some((Instant::now(), pressure));
+        Ok(pressure)
+    }
+}
+
 impl Pressure {
     fn of(load: Load, [sync, r#async]: [u64; 2]) -> Self {
         // Any account that never paid.
@@ -57,26 +72,6 @@ impl Pressure {
     }
 }
 
-impl Core {
-    /// How busy the slots are. At most a second old, and what is known of other processes a few seconds.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    pub async fn pressure(&self) -> Result<Pressure, grabd_store::Error> {
-        // Held while it is read: others wait for the same reading.
-        let mut last = self.queue.pressure.0.lock().await;
-        if let Some((read_at, pressure)) = *last
-            && read_at.elapsed() < FRESH
-        {
-            return Ok(pressure);
-        }
-        let waiting = [self.store.count_waiting(Class::Sync).await?, self.store.count_waiting(Class::Async).await?];
-        let pressure = Pressure::of(load(self), waiting);
-        *last = Some((Instant::now(), pressure));
-        Ok(pressure)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +82,20 @@ mod tests {
     fn of(slots: usize, idle: usize, kept: usize, waiting: [u64; 2]) -> Pressure {
         let occupancy = Occupancy { slots, idle, kept, open_to_all: idle.saturating_sub(kept) };
         Pressure::of(Load { occupancy, render: 3 * S, paid_render: S }, waiting)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reading_is_used_again_for_a_second_unless_it_failed() {
+        let last = LastPressure::default();
+        let read = async |waiting| {
+            let occupancy = Occupancy { slots: 0, idle: 0, kept: 0, open_to_all: 0 };
+            let load = Load { occupancy, render: S, paid_render: S };
+            last.get(async || Ok::<_, ()>((load, [waiting, 0]))).await.map(|pressure| pressure.sync.waiting)
+        };
+        assert_eq!(last.get(async || Err("unavailable")).await, Err("unavailable"));
+        assert_eq!((read(1).await, read(2).await), (Ok(1), Ok(1)));
+        tokio::time::advance(FRESH).await;
+        assert_eq!(read(3).await, Ok(3));
     }
 
     #[test]
