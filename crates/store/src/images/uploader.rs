@@ -197,7 +197,10 @@ mod tests {
         let (mut buffer, mut read) = (vec![0; 1 << 20], 0);
         while read < IMAGE_BYTES {
             sleep(pause).await;
-            read += client.read(&mut buffer).await?;
+            read += match client.read(&mut buffer).await? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                bytes => bytes,
+            };
         }
         client.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await
     }

@@ -12,8 +12,11 @@ mod processes;
 mod renderer;
 mod rolling;
 
+use std::time::Instant;
+
 use anyhow::{Context, Result, ensure};
 use grabd_domain::grabs::State;
+use grabd_domain::limits::RENDER_BUDGET;
 use rustix::process::Signal;
 use serde_json::Value;
 use tonic::transport::Endpoint;
@@ -95,8 +98,11 @@ async fn leases_of_a_killed_core_are_taken_over_by_another_one() -> Result<()> {
     };
     assert!(holder.ends_with(&killed.http.to_string()), "{holder}");
     killed.signal(Signal::KILL)?;
+    let killed_at = Instant::now();
     // The same renderer, which has lost one of its cores, renders it for the other one.
     assert_eq!(renderer.next().await?, grab);
+    // Since the process is dead, and not since its lease has expired.
+    ensure!(killed_at.elapsed() < RENDER_BUDGET, "{:?}", killed_at.elapsed());
     let ended = cluster.wait_for_end(grab).await?;
     assert!(matches!(ended.state, State::Done { .. }) && ended.attempts == 2, "{ended:?}");
     assert_eq!(cluster.credits_left().await?, CREDITS - 1);
