@@ -374,6 +374,38 @@ async fn failed_uploads_are_repeated_or_pass_through_the_core() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn images_of_a_renderer_that_cannot_reach_the_store_pass_through_the_core() -> Result<()> {
+    let bucket = BucketCluster::start().await?;
+    let front = TlsFront::start(bucket.server.address()).await?;
+    let (origin, ca_file) = (front.origin(), bucket.cluster.dir.path().join("store-ca.pem"));
+    std::fs::write(&ca_file, front.authority())?;
+    let ca_file = ca_file.display().to_string();
+    let own = bucket.settings();
+    let tls = [("GRABD_IMAGES__ENDPOINT", origin.as_str()), ("GRABD_IMAGES__CA_FILE", &ca_file)];
+    let settings: Vec<_> = borrowed(&own).chain(tls).collect();
+    let core = bucket.cluster.core_with("core", &settings).await?;
+    let edge = bucket.cluster.edge_named("edge", &settings).await?;
+    // It does not trust the certificate of the store.
+    let uploads = uploads()?;
+    let renderer = ScriptedRenderer::attach_uploading(&[core.renderers()], picture(RED), Arc::clone(&uploads));
+    for skipped in 0..3 {
+        let grab = bucket.queue(&edge, json!({})).await?;
+        let ended = bucket.cluster.wait_for_end(grab).await?;
+        ensure!(matches!(ended.state, State::Done { .. }) && ended.attempts == 1, "{ended:?}");
+        assert_eq!(bucket.image(&edge, grab).await?, picture(RED));
+        assert_eq!(uploads.counts(), DirectUploadCounts { stored: 0, failed: 1, skipped });
+    }
+    let stored = async |way| images_stored(&bucket.cluster, &core.metrics, way).await;
+    assert_eq!((stored("direct").await?, stored("core").await?), (0, 3));
+    drop(renderer);
+    for process in [edge, core] {
+        process.stop().await?;
+    }
+    bucket.finish().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn renderer_uploads_over_tls_and_its_pages_do_not_reach_the_store() -> Result<()> {
     let bucket = BucketCluster::start().await?;
     let front = TlsFront::start(bucket.server.address()).await?;
