@@ -11,6 +11,7 @@ use grabd_domain::domains::{Domain, DomainRule};
 use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::pricing::Packet;
+use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::{Fault, Timestamp};
 use grabd_egress::Guard;
@@ -87,6 +88,8 @@ pub struct Operations {
     pub second_factor_for_operators: bool,
     /// Whom the owner of a captured site can write to.
     pub abuse_contact: Option<AbuseContact>,
+    /// Live pages that visitors without an account may capture.
+    pub sample_sites: Vec<TargetUrl>,
 }
 
 impl Settings {
@@ -110,6 +113,7 @@ impl Default for Operations {
             listed_contents: Vec::new(),
             second_factor_for_operators: false,
             abuse_contact: None,
+            sample_sites: Vec::new(),
         }
     }
 }

@@ -483,6 +483,7 @@ pub async fn core(
             operations: Operations {
                 listed_contents: lists.contents(),
                 second_factor_for_operators: config.security.require_second_factor_for_operators,
+                sample_sites: config.samples.urls(),
                 ..operations(&config.abuse, &config.audit)
             },
         },

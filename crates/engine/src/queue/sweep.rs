@@ -59,6 +59,7 @@ pub(crate) async fn run(core: Core) {
             sweep(&core).await;
             if sweeps.is_multiple_of(SLOW_EVERY) {
                 core.queue.admission.forget_full_budgets(core.clock.now());
+                core.samples.forget_expired(core.clock.now());
                 core.accounts.rate_limits.forget_unused_leases();
                 step(&core, "team_limits", core.limits.refresh_accounts(&core.store)).await;
             }

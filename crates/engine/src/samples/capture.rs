@@ -6,15 +6,17 @@ use std::time::Duration;
 use futures::FutureExt;
 use grabd_domain::admission::Account;
 use grabd_domain::capture::CaptureSpec;
+use grabd_domain::Fault;
 use grabd_domain::ids::TeamId;
 use grabd_domain::render::{Capture, RenderTask, Renderer, StageReporter};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::sample::Sample;
+use super::kept::Outcome;
+use super::sample::{Place, Sample};
 use super::state::SampleImage;
 use crate::core::Core;
-use crate::random;
+use crate::{random, targets};
 
 /// Time limit of a render. The pages need a second.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -22,17 +24,20 @@ const TIME_LIMIT: Duration = Duration::from_secs(10);
 const WAIT_LIMIT: Duration = Duration::from_secs(15);
 
 /// Why there is no image of a sample.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
-    /// This process has no browsers.
-    #[error("there are no browsers in this process")]
+    /// This process has no browsers, or there is no such page.
+    #[error("there are no browsers in this process, or no such page")]
     Unavailable,
     /// No slot is idle, or grabs wait for one.
     #[error("all browsers are busy")]
     Busy,
-    /// The render failed.
+    /// The render failed, or the page may not be captured.
     #[error("the sample could not be captured")]
     Failed,
+    /// The image of a live page is too large to be kept.
+    #[error("the image of the page is too large")]
+    TooLarge,
 }
 
 impl Core {
@@ -57,35 +62,72 @@ impl Core {
 /// # Errors
 /// When the sample cannot be captured now.
 pub async fn capture(core: &Core, sample: Sample) -> Result<Arc<SampleImage>, SampleError> {
-    let image = core.samples.images.get(sample.index()).ok_or(SampleError::Unavailable)?;
-    let image = timeout(WAIT_LIMIT, image.get_or_try_init(|| render(core, sample))).await;
-    image.map_err(|_| SampleError::Busy)?.cloned()
+    let image = async {
+        match sample.place() {
+            Place::Bundled(at) => {
+                let image = core.samples.bundled.get(at).ok_or(SampleError::Unavailable)?;
+                image.get_or_try_init(async || render(core, sample).await.map(Arc::new)).await.cloned()
+            }
+            Place::Site(at) => {
+                let cell = core.samples.sites.cell(at, core.clock.now());
+                cell.get_or_try_init(|| render_site(core, sample)).await.cloned()?.image
+            }
+        }
+    };
+    timeout(WAIT_LIMIT, image).await.map_err(|_| SampleError::Busy)?
 }
 
-async fn render(core: &Core, sample: Sample) -> Result<Arc<SampleImage>, SampleError> {
+/// The image of a sample, if it was made before. It renders nothing.
+pub fn find_kept(core: &Core, sample: Sample) -> Option<Arc<SampleImage>> {
+    match sample.place() {
+        Place::Bundled(at) => core.samples.bundled.get(at)?.get().cloned(),
+        Place::Site(at) => core.samples.sites.cell(at, core.clock.now()).get()?.image.clone().ok(),
+    }
+}
+
+/// Renders a live page. A failure of the page is kept as the outcome; the lack of a slot is not.
+async fn render_site(core: &Core, sample: Sample) -> Result<Outcome, SampleError> {
+    match render(core, sample).await {
+        Err(error @ (SampleError::Busy | SampleError::Unavailable)) => Err(error),
+        image => Ok(Outcome::of(image, core.clock.now())),
+    }
+}
+
+async fn render(core: &Core, sample: Sample) -> Result<SampleImage, SampleError> {
     let samples = &core.samples;
     let render = samples.render.get().ok_or(SampleError::Unavailable)?;
     let _turn = samples.turn.try_acquire().map_err(|_| SampleError::Busy)?;
+    let spec = CaptureSpec::parse(&sample.request(core).ok_or(SampleError::Unavailable)?).map_err(|fault| {
+        tracing::error!(?fault, ?sample, "a sample is not valid");
+        SampleError::Failed
+    })?;
+    check_target(core, &spec).await.map_err(|fault| {
+        tracing::warn!(?fault, ?sample, "a sample may not be captured");
+        SampleError::Failed
+    })?;
     let now = core.clock.now();
     let visitors = Account::of_team(TeamId(Uuid::nil()));
     let kept = core.queue.admission.kept_percent(now);
     let slot = core.queue.dispatcher.reserve(visitors, kept).ok_or(SampleError::Busy)?;
-    let spec = CaptureSpec::parse(&sample.request()).map_err(|fault| {
-        tracing::error!(?fault, ?sample, "a sample is not valid");
-        SampleError::Failed
-    })?;
     let id = random::grab_id(now);
     let task = RenderTask { id, spec, budget: TIME_LIMIT, alone: false, stages: StageReporter::default() };
     let rendered = render(task).await;
     drop(slot);
-    match rendered {
-        Ok(Capture { image, metadata, execution_ms, .. }) => {
-            let (width, height) = (metadata.image_width.unwrap_or(0), metadata.image_height.unwrap_or(0));
-            Ok(Arc::new(SampleImage { image, width, height, execution_ms }))
-        }
-        Err(error) => {
-            tracing::warn!(%error, ?sample, "a sample could not be captured");
-            Err(SampleError::Failed)
-        }
+    let failed = |error: &dyn std::fmt::Display| {
+        tracing::warn!(%error, ?sample, "a sample could not be captured");
+        SampleError::Failed
+    };
+    let Capture { image, metadata, execution_ms, .. } = rendered.map_err(|error| failed(&error))?;
+    core.grabs.domains.check_document(metadata.final_url.as_deref()).map_err(|failure| failed(&failure.message))?;
+    let (width, height) = (metadata.image_width.unwrap_or(0), metadata.image_height.unwrap_or(0));
+    Ok(SampleImage { image, width, height, execution_ms })
+}
+
+/// Checks the URL as that of a grab. The pages that come with grabd have a URL that is never requested.
+async fn check_target(core: &Core, spec: &CaptureSpec) -> Result<(), Fault> {
+    if spec.has_own_document() {
+        return Ok(());
     }
+    targets::check_page_url(core, &spec.url)?;
+    targets::check_host(core, &spec.url).await
 }

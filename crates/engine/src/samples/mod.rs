@@ -1,12 +1,17 @@
-//! Captures of the pages that come with grabd, for visitors without an account.
+//! Captures for visitors without an account: of the pages that come with grabd, and of the live pages that the operator
+//! allows.
 //!
-//! Each is rendered once for each set of options, and kept. A render takes an idle slot that accounts which never paid may
-//! use, and is refused while grabs wait for one. So visitors never delay customers.
+//! Each is rendered once for each set of options, and kept: those of live pages for some minutes. A render takes an idle slot
+//! that accounts which never paid may use, and is refused while grabs wait for one. So visitors never delay customers.
+//!
+//! *Invariant:* a visitor cannot name a page. A [`SampleSite`] is a place in the list of the configuration, and nothing else
+//! creates one.
 
 mod capture;
+mod kept;
 mod sample;
 pub(crate) mod state;
 
-pub use self::capture::{SampleError, capture};
-pub use self::sample::{Sample, SamplePage};
+pub use self::capture::{SampleError, capture, find_kept};
+pub use self::sample::{Sample, SamplePage, SampleSite};
 pub use self::state::SampleImage;

@@ -1,17 +1,29 @@
 //! The pages, and the options that a visitor can choose.
 
 use grabd_domain::capture::{CaptureRequest, Secret};
+use grabd_domain::target::TargetUrl;
 
-/// A page that comes with grabd.
+use crate::core::Core;
+
+/// Maximum height of a full page of a live site, in CSS pixels. It bounds the time of the render and the size of the image.
+const SITE_MAX_HEIGHT: i64 = 4000;
+
+/// A page that visitors may capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SamplePage {
-    /// Text and drawings.
+    /// Text and drawings. Comes with grabd.
     Daylight,
-    /// Numbers and a chart, drawn by a script.
+    /// Numbers and a chart, drawn by a script. Comes with grabd.
     Dashboard,
+    /// A live page that the operator allows.
+    Site(SampleSite),
 }
 
-/// A capture of a page that comes with grabd.
+/// A live page that the operator allows: its place in the list of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleSite(usize);
+
+/// A capture for a visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The page.
@@ -24,46 +36,44 @@ pub struct Sample {
     pub is_dark: bool,
 }
 
+/// All combinations of three options.
+const OPTIONS: usize = 8;
+
 impl SamplePage {
-    /// All pages.
-    pub const ALL: [Self; 2] = [Self::Daylight, Self::Dashboard];
+    /// The pages that come with grabd.
+    pub const BUNDLED: [Self; 2] = [Self::Daylight, Self::Dashboard];
+}
 
-    /// The word for it in URLs.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Daylight => "daylight",
-            Self::Dashboard => "dashboard",
-        }
+impl Core {
+    /// The pages that visitors may capture, those that come with grabd first.
+    pub fn sample_pages(&self) -> impl Iterator<Item = SamplePage> {
+        let sites = 0..self.sample_sites().len();
+        SamplePage::BUNDLED.into_iter().chain(sites.map(|at| SamplePage::Site(SampleSite(at))))
     }
 
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Daylight => "Field guide",
-            Self::Dashboard => "Dashboard",
-        }
+    /// The URL of a live page.
+    pub fn sample_url(&self, SampleSite(at): SampleSite) -> Option<&TargetUrl> {
+        self.sample_sites().get(at)
     }
 
-    const fn html(self) -> &'static str {
-        match self {
-            Self::Daylight => include_str!("daylight.html"),
-            Self::Dashboard => include_str!("dashboard.html"),
-        }
+    fn sample_sites(&self) -> &[TargetUrl] {
+        &self.settings.operations.sample_sites
     }
 }
 
 impl Sample {
-    /// Number of samples: for each page, all combinations of three options.
-    pub(super) const COUNT: usize = SamplePage::ALL.len() * 8;
+    /// Number of samples of the pages that come with grabd.
+    pub(super) const BUNDLED: usize = SamplePage::BUNDLED.len() * OPTIONS;
 
-    /// The place of this sample among all.
-    pub(super) fn index(self) -> usize {
+    /// The place of this sample: among those of the pages that come with grabd, or among those of live pages.
+    pub(super) fn place(self) -> Place {
         let Self { page, is_phone, full_page, is_dark } = self;
-        let page = match page {
-            SamplePage::Daylight => 0,
-            SamplePage::Dashboard => 1,
-        };
-        page * 8 + usize::from(is_phone) * 4 + usize::from(full_page) * 2 + usize::from(is_dark)
+        let options = usize::from(is_phone) * 4 + usize::from(full_page) * 2 + usize::from(is_dark);
+        match page {
+            SamplePage::Daylight => Place::Bundled(options),
+            SamplePage::Dashboard => Place::Bundled(OPTIONS + options),
+            SamplePage::Site(SampleSite(at)) => Place::Site(at * OPTIONS + options),
+        }
     }
 
     /// The chosen options, without a page.
@@ -76,15 +86,29 @@ impl Sample {
         }
     }
 
-    /// The request that makes the image.
-    pub(super) fn request(self) -> CaptureRequest {
-        CaptureRequest {
-            html: Some(Secret(self.page.html().to_owned())),
-            format: Some("webp".to_owned()),
-            quality: Some(80),
-            ..self.options()
-        }
+    /// The request that makes the image. None if there is no such page.
+    pub(super) fn request(self, core: &Core) -> Option<CaptureRequest> {
+        let html = |text: &str| CaptureRequest { html: Some(Secret(text.to_owned())), ..self.options() };
+        let request = match self.page {
+            SamplePage::Daylight => html(include_str!("daylight.html")),
+            SamplePage::Dashboard => html(include_str!("dashboard.html")),
+            SamplePage::Site(site) => CaptureRequest {
+                url: Some(core.sample_url(site)?.as_str().to_owned()),
+                max_height: self.full_page.then_some(SITE_MAX_HEIGHT),
+                ..self.options()
+            },
+        };
+        Some(CaptureRequest { format: Some("webp".to_owned()), quality: Some(80), ..request })
     }
+}
+
+/// Where the image of a sample is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// Of a page that comes with grabd.
+    Bundled(usize),
+    /// Of a live page.
+    Site(usize),
 }
 
 #[cfg(test)]
@@ -95,18 +119,25 @@ mod tests {
 
     use super::*;
 
+    fn all(page: SamplePage) -> impl Iterator<Item = Sample> {
+        (0..OPTIONS).map(move |bits| {
+            let (is_phone, full_page, is_dark) = (bits & 1 > 0, bits & 2 > 0, bits & 4 > 0);
+            Sample { page, is_phone, full_page, is_dark }
+        })
+    }
+
     #[test]
-    fn all_samples_are_valid_and_have_places_of_their_own() {
+    fn all_samples_have_valid_options_and_places_of_their_own() {
         let mut places = BTreeSet::new();
-        for page in SamplePage::ALL {
-            for bits in 0..8 {
-                let (is_phone, full_page, is_dark) = (bits & 1 > 0, bits & 2 > 0, bits & 4 > 0);
-                let sample = Sample { page, is_phone, full_page, is_dark };
-                let spec = CaptureSpec::parse(&sample.request()).unwrap();
-                assert_eq!((spec.full_page, spec.appearance.is_dark), (full_page, is_dark));
-                places.insert(sample.index());
+        for page in SamplePage::BUNDLED.into_iter().chain([0, 1].map(|at| SamplePage::Site(SampleSite(at)))) {
+            for sample in all(page) {
+                let url = Some("https://example.com/".to_owned());
+                let spec = CaptureSpec::parse(&CaptureRequest { url, ..sample.options() }).unwrap();
+                assert_eq!((spec.full_page, spec.appearance.is_dark), (sample.full_page, sample.is_dark));
+                places.insert(sample.place());
             }
         }
-        assert_eq!(places, (0..Sample::COUNT).collect());
+        let bundled = (0..Sample::BUNDLED).map(Place::Bundled);
+        assert_eq!(places, bundled.chain((0..2 * OPTIONS).map(Place::Site)).collect());
     }
 }

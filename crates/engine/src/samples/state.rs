@@ -4,9 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use grabd_domain::Timestamp;
 use grabd_domain::render::{Capture, RenderError, RenderTask};
 use tokio::sync::{OnceCell, Semaphore};
 
+use super::kept::KeptOutcomes;
 use super::sample::Sample;
 
 /// Renders one task.
@@ -31,11 +33,26 @@ pub(crate) struct Samples {
     pub(super) render: OnceLock<Box<Render>>,
     /// Held during a render: samples take one slot at most.
     pub(super) turn: Semaphore,
-    pub(super) images: [OnceCell<Arc<SampleImage>>; Sample::COUNT],
+    /// Those of the pages that come with grabd, which do not change.
+    pub(super) bundled: [OnceCell<Arc<SampleImage>>; Sample::BUNDLED],
+    /// Those of live pages.
+    pub(super) sites: KeptOutcomes,
+}
+
+impl Samples {
+    /// Removes the images of live pages that have expired.
+    pub(crate) fn forget_expired(&self, now: Timestamp) {
+        self.sites.forget_expired(now);
+    }
 }
 
 impl Default for Samples {
     fn default() -> Self {
-        Self { render: OnceLock::new(), turn: Semaphore::new(1), images: std::array::from_fn(|_| OnceCell::new()) }
+        Self {
+            render: OnceLock::new(),
+            turn: Semaphore::new(1),
+            bundled: std::array::from_fn(|_| OnceCell::new()),
+            sites: KeptOutcomes::default(),
+        }
     }
 }

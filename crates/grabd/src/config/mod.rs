@@ -24,6 +24,7 @@ mod lists;
 mod origin;
 mod problems;
 mod retention;
+mod samples;
 mod secret;
 mod security;
 
@@ -35,6 +36,7 @@ pub use cluster::{Cluster, ProcessRole, Renderer, TlsFiles};
 pub use images::{Delivery, Images};
 pub use problems::Problems;
 pub use retention::Retention;
+pub use samples::Samples;
 pub use secret::Secret;
 pub use security::Security;
 
@@ -84,6 +86,7 @@ pub struct Config {
     pub billing: Billing,
     pub images: Images,
     pub retention: Retention,
+    pub samples: Samples,
     pub log: Log,
 }
 
@@ -408,6 +411,7 @@ impl Config {
         self.billing.validate(&mut problems);
         self.images.validate(&mut problems);
         self.retention.validate(&mut problems);
+        self.samples.validate(&mut problems);
         self.audit.validate(&mut problems);
         let checked = cluster::Checked {
             role: self.role,

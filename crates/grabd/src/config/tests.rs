@@ -83,6 +83,14 @@ fn invalid_settings_are_reported_with_their_key() {
         ("retention.test_grabs_days", "-1", "test_grabs_days"),
         ("retention.unverified_days", "36501", "retention.unverified_days"),
         ("retention.min_free_percent", "100", "retention.min_free_percent"),
+        ("samples.sites", "example.com", "samples.sites"),
+        ("samples.sites", "https://user:secret@example.com/", "samples.sites"),
+        ("samples.sites", "https://a.example/,https://b.example/,ftp://c.example/", "samples.sites"),
+        (
+            "samples.sites",
+            "https://a.example/,https://b.example/,https://c.example/,https://d.example/,https://e.example/,https://f.example/",
+            "at most 5 URLs",
+        ),
     ] {
         let problems = with(&[(key, value)]).unwrap_err();
         assert!(problems.contains(named), "{key}: {problems}");
