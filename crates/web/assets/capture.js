@@ -12,7 +12,7 @@ function setField(name, value) {
   else if (field.tagName === "SELECT" && !value) field.selectedIndex = 0;
   else field.value = value;
   // A value that was filled in is not hidden.
-  if (value) field.closest("details")?.setAttribute("open", "");
+  if (value) field.closest(".group")?.setAttribute("open", "");
 }
 
 for (const link of presets) {
@@ -56,20 +56,26 @@ async function updateCode() {
 }
 form.addEventListener("change", updateCode);
 
+// The search opens the groups with options that match, and closes them again.
 const find = document.getElementById("find");
-find?.addEventListener("input", () => {
+const groupsOfForm = [...form.querySelectorAll(".group")];
+let openBefore = null;
+find.addEventListener("input", () => {
   const wanted = find.value.trim().toLowerCase();
+  openBefore ??= groupsOfForm.filter((group) => group.open);
   let count = 0;
-  for (const group of document.querySelectorAll(".more fieldset")) {
+  for (const group of groupsOfForm) {
     let isShown = false;
-    for (const field of group.querySelectorAll(".pair > *")) {
+    for (const field of group.querySelectorAll(".option")) {
       field.hidden = !field.textContent.toLowerCase().includes(wanted) && !field.querySelector(`[name*="${CSS.escape(wanted)}"]`);
       if (!field.hidden) [isShown, count] = [true, count + 1];
     }
     group.hidden = !isShown;
+    group.open = wanted ? isShown : openBefore.includes(group);
   }
+  if (!wanted) openBefore = null;
   document.getElementById("found").textContent = wanted ? `${count} option${count === 1 ? "" : "s"}` : "";
 });
 // Enter in the search must not capture.
-find?.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
-find?.addEventListener("change", (event) => event.stopPropagation());
+find.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
+find.addEventListener("change", (event) => event.stopPropagation());

@@ -2,10 +2,6 @@
 // examples are shown below each other.
 const LANGUAGE = "docs-language";
 
-// Open the contents where there is room for them beside the text.
-const contents = document.querySelector(".contents");
-if (contents && matchMedia("(min-width: 60rem)").matches) contents.open = true;
-
 function copyButton(block) {
   const button = document.createElement("button");
   button.type = "button";

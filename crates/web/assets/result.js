@@ -15,10 +15,12 @@ function showErrors() {
     error.id = `${field.id}-error`;
     error.innerHTML = '<span aria-hidden="true">!</span>';
     error.append(Object.assign(document.createElement("span"), { textContent: link.textContent }));
-    field.closest(".field, .check-with-hint").append(error);
-    field.setAttribute("aria-invalid", "true");
-    field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") ?? ""} ${error.id}`.trim());
-    field.closest("details")?.setAttribute("open", "");
+    field.closest(".field, .mode").append(error);
+    // A set of check boxes is no field itself.
+    if ("name" in field) field.setAttribute("aria-invalid", "true");
+    const described = field.closest("[role=group]") ?? field;
+    described.setAttribute("aria-describedby", `${described.getAttribute("aria-describedby") ?? ""} ${error.id}`.trim());
+    field.closest(".group")?.setAttribute("open", "");
   }
   result.querySelector(".notice.bad")?.focus();
 }
@@ -26,9 +28,11 @@ function showErrors() {
 function clearErrors() {
   for (const error of form.querySelectorAll(".error")) {
     const field = document.getElementById(error.id.replace(/-error$/, ""));
-    const others = (field?.getAttribute("aria-describedby") ?? "").split(" ").filter((id) => id !== error.id);
+    const described = field?.closest("[role=group]") ?? field;
+    const others = (described?.getAttribute("aria-describedby") ?? "").split(" ").filter((id) => id && id !== error.id);
     field?.removeAttribute("aria-invalid");
-    field?.setAttribute("aria-describedby", others.join(" "));
+    if (others.length > 0) described?.setAttribute("aria-describedby", others.join(" "));
+    else described?.removeAttribute("aria-describedby");
     error.remove();
   }
   document.querySelector("main > .notice.bad")?.remove();

@@ -1,5 +1,6 @@
-// On every page: the chosen theme, times in the reader's time zone, and the keys of the gallery. Without this script the theme is that of the
-// system, and times are in UTC. It runs before the page is painted, so that the theme does not change visibly.
+// On every page: the chosen theme, times in the reader's time zone, the menus of the header, and the keys of the gallery.
+// Without this script the theme is that of the system, times are in UTC, and menus close by their summary alone. It runs
+// before the page is painted, so that the theme does not change visibly.
 (() => {
   const KEY = "theme";
   const THEMES = { system: "System", light: "Light", dark: "Dark" };
@@ -66,8 +67,21 @@
     else next.focus();
   }
 
+  // A menu of the header closes when something else is pressed, and by Escape, which returns to its summary.
+  function closeMenus(event) {
+    const isEscape = event.type === "keydown" && event.key === "Escape";
+    if (event.type === "keydown" && !isEscape) return;
+    for (const menu of document.querySelectorAll(".drop[open]")) {
+      if (!isEscape && menu.contains(event.target)) continue;
+      if (isEscape && menu.contains(event.target)) menu.querySelector("summary").focus();
+      menu.open = false;
+    }
+  }
+
   applyTheme(storedTheme());
   addEventListener("keydown", handleKey);
+  addEventListener("keydown", closeMenus);
+  addEventListener("pointerdown", closeMenus);
   // Times are replaced as they are parsed, so that nothing moves, and when captures that are still open are updated.
   new MutationObserver(localizeTimes).observe(document.documentElement, { childList: true, subtree: true });
   addEventListener("DOMContentLoaded", () => document.getElementById("theme").append(themeMenu()));

@@ -1,4 +1,4 @@
-//! The confirmation page for actions that cannot be undone. It works without JavaScript.
+//! The confirmation page for actions with consequences. It works without JavaScript.
 
 use askama::Template;
 use axum::response::Response;
@@ -6,7 +6,6 @@ use grabd_engine::accounts::Session;
 use http::StatusCode;
 
 use crate::page::{Layout, page};
-use crate::state::Web;
 
 /// The content of a confirmation page.
 pub(crate) struct Confirmation<'a> {
@@ -18,12 +17,12 @@ pub(crate) struct Confirmation<'a> {
     pub(crate) consequences: &'a [&'static str],
     /// The label of the button.
     pub(crate) button: &'static str,
+    /// Whether it cannot be undone. The button is red then.
+    pub(crate) is_final: bool,
     /// The target of the form.
     pub(crate) action: String,
     /// The target of the cancel link.
     pub(crate) back: String,
-    /// The path that the navigation marks as current.
-    pub(crate) here: &'static str,
 }
 
 #[derive(Template)]
@@ -35,7 +34,6 @@ struct ConfirmPage<'a> {
 }
 
 /// Renders the confirmation page.
-pub(crate) fn confirm_page(web: &Web, session: &Session, confirmation: &Confirmation<'_>) -> Response {
-    let layout = web.user_layout(session, confirmation.here);
+pub(crate) fn confirm_page(layout: Layout, session: &Session, confirmation: &Confirmation<'_>) -> Response {
     page(StatusCode::OK, &ConfirmPage { layout, form_token: &session.csrf, confirmation })
 }

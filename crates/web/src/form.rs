@@ -59,6 +59,11 @@ impl Form {
         values.next().filter(|_| values.next().is_none()).unwrap_or_default()
     }
 
+    /// The values of a field that may be repeated.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(named, _)| named == name).map(|(_, value)| value.as_str())
+    }
+
     /// Whether the form has the field.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(named, _)| named == name)

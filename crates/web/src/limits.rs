@@ -16,6 +16,8 @@ const LINKS_PER_MINUTE: u32 = 20;
 const SIGN_UPS_PER_HOUR: u32 = 10;
 /// Placeholders that an address may request per minute without signing in. Each costs some milliseconds of CPU time.
 const TRIALS_PER_MINUTE: u32 = 10;
+/// Samples that an address may ask for per minute without signing in. Each may take a slot for some seconds.
+const SAMPLES_PER_MINUTE: u32 = 20;
 /// Purchases that a user may start per hour. Each is a request to Stripe, and few users need a second.
 const PURCHASES_PER_HOUR: u32 = 10;
 /// Changes of accounts, teams and keys that a user may make per day. Each leaves rows behind that are kept for long: in
@@ -42,6 +44,7 @@ pub(crate) struct Limits {
     pub(crate) links: Limit,
     pub(crate) sign_ups: Limit,
     pub(crate) trials: Limit,
+    pub(crate) samples: Limit,
     /// Thumbnails and event streams.
     pub(crate) parts: Limit,
     pub(crate) forgotten: Limit,
@@ -70,6 +73,7 @@ impl Limits {
             links: Limit(KeyedLimiter::per_minute(LINKS_PER_MINUTE)),
             sign_ups: Limit(KeyedLimiter::per_hour(SIGN_UPS_PER_HOUR)),
             trials: Limit(KeyedLimiter::per_minute(TRIALS_PER_MINUTE)),
+            samples: Limit(KeyedLimiter::per_minute(SAMPLES_PER_MINUTE)),
             parts: Limit(KeyedLimiter::per_minute(requests_per_minute.saturating_mul(PARTS_PER_PAGE))),
             forgotten: Limit(KeyedLimiter::per_hour(FORGOTTEN_PER_HOUR)),
             purchases: Limit(KeyedLimiter::per_hour(PURCHASES_PER_HOUR)),

@@ -8,7 +8,12 @@ use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 
 use crate::assets::Assets;
+use crate::paths;
 use crate::state::Web;
+
+/// The pages of the user, whatever the team: path and label.
+const ACCOUNT_TABS: [(&str, &str); 3] =
+    [(paths::ACCOUNT, "Account"), (paths::TEAMS, "Teams"), (paths::APPS, "Connected apps")];
 
 /// The data of the layout around the content of each page.
 #[derive(Debug)]
@@ -23,12 +28,16 @@ pub(crate) struct Layout {
     pub(crate) site: String,
     /// Path of the page's own script, if it has one.
     pub(crate) script: Option<String>,
-    /// The path that the navigation marks as current.
+    /// The path that the header marks as current.
     pub(crate) here: &'static str,
     /// The signed-in user. `None` hides the navigation.
     pub(crate) person: Option<Person>,
-    /// The team of the team navigation.
+    /// Whether the header offers visitors to sign in. Pages that are a step of a flow do not.
+    pub(crate) is_open: bool,
+    /// The team of the page, for the menu of teams.
     pub(crate) team: Option<TeamNavigation>,
+    /// The tabs below the header.
+    pub(crate) tabs: Option<Tabs>,
     /// The link for owners of captured sites. Empty if the operator has configured none.
     pub(crate) abuse_contact: String,
 }
@@ -44,18 +53,25 @@ pub(crate) struct Person {
     pub(crate) is_unverified: bool,
 }
 
-/// The navigation of a team, for the page header.
+/// The team of a page, for the menu of teams.
 #[derive(Debug)]
 pub(crate) struct TeamNavigation {
     pub(crate) name: String,
-    pub(crate) links: Vec<TeamLink>,
     /// The user's other teams: path and name.
     pub(crate) others: Vec<(String, String)>,
 }
 
-/// A link to a page of a team.
+/// Pages that belong together.
 #[derive(Debug)]
-pub(crate) struct TeamLink {
+pub(crate) struct Tabs {
+    /// What they belong to.
+    pub(crate) label: String,
+    pub(crate) links: Vec<Tab>,
+}
+
+/// A link to one of these pages.
+#[derive(Debug)]
+pub(crate) struct Tab {
     pub(crate) path: String,
     pub(crate) label: &'static str,
     pub(crate) is_here: bool,
@@ -72,7 +88,9 @@ impl Layout {
             script: None,
             here: "",
             person: None,
+            is_open: false,
             team: None,
+            tabs: None,
             abuse_contact: abuse_contact.map(|contact| contact.href().to_owned()).unwrap_or_default(),
         }
     }
@@ -84,7 +102,12 @@ impl Web {
         Layout::plain(&self.assets, self.core.abuse_contact())
     }
 
-    /// A layout with the navigation of the signed-in user.
+    /// The layout of pages that visitors read without being asked to sign in.
+    pub(crate) fn visitor_layout(&self, here: &'static str) -> Layout {
+        Layout { here, is_open: true, ..self.plain_layout() }
+    }
+
+    /// A layout with the navigation of the signed-in user. The pages of the account have tabs.
     pub(crate) fn user_layout(&self, session: &Session, here: &'static str) -> Layout {
         let person = Person {
             email: session.person.email.to_string(),
@@ -92,7 +115,11 @@ impl Web {
             is_operator: session.person.operator,
             is_unverified: !session.person.verified,
         };
-        Layout { here, person: Some(person), ..self.plain_layout() }
+        let is_of_account = ACCOUNT_TABS.iter().any(|(path, _)| *path == here);
+        let tab = |(path, label): (&str, _)| Tab { path: path.to_owned(), label, is_here: path == here };
+        let tabs = is_of_account
+            .then(|| Tabs { label: "Account".to_owned(), links: ACCOUNT_TABS.into_iter().map(tab).collect() });
+        Layout { here, person: Some(person), tabs, ..self.plain_layout() }
     }
 }
 

@@ -14,6 +14,10 @@ pub(crate) const PASSKEY_CHALLENGE: &str = "/sign-in/passkey/challenge";
 pub(crate) const PASSKEYS: &str = "/account/passkeys";
 /// The page of a user's second factor.
 pub(crate) const SECOND_FACTOR: &str = "/account/second-factor";
+/// The page of a user's account.
+pub(crate) const ACCOUNT: &str = "/account";
+/// The list of a user's connected apps.
+pub(crate) const APPS: &str = "/apps";
 /// The list of a user's teams.
 pub(crate) const TEAMS: &str = "/teams";
 

@@ -199,5 +199,6 @@ fn routes(web: &Web) -> Vec<Route> {
         (web.assets.script.path.clone(), READ, get(assets::script)),
         (web.assets.icon.path.clone(), READ, get(assets::icon)),
         (web.assets.picture.path.clone(), READ, get(assets::picture)),
+        (web.assets.phone.path.clone(), READ, get(assets::phone)),
     ]
 }

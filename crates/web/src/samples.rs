@@ -1,24 +1,25 @@
-//! The playground of the start page: captures of pages that come with grabd, with the options that a visitor chooses.
+//! The playground of the start page: captures of pages that come with grabd, and of live pages that the operator allows, with
+//! the options that a visitor chooses.
 
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use grabd_domain::Fault;
-use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+use grabd_domain::capture::CaptureRequest;
 use grabd_engine::samples::{self, Sample, SampleError, SampleImage, SamplePage};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 
 use crate::client_ip::ClientIp;
 use crate::form::Form;
-use crate::grabs::snippets;
+use crate::grabs::view::title;
 use crate::problem::Problem;
 use crate::state::Web;
 
 /// The path of the images. The query is that of the form.
 pub(crate) const PATH: &str = "/sample.webp";
-/// How long browsers may keep an image. It changes only with the service.
-const CACHED: &str = "public, max-age=3600";
+/// How long browsers may keep an image. Those of pages that come with grabd change only with the service.
+const BUNDLED_CACHED: &str = "public, max-age=3600";
+const SITE_CACHED: &str = "public, max-age=60";
 const PAGE: &str = "page";
 const DEVICE: &str = "device";
 const PHONE: &str = "phone";
@@ -30,17 +31,22 @@ const CHECKED: &str = "true";
 
 /// The form, and the capture that was asked for.
 pub(crate) struct Playground {
+    /// The pages that come with grabd.
     pub(crate) pages: Vec<Choice>,
+    /// The live pages that the operator allows.
+    pub(crate) sites: Vec<Choice>,
     pub(crate) is_phone: bool,
     pub(crate) full_page: bool,
     pub(crate) is_dark: bool,
     pub(crate) result: Option<Result<Captured, &'static str>>,
+    /// The same options for the page itself, or for a page of the visitor.
+    pub(crate) request: CaptureRequest,
 }
 
 /// A page to choose.
 pub(crate) struct Choice {
-    pub(crate) value: &'static str,
-    pub(crate) name: &'static str,
+    pub(crate) value: String,
+    pub(crate) name: String,
     pub(crate) is_selected: bool,
 }
 
@@ -51,48 +57,90 @@ pub(crate) struct Captured {
     pub(crate) height: u32,
     pub(crate) description: String,
     pub(crate) facts: String,
-    pub(crate) curl: String,
 }
 
 /// The playground for the query of the start page. None if this process has no browsers.
 ///
 /// # Errors
-/// When a sample is not valid.
-pub(crate) async fn playground(web: &Web, query: &Form) -> Result<Option<Playground>, Fault> {
+/// When the visitor has asked for too many captures.
+pub(crate) async fn playground(web: &Web, client: ClientIp, query: &Form) -> Result<Option<Playground>, Problem> {
     if !web.core.offers_samples() {
         return Ok(None);
     }
-    let chosen = sample(query);
+    let chosen = sample(web, query);
     let sample =
         chosen.unwrap_or(Sample { page: SamplePage::Daylight, is_phone: false, full_page: false, is_dark: false });
     let result = match chosen {
         None => None,
-        Some(sample) => Some(match samples::capture(&web.core, sample).await {
-            Ok(image) => Ok(captured(web, sample, &image)?),
-            Err(SampleError::Busy) => {
-                Err("All browsers are busy with captures of customers. Try again in a few seconds.")
-            }
-            Err(SampleError::Unavailable | SampleError::Failed) => Err("The page could not be captured. Try again."),
-        }),
+        Some(sample) => {
+            web.limits.samples.take(client.0)?;
+            Some(match samples::capture(&web.core, sample).await {
+                Ok(image) => Ok(captured(web, sample, &image)),
+                Err(error) => Err(explain(error)),
+            })
+        }
     };
-    let choice =
-        |page: SamplePage| Choice { value: page.as_str(), name: page.name(), is_selected: page == sample.page };
-    let Sample { page: _, is_phone, full_page, is_dark } = sample;
-    Ok(Some(Playground { pages: SamplePage::ALL.map(choice).into(), is_phone, full_page, is_dark, result }))
+    let choice = |page: SamplePage| Choice {
+        value: value(web, page).to_owned(),
+        name: name(web, page),
+        is_selected: page == sample.page,
+    };
+    let is_site = |page: &SamplePage| matches!(page, SamplePage::Site(_));
+    let (sites, pages): (Vec<_>, Vec<_>) = web.core.sample_pages().partition(is_site);
+    let url = match sample.page {
+        SamplePage::Site(_) => value(web, sample.page),
+        SamplePage::Daylight | SamplePage::Dashboard => "https://example.com/",
+    };
+    Ok(Some(Playground {
+        pages: pages.into_iter().map(choice).collect(),
+        sites: sites.into_iter().map(choice).collect(),
+        is_phone: sample.is_phone,
+        full_page: sample.full_page,
+        is_dark: sample.is_dark,
+        result,
+        request: CaptureRequest { url: Some(url.to_owned()), ..sample.options() },
+    }))
 }
 
-/// The sample that a query names.
-fn sample(query: &Form) -> Option<Sample> {
-    let page = SamplePage::ALL.into_iter().find(|page| page.as_str() == query.get(PAGE))?;
+fn explain(error: SampleError) -> &'static str {
+    match error {
+        SampleError::Busy => "All browsers are busy with captures of customers. Try again in a few seconds.",
+        SampleError::Unavailable | SampleError::Failed => {
+            "The page could not be captured. Try another page, or try again in a minute."
+        }
+        SampleError::TooLarge => "The image of the page is too large for this demonstration. Turn off “Full page”.",
+    }
+}
+
+/// The text for a page in forms and URLs: a word, or the URL of a live page.
+fn value(web: &Web, page: SamplePage) -> &str {
+    match page {
+        SamplePage::Daylight => "daylight",
+        SamplePage::Dashboard => "dashboard",
+        SamplePage::Site(site) => web.core.sample_url(site).map(|url| url.as_str()).unwrap_or_default(),
+    }
+}
+
+fn name(web: &Web, page: SamplePage) -> String {
+    match page {
+        SamplePage::Daylight => "Field guide".to_owned(),
+        SamplePage::Dashboard => "Dashboard".to_owned(),
+        SamplePage::Site(_) => title(value(web, page)),
+    }
+}
+
+/// The sample that a query names. The text is only compared with those of the pages.
+fn sample(web: &Web, query: &Form) -> Option<Sample> {
+    let page = web.core.sample_pages().find(|page| value(web, *page) == query.get(PAGE))?;
     let (is_phone, full_page) = (query.get(DEVICE) == PHONE, query.get(FULL_PAGE) == CHECKED);
     Some(Sample { page, is_phone, full_page, is_dark: query.get(COLOR_SCHEME) == DARK })
 }
 
-fn captured(web: &Web, sample: Sample, image: &SampleImage) -> Result<Captured, Fault> {
+fn captured(web: &Web, sample: Sample, image: &SampleImage) -> Captured {
     let SampleImage { image: file, width, height, execution_ms } = image;
     let Sample { page, is_phone, full_page, is_dark } = sample;
     let mut query = url::form_urlencoded::Serializer::new(String::new());
-    query.append_pair(PAGE, page.as_str());
+    query.append_pair(PAGE, value(web, page));
     for (name, value, is_chosen) in
         [(DEVICE, PHONE, is_phone), (FULL_PAGE, CHECKED, full_page), (COLOR_SCHEME, DARK, is_dark)]
     {
@@ -100,19 +148,17 @@ fn captured(web: &Web, sample: Sample, image: &SampleImage) -> Result<Captured, 
             query.append_pair(name, value);
         }
     }
-    let own = CaptureRequest { url: Some("https://example.com/".to_owned()), ..sample.options() };
     let (kib, seconds) = (file.len().div_ceil(1024), f64::from(*execution_ms) / 1000.0);
-    Ok(Captured {
+    Captured {
         source: format!("{PATH}?{}", query.finish()),
         width: *width,
         height: *height,
-        description: format!("Capture of the sample page “{}”", page.name()),
+        description: format!("Capture of “{}”", name(web, page)),
         facts: format!("{width} × {height} px, {kib} KiB, captured in {seconds:.1} s"),
-        curl: snippets::curl(web.core.public_url(), &CaptureSpec::parse(&own)?),
-    })
+    }
 }
 
-/// The image of a sample.
+/// The image of a sample. That of a live page is only shown, after the start page has captured it.
 pub(crate) async fn image(
     State(web): State<Arc<Web>>,
     client: ClientIp,
@@ -121,10 +167,14 @@ pub(crate) async fn image(
     web.limits.parts.take(client.0)?;
     let query = Form::parse(query.unwrap_or_default().as_bytes());
     let not_found = || Problem::not_found("There is no such sample. Choose one on the start page.");
-    let sample = sample(&query).ok_or_else(not_found)?;
-    match samples::capture(&web.core, sample).await {
-        Ok(image) => Ok(([(CONTENT_TYPE, "image/webp"), (CACHE_CONTROL, CACHED)], image.image.clone()).into_response()),
+    let sample = sample(&web, &query).ok_or_else(not_found)?;
+    let (image, cached) = match sample.page {
+        SamplePage::Site(_) => (samples::find_kept(&web.core, sample).ok_or(SampleError::Busy), SITE_CACHED),
+        SamplePage::Daylight | SamplePage::Dashboard => (samples::capture(&web.core, sample).await, BUNDLED_CACHED),
+    };
+    match image {
+        Ok(image) => Ok(([(CONTENT_TYPE, "image/webp"), (CACHE_CONTROL, cached)], image.image.clone()).into_response()),
         Err(SampleError::Unavailable) => Err(not_found()),
-        Err(SampleError::Busy | SampleError::Failed) => Err(Problem::sample_unavailable()),
+        Err(SampleError::Busy | SampleError::Failed | SampleError::TooLarge) => Err(Problem::sample_unavailable()),
     }
 }

@@ -14,8 +14,8 @@ use axum::response::Response;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use grabd_domain::Fault;
-use grabd_domain::capture::{CaptureRequest, Format};
-use grabd_domain::pricing::Prices;
+use grabd_domain::capture::{CaptureRequest, CaptureSpec, Format};
+use grabd_domain::pricing::{Package, Prices};
 use grabd_engine::grabs::{self, Preview};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
@@ -24,11 +24,11 @@ use crate::client_ip::ClientIp;
 use crate::extract::{Visit, check_visit};
 use crate::form::{FieldError, Form};
 use crate::grabs::options::{self, Text};
-use crate::grabs::snippets;
+use crate::grabs::snippets::{self, Snippet};
 use crate::number::{grouped, money};
 use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
-use crate::samples::{self, Playground};
+use crate::samples::{self, Captured, Playground};
 use crate::state::Web;
 
 /// The path of this page.
@@ -40,15 +40,20 @@ struct StartPage<'a> {
     layout: Layout,
     form_token: String,
     picture: &'a str,
+    phone: &'a str,
     sign_up: bool,
+    trial_credits: u32,
     playground: Option<Playground>,
+    /// The capture that was asked for, or why there is none.
+    result: Option<Result<Captured, &'static str>>,
     url: Text,
     trial: Option<Trial>,
     errors: &'a [FieldError],
+    /// Programs for what was captured last, or for an example.
+    snippets: Vec<Snippet>,
     per_grab: String,
     prices: &'a Prices,
     offers: Vec<Offer>,
-    curl: String,
     api: String,
     mcp_url: &'a str,
 }
@@ -57,7 +62,7 @@ struct StartPage<'a> {
 struct Trial {
     source: String,
     host: String,
-    curl: String,
+    request: CaptureRequest,
 }
 
 /// A package of credits with its price.
@@ -72,7 +77,7 @@ struct Offer {
 pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
     let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let playground = samples::playground(&web, &query).await?;
+    let playground = samples::playground(&web, client, &query).await?;
     start(&web, request.headers(), StatusCode::OK, Shown { playground, ..Shown::default() }).await
 }
 
@@ -89,10 +94,10 @@ pub(crate) async fn submit(
     let CaptureRequest { url, .. } = options::request(&input);
     // JPEG takes half the bytes of PNG, which matters for an embedded image.
     let format = Some(Format::Jpeg.as_str().to_owned());
-    let playground = samples::playground(&web, &Form::default()).await?;
+    let playground = samples::playground(&web, client, &Form::default()).await?;
     match grabs::preview(&web.core, &CaptureRequest { url, format, ..CaptureRequest::default() }).await {
         Ok(preview) => {
-            let trial = Some(trial(&web, preview)?);
+            let trial = Some(trial(preview));
             start(&web, &head.headers, StatusCode::OK, Shown { playground, input, trial, errors: Vec::new() }).await
         }
         Err(fault) => {
@@ -102,15 +107,13 @@ pub(crate) async fn submit(
     }
 }
 
-fn trial(web: &Web, preview: Preview) -> Result<Trial, Problem> {
+fn trial(preview: Preview) -> Trial {
     let Preview { spec, image } = preview;
-    let request = CaptureRequest { url: Some(spec.url.as_str().to_owned()), ..CaptureRequest::default() };
-    let repeated = grabd_domain::capture::CaptureSpec::parse(&request)?;
-    Ok(Trial {
+    Trial {
         source: format!("data:{};base64,{}", spec.format.media_type(), BASE64.encode(image)),
         host: spec.url.host().to_string(),
-        curl: snippets::curl(web.core.public_url(), &repeated),
-    })
+        request: CaptureRequest { url: Some(spec.url.as_str().to_owned()), ..CaptureRequest::default() },
+    }
 }
 
 /// The form has a single field, so each error belongs to it.
@@ -128,11 +131,19 @@ struct Shown {
 }
 
 async fn start(web: &Web, headers: &HeaderMap, status: StatusCode, shown: Shown) -> Result<Response, Problem> {
-    let Shown { playground, input, trial, errors } = shown;
+    let Shown { mut playground, input, trial, errors } = shown;
+    let result = playground.as_mut().and_then(|playground| playground.result.take());
     let visit = Visit::of(&web.cookies, headers);
     let signed_in = web.signed_in(headers).await?;
-    let layout = signed_in.as_ref().map_or_else(|| web.plain_layout(), |person| web.user_layout(&person.session, PATH));
+    let layout = match &signed_in {
+        Some(person) => web.user_layout(&person.session, PATH),
+        None => web.visitor_layout(PATH),
+    };
+    let layout = Layout { script: Some(web.assets.docs.path.clone()), ..layout };
     let example = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
+    let captured = trial.as_ref().map(|trial| &trial.request);
+    let captured = captured.or(playground.as_ref().map(|playground| &playground.request)).unwrap_or(&example);
+    let spec = CaptureSpec::parse(captured)?;
     let prices = &web.core.pricing().pricing;
     let error = errors.first().map(|error| error.message.clone());
     let csp = CspOptions { data_images: trial.is_some(), ..CspOptions::default() };
@@ -140,15 +151,18 @@ async fn start(web: &Web, headers: &HeaderMap, status: StatusCode, shown: Shown)
         layout,
         form_token: visit.form_token(),
         picture: &web.assets.picture.path,
+        phone: &web.assets.phone.path,
         sign_up: web.core.may_sign_up(),
+        trial_credits: web.core.trial_credits(),
         playground,
+        result,
         url: options::url(&input, error),
         trial,
         errors: &errors,
+        snippets: snippets::all(web.core.public_url(), &spec),
         per_grab: money(prices.per_grab_usd, &prices.currency),
         offers: offers(prices),
         prices,
-        curl: snippets::curl(web.core.public_url(), &grabd_domain::capture::CaptureSpec::parse(&example)?),
         api: format!("{}/v1", web.core.public_url()),
         mcp_url: &web.core.oauth().mcp_url,
     };
@@ -157,19 +171,24 @@ async fn start(web: &Web, headers: &HeaderMap, status: StatusCode, shown: Shown)
     Ok(response)
 }
 
+/// What can be bought. The yearly credits are left out if a package has as many for the same price, because those of packages
+/// do not expire.
 fn offers(prices: &Prices) -> Vec<Offer> {
     let Prices { annual, prepaid_packages, currency, .. } = prices;
-    let annual = Offer {
+    let is_better = |package: &Package| {
+        package.credits >= annual.credits_per_year && package.price_usd <= annual.price_usd
+    };
+    let yearly = (!prepaid_packages.iter().any(is_better)).then(|| Offer {
         credits: grouped(annual.credits_per_year),
         price: money(annual.price_usd, currency),
         per: "a year",
         rest: annual.reset_policy.clone(),
-    };
+    });
     let prepaid = prepaid_packages.iter().map(|package| Offer {
         credits: grouped(package.credits),
         price: money(package.price_usd, currency),
         per: "once",
         rest: package.reset_policy.clone(),
     });
-    std::iter::once(annual).chain(prepaid).collect()
+    yearly.into_iter().chain(prepaid).collect()
 }

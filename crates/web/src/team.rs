@@ -6,7 +6,7 @@ use grabd_domain::ids::TeamId;
 use grabd_engine::accounts::{self, Session, TeamError, TeamMember, UserTeam};
 use http::HeaderMap;
 
-use crate::page::{Layout, TeamLink, TeamNavigation};
+use crate::page::{Layout, Tab, Tabs, TeamNavigation};
 use crate::paths;
 use crate::problem::Problem;
 use crate::session::SignedIn;
@@ -14,11 +14,11 @@ use crate::state::Web;
 
 /// The pages of a team in the order of the navigation: last path segment and label.
 const PAGES: [(&str, &str); 6] = [
-    ("grabs", "All captures"),
-    ("capture", "Capture a page"),
-    ("billing", "Usage and billing"),
-    ("keys", "Keys"),
+    ("grabs", "Captures"),
+    ("capture", "New capture"),
+    ("keys", "API keys"),
     ("webhooks", "Webhooks"),
+    ("billing", "Usage and billing"),
     ("people", "Members"),
 ];
 
@@ -77,13 +77,12 @@ impl Web {
         Ok(!accounts::list_suspended_teams(&self.core, session.person.id).await?.is_empty())
     }
 
-    /// A layout with the team navigation. `here` is the last path segment of the page, or empty.
+    /// A layout with the tabs of the team. `here` is the last path segment of the page, or empty.
     pub(crate) fn team_layout(&self, at: &TeamContext, here: &str) -> Layout {
-        let team = navigation(&at.team_member, here);
-        Layout { team: Some(team), ..self.user_layout(&at.signed_in.session, "") }
+        self.layout_of(&at.signed_in.session, &at.team_member, here)
     }
 
-    /// The same for the pages that administer the team, which the main navigation lists under its teams.
+    /// The same for a user of whom only the session is known.
     ///
     /// # Errors
     /// As [`Web::team_context`].
@@ -94,21 +93,21 @@ impl Web {
         here: &str,
     ) -> Result<Layout, Problem> {
         let team_member = accounts::find_team_member(&self.core, session.person.id, team).await?;
-        let team = navigation(&team_member.ok_or(TeamError::NotMember)?, here);
-        Ok(Layout { team: Some(team), ..self.user_layout(session, paths::TEAMS) })
+        Ok(self.layout_of(session, &team_member.ok_or(TeamError::NotMember)?, here))
     }
-}
 
-fn navigation(team_member: &TeamMember, here: &str) -> TeamNavigation {
-    let link =
-        |(page, label)| TeamLink { path: paths::team_page(team_member.team, page), label, is_here: page == here };
-    // Links to other teams lead to the same page there.
-    let page = if here.is_empty() { "grabs" } else { here };
-    let others = team_member.others.iter().map(|(team, name)| (paths::team_page(*team, page), name.clone()));
-    TeamNavigation {
-        name: team_member.team_name.clone(),
-        links: PAGES.into_iter().map(link).collect(),
-        others: others.collect(),
+    fn layout_of(&self, session: &Session, team_member: &TeamMember, here: &str) -> Layout {
+        let TeamMember { team, team_name, others, .. } = team_member;
+        let tab = |(page, label)| Tab { path: paths::team_page(*team, page), label, is_here: page == here };
+        let links = PAGES.into_iter().map(tab).collect();
+        // Links to other teams lead to the same page there.
+        let page = if here.is_empty() { "grabs" } else { here };
+        let others = others.iter().map(|(team, name)| (paths::team_page(*team, page), name.clone()));
+        Layout {
+            team: Some(TeamNavigation { name: team_name.clone(), others: others.collect() }),
+            tabs: Some(Tabs { label: format!("Team {team_name}"), links }),
+            ..self.user_layout(session, "")
+        }
     }
 }
 

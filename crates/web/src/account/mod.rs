@@ -9,4 +9,4 @@ pub(crate) mod sessions;
 pub(crate) mod show;
 
 /// The path of the page.
-pub(crate) const PATH: &str = "/account";
+pub(crate) const PATH: &str = crate::paths::ACCOUNT;

@@ -4,4 +4,4 @@ pub(crate) mod disconnect;
 pub(crate) mod list;
 
 /// The path of the list.
-pub(crate) const PATH: &str = "/apps";
+pub(crate) const PATH: &str = crate::paths::APPS;

@@ -21,7 +21,9 @@ pub(crate) struct Assets {
     pub(crate) font: Asset,
     pub(crate) script: Asset,
     pub(crate) icon: Asset,
+    /// The captures of the start page: of a desktop, and of a phone.
     pub(crate) picture: Asset,
+    pub(crate) phone: Asset,
     pub(crate) copy: Asset,
     pub(crate) docs: Asset,
     pub(crate) site: Asset,
@@ -50,6 +52,7 @@ impl Assets {
         let script = include_bytes!("../../assets/live.js");
         let icon = include_bytes!("../../assets/icon.svg");
         let picture = include_bytes!("../../assets/picture.webp");
+        let phone = include_bytes!("../../assets/phone.webp");
         let copy = include_bytes!("../../assets/copy.js");
         let docs = include_bytes!("../../assets/docs.js");
         let site = include_bytes!("../../assets/site.js");
@@ -69,6 +72,7 @@ impl Assets {
             script: file("live", "js", "text/javascript; charset=utf-8", script),
             icon: file("icon", "svg", "image/svg+xml", icon),
             picture: file("picture", "webp", "image/webp", picture),
+            phone: file("phone", "webp", "image/webp", phone),
             copy: file("copy", "js", "text/javascript; charset=utf-8", copy),
             docs: file("docs", "js", "text/javascript; charset=utf-8", docs),
             site: file("site", "js", "text/javascript; charset=utf-8", site),

@@ -29,6 +29,10 @@ pub(crate) async fn icon(State(web): State<Arc<Web>>, headers: HeaderMap) -> Res
 }
 
 /// `GET` of the image on the start page.
+pub(crate) async fn phone(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.phone.response(&headers)
+}
+
 pub(crate) async fn picture(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
     web.assets.picture.response(&headers)
 }

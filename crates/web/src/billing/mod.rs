@@ -13,7 +13,6 @@ pub(crate) mod paid;
 pub(crate) mod show;
 
 use crate::page::Layout;
-use crate::paths;
 use crate::state::Web;
 use crate::team::TeamContext;
 
@@ -31,7 +30,6 @@ pub(crate) const PAID: &str = "/teams/{team}/billing/paid";
 /// The last path segment of the page, for the navigation.
 const HERE: &str = "billing";
 
-/// The layout of these pages, which administer the team.
 fn layout(web: &Web, at: &TeamContext) -> Layout {
-    Layout { here: paths::TEAMS, ..web.team_layout(at, HERE) }
+    web.team_layout(at, HERE)
 }

@@ -9,6 +9,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 
 use super::library::{DocPage, Library};
+use super::markdown::Heading;
 use super::search::{MAX_QUERY, Match};
 use super::{PATH, pages};
 use crate::client_ip::ClientIp;
@@ -38,6 +39,8 @@ struct SearchPage<'a> {
     query: &'a str,
     sections: Vec<Section<'a>>,
     matches: Vec<Match<'a>>,
+    /// The page has no headings to navigate to.
+    outline: [Heading; 0],
 }
 
 /// A section of the navigation.
@@ -92,7 +95,7 @@ pub(crate) async fn search(
     let matches = web.docs.search(&query);
     let layout = layout(&web, &headers).await?;
     let sections = sections(&web.docs, None);
-    let page = SearchPage { layout, query: &query, sections, matches };
+    let page = SearchPage { layout, query: &query, sections, matches, outline: [] };
     Ok(page::page(StatusCode::OK, &page))
 }
 
@@ -114,7 +117,7 @@ async fn show_page(web: &Web, client: ClientIp, headers: &HeaderMap, page: &DocP
 async fn layout(web: &Web, headers: &HeaderMap) -> Result<Layout, Problem> {
     let layout = match web.signed_in(headers).await? {
         Some(person) => web.user_layout(&person.session, PATH),
-        None => Layout { here: PATH, ..web.plain_layout() },
+        None => web.visitor_layout(PATH),
     };
     Ok(Layout { script: Some(web.assets.docs.path.clone()), ..layout })
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use grabd_domain::Fault;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, Status};
 use grabd_domain::ids::GrabId;
+use grabd_domain::{Day, Fault};
 use grabd_engine::grabs::{self, GrabList};
 use http::StatusCode;
 
@@ -25,6 +25,10 @@ use crate::problem::Problem;
 use crate::state::Web;
 use crate::team::TeamContext;
 
+/// Days to choose from: how many days ago they begin and end. `None` is any time.
+const SPANS: [(&str, Option<[u16; 2]>); 4] =
+    [("Any time", None), ("Today", Some([0, 0])), ("Yesterday", Some([1, 1])), ("Last 7 days", Some([6, 0]))];
+
 const STATUSES: [Status; 4] = [Status::Pending, Status::Processing, Status::Done, Status::Failed];
 
 #[derive(Template)]
@@ -38,6 +42,7 @@ struct GrabsPage {
     steps_path: String,
     environments: Vec<Filter>,
     statuses: Vec<Filter>,
+    spans: Vec<Filter>,
     cards: Vec<Card>,
     /// The path of the event stream, if any grab is open.
     events: Option<String>,
@@ -82,6 +87,8 @@ struct SearchForm {
     sizes: [usize; 3],
     /// Whether anything is searched for.
     is_active: bool,
+    /// Whether dates, order or size were chosen in the form.
+    is_refined: bool,
 }
 
 /// A link that selects a filter.
@@ -164,6 +171,15 @@ fn gallery(web: &Web, at: &TeamContext, environment: Environment, query: &ListQu
         label: environment_name(other),
         is_here: other == environment,
     };
+    let today = Day::of(web.core.now());
+    let span_filter = |(label, span): (_, Option<[u16; 2]>)| {
+        let days = span.map_or([None; 2], |days_ago| days_ago.map(|days| Some(today.before(days))));
+        Filter {
+            path: format!("{}?{}", at.path("grabs"), query.link_to_days(environment, days)),
+            label,
+            is_here: [query.from, query.until] == days,
+        }
+    };
     let is_backwards = query.before.is_some();
     let has_previous = !is_search && if is_backwards { *has_more } else { query.after.is_some() };
     let next = match is_search {
@@ -187,6 +203,7 @@ fn gallery(web: &Web, at: &TeamContext, environment: Environment, query: &ListQu
         steps_path: at.path("first-steps"),
         environments: ENVIRONMENTS.map(environment_filter).into(),
         statuses: std::iter::once(None).chain(STATUSES.map(Some)).map(status_filter).collect(),
+        spans: SPANS.map(span_filter).into(),
         cards: grabs.iter().map(|grab| Card::of(grab, at)).collect(),
         events,
         fresh,
@@ -226,6 +243,7 @@ impl SearchForm {
             size: query.size,
             sizes: SIZES,
             is_active: query.is_search(),
+            is_refined: query.is_refined(),
         }
     }
 }

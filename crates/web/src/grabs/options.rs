@@ -13,7 +13,10 @@ use crate::problem::wait;
 pub(crate) struct Text {
     pub(crate) name: &'static str,
     pub(crate) label: &'static str,
+    /// May be empty.
     pub(crate) hint: String,
+    /// An example. May be empty.
+    pub(crate) placeholder: &'static str,
     pub(crate) max_length: usize,
     pub(crate) input_mode: &'static str,
     pub(crate) is_required: bool,
@@ -27,12 +30,21 @@ pub(crate) enum Input {
     Number { min: String, max: String, step: &'static str },
     /// A check box.
     Flag { is_checked: bool },
-    /// One of some words. The second member is whether it is selected.
-    Choice(Vec<(&'static str, bool)>),
+    /// One of some words: each with its text, and whether it is selected.
+    Choice(Vec<Word>),
+    /// Any of some words.
+    Words(Vec<Word>),
     /// A line of text.
     Line { max_length: usize },
     /// Several lines of text.
     Lines { max_length: usize },
+}
+
+/// A word to choose.
+pub(crate) struct Word {
+    pub(crate) value: &'static str,
+    pub(crate) text: &'static str,
+    pub(crate) is_chosen: bool,
 }
 
 /// An option as a form field.
@@ -42,32 +54,49 @@ pub(crate) struct OptionField {
     pub(crate) hint: String,
     pub(crate) input: Input,
     pub(crate) value: String,
-    /// The default.
-    pub(crate) placeholder: &'static str,
+    /// The default, or an example.
+    pub(crate) placeholder: String,
+    /// Does it need the whole width of the form?
+    pub(crate) is_wide: bool,
     pub(crate) error: Option<String>,
 }
 
 impl OptionField {
-    /// Does it need the whole width of the form?
-    pub(crate) const fn is_wide(&self) -> bool {
-        matches!(self.input, Input::Line { .. } | Input::Lines { .. } | Input::Flag { .. })
+    /// Has it a value or an error?
+    fn is_used(&self) -> bool {
+        self.error.is_some() || !self.value.is_empty()
+    }
+
+    const fn is_flag(&self) -> bool {
+        matches!(self.input, Input::Flag { .. })
     }
 }
 
 /// The options of a group.
 pub(crate) struct OptionGroup {
     pub(crate) title: &'static str,
+    /// The names of its options.
+    pub(crate) contents: String,
+    /// Is it shown open? It is if one of its options has a value or an error.
+    pub(crate) is_open: bool,
     pub(crate) fields: Vec<OptionField>,
+}
+
+impl OptionGroup {
+    fn of(title: &'static str, mut fields: Vec<OptionField>) -> Self {
+        // Check boxes are less tall than other fields. Together they leave no gaps.
+        fields.sort_by_key(OptionField::is_flag);
+        let labels: Vec<_> = fields.iter().map(|field| field.label).collect();
+        Self { title, contents: labels.join(", "), is_open: fields.iter().any(OptionField::is_used), fields }
+    }
 }
 
 /// All options with their values.
 pub(crate) struct Options {
     pub(crate) url: Text,
     /// What most captures need.
-    pub(crate) main: Vec<OptionGroup>,
+    pub(crate) main: Vec<OptionField>,
     pub(crate) more: Vec<OptionGroup>,
-    /// Has one of the further options a value or an error?
-    pub(crate) is_more_open: bool,
 }
 
 /// The most characters of a status in a list, and of a rectangle, with spaces.
@@ -77,8 +106,11 @@ const RECTANGLE_CHARS: usize = 64;
 /// Options that the form does not have: a document of a megabyte is for programs.
 const NOT_IN_FORM: [&str; 2] = ["html", "base_url"];
 
-/// Options that are shown without being opened.
-const MAIN: [&str; 6] = ["full_page", "selector", "width", "height", "device", "format"];
+/// Options that are shown without being opened, in this order.
+const MAIN: [&str; 6] = ["device", "format", "width", "height", "selector", "full_page"];
+
+/// Options whose values are long.
+const WIDE: [&str; 4] = ["css", "script", "headers", "cookies"];
 
 fn in_form() -> impl Iterator<Item = &'static CaptureOption> {
     TABLE.iter().filter(|option| !NOT_IN_FORM.contains(&option.name))
@@ -91,22 +123,17 @@ impl Options {
             let own = errors.iter().find(|field_error| field_error.field == name);
             own.map(|field_error| field_error.message.clone())
         };
-        let groups = |is_main: bool| -> Vec<OptionGroup> {
-            let groups = Group::ALL.into_iter().map(|group| {
-                let options = in_form().filter(|option| option.group == group && option.name != "url");
-                let options = options.filter(|option| MAIN.contains(&option.name) == is_main);
-                let fields = options.map(|option| field(option, input, error(option.name))).collect();
-                OptionGroup { title: group.title(), fields }
-            });
-            groups.filter(|group| !group.fields.is_empty()).collect()
-        };
-        let more = groups(false);
-        let is_used = |field: &OptionField| field.error.is_some() || !field.value.is_empty();
+        let field_of = |option: &CaptureOption| field(option, input, error(option.name));
+        let groups = Group::ALL.into_iter().map(|group| {
+            let options = in_form().filter(|option| option.group == group && option.name != "url");
+            let options = options.filter(|option| !MAIN.contains(&option.name));
+            OptionGroup::of(group.title(), options.map(field_of).collect())
+        });
         Self {
-            url: url(input, error("url")),
-            main: groups(true),
-            is_more_open: more.iter().flat_map(|group| &group.fields).any(is_used),
-            more,
+            // The form around it says what it is for.
+            url: Text { hint: String::new(), ..url(input, error("url")) },
+            main: MAIN.into_iter().filter_map(grabd_options::find).map(field_of).collect(),
+            more: groups.filter(|group| !group.fields.is_empty()).collect(),
         }
     }
 }
@@ -121,8 +148,8 @@ fn field(option: &CaptureOption, input: &Form, error: Option<String>) -> OptionF
     let default = option.default.trim_matches('"');
     // An option that is left out may depend on others, as the width on the device. So defaults are only shown. Secrets
     // are not sent back, so they must be entered again.
-    let value = Some(input.get(option.name)).filter(|value| *value != default && !option.is_secret);
-    let value = value.unwrap_or_default().to_owned();
+    let value = Some(entered(option, input)).filter(|value| *value != default && !option.is_secret);
+    let value = value.unwrap_or_default();
     let hint = || match option.kind.syntax() {
         Some(syntax) => format!("{} {syntax}", option.help),
         None => option.help.to_owned(),
@@ -139,14 +166,18 @@ fn field(option: &CaptureOption, input: &Form, error: Option<String>) -> OptionF
         }
         // A form that does not show an option, or a link that leaves it out, must not turn it off.
         Kind::Flag if option.is_on_by_default() => {
-            let words = ["true", "false"].map(|word| (word, word == value || (value.is_empty() && word == default)));
-            (option.help.to_owned(), Input::Choice(words.to_vec()))
+            let word = |(word, text)| Word {
+                value: word,
+                text,
+                is_chosen: word == value || (value.is_empty() && word == default),
+            };
+            (option.help.to_owned(), Input::Choice([("true", "On"), ("false", "Off")].map(word).into()))
         }
         Kind::Flag => (option.help.to_owned(), Input::Flag { is_checked: value == "true" }),
         Kind::Word(words) => {
             let selected = if value.is_empty() { default } else { value.as_str() };
-            let words = words.iter().map(|word| (*word, *word == selected)).collect();
-            (option.help.to_owned(), Input::Choice(words))
+            let words = words.iter().map(|word| Word { value: word, text: word, is_chosen: *word == selected });
+            (option.help.to_owned(), Input::Choice(words.collect()))
         }
         Kind::Url => (option.help.to_owned(), Input::Line { max_length: limits::URL_BYTES }),
         Kind::Selector | Kind::TimeZone | Kind::Locale | Kind::PageRanges | Kind::GrabId => {
@@ -158,7 +189,12 @@ fn field(option: &CaptureOption, input: &Form, error: Option<String>) -> OptionF
             let max_length = (option.kind.max_chars().unwrap_or_default() + 1) * max;
             (format!("{} One on each line, at most {max}.", option.help), Input::Lines { max_length })
         }
-        Kind::Words(_) | Kind::Object { .. } | Kind::Sizes { .. } | Kind::Chars { .. } => {
+        Kind::Words(words) => {
+            let chosen: Vec<&str> = value.split(',').map(str::trim).collect();
+            let words = words.iter().map(|word| Word { value: word, text: word, is_chosen: chosen.contains(word) });
+            (option.help.to_owned(), Input::Words(words.collect()))
+        }
+        Kind::Object { .. } | Kind::Sizes { .. } | Kind::Chars { .. } => {
             (hint(), Input::Line { max_length: LINE_CHARS })
         }
         Kind::Patterns { .. } | Kind::Objects { .. } | Kind::Headers { .. } | Kind::Labels { .. } => {
@@ -172,7 +208,29 @@ fn field(option: &CaptureOption, input: &Form, error: Option<String>) -> OptionF
             (format!("{} As x,y,width,height.", option.help), Input::Line { max_length: RECTANGLE_CHARS })
         }
     };
-    OptionField { name: option.name, label: option.label, hint, input, value, placeholder: default, error }
+    OptionField {
+        name: option.name,
+        label: option.label,
+        hint,
+        is_wide: WIDE.contains(&option.name) || matches!(input, Input::Words(_)),
+        input,
+        value,
+        placeholder: if default.is_empty() { example(option) } else { default.to_owned() },
+        error,
+    }
+}
+
+/// The text that was entered. A set of words arrives as one field for each word.
+fn entered(option: &CaptureOption, input: &Form) -> String {
+    match option.kind {
+        Kind::Words(_) => input.all(option.name).collect::<Vec<_>>().join(", "),
+        _ => input.get(option.name).to_owned(),
+    }
+}
+
+/// The option's example as it is entered.
+fn example(option: &CaptureOption) -> String {
+    serde_json::from_str(option.example).map(|value| option.kind.to_text(&value)).unwrap_or_default()
 }
 
 /// The URL field.
@@ -180,7 +238,8 @@ pub(crate) fn url(input: &Form, error: Option<String>) -> Text {
     Text {
         name: "url",
         label: "URL",
-        hint: "For example https://example.com/. The page must be public.".to_owned(),
+        hint: "The page must be public.".to_owned(),
+        placeholder: "https://example.com",
         max_length: limits::URL_BYTES,
         input_mode: "url",
         is_required: true,
@@ -193,7 +252,7 @@ pub(crate) fn url(input: &Form, error: Option<String>) -> Text {
 pub(crate) fn request(input: &Form) -> CaptureRequest {
     let mut request = CaptureRequest::default();
     for option in in_form() {
-        let text = input.get(option.name);
+        let text = &entered(option, input);
         if option.kind == Kind::Flag && !option.is_on_by_default() {
             // Browsers leave out a check box that is not checked.
             request.set(option.name, Value::Flag(text == "true"));
@@ -288,6 +347,39 @@ fn sentence(field: &faults::Field) -> String {
 mod tests {
     use super::*;
 
+    fn all(options: &Options) -> Vec<&OptionField> {
+        options.main.iter().chain(options.more.iter().flat_map(|group| &group.fields)).collect()
+    }
+
+    #[test]
+    fn every_option_is_in_the_form_once_and_examples_can_be_entered() {
+        let options = Options::of(&Form::default(), &[]);
+        let mut names: Vec<_> = all(&options).iter().map(|field| field.name).collect();
+        names.push("url");
+        names.sort_unstable();
+        let mut expected: Vec<_> = in_form().map(|option| option.name).collect();
+        expected.sort_unstable();
+        assert_eq!(names, expected);
+        for option in in_form() {
+            let example = example(option);
+            assert!(option.kind.parse(&example).is_some_and(|value| option.check(&value).is_ok()), "{example}");
+        }
+    }
+
+    #[test]
+    fn words_are_read_from_check_boxes_and_from_a_list() {
+        let expected = Some(vec!["pdf".to_owned(), "markdown".to_owned()]);
+        for query in ["also=pdf&also=markdown", "also=pdf,+markdown"] {
+            assert_eq!(parse(query).also, expected, "{query}");
+            let options = Options::of(&Form::parse(query.as_bytes()), &[]);
+            let fields = all(&options);
+            let also = fields.iter().find(|field| field.name == "also").unwrap();
+            let Input::Words(words) = &also.input else { panic!("a set of words") };
+            let chosen: Vec<_> = words.iter().filter(|word| word.is_chosen).map(|word| word.value).collect();
+            assert_eq!(chosen, ["markdown", "pdf"], "{query}");
+        }
+    }
+
     fn parse(query: &str) -> CaptureRequest {
         request(&Form::parse(query.as_bytes()))
     }
@@ -346,14 +438,14 @@ mod tests {
         let spec = CaptureSpec::parse(&parse(query)).unwrap();
         assert_eq!(to_query(&spec, Environment::Test), query);
         let options = Options::of(&Form::parse(query.as_bytes()), &[]);
-        let fields: Vec<&OptionField> =
-            options.main.iter().chain(&options.more).flat_map(|group| &group.fields).collect();
+        let fields = all(&options);
         let field = |name: &str| fields.iter().find(|field| field.name == name).unwrap();
         assert_eq!(field("width").value, "800");
         assert!(matches!(field("full_page").input, Input::Flag { is_checked: true }));
         let Input::Choice(formats) = &field("format").input else { panic!("a choice") };
-        assert_eq!(formats[2], ("webp", true));
-        assert!(options.is_more_open, "the delay differs from its default");
+        assert!(formats[2].value == "webp" && formats[2].is_chosen);
+        let open: Vec<_> = options.more.iter().filter(|group| group.is_open).map(|group| group.title).collect();
+        assert_eq!(open, ["Timing"], "the delay differs from its default");
     }
 
     #[test]
@@ -363,8 +455,7 @@ mod tests {
         let request = parse(query);
         assert!(request.headers.is_some() && request.cookies.is_some() && request.basic_auth.is_some());
         let options = Options::of(&Form::parse(query.as_bytes()), &[]);
-        let fields: Vec<&OptionField> =
-            options.main.iter().chain(&options.more).flat_map(|group| &group.fields).collect();
+        let fields = all(&options);
         assert!(fields.iter().all(|field| !field.value.contains("hidden")));
         let value = |name: &str| fields.iter().find(|field| field.name == name).unwrap().value.as_str();
         assert_eq!((value("geolocation"), value("block_types")), ("48.2,16.37", "image, font"));

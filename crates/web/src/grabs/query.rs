@@ -85,6 +85,11 @@ impl ListQuery {
         !self.url.is_empty() || self.from.is_some() || self.until.is_some()
     }
 
+    /// Whether days, an order or a size are chosen.
+    pub(super) fn is_refined(&self) -> bool {
+        self.from.is_some() || self.until.is_some() || self.oldest_first || self.size != SIZES[0]
+    }
+
     /// Whether the page begins with the newest grab, so that new ones can be inserted.
     pub(super) fn begins_with_newest(&self) -> bool {
         !self.is_search() && !self.oldest_first && self.after.is_none() && self.before.is_none()
@@ -125,7 +130,22 @@ impl ListQuery {
         status: Option<Status>,
         cursor: Option<(&str, GrabId)>,
     ) -> String {
-        let [from, until] = [self.from, self.until].map(|day| day.map(|day| day.to_string()).unwrap_or_default());
+        self.link_to(environment, status, [self.from, self.until], cursor)
+    }
+
+    /// The query of a link to the same list for other days: the first and the last one.
+    pub(super) fn link_to_days(&self, environment: Environment, days: [Option<Day>; 2]) -> String {
+        self.link_to(environment, self.status, days, None)
+    }
+
+    fn link_to(
+        &self,
+        environment: Environment,
+        status: Option<Status>,
+        days: [Option<Day>; 2],
+        cursor: Option<(&str, GrabId)>,
+    ) -> String {
+        let [from, until] = days.map(|day| day.map(|day| day.to_string()).unwrap_or_default());
         let size = if self.size == SIZES[0] { String::new() } else { self.size.to_string() };
         let id = cursor.map(|(_, id)| id.to_string()).unwrap_or_default();
         let fields = [

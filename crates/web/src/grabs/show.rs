@@ -10,7 +10,6 @@ use grabd_domain::grabs::{Grab, Stages};
 use grabd_engine::grabs;
 use http::StatusCode;
 
-use super::options;
 use super::snippets::{self, Snippet};
 use super::stages::{self, StageView};
 use super::view::{self, Detail, ImageState, View};
@@ -31,7 +30,6 @@ struct GrabPage {
     /// Path of the script that shows snippets as tabs.
     code_script: String,
     key: &'static str,
-    again: String,
     list: String,
 }
 
@@ -59,7 +57,7 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let (grab, _) = at.find_grab_counted(&web, &grab).await?;
     let is_open = !grab.status().is_terminal();
-    let layout = web.team_layout(&at, "");
+    let layout = web.team_layout(&at, "grabs");
     let template = GrabPage {
         layout: Layout { script: is_open.then(|| web.assets.script.path.clone()), ..layout },
         is_deleted: query.has("deleted") && grab.deleted_at.is_some(),
@@ -70,7 +68,6 @@ pub(crate) async fn show(
             Environment::Live => "a live key",
             Environment::Test => "a test key",
         },
-        again: format!("{}?{}", at.path("capture"), options::to_query(&grab.spec, grab.environment)),
         list: format!("{}?environment={}", at.path("grabs"), grab.environment.as_str()),
         parts: GrabParts::of(&grab, &grabs::stages(&web.core, &grab), &at),
     };

@@ -27,11 +27,6 @@ pub(crate) fn all(public_url: &str, spec: &CaptureSpec) -> Vec<Snippet> {
     programs.into_iter().map(|(language, code)| Snippet { language, code }).collect()
 }
 
-/// The command that creates a capture with these options.
-pub(crate) fn curl(public_url: &str, spec: &CaptureSpec) -> String {
-    curl_command(&format!("{public_url}/v1/grabs"), &Value::Object(body(spec)))
-}
-
 fn curl_command(url: &str, body: &Value) -> String {
     let (url, body) = (shell_quoted(url), shell_quoted(&body.to_string()));
     format!(

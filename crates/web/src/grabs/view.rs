@@ -36,6 +36,8 @@ pub(crate) struct View {
     pub(crate) created: Moment,
     /// The path of the grab's page.
     pub(crate) path: String,
+    /// The form with the options of this grab.
+    pub(crate) again: String,
 }
 
 /// The image of a grab, or why there is none.
@@ -101,6 +103,7 @@ impl View {
             tile: tile(grab),
             created: grab.created_at.into(),
             path: at.grab_path(grab.id, ""),
+            again: format!("{}?{}", at.path("capture"), options::to_query(&grab.spec, grab.environment)),
             title,
         }
     }

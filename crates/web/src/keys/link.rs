@@ -14,7 +14,6 @@ use super::path;
 use crate::confirm::{Confirmation, confirm_page};
 use crate::extract::{MyTeamForm, MyTeamPage};
 use crate::page::{Layout, page};
-use crate::paths;
 use crate::problem::Problem;
 use crate::state::Web;
 
@@ -44,11 +43,12 @@ pub(crate) async fn show(
             "The audit trail records that you have seen it.",
         ],
         button: "Show secret",
+        is_final: false,
         action: format!("{}/{}/link", path(team.team), key.id),
         back: path(team.team),
-        here: paths::TEAMS,
     };
-    Ok(confirm_page(&web, &person.session, &confirmation))
+    let layout = web.team_admin_layout(&person.session, team.team, "keys").await?;
+    Ok(confirm_page(layout, &person.session, &confirmation))
 }
 
 /// Shows the secret. A key that has none gets one.

@@ -10,7 +10,6 @@ use grabd_engine::accounts::{self, TeamError};
 use super::path;
 use crate::confirm::{Confirmation, confirm_page};
 use crate::extract::{MyTeamForm, MyTeamPage};
-use crate::paths;
 use crate::problem::Problem;
 use crate::response::see_other;
 use crate::state::Web;
@@ -32,11 +31,12 @@ pub(crate) async fn show(
             "This cannot be undone. Captures made with it are kept.",
         ],
         button: "Revoke",
+        is_final: true,
         action: format!("{}/{id}/revoke", path(team.team)),
         back: path(team.team),
-        here: paths::TEAMS,
     };
-    Ok(confirm_page(&web, &person.session, &confirmation))
+    let layout = web.team_admin_layout(&person.session, team.team, "keys").await?;
+    Ok(confirm_page(layout, &person.session, &confirmation))
 }
 
 /// Revokes the key.

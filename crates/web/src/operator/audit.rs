@@ -10,7 +10,7 @@ use http::StatusCode;
 
 use super::context::OperatorContext;
 use super::cursor::AFTER;
-use super::navigation::{AUDIT, Link, navigation};
+use super::navigation::AUDIT;
 use crate::form::Form;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
@@ -21,7 +21,6 @@ use crate::time_format::Moment;
 #[template(path = "operator_audit.html")]
 struct AuditPage {
     layout: Layout,
-    links: Vec<Link>,
     entries: Vec<Row>,
     is_first: bool,
     older: Option<String>,
@@ -73,8 +72,7 @@ pub(super) async fn show(
     };
     let operator::AuditPage { entries, next } = operator::list_audit(&web.core, &at.operator, before).await?;
     let template = AuditPage {
-        layout: at.layout(&web),
-        links: navigation(AUDIT),
+        layout: at.layout(&web, AUDIT),
         entries: entries.into_iter().map(Row::from).collect(),
         is_first: before.is_none(),
         older: next.map(|next| format!("{AUDIT}?{AFTER}={next}")),

@@ -9,7 +9,7 @@ use grabd_engine::accounts::Session;
 use grabd_engine::operator::{Operator, OperatorAccess};
 use http::request::Parts;
 
-use super::navigation::PATH;
+use super::navigation::{PATH, tabs};
 use crate::client_ip::ClientIp;
 use crate::page::Layout;
 use crate::paths::SECOND_FACTOR;
@@ -43,9 +43,9 @@ pub(super) async fn require_operator(
 }
 
 impl OperatorContext {
-    /// The layout of these pages.
-    pub(super) fn layout(&self, web: &Web) -> Layout {
-        web.user_layout(&self.session, PATH)
+    /// The layout of these pages. `here` is the path of the current page or of its parent.
+    pub(super) fn layout(&self, web: &Web, here: &str) -> Layout {
+        Layout { tabs: Some(tabs(here)), ..web.user_layout(&self.session, PATH) }
     }
 }
 

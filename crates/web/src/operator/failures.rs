@@ -10,7 +10,7 @@ use http::StatusCode;
 
 use super::context::OperatorContext;
 use super::cursor::{self, AFTER};
-use super::navigation::{FAILURES, Link, navigation};
+use super::navigation::FAILURES;
 use super::view::Failure;
 use crate::form::Form;
 use crate::page::{Layout, page};
@@ -21,7 +21,6 @@ use crate::state::Web;
 #[template(path = "operator_failures.html")]
 struct FailuresPage {
     layout: Layout,
-    links: Vec<Link>,
     failures: Vec<Failure>,
     is_first: bool,
     older: Option<String>,
@@ -37,8 +36,7 @@ pub(super) async fn show(
     let before = cursor::from_query(&query)?.map(|(at, grab)| FailureCursor { at, grab });
     let operator::FailuresPage { failures, next } = operator::list_failures(&web.core, &at.operator, before).await?;
     let template = FailuresPage {
-        layout: at.layout(&web),
-        links: navigation(FAILURES),
+        layout: at.layout(&web, FAILURES),
         failures: failures.into_iter().map(Failure::from).collect(),
         is_first: before.is_none(),
         older: next.map(|FailureCursor { at, grab }| format!("{FAILURES}?{AFTER}={}", cursor::format(at, grab))),

@@ -1,7 +1,7 @@
 //! The pages for operators: the state of the service, all teams, recent failures. One file per page.
 //!
 //! [`require_operator`] protects all paths below [`PATH`]: everybody else gets 404 for each of them, whether or not the
-//! page exists. To add a page, add a line in [`routes`], and one in [`navigation`] if the navigation should link to it.
+//! page exists. To add a page, add a line in [`routes`], and one in [`navigation`] if it should be a tab.
 
 mod audit;
 mod context;

@@ -1,4 +1,6 @@
-//! The navigation of the pages for operators, and the paths in it.
+//! The tabs of the pages for operators, and the paths in them.
+
+use crate::page::{Tab, Tabs};
 
 /// The overview. All other pages are below it.
 pub(super) const PATH: &str = "/operator";
@@ -9,18 +11,12 @@ pub(super) const FAILURES: &str = "/operator/failures";
 /// The audit trail.
 pub(super) const AUDIT: &str = "/operator/audit";
 
-/// The pages in the order of the navigation: path and label.
+/// The pages in the order of the tabs: path and label.
 const PAGES: [(&str, &str); 4] =
     [(PATH, "Overview"), (TEAMS, "Teams"), (FAILURES, "Recent failures"), (AUDIT, "Audit trail")];
 
-/// A link of the navigation.
-pub(super) struct Link {
-    pub(super) path: &'static str,
-    pub(super) label: &'static str,
-    pub(super) is_here: bool,
-}
-
-/// The navigation. `here` is the path of the current page or of its parent.
-pub(super) fn navigation(here: &str) -> Vec<Link> {
-    PAGES.into_iter().map(|(path, label)| Link { path, label, is_here: path == here }).collect()
+/// The tabs. `here` is the path of the current page or of its parent.
+pub(super) fn tabs(here: &str) -> Tabs {
+    let tab = |(path, label): (&str, _)| Tab { path: path.to_owned(), label, is_here: path == here };
+    Tabs { label: "Operator".to_owned(), links: PAGES.into_iter().map(tab).collect() }
 }

@@ -13,7 +13,7 @@ use grabd_engine::operator::{self, AttachedRenderer, LATE_AFTER, Node, OutcomeCo
 use http::StatusCode;
 
 use super::context::OperatorContext;
-use super::navigation::{Link, PATH, navigation};
+use super::navigation::PATH;
 use super::view::{renderer_name, share, size, span};
 use crate::number::grouped;
 use crate::page::{Layout, page};
@@ -25,7 +25,6 @@ use crate::time_format::Moment;
 #[template(path = "operator.html")]
 struct OverviewPage {
     layout: Layout,
-    links: Vec<Link>,
     /// Alarms, one sentence each.
     alarms: Vec<String>,
     now: Moment,
@@ -106,7 +105,7 @@ struct Outcome {
 /// Shows the page.
 pub(super) async fn show(State(web): State<Arc<Web>>, at: OperatorContext) -> Result<Response, Problem> {
     let overview = operator::overview(&web.core, &at.operator).await?;
-    let template = OverviewPage::of(overview, at.layout(&web));
+    let template = OverviewPage::of(overview, at.layout(&web, PATH));
     Ok(page(StatusCode::OK, &template))
 }
 
@@ -140,7 +139,6 @@ impl OverviewPage {
         let (done, failed) = (live(true), live(false));
         Self {
             layout,
-            links: navigation(PATH),
             alarms: alarms(&renderers, renders_elsewhere, undelivered.failing + undelivered.disabled),
             now: now.into(),
             version,

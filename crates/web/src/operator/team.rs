@@ -12,7 +12,7 @@ use http::StatusCode;
 
 use super::context::{OperatorContext, unknown};
 use super::limit_table::Limits;
-use super::navigation::{Link, TEAMS, navigation};
+use super::navigation::TEAMS;
 use super::view::{Failure, share};
 use crate::environments::environment_name;
 use crate::form::{Field, FieldError, Form};
@@ -35,7 +35,6 @@ pub(super) const IDEMPOTENCY_FIELD: &str = "once";
 #[template(path = "operator_team.html")]
 struct TeamPage<'a> {
     layout: Layout,
-    links: Vec<Link>,
     form_token: &'a str,
     once: String,
     credits: Field,
@@ -138,8 +137,7 @@ pub(super) async fn render(
         source: holding.source_ref,
     });
     let template = TeamPage {
-        layout: at.layout(web),
-        links: navigation(TEAMS),
+        layout: at.layout(web, TEAMS),
         form_token: &at.session.csrf,
         // The form always gets a new idempotency key, because a grant with the previous one may exist.
         once: random::secret_text(),

@@ -10,7 +10,7 @@ use http::StatusCode;
 
 use super::context::OperatorContext;
 use super::cursor::{self, AFTER};
-use super::navigation::{Link, TEAMS, navigation};
+use super::navigation::TEAMS;
 use crate::form::Form;
 use crate::number::grouped;
 use crate::page::{Layout, page};
@@ -25,7 +25,6 @@ const SEARCH: &str = "q";
 #[template(path = "operator_teams.html")]
 struct TeamsPage<'a> {
     layout: Layout,
-    links: Vec<Link>,
     search: &'a str,
     teams: Vec<Team>,
     newest: Option<String>,
@@ -79,8 +78,7 @@ pub(super) async fn show(
         format!("{TEAMS}{}{query}", if query.is_empty() { "" } else { "?" })
     };
     let template = TeamsPage {
-        layout: at.layout(&web),
-        links: navigation(TEAMS),
+        layout: at.layout(&web, TEAMS),
         search,
         teams: teams.into_iter().map(Team::from).collect(),
         newest: after.map(|_| link(None)),

@@ -26,11 +26,12 @@ pub(crate) async fn show(
             "To rejoin, you need a new invitation.",
         ],
         button: "Leave team",
+        is_final: true,
         action: format!("{}/leave", paths::team(team.team)),
         back: paths::people(team.team),
-        here: TEAMS,
     };
-    Ok(confirm_page(&web, &person.session, &confirmation))
+    let layout = web.team_admin_layout(&person.session, team.team, "people").await?;
+    Ok(confirm_page(layout, &person.session, &confirmation))
 }
 
 /// Leaves the team.

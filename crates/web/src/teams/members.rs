@@ -51,11 +51,12 @@ pub(crate) async fn confirm_removal(
             "API keys belong to the team and keep working. Revoke those that they know.",
         ],
         button: "Remove",
+        is_final: true,
         action: uri.path().to_owned(),
         back: paths::people(team.team),
-        here: TEAMS,
     };
-    Ok(confirm_page(&web, &person.session, &confirmation))
+    let layout = web.team_admin_layout(&person.session, team.team, "people").await?;
+    Ok(confirm_page(layout, &person.session, &confirmation))
 }
 
 /// Removes a member.

@@ -10,7 +10,6 @@ use super::PAGE;
 use super::view::WebhookView;
 use crate::confirm::{Confirmation, confirm_page};
 use crate::extract::{TeamForm, TeamPage};
-use crate::paths;
 use crate::problem::Problem;
 use crate::response::see_other;
 use crate::state::Web;
@@ -31,11 +30,11 @@ pub(crate) async fn show(
             "Its secret and delivery log are deleted. This cannot be undone.",
         ],
         button: "Delete",
+        is_final: true,
         action: at.webhook_path(webhook.id, "delete"),
         back: hook.path,
-        here: paths::TEAMS,
     };
-    Ok(confirm_page(&web, &at.signed_in.session, &confirmation))
+    Ok(confirm_page(web.webhook_layout(&at), &at.signed_in.session, &confirmation))
 }
 
 /// Deletes the webhook.

@@ -55,7 +55,8 @@ impl Fields {
             url: Text {
                 name: URL,
                 label: "Endpoint URL",
-                hint: "For example https://example.com/hooks/grabd. It must be a public HTTPS URL.".to_owned(),
+                hint: "A public HTTPS URL that accepts POST requests.".to_owned(),
+                placeholder: "https://example.com/hooks/grabd",
                 max_length: URL_BYTES,
                 input_mode: "url",
                 is_required: true,
@@ -68,6 +69,7 @@ impl Fields {
                 name: DESCRIPTION,
                 label: "Description",
                 hint: format!("Optional, up to {DESCRIPTION_CHARS} characters."),
+                placeholder: "",
                 max_length: DESCRIPTION_CHARS,
                 input_mode: "text",
                 is_required: false,

@@ -21,7 +21,6 @@ use grabd_engine::webhooks;
 
 use crate::environments::ENVIRONMENTS;
 use crate::page::Layout;
-use crate::paths;
 use crate::problem::Problem;
 use crate::state::Web;
 use crate::team::TeamContext;
@@ -84,9 +83,8 @@ impl TeamContext {
 }
 
 impl Web {
-    /// The layout of these pages, which administer the team.
     fn webhook_layout(&self, at: &TeamContext) -> Layout {
-        Layout { here: paths::TEAMS, ..self.team_layout(at, PAGE) }
+        self.team_layout(at, PAGE)
     }
 }
 

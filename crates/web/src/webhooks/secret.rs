@@ -13,7 +13,6 @@ use super::view::WebhookView;
 use crate::confirm::{Confirmation, confirm_page};
 use crate::extract::{TeamForm, TeamPage};
 use crate::page::{Layout, page};
-use crate::paths;
 use crate::problem::Problem;
 use crate::state::Web;
 use crate::team::TeamContext;
@@ -50,11 +49,11 @@ pub(crate) async fn show(
         subject: &hook.title,
         consequences: &CONSEQUENCES,
         button: "Rotate secret",
+        is_final: false,
         action: at.webhook_path(webhook.id, "secret"),
         back: hook.path,
-        here: paths::TEAMS,
     };
-    Ok(confirm_page(&web, &at.signed_in.session, &confirmation))
+    Ok(confirm_page(web.webhook_layout(&at), &at.signed_in.session, &confirmation))
 }
 
 /// Rotates the secret.

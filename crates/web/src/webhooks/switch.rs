@@ -10,7 +10,6 @@ use grabd_engine::webhooks::change;
 use super::view::WebhookView;
 use crate::confirm::{Confirmation, confirm_page};
 use crate::extract::{TeamForm, TeamPage};
-use crate::paths;
 use crate::problem::Problem;
 use crate::response::see_other;
 use crate::state::Web;
@@ -32,11 +31,11 @@ pub(crate) async fn confirm_off(
             "Pending retries are cancelled.",
         ],
         button: "Disable webhook",
+        is_final: false,
         action: at.webhook_path(webhook.id, "off"),
         back: hook.path,
-        here: paths::TEAMS,
     };
-    Ok(confirm_page(&web, &at.signed_in.session, &confirmation))
+    Ok(confirm_page(web.webhook_layout(&at), &at.signed_in.session, &confirmation))
 }
 
 /// Disables the webhook.
