@@ -87,13 +87,13 @@ await audit("operator-grant-sent-before", 422);
 
 // A suspension, and the audit trail.
 await page.goto(`${busy}/operator/teams/${team}`);
-await send("Suspend the team");
+await send("Suspend team");
 await audit("operator-suspend-empty", 422);
-await write("Why it is suspended", "Pages that imitate a bank.");
-await send("Suspend the team");
+await write("Reason for the suspension", "Pages that imitate a bank.");
+await send("Suspend team");
 await audit("operator-suspended", 200);
-await send("Restore the team");
-assert.ok(await page.getByRole("button", { name: "Suspend the team" }).isVisible());
+await send("Restore team");
+assert.ok(await page.getByRole("button", { name: "Suspend team" }).isVisible());
 await openTab("Audit trail");
 assert.match(await page.locator("tbody").innerText(), /Pages that imitate a bank/);
 await audit("operator-audit", 200);

@@ -294,7 +294,7 @@ pub(crate) struct LinkArgs {
     /// from now]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) expires: Option<u64>,
-    /// Show a picture of an error instead of JSON
+    /// Show an image of an error instead of JSON
     #[arg(long)]
     pub(crate) placeholder_on_error: bool,
     /// Format of the image [default: png]

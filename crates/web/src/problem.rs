@@ -47,7 +47,7 @@ impl Problem {
         Self::not_allowed(
             "Verify your e-mail address first",
             "Teams, live keys, invitations, purchases and a second factor need a verified e-mail address.",
-            "Nothing was changed. Follow the link in the message that was sent to you, or request another one above.",
+            "Nothing was changed. Open the link in the e-mail that was sent to you, or request another one above.",
         )
     }
 
@@ -70,8 +70,8 @@ impl Problem {
         Self::new(
             StatusCode::FORBIDDEN,
             "This team is suspended",
-            "Its keys, its apps and its pages do not work at present. Its pictures stay where they are.",
-            "Ask whoever runs this grabd why.",
+            "Its keys, apps and pages do not work. Its images stay available.",
+            "Contact your administrator.",
         )
     }
 

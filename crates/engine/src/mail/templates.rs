@@ -74,26 +74,29 @@ pub(crate) enum SecondFactorEvent {
 /// A notice about a second factor.
 pub(crate) fn second_factor(to: Email, host: &str, event: SecondFactorEvent) -> MailMessage {
     let (subject, fact) = match event {
-        SecondFactorEvent::On => ("The second factor is on", "The second factor for sign-in was turned on"),
-        SecondFactorEvent::Off => ("The second factor is off", "The second factor for sign-in was turned off"),
-        SecondFactorEvent::AppSet => (
-            "An authenticator app was set up",
-            "An authenticator app, whose codes are accepted for sign-in, was set up",
-        ),
-        SecondFactorEvent::PasskeyAdded => ("A passkey was added", "A passkey, with which one can sign in, was added"),
-        SecondFactorEvent::PasskeyRemoved => ("A passkey was removed", "A passkey was removed"),
+        SecondFactorEvent::On => ("The second factor is on", "The second factor for sign-in was turned on."),
+        SecondFactorEvent::Off => ("The second factor is off", "The second factor for sign-in was turned off."),
+        SecondFactorEvent::AppSet => {
+            ("An authenticator app was set up", "An authenticator app was set up. Its codes are accepted for sign-in.")
+        }
+        SecondFactorEvent::PasskeyAdded => {
+            ("A passkey was added", "A passkey was added. It can sign in without the password.")
+        }
+        SecondFactorEvent::PasskeyRemoved => ("A passkey was removed", "A passkey was removed. It can no longer sign in."),
         SecondFactorEvent::NewRecoveryCodes => {
-            ("New recovery codes", "New recovery codes were created, and the former ones are void,")
+            ("New recovery codes", "New recovery codes were created. The former ones no longer work.")
         }
         SecondFactorEvent::RecoveryCodeUsed => {
-            ("A recovery code was used", "A recovery code was used to sign in, and is void now,")
+            ("A recovery code was used", "A recovery code was used to sign in. It does not work again.")
         }
-        SecondFactorEvent::WrongCodes => {
-            ("Wrong codes", "Several wrong codes were entered after the correct password, and nobody was signed in,")
-        }
+        SecondFactorEvent::WrongCodes => (
+            "Wrong codes",
+            "Somebody entered the correct password and then several wrong codes. Nobody was signed in.",
+        ),
     };
     let text = format!(
-        "{fact} for {to} on grabd at {host}.\n\n\
+        "{fact}\n\n\
+         This message is about the account {to} on grabd at {host}.\n\n\
          If this was not you, somebody knows your password: choose \"Forgot your password?\" on the sign-in page and \
          contact your administrator.\n"
     );

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use grabd_domain::credentials::Environment;
 use grabd_engine::oauth::{self, ConnectedApp};
 use http::StatusCode;
 
@@ -33,6 +34,7 @@ struct App {
     host: Option<String>,
     team: String,
     environment: &'static str,
+    is_live: bool,
     connected: Moment,
     used: Option<Moment>,
 }
@@ -46,6 +48,7 @@ impl From<ConnectedApp> for App {
             host: client_host,
             team: team_name,
             environment: environment_name(environment),
+            is_live: environment == Environment::Live,
             connected: created_at.into(),
             used: last_used_at.map(Moment::from),
         }
@@ -59,8 +62,10 @@ pub(crate) async fn show(
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
     let apps = oauth::list_apps(&web.core, person.session.person.id).await?;
+    // Without apps the page shows the URL to copy.
+    let script = apps.is_empty().then(|| web.assets.copy.path.clone());
     let template = AppsPage {
-        layout: web.user_layout(&person.session, PATH),
+        layout: Layout { script, ..web.user_layout(&person.session, PATH) },
         form_token: person.session.csrf,
         mcp_url: web.core.oauth().mcp_url.clone(),
         is_disconnected: query.has("disconnected"),

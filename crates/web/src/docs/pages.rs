@@ -44,7 +44,7 @@ pub(super) const SOURCES: &[Source] = &[
         "Synchronous and asynchronous captures, and the answer.",
         false
     ),
-    source!("docs/guide/PICTURE.md", "picture", GUIDES, "Which option helps with which picture.", false),
+    source!("docs/guide/PICTURE.md", "picture", GUIDES, "Which option solves which problem.", false),
     source!("docs/BLOCKING.md", "blocking", GUIDES, "Pages without ads, trackers and cookie banners.", false),
     source!("docs/FILES.md", "files", GUIDES, "HTML, text, Markdown, PDF and a report of the same page.", false),
     source!("docs/LINKS.md", "links", GUIDES, "Signed links that capture a page without a key.", false),
@@ -59,7 +59,7 @@ pub(super) const SOURCES: &[Source] = &[
     source!("CHANGELOG.md", "changelog", REFERENCE, "What has changed, by version.", false),
     source!("docs/IMAGES.md", "images", HOSTING, "Images in a directory or in an object store.", false),
     source!("docs/RUNBOOK.md", "runbook", HOSTING, "What to do when an alert fires.", false),
-    source!("docs/FLEET.md", "fleet", HOSTING, "Several processes on one database.", false),
+    source!("docs/FLEET.md", "fleet", HOSTING, "Several processes on one PostgreSQL database.", false),
     source!("docs/DEPLOYING.md", "deploying", HOSTING, "Installer, image, Compose and Kubernetes.", false),
     source!("docs/OPERATING.md", "operating", HOSTING, "Installing and running the service.", true),
 ];

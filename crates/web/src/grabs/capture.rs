@@ -198,8 +198,8 @@ async fn form(
 fn about(live_credits: u32) -> String {
     let cost = match live_credits {
         0 => "The team has no credits for live captures.".to_owned(),
-        1 => "Off: uses the last credit if the capture succeeds.".to_owned(),
-        left => format!("Off: uses 1 of {} credits if the capture succeeds.", grouped(left.into())),
+        1 => "Off: costs the last credit if it succeeds.".to_owned(),
+        left => format!("Off: costs 1 of {} credits if it succeeds.", grouped(left.into())),
     };
-    format!("{cost} On: a free placeholder image; the page is not opened.")
+    format!("{cost} On: a free placeholder image, without opening the page.")
 }

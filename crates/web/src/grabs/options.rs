@@ -84,8 +84,8 @@ pub(crate) struct OptionGroup {
 
 impl OptionGroup {
     fn of(title: &'static str, mut fields: Vec<OptionField>) -> Self {
-        // Check boxes are less tall than other fields. Together they leave no gaps.
-        fields.sort_by_key(OptionField::is_flag);
+        // Fields of one kind leave no gaps: those side by side, those of the whole width, and check boxes.
+        fields.sort_by_key(|field| (field.is_flag(), field.is_wide));
         let labels: Vec<_> = fields.iter().map(|field| field.label).collect();
         Self { title, contents: labels.join(", "), is_open: fields.iter().any(OptionField::is_used), fields }
     }

@@ -336,10 +336,10 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
     }
     if let Some(settled_by) = settled_by {
         let text = match settled_by {
-            SettledBy::Quiet => "when the page had finished loading",
-            SettledBy::Deadline => "at the time limit, before the page had finished loading",
+            SettledBy::Quiet => "Yes",
+            SettledBy::Deadline => "No, the time limit was reached",
         };
-        shown.push(detail("Captured", text));
+        shown.push(detail("Settled", text));
     }
     if *blocked_requests > 0 {
         shown.push(detail("Blocked requests", format!("{blocked_requests} to addresses that are not public")));

@@ -7,7 +7,6 @@ use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Environment, MAX_KEY_DAYS, Scope, Scopes};
-use grabd_domain::links::LinkKey;
 use grabd_engine::accounts::{self, Session, TeamKey, UserTeam};
 use http::StatusCode;
 
@@ -62,10 +61,9 @@ struct Key {
     id: String,
     name: String,
     environment: &'static str,
+    is_live: bool,
     /// `sk_live_…3-_9`
     shown: String,
-    /// Its public name in links.
-    link_key: String,
     created: Moment,
     used: Option<Moment>,
     revoked: Option<Moment>,
@@ -98,8 +96,8 @@ impl Key {
             id: id.to_string(),
             name,
             environment: environment_name(environment),
+            is_live: environment == Environment::Live,
             shown: format!("{}…{last4}", environment.key_prefix()),
-            link_key: LinkKey(id).to_string(),
             created: created_at.into(),
             used: last_used_at.map(Moment::from),
             revoked: revoked_at.map(Moment::from),
@@ -146,7 +144,7 @@ pub(super) async fn list(
         kind: "number",
         autocomplete: "off",
         max_length: 0,
-        hint: "Days from now. Leave empty for a key that works until it is revoked.",
+        hint: "Days. Leave empty to keep the key until you revoke it.",
         value: input.map(|form| form.get(DAYS).to_owned()).unwrap_or_default(),
         error: None,
     };
@@ -158,7 +156,7 @@ pub(super) async fn list(
         is_revoked,
         open,
         revoked,
-        name: name_field("Name", "Where the key is used, for example “build server”.", input, errors),
+        name: name_field("Name", "Where it is used, such as “build server”.", input, errors),
         wants_live: input.is_some_and(|form| form.get("environment") == Environment::Live.as_str()),
         scopes: Scope::ALL.map(choose).into(),
         days: days.with_errors(errors),

@@ -64,9 +64,9 @@ pub(super) async fn show(
         "" => None,
         text => Some(text.parse().map_err(|_| {
             Problem::bad_request(
-                "There is no such place in the list",
-                "The address names no place in it.",
-                "Begin at the top.",
+                "Invalid page link",
+                "The link refers to an unknown entry.",
+                "Go to the newest entries.",
             )
         })?),
     };

@@ -200,11 +200,11 @@ fn reason_field(input: &Form, errors: &[FieldError]) -> Field {
 fn suspend_reason_field(input: &Form, errors: &[FieldError]) -> Field {
     Field {
         name: SUSPEND_REASON_FIELD,
-        label: "Why it is suspended",
+        label: "Reason for the suspension",
         kind: "text",
         autocomplete: "off",
         max_length: 200,
-        hint: "Only operators read it.",
+        hint: "Shown to operators only.",
         value: input.get(SUSPEND_REASON_FIELD).to_owned(),
         error: None,
     }

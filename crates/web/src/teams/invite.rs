@@ -36,7 +36,7 @@ pub(crate) async fn submit(
                 .to_owned()
         }
         Err(InviteError::MailUnavailable) => {
-            "The mail server accepts no messages at the moment. Try again in a few minutes.".to_owned()
+            "The e-mail could not be sent. Try again in a few minutes.".to_owned()
         }
         Err(InviteError::Team(TeamError::AlreadyMember)) => "This person is already a member of the team.".to_owned(),
         Err(InviteError::Team(TeamError::Full)) => {

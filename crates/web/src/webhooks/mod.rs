@@ -101,7 +101,7 @@ fn no_delivery() -> Problem {
 /// The message was sent the maximum number of times.
 fn sent_too_often() -> Problem {
     let message = format!("A message is sent at most {MAX_SENDS} times.");
-    Problem::conflict("This message was sent too often", message, "Its content is on its page, to copy it from there.")
+    Problem::conflict("This message was sent too often", message, "Copy its body from the page of the delivery.")
 }
 
 /// The webhook is disabled.

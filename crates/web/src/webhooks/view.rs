@@ -22,6 +22,7 @@ pub(super) struct WebhookView {
     pub(super) title: String,
     pub(super) description: String,
     pub(super) environment: &'static str,
+    pub(super) is_live: bool,
     /// The events that it receives.
     pub(super) events: String,
     pub(super) is_on: bool,
@@ -72,6 +73,7 @@ impl WebhookView {
             title: title(url.as_str()),
             description: description.clone(),
             environment: environment_name(*environment),
+            is_live: *environment == Environment::Live,
             events: events_summary(events),
             is_on: disabled.is_none(),
             class,
@@ -89,7 +91,7 @@ impl WebhookView {
 const fn status_summary(environment: Environment, disabled: Option<DisabledReason>) -> (&'static str, &'static str) {
     match (disabled, environment) {
         (None, Environment::Live) => {
-            ("done", "Receives events of asynchronous live captures and of live captures made on these pages.")
+            ("done", "Receives events of asynchronous live captures, and of live captures made in the web app.")
         }
         (None, Environment::Test) => ("done", "Test captures send no events. Use it to receive test messages."),
         (Some(DisabledReason::Requested), _) => ("deleted", "Disabled. No messages are sent."),
@@ -143,7 +145,7 @@ pub(super) const fn event_name(event: Event) -> &'static str {
 
 fn events_summary(events: &Events) -> String {
     match events.words().as_slice() {
-        [Events::ALL] => "everything".to_owned(),
+        [Events::ALL] => "all".to_owned(),
         words => words.join(", "),
     }
 }

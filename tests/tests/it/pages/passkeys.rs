@@ -101,7 +101,7 @@ async fn passkey_is_added_used_renamed_and_removed() -> Result<()> {
     let (mut passkey, codes) = add_first(&mut ada).await?;
     assert_eq!(codes.len(), 10);
     assert!(ada.is_signed_in().await? && !elsewhere.is_signed_in().await?);
-    assert!(server.wait_for(0).await?.text().contains("A passkey, with which one can sign in, was added"));
+    assert!(server.wait_for(0).await?.text().contains("A passkey was added. It can sign in without the password."));
     assert!(ada.get(LIST).await?.body.contains("Never used"));
 
     // It signs in alone, and is the second factor of the password.
@@ -363,7 +363,7 @@ async fn authenticator_app_is_added_beside_passkeys_and_replaced() -> Result<()>
     let fields = [&fields[..], &[("passkey_token", &*token), ("passkey", &*answer)]].concat();
     let added = send(&mut ada, page, &fields).await?;
     assert_eq!((added.status, added.location()), (303, "/account/second-factor?app"), "{}", added.body);
-    assert!(server.wait_for(1).await?.text().contains("An authenticator app, whose codes are accepted for sign-in"));
+    assert!(server.wait_for(1).await?.text().contains("An authenticator app was set up"));
     let shown = ada.get(added.location()).await?;
     assert!(
         shown.body.contains("Authenticator app set up") && shown.body.contains(">Change the authenticator app</a>")

@@ -45,7 +45,7 @@ async fn suspended_team_is_refused_everywhere_until_it_is_restored() -> Result<(
         assert_eq!(olga.post(&format!("{page}/suspend"), &form).await?.status, status, "{reason}");
     }
     let shown = olga.get(&page).await?;
-    assert!(shown.body.contains("phishing pages") && shown.body.contains("Restore the team"), "{}", shown.body);
+    assert!(shown.body.contains("phishing pages") && shown.body.contains("Restore team"), "{}", shown.body);
 
     // Keys and pages, at once.
     for key in [app.live(), app.test()] {

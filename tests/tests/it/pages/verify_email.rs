@@ -99,7 +99,7 @@ async fn account_of_a_hijacker_goes_to_the_owner_of_the_address() -> Result<()> 
     let form_token = ada.get("/sign-up").await?.hidden_field("form_token")?;
     let form = [("form_token", &*form_token), ("email", "ada@example.com"), ("password", NEW)];
     let answer = ada.post("/sign-up", &form).await?;
-    assert!(answer.status == 200 && answer.body.contains("Check your mail"), "{}", answer.body);
+    assert!(answer.status == 200 && answer.body.contains("Check your e-mail"), "{}", answer.body);
     assert!(!ada.is_signed_in().await?);
     let second = path(&app, &server.wait_for(1).await?.link()?)?;
     for _ in 0..2 {
