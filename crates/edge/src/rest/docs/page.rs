@@ -7,6 +7,10 @@ use super::schema::{self, Document};
 use super::text::{blocks, escape, inline, slug};
 
 const STYLE: &str = include_str!("style.css");
+/// The mark of the service, as on the pages of the web app.
+const MARK: &str = "<svg viewBox=\"0 0 32 32\" aria-hidden=\"true\" focusable=\"false\">\
+    <path d=\"M3 11V3h8M21 3h8v8M29 21v8h-8M11 29H3v-8\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"4\"/>\
+    <circle cx=\"16\" cy=\"16\" r=\"5\" fill=\"currentColor\"/></svg>";
 const METHODS: [&str; 5] = ["post", "get", "patch", "put", "delete"];
 
 /// Renders an OpenAPI document as a page.
@@ -23,8 +27,9 @@ pub(super) fn render(json: &Value) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
          <title>{title} API reference</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#content\">Skip to the reference</a>\n\
-         <header><p class=\"name\">{title} <span>API reference</span></p>\
-         <p class=\"facts\"><a href=\"/docs\">Documentation</a> <span>Version {version}</span> <a href=\"{base}/openapi.json\">OpenAPI document</a></p></header>\n\
+         <header><p class=\"name\"><a href=\"/\">{MARK}{title}</a></p>\
+         <p class=\"facts\"><a href=\"/docs\">Docs</a> <a href=\"/docs/api\" aria-current=\"page\">API reference</a> \
+         <a href=\"{base}/openapi.json\">OpenAPI {version}</a></p></header>\n\
          <nav aria-label=\"Reference\">\n{}</nav>\n<main id=\"content\">\n<h1>{title} API</h1>\n\
          <p>All paths begin with <code>{base}</code>.</p>\n{}{}{}{}</main>\n</body>\n</html>\n",
         contents(json, about),
