@@ -111,10 +111,16 @@ async function visit({ browser, loading, findings, own, dir, screenshots }, opti
   // Submits the form without the browser's own validation.
   async function send(button) {
     await page.$$eval("form", (forms) => forms.forEach((form) => (form.noValidate = true)));
+    if (button === "Sign out") await openMenu();
     // "Capture" is also a part of "Capture sample".
     const named = page.getByRole("button", { name: button, exact: true });
     const found = (await named.count()) > 0 ? named : page.getByRole("button", { name: button });
     await Promise.all([page.waitForNavigation(), found.first().click()]);
+  }
+
+  // Opens the menu of the header that has the button to sign out.
+  async function openMenu() {
+    await page.locator("header details:has(form)").filter({ visible: true }).evaluate((menu) => (menu.open = true));
   }
 
   async function fill(fields) {
@@ -129,5 +135,5 @@ async function visit({ browser, loading, findings, own, dir, screenshots }, opti
     await Promise.all([page.waitForNavigation(), page.getByRole("link", { name: link }).first().click()]);
   }
 
-  return { context, page, audit, send, follow, fill };
+  return { context, page, audit, send, follow, fill, openMenu };
 }

@@ -7,7 +7,7 @@ import { open } from "./audits.mjs";
 
 const { origin, site, email, password, dir, screenshots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const own = () => [new URL(origin).host];
-const { browser, context, page, audit, send, fill, close } = await open({ dir, screenshots, own });
+const { browser, context, page, audit, send, fill, openMenu, close } = await open({ dir, screenshots, own });
 
 const path = () => new URL(page.url()).pathname;
 const follow = (name) =>
@@ -19,12 +19,15 @@ const release = (name) => fetch(`${site}/held/${name}`, { method: "POST" });
 // Fills in and sends the form. The result is shown beside it.
 async function request(fields, { live = true, whole = false } = {}) {
   await page.goto(`${origin}${team}/capture`);
-  await page.getByText("More options").click();
+  await openGroups();
   await fill(fields);
   await page.getByRole("switch", { name: "Test mode" }).setChecked(!live);
   if (whole) await page.getByLabel("Full page").check();
   await press();
 }
+
+// Opens all groups of options.
+const openGroups = () => page.$$eval(".group", (groups) => groups.forEach((group) => (group.open = true)));
 
 // Sends the form without the browser's own validation.
 async function press() {
@@ -67,11 +70,29 @@ await audit("grabs-none", 200);
 await page.goto(`${origin}/`);
 await audit("start-signed-in", 200);
 
+// The menus of the header, one at a time. Escape closes a menu, and so does a press elsewhere.
+await page.goto(`${origin}${team}/grabs`);
+await openMenu();
+await audit("grabs-menu", 200);
+const menus = page.locator(".drop[open]");
+await page.locator(".drop > summary").first().click();
+assert.equal(await menus.count(), 1);
+await page.keyboard.press("Escape");
+assert.equal(await menus.count(), 0);
+await page.locator(".drop > summary").first().click();
+await page.getByRole("heading", { level: 1 }).click();
+assert.equal(await menus.count(), 0);
+
 // The form and its error messages.
 await page.goto(`${origin}${team}/capture`);
 await audit("capture", 200);
-await page.getByText("More options").click();
+await openGroups();
 await audit("capture-options", 200);
+const height = await page.evaluate(() => document.documentElement.scrollHeight);
+assert.ok(height <= 4000, `the form with all options is ${height} px tall`);
+await page.$$eval(".help", (helps) => helps.forEach((help) => (help.open = true)));
+await audit("capture-help", 200);
+await page.goto(`${origin}${team}/capture`);
 
 // Presets fill in the form, options are found by their texts, and the code follows the form.
 const shown = page.locator("#code");
@@ -87,9 +108,11 @@ await shown.getByRole("button", { name: "Python" }).click();
 await page.getByLabel("Format").selectOption("jpeg");
 await shown.getByText('"format": "jpeg"').and(page.locator(":visible")).waitFor();
 await page.getByLabel("Find an option").fill("time zone");
-assert.equal(await page.locator(".more fieldset:visible").count(), 1);
+assert.equal(await page.locator(".group:visible").count(), 1);
+assert.ok(await page.getByLabel("Time zone", { exact: true }).isVisible(), "the group with the option is not open");
 await page.getByLabel("Find an option").fill("");
-assert.ok((await page.locator(".more fieldset:visible").count()) > 2);
+assert.ok((await page.locator(".group:visible").count()) > 2);
+assert.equal(await page.locator(".group[open]").count(), 0);
 await page.goto(`${origin}${team}/capture`);
 await press();
 await page.locator("#url-error", { hasText: "Enter the URL" }).waitFor();

@@ -43,7 +43,7 @@ const credits = async () => (await callApi("/usage"))[1].credits.total;
 
 // Captures need credits.
 async function capture() {
-  await follow("Capture a page");
+  await follow("New capture");
   await fill({ "URL": `${site}/held/showcase` });
   await page.getByRole("switch", { name: "Test mode" }).setChecked(false);
   await page.getByRole("button", { name: "Capture", exact: true }).click();

@@ -63,7 +63,7 @@ await audit("docs", 200);
 assert.equal(await page.locator("figure.code:visible").filter({ hasText: "urllib.request" }).count(), 0);
 await page.getByRole("button", { name: "Python" }).click();
 assert.equal(await page.locator("figure.code:visible").filter({ hasText: "urllib.request" }).count(), 1);
-await page.getByLabel("Search").fill("idempotency key");
+await page.getByRole("searchbox").fill("idempotency key");
 await send("Search");
 await audit("docs-search", 200);
 await page.getByRole("link", { name: "Be charged once" }).click();

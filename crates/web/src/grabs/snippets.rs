@@ -216,7 +216,8 @@ mod tests {
             selector: Some(selector.into()),
             ..CaptureRequest::default()
         };
-        let line = curl("https://grabd.example", &CaptureSpec::parse(&request).unwrap());
+        let programs = all("https://grabd.example", &CaptureSpec::parse(&request).unwrap());
+        let line = &programs[0].code;
         // Replaces curl by a function that prints its arguments, one per line. JSON escapes line breaks.
         let script = format!("curl() {{ printf '%s\\n' \"$@\"; }}\nKEY=sk_test_x\n{line}");
         let output = Command::new("sh").arg("-c").arg(script).output().unwrap();

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use grabd_tests::client::client;
-use grabd_tests::harness::TestApp;
+use grabd_tests::harness::{ALLOWED, REFUSED, TestApp};
 use grabd_tests::pixels;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -95,6 +95,104 @@ async fn sample_pages_are_captured_for_visitors_while_no_customer_needs_the_slot
     let unknown = format!("{}/sample.webp?page=other", app.service.public_url());
     assert_eq!(app.client.get(unknown).send().await?.status(), 404);
     app.finish().await
+}
+
+/// The query that captures a page for a visitor.
+fn page(url: &str) -> String {
+    url::form_urlencoded::Serializer::new(String::new()).append_pair("page", url).finish()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitors_capture_the_live_pages_that_the_operator_allows_and_no_others() -> Result<()> {
+    let app = TestApp::start(1, &[("browser.slots", "1")]).await?;
+    let (allowed, other) = (app.site.url("/tiny"), app.site.url("/article"));
+    let private = allowed.replace(&ALLOWED.to_string(), &REFUSED.to_string());
+    let app = app.restart_with(&[("samples.sites", &format!("{allowed},{private}"))]).await?;
+    let mut visitor = Visitor::new(&app);
+    let start = visitor.get("/").await?;
+    assert!(start.body.contains(&format!("<option value=\"{allowed}\"")), "{}", start.body);
+    assert_eq!(app.site.total_hits(), 0, "showing the form visits nothing");
+
+    // A page that is not in the list is not visited, whether in the form or as an image. Neither is one beside it.
+    for url in [&other, &format!("{allowed}?"), &format!("{allowed}/"), &"https://example.com/".to_owned()] {
+        let shown = visitor.get(&format!("/?{}", page(url))).await?;
+        assert!(shown.status == 200 && !shown.body.contains("sample.webp"), "{url}: {}", shown.body);
+        let image = format!("{}/sample.webp?{}", app.service.public_url(), page(url));
+        assert_eq!(app.client.get(image).send().await?.status(), 404, "{url}");
+    }
+    // A private address is refused by the guard, although the operator listed it.
+    let shown = visitor.get(&format!("/?{}", page(&private))).await?;
+    assert!(shown.body.contains("could not be captured"), "{}", shown.body);
+    assert_eq!(app.site.total_hits(), 0);
+
+    // The image alone captures nothing. After the form it is there, and the page is not visited again.
+    let image = format!("{}/sample.webp?{}", app.service.public_url(), page(&allowed));
+    assert_eq!(app.client.get(&image).send().await?.status(), 503);
+    assert_eq!(app.site.total_hits(), 0);
+    for _ in 0..2 {
+        let shown = visitor.get(&format!("/?{}", page(&allowed))).await?;
+        assert!(shown.body.contains("src=\"/sample.webp?page=http") && shown.body.contains(" px, "), "{}", shown.body);
+        assert!(shown.body.contains(&format!("\"url\":\"{allowed}\"").replace('"', "&#34;")), "the code has its URL");
+    }
+    assert_eq!(app.site.hits("/tiny"), 1);
+    let response = app.client.get(&image).send().await?.error_for_status()?;
+    assert_eq!(response.headers()["content-type"], "image/webp");
+    assert_eq!(pixels::decode(&response.bytes().await?).dimensions(), (1280, 720));
+
+    // No grab is made, and nothing is charged.
+    let (_, usage) = app.get("/usage", app.live()).await?;
+    assert_eq!((&usage["credits"]["total"], &usage["usage"]["grabs_last_30d"]), (&json!(1), &json!(0)), "{usage}");
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn live_pages_wait_for_customers_follow_the_rules_for_domains_and_are_limited_by_address() -> Result<()> {
+    let app = TestApp::start(5, &[("browser.slots", "1")]).await?;
+    let (allowed, refusing) = (app.site.url("/tiny"), app.site.url("/status/403"));
+    let app = app.restart_with(&[("samples.sites", &format!("{allowed},{refusing}"))]).await?;
+    let mut visitor = Visitor::new(&app);
+    // A customer's capture has the only slot.
+    let create = app.client.post(format!("{}/grabs?async=true", app.base())).bearer_auth(app.live());
+    let grab: Value = create.json(&json!({ "url": app.site.url("/held/tiny") })).send().await?.json().await?;
+    app.site.wait_for_hits("/held/tiny", 1).await;
+    let busy = visitor.get(&format!("/?{}", page(&allowed))).await?;
+    assert!(busy.status == 200 && busy.body.contains("All browsers are busy"), "{}", busy.body);
+    assert_eq!(app.site.hits("/tiny"), 0);
+    app.client.post(app.site.url("/held/tiny")).send().await?.error_for_status()?;
+    let url = format!("{}/grabs/{}", app.base(), grab["id"].as_str().context("an id")?);
+    let ended = app.client.get(url).header("prefer", "wait=25").bearer_auth(app.live()).send().await?;
+    assert!(ended.text().await?.contains("\"done\""));
+
+    // The slot is free a moment after the capture is done.
+    let bundled = format!("{}/sample.webp?{PHONE}", app.service.public_url());
+    timeout(Duration::from_secs(20), async {
+        while app.client.get(&bundled).send().await?.status() == 503 {}
+        Ok::<_, reqwest::Error>(())
+    })
+    .await??;
+
+    // A page that refuses is visited once, however often visitors ask.
+    for _ in 0..3 {
+        let refused = visitor.get(&format!("/?{}", page(&refusing))).await?;
+        assert!(refused.body.contains("could not be captured"), "{}", refused.body);
+    }
+    assert_eq!(app.site.hits("/status/403"), 1);
+
+    // A denied domain is not captured.
+    let denied = app.restart_with(&[("abuse.allow_domains", "example.com")]).await?;
+    let mut visitor = Visitor::new(&denied);
+    let shown = visitor.get(&format!("/?{}", page(&allowed))).await?;
+    assert!(shown.body.contains("could not be captured"), "{}", shown.body);
+    assert_eq!(denied.site.hits("/tiny"), 0);
+
+    // The limit counts samples alone, however many pages the address may see.
+    let mut statuses = Vec::new();
+    for _ in 0..40 {
+        statuses.push(visitor.get(&format!("/?{}", page(&allowed))).await?.status);
+    }
+    assert!(statuses.contains(&429), "{statuses:?}");
+    assert_eq!(visitor.get("/").await?.status, 200);
+    denied.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
