@@ -175,9 +175,8 @@ async fn start(web: &Web, headers: &HeaderMap, status: StatusCode, shown: Shown)
 /// do not expire.
 fn offers(prices: &Prices) -> Vec<Offer> {
     let Prices { annual, prepaid_packages, currency, .. } = prices;
-    let is_better = |package: &Package| {
-        package.credits >= annual.credits_per_year && package.price_usd <= annual.price_usd
-    };
+    let is_better =
+        |package: &Package| package.credits >= annual.credits_per_year && package.price_usd <= annual.price_usd;
     let yearly = (!prepaid_packages.iter().any(is_better)).then(|| Offer {
         credits: grouped(annual.credits_per_year),
         price: money(annual.price_usd, currency),

@@ -82,17 +82,18 @@ pub(crate) fn second_factor(to: Email, host: &str, event: SecondFactorEvent) -> 
         SecondFactorEvent::PasskeyAdded => {
             ("A passkey was added", "A passkey was added. It can sign in without the password.")
         }
-        SecondFactorEvent::PasskeyRemoved => ("A passkey was removed", "A passkey was removed. It can no longer sign in."),
+        SecondFactorEvent::PasskeyRemoved => {
+            ("A passkey was removed", "A passkey was removed. It can no longer sign in.")
+        }
         SecondFactorEvent::NewRecoveryCodes => {
             ("New recovery codes", "New recovery codes were created. The former ones no longer work.")
         }
         SecondFactorEvent::RecoveryCodeUsed => {
             ("A recovery code was used", "A recovery code was used to sign in. It does not work again.")
         }
-        SecondFactorEvent::WrongCodes => (
-            "Wrong codes",
-            "Somebody entered the correct password and then several wrong codes. Nobody was signed in.",
-        ),
+        SecondFactorEvent::WrongCodes => {
+            ("Wrong codes", "Somebody entered the correct password and then several wrong codes. Nobody was signed in.")
+        }
     };
     let text = format!(
         "{fact}\n\n\

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use grabd_domain::Fault;
 use grabd_domain::admission::Account;
 use grabd_domain::capture::CaptureSpec;
-use grabd_domain::Fault;
 use grabd_domain::ids::TeamId;
 use grabd_domain::render::{Capture, RenderTask, Renderer, StageReporter};
 use tokio::time::timeout;

@@ -28,9 +28,7 @@ impl Outcome {
     /// The outcome of a render that ended now. An image that is too large counts as a failure.
     pub(super) fn of(image: Result<SampleImage, SampleError>, now: Timestamp) -> Self {
         match image {
-            Ok(image) if image.image.len() <= MAX_BYTES => {
-                Self { image: Ok(Arc::new(image)), until: now + IMAGE_KEPT }
-            }
+            Ok(image) if image.image.len() <= MAX_BYTES => Self { image: Ok(Arc::new(image)), until: now + IMAGE_KEPT },
             Ok(_) => Self { image: Err(SampleError::TooLarge), until: now + FAILURE_KEPT },
             Err(error) => Self { image: Err(error), until: now + FAILURE_KEPT },
         }

@@ -4,4 +4,6 @@ mod files;
 mod serve;
 
 pub(crate) use files::Assets;
-pub(crate) use serve::{capture, compare, copy, docs, font, gallery, icon, passkey, phone, picture, script, site, style};
+pub(crate) use serve::{
+    capture, compare, copy, docs, font, gallery, icon, passkey, phone, picture, script, site, style,
+};

@@ -35,9 +35,7 @@ pub(crate) async fn submit(
              later."
                 .to_owned()
         }
-        Err(InviteError::MailUnavailable) => {
-            "The e-mail could not be sent. Try again in a few minutes.".to_owned()
-        }
+        Err(InviteError::MailUnavailable) => "The e-mail could not be sent. Try again in a few minutes.".to_owned(),
         Err(InviteError::Team(TeamError::AlreadyMember)) => "This person is already a member of the team.".to_owned(),
         Err(InviteError::Team(TeamError::Full)) => {
             "The team has reached its limit of open invitations. Revoke one that is not needed.".to_owned()

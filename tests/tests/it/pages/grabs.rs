@@ -114,7 +114,7 @@ async fn form_shows_the_code_of_its_options_without_secrets() -> Result<()> {
         [("form_token", &*form_token), ("url", url), ("headers", "X-Token: hidden-1"), ("environment", "test")];
     let page = ada.post(&path, &fields).await?;
     assert_eq!(page.status, 200);
-    assert!(page.body.contains("<title>Capture a page") && page.body.contains("a test key"), "{}", page.body);
+    assert!(page.body.contains("<title>New capture") && page.body.contains("a test key"), "{}", page.body);
     assert!(page.body.contains("passwords are left out") && !page.body.contains("hidden-1"), "{}", page.body);
     assert!(!page.body.contains("<b>"), "{}", page.body);
     let part = ada.post(&path, &[&fields[..], &[("part", "code"), ("width", "10")]].concat()).await?;
@@ -367,7 +367,7 @@ async fn programs_of_a_grab_repeat_it() -> Result<()> {
         let shown = |body: &str| {
             body.split("<h2 id=\"request-title\">")
                 .nth(1)
-                .and_then(|rest| rest.split("<dt>At").next().map(str::to_owned))
+                .and_then(|rest| rest.split("<dt>Created").next().map(str::to_owned))
         };
         let first = ada.get(&format!("/teams/{team}/grabs/{id}")).await?;
         assert_eq!(shown(&page.body), shown(&first.body), "{language}");
@@ -419,9 +419,9 @@ async fn page_of_a_capture_shows_what_changed_and_leads_to_the_next_comparison()
     let first = placeholder(&mut ada, team, "https://example.com/one").await?;
     let id = first.rsplit('/').next().unwrap_or_default().to_owned();
     let page = ada.get(&first).await?.body;
-    assert!(page.contains(">Capture again and compare</a>") && !page.contains("<h2>Difference</h2>"), "{page}");
-    let start = page.find(&format!("/teams/{team}/capture?")).context("a link")?;
-    let link = page[start..].split("\">Capture again").next().context("a link")?.replace("&#38;", "&");
+    assert!(page.contains(">Retake and compare</a>") && !page.contains("<h2>Difference</h2>"), "{page}");
+    let before = page.split("\">Retake and compare").next().context("a link")?;
+    let link = before.rsplit("href=\"").next().context("a link")?.replace("&#38;", "&");
     assert!(link.contains(&format!("compare_to={id}")), "{link}");
     let form = ada.get(&link).await?.body;
     assert!(form.contains(&format!("value=\"{id}\"")) && form.contains("https://example.com/one"), "{form}");

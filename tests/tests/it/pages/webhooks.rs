@@ -265,7 +265,7 @@ async fn invalid_webhook_shows_an_error_beside_the_field() -> Result<()> {
     assert_says(&full, &["The team has reached its limit of webhooks: at most 10 for the team in this environment."]);
     let (other, _) = create_webhook(&mut ada, team, &[good[0], good[1], ("environment", "test")]).await?;
     let list = ada.get(&format!("/teams/{team}/webhooks")).await?;
-    assert_eq!(list.body.matches("<h2 class=\"small-head\">").count(), 11);
+    assert_eq!(list.body.matches("<h2><a href=\"/teams/").count(), 11);
 
     // Forged forms are refused.
     let sent = submit(&mut ada, &format!("{other}/test")).await?;
