@@ -40,7 +40,7 @@ async fn requests_per_minute_are_limited_per_environment() -> Result<()> {
     app.finish().await
 }
 
-/// A credential that was accepted is not looked up again for half a second.
+/// A credential that was accepted is not looked up again for a moment.
 #[tokio::test(flavor = "multi_thread")]
 async fn key_that_another_process_revokes_is_refused_within_a_second() -> Result<()> {
     let app = TestApp::start_without_browser(0, &[]).await?;

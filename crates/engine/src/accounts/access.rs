@@ -21,7 +21,8 @@ pub struct Access {
     pub scopes: Scopes,
 }
 
-/// Authenticates a credential. Changes by this process take effect immediately, and those of others within half a second.
+/// Authenticates a credential. Changes by this process take effect immediately, and those of others after
+/// [`super::ACCEPTED_FOR`].
 ///
 /// # Errors
 /// [`Fault::Unauthorized`], [`Fault::KeyExpired`] and [`Fault::TeamSuspended`]; [`Fault::InternalError`] when the

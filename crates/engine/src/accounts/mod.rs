@@ -42,6 +42,7 @@ use crate::limits::{SharedLimits, TeamLimits};
 use crate::mail::{Mailer, Quotas};
 
 pub use access::{Access, authenticate, own_async_queue, record_use, take_request};
+pub use access_cache::ACCEPTED_FOR;
 use access_cache::AccessCache;
 pub use authenticator_app::set_authenticator_app;
 pub use change_password::{

@@ -21,6 +21,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand};
+use grabd_engine::accounts::ACCEPTED_FOR;
 use grabd_engine::clock::Clock;
 use grabd_store::operations::Actor;
 use serde_json::Value;
@@ -117,6 +118,10 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
         // Done above: the first needs an empty database, the second none.
         Resource::Restore { .. } | Resource::Cluster(_) => Ok(CommandOutput::ok(String::new(), Value::Null)),
     };
+    if store.access_version() != 0 {
+        // When the command returns, the services of this database have noticed, for example, that a key is revoked.
+        tokio::time::sleep(ACCEPTED_FOR).await;
+    }
     store.close().await;
     Ok(output?.print(args.json))
 }
