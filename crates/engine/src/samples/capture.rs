@@ -9,12 +9,13 @@ use grabd_domain::admission::Account;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::ids::TeamId;
 use grabd_domain::render::{Capture, RenderTask, Renderer, StageReporter};
+use grabd_domain::target::TargetUrl;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::image::{SampleError, SampleImage};
 use super::kept::Outcome;
-use super::sample::{Place, Sample};
-use super::state::SampleImage;
+use super::sample::{Place, Sample, SamplePage, SampleSite};
 use crate::core::Core;
 use crate::{random, targets};
 
@@ -23,24 +24,22 @@ const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// Time limit of a visitor, who may wait for the render of another one.
 const WAIT_LIMIT: Duration = Duration::from_secs(15);
 
-/// Why there is no image of a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SampleError {
-    /// This process has no browsers, or there is no such page.
-    #[error("there are no browsers in this process, or no such page")]
-    Unavailable,
-    /// No slot is idle, or grabs wait for one.
-    #[error("all browsers are busy")]
-    Busy,
-    /// The render failed, or the page may not be captured.
-    #[error("the sample could not be captured")]
-    Failed,
-    /// The image of a live page is too large to be kept.
-    #[error("the image of the page is too large")]
-    TooLarge,
-}
-
 impl Core {
+    /// The pages that visitors may capture, those that come with grabd first.
+    pub fn sample_pages(&self) -> impl Iterator<Item = SamplePage> {
+        let sites = 0..self.sample_sites().len();
+        SamplePage::BUNDLED.into_iter().chain(sites.map(|at| SamplePage::Site(SampleSite(at))))
+    }
+
+    /// The URL of a live page.
+    pub fn sample_url(&self, SampleSite(at): SampleSite) -> Option<&TargetUrl> {
+        self.sample_sites().get(at)
+    }
+
+    fn sample_sites(&self) -> &[TargetUrl] {
+        &self.settings.operations.sample_sites
+    }
+
     /// Captures samples for visitors with this renderer, which is also that of the grabs.
     pub fn offer_samples<R: Renderer + Clone>(&self, renderer: R) {
         let render = move |task| {
@@ -97,10 +96,11 @@ async fn render(core: &Core, sample: Sample) -> Result<SampleImage, SampleError>
     let samples = &core.samples;
     let render = samples.render.get().ok_or(SampleError::Unavailable)?;
     let _turn = samples.turn.try_acquire().map_err(|_| SampleError::Busy)?;
-    let spec = CaptureSpec::parse(&sample.request(core).ok_or(SampleError::Unavailable)?).map_err(|fault| {
-        tracing::error!(?fault, ?sample, "a sample is not valid");
-        SampleError::Failed
-    })?;
+    let spec =
+        CaptureSpec::parse(&sample.request(core.sample_sites()).ok_or(SampleError::Unavailable)?).map_err(|fault| {
+            tracing::error!(?fault, ?sample, "a sample is not valid");
+            SampleError::Failed
+        })?;
     check_target(core, &spec).await.map_err(|fault| {
         tracing::warn!(?fault, ?sample, "a sample may not be captured");
         SampleError::Failed

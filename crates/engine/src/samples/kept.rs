@@ -7,8 +7,7 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use tokio::sync::OnceCell;
 
-use super::capture::SampleError;
-use super::state::SampleImage;
+use super::image::{SampleError, SampleImage};
 
 /// How long an image is kept. Until then the site is not visited again with the same options.
 const IMAGE_KEPT: Duration = Duration::from_secs(15 * 60);

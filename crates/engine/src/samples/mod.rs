@@ -8,10 +8,11 @@
 //! creates one.
 
 mod capture;
+mod image;
 mod kept;
 mod sample;
 pub(crate) mod state;
 
-pub use self::capture::{SampleError, capture, find_kept};
+pub use self::capture::{capture, find_kept};
+pub use self::image::{SampleError, SampleImage};
 pub use self::sample::{Sample, SamplePage, SampleSite};
-pub use self::state::SampleImage;

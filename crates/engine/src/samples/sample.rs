@@ -3,8 +3,6 @@
 use grabd_domain::capture::{CaptureRequest, Secret};
 use grabd_domain::target::TargetUrl;
 
-use crate::core::Core;
-
 /// Maximum height of a full page of a live site, in CSS pixels. It bounds the time of the render and the size of the image.
 const SITE_MAX_HEIGHT: i64 = 4000;
 
@@ -21,7 +19,7 @@ pub enum SamplePage {
 
 /// A live page that the operator allows: its place in the list of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SampleSite(usize);
+pub struct SampleSite(pub(super) usize);
 
 /// A capture for a visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,23 +40,6 @@ const OPTIONS: usize = 8;
 impl SamplePage {
     /// The pages that come with grabd.
     pub const BUNDLED: [Self; 2] = [Self::Daylight, Self::Dashboard];
-}
-
-impl Core {
-    /// The pages that visitors may capture, those that come with grabd first.
-    pub fn sample_pages(&self) -> impl Iterator<Item = SamplePage> {
-        let sites = 0..self.sample_sites().len();
-        SamplePage::BUNDLED.into_iter().chain(sites.map(|at| SamplePage::Site(SampleSite(at))))
-    }
-
-    /// The URL of a live page.
-    pub fn sample_url(&self, SampleSite(at): SampleSite) -> Option<&TargetUrl> {
-        self.sample_sites().get(at)
-    }
-
-    fn sample_sites(&self) -> &[TargetUrl] {
-        &self.settings.operations.sample_sites
-    }
 }
 
 impl Sample {
@@ -86,14 +67,14 @@ impl Sample {
         }
     }
 
-    /// The request that makes the image. None if there is no such page.
-    pub(super) fn request(self, core: &Core) -> Option<CaptureRequest> {
+    /// The request that makes the image. `sites` are the live pages. None if there is no such page.
+    pub(super) fn request(self, sites: &[TargetUrl]) -> Option<CaptureRequest> {
         let html = |text: &str| CaptureRequest { html: Some(Secret(text.to_owned())), ..self.options() };
         let request = match self.page {
             SamplePage::Daylight => html(include_str!("daylight.html")),
             SamplePage::Dashboard => html(include_str!("dashboard.html")),
-            SamplePage::Site(site) => CaptureRequest {
-                url: Some(core.sample_url(site)?.as_str().to_owned()),
+            SamplePage::Site(SampleSite(at)) => CaptureRequest {
+                url: Some(sites.get(at)?.as_str().to_owned()),
                 max_height: self.full_page.then_some(SITE_MAX_HEIGHT),
                 ..self.options()
             },

@@ -2,30 +2,17 @@
 
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use futures::future::BoxFuture;
 use grabd_domain::Timestamp;
 use grabd_domain::render::{Capture, RenderError, RenderTask};
 use tokio::sync::{OnceCell, Semaphore};
 
+use super::image::SampleImage;
 use super::kept::KeptOutcomes;
 use super::sample::Sample;
 
 /// Renders one task.
 pub(super) type Render = dyn Fn(RenderTask) -> BoxFuture<'static, Result<Capture, RenderError>> + Send + Sync;
-
-/// The image of a sample, in WebP.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SampleImage {
-    /// The file.
-    pub image: Bytes,
-    /// Width in pixels.
-    pub width: u32,
-    /// Height in pixels.
-    pub height: u32,
-    /// Duration of the render in milliseconds.
-    pub execution_ms: u32,
-}
 
 /// The renderer of samples, and the images that it has made.
 pub(crate) struct Samples {
