@@ -125,9 +125,9 @@ async function visit({ browser, loading, findings, own, dir, screenshots }, opti
 
   async function fill(fields) {
     for (const [label, text] of Object.entries(fields)) {
-      // "Width" is also a part of "Fit width".
-      const named = page.getByLabel(label, { exact: true });
-      await ((await named.count()) > 0 ? named : page.getByLabel(label)).fill(text);
+      // "Width" is also a part of "Fit width", and sections may have the name of their only field.
+      const named = (exact) => page.getByLabel(label, { exact }).and(page.locator("input, textarea, select"));
+      await ((await named(true).count()) > 0 ? named(true) : named(false)).fill(text);
     }
   }
 

@@ -73,7 +73,7 @@ await write("Credits", "1000001");
 await write("Reason", "Sorry for the outage on Friday.");
 await send("Grant");
 await audit("operator-grant-too-many", 422);
-assert.equal(await page.getByLabel("Reason").inputValue(), "Sorry for the outage on Friday.");
+assert.equal(await page.getByLabel("Reason", { exact: true }).inputValue(), "Sorry for the outage on Friday.");
 const once = await page.locator("[name=once]").inputValue();
 await write("Credits", "500");
 await send("Grant");

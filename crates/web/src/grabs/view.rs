@@ -534,7 +534,7 @@ mod tests {
                 ("Redirects", "1"),
                 ("Page", "1280 × 20000 CSS pixels"),
                 ("Icon", "https://example.com/i.png"),
-                ("Captured", "at the time limit, before the page had finished loading"),
+                ("Settled", "No, the time limit was reached"),
                 ("Blocked requests", "3 to addresses that are not public"),
                 ("Challenge", "datadome"),
                 ("Cookie banner", "onetrust: consent was refused"),

@@ -368,7 +368,7 @@ async fn authenticator_app_is_added_beside_passkeys_and_replaced() -> Result<()>
     assert!(
         shown.body.contains("Authenticator app set up") && shown.body.contains(">Change the authenticator app</a>")
     );
-    assert!(shown.body.contains("Unused recovery codes: <strong>10</strong>"), "{}", shown.body);
+    assert!(shown.body.contains("<strong>10</strong> unused."), "{}", shown.body);
     // It signs in after the password.
     let mut other = Visitor::new(&app);
     other.sign_in(ADA, PASSWORD, "").await?;

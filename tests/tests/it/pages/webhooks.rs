@@ -162,7 +162,7 @@ async fn webhook_can_be_changed_disabled_enabled_and_deleted() -> Result<()> {
     let url = receiver.url();
     let fields = [("url", &*url), ("events", "*"), ("environment", "test")];
     let (webhook, _) = create_webhook(&mut ada, team, &fields).await?;
-    assert_says(&ada.get(&webhook).await?, &["Test captures send no events", "everything"]);
+    assert_says(&ada.get(&webhook).await?, &["Test captures send no events", "<dt>Events</dt><dd>all</dd>"]);
 
     let elsewhere = url.replace("/hook", "/elsewhere");
     let changes = [("url", &*elsewhere), ("events", "grab.done"), ("events", "grab.failed"), ("description", "x")];

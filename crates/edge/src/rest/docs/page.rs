@@ -284,7 +284,7 @@ mod tests {
         let page = page();
         assert!(!page.contains("<script") && !page.contains("src=\"") && !page.contains("@import"));
         let external = attributes(&page, "href=\"").filter(|link| !link.starts_with('#') && *link != "data:,");
-        assert_eq!(external.collect::<Vec<_>>(), ["/docs", "https://grabd.example/v1/openapi.json"]);
+        assert_eq!(external.collect::<Vec<_>>(), ["/", "/docs", "/docs/api", "https://grabd.example/v1/openapi.json"]);
     }
 
     #[test]
