@@ -1,7 +1,8 @@
 //! The schema of both databases, one file per migration step.
 //!
 //! To change the schema, add `mNNNN_what.rs` and list it in [`Migrator`]. The previous release must be able to run on
-//! the new schema: widen first, narrow in a later release. A released step is never edited.
+//! the new schema: widen first, narrow in a later release. Where that is not possible, list the step as
+//! [`FormerVersion::MustStop`]. A released step is never edited.
 //!
 //! *Invariant:* this crate uses no entity and no domain type. A released step must not change its effect when other
 //! code changes.
@@ -39,11 +40,22 @@ pub struct Source {
     pub name: &'static str,
     /// Its source text, whose checksum shows whether an applied step was edited later.
     pub text: &'static str,
+    /// What it means for processes of the version before it.
+    pub former_version: FormerVersion,
+}
+
+/// Whether processes of the version before a step may run on the schema after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormerVersion {
+    /// They continue, until they are replaced. They cannot start again.
+    MayContinue,
+    /// They must end before.
+    MustStop,
 }
 
 /// Lists the steps once, so that none is applied without its source being known.
 macro_rules! steps {
-    ($($step:ident),+ $(,)?) => {
+    ($($step:ident: $former:ident),+ $(,)?) => {
         #[async_trait::async_trait]
         impl MigratorTrait for Migrator {
             fn migrations() -> Vec<Box<dyn MigrationTrait>> {
@@ -53,30 +65,34 @@ macro_rules! steps {
 
         impl Migrator {
             /// The sources of all steps, in the order they are applied.
-            pub const SOURCES: &[Source] =
-                &[$(Source { name: stringify!($step), text: include_str!(concat!(stringify!($step), ".rs")) }),+];
+            pub const SOURCES: &[Source] = &[$(Source {
+                name: stringify!($step),
+                text: include_str!(concat!(stringify!($step), ".rs")),
+                former_version: FormerVersion::$former,
+            }),+];
         }
     };
 }
 
+// Several processes can use one database since `m0018_nodes`, so nobody needs the steps up to it to be gradual.
 steps![
-    m0001_initial,
-    m0003_retention,
-    m0004_admission,
-    m0005_verified_people,
-    m0006_operations,
-    m0007_job_secrets,
-    m0010_links,
-    m0011_files,
-    m0012_keys,
-    m0013_erasure,
-    m0014_second_factor,
-    m0015_team_limits,
-    m0016_passkeys,
-    m0017_image_places,
-    m0018_nodes,
-    m0019_rate_cells,
-    m0020_changed_event,
-    m0021_node_load,
-    m0022_onboarding
+    m0001_initial: MustStop,
+    m0003_retention: MustStop,
+    m0004_admission: MustStop,
+    m0005_verified_people: MustStop,
+    m0006_operations: MustStop,
+    m0007_job_secrets: MustStop,
+    m0010_links: MustStop,
+    m0011_files: MustStop,
+    m0012_keys: MustStop,
+    m0013_erasure: MustStop,
+    m0014_second_factor: MustStop,
+    m0015_team_limits: MustStop,
+    m0016_passkeys: MustStop,
+    m0017_image_places: MustStop,
+    m0018_nodes: MustStop,
+    m0019_rate_cells: MayContinue,
+    m0020_changed_event: MayContinue,
+    m0021_node_load: MayContinue,
+    m0022_onboarding: MayContinue,
 ];

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use grabd::config::{Config, DEFAULT, LogFormat, ProcessRole};
-use grabd::{admin, allocator, doctor, serve, wiring};
+use grabd::{admin, allocator, doctor, migrate, serve};
 use tracing_subscriber::EnvFilter;
 
 #[derive(Parser)]
@@ -35,7 +35,11 @@ enum Command {
         dev: bool,
     },
     /// Bring the database schema up to date.
-    Migrate,
+    Migrate {
+        /// Only print what would run, and whether processes of an earlier version may continue. Fails if they must stop.
+        #[arg(long)]
+        check: bool,
+    },
     /// Print the default configuration, which documents all settings.
     Config,
     /// Print shell completions.
@@ -98,7 +102,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         Command::Serve { role, .. } => role,
-        Command::Migrate | Command::Doctor | Command::Admin(_) => None,
+        Command::Migrate { .. } | Command::Doctor | Command::Admin(_) => None,
     };
     let config = Config::load(cli.config.as_deref(), role)?;
     match cli.command {
@@ -109,13 +113,11 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             let prints_keys = dev || std::io::stdout().is_terminal();
             serve::run(config, Some(Path::new(OWN_EXECUTABLE)), capture.as_deref(), prints_keys).await?;
         }
-        Command::Migrate => {
+        Command::Migrate { check } => {
             log_to_stderr(&config, "warn")?;
-            let store = wiring::open_store(&config).await?;
-            store.migrate().await?;
-            let database = wiring::describe_database(&config);
-            print_whole(format!("The schema of {database} is up to date.\n").as_bytes())?;
-            store.close().await;
+            let report = migrate::run(&config, check).await?;
+            print_whole(report.text.as_bytes())?;
+            return Ok(if report.success { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Command::Doctor => {
             log_to_stderr(&config, "error")?;

@@ -30,7 +30,7 @@ mod error;
 mod set_aside;
 mod store;
 
-pub use database::{Kind, LockMode, Notifications, OtherService, ServiceLock};
+pub use database::{Kind, LockMode, MigrationPlan, Notifications, OtherService, PendingStep, ServiceLock};
 pub use error::{Cause, Error, Result};
 pub use images::{DiskSpace, Images, Upload};
 pub use store::Store;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::database::Database;
 use crate::operations::Actor;
 use crate::set_aside::SetAside;
-use crate::{Error, Kind, LockMode, Notifications, OtherService, Result, ServiceLock};
+use crate::{Error, Kind, LockMode, MigrationPlan, Notifications, OtherService, Result, ServiceLock};
 
 /// Handle to the database. Cheap to clone; clones share the connections.
 #[derive(Clone, Debug)]
@@ -45,7 +45,15 @@ impl Store {
     /// [`Error::Unavailable`] when the database cannot be reached; [`Error::NewerSchema`] and [`Error::EditedStep`] as
     /// for [`Store::migrate`].
     pub async fn schema_is_current(&self) -> Result<bool> {
-        self.database.schema_is_current().await
+        Ok(self.plan_migration().await?.pending.is_empty())
+    }
+
+    /// What [`Store::migrate`] would do.
+    ///
+    /// # Errors
+    /// As [`Store::schema_is_current`].
+    pub async fn plan_migration(&self) -> Result<MigrationPlan> {
+        self.database.plan_migration().await
     }
 
     /// Makes this process the only service on the database, as long as the lock is held. Waits up to `patience` for a

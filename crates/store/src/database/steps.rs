@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use grabd_migrations::{Migrator, Source};
+use grabd_migrations::{FormerVersion, Migrator, Source};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{DatabaseConnection, EntityTrait};
+use sea_orm::{ConnectionTrait, EntityTrait};
 use sea_orm_migration::seaql_migrations;
 use sha2::{Digest, Sha256};
 
@@ -20,7 +20,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 ///
 /// # Errors
 /// [`Error::NewerSchema`] and [`Error::EditedStep`].
-pub(super) async fn check(connection: &DatabaseConnection) -> Result<()> {
+pub(super) async fn check(connection: &impl ConnectionTrait) -> Result<()> {
     let recorded = recorded(connection).await?;
     for name in applied(connection).await? {
         let record = recorded.get(&name);
@@ -35,9 +35,50 @@ pub(super) async fn check(connection: &DatabaseConnection) -> Result<()> {
     Ok(())
 }
 
+/// A migration step that is not applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingStep {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether processes of the version before it may continue on the schema after it.
+    pub former_may_continue: bool,
+}
+
+/// What a migration would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MigrationPlan {
+    /// Number of steps that are applied.
+    pub applied: usize,
+    /// The steps that are not, in their order.
+    pub pending: Vec<PendingStep>,
+}
+
+impl MigrationPlan {
+    /// Whether processes of an earlier version may use the database while the steps are applied, and after.
+    pub fn former_may_continue(&self) -> bool {
+        // Nobody uses an empty database.
+        self.applied == 0 || self.pending.iter().all(|step| step.former_may_continue)
+    }
+}
+
+/// Compares the applied steps with those of this program.
+///
+/// # Errors
+/// As [`check`].
+pub(super) async fn plan(connection: &impl ConnectionTrait) -> Result<MigrationPlan> {
+    check(connection).await?;
+    let applied = applied(connection).await?;
+    let is_pending = |source: &&Source| applied.iter().all(|name| name != source.name);
+    let pending = Migrator::SOURCES.iter().filter(is_pending).map(|source| PendingStep {
+        name: source.name,
+        former_may_continue: source.former_version == FormerVersion::MayContinue,
+    });
+    Ok(MigrationPlan { applied: applied.len(), pending: pending.collect() })
+}
+
 /// Records the checksums of the applied steps that have none: those that were just applied, and those of versions that
 /// recorded no checksums.
-pub(super) async fn record(connection: &DatabaseConnection) -> Result<()> {
+pub(super) async fn record(connection: &impl ConnectionTrait) -> Result<()> {
     let (applied, recorded) = (applied(connection).await?, recorded(connection).await?);
     let is_new =
         |source: &&Source| applied.iter().any(|name| name == source.name) && !recorded.contains_key(source.name);
@@ -60,7 +101,7 @@ pub(super) async fn record(connection: &DatabaseConnection) -> Result<()> {
 }
 
 /// The names of the applied steps.
-pub(super) async fn applied(connection: &DatabaseConnection) -> Result<Vec<String>> {
+async fn applied(connection: &impl ConnectionTrait) -> Result<Vec<String>> {
     match seaql_migrations::Entity::find().all(connection).await.map_err(Error::from) {
         Ok(applied) => Ok(applied.into_iter().map(|row| row.version).collect()),
         // The migrations table does not exist.
@@ -69,7 +110,7 @@ pub(super) async fn applied(connection: &DatabaseConnection) -> Result<Vec<Strin
     }
 }
 
-async fn recorded(connection: &DatabaseConnection) -> Result<BTreeMap<String, schema_step::Model>> {
+async fn recorded(connection: &impl ConnectionTrait) -> Result<BTreeMap<String, schema_step::Model>> {
     match schema_step::Entity::find().all(connection).await.map_err(Error::from) {
         Ok(recorded) => Ok(recorded.into_iter().map(|row| (row.name.clone(), row)).collect()),
         // The table does not exist.
@@ -98,6 +139,16 @@ mod tests {
             let source = Migrator::SOURCES.iter().find(|source| source.name == name).unwrap();
             assert_eq!(checksum(source), released, "{name} was released: add a new step and restore this one");
         }
+    }
+
+    #[test]
+    fn former_processes_must_stop_if_one_step_says_so() {
+        let step = |former_may_continue| PendingStep { name: "m", former_may_continue };
+        let plan = |applied, pending| MigrationPlan { applied, pending };
+        assert!(plan(3, vec![]).former_may_continue());
+        assert!(plan(3, vec![step(true), step(true)]).former_may_continue());
+        assert!(!plan(3, vec![step(true), step(false)]).former_may_continue());
+        assert!(plan(0, vec![step(false)]).former_may_continue(), "nobody uses an empty database");
     }
 
     #[test]

@@ -23,6 +23,19 @@ on_both! {
         assert!(matches!(db.store.schema_is_current().await, Err(Error::EditedStep { .. })));
     }
 
+    async fn plan_names_the_steps_that_are_not_applied(db) {
+        let plan = db.store.plan_migration().await.unwrap();
+        assert!(plan.applied > 10 && plan.pending.is_empty(), "{plan:?}");
+        for (step, may_continue) in [("m0022_onboarding", true), ("m0018_nodes", false)] {
+            db.execute_raw(&format!("DELETE FROM seaql_migrations WHERE version = '{step}'")).await.unwrap();
+            let former = plan.applied;
+            let plan = db.store.plan_migration().await.unwrap();
+            assert!(plan.pending.iter().any(|pending| pending.name == step), "{plan:?}");
+            assert_eq!((plan.applied < former, plan.former_may_continue()), (true, may_continue), "{plan:?}");
+            assert!(!db.store.schema_is_current().await.unwrap());
+        }
+    }
+
     async fn steps_of_versions_without_checksums_are_recorded_once(db) {
         for _ in 0..2 {
             // As if an earlier version, which recorded none, had applied all steps.
