@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::credentials::{Scope, Scopes};
-use crate::limits::STORAGE_RETRY;
+use crate::limits::{OUTAGE_RETRY, STORAGE_RETRY};
 use crate::links::LinkRefusal;
 use crate::timestamp::Timestamp;
 
@@ -265,6 +265,13 @@ pub enum Fault {
     /// The page could not be rendered.
     #[error("{0}")]
     RenderFailed(String),
+    /// The database does not respond, so nothing can be done for now.
+    #[error(
+        "The service cannot reach its database at the moment. Retry in {} s, with the same Idempotency-Key if there is \
+         one.",
+        OUTAGE_RETRY.as_secs()
+    )]
+    Unavailable,
     /// Internal error. The cause is logged with the request id.
     #[error("Something went wrong on our side; nothing was charged. Retry, and quote the X-Request-Id if it persists.")]
     InternalError,
@@ -296,7 +303,8 @@ impl Fault {
             | Self::TeamStorageFull { .. } => Code::RateLimitExceeded,
             Self::QueueLimitExceeded { .. } => Code::QueueLimitExceeded,
             Self::RenderFailed(_) => Code::RenderFailed,
-            Self::InternalError => Code::InternalError,
+            // The contract has no code of its own for an outage.
+            Self::Unavailable | Self::InternalError => Code::InternalError,
         }
     }
 
@@ -322,6 +330,7 @@ impl Fault {
             | Self::TeamStorageFull { .. }
             | Self::QueueLimitExceeded { .. }
             | Self::RenderFailed(_)
+            | Self::Unavailable
             | Self::InternalError => self.code().cause(),
         }
     }
@@ -359,6 +368,7 @@ impl Fault {
             | Self::StorageFull
             | Self::TeamStorageFull { .. }
             | Self::RenderFailed(_)
+            | Self::Unavailable
             | Self::InternalError => None,
         }
     }

@@ -60,6 +60,8 @@ pub const LEASE_FLOOR: Duration = Duration::from_secs(2);
 pub const STORAGE_RETRY: Duration = Duration::from_secs(60);
 /// How long a caller waits before it repeats a create that was refused for the size of its team's images.
 pub const TEAM_STORAGE_RETRY: Duration = Duration::from_secs(60 * 60);
+/// How long a caller waits before it repeats a request that failed because the database did not respond.
+pub const OUTAGE_RETRY: Duration = Duration::from_secs(3);
 /// Window of the usage counts.
 pub const USAGE_WINDOW: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 

@@ -1,5 +1,6 @@
 //! Faults of the service itself, as callers see them.
 
+use std::any::Any;
 use std::fmt::Display;
 
 use grabd_domain::Fault;
@@ -20,10 +21,14 @@ pub(crate) fn not_drawn(step: &'static str) -> impl FnOnce(placeholder::Error) -
 /// The fault of a request that waited for the memory for images in vain.
 pub(crate) const IMAGES_BUSY: Fault = Fault::ImagesBusy { retry_after_s: 5 };
 
-/// Logs an internal error and hides its cause from the caller.
-pub(crate) fn internal_error<E: Display>(step: &'static str) -> impl FnOnce(E) -> Fault {
+/// Logs an internal error and hides its cause from the caller, who learns only whether trying again may help.
+pub(crate) fn internal_error<E: Display + 'static>(step: &'static str) -> impl FnOnce(E) -> Fault {
     move |error| {
         tracing::error!(step, error = %error, "internal error");
-        Fault::InternalError
+        let error: &dyn Any = &error;
+        match error.downcast_ref().is_some_and(grabd_store::Error::is_outage) {
+            true => Fault::Unavailable,
+            false => Fault::InternalError,
+        }
     }
 }

@@ -25,6 +25,7 @@ use grabd_store::operations::ImagePlaces;
 use grabd_store::{Images, OtherService, ServiceLock, Store};
 
 use crate::config::{Config, ProcessRole, operations};
+use crate::database_url::WithoutPassword;
 use crate::run_dir::{RunDirRecord, run_dir};
 
 /// Memory limit for cached placeholders.
@@ -73,13 +74,7 @@ pub async fn lock_service(config: &Config, store: &Store) -> anyhow::Result<Serv
 
 /// The database URL without its password.
 pub fn describe_database(config: &Config) -> String {
-    match url::Url::parse(&config.database_url()) {
-        Ok(mut url) if url.password().is_some() => {
-            let _ = url.set_password(Some("…"));
-            url.to_string()
-        }
-        Ok(_) | Err(_) => config.database_url(),
-    }
+    WithoutPassword::of(&config.database_url()).described()
 }
 
 /// The guard for every outgoing connection.

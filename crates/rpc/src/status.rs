@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use grabd_domain::Fault;
 use grabd_domain::faults::{Code, ErrorCause};
-use grabd_domain::limits::{STORAGE_RETRY, TEAM_STORAGE_RETRY};
+use grabd_domain::limits::{OUTAGE_RETRY, STORAGE_RETRY, TEAM_STORAGE_RETRY};
 use grabd_engine::grabs::CreateError;
 use grabd_proto::reason;
 use grabd_proto::v1::{self, ErrorCode};
@@ -34,7 +34,9 @@ pub(crate) fn to_status(fault: &Fault) -> Status {
     if let Some((subject, limit)) = quota(fault) {
         details.add_quota_failure_violation(subject, limit);
     }
-    Status::with_error_details(grpc(fault.code()), fault.to_string(), details)
+    // For clients of gRPC, an outage has a code of its own.
+    let code = if *fault == Fault::Unavailable { Grpc::Unavailable } else { grpc(fault.code()) };
+    Status::with_error_details(code, fault.to_string(), details)
 }
 
 /// The error of one capture of a batch.
@@ -132,6 +134,7 @@ fn retry_after(fault: &Fault) -> Option<Duration> {
         Fault::StorageFull => Some(STORAGE_RETRY),
         Fault::TeamStorageFull { .. } => Some(TEAM_STORAGE_RETRY),
         Fault::IdempotencyConflict => Some(CONFLICT_RETRY),
+        Fault::Unavailable => Some(OUTAGE_RETRY),
         Fault::Unauthorized
         | Fault::TeamSuspended
         | Fault::LinkRefused(_)
@@ -176,6 +179,7 @@ fn quota(fault: &Fault) -> Option<(&'static str, String)> {
         | Fault::ImagesBusy { .. }
         | Fault::RenderBlocked(_)
         | Fault::RenderFailed(_)
+        | Fault::Unavailable
         | Fault::InternalError => None,
     }
 }
@@ -226,6 +230,11 @@ mod tests {
         let status = to_status(&Fault::FailedRenderTimeExceeded { per_minute: 20, retry_after_s: 7 });
         assert_eq!(status.get_details_retry_info().unwrap().retry_delay, Some(Duration::from_secs(7)));
         assert_eq!(reason::cause(&status), v1::ErrorCause::Request);
+
+        let status = to_status(&Fault::Unavailable);
+        assert_eq!((status.code(), reason::code(&status)), (Grpc::Unavailable, ErrorCode::InternalError));
+        assert_eq!(status.get_details_retry_info().unwrap().retry_delay, Some(OUTAGE_RETRY));
+        assert_eq!(reason::cause(&status), v1::ErrorCause::Service);
 
         let status = to_status(&Fault::InternalError);
         assert_eq!((status.code(), reason::code(&status)), (Grpc::Internal, ErrorCode::InternalError));

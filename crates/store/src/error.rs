@@ -62,11 +62,14 @@ pub enum Error {
     /// The URL has an unsupported scheme.
     #[error("the database URL must begin with sqlite: or postgres:")]
     Url,
+    /// The servers in the URL are not named as they should be.
+    #[error("the database URL is not valid: {0}")]
+    InvalidUrl(&'static str),
 }
 
 /// The underlying database error. For logs only: it may name tables and addresses.
 #[derive(Clone)]
-pub struct Cause(DbErr);
+pub struct Cause(pub(crate) DbErr);
 
 impl fmt::Debug for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,9 +95,15 @@ impl Error {
             | Self::Full(_)
             | Self::Closed
             | Self::Url
+            | Self::InvalidUrl(_)
             | Self::NewerSchema { .. }
             | Self::EditedStep { .. } => false,
         }
+    }
+
+    /// Whether the database does not respond, or has no capacity. Trying again in a few seconds may help.
+    pub const fn is_outage(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Overloaded | Self::Closed)
     }
 
     /// Whether the database aborted the transaction only because of concurrent transactions.
@@ -136,6 +145,17 @@ impl From<DbErr> for Error {
 /// An error of the driver outside of a statement: it could not connect.
 pub(crate) fn connection_error(error: SqlxError) -> Error {
     DbErr::Conn(RuntimeErr::SqlxError(error.into())).into()
+}
+
+/// Whether the connection was lost, or leads to a server that accepts no writes, so that others probably do too.
+pub(crate) fn is_connection_lost(error: &DbErr) -> bool {
+    const READ_ONLY: &str = "25006";
+    let Some(error) = sqlx_error(error) else { return false };
+    if let Some(code) = error.as_database_error().and_then(DatabaseError::code) {
+        // Class 08: connection exceptions. Class 57P: the server is shut down, has crashed, or is starting.
+        return code == READ_ONLY || code.starts_with("57P") || code.starts_with("08");
+    }
+    matches!(error, SqlxError::Io(_) | SqlxError::Protocol(_) | SqlxError::Tls(_) | SqlxError::WorkerCrashed)
 }
 
 fn sqlx_error(error: &DbErr) -> Option<&SqlxError> {

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::response::{IntoResponse, Response};
 use grabd_domain::Fault;
+use grabd_domain::limits::OUTAGE_RETRY;
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 
@@ -203,6 +204,7 @@ impl From<Fault> for Problem {
             Fault::QueueTooLong { wait_s } => Self::team_rate_limited(wait_s),
             Fault::ImagesBusy { retry_after_s } => Self::images_busy(retry_after_s),
             Fault::TeamSuspended => Self::team_suspended(),
+            Fault::Unavailable => Self::outage(),
             Fault::NotFound { .. }
             | Fault::Unauthorized
             | Fault::LinkRefused(_)
@@ -237,6 +239,13 @@ impl Problem {
         let message = format!("Too many images are being processed at the moment. Try again in {wait}.");
         let status = StatusCode::TOO_MANY_REQUESTS;
         Self { retry_after_s: Some(retry_after_s), ..Self::new(status, "Too many images", message, "") }
+    }
+
+    fn outage() -> Self {
+        let retry_after_s = OUTAGE_RETRY.as_secs();
+        let message = format!("The service cannot reach its database. Try again in {}.", wait(retry_after_s));
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self { retry_after_s: Some(retry_after_s), ..Self::new(status, "Not available at the moment", message, "") }
     }
 
     fn internal_error() -> Self {

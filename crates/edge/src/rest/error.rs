@@ -68,7 +68,9 @@ impl ApiError {
     /// The error for a gRPC status. `request` has the headers of the HTTP request.
     pub(crate) fn from_status(status: &Status, request: &HeaderMap) -> Self {
         let code = reason::code(status);
-        let mut failure = if code == ErrorCode::InternalError {
+        let delay = status.get_details_retry_info().and_then(|info| info.retry_delay);
+        // An internal error that says when to try again is an outage, which the caller may know of.
+        let mut failure = if code == ErrorCode::InternalError && delay.is_none() {
             let cause = format_args!("the core returned {:?}: {}", status.code(), status.message());
             Self::internal(cause, request_id(request))
         } else {
@@ -76,7 +78,6 @@ impl ApiError {
         };
         let metadata = status.metadata().as_ref();
         limits::copy(metadata, &mut failure.headers);
-        let delay = status.get_details_retry_info().and_then(|info| info.retry_delay);
         if let Some(seconds) = retry_after_s(delay, status_and_code(code).0, metadata) {
             failure.headers.insert(RETRY_AFTER, seconds.into());
         }

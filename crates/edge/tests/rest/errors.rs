@@ -245,3 +245,13 @@ async fn unreachable_core_is_an_internal_error() {
         assert!(body.starts_with(b"{\"error\":{\"code\":\"internal_error\","));
     }
 }
+
+#[tokio::test]
+async fn outage_says_when_to_try_again() {
+    let app = TestApp::new();
+    let outage = || error_status(ErrorCode::InternalError, "The database is away.", Some(Duration::from_secs(3)));
+    app.core.get.respond_with(move || Err(outage()));
+    let response = app.get("/v1/grabs/x").await;
+    assert_eq!(response.assert_error(500, "internal_error"), "The database is away.");
+    assert_eq!(response.header("retry-after"), "3");
+}

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use grabd_engine::clock::Clock;
 use grabd_store::images::Location;
 use grabd_store::{Kind, Store};
@@ -22,6 +22,7 @@ use tokio::process::Command;
 
 use super::output::CommandOutput;
 use crate::config::Config;
+use crate::database_url::WithoutPassword;
 use crate::{data_dir_lock, wiring};
 
 /// The copy of an SQLite database.
@@ -357,7 +358,7 @@ fn restore_sqlite(url: &str, copy: &Path) -> anyhow::Result<()> {
 }
 
 async fn dump(config: &Config, to: &Path) -> anyhow::Result<()> {
-    let (url, password) = postgres_url(config)?;
+    let (url, password) = postgres_url(config);
     let mut command = Command::new("pg_dump");
     command.args(["--format=custom", "--no-owner", "--no-privileges"]).arg("--file").arg(to).arg("--dbname").arg(url);
     run(command, password, "pg_dump").await?;
@@ -370,7 +371,7 @@ async fn restore_postgres(config: &Config, from: &Path) -> anyhow::Result<()> {
     // No service may use the database meanwhile.
     let store = wiring::open_store(config).await?;
     let lock = wiring::lock_service(config, &store).await?;
-    let (url, password) = postgres_url(config)?;
+    let (url, password) = postgres_url(config);
     let mut command = Command::new("pg_restore");
     // In one transaction: a database that is not empty stays as it is.
     command.args(["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"]);
@@ -382,16 +383,14 @@ async fn restore_postgres(config: &Config, from: &Path) -> anyhow::Result<()> {
 }
 
 /// The database URL without its password, and the password, which must not be in the list of processes.
-fn postgres_url(config: &Config) -> anyhow::Result<(String, Option<String>)> {
-    let mut url = url::Url::parse(&config.database_url()).context("GRABD_DATABASE__URL is not a URL")?;
-    let password = url.password().map(|encoded| {
-        let form = format!("p={}", encoded.replace('+', "%2B"));
+fn postgres_url(config: &Config) -> (String, Option<String>) {
+    let url = config.database_url();
+    let without = WithoutPassword::of(&url);
+    let password = without.password.map(|encoded| {
+        let form = format!("p={}", encoded.replace('+', "%2B").replace('&', "%26"));
         url::form_urlencoded::parse(form.as_bytes()).map(|(_, password)| password.into_owned()).collect::<String>()
     });
-    if password.is_some() && url.set_password(None).is_err() {
-        bail!("GRABD_DATABASE__URL has no host");
-    }
-    Ok((url.into(), password))
+    (without.url(), password)
 }
 
 async fn run(mut command: Command, password: Option<String>, name: &str) -> anyhow::Result<()> {

@@ -2,6 +2,9 @@
 
 mod notifications;
 mod postgres;
+mod reader;
+mod server;
+mod server_addresses;
 mod service_lock;
 mod sqlite;
 mod steps;
@@ -14,8 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use grabd_migrations::Migrator;
-use sea_orm::DatabaseConnection;
+use sea_orm::ConnectionTrait;
 use uuid::Uuid;
 
 use crate::{Error, Result};
@@ -23,6 +25,7 @@ pub use notifications::Notifications;
 use postgres::Postgres;
 pub use service_lock::{LockMode, OtherService, ServiceLock};
 use sqlite::Sqlite;
+pub use steps::{MigrationPlan, PendingStep};
 pub(crate) use transaction::{Transaction, Tx};
 
 /// Pads the ids to a power of two by repeating the last one.
@@ -104,11 +107,8 @@ impl Database {
     }
 
     /// The connections for single statements that read committed data.
-    pub(crate) const fn reader(&self) -> &DatabaseConnection {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.readers(),
-            Engine::Postgres(postgres) => postgres.pool(),
-        }
+    pub(crate) const fn reader(&self) -> &impl ConnectionTrait {
+        self
     }
 
     /// Begins a read-only transaction whose statements see one snapshot.
@@ -126,10 +126,8 @@ impl Database {
         }
     }
 
-    pub(crate) async fn schema_is_current(&self) -> Result<bool> {
-        steps::check(self.reader()).await?;
-        let applied = steps::applied(self.reader()).await?;
-        Ok(Migrator::SOURCES.iter().all(|step| applied.iter().any(|name| name == step.name)))
+    pub(crate) async fn plan_migration(&self) -> Result<MigrationPlan> {
+        steps::plan(self.reader()).await
     }
 
     pub(crate) async fn lock_service(
@@ -158,7 +156,10 @@ impl Database {
     }
 
     pub(crate) async fn ping(&self) -> Result<()> {
-        Ok(self.reader().ping().await?)
+        match &self.engine {
+            Engine::Sqlite(sqlite) => Ok(sqlite.readers().ping().await?),
+            Engine::Postgres(postgres) => Ok(postgres.read(|pool| async move { pool.ping().await }).await?),
+        }
     }
 
     pub(crate) async fn close(self) {

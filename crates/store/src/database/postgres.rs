@@ -1,34 +1,26 @@
 //! PostgreSQL: a connection pool. Every change is a transaction at READ COMMITTED.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_migrations::Migrator;
+use sea_orm::sqlx::ConnectOptions;
 use sea_orm::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sea_orm::sqlx::{ConnectOptions, Connection};
 use sea_orm::{
-    AccessMode, ConnectionTrait, DatabaseConnection, IsolationLevel, SqlxPostgresConnector, TransactionTrait,
+    AccessMode, ConnectionTrait, DatabaseConnection, DbErr, IsolationLevel, SqlxPostgresConnector, TransactionTrait,
 };
 use sea_orm_migration::MigratorTrait;
 
 use super::notifications::Notifications;
+use super::server::Server;
+use super::server_addresses::servers;
 use super::service_lock::{LockMode, OtherService, ServiceLock};
 use super::steps;
 use super::transaction::{Transaction, Tx};
-use crate::Result;
 use crate::error::connection_error;
+use crate::{Error, Result};
 
-/// Connections of one process. The server allows a hundred in total, and a transaction holds one for some milliseconds.
-const CONNECTIONS: u32 = 16;
-/// Maximum wait for a connection.
+/// Maximum wait for a connection without the timeouts of the job path.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection that was idle for at least this long is pinged before use.
-const PING_AFTER_IDLE: Duration = Duration::from_secs(5);
-/// Statement timeout of the job path, lock waits included. A longer statement would hold up the vacuum of the job
-/// table.
-const STATEMENT_TIMEOUT: &str = "5s";
-/// Releases the locks of a process that stalls inside a transaction.
-const IDLE_IN_TRANSACTION_TIMEOUT: &str = "10s";
 /// Statement timeout of operator reports over all rows.
 const REPORT_TIMEOUT: &str = "60s";
 /// How often a change is tried when the server aborts it because of concurrent transactions.
@@ -40,20 +32,16 @@ const MIGRATION_LOCK: i64 = 0x6772_6162_6421;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Postgres {
-    pool: DatabaseConnection,
-    options: Arc<PgConnectOptions>,
+    server: Server,
 }
 
 impl Postgres {
     pub(crate) async fn open(url: &str) -> Result<Self> {
-        let options: PgConnectOptions = url.parse().map_err(connection_error)?;
-        let options =
-            options.application_name("grabd").statement_cache_capacity(STATEMENT_CACHE).disable_statement_logging();
-        let job_path_options = options.clone().options([
-            ("statement_timeout", STATEMENT_TIMEOUT),
-            ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT),
-        ]);
-        Ok(Self { pool: connect(job_path_options, CONNECTIONS).await?, options: options.into() })
+        let options = |server: PgConnectOptions| {
+            server.application_name("grabd").statement_cache_capacity(STATEMENT_CACHE).disable_statement_logging()
+        };
+        let servers = servers(url)?.into_iter().map(options).collect();
+        Ok(Self { server: Server::connect(servers).await? })
     }
 
     /// If the caller is dropped, the change is rolled back, unless its commit was already sent.
@@ -68,34 +56,53 @@ impl Postgres {
     }
 
     async fn try_write<T: Transaction>(&self, transaction: &T) -> Result<T::Outcome> {
-        let tx = self.pool.begin().await?;
-        match transaction.apply(&tx).await {
-            Ok(outcome) => {
-                tx.commit().await?;
-                Ok(outcome)
+        let tx = self.server.run_repeatable(|pool| async move { Ok::<_, Error>(pool.begin().await?) }).await?;
+        // On the heap: the statements of a change together are large, and callers make several changes.
+        let applied = Box::pin(async move {
+            match transaction.apply(&tx).await {
+                Ok(outcome) => {
+                    tx.commit().await?;
+                    Ok(outcome)
+                }
+                Err(error) => {
+                    // If the rollback fails, the connection is lost and the server rolls back.
+                    drop(tx.rollback().await);
+                    Err(error)
+                }
             }
-            Err(error) => {
-                // If the rollback fails, the connection is lost and the server rolls back.
-                drop(tx.rollback().await);
-                Err(error)
-            }
-        }
+        });
+        self.server.run(applied).await
     }
 
-    pub(crate) const fn pool(&self) -> &DatabaseConnection {
-        &self.pool
+    /// Reads. If the connection is lost, reads again on another one.
+    pub(crate) async fn read<T, F>(&self, read: impl Fn(DatabaseConnection) -> F) -> Result<T, DbErr>
+    where
+        F: Future<Output = Result<T, DbErr>>,
+    {
+        self.server.run_repeatable(read).await
+    }
+
+    /// Does something that must not be repeated.
+    pub(crate) async fn execute<T, F>(&self, execute: impl FnOnce(DatabaseConnection) -> F) -> Result<T, DbErr>
+    where
+        F: Future<Output = Result<T, DbErr>>,
+    {
+        self.server.run(async { execute(self.server.pool()).await }).await
     }
 
     pub(crate) async fn snapshot(&self) -> Result<Tx> {
-        let snapshot_mode = (Some(IsolationLevel::RepeatableRead), Some(AccessMode::ReadOnly));
-        let tx = self.pool.begin_with_config(snapshot_mode.0, snapshot_mode.1).await?;
-        tx.execute_unprepared(&format!("SET LOCAL statement_timeout = '{REPORT_TIMEOUT}'")).await?;
-        Ok(tx)
+        let begin = |pool: DatabaseConnection| async move {
+            let (isolation, access) = (IsolationLevel::RepeatableRead, AccessMode::ReadOnly);
+            let tx = pool.begin_with_config(Some(isolation), Some(access)).await?;
+            tx.execute_unprepared(&format!("SET LOCAL statement_timeout = '{REPORT_TIMEOUT}'")).await?;
+            Ok(tx)
+        };
+        Ok(self.server.run_repeatable::<_, DbErr, _>(begin).await?)
     }
 
     /// Uses a connection without the job path timeouts. The advisory lock admits one process at a time.
     pub(crate) async fn migrate(&self) -> Result<()> {
-        let connection = connect((*self.options).clone(), 1).await?;
+        let connection = connect(self.server.options()).await?;
         connection.execute_unprepared(&format!("SELECT pg_advisory_lock({MIGRATION_LOCK})")).await?;
         let applied = async {
             steps::check(&connection).await?;
@@ -113,36 +120,20 @@ impl Postgres {
         mode: LockMode,
         patience: Duration,
     ) -> Result<Result<ServiceLock, OtherService>> {
-        ServiceLock::acquire(&self.options, mode, patience).await
+        ServiceLock::acquire(&self.server, mode, patience).await
     }
 
     pub(crate) async fn notifications(&self, channel: &str) -> Result<Notifications> {
-        Notifications::open((*self.options).clone().application_name("grabd hints"), channel).await
+        Notifications::open(self.server.options().application_name("grabd hints"), channel).await
     }
 
     pub(crate) async fn close(self) {
-        if let Err(error) = self.pool.close_by_ref().await {
-            tracing::warn!(%error, "the database pool did not close cleanly");
-        }
+        self.server.close().await;
     }
 }
 
-async fn connect(options: PgConnectOptions, connections: u32) -> Result<DatabaseConnection> {
-    let pool = PgPoolOptions::new()
-        .max_connections(connections)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        // A ping costs a round trip, so only idle connections are checked.
-        .test_before_acquire(false)
-        .before_acquire(|connection, metadata| {
-            Box::pin(async move {
-                if metadata.idle_for >= PING_AFTER_IDLE {
-                    connection.ping().await?;
-                }
-                Ok(true)
-            })
-        })
-        .connect_with(options)
-        .await
-        .map_err(connection_error)?;
-    Ok(SqlxPostgresConnector::from_sqlx_postgres_pool(pool))
+/// One connection without the timeouts of the job path.
+async fn connect(options: PgConnectOptions) -> Result<DatabaseConnection> {
+    let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(ACQUIRE_TIMEOUT).connect_with(options).await;
+    Ok(SqlxPostgresConnector::from_sqlx_postgres_pool(pool.map_err(connection_error)?))
 }

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use super::server::{Doubt, Server};
 use crate::Result;
 use crate::error::connection_error;
 
@@ -64,8 +65,14 @@ impl LockMode {
 /// How the lock is taken.
 #[derive(Debug)]
 struct Locking {
-    options: PgConnectOptions,
+    server: Server,
     mode: LockMode,
+}
+
+impl Locking {
+    fn options(&self) -> PgConnectOptions {
+        self.server.options().options(KEEPALIVE)
+    }
 }
 
 /// The right to be the only service on a database, or a process of its cluster. Dropping it releases the lock soon;
@@ -113,11 +120,11 @@ impl ServiceLock {
 
     /// Takes the lock. Waits up to `patience` for a service that is about to exit.
     pub(super) async fn acquire(
-        options: &PgConnectOptions,
+        server: &Server,
         mode: LockMode,
         patience: Duration,
     ) -> Result<Result<Self, OtherService>> {
-        let locking = Arc::new(Locking { options: options.clone().options(KEEPALIVE), mode });
+        let locking = Arc::new(Locking { server: server.clone(), mode });
         let last_attempt = tokio::time::sleep(patience);
         tokio::pin!(last_attempt);
         let mut is_last = false;
@@ -180,6 +187,7 @@ async fn hold(
             continue;
         }
         tracing::warn!("the connection that locks the database was lost; reconnecting");
+        locking.server.check(Doubt::Lost);
         match stop.run_until_cancelled(regain(&locking, &session)).await {
             None => return,
             Some(Some(regained)) => (connection, session) = regained,
@@ -211,7 +219,7 @@ async fn regain(locking: &Locking, former: &Session) -> Option<(PgConnection, Se
             Ok(Attempt::Locked(connection, session)) => return Some((connection, session)),
             // The server has not noticed yet that the former connection is gone.
             Ok(Attempt::HeldBy(session, _)) if session == *former => {
-                if let Err(error) = end_session(&locking.options, former).await {
+                if let Err(error) = end_session(&locking.options(), former).await {
                     tracing::warn!(%error, "the former connection to the database could not be ended; trying again");
                 }
             }
@@ -226,7 +234,7 @@ async fn regain(locking: &Locking, former: &Session) -> Option<(PgConnection, Se
 
 async fn attempt(locking: &Locking) -> Result<Attempt> {
     let attempt = async {
-        let mut connection = PgConnection::connect_with(&locking.options).await?;
+        let mut connection = PgConnection::connect_with(&locking.options()).await?;
         let locked: bool = sqlx::query_scalar(locking.mode.query()).bind(LOCK).fetch_one(&mut connection).await?;
         if locked {
             let (pid, since) = sqlx::query_as(OWN_SESSION).fetch_one(&mut connection).await?;

@@ -325,6 +325,7 @@ pub(crate) fn field_error(fault: Fault) -> Result<FieldError, Fault> {
         | Fault::NotFound { .. }
         | Fault::RateLimitExceeded { .. }
         | Fault::ImagesBusy { .. }
+        | Fault::Unavailable
         | Fault::InternalError => Err(fault),
     }
 }

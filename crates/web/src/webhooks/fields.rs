@@ -138,6 +138,7 @@ pub(super) fn field_error(fault: Fault, input: &Form) -> Result<FieldError, Faul
         | Fault::StorageFull
         | Fault::TeamStorageFull { .. }
         | Fault::RenderFailed(_)
+        | Fault::Unavailable
         | Fault::InternalError => Err(fault),
     }
 }
