@@ -28,7 +28,7 @@ const RESOLVE_AGAIN: Duration = Duration::from_secs(2);
 const LOOKUP_LIMIT: Duration = Duration::from_secs(5);
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// A core that does not answer a ping for this long is lost. A paused process answers none.
-const PING_EVERY: Duration = Duration::from_secs(5);
+const PING_EVERY: Duration = Duration::from_secs(2);
 const PING_LIMIT: Duration = Duration::from_secs(5);
 /// Maximum number of cores. Further addresses are ignored.
 const MAX_CORES: usize = 64;

@@ -13,9 +13,10 @@ use tonic::transport::{Server, ServerTlsConfig};
 
 /// Concurrent calls of one renderer: its session, and the reports of all slots.
 const MAX_STREAMS: u32 = 1024;
-/// A renderer that does not answer a ping for this long is lost.
-const PING_EVERY: Duration = Duration::from_secs(10);
-const PING_LIMIT: Duration = Duration::from_secs(10);
+/// A renderer that does not answer a ping for this long is lost. A synchronous caller of one of its grabs then still has
+/// time for another attempt.
+const PING_EVERY: Duration = Duration::from_secs(2);
+const PING_LIMIT: Duration = Duration::from_secs(5);
 /// Time limit for connections to end after all sessions have ended.
 const CLOSE: Duration = Duration::from_secs(5);
 
