@@ -2,16 +2,17 @@
 //!
 //! [`harness`] starts the whole service, [`site`] is the fixture site with known pixels, [`pixels`] checks images of
 //! it, [`agent`] is an MCP client, [`authenticator`] an authenticator app, [`passkey`] a device with a passkey, [`forward`]
-//! gives a service a host name, [`scenario`] captures hostile pages and reports the results, [`process_tree`] measures
-//! processes, [`leftovers`] checks what a stopped service left behind, and [`programs`] runs third-party programs.
-//! [`visitor`] uses the web pages without a browser. [`s3_server`] is an object store, and [`scripted_renderer`] a renderer
-//! without a browser.
+//! gives a service a host name, or interrupts its connections, [`scenario`] captures hostile pages and reports the results,
+//! [`process_tree`] measures processes, [`cpu_share`] limits them, [`leftovers`] checks what a stopped service left behind,
+//! and [`programs`] runs third-party programs. [`visitor`] uses the web pages without a browser. [`s3_server`] is an object
+//! store, [`postgres_server`] a database server with a standby, and [`scripted_renderer`] a renderer without a browser.
 //!
 //! *Invariant:* nothing that ships depends on this package.
 
 pub mod agent;
 pub mod authenticator;
 pub mod client;
+pub mod cpu_share;
 pub mod dns;
 pub mod forward;
 pub mod hard;
@@ -21,6 +22,7 @@ pub mod leftovers;
 pub mod mail_server;
 pub mod passkey;
 pub mod pixels;
+pub mod postgres_server;
 pub mod process_tree;
 pub mod programs;
 pub mod receiver;

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
@@ -19,7 +20,7 @@ use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
 use s3s_fs::FileSystem;
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::leftovers::files_below;
@@ -48,9 +49,25 @@ enum Fault {
     Pause(Arc<Pause>),
 }
 
-/// The next requests with a method that fail.
+/// What all requests with a method meet, until the outage ends.
+#[derive(Clone, Copy, Debug)]
+pub enum Outage {
+    /// This status and S3 error code.
+    Status(StatusCode, &'static str),
+    /// They are processed when the outage has ended.
+    Pause,
+}
+
+/// The requests that fail.
 #[derive(Default)]
-struct Faults(Mutex<Vec<(Method, usize, Fault)>>);
+struct Faults {
+    /// The next ones with a method.
+    next: Mutex<Vec<(Method, usize, Fault)>>,
+    /// All with a method.
+    outage: watch::Sender<Option<(Method, Outage)>>,
+    /// The number of requests that met an outage.
+    outages: AtomicUsize,
+}
 
 /// A request that the server has received, but not processed.
 #[derive(Default)]
@@ -176,6 +193,21 @@ impl S3Server {
         pause
     }
 
+    /// Begins an outage for all requests with this method.
+    pub fn begin_outage(&self, method: Method, outage: Outage) {
+        self.faults.outage.send_replace(Some((method, outage)));
+    }
+
+    /// Ends the outage.
+    pub fn end_outage(&self) {
+        self.faults.outage.send_replace(None);
+    }
+
+    /// Number of requests that met an outage.
+    pub fn outage_count(&self) -> usize {
+        self.faults.outages.load(Ordering::Relaxed)
+    }
+
     /// Number of failures that were asked for and have not happened.
     pub fn failures_left(&self) -> usize {
         self.faults.lock().iter().map(|(_, count, _)| count).sum()
@@ -188,7 +220,7 @@ impl S3Server {
 
 impl Faults {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(Method, usize, Fault)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self, method: &Method) -> Option<Fault> {
@@ -200,18 +232,29 @@ impl Faults {
 }
 
 async fn inject(State(faults): State<Arc<Faults>>, request: Request, next: Next) -> Response {
+    let outage = faults.outage.borrow().clone().filter(|(method, _)| method == request.method());
+    if let Some((_, outage)) = outage {
+        faults.outages.fetch_add(1, Ordering::Relaxed);
+        match outage {
+            Outage::Status(status, code) => return refuse(request, status, code).await,
+            // The server lives as long as its outages.
+            Outage::Pause => drop(faults.outage.subscribe().wait_for(Option::is_none).await),
+        }
+    }
     match faults.take(request.method()) {
         None | Some(Fault::Pass) => next.run(request).await,
-        Some(Fault::Status(status, code)) => {
-            // So that the client reads the response before the connection is closed.
-            drop(to_bytes(request.into_body(), usize::MAX).await);
-            let body = format!("<Error><Code>{code}</Code><Message>a test asked for it</Message></Error>");
-            (status, Body::from(body)).into_response()
-        }
+        Some(Fault::Status(status, code)) => refuse(request, status, code).await,
         Some(Fault::Pause(pause)) => {
             pause.reached.notify_one();
             pause.released.notified().await;
             next.run(request).await
         }
     }
+}
+
+async fn refuse(request: Request, status: StatusCode, code: &'static str) -> Response {
+    // So that the client reads the response before the connection is closed.
+    drop(to_bytes(request.into_body(), usize::MAX).await);
+    let body = format!("<Error><Code>{code}</Code><Message>a test asked for it</Message></Error>");
+    (status, Body::from(body)).into_response()
 }

@@ -5,6 +5,7 @@
 mod abuse_week;
 mod baseline;
 mod fairness;
+mod fleet;
 mod hostile;
 mod hostile_tenants;
 mod lists;
@@ -106,6 +107,8 @@ enum Command {
     },
     /// Compares how many images of hard pages are correct for grabd and other tools.
     Pictures(pictures::Args),
+    /// Measures a cluster without browsers: grabs per second, and processor time for each grab.
+    Fleet(fleet::Args),
     /// Compares the speed of grabd with that of other tools.
     Peers(peers::Args),
     /// Serves a bare axum handler for comparison. Started by the measurement itself.
@@ -149,6 +152,7 @@ async fn main() -> anyhow::Result<()> {
             return soak::measure(soak::Plan { length: Duration::from_secs(minutes * 60), at_a_time, chart }).await;
         }
         Some(Command::Pictures(args)) => return pictures::measure(args).await,
+        Some(Command::Fleet(args)) => return fleet::measure(&args).await,
         Some(Command::Peers(args)) => return peers::measure(args).await,
         Some(Command::Lists { grabs }) => return lists::measure(grabs).await,
         None => {}
