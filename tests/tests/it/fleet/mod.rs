@@ -2,15 +2,21 @@
 
 mod certificates;
 mod chaos;
+mod database;
 mod deadline;
 mod direct_uploads;
 mod draining;
 mod edges;
+mod faults;
 mod hints;
+mod load;
 mod nats;
 mod processes;
 mod renderer;
 mod rolling;
+mod slots;
+mod small_fleet;
+mod times;
 
 use std::time::Instant;
 

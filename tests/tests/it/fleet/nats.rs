@@ -1,5 +1,6 @@
 //! A NATS server of a test.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use anyhow::{Context, Result};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::crash_recovery::service::lines;
@@ -21,25 +23,40 @@ const WAIT_LIMIT: Duration = Duration::from_secs(60);
 pub(super) struct NatsServer {
     child: Child,
     address: String,
+    log: watch::Receiver<Vec<String>>,
+    /// A file with settings.
+    settings: Option<tempfile::TempPath>,
 }
 
 impl NatsServer {
     pub(super) async fn start() -> Result<Self> {
-        Self::start_on("-1").await
+        Self::start_on("-1", None).await
     }
 
-    async fn start_on(port: &str) -> Result<Self> {
+    /// One that soon disconnects clients that do not read.
+    pub(super) async fn start_with_slow_consumers() -> Result<Self> {
+        let mut file = tempfile::NamedTempFile::new()?;
+        file.write_all(b"max_pending: 1048576\nwrite_deadline: \"100ms\"\n")?;
+        Self::start_on("-1", Some(file.into_temp_path())).await
+    }
+
+    async fn start_on(port: &str, settings: Option<tempfile::TempPath>) -> Result<Self> {
         let program = if Path::new(PROGRAM).exists() { PROGRAM } else { "nats-server" };
         let mut command = Command::new(program);
         command.args(["--addr", "127.0.0.1", "--port", port]);
+        if let Some(settings) = &settings {
+            command.arg("--config").arg(settings);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().context("nats-server is missing: run script/setup --tests")?;
         let mut log = lines(child.stderr.take().context("stderr")?);
         let address = |line: &String| Some(line.split_once("client connections on ")?.1.trim().to_owned());
         let is_up = |lines: &Vec<String>| lines.iter().any(|line| line.contains("Server is ready"));
         let up = timeout(WAIT_LIMIT, log.wait_for(is_up)).await.context("NATS did not start")?;
-        let address = up.context("NATS exited")?.iter().find_map(address).context("an address")?;
-        Ok(Self { child, address })
+        let up = up.context("NATS exited")?;
+        let address = up.iter().find_map(address).context("an address")?;
+        drop(up);
+        Ok(Self { child, address, log, settings })
     }
 
     pub(super) fn url(&self) -> String {
@@ -54,7 +71,32 @@ impl NatsServer {
     /// Starts it again at the same address.
     pub(super) async fn start_again(&mut self) -> Result<()> {
         let port = self.address.rsplit_once(':').context("a port")?.1.to_owned();
-        *self = Self::start_on(&port).await?;
+        *self = Self::start_on(&port, self.settings.take()).await?;
+        Ok(())
+    }
+
+    /// Waits for a line of the log.
+    pub(super) async fn wait_for_log(&self, text: &str) -> Result<()> {
+        let has_line = |lines: &Vec<String>| lines.iter().any(|line| line.contains(text));
+        let mut log = self.log.clone();
+        let waited = timeout(WAIT_LIMIT, log.wait_for(has_line)).await;
+        waited.with_context(|| format!("no “{text}”: {:?}", self.log.borrow()))?.context("NATS exited")?;
+        Ok(())
+    }
+
+    /// Publishes more than fits into the buffers of a connection.
+    pub(super) async fn flood(&self, subject: &str) -> Result<()> {
+        let mut stream = TcpStream::connect(&self.address).await?;
+        stream.write_all(b"CONNECT {\"verbose\":false}\r\n").await?;
+        let payload = "x".repeat(32 << 10);
+        let message = format!("PUB {subject} {}\r\n{payload}\r\n", payload.len());
+        for _ in 0..512 {
+            stream.write_all(message.as_bytes()).await?;
+        }
+        stream.write_all(b"PING\r\n").await?;
+        let mut received = lines(stream);
+        let is_pong = |lines: &Vec<String>| lines.iter().any(|line| line.starts_with("PONG"));
+        timeout(WAIT_LIMIT, received.wait_for(is_pong)).await.context("no response")?.context("closed")?;
         Ok(())
     }
 

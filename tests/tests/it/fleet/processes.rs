@@ -8,12 +8,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use grabd_domain::credentials::{ApiKey, Environment};
 use grabd_domain::grabs::Grab;
-use grabd_domain::ids::GrabId;
+use grabd_domain::ids::{GrabId, TeamId};
 use grabd_engine::accounts::{self, NewTeamKeys};
 use grabd_engine::clock::Clock;
 use grabd_engine::vault::Vault;
 use grabd_store::Store;
+use grabd_store::grabs::{Cursor, PageRequest};
 use grabd_tests::harness::ALLOWED;
 use grabd_tests::s3_server::S3Server;
 use rustix::process::{Pid, Signal, kill_process};
@@ -28,6 +30,10 @@ use crate::crash_recovery::service::{grabd_binary, lines};
 
 /// Time limit for everything that is awaited. Only reached by failing tests.
 const WAIT_LIMIT: Duration = Duration::from_secs(60);
+/// Time limit for the end of all grabs: two lost leases, and queued ones.
+const END_LIMIT: Duration = Duration::from_secs(150);
+/// Number of grabs that are read at a time.
+const PAGE: u32 = 500;
 /// Poll interval.
 const POLL: Duration = Duration::from_millis(50);
 /// The public origin, which leads nowhere.
@@ -37,11 +43,22 @@ pub(super) const CREDITS: u32 = 50;
 
 /// A database with a team, and what the processes share.
 pub(super) struct TestCluster {
-    database: PrivateDatabase,
+    /// A database on the server that all tests share. `None`: one on a server of the test's own.
+    database: Option<PrivateDatabase>,
+    /// The URL of the database for the test, and for the processes.
+    url: String,
+    process_url: String,
+    credits: u32,
     pub(super) dir: tempfile::TempDir,
     pub(super) store: Store,
-    pub(super) team: NewTeamKeys,
+    pub(super) team: Team,
     pub(super) client: reqwest::Client,
+}
+
+/// The team whose grabs are created.
+pub(super) struct Team {
+    pub(super) team: TeamId,
+    pub(super) live: ApiKey,
 }
 
 /// A process of the cluster. It is killed when dropped.
@@ -62,22 +79,54 @@ impl TestCluster {
     /// With other credits than [`CREDITS`].
     pub(super) async fn start_with(credits: u32) -> Result<Self> {
         let database = PrivateDatabase::create_migrated().await;
-        let store = Store::open(&database.url()).await?;
+        let url = database.url();
+        Ok(Self { database: Some(database), ..Self::start_on(&url, &url, credits).await? })
+    }
+
+    /// On a database at this URL, which the processes reach at another one.
+    pub(super) async fn start_on(url: &str, process_url: &str, credits: u32) -> Result<Self> {
+        let store = Store::open(url).await?;
         store.migrate().await?;
-        let team = accounts::create_team(&store, "the test's", credits, Clock::system().now()).await?;
+        let NewTeamKeys { team, live, .. } =
+            accounts::create_team(&store, "the test's", credits, Clock::system().now()).await?;
+        let team = Team { team, live };
         let dir = tempfile::tempdir()?;
         Vault::open(&dir.path().join("secrets.key"))?;
         let client = grabd_tests::client::client().build()?;
-        Ok(Self { database, dir, store, team, client })
+        let (url, process_url) = (url.to_owned(), process_url.to_owned());
+        Ok(Self { database: None, url, process_url, credits, dir, store, team, client })
+    }
+
+    /// With the schema of another version of the program, which creates the team.
+    pub(super) async fn start_with_version(binary: &Path, credits: u32) -> Result<Self> {
+        let database = PrivateDatabase::create().await;
+        let (url, dir) = (database.url(), tempfile::tempdir()?);
+        Vault::open(&dir.path().join("secrets.key"))?;
+        let create = ["admin", "--json", "team", "create", "the test's", "--credits", &credits.to_string()];
+        let mut command = Self::command_of(binary, &url, dir.path(), "create", &[]);
+        let created: Value = serde_json::from_str(&output_of(command.args(create)).await?)?;
+        let live = created["live_key"].as_str().and_then(ApiKey::parse).context("a live key")?;
+        let team = Team { team: created["team_id"].as_str().context("a team")?.parse()?, live };
+        let (store, client) = (Store::open(&url).await?, grabd_tests::client::client().build()?);
+        Ok(Self { database: Some(database), process_url: url.clone(), url, credits, dir, store, team, client })
     }
 
     /// Runs a command with the configuration of the cluster.
     pub(super) fn command(&self, data_dir: &str, settings: &[(&str, &str)]) -> Result<Command> {
-        let path = |name: &str| self.dir.path().join(name).display().to_string();
-        let mut command = Command::new(grabd_binary()?);
+        Ok(Self::command_of(&grabd_binary()?, &self.process_url, self.dir.path(), data_dir, settings))
+    }
+
+    /// The same with another version of the program.
+    pub(super) fn command_of_version(&self, binary: &Path, data_dir: &str, settings: &[(&str, &str)]) -> Command {
+        Self::command_of(binary, &self.process_url, self.dir.path(), data_dir, settings)
+    }
+
+    fn command_of(binary: &Path, url: &str, dir: &Path, data_dir: &str, settings: &[(&str, &str)]) -> Command {
+        let path = |name: &str| dir.join(name).display().to_string();
+        let mut command = Command::new(binary);
         command
             .env("GRABD_DATA_DIR", path(data_dir))
-            .env("GRABD_DATABASE__URL", self.database.url())
+            .env("GRABD_DATABASE__URL", url)
             .env("GRABD_CLUSTER__ENABLED", "true")
             .env("GRABD_IMAGES__URL", format!("file://{}", path("images")))
             .env("GRABD_SECRETS__KEY_FILE", path("secrets.key"))
@@ -95,7 +144,7 @@ impl TestCluster {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        Ok(command)
+        command
     }
 
     pub(super) async fn core(&self, name: &str) -> Result<Process> {
@@ -200,16 +249,46 @@ impl TestCluster {
             "SELECT node.address FROM job JOIN node_session USING (session_id) JOIN node ON node.id = node_session.node_id \
              WHERE job.grab_id = '{grab}'"
         );
-        let database = sea_orm::Database::connect(self.database.url()).await?;
+        let database = sea_orm::Database::connect(&self.url).await?;
         let row = database.query_one_raw(Statement::from_string(database.get_database_backend(), sql)).await?;
         let address = row.map(|row| row.try_get::<String>("", "address")).transpose()?;
         database.close().await?;
         Ok(address)
     }
 
+    /// All grabs.
+    pub(super) async fn grabs(&self) -> Result<Vec<Grab>> {
+        let mut grabs: Vec<Grab> = Vec::new();
+        loop {
+            let cursor = grabs.last().map(|last| Cursor::After(last.id));
+            let page = PageRequest { limit: PAGE, cursor, ..PageRequest::default() };
+            let listed = self.store.list_grabs(self.team.team, Environment::Live, page).await?;
+            let listed = listed.context("the last grab is gone")?;
+            grabs.extend(listed.grabs);
+            if !listed.has_more {
+                return Ok(grabs);
+            }
+        }
+    }
+
+    /// All grabs, when all have ended.
+    pub(super) async fn ended_grabs(&self) -> Result<Vec<Grab>> {
+        let all_ended = async {
+            let mut ticks = interval(POLL);
+            loop {
+                ticks.tick().await;
+                let grabs = self.grabs().await?;
+                if grabs.iter().all(|grab| grab.status().is_terminal()) {
+                    return anyhow::Ok(grabs);
+                }
+            }
+        };
+        timeout(END_LIMIT, all_ended).await.context("a grab does not end")?
+    }
+
     /// The ids of all grabs.
     pub(super) async fn grab_ids(&self) -> Result<Vec<GrabId>> {
-        let database = sea_orm::Database::connect(self.database.url()).await?;
+        let database = sea_orm::Database::connect(&self.url).await?;
         let all = Statement::from_string(database.get_database_backend(), "SELECT id FROM grab");
         let rows = database.query_all_raw(all).await?;
         let ids: Result<Vec<_>, _> = rows.iter().map(|row| row.try_get("", "id").map(GrabId)).collect();
@@ -219,9 +298,14 @@ impl TestCluster {
 
     /// Executes a statement.
     pub(super) async fn execute(&self, sql: &str) -> Result<()> {
-        let database = sea_orm::Database::connect(self.database.url()).await?;
+        let database = sea_orm::Database::connect(&self.url).await?;
         database.execute_unprepared(sql).await?;
         Ok(database.close().await?)
+    }
+
+    /// The credits that the team got.
+    pub(super) const fn credits_granted(&self) -> u32 {
+        self.credits
     }
 
     /// The credits that are left, after a check of the ledger.
@@ -235,7 +319,9 @@ impl TestCluster {
 
     pub(super) async fn finish(self) {
         self.store.close().await;
-        self.database.drop_database().await;
+        if let Some(database) = self.database {
+            database.drop_database().await;
+        }
     }
 }
 
@@ -273,6 +359,18 @@ impl Process {
     pub(super) fn signal(&self, signal: Signal) -> Result<()> {
         let pid = self.child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)).context("a pid")?;
         Ok(kill_process(pid, signal)?)
+    }
+
+    /// The process id.
+    pub(super) fn pid(&self) -> Result<u32> {
+        self.child.id().context("the process has ended")
+    }
+
+    /// Checks that the process has not ended.
+    pub(super) fn check_running(&mut self) -> Result<()> {
+        let ended = self.child.try_wait()?;
+        ensure!(ended.is_none(), "the process has ended: {ended:?} {:?}", self.log.borrow());
+        Ok(())
     }
 
     /// Kills the process, and waits for its end.

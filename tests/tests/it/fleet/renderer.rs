@@ -43,11 +43,18 @@ pub(super) struct ScriptedRenderer {
     stop: DropGuard,
 }
 
-struct Script {
-    begun: mpsc::UnboundedSender<GrabId>,
+/// How the renders of a renderer go.
+struct Renders {
     image: Bytes,
     /// The first render never ends.
     hangs: bool,
+    /// How long each render takes.
+    takes: Duration,
+}
+
+struct Script {
+    begun: mpsc::UnboundedSender<GrabId>,
+    renders: Renders,
     count: Arc<std::sync::atomic::AtomicUsize>,
 }
 
@@ -56,14 +63,15 @@ impl Renderer for Script {
         // The test may have ended.
         let _ = self.begun.send(task.id);
         let number = self.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        if self.hangs && number == 0 {
+        if self.renders.hangs && number == 0 {
             std::future::pending::<()>().await;
         }
+        tokio::time::sleep(self.renders.takes).await;
         // With the text of each page that is asked for.
         let files = task.spec.also.iter().map(|kind| CapturedFile { kind: *kind, content: TEXT });
         let metadata = RenderMetadata { image_width: Some(8), image_height: Some(8), ..RenderMetadata::default() };
         Ok(Capture {
-            image: self.image.clone(),
+            image: self.renders.image.clone(),
             metadata,
             execution_ms: 1,
             files: files.filter(|file| file.kind == FileKind::Text).collect(),
@@ -80,21 +88,20 @@ impl Renderer for Script {
 impl ScriptedRenderer {
     /// Attaches to these cores. If it `hangs`, its first render never ends.
     pub(super) fn attach(cores: &[SocketAddr], slots: usize, colour: [u8; 3], hangs: bool) -> Self {
-        Self::attach_with(cores, slots, picture(colour), hangs, None)
+        Self::attach_with(cores, slots, Renders { image: picture(colour), hangs, takes: Duration::ZERO }, None)
+    }
+
+    /// Attaches to these cores. Each render takes this long.
+    pub(super) fn attach_taking(cores: &[SocketAddr], slots: usize, takes: Duration) -> Self {
+        Self::attach_with(cores, slots, Renders { image: picture([0, 0, 0]), hangs: false, takes }, None)
     }
 
     /// Attaches to these cores with one slot, and uploads this image where they allow that.
     pub(super) fn attach_uploading(cores: &[SocketAddr], image: Bytes, uploads: Arc<DirectUploads>) -> Self {
-        Self::attach_with(cores, 1, image, false, Some(uploads))
+        Self::attach_with(cores, 1, Renders { image, hangs: false, takes: Duration::ZERO }, Some(uploads))
     }
 
-    fn attach_with(
-        cores: &[SocketAddr],
-        slots: usize,
-        image: Bytes,
-        hangs: bool,
-        uploads: Option<Arc<DirectUploads>>,
-    ) -> Self {
+    fn attach_with(cores: &[SocketAddr], slots: usize, renders: Renders, uploads: Option<Arc<DirectUploads>>) -> Self {
         let endpoint = |core| Endpoint::from_shared(format!("http://{core}")).map_err(|error| error.to_string());
         let mut pool = RendererPool::new(cores.iter().map(ToString::to_string).collect(), slots, endpoint);
         if let Some(uploads) = uploads {
@@ -102,11 +109,16 @@ impl ScriptedRenderer {
         }
         let attached = pool.attached();
         let (sender, begun) = mpsc::unbounded_channel();
-        let script = Script { begun: sender, image, hangs, count: Arc::default() };
+        let script = Script { begun: sender, renders, count: Arc::default() };
         let stop = CancellationToken::new();
         // Ends with the test's runtime at the latest.
         TaskTracker::new().spawn(pool.run(script, stop.clone()));
         Self { begun, attached, stop: stop.drop_guard() }
+    }
+
+    /// Waits until it is attached to this number of cores.
+    pub(super) async fn wait_until_attached(&self, cores: usize) -> Result<()> {
+        poll("sessions with all cores", async || Ok((self.attached.count() == cores).then_some(()))).await
     }
 
     /// Stops it. When this returns, it offers no slots any more; its renders continue.

@@ -1,6 +1,10 @@
 //! Every process of a cluster is stopped and started again, one after the other, while it captures pages.
+//!
+//! `GRABD_TEST_PREVIOUS` names the program of another version, whose processes are replaced by those of this one, as
+//! `script/fleet-test --previous` does. Its schema may be older.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -13,7 +17,7 @@ use serde_json::json;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::chaos::{CALLERS, CREDITS, Member, Sequence, check_image, ended, members};
+use super::chaos::{CALLERS, CREDITS, Member, SMALL, Sequence, check_image, members};
 use super::processes::TestCluster;
 
 /// Attempts at a call: a client tries another edge if one stops.
@@ -64,6 +68,7 @@ async fn call(
 async fn restart_each(cluster: &TestCluster, members: &mut [Member]) -> Result<()> {
     // As documented: renderers, then cores, then edges.
     for member in members.iter_mut().rev() {
+        member.binary = None;
         member
             .process
             .take()
@@ -80,11 +85,16 @@ async fn restart_each(cluster: &TestCluster, members: &mut [Member]) -> Result<(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rolling_restart_fails_no_call_and_renders_each_grab_once() -> Result<()> {
     let random = u64::from_le_bytes(grabd_engine::random::secret()[..8].try_into()?);
-    let cluster = TestCluster::start_with(CREDITS).await?;
+    let previous = std::env::var_os("GRABD_TEST_PREVIOUS").map(PathBuf::from);
+    let cluster = match &previous {
+        Some(binary) => TestCluster::start_with_version(binary, CREDITS).await?,
+        None => TestCluster::start_with(CREDITS).await?,
+    };
     std::fs::set_permissions(cluster.dir.path(), std::fs::Permissions::from_mode(0o755))?;
     let (site, bucket) = (Site::start(ALLOWED).await?, S3Server::start().await?);
-    let mut members = members(&cluster, &bucket, &mut Sequence(random))?;
+    let mut members = members(&cluster, &bucket, &mut Sequence(random), SMALL)?;
     for member in &mut members {
+        member.binary.clone_from(&previous);
         member.start(&cluster).await?;
     }
     for member in &members {
@@ -94,7 +104,7 @@ async fn rolling_restart_fails_no_call_and_renders_each_grab_once() -> Result<()
     let edges: Vec<String> = members.iter().take(2).filter_map(address).collect();
 
     let (url, over) = (site.url("/tiny"), CancellationToken::new());
-    let calls = try_join_all((0..CALLERS).map(|number| call(&cluster, &edges, &url, number, &over)));
+    let calls = try_join_all((0..2 * CALLERS).map(|number| call(&cluster, &edges, &url, number, &over)));
     let restarts = async {
         let restarted = restart_each(&cluster, &mut members).await;
         over.cancel();
@@ -103,7 +113,7 @@ async fn rolling_restart_fails_no_call_and_renders_each_grab_once() -> Result<()
     let (calls, ()) = tokio::try_join!(calls, restarts)?;
     let calls: usize = calls.into_iter().sum();
 
-    let grabs = ended(&cluster).await?;
+    let grabs = cluster.ended_grabs().await?;
     let other: Vec<_> = grabs.iter().filter(|grab| !matches!(grab.state, State::Done { .. })).collect();
     ensure!(other.is_empty(), "{} of {} failed: {:?}", other.len(), grabs.len(), other[0]);
     let again = grabs.iter().filter(|grab| grab.attempts > 1).count();
