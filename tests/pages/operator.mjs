@@ -124,7 +124,7 @@ const plain = await browser.newContext({ javaScriptEnabled: false, storageState:
 const old = await plain.newPage();
 await old.goto(`${busy}/operator/teams/${team}`);
 await old.getByRole("textbox", { name: "Credits" }).fill("7");
-await old.getByRole("textbox", { name: "Reason" }).fill("Once more, by hand.");
+await old.getByRole("textbox", { name: "Reason", exact: true }).fill("Once more, by hand.");
 await Promise.all([old.waitForNavigation(), old.getByRole("button", { name: "Grant" }).click()]);
 assert.match(await old.locator(".notice").innerText(), /granted/);
 await old.close();

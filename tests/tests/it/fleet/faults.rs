@@ -148,10 +148,13 @@ async fn interruption_of_nats_fails_no_call() -> Result<()> {
     let slow = &fleet.edges[0];
     let faults = async {
         load.answers(ANSWERS).await?;
+        let before = server.subscriptions().await?;
         server.kill().await?;
         load.answers(2 * ANSWERS).await?;
         server.start_again().await?;
         load.answers(ANSWERS).await?;
+        poll("the return of all processes", async || Ok((server.subscriptions().await? >= before).then_some(())))
+            .await?;
         // A process that does not read is disconnected, and connects again.
         slow.signal(Signal::STOP)?;
         server.flood("grabd.v1.hints").await?;

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
@@ -23,6 +24,8 @@ const WAIT_LIMIT: Duration = Duration::from_secs(60);
 pub(super) struct NatsServer {
     child: Child,
     address: String,
+    /// The address of its statistics.
+    monitor: String,
     log: watch::Receiver<Vec<String>>,
     /// A file with settings.
     settings: Option<tempfile::TempPath>,
@@ -43,20 +46,22 @@ impl NatsServer {
     async fn start_on(port: &str, settings: Option<tempfile::TempPath>) -> Result<Self> {
         let program = if Path::new(PROGRAM).exists() { PROGRAM } else { "nats-server" };
         let mut command = Command::new(program);
-        command.args(["--addr", "127.0.0.1", "--port", port]);
+        command.args(["--addr", "127.0.0.1", "--port", port, "--http_port", "-1"]);
         if let Some(settings) = &settings {
             command.arg("--config").arg(settings);
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().context("nats-server is missing: run script/setup --tests")?;
         let mut log = lines(child.stderr.take().context("stderr")?);
-        let address = |line: &String| Some(line.split_once("client connections on ")?.1.trim().to_owned());
+        let address_after =
+            |words: &'static str| move |line: &String| Some(line.split_once(words)?.1.trim().to_owned());
         let is_up = |lines: &Vec<String>| lines.iter().any(|line| line.contains("Server is ready"));
         let up = timeout(WAIT_LIMIT, log.wait_for(is_up)).await.context("NATS did not start")?;
         let up = up.context("NATS exited")?;
-        let address = up.iter().find_map(address).context("an address")?;
+        let address = up.iter().find_map(address_after("client connections on ")).context("an address")?;
+        let monitor = up.iter().find_map(address_after("http monitor on ")).context("the address of the monitor")?;
         drop(up);
-        Ok(Self { child, address, log, settings })
+        Ok(Self { child, address, monitor, log, settings })
     }
 
     pub(super) fn url(&self) -> String {
@@ -73,6 +78,13 @@ impl NatsServer {
         let port = self.address.rsplit_once(':').context("a port")?.1.to_owned();
         *self = Self::start_on(&port, self.settings.take()).await?;
         Ok(())
+    }
+
+    /// Number of subscriptions of its clients.
+    pub(super) async fn subscriptions(&self) -> Result<u64> {
+        let url = format!("http://{}/subsz", self.monitor);
+        let statistics: Value = grabd_tests::client::client().build()?.get(url).send().await?.json().await?;
+        statistics["num_subscriptions"].as_u64().context("a number")
     }
 
     /// Waits for a line of the log.

@@ -253,7 +253,7 @@ async fn purchase_is_granted_once_by_the_event() -> Result<()> {
     let reference = format!("stripe:{}", payment_id(session));
     assert_eq!((entry.kind, entry.amount, entry.reference.as_ref()), (EntryKind::Grant, 50_000, Some(&reference)));
     let page = ada.get(&format!("/teams/{team}/billing")).await?;
-    assert!(page.body.contains("<strong>50,000</strong>"), "{}", page.body);
+    assert!(page.body.contains("<dt>Balance</dt><dd>50,000</dd>"), "{}", page.body);
     assert_eq!(table(&page, "Latest ledger entries")?[0][1..], [format!("Purchase {reference}"), "+50,000".to_owned()]);
 
     // An earlier purchase is not shown for the next one.

@@ -125,15 +125,19 @@ impl Caller {
             let created = Instant::now();
             let grab = self.create().await;
             let begun = grab.and_then(|grab| self.begun.take(grab));
-            let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
-            match begun {
-                Some(begun) => results.wait.add(begun.saturating_duration_since(created)),
-                None => results.failed += 1,
-            }
-            drop(results);
+            self.record(begun.map(|begun| begun.saturating_duration_since(created)));
             if begun.is_none() {
                 sleep(PAUSE).await;
             }
+        }
+    }
+
+    /// Records how long a grab waited, or that a call failed.
+    fn record(&self, wait: Option<Duration>) {
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        match wait {
+            Some(wait) => results.wait.add(wait),
+            None => results.failed += 1,
         }
     }
 
