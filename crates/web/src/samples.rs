@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use grabd_domain::capture::CaptureRequest;
+use grabd_domain::target::TargetUrl;
 use grabd_engine::samples::{self, Sample, SampleError, SampleImage, SamplePage};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 
@@ -117,7 +118,7 @@ fn value(web: &Web, page: SamplePage) -> &str {
     match page {
         SamplePage::Daylight => "daylight",
         SamplePage::Dashboard => "dashboard",
-        SamplePage::Site(site) => web.core.sample_url(site).map(|url| url.as_str()).unwrap_or_default(),
+        SamplePage::Site(site) => web.core.sample_url(site).map(TargetUrl::as_str).unwrap_or_default(),
     }
 }
 

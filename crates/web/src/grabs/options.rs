@@ -222,10 +222,10 @@ fn field(option: &CaptureOption, input: &Form, error: Option<String>) -> OptionF
 
 /// The text that was entered. A set of words arrives as one field for each word.
 fn entered(option: &CaptureOption, input: &Form) -> String {
-    match option.kind {
-        Kind::Words(_) => input.all(option.name).collect::<Vec<_>>().join(", "),
-        _ => input.get(option.name).to_owned(),
+    if matches!(option.kind, Kind::Words(_)) {
+        return input.all(option.name).collect::<Vec<_>>().join(", ");
     }
+    input.get(option.name).to_owned()
 }
 
 /// The option's example as it is entered.

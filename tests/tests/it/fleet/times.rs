@@ -76,9 +76,9 @@ impl Fault {
 /// Measures one fault once. Returns the longest calls: synchronous, asynchronous, and watching.
 async fn measure(fault: Fault) -> Result<[Duration; 3]> {
     let mut primary = PostgresServer::start().await?;
-    let standby = match fault {
-        Fault::StandbyPromoted => Some(primary.start_standby().await?),
-        _ => None,
+    let standby = match fault == Fault::StandbyPromoted {
+        true => Some(primary.start_standby().await?),
+        false => None,
     };
     let servers: Vec<_> =
         [Some(&primary), standby.as_ref()].into_iter().flatten().map(PostgresServer::address).collect();
