@@ -140,6 +140,6 @@ mod tests {
         broken.try_next().await.unwrap();
         broken.try_next().await.unwrap();
         store.close().await;
-        assert_eq!(broken.try_next().await, Err(Fault::InternalError));
+        assert_eq!(broken.try_next().await, Err(Fault::Unavailable));
     }
 }
