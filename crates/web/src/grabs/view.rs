@@ -9,7 +9,7 @@ use grabd_domain::grabs::{
     BlockedRequests, Challenge, Consent, ConsentResult, Failure, FailureReason, Findings, Grab, PageInfo,
     RenderMetadata, SettledBy, ShownFile, State, Status, Warning,
 };
-use grabd_options::TABLE;
+use grabd_options::{CaptureOption, Kind, TABLE};
 
 use super::options;
 use crate::environments::environment_name;
@@ -250,9 +250,16 @@ pub(crate) fn request(grab: &Grab) -> Vec<Detail> {
     // Only the names of secret options are known here.
     let secrets = grab.spec.secrets.given().iter().filter_map(|name| grabd_options::find(name));
     let mut details: Vec<Detail> =
-        shown.map(|(option, value)| detail(option.label, option.kind.to_text(&value))).collect();
+        shown.map(|(option, value)| detail(option.label, with_unit(option, option.kind.to_text(&value)))).collect();
     details.extend(secrets.map(|option| detail(option.label, "given, not shown")));
     details
+}
+
+/// A value with its unit, if it has one.
+fn with_unit(option: &CaptureOption, text: String) -> String {
+    let Kind::Integer { unit, .. } = option.kind else { return text };
+    let unit = if text == "1" { unit.strip_suffix('s').unwrap_or(unit) } else { unit };
+    format!("{text} {unit}")
 }
 
 /// The outcome of the grab.
