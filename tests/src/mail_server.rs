@@ -7,16 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use crate::tls_front::create_certificate;
 
 /// The longest wait for an email, on a busy machine.
 const WAIT_LIMIT: Duration = Duration::from_secs(40);
@@ -161,22 +159,6 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, Inbox> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Creates a CA and a TLS acceptor for 127.0.0.1 with a certificate signed by it. Returns the CA as PEM.
-fn create_certificate() -> anyhow::Result<(String, TlsAcceptor)> {
-    let mut authority = CertificateParams::new(Vec::new())?;
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate()?;
-    let pem = authority.self_signed(&key)?.pem();
-    let issuer = Issuer::new(authority, key);
-    let key = KeyPair::generate()?;
-    let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()])?.signed_by(&key, &issuer)?;
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::Pkcs8(key.serialize_der().into()))?;
-    Ok((pem, TlsAcceptor::from(Arc::new(config))))
 }
 
 async fn serve(listener: TcpListener, shared: Arc<Shared>) {

@@ -27,18 +27,7 @@ impl TlsFront {
     /// # Errors
     /// If it cannot listen.
     pub async fn start(to: SocketAddr) -> Result<Self> {
-        let mut authority = CertificateParams::new(Vec::new())?;
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate()?;
-        let pem = authority.self_signed(&key)?.pem();
-        let issuer = Issuer::new(authority, key);
-        let key = KeyPair::generate()?;
-        let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()])?.signed_by(&key, &issuer)?;
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::Pkcs8(key.serialize_der().into()))?;
-        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let (pem, acceptor) = create_certificate()?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let task = TaskTracker::new().spawn(async move {
@@ -67,4 +56,21 @@ impl TlsFront {
     pub fn authority(&self) -> &str {
         &self.authority
     }
+}
+
+/// Creates a certificate authority, and a TLS acceptor for 127.0.0.1 with a certificate from it. Returns the authority as
+/// PEM.
+pub(crate) fn create_certificate() -> Result<(String, TlsAcceptor)> {
+    let mut authority = CertificateParams::new(Vec::new())?;
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate()?;
+    let pem = authority.self_signed(&key)?.pem();
+    let issuer = Issuer::new(authority, key);
+    let key = KeyPair::generate()?;
+    let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()])?.signed_by(&key, &issuer)?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::Pkcs8(key.serialize_der().into()))?;
+    Ok((pem, TlsAcceptor::from(Arc::new(config))))
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
-use super::load::{Load, Outcome};
+use super::load::Load;
 use super::processes::{Process, TestCluster, variable};
 
 /// How long processes are killed, unless `GRABD_TEST_CHAOS_SECONDS` says otherwise.
@@ -187,15 +187,10 @@ async fn killed_processes_lose_no_grab_and_no_credit() -> Result<()> {
     let load = Load::new_with_browsers(&cluster, &edges, site.url("/tiny")).await?;
     let killing = kill(&cluster, &mut members, &mut sequence, Instant::now() + length);
     let kills = load.during(CALLERS, killing).await.with_context(|| format!("seed {seed}"))?;
-    let Outcome { done, failed, rendered_again, failed_calls } =
-        load.finish().await.with_context(|| format!("seed {seed}"))?;
-    println!(
-        "seed {seed}: {kills} kills, {} grabs done, {failed} failed, {rendered_again} rendered again, {} calls repeated",
-        done.len(),
-        failed_calls.len()
-    );
-    ensure!(kills > 0 && !done.is_empty(), "seed {seed}");
-    for grab in done {
+    let outcome = load.finish().await.with_context(|| format!("seed {seed}"))?;
+    println!("seed {seed}: {kills} kills, {outcome}");
+    ensure!(kills > 0 && !outcome.done.is_empty(), "seed {seed}");
+    for grab in outcome.done {
         check_image(&cluster, &edges, grab).await.with_context(|| format!("seed {seed}"))?;
     }
     let grabs = cluster.grabs().await?;

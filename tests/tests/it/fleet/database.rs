@@ -28,13 +28,7 @@ fn check_failed_calls(outcome: &Outcome) -> Result<()> {
         ensure!(call.took < FAILS_WITHIN, "a create took too long to fail: {call:?}");
         ensure!(call.is_outage(), "a create failed for another reason: {call:?}");
     }
-    let slowest = outcome.failed_calls.iter().map(|call| call.took).max().unwrap_or_default();
-    let Outcome { done, failed, rendered_again, failed_calls } = outcome;
-    println!(
-        "{} done, {failed} failed, {rendered_again} rendered again, {} calls failed, the slowest after {slowest:?}",
-        done.len(),
-        failed_calls.len()
-    );
+    println!("{outcome}");
     Ok(())
 }
 

@@ -51,6 +51,16 @@ impl BucketCluster {
         self.server.settings().into_iter().map(|(name, value)| (variable(name), value)).collect()
     }
 
+    /// TLS in front of the store, and the settings of processes that use it. The last one is for renderers, too.
+    async fn start_tls(&self) -> Result<(TlsFront, Vec<(String, String)>)> {
+        let front = TlsFront::start(self.server.address()).await?;
+        let ca_file = self.cluster.dir.path().join("store-ca.pem");
+        std::fs::write(&ca_file, front.authority())?;
+        let endpoint = ("GRABD_IMAGES__ENDPOINT".to_owned(), front.origin());
+        let ca_file = ("GRABD_IMAGES__CA_FILE".to_owned(), ca_file.display().to_string());
+        Ok((front, self.settings().into_iter().chain([endpoint, ca_file]).collect()))
+    }
+
     /// Creates an asynchronous grab of a page that no scripted renderer opens, with more options.
     async fn queue(&self, edge: &Process, options: Value) -> Result<GrabId> {
         let mut body = options;
@@ -376,13 +386,8 @@ async fn failed_uploads_are_repeated_or_pass_through_the_core() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn images_of_a_renderer_that_cannot_reach_the_store_pass_through_the_core() -> Result<()> {
     let bucket = BucketCluster::start().await?;
-    let front = TlsFront::start(bucket.server.address()).await?;
-    let (origin, ca_file) = (front.origin(), bucket.cluster.dir.path().join("store-ca.pem"));
-    std::fs::write(&ca_file, front.authority())?;
-    let ca_file = ca_file.display().to_string();
-    let own = bucket.settings();
-    let tls = [("GRABD_IMAGES__ENDPOINT", origin.as_str()), ("GRABD_IMAGES__CA_FILE", &ca_file)];
-    let settings: Vec<_> = borrowed(&own).chain(tls).collect();
+    let (_front, own) = bucket.start_tls().await?;
+    let settings: Vec<_> = borrowed(&own).collect();
     let core = bucket.cluster.core_with("core", &settings).await?;
     let edge = bucket.cluster.edge_named("edge", &settings).await?;
     // It does not trust the certificate of the store.
@@ -408,17 +413,13 @@ async fn images_of_a_renderer_that_cannot_reach_the_store_pass_through_the_core(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn renderer_uploads_over_tls_and_its_pages_do_not_reach_the_store() -> Result<()> {
     let bucket = BucketCluster::start().await?;
-    let front = TlsFront::start(bucket.server.address()).await?;
-    let (origin, ca_file) = (front.origin(), bucket.cluster.dir.path().join("store-ca.pem"));
-    std::fs::write(&ca_file, front.authority())?;
-    let ca_file = ca_file.display().to_string();
-    let tls = [("GRABD_IMAGES__ENDPOINT", origin.as_str()), ("GRABD_IMAGES__CA_FILE", &ca_file)];
-    let own = bucket.settings();
-    let settings: Vec<_> = borrowed(&own).chain(tls).collect();
+    let (front, own) = bucket.start_tls().await?;
+    let (origin, settings) = (front.origin(), borrowed(&own).collect::<Vec<_>>());
+    let ca_file = *settings.last().context("the certificate authority")?;
     let core = bucket.cluster.core_with("core", &settings).await?;
     let edge = bucket.cluster.edge_named("edge", &settings).await?;
     let trace = ("GRABD_LOG__FILTER", "trace");
-    let renderer = bucket.cluster.renderer("renderer", &[core.renderers()], &[tls[1], trace]).await?;
+    let renderer = bucket.cluster.renderer("renderer", &[core.renderers()], &[ca_file, trace]).await?;
     core.wait_until_ready(&bucket.cluster.client).await?;
     // The store would answer a page with an error. Nothing may get that far.
     bucket.server.fail_next(9, Method::GET, StatusCode::FORBIDDEN, "AccessDenied");

@@ -73,7 +73,7 @@ async fn failures_of_the_object_store_are_repeated_or_uncharged() -> Result<()> 
     };
     load.during(CALLERS, faults).await?;
     let outcome = load.finish().await?;
-    println!("{} done, {} failed, {} rendered again", outcome.done.len(), outcome.failed, outcome.rendered_again);
+    println!("{outcome}");
     ensure!(outcome.failed > 0, "no grab was given up while uploads were denied");
     fleet.stop(&cluster).await?;
     cluster.finish().await;
@@ -107,7 +107,7 @@ async fn renderer_that_cannot_reach_one_core_works_for_the_other() -> Result<()>
     };
     load.during(CALLERS, partition).await?;
     let outcome = load.finish().await?;
-    println!("{} done, {} failed, {} rendered again", outcome.done.len(), outcome.failed, outcome.rendered_again);
+    println!("{outcome}");
     fleet.stop(&cluster).await?;
     cluster.finish().await;
     Ok(())
@@ -132,7 +132,7 @@ async fn paused_core_loses_no_grab_and_no_credit() -> Result<()> {
     };
     load.during(CALLERS, pausing).await?;
     let outcome = load.finish().await?;
-    println!("{} done, {} failed, {} rendered again", outcome.done.len(), outcome.failed, outcome.rendered_again);
+    println!("{outcome}");
     fleet.stop(&cluster).await?;
     cluster.finish().await;
     Ok(())

@@ -4,6 +4,7 @@
 //! with the same idempotency key, as a client does, until it is answered.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -98,6 +99,19 @@ pub(super) struct Outcome {
     pub(super) failed: usize,
     pub(super) rendered_again: usize,
     pub(super) failed_calls: Vec<FailedCall>,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { done, failed, rendered_again, failed_calls } = self;
+        let slowest = failed_calls.iter().map(|call| call.took).max().unwrap_or_default();
+        write!(
+            f,
+            "{} done, {failed} failed, {rendered_again} rendered again, {} calls repeated, the slowest after {slowest:?}",
+            done.len(),
+            failed_calls.len()
+        )
+    }
 }
 
 impl<'a> Load<'a> {
