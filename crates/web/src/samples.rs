@@ -170,7 +170,7 @@ pub(crate) async fn image(
     let not_found = || Problem::not_found("There is no such sample. Choose one on the start page.");
     let sample = sample(&web, &query).ok_or_else(not_found)?;
     let (image, cached) = match sample.page {
-        SamplePage::Site(_) => (samples::find_kept(&web.core, sample).ok_or(SampleError::Busy), SITE_CACHED),
+        SamplePage::Site(_) => (samples::find_cached(&web.core, sample).ok_or(SampleError::Busy), SITE_CACHED),
         SamplePage::Daylight | SamplePage::Dashboard => (samples::capture(&web.core, sample).await, BUNDLED_CACHED),
     };
     match image {

@@ -13,8 +13,8 @@ use grabd_domain::target::TargetUrl;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::cache::Outcome;
 use super::image::{SampleError, SampleImage};
-use super::kept::Outcome;
 use super::sample::{Place, Sample, SamplePage, SampleSite};
 use crate::core::Core;
 use crate::{random, targets};
@@ -77,7 +77,7 @@ pub async fn capture(core: &Core, sample: Sample) -> Result<Arc<SampleImage>, Sa
 }
 
 /// The image of a sample, if it was made before. It renders nothing.
-pub fn find_kept(core: &Core, sample: Sample) -> Option<Arc<SampleImage>> {
+pub fn find_cached(core: &Core, sample: Sample) -> Option<Arc<SampleImage>> {
     match sample.place() {
         Place::Bundled(at) => core.samples.bundled.get(at)?.get().cloned(),
         Place::Site(at) => core.samples.sites.cell(at, core.clock.now()).get()?.image.clone().ok(),

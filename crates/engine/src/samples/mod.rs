@@ -7,12 +7,12 @@
 //! *Invariant:* a visitor cannot name a page. A [`SampleSite`] is a place in the list of the configuration, and nothing else
 //! creates one.
 
+mod cache;
 mod capture;
 mod image;
-mod kept;
 mod sample;
 pub(crate) mod state;
 
-pub use self::capture::{capture, find_kept};
+pub use self::capture::{capture, find_cached};
 pub use self::image::{SampleError, SampleImage};
 pub use self::sample::{Sample, SamplePage, SampleSite};

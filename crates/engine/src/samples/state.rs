@@ -7,8 +7,8 @@ use grabd_domain::Timestamp;
 use grabd_domain::render::{Capture, RenderError, RenderTask};
 use tokio::sync::{OnceCell, Semaphore};
 
+use super::cache::OutcomeCache;
 use super::image::SampleImage;
-use super::kept::KeptOutcomes;
 use super::sample::Sample;
 
 /// Renders one task.
@@ -23,7 +23,7 @@ pub(crate) struct Samples {
     /// Those of the pages that come with grabd, which do not change.
     pub(super) bundled: [OnceCell<Arc<SampleImage>>; Sample::BUNDLED],
     /// Those of live pages.
-    pub(super) sites: KeptOutcomes,
+    pub(super) sites: OutcomeCache,
 }
 
 impl Samples {
@@ -39,7 +39,7 @@ impl Default for Samples {
             render: OnceLock::new(),
             turn: Semaphore::new(1),
             bundled: std::array::from_fn(|_| OnceCell::new()),
-            sites: KeptOutcomes::default(),
+            sites: OutcomeCache::default(),
         }
     }
 }

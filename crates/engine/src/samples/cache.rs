@@ -10,9 +10,9 @@ use tokio::sync::OnceCell;
 use super::image::{SampleError, SampleImage};
 
 /// How long an image is kept. Until then the site is not visited again with the same options.
-const IMAGE_KEPT: Duration = Duration::from_secs(15 * 60);
+const IMAGE_TTL: Duration = Duration::from_secs(15 * 60);
 /// How long a failure is kept, so that visitors cannot make this service visit a broken site again and again.
-const FAILURE_KEPT: Duration = Duration::from_secs(60);
+const FAILURE_TTL: Duration = Duration::from_secs(60);
 /// The largest image that is kept. With at most five sites and eight sets of options each, all of them have 60 MiB.
 const MAX_BYTES: usize = 3 << 19;
 
@@ -27,9 +27,9 @@ impl Outcome {
     /// The outcome of a render that ended now. An image that is too large counts as a failure.
     pub(super) fn of(image: Result<SampleImage, SampleError>, now: Timestamp) -> Self {
         match image {
-            Ok(image) if image.image.len() <= MAX_BYTES => Self { image: Ok(Arc::new(image)), until: now + IMAGE_KEPT },
-            Ok(_) => Self { image: Err(SampleError::TooLarge), until: now + FAILURE_KEPT },
-            Err(error) => Self { image: Err(error), until: now + FAILURE_KEPT },
+            Ok(image) if image.image.len() <= MAX_BYTES => Self { image: Ok(Arc::new(image)), until: now + IMAGE_TTL },
+            Ok(_) => Self { image: Err(SampleError::TooLarge), until: now + FAILURE_TTL },
+            Err(error) => Self { image: Err(error), until: now + FAILURE_TTL },
         }
     }
 }
@@ -39,9 +39,9 @@ pub(super) type Cell = Arc<OnceCell<Outcome>>;
 
 /// The outcomes, by place. There are at most as many as samples of live pages.
 #[derive(Default)]
-pub(super) struct KeptOutcomes(Mutex<HashMap<usize, Cell>>);
+pub(super) struct OutcomeCache(Mutex<HashMap<usize, Cell>>);
 
-impl KeptOutcomes {
+impl OutcomeCache {
     /// The cell of a place. Expired outcomes are removed.
     pub(super) fn cell(&self, place: usize, now: Timestamp) -> Cell {
         self.forget_expired(now);
@@ -80,24 +80,24 @@ mod tests {
 
     #[test]
     fn images_expire_after_fifteen_minutes_and_failures_after_one() {
-        let kept = KeptOutcomes::default();
-        kept.cell(0, at(0)).set(Outcome::of(Ok(image(1)), at(0))).unwrap();
-        kept.cell(1, at(0)).set(Outcome::of(Err(SampleError::Failed), at(0))).unwrap();
-        assert!(kept.cell(0, at(59)).initialized() && kept.cell(1, at(59)).initialized());
-        assert!(kept.cell(0, at(60)).initialized() && !kept.cell(1, at(60)).initialized());
-        assert!(kept.cell(0, at(899)).initialized());
-        kept.forget_expired(at(900));
-        assert_eq!(kept.len(), 0, "the memory is given back without another visitor");
+        let cache = OutcomeCache::default();
+        cache.cell(0, at(0)).set(Outcome::of(Ok(image(1)), at(0))).unwrap();
+        cache.cell(1, at(0)).set(Outcome::of(Err(SampleError::Failed), at(0))).unwrap();
+        assert!(cache.cell(0, at(59)).initialized() && cache.cell(1, at(59)).initialized());
+        assert!(cache.cell(0, at(60)).initialized() && !cache.cell(1, at(60)).initialized());
+        assert!(cache.cell(0, at(899)).initialized());
+        cache.forget_expired(at(900));
+        assert_eq!(cache.len(), 0, "the memory is given back without another visitor");
     }
 
     #[test]
     fn waiting_visitors_share_a_cell_that_is_removed_when_they_have_left() {
-        let kept = KeptOutcomes::default();
-        let (first, second) = (kept.cell(0, at(0)), kept.cell(0, at(1)));
+        let cache = OutcomeCache::default();
+        let (first, second) = (cache.cell(0, at(0)), cache.cell(0, at(1)));
         assert!(Arc::ptr_eq(&first, &second));
         drop((first, second));
-        kept.forget_expired(at(2));
-        assert_eq!(kept.len(), 0);
+        cache.forget_expired(at(2));
+        assert_eq!(cache.len(), 0);
     }
 
     #[test]
