@@ -1,4 +1,4 @@
-//! The password in the URL of the database. A URL that names several servers is none for URL parsers.
+//! The password in the URL of the database. It is split by hand, because URL parsers refuse a URL with several servers.
 
 /// A database URL without its password, and the password as it is encoded there.
 pub(crate) struct WithoutPassword<'a> {

@@ -86,7 +86,7 @@ struct Condition {
 
 /// Why the server is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doubt {
+pub(super) enum CheckReason {
     /// An operation takes long.
     Slow,
     /// A connection was lost, and others probably are.
@@ -195,7 +195,7 @@ impl Server {
         match self.answered(once()).await {
             Err(Unanswered::Replaced) => self.run(once()).await,
             // After the check, the pool has other connections.
-            Err(Unanswered::Failed(error)) if error.is_connection_lost() && self.checked(Doubt::Lost).await => {
+            Err(Unanswered::Failed(error)) if error.is_connection_lost() && self.checked(CheckReason::Lost).await => {
                 self.run(once()).await
             }
             result => result.map_err(Unanswered::into_error),
@@ -211,7 +211,7 @@ impl Server {
         let operation = async {
             let result = operation.await;
             if result.as_ref().is_err_and(E::is_connection_lost) {
-                self.check(Doubt::Lost);
+                self.check(CheckReason::Lost);
             }
             result.map_err(Unanswered::Failed)
         };
@@ -223,7 +223,7 @@ impl Server {
             tokio::select! {
                 biased;
                 result = &mut operation => return result,
-                responds = self.checked(Doubt::Slow) => {
+                responds = self.checked(CheckReason::Slow) => {
                     if !responds {
                         break;
                     }
@@ -237,18 +237,18 @@ impl Server {
     }
 
     /// Checks the server, and returns whether it responds.
-    pub(super) async fn checked(&self, doubt: Doubt) -> bool {
+    pub(super) async fn checked(&self, reason: CheckReason) -> bool {
         let mut condition = self.shared.condition.subscribe();
         let before = condition.borrow_and_update().checks;
-        self.check(doubt);
+        self.check(reason);
         let checked = condition.wait_for(|condition| condition.checks > before).await;
         checked.is_ok_and(|condition| condition.responds)
     }
 
     /// Starts a check, unless one is under way.
-    pub(super) fn check(&self, doubt: Doubt) {
+    pub(super) fn check(&self, reason: CheckReason) {
         let mut state = self.shared.lock();
-        state.is_suspect |= doubt == Doubt::Lost;
+        state.is_suspect |= reason == CheckReason::Lost;
         if !std::mem::replace(&mut state.is_checking, true) {
             self.shared.tasks.spawn(check_until_it_responds(Arc::clone(&self.shared)));
         }
@@ -273,12 +273,12 @@ impl Shared {
         let mut state = self.lock();
         let responded = self.condition.borrow().responds;
         let server = primary.unwrap_or(state.current);
-        // During an outage there is nothing new to replace.
+        // In an outage, the pool was replaced when it began.
         let is_lost = primary.is_none() && responded;
         let is_replaced = is_lost || server != state.current || (primary.is_some() && state.is_suspect);
         if is_replaced {
             let pool = pool_options().connect_lazy_with(job_path(&self.servers[server]));
-            // Nobody closes the former one: its connections end with those who use them.
+            // The former pool is not closed: its connections end with the operations that use them.
             state.pool = SqlxPostgresConnector::from_sqlx_postgres_pool(pool);
             state.is_suspect = false;
         }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::server::{Doubt, Server};
+use super::server::{CheckReason, Server};
 use crate::Result;
 use crate::error::connection_error;
 
@@ -187,7 +187,7 @@ async fn hold(
             continue;
         }
         tracing::warn!("the connection that locks the database was lost; reconnecting");
-        locking.server.check(Doubt::Lost);
+        locking.server.check(CheckReason::Lost);
         match stop.run_until_cancelled(regain(&locking, &session)).await {
             None => return,
             Some(Some(regained)) => (connection, session) = regained,
