@@ -8,8 +8,8 @@ use axum::response::Response;
 use grabd_engine::billing;
 use http::StatusCode;
 
+use super::HERE;
 use super::entries::Row;
-use super::{HERE, layout};
 use crate::extract::{QueryForm, TeamPage};
 use crate::page::{Layout, page};
 use crate::problem::Problem;
@@ -45,7 +45,7 @@ pub(crate) async fn show(
         billing::ledger(&web.core, at.team_member.team, before, PAGE).await?;
     let path = at.path(HERE);
     let template = LedgerPage {
-        layout: layout(&web, &at),
+        layout: web.team_layout(&at, HERE),
         team_name: &at.team_member.team_name,
         is_first: before.is_none(),
         entries: entries.into_iter().map(|entry| Row::of(entry, &at)).collect(),

@@ -12,10 +12,6 @@ pub(crate) mod ledger;
 pub(crate) mod paid;
 pub(crate) mod show;
 
-use crate::page::Layout;
-use crate::state::Web;
-use crate::team::TeamContext;
-
 /// The path of a team's usage and billing page. `{team}` is the placeholder for its id.
 pub const PAGE: &str = "/teams/{team}/billing";
 /// The ledger.
@@ -29,7 +25,3 @@ pub(crate) const PAID: &str = "/teams/{team}/billing/paid";
 
 /// The last path segment of the page, for the navigation.
 const HERE: &str = "billing";
-
-fn layout(web: &Web, at: &TeamContext) -> Layout {
-    web.team_layout(at, HERE)
-}

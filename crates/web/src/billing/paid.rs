@@ -10,7 +10,7 @@ use grabd_domain::Timestamp;
 use grabd_engine::billing;
 use http::StatusCode;
 
-use super::{HERE, layout};
+use super::HERE;
 use crate::extract::{QueryForm, TeamPage};
 use crate::number::grouped;
 use crate::page::{Layout, page};
@@ -48,7 +48,7 @@ pub(crate) async fn show(
     let purchases = billing::purchases_since(core, team, since).await?;
     let bought: u64 = purchases.iter().map(|purchase| u64::from(purchase.lot.granted)).sum();
     let template = PaidPage {
-        layout: layout(&web, &at),
+        layout: web.team_layout(&at, HERE),
         team_name: &at.team_member.team_name,
         bought: (bought > 0).then(|| grouped(bought)),
         total: grouped(billing::balance(core, team).await?.total()),

@@ -12,7 +12,7 @@ use http::StatusCode;
 
 use super::chart::Chart;
 use super::entries::Row;
-use super::{HERE, checkout, layout};
+use super::{HERE, checkout};
 use crate::extract::{QueryForm, TeamPage};
 use crate::number::{grouped, money};
 use crate::page::{CspOptions, Layout, page_with};
@@ -106,7 +106,7 @@ pub(crate) async fn show(
     let newest = billing::ledger(core, team, None, NEWEST).await?;
     let can_buy = billing::can_buy(core);
     let template = BillingPage {
-        layout: layout(&web, &at),
+        layout: web.team_layout(&at, HERE),
         form_token: at.form_token(),
         team_name: &at.team_member.team_name,
         team_id: team.to_string(),
