@@ -94,6 +94,7 @@ pub(super) async fn record(connection: &impl ConnectionTrait) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
+    tracing::info!(steps = rows.len(), "migration steps applied");
     // Another process may record the same.
     let on_conflict = OnConflict::column(schema_step::Column::Name).do_nothing().to_owned();
     schema_step::Entity::insert_many(rows).on_conflict(on_conflict).exec_without_returning(connection).await?;
