@@ -25,8 +25,8 @@ pub struct Access {
 /// [`super::ACCEPTED_FOR`].
 ///
 /// # Errors
-/// [`Fault::Unauthorized`], [`Fault::KeyExpired`] and [`Fault::TeamSuspended`]; [`Fault::InternalError`] when the
-/// database fails.
+/// [`Fault::Unauthorized`], [`Fault::KeyExpired`] and [`Fault::TeamSuspended`]; [`Fault::Unavailable`] and
+/// [`Fault::InternalError`] when the database fails.
 #[tracing::instrument(name = "access.authenticate", skip_all)]
 pub async fn authenticate(core: &Core, credential: &Credential) -> Result<Access, Fault> {
     let hash = match credential {

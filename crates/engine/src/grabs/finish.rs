@@ -135,8 +135,8 @@ impl ReceivedImage {
 }
 
 /// Stores the image and the files beside it within a time, and adds them to the metadata. An image that the renderer has
-/// uploaded must be there with the reported size. Files that are left behind by
-/// an error are deleted with the image, whose key is then scheduled for deletion.
+/// uploaded must be there with the reported size. Files that are left behind by an error are deleted with the image, whose
+/// key is then scheduled for deletion.
 async fn store_files(
     core: &Core,
     key: &ImageKey,

@@ -100,6 +100,7 @@ impl Uploader {
                 Err(_) => return Err(UploadError::Failed(last)),
             }
             may_exist = true;
+            // Backoff before the upload is repeated.
             if timeout_at(until, sleep(delay)).await.is_err() {
                 return Err(UploadError::Failed(last));
             }

@@ -28,11 +28,12 @@ pub(crate) async fn icon(State(web): State<Arc<Web>>, headers: HeaderMap) -> Res
     web.assets.icon.response(&headers)
 }
 
-/// `GET` of the image on the start page.
+/// `GET` of the start page's capture of a phone.
 pub(crate) async fn phone(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
     web.assets.phone.response(&headers)
 }
 
+/// `GET` of the start page's capture of a desktop.
 pub(crate) async fn picture(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
     web.assets.picture.response(&headers)
 }
