@@ -17,8 +17,8 @@ use grabd_proto::internal::v1::attach_response::Message as Response;
 use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
-    Assignment, AssignmentStage, AttachRequest, Condition as WireCondition, Draining, Hello, Ready, Released,
-    UploadHeader, UploadTarget as WireTarget,
+    Assignment, AssignmentStage, AttachRequest, BrokenSession, Condition as WireCondition, Draining, Hello, Ready,
+    Released, UploadHeader, UploadTarget as WireTarget,
 };
 use grabd_proto::options;
 use grabd_proto::v1::CaptureOptions;
@@ -36,7 +36,7 @@ use crate::convert::stage_to_proto;
 use crate::direct_uploads::DirectUploads;
 use crate::renderer_report::{AttemptReport, Uploaded, report, to_wire};
 use crate::renderer_service::PROTOCOL;
-use crate::slot_offers::SlotOffers;
+use crate::slot_offers::{CoreMessage, SlotOffers};
 
 /// Delay between attempts to connect to a core.
 const RECONNECT_DELAY: Duration = Duration::from_millis(500);
@@ -89,10 +89,12 @@ impl SlotSource {
     }
 }
 
-/// The offers to a core during one session. Dropping it withdraws them.
+/// The offers to a core during one session. Dropping it withdraws them, and reports the session as broken to other cores.
 struct OffersTo<'a> {
     source: &'a SlotSource,
-    receiver: Option<mpsc::UnboundedReceiver<usize>>,
+    receiver: Option<mpsc::UnboundedReceiver<CoreMessage>>,
+    /// Known from the first assignment on. Before that, the session has no grabs.
+    session_id: Option<String>,
 }
 
 impl<'a> OffersTo<'a> {
@@ -101,11 +103,11 @@ impl<'a> OffersTo<'a> {
             SlotSource::Own(_) => None,
             SlotSource::Offered { offers, core, .. } => Some(offers.add_core(*core)),
         };
-        Self { source, receiver }
+        Self { source, receiver, session_id: None }
     }
 
-    /// The number of further slots to offer. `None` if the session was replaced. Cancel-safe.
-    async fn next(&mut self) -> Option<usize> {
+    /// The next message for the core. `None` if the session was replaced. Cancel-safe.
+    async fn next(&mut self) -> Option<CoreMessage> {
         match &mut self.receiver {
             Some(receiver) => receiver.recv().await,
             None => std::future::pending().await,
@@ -120,6 +122,11 @@ impl<'a> OffersTo<'a> {
         }
     }
 
+    /// Withdraws the offers of a session that continues.
+    fn withdraw(mut self) {
+        self.session_id = None;
+    }
+
     fn return_slots(&self, slots: usize) {
         match self.source {
             SlotSource::Own(_) => {}
@@ -132,7 +139,12 @@ impl Drop for OffersTo<'_> {
     fn drop(&mut self) {
         match self.source {
             SlotSource::Own(_) => {}
-            SlotSource::Offered { offers, core, .. } => offers.remove_core(*core),
+            SlotSource::Offered { offers, core, .. } => {
+                offers.remove_core(*core);
+                if let Some(session) = &self.session_id {
+                    offers.report_broken(session);
+                }
+            }
         }
     }
 }
@@ -219,16 +231,28 @@ where
                 let _ = outbox.try_send(AttachRequest { message: Some(condition) });
                 continue;
             }
-            offered = offers.next() => {
-                let Some(slots) = offered else { return Err(Status::aborted("another session with this core began")) };
-                let ready = Request::Ready(Ready { slots: i32::try_from(slots).unwrap_or(i32::MAX) });
-                let sent = outbox.send(AttachRequest { message: Some(ready) }).await;
+            next = offers.next() => {
+                let message = match next {
+                    Some(CoreMessage::Offer(slots)) => {
+                        Request::Ready(Ready { slots: i32::try_from(slots).unwrap_or(i32::MAX) })
+                    }
+                    Some(CoreMessage::BrokenSession(session_id)) => {
+                        Request::BrokenSession(BrokenSession { session_id })
+                    }
+                    None => return Err(Status::aborted("another session with this core began")),
+                };
+                let sent = outbox.send(AttachRequest { message: Some(message) }).await;
                 sent.map_err(|_| Status::unavailable("the core closed the session"))?;
                 continue;
             }
             () = stop.cancelled() => break,
         };
         running.retain(|_, cancel| !cancel.is_cancelled());
+        if let Some(Response::Assignment(assignment)) = message.as_ref().and_then(|response| response.message.as_ref())
+            && !assignment.session_id.is_empty()
+        {
+            offers.session_id = Some(assignment.session_id.clone());
+        }
         match message.and_then(|response| response.message) {
             Some(Response::Assignment(assignment)) if !offers.take() => {
                 let Assignment { grab_id, lease_token, .. } = *assignment;
@@ -269,7 +293,7 @@ where
     }
     // What is offered to this core may go to others. The channel is full only when the core does not receive; then it
     // learns from the end of the session.
-    drop(offers);
+    offers.withdraw();
     let _ = outbox.try_send(AttachRequest { message: Some(Request::Draining(Draining {})) });
     // Keep the stream open until all renders are reported; the core releases their leases when it closes.
     renders.close();
@@ -338,7 +362,7 @@ async fn run_assignment<T, R>(
     <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
     R: Renderer,
 {
-    let Assignment { grab_id, lease_token, options, budget, alone, margin, upload } = assignment;
+    let Assignment { grab_id, lease_token, options, budget, alone, margin, upload, session_id: _ } = assignment;
     let budget = budget.and_then(|budget| Duration::try_from(budget).ok()).unwrap_or_default();
     let task = task(&grab_id, options, budget, alone, stages);
     let margin = margin.and_then(|margin| Duration::try_from(margin).ok()).unwrap_or(LEASE_MARGIN);

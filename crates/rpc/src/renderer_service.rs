@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::{Stream, StreamExt};
 use grabd_domain::capture::CaptureRequest;
 use grabd_domain::grabs::{Failure, FailureReason, SlicePlace, ViewportSize};
-use grabd_domain::ids::{GrabId, LeaseToken};
+use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::shortened;
 use grabd_domain::render::RendererStatus;
 use grabd_engine::Core;
@@ -67,7 +67,7 @@ impl RendererService for RendererSessions {
         };
         let attached = RendererSession::attach(&self.0, slots).await;
         let (session, messages) = attached.map_err(|error| Status::unavailable(error.to_string()))?;
-        let core = self.0.clone();
+        let (core, id) = (self.0.clone(), session.id());
         self.0.spawn(async move {
             tokio::select! {
                 () = receive_messages(&session, &mut inbound) => {}
@@ -80,7 +80,7 @@ impl RendererService for RendererSessions {
         let core = self.0.clone();
         let responses = ReceiverStream::new(messages).then(move |message| {
             let core = core.clone();
-            async move { Ok(to_response(&core, is_remote, message).await) }
+            async move { Ok(to_response(&core, id, is_remote, message).await) }
         });
         Ok(Response::new(Box::pin(responses)))
     }
@@ -216,7 +216,7 @@ async fn next_part(parts: &mut Streaming<FinishPictureRequest>) -> Result<Option
 }
 
 /// A message for a renderer, which may upload images itself if it is remote.
-async fn to_response(core: &Core, is_remote: bool, message: SessionMessage) -> AttachResponse {
+async fn to_response(core: &Core, session: SessionId, is_remote: bool, message: SessionMessage) -> AttachResponse {
     let message = match message {
         SessionMessage::Assign(lease) => {
             let upload = if is_remote { renderers::upload_target(core, &lease).await } else { None };
@@ -231,6 +231,7 @@ async fn to_response(core: &Core, is_remote: bool, message: SessionMessage) -> A
                 alone: lease.attempt > 1,
                 margin: prost_types::Duration::try_from(lease.spec.lease_margin()).ok(),
                 upload: upload.map(|target| wire_target(target, core.image_max_bytes())),
+                session_id: session.to_string(),
             }))
         }
         SessionMessage::Cancel(token) => Outgoing::Cancel(Cancel { lease_token: token.to_string() }),
@@ -267,6 +268,12 @@ async fn receive_messages(session: &RendererSession, inbound: &mut Streaming<Att
             Some(Message::Condition(reported)) => session.record_heartbeat(condition(reported)),
             Some(Message::Stage(reported)) => record_stage(session, &reported),
             Some(Message::Draining(_)) => session.drain(),
+            // What cannot be read is ignored: the other core will be noticed without it.
+            Some(Message::BrokenSession(broken)) => {
+                if let Ok(broken) = broken.session_id.parse() {
+                    session.requeue_broken(broken).await;
+                }
+            }
             Some(Message::Hello(_)) | None => {}
         }
     }

@@ -1,11 +1,25 @@
 //! The slots of a renderer that is attached to several cores. Each slot is offered to one core at a time, so it is
 //! never promised twice. A core that does not use an offer returns it, and the slot is offered to the next core.
+//!
+//! When the session with a core breaks, other cores are told, so that they requeue its grabs.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
+
+/// How many other cores are told of a broken session. One would do, but it may be going away, too.
+const TOLD: usize = 2;
+
+/// A message for a core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CoreMessage {
+    /// Offers this number of further slots.
+    Offer(usize),
+    /// The session with this id, with another core, broke.
+    BrokenSession(String),
+}
 
 /// All slots of a renderer. The lock is only held for a few map operations, hence a std mutex.
 pub(crate) struct SlotOffers(Mutex<State>);
@@ -21,8 +35,7 @@ struct State {
 struct Offered {
     /// Slots that are offered to this core, and that it has neither used nor returned.
     slots: usize,
-    /// Takes the number of further offered slots.
-    offers: mpsc::UnboundedSender<usize>,
+    messages: mpsc::UnboundedSender<CoreMessage>,
 }
 
 impl SlotOffers {
@@ -30,11 +43,12 @@ impl SlotOffers {
         Self(Mutex::new(State { free: slots, cores: BTreeMap::new(), last: None }))
     }
 
-    /// Adds a core whose session began. Returns the offers for it. At most as many are queued as there are slots.
-    pub(crate) fn add_core(&self, core: SocketAddr) -> mpsc::UnboundedReceiver<usize> {
-        let (offers, receiver) = mpsc::unbounded_channel();
+    /// Adds a core whose session began. Returns the messages for it: at most as many offers as there are slots, and one
+    /// message for each session that breaks.
+    pub(crate) fn add_core(&self, core: SocketAddr) -> mpsc::UnboundedReceiver<CoreMessage> {
+        let (messages, receiver) = mpsc::unbounded_channel();
         let mut state = self.lock();
-        if let Some(former) = state.cores.insert(core, Offered { slots: 0, offers }) {
+        if let Some(former) = state.cores.insert(core, Offered { slots: 0, messages }) {
             state.free += former.slots;
         }
         state.distribute();
@@ -48,6 +62,14 @@ impl SlotOffers {
             state.free += former.slots;
         }
         state.distribute();
+    }
+
+    /// Tells other cores that the session with a core broke, after [`remove_core`](Self::remove_core).
+    pub(crate) fn report_broken(&self, session: &str) {
+        for offered in self.lock().cores.values().take(TOLD) {
+            // A session that is ending takes no messages.
+            let _ = offered.messages.send(CoreMessage::BrokenSession(session.to_owned()));
+        }
     }
 
     /// Number of cores with a session.
@@ -96,7 +118,7 @@ impl State {
             let Some(next) = self.next() else { return };
             let Some(offered) = self.cores.get_mut(&next) else { return };
             self.last = Some(next);
-            if offered.offers.send(1).is_err() {
+            if offered.messages.send(CoreMessage::Offer(1)).is_err() {
                 // The session is ending; it removes its core.
                 let former = self.cores.remove(&next);
                 self.free += former.map_or(0, |former| former.slots);
@@ -125,8 +147,12 @@ mod tests {
         SocketAddr::from(([127, 0, 0, number], 1))
     }
 
-    fn count(receiver: &mut mpsc::UnboundedReceiver<usize>) -> usize {
-        std::iter::from_fn(|| receiver.try_recv().ok()).sum()
+    fn count(receiver: &mut mpsc::UnboundedReceiver<CoreMessage>) -> usize {
+        let offered = |message| match message {
+            CoreMessage::Offer(slots) => slots,
+            CoreMessage::BrokenSession(session) => panic!("{session}"),
+        };
+        std::iter::from_fn(|| receiver.try_recv().ok()).map(offered).sum()
     }
 
     #[test]
@@ -168,5 +194,22 @@ mod tests {
         offers.return_from(core(2), 1);
         offers.remove_core(core(1));
         assert_eq!(count(&mut second), 2);
+    }
+
+    #[test]
+    fn some_of_the_other_cores_are_told_of_a_broken_session() {
+        let offers = SlotOffers::new(1);
+        let mut receivers: Vec<_> = (1..=4).map(|number| offers.add_core(core(number))).collect();
+        offers.remove_core(core(1));
+        let offered = |receiver: &mut mpsc::UnboundedReceiver<CoreMessage>| receiver.try_recv();
+        assert_eq!(
+            receivers.iter_mut().filter_map(|receiver| offered(receiver).ok()).count(),
+            2,
+            "both offers of the slot"
+        );
+        offers.report_broken("s");
+        let told: Vec<_> = receivers.iter_mut().map(|receiver| receiver.try_recv().ok()).collect();
+        let broken = Some(CoreMessage::BrokenSession("s".to_owned()));
+        assert_eq!(told, [None, broken.clone(), broken, None]);
     }
 }

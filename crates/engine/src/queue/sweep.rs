@@ -113,6 +113,17 @@ async fn publish_watched(core: &Core) -> Result<(), grabd_store::Error> {
 /// Detaches a lost session and requeues its grabs immediately.
 pub(crate) async fn session_lost(core: &Core, session: SessionId) {
     core.queue.dispatcher.detach(session);
+    requeue_session(core, session).await;
+}
+
+/// Requeues the grabs of a session that a renderer had with another core. That core may be dead, and otherwise does the same.
+pub(crate) async fn session_broke_elsewhere(core: &Core, session: SessionId) {
+    if core.is_member() {
+        requeue_session(core, session).await;
+    }
+}
+
+async fn requeue_session(core: &Core, session: SessionId) {
     let released = rescue(core, LostLeases::Session(session)).await;
     if let Err(error) = released {
         tracing::warn!(%error, "grabs of a lost session could not be requeued; they will be when their leases expire");

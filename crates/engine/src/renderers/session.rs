@@ -59,6 +59,11 @@ impl RendererSession {
         Ok((Self { core: core.clone(), id }, messages))
     }
 
+    /// Its id.
+    pub const fn id(&self) -> SessionId {
+        self.id
+    }
+
     /// Marks slots as idle again.
     pub fn ready(&self, slots: usize) {
         self.core.queue.dispatcher.ready(self.id, slots);
@@ -85,6 +90,12 @@ impl RendererSession {
         if let Some((grab, stages)) = self.core.queue.dispatcher.record_stage(self.id, token, stage, ms) {
             self.core.queue.watchers.publish_stages(grab, stages);
         }
+    }
+
+    /// Requeues the grabs of the renderer's session with another core, because that session broke. Ids are random, so
+    /// a renderer can name only its own sessions.
+    pub async fn requeue_broken(&self, session: SessionId) {
+        sweep::session_broke_elsewhere(&self.core, session).await;
     }
 
     /// Detaches the renderer, and requeues the grabs whose leases it holds.

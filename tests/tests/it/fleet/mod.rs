@@ -18,7 +18,7 @@ mod slots;
 mod small_fleet;
 mod times;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use grabd_domain::grabs::State;
@@ -88,24 +88,22 @@ async fn cores_share_a_queue_and_each_grab_is_rendered_and_billed_once() -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn leases_of_a_killed_core_are_taken_over_by_another_one() -> Result<()> {
+async fn leases_of_a_killed_core_are_taken_over_when_it_counts_as_dead() -> Result<()> {
     let cluster = TestCluster::start().await?;
-    let (first, second) = tokio::try_join!(cluster.core("first"), cluster.core("second"))?;
+    let (killed, other) = tokio::try_join!(cluster.core("killed"), cluster.core("other"))?;
     let edge = cluster.edge().await?;
-    let mut renderer = ScriptedRenderer::attach(&[first.renderers(), second.renderers()], 2, RED, true);
+    let endpoint = Endpoint::from_shared(format!("http://{}", killed.renderers()))?;
+    // A renderer whose machine is lost with that of the core reports nothing.
+    let mut held = HeldSession::attach(endpoint.connect().await?).await?;
     let grab = cluster.queue(&edge).await?;
-    assert_eq!(renderer.next().await?, grab);
+    assert_eq!(held.assignment().await?.grab_id, grab.to_string());
     // Another process takes over nothing from a living one.
     let third = cluster.core("third").await?;
     let holder = cluster.holder(grab).await?.context("the lease is still held")?;
-    let (killed, other) = match holder.ends_with(&first.http.to_string()) {
-        true => (first, second),
-        false => (second, first),
-    };
     assert!(holder.ends_with(&killed.http.to_string()), "{holder}");
     killed.signal(Signal::KILL)?;
     let killed_at = Instant::now();
-    // The same renderer, which has lost one of its cores, renders it for the other one.
+    let mut renderer = ScriptedRenderer::attach(&[other.renderers()], 1, RED, false);
     assert_eq!(renderer.next().await?, grab);
     // Since the process is dead, and not since its lease has expired.
     ensure!(killed_at.elapsed() < RENDER_BUDGET, "{:?}", killed_at.elapsed());
@@ -114,7 +112,42 @@ async fn leases_of_a_killed_core_are_taken_over_by_another_one() -> Result<()> {
     assert_eq!(cluster.credits_left().await?, CREDITS - 1);
     let dead: Vec<_> = cluster.store.list_nodes().await?.into_iter().filter(|node| !node.is_alive).collect();
     assert!(dead.len() == 1 && dead[0].address == holder, "{dead:?}");
+    drop((held, renderer));
     for process in [edge, other, third] {
+        process.stop().await?;
+    }
+    cluster.finish().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn renderer_reports_the_end_of_a_core_to_another_one() -> Result<()> {
+    let cluster = TestCluster::start().await?;
+    let (first, second) = tokio::try_join!(cluster.core("first"), cluster.core("second"))?;
+    let edge = cluster.edge().await?;
+    let mut renderer = ScriptedRenderer::attach(&[first.renderers(), second.renderers()], 2, RED, true);
+    renderer.wait_until_attached(2).await?;
+    let grab = cluster.queue(&edge).await?;
+    assert_eq!(renderer.next().await?, grab);
+    let holder = cluster.holder(grab).await?.context("the lease is still held")?;
+    let (killed, other) = match holder.ends_with(&first.http.to_string()) {
+        true => (first, second),
+        false => (second, first),
+    };
+    killed.signal(Signal::KILL)?;
+    // The process counts as living for another hour, so only the report can release its lease.
+    let hour = Duration::from_secs(3600).as_millis();
+    let sql = format!("UPDATE node SET heartbeat_at = heartbeat_at + {hour} WHERE address = '{holder}'");
+    cluster.execute(&sql).await?;
+    let killed_at = Instant::now();
+    assert_eq!(renderer.next().await?, grab, "by the same renderer, for the other core");
+    ensure!(killed_at.elapsed() < RENDER_BUDGET, "its lease has expired: {:?}", killed_at.elapsed());
+    let ended = cluster.wait_for_end(grab).await?;
+    assert!(matches!(ended.state, State::Done { .. }) && ended.attempts == 2, "{ended:?}");
+    assert_eq!(cluster.credits_left().await?, CREDITS - 1);
+    assert!(cluster.store.list_nodes().await?.iter().all(|node| node.is_alive), "it was not taken for dead");
+    drop(renderer);
+    for process in [edge, other] {
         process.stop().await?;
     }
     cluster.finish().await;
