@@ -102,10 +102,18 @@ await audit("operator-audit-no-earlier", 200);
 await page.goto(`${busy}/operator/audit?after=nowhere`);
 await audit("operator-audit-nowhere", 400);
 
-// Scrollable boxes can be focused and scrolled with the keyboard.
+// On a phone, each row of a table is a block below the other, and nothing has to be scrolled sideways.
 await page.setViewportSize({ width: 320, height: 900 });
-await page.goto(`${busy}/operator/teams`);
-const box = page.getByRole("group", { name: "Teams" });
+for (const path of ["teams", "failures", "audit"]) {
+  await page.goto(`${busy}/operator/${path}`);
+  const [scrolled, shown] = await page.locator(".scroll").evaluate((box) => [box.scrollWidth, box.clientWidth]);
+  assert.ok(scrolled <= shown, `${path}: ${scrolled} > ${shown}`);
+}
+
+// On a wider screen, tables that do not fit can be focused and scrolled with the keyboard.
+await page.setViewportSize({ width: 660, height: 900 });
+await page.goto(`${busy}/operator/failures`);
+const box = page.getByRole("group", { name: "Recent failures" });
 await box.focus();
 await page.keyboard.press("ArrowRight");
 await page.waitForFunction(() => document.querySelector(".scroll").scrollLeft > 0);

@@ -35,6 +35,7 @@ mod limits;
 mod next;
 mod number;
 mod oauth;
+mod offers;
 mod operator;
 mod page;
 mod paths;

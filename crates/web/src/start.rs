@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use grabd_domain::Fault;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec, Format};
-use grabd_domain::pricing::{Package, Prices};
+use grabd_domain::pricing::Prices;
 use grabd_engine::grabs::{self, Preview};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
@@ -25,7 +25,8 @@ use crate::extract::{Visit, check_visit};
 use crate::form::{FieldError, Form};
 use crate::grabs::options::{self, Text};
 use crate::grabs::snippets::{self, Snippet};
-use crate::number::{grouped, money};
+use crate::number::money;
+use crate::offers::Offers;
 use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
 use crate::samples::{self, Captured, Playground};
@@ -53,7 +54,7 @@ struct StartPage<'a> {
     snippets: Vec<Snippet>,
     per_grab: String,
     prices: &'a Prices,
-    offers: Vec<Offer>,
+    offers: Offers,
     api: String,
     mcp_url: &'a str,
 }
@@ -63,14 +64,6 @@ struct Trial {
     source: String,
     host: String,
     request: CaptureRequest,
-}
-
-/// A package of credits with its price.
-struct Offer {
-    credits: String,
-    price: String,
-    per: &'static str,
-    rest: String,
 }
 
 /// Shows the page.
@@ -161,7 +154,7 @@ async fn start(web: &Web, headers: &HeaderMap, status: StatusCode, shown: Shown)
         errors: &errors,
         snippets: snippets::all(web.core.public_url(), &spec),
         per_grab: money(prices.per_grab_usd, &prices.currency),
-        offers: offers(prices),
+        offers: Offers::all(prices),
         prices,
         api: format!("{}/v1", web.core.public_url()),
         mcp_url: &web.core.oauth().mcp_url,
@@ -169,25 +162,4 @@ async fn start(web: &Web, headers: &HeaderMap, status: StatusCode, shown: Shown)
     let mut response = page_with(csp, status, &template);
     response.headers_mut().append(SET_COOKIE, visit.cookie(&web.cookies));
     Ok(response)
-}
-
-/// What can be bought. The yearly credits are left out if a package has as many for the same price, because those of packages
-/// do not expire.
-fn offers(prices: &Prices) -> Vec<Offer> {
-    let Prices { annual, prepaid_packages, currency, .. } = prices;
-    let is_better =
-        |package: &Package| package.credits >= annual.credits_per_year && package.price_usd <= annual.price_usd;
-    let yearly = (!prepaid_packages.iter().any(is_better)).then(|| Offer {
-        credits: grouped(annual.credits_per_year),
-        price: money(annual.price_usd, currency),
-        per: "a year",
-        rest: annual.reset_policy.clone(),
-    });
-    let prepaid = prepaid_packages.iter().map(|package| Offer {
-        credits: grouped(package.credits),
-        price: money(package.price_usd, currency),
-        per: "once",
-        rest: package.reset_policy.clone(),
-    });
-    yearly.into_iter().chain(prepaid).collect()
 }

@@ -14,7 +14,8 @@ use super::chart::Chart;
 use super::entries::Row;
 use super::{HERE, checkout};
 use crate::extract::{QueryForm, TeamPage};
-use crate::number::{grouped, money};
+use crate::number::grouped;
+use crate::offers::Offers;
 use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
 use crate::state::Web;
@@ -40,7 +41,7 @@ struct BillingPage<'a> {
     can_buy: bool,
     /// Where credits are sold if not on this page.
     external: Option<ExternalTopUp>,
-    offers: Vec<Offer>,
+    offers: Offers,
     chart: Option<Chart>,
     entries: Vec<Row>,
     has_more: bool,
@@ -85,14 +86,6 @@ struct ExternalTopUp {
     is_link: bool,
 }
 
-/// A package for sale.
-struct Offer {
-    name: String,
-    credits: String,
-    price: String,
-    rest: String,
-}
-
 /// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
@@ -118,7 +111,7 @@ pub(crate) async fn show(
         lots: holdings.into_iter().map(|holding| Lot::of(holding, now)).collect(),
         can_buy,
         external: external_top_up(&web, core.top_up(team), &at.path(HERE)),
-        offers: offers(&web),
+        offers: Offers::of_packages(&core.pricing().pricing),
         chart: Chart::of(&days),
         entries: newest.entries.into_iter().map(|entry| Row::of(entry, &at)).collect(),
         has_more: newest.before.is_some(),
@@ -132,16 +125,4 @@ fn external_top_up(web: &Web, address: String, own_path: &str) -> Option<Externa
     let is_own = address.strip_prefix(web.core.public_url()) == Some(own_path);
     let is_link = ["https://", "http://", "mailto:"].iter().any(|scheme| address.starts_with(scheme));
     (!is_own).then_some(ExternalTopUp { address, is_link })
-}
-
-/// The packages for sale, from the price list.
-fn offers(web: &Web) -> Vec<Offer> {
-    let prices = &web.core.pricing().pricing;
-    let offer = |package: &grabd_domain::pricing::Package| Offer {
-        name: package.name.clone(),
-        credits: grouped(package.credits),
-        price: money(package.price_usd, &prices.currency),
-        rest: package.reset_policy.clone(),
-    };
-    prices.prepaid_packages.iter().map(offer).collect()
 }

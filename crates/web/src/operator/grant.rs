@@ -39,8 +39,7 @@ pub(super) async fn submit(
             Ok(see_other(&format!("/operator/teams/{id}?granted")))
         }
         OperatorGrantOutcome::Conflict => {
-            let message =
-                "This form was already submitted with different values. Check the lots before you submit it again.";
+            let message = "This form was already submitted with different values. Check the team's credits before you submit it again.";
             show_errors(&[FieldError { field: "", message: message.to_owned() }]).await
         }
     }

@@ -117,7 +117,7 @@ async fn billing_page_shows_the_ledger() -> Result<()> {
     assert_eq!(balance.total(), 4);
     assert!(page.body.contains("<dd>4</dd><dd>credits</dd>"), "{}", page.body);
     // The subscription is spent first, so its lot is empty.
-    let lots = table(&page, "Balance by lot")?;
+    let lots = table(&page, "Credits by source")?;
     let [lot] = &lots[..] else { panic!("{lots:?}") };
     assert!(lot[0].starts_with("Prepaid from ") && lot[0].ends_with(" for ada@example.com"), "{lot:?}");
     assert_eq!(lot[1..], ["4 of 5", "Never"]);

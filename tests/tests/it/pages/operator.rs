@@ -155,7 +155,9 @@ async fn operator_figures_match_the_captures() -> Result<()> {
     for page in [&page, &failures] {
         assert!(page.body.contains("<code>render_blocked</code>") && page.body.contains("<code>ssrf_detected</code>"));
         assert!(page.body.contains(&format!("<bdi>{ALLOWED}</bdi>")), "{}", page.body);
-        assert_eq!(page.body.matches(&format!("<td class=\"count\">1</td><td><code>{name}</code></td>")).count(), 2);
+        let attempts = "<td class=\"count\" data-label=\"Attempts\">1</td>";
+        let rendered = format!("{attempts}<td data-label=\"Renderer\"><code>{name}</code></td>");
+        assert_eq!(page.body.matches(&rendered).count(), 2);
         for secret in ["of-the-customer", "status/403", "redirect", "/i/"] {
             assert!(!page.body.contains(secret), "{secret} in {}", page.body);
         }
@@ -188,7 +190,7 @@ async fn operator_page_shows_a_full_queue() -> Result<()> {
         "2 1 3 of 3 full"
     );
     let team = olga.get(&format!("/operator/teams/{}", app.team.team)).await?;
-    assert_eq!((description(&team, "Credits")?, description(&team, "Held")?), ("6".to_owned(), "3".to_owned()));
+    assert_eq!((description(&team, "Credits")?, description(&team, "Reserved")?), ("6".to_owned(), "3".to_owned()));
     app.finish().await
 }
 
