@@ -175,7 +175,6 @@ where
     let core = client(core);
     let worker = Arc::new(Worker { renderer, uploads: None });
     let slots = SlotSource::Own(slots);
-    // Outlives sessions: a result can still be reported after the stream of its assignment broke.
     let renders = TaskTracker::new();
     while !stop.is_cancelled() {
         if let Err(status) = session(core.clone(), &worker, &slots, &renders, &stop).await {
@@ -191,8 +190,8 @@ where
     renders.wait().await;
 }
 
-/// Runs one session until it breaks or `stop` is cancelled. Renders of a broken session are dropped, since their leases
-/// are released.
+/// Runs one session until it breaks or `stop` is cancelled. Renders and reports of a broken session are dropped, since
+/// their leases are released.
 pub(crate) async fn session<T, R>(
     mut core: RendererServiceClient<T>,
     worker: &Arc<Worker<R>>,
@@ -318,7 +317,7 @@ where
             Some(Response::Returned(_)) | None => {}
         }
     }
-    // The session broke. The results can still be reported.
+    broken.cancel();
     renders.wait().await;
     Ok(())
 }
@@ -368,22 +367,18 @@ async fn run_assignment<T, R>(
     let margin = margin.and_then(|margin| Duration::try_from(margin).ok()).unwrap_or(LEASE_MARGIN);
     let received = Instant::now();
     let lease_ends = received + budget + margin;
-    let result = match task {
-        Some(task) => {
-            let made = async {
-                match worker.renderer.render(task).await {
-                    Ok(capture) => upload_image(worker, upload, capture, received).await,
-                    outcome @ Err(_) => to_wire(outcome),
-                }
-            };
-            tokio::select! {
-                result = made => result,
-                () = cancel.cancelled() => return,
-            }
-        }
-        None => released("the assignment could not be read"),
+    let work = async {
+        let result = match task {
+            Some(task) => match worker.renderer.render(task).await {
+                Ok(capture) => upload_image(worker, upload, capture, received).await,
+                outcome @ Err(_) => to_wire(outcome),
+            },
+            None => released("the assignment could not be read"),
+        };
+        report(core, grab_id, lease_token, result, lease_ends).await;
     };
-    report(core, grab_id, lease_token, result, lease_ends).await;
+    // Also ends a report: without its session, the lease is released, and the slot must not wait for a core that is gone.
+    cancel.run_until_cancelled(work).await;
 }
 
 /// Uploads the image of an assignment that was received at this time, if the core allows that and it is possible.

@@ -142,7 +142,6 @@ async fn stay_attached<R: Renderer>(
     worker: &Arc<Worker<R>>,
     stop: &CancellationToken,
 ) {
-    // Outlives sessions: a result can still be reported after the stream of its assignment broke.
     let renders = TaskTracker::new();
     let mut delay = RECONNECT_DELAY;
     while !stop.is_cancelled() {

@@ -155,6 +155,39 @@ async fn renderer_reports_the_end_of_a_core_to_another_one() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slot_does_not_wait_for_the_answer_of_a_paused_core() -> Result<()> {
+    let cluster = TestCluster::start().await?;
+    let (first, second) = tokio::try_join!(cluster.core("first"), cluster.core("second"))?;
+    let edge = cluster.edge().await?;
+    let cores = [first.renderers(), second.renderers()];
+    // Its only slot.
+    let mut renderer = ScriptedRenderer::attach_taking(&cores, 1, Duration::from_secs(1));
+    renderer.wait_until_attached(2).await?;
+    let grab = cluster.queue(&edge).await?;
+    assert_eq!(renderer.next().await?, grab);
+    let holder = cluster.holder(grab).await?.context("the lease is still held")?;
+    let (paused, other) = match holder.ends_with(&first.http.to_string()) {
+        true => (first, second),
+        false => (second, first),
+    };
+    // During the render, so that the core never answers the report.
+    paused.signal(Signal::STOP)?;
+    let paused_at = Instant::now();
+    assert_eq!(renderer.next().await?, grab, "in the same slot, for the other core");
+    ensure!(paused_at.elapsed() < RENDER_BUDGET, "its lease has expired: {:?}", paused_at.elapsed());
+    let ended = cluster.wait_for_end(grab).await?;
+    assert!(matches!(ended.state, State::Done { .. }) && ended.attempts == 2, "{ended:?}");
+    assert_eq!(cluster.credits_left().await?, CREDITS - 1);
+    paused.signal(Signal::CONT)?;
+    drop(renderer);
+    for process in [edge, other, paused] {
+        process.stop().await?;
+    }
+    cluster.finish().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn paused_core_cannot_finish_a_lease_that_was_taken_over() -> Result<()> {
     let cluster = TestCluster::start().await?;
     let (mut paused, other) = tokio::try_join!(cluster.core("paused"), cluster.core("other"))?;
