@@ -6,6 +6,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Failure, FailureReason, Grab, ImageKey, RenderMetadata, State};
 use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::entity::prelude::*;
+use sea_orm::{FromQueryResult, QuerySelect};
 
 use super::job;
 use crate::codes::{self, DONE, FAILED, OPEN, read_count, read_time};
@@ -66,8 +67,40 @@ pub(crate) fn scoped(team: TeamId, environment: Environment) -> Select<Entity> {
     Entity::find().filter(Column::TeamId.eq(team.0)).filter(Column::Env.eq(codes::environment(environment)))
 }
 
-/// Converts a grab row and, for an open grab, its job row.
-pub(crate) fn read(row: Model, job: Option<&job::Model>) -> Result<Grab> {
+/// Reads grabs as [`WithJob`].
+pub(crate) fn with_job(grabs: Select<Entity>) -> Select<Entity> {
+    grabs.left_join(job::Entity).column(job::Column::Attempt).column(job::Column::LeaseUntil)
+}
+
+/// A grab and what its state needs of its job. The other columns of the job are not read, since these reads are the most
+/// frequent ones.
+#[derive(FromQueryResult)]
+pub(crate) struct WithJob {
+    #[sea_orm(nested)]
+    pub(crate) row: Model,
+    /// `None` if there is no job.
+    attempt: Option<i16>,
+    lease_until: Option<i64>,
+}
+
+impl WithJob {
+    pub(crate) fn read(self) -> Result<Grab> {
+        let Self { row, attempt, lease_until } = self;
+        let job = attempt.map(|attempt| OpenJob { attempt, is_leased: lease_until.is_some() });
+        read(row, job)
+    }
+}
+
+/// What the state of an open grab depends on.
+#[derive(Clone, Copy)]
+pub(crate) struct OpenJob {
+    /// Attempts started.
+    attempt: i16,
+    is_leased: bool,
+}
+
+/// Converts a grab row and, for an open grab, its job.
+pub(crate) fn read(row: Model, job: Option<OpenJob>) -> Result<Grab> {
     let Model {
         id,
         team_id,
@@ -96,8 +129,8 @@ pub(crate) fn read(row: Model, job: Option<&job::Model>) -> Result<Grab> {
     let state = match status {
         OPEN => {
             let job = job.ok_or(Error::Inconsistent("open grab without a job"))?;
-            attempts = job.attempts()?;
-            if job.lease_until.is_some() { State::Processing } else { State::Pending }
+            attempts = read_count(job.attempt.into())?;
+            if job.is_leased { State::Processing } else { State::Pending }
         }
         DONE => State::Done {
             finished_at: finished_at()?,

@@ -116,7 +116,7 @@ async fn hot_statements_use_their_indexes() {
         (r#"SELECT (SELECT "job"."vt""#, "using job_team"),
         (r#"SELECT "api_key""#, "Index Scan using api_key_hash_key"),
         (r#"SELECT "oauth_grant"."id""#, "Index Scan using oauth_token_pkey"),
-        (r#"SELECT "grab"."id" AS "A_id""#, "Index Scan using grab_list"),
+        (r#"SELECT "grab"."id", "grab"."team_id""#, "Index Scan using grab_list"),
         (r#"SELECT "job"."grab_id", "job"."lease_token""#, "job_leased"),
         (r#"SELECT "job"."grab_id" FROM"#, "using job_ready"),
         (r#"SELECT "job"."grab_id", "job"."class""#, "Index Scan using job_deadline"),

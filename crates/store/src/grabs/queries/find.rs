@@ -9,7 +9,8 @@ use uuid::Uuid;
 
 use crate::codes;
 use crate::database::padded;
-use crate::entities::{grab, job};
+use crate::entities::grab::{self, WithJob};
+use crate::entities::job;
 use crate::{Result, Store};
 
 /// Maximum ids per statement. Both databases allow more, but no process watches more grabs.
@@ -30,12 +31,11 @@ impl Store {
     /// # Errors
     /// Database errors only.
     pub async fn find_grab(&self, team: TeamId, environment: Environment, id: GrabId) -> Result<Option<Grab>> {
-        let found = grab::scoped(team, environment)
-            .filter(grab::Column::Id.eq(id.0))
-            .find_also_related(job::Entity)
+        let found = grab::with_job(grab::scoped(team, environment).filter(grab::Column::Id.eq(id.0)))
+            .into_model::<WithJob>()
             .one(self.database.reader())
             .await?;
-        found.map(|(row, job)| grab::read(row, job.as_ref())).transpose()
+        found.map(WithJob::read).transpose()
     }
 
     /// Finds grabs of all teams, in any order, for watchers. Unknown ids and grabs that cannot be read are omitted.
@@ -63,12 +63,12 @@ impl Store {
     }
 
     async fn read_grabs(&self, ids: &[GrabId]) -> Result<Vec<Grab>> {
-        let found = grab::Entity::find()
-            .filter(grab::Column::Id.is_in(padded(ids.iter().map(|id| id.0))))
-            .find_also_related(job::Entity)
+        let ids = padded(ids.iter().map(|id| id.0));
+        let found = grab::with_job(grab::Entity::find().filter(grab::Column::Id.is_in(ids)))
+            .into_model::<WithJob>()
             .all(self.database.reader())
             .await?;
-        found.into_iter().map(|(row, job)| grab::read(row, job.as_ref())).collect()
+        found.into_iter().map(WithJob::read).collect()
     }
 
     /// What the image with this key is, unless it was deleted. One index lookup.

@@ -5,10 +5,11 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, Status};
 use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::sea_query::{Expr, ExprTrait};
-use sea_orm::{ColumnTrait, Condition, Order, QueryFilter, QueryOrder, QuerySelect, Select, SelectTwo};
+use sea_orm::{ColumnTrait, Condition, Order, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use crate::codes::{DONE, FAILED, OPEN};
-use crate::entities::{grab, job};
+use crate::entities::grab::{self, WithJob};
+use crate::entities::job;
 use crate::{Result, Store};
 
 /// A request for a page of grabs.
@@ -64,11 +65,11 @@ impl Store {
                 position => position,
             },
         };
-        let rows = query(grab::scoped(team, environment), page, position).all(self.database.reader()).await?;
+        let query = query(grab::scoped(team, environment), page, position);
+        let rows = query.into_model::<WithJob>().all(self.database.reader()).await?;
         let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
         let has_more = rows.len() > limit;
-        let mut grabs: Vec<Grab> =
-            rows.into_iter().take(limit).map(|(row, job)| grab::read(row, job.as_ref())).collect::<Result<_>>()?;
+        let mut grabs: Vec<Grab> = rows.into_iter().take(limit).map(WithJob::read).collect::<Result<_>>()?;
         // What is just before the cursor is read backwards.
         if matches!(page.cursor, Some(Cursor::Before(_))) {
             grabs.reverse();
@@ -93,12 +94,8 @@ impl Store {
 type Position = (i64, GrabId);
 
 /// Sorts in the order of the indexes `grab_list` and `grab_list_status`.
-fn query(
-    scoped: Select<grab::Entity>,
-    page: PageRequest,
-    position: Option<Position>,
-) -> SelectTwo<grab::Entity, job::Entity> {
-    let mut query = scoped.find_also_related(job::Entity);
+fn query(scoped: Select<grab::Entity>, page: PageRequest, position: Option<Position>) -> Select<grab::Entity> {
+    let mut query = grab::with_job(scoped);
     if let Some(status) = page.status {
         query = query.filter(status_condition(status));
     }

@@ -5,10 +5,9 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::sea_query::{Expr, ExprTrait};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{QueryFilter, QueryOrder, QuerySelect};
 
-use crate::codes;
-use crate::entities::{grab, job};
+use crate::entities::grab::{self, WithJob};
 use crate::{Result, Store};
 
 /// Position of a grab in the export. It stays valid when the grab is deleted meanwhile.
@@ -37,10 +36,7 @@ impl Store {
         after: Option<ExportCursor>,
         limit: u32,
     ) -> Result<ExportPage> {
-        let mut query = grab::Entity::find()
-            .find_also_related(job::Entity)
-            .filter(grab::Column::TeamId.eq(team.0))
-            .filter(grab::Column::Env.eq(codes::environment(environment)));
+        let mut query = grab::with_job(grab::scoped(team, environment));
         if let Some((at, id)) = after {
             let key = Expr::tuple([
                 Expr::col((grab::Entity, grab::Column::CreatedAt)),
@@ -52,14 +48,15 @@ impl Store {
             .order_by_desc(grab::Column::CreatedAt)
             .order_by_desc(grab::Column::Id)
             .limit(u64::from(limit))
+            .into_model::<WithJob>()
             .all(self.database.reader())
             .await?;
         let is_last = rows.len() < usize::try_from(limit).unwrap_or(usize::MAX);
-        let next = rows.last().map(|(row, _)| (Timestamp::from_ms(row.created_at), GrabId(row.id)));
+        let next = rows.last().map(|last| (Timestamp::from_ms(last.row.created_at), GrabId(last.row.id)));
         let (mut grabs, mut unreadable) = (Vec::new(), Vec::new());
-        for (row, job) in rows {
-            let id = GrabId(row.id);
-            match grab::read(row, job.as_ref()) {
+        for found in rows {
+            let id = GrabId(found.row.id);
+            match found.read() {
                 Ok(grab) => grabs.push(grab),
                 Err(_) => unreadable.push(id),
             }
