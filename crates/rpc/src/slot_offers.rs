@@ -1,7 +1,7 @@
 //! The slots of a renderer that is attached to several cores. Each slot is offered to one core at a time, so it is
 //! never promised twice. A core that does not use an offer returns it, and the slot is offered to the next core.
 //!
-//! When the session with a core breaks, other cores are told, so that they requeue its grabs.
+//! When the session with a core breaks, the renderer reports that to other cores, which requeue its grabs.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 
-/// How many other cores are told of a broken session. One would do, but it may be going away, too.
-const TOLD: usize = 2;
+/// Number of cores that a broken session is reported to. One is enough, unless it is going away, too.
+const REPORT_TO: usize = 2;
 
 /// A message for a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,9 +64,9 @@ impl SlotOffers {
         state.distribute();
     }
 
-    /// Tells other cores that the session with a core broke, after [`remove_core`](Self::remove_core).
+    /// Reports to other cores that the session with a core broke. That core must have been removed before.
     pub(crate) fn report_broken(&self, session: &str) {
-        for offered in self.lock().cores.values().take(TOLD) {
+        for offered in self.lock().cores.values().take(REPORT_TO) {
             // A session that is ending takes no messages.
             let _ = offered.messages.send(CoreMessage::BrokenSession(session.to_owned()));
         }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn some_of_the_other_cores_are_told_of_a_broken_session() {
+    fn broken_session_is_reported_to_two_other_cores() {
         let offers = SlotOffers::new(1);
         let mut receivers: Vec<_> = (1..=4).map(|number| offers.add_core(core(number))).collect();
         offers.remove_core(core(1));
@@ -208,8 +208,8 @@ mod tests {
             "both offers of the slot"
         );
         offers.report_broken("s");
-        let told: Vec<_> = receivers.iter_mut().map(|receiver| receiver.try_recv().ok()).collect();
+        let reported: Vec<_> = receivers.iter_mut().map(|receiver| receiver.try_recv().ok()).collect();
         let broken = Some(CoreMessage::BrokenSession("s".to_owned()));
-        assert_eq!(told, [None, broken.clone(), broken, None]);
+        assert_eq!(reported, [None, broken.clone(), broken, None]);
     }
 }
