@@ -114,9 +114,17 @@ async fn publish_watched(core: &Core) -> Result<(), grabd_store::Error> {
 pub(crate) async fn session_lost(core: &Core, session: SessionId) {
     core.queue.dispatcher.detach(session);
     requeue_session(core, session).await;
+    if core.cluster.is_some()
+        && let Err(error) = core.store.remove_node_session(session).await
+    {
+        // The row is deleted with that of the process.
+        tracing::warn!(%error, "a lost session could not be forgotten");
+    }
 }
 
 /// Requeues the grabs of a session that a renderer had with another core. That core may be dead, and otherwise does the same.
+/// The session is not forgotten: until that core notices its end, it may lease further grabs to it, which would all be
+/// released as those of a dead process.
 pub(crate) async fn session_broke_elsewhere(core: &Core, session: SessionId) {
     if core.is_member() {
         requeue_session(core, session).await;
@@ -127,12 +135,6 @@ async fn requeue_session(core: &Core, session: SessionId) {
     let released = rescue(core, LostLeases::Session(session)).await;
     if let Err(error) = released {
         tracing::warn!(%error, "grabs of a lost session could not be requeued; they will be when their leases expire");
-    }
-    if core.cluster.is_some()
-        && let Err(error) = core.store.remove_node_session(session).await
-    {
-        // The row is deleted with that of the process.
-        tracing::warn!(%error, "a lost session could not be forgotten");
     }
 }
 
