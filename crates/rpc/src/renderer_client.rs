@@ -247,11 +247,6 @@ where
             () = stop.cancelled() => break,
         };
         running.retain(|_, cancel| !cancel.is_cancelled());
-        if let Some(Response::Assignment(assignment)) = message.as_ref().and_then(|response| response.message.as_ref())
-            && !assignment.session_id.is_empty()
-        {
-            offers.session_id = Some(assignment.session_id.clone());
-        }
         match message.and_then(|response| response.message) {
             Some(Response::Assignment(assignment)) if !offers.take() => {
                 let Assignment { grab_id, lease_token, .. } = *assignment;
@@ -259,6 +254,7 @@ where
                 renders.spawn(report(core.clone(), grab_id, lease_token, result, Instant::now() + LEASE_MARGIN));
             }
             Some(Response::Assignment(assignment)) => {
+                offers.session_id = Some(assignment.session_id.clone());
                 // Cancelled by the core, by the end of the session, or when the render has ended.
                 let cancel = broken.child_token();
                 running.insert(assignment.lease_token.clone(), cancel.clone());
