@@ -122,9 +122,9 @@ pub(crate) async fn session_lost(core: &Core, session: SessionId) {
     }
 }
 
-/// Requeues the grabs of a session that a renderer had with another core. That core may be dead, and otherwise does the same.
-/// The session is not forgotten: until that core notices its end, it may lease further grabs to it, which would all be
-/// released as those of a dead process.
+/// Requeues the grabs of a session that a renderer had with another core. That core is dead, or does the same when it
+/// notices the end of the session. Until then it may lease further grabs to the session, so the row of the session stays:
+/// without it, these leases would count as those of a dead process.
 pub(crate) async fn session_broke_elsewhere(core: &Core, session: SessionId) {
     if core.is_member() {
         requeue_session(core, session).await;
