@@ -22,16 +22,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use grabd_domain::grabs::State;
+use grabd_domain::ids::GrabId;
 use grabd_domain::limits::RENDER_BUDGET;
 use rustix::process::Signal;
 use serde_json::Value;
 use tonic::transport::Endpoint;
 
-use processes::{CREDITS, TestCluster, output_of, poll};
+use processes::{CREDITS, Process, TestCluster, output_of, poll};
 use renderer::{HeldSession, ScriptedRenderer, picture, report};
 
 const RED: [u8; 3] = [255, 0, 0];
 const BLUE: [u8; 3] = [0, 0, 255];
+
+/// The core that holds the lease of a grab, and the other one.
+async fn holder_and_other(cluster: &TestCluster, grab: GrabId, cores: [Process; 2]) -> Result<(Process, Process)> {
+    let holder = cluster.holder(grab).await?.context("the lease is still held")?;
+    let [first, second] = cores;
+    Ok(if holder.ends_with(&first.http.to_string()) { (first, second) } else { (second, first) })
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cores_share_a_queue_and_each_grab_is_rendered_and_billed_once() -> Result<()> {
@@ -129,15 +137,12 @@ async fn renderer_reports_the_end_of_a_core_to_another_one() -> Result<()> {
     renderer.wait_until_attached(2).await?;
     let grab = cluster.queue(&edge).await?;
     assert_eq!(renderer.next().await?, grab);
-    let holder = cluster.holder(grab).await?.context("the lease is still held")?;
-    let (killed, other) = match holder.ends_with(&first.http.to_string()) {
-        true => (first, second),
-        false => (second, first),
-    };
+    let (killed, other) = holder_and_other(&cluster, grab, [first, second]).await?;
     killed.signal(Signal::KILL)?;
     // The process counts as living for another hour, so only the report can release its lease.
     let hour = Duration::from_secs(3600).as_millis();
-    let sql = format!("UPDATE node SET heartbeat_at = heartbeat_at + {hour} WHERE address = '{holder}'");
+    let address = killed.http;
+    let sql = format!("UPDATE node SET heartbeat_at = heartbeat_at + {hour} WHERE address LIKE '%{address}'");
     cluster.execute(&sql).await?;
     let killed_at = Instant::now();
     assert_eq!(renderer.next().await?, grab, "by the same renderer, for the other core");
@@ -165,11 +170,7 @@ async fn slot_does_not_wait_for_the_answer_of_a_paused_core() -> Result<()> {
     renderer.wait_until_attached(2).await?;
     let grab = cluster.queue(&edge).await?;
     assert_eq!(renderer.next().await?, grab);
-    let holder = cluster.holder(grab).await?.context("the lease is still held")?;
-    let (paused, other) = match holder.ends_with(&first.http.to_string()) {
-        true => (first, second),
-        false => (second, first),
-    };
+    let (paused, other) = holder_and_other(&cluster, grab, [first, second]).await?;
     // During the render, so that the core never answers the report.
     paused.signal(Signal::STOP)?;
     let paused_at = Instant::now();
