@@ -191,12 +191,21 @@ impl<'a> Load<'a> {
                 }
                 anyhow::Ok(())
             };
-            timeout(WAIT_LIMIT, one).await.with_context(|| format!("{key} was not answered"))??;
+            match timeout(WAIT_LIMIT, one).await {
+                Ok(answered) => answered?,
+                Err(_) => anyhow::bail!("{key} was not answered: {:?}", self.grab_of(&key).await?),
+            }
             turn += 1;
             // Paced, since the rate is not the subject.
             sleep(self.pause).await;
         }
         Ok(())
+    }
+
+    /// The grab of an idempotency key, if its create was answered.
+    async fn grab_of(&self, key: &str) -> Result<Option<Grab>> {
+        let id = self.seen().grabs.get(key).copied();
+        Ok(self.cluster.store.find_grabs(id.as_slice()).await?.pop())
     }
 
     /// Creates a grab, with one edge or the other, until that is answered.
