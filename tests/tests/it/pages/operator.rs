@@ -45,22 +45,27 @@ pub(super) async fn operator<'a>(app: &'a TestApp) -> Result<Visitor<'a>> {
     Ok(visitor)
 }
 
-/// The text after a tag, without tags.
-fn text_after(page: &PageResponse, tag: &str) -> Result<String> {
+/// The text between a tag and the next of the ends, without tags.
+fn text_between(page: &PageResponse, tag: &str, end: &str) -> Result<String> {
     let rest = page.body.split(tag).nth(1).with_context(|| format!("{tag} is not in {}", page.body))?;
-    let inner = rest.split("</d").next().and_then(|rest| rest.split("</tr").next()).unwrap_or_default();
+    let inner = rest.split(end).next().unwrap_or_default();
     let texts: Vec<&str> = inner.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect();
     Ok(texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" "))
 }
 
 /// The value of a description list entry.
 fn description(page: &PageResponse, name: &str) -> Result<String> {
-    text_after(page, &format!("<dt>{name}</dt><dd>"))
+    text_between(page, &format!("<dt>{name}</dt><dd>"), "</d")
 }
 
 /// The text of a table row after its header.
 fn row(page: &PageResponse, head: &str) -> Result<String> {
-    text_after(page, &format!("{head}</th>"))
+    text_between(page, &format!("{head}</th>"), "</tr")
+}
+
+/// The text of the first cell below this header of a table of records.
+fn cell(page: &PageResponse, column: &str) -> Result<String> {
+    text_between(page, &format!("data-label=\"{column}\">"), "</td")
 }
 
 /// The grant form of a team's page with these fields.
@@ -117,21 +122,15 @@ async fn operator_figures_match_the_captures() -> Result<()> {
     let metrics = app.client.get(format!("http://{}/metrics", app.service.metrics())).send().await?.text().await?;
     let count = row(&page, "<code>address_own</code>")?;
     assert!(metrics.contains(&format!("grabd_egress_refused_total{{reason=\"address_own\"}} {count}\n")), "{metrics}");
-    let renderer = description(&page, "Renderer")?;
-    assert!(renderer.starts_with("Live "), "{renderer}");
+    let renderer = text_between(&page, "Self-test</th></tr></thead>", "</th")?;
+    assert!(cell(&page, "State")?.starts_with("Live heartbeat "), "{}", cell(&page, "State")?);
     let browser = app.service.health().version.context("a browser")?;
-    assert!(description(&page, "Browser")?.starts_with(&browser), "{}", description(&page, "Browser")?);
-    assert!(
-        description(&page, "Self-test")?.starts_with("Passed · a page reaches 127."),
-        "{}",
-        description(&page, "Self-test")?
-    );
+    assert!(cell(&page, "Browser")?.starts_with(&browser), "{}", cell(&page, "Browser")?);
+    assert!(cell(&page, "Self-test")?.starts_with("Passed a page reaches 127."), "{}", cell(&page, "Self-test")?);
     let jail = app.service.browser().context("a browser")?.jail();
-    assert!(
-        description(&page, "Network namespace")?.starts_with("Off") && jail != &grabd_browser::Jail::Jailed,
-        "{jail:?}"
-    );
+    assert!(cell(&page, "Network namespace")?.starts_with("Off") && jail != &grabd_browser::Jail::Jailed, "{jail:?}");
     assert_eq!(description(&page, "Slots busy")?, "0 of 2");
+    assert_eq!(cell(&page, "Slots busy")?, "0 of 2");
     assert_eq!(description(&page, "Queued")?, "0");
     assert!(description(&page, "Database")?.starts_with("sqlite, "), "{}", description(&page, "Database")?);
     let uptime = description(&page, "Uptime")?;
@@ -151,12 +150,11 @@ async fn operator_figures_match_the_captures() -> Result<()> {
         assert!(page.body.contains(&format!("{shown}{}", &key[key.len() - 4..])) && !page.body.contains(key));
     }
     let failures = olga.get("/operator/failures").await?;
-    let name = renderer.trim_start_matches("Live ");
     for page in [&page, &failures] {
         assert!(page.body.contains("<code>render_blocked</code>") && page.body.contains("<code>ssrf_detected</code>"));
         assert!(page.body.contains(&format!("<bdi>{ALLOWED}</bdi>")), "{}", page.body);
         let attempts = "<td class=\"count\" data-label=\"Attempts\">1</td>";
-        let rendered = format!("{attempts}<td data-label=\"Renderer\"><code>{name}</code></td>");
+        let rendered = format!("{attempts}<td data-label=\"Renderer\"><code>{renderer}</code></td>");
         assert_eq!(page.body.matches(&rendered).count(), 2);
         for secret in ["of-the-customer", "status/403", "redirect", "/i/"] {
             assert!(!page.body.contains(secret), "{secret} in {}", page.body);
