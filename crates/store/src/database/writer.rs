@@ -82,15 +82,24 @@ async fn run(
     }
 }
 
-/// One transaction for the batch and one savepoint per change: a failed change rolls back only itself.
+/// One transaction for the batch. A change that fails must roll back only itself, which takes a savepoint for each change,
+/// so two more statements. Since changes rarely fail, that is done only if one has.
 async fn commit(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChange>]) -> Result<()> {
-    // A plain BEGIN is deferred: a read followed by a write then fails if another process wrote in between, regardless
-    // of the busy timeout.
-    let immediate = TransactionOptions {
-        sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
-        ..TransactionOptions::default()
-    };
-    let tx = connection.begin_with_options(immediate).await?;
+    let tx = begin(connection).await?;
+    for request in batch.iter_mut() {
+        if let Applied::No = request.apply(&tx).await {
+            tx.rollback().await?;
+            return match batch.len() {
+                1 => Ok(()),
+                _ => commit_with_savepoints(connection, batch).await,
+            };
+        }
+    }
+    Ok(tx.commit().await?)
+}
+
+async fn commit_with_savepoints(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChange>]) -> Result<()> {
+    let tx = begin(connection).await?;
     for request in batch {
         let savepoint = tx.begin().await?;
         match request.apply(&savepoint).await {
@@ -99,6 +108,16 @@ async fn commit(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChan
         }
     }
     Ok(tx.commit().await?)
+}
+
+async fn begin(connection: &DatabaseConnection) -> Result<Tx> {
+    // A plain BEGIN is deferred: a read followed by a write then fails if another process wrote in between, regardless
+    // of the busy timeout.
+    let immediate = TransactionOptions {
+        sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
+        ..TransactionOptions::default()
+    };
+    Ok(connection.begin_with_options(immediate).await?)
 }
 
 enum Applied {
