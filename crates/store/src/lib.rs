@@ -28,6 +28,7 @@ mod database;
 mod entities;
 mod error;
 mod set_aside;
+mod shared_reads;
 mod store;
 
 pub use database::{Kind, LockMode, MigrationPlan, Notifications, OtherService, PendingStep, ServiceLock};

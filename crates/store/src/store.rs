@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::database::Database;
 use crate::operations::Actor;
 use crate::set_aside::SetAside;
+use crate::shared_reads::SharedReads;
 use crate::{Error, Kind, LockMode, MigrationPlan, Notifications, OtherService, Result, ServiceLock};
 
 /// Handle to the database. Cheap to clone; clones share the connections.
@@ -15,6 +16,7 @@ use crate::{Error, Kind, LockMode, MigrationPlan, Notifications, OtherService, R
 pub struct Store {
     pub(crate) database: Database,
     pub(crate) set_aside: Arc<SetAside>,
+    pub(crate) shared_reads: Arc<SharedReads>,
     /// Who makes the changes, for the audit trail.
     pub(crate) actor: Option<Arc<Actor>>,
 }
@@ -27,7 +29,8 @@ impl Store {
     /// # Errors
     /// [`Error::Url`] when the scheme is unsupported, [`Error::Unavailable`] when the database cannot be opened.
     pub async fn open(url: &str) -> Result<Self> {
-        Ok(Self { database: Database::open(url).await?, set_aside: Arc::default(), actor: None })
+        let database = Database::open(url).await?;
+        Ok(Self { database, set_aside: Arc::default(), shared_reads: Arc::default(), actor: None })
     }
 
     /// Brings the schema up to date. Idempotent.

@@ -40,6 +40,7 @@ mod reuse;
 mod second_factor;
 mod service_lock;
 mod set_aside;
+mod shared_reads;
 mod sqlite;
 mod steps;
 mod teams;

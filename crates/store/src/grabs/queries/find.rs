@@ -26,11 +26,8 @@ pub enum ShownImage {
 }
 
 impl Store {
-    /// Finds a grab of a caller.
-    ///
-    /// # Errors
-    /// Database errors only.
-    pub async fn find_grab(&self, team: TeamId, environment: Environment, id: GrabId) -> Result<Option<Grab>> {
+    /// Finds a grab of a caller by a statement of its own.
+    pub(super) async fn find_scoped(&self, team: TeamId, environment: Environment, id: GrabId) -> Result<Option<Grab>> {
         let found = grab::with_job(grab::scoped(team, environment).filter(grab::Column::Id.eq(id.0)))
             .into_model::<WithJob>()
             .one(self.database.reader())
@@ -62,7 +59,8 @@ impl Store {
         Ok(grabs)
     }
 
-    async fn read_grabs(&self, ids: &[GrabId]) -> Result<Vec<Grab>> {
+    /// Reads grabs of all teams, in any order. Fails if one of them cannot be read.
+    pub(super) async fn read_grabs(&self, ids: &[GrabId]) -> Result<Vec<Grab>> {
         let ids = padded(ids.iter().map(|id| id.0));
         let found = grab::with_job(grab::Entity::find().filter(grab::Column::Id.is_in(ids)))
             .into_model::<WithJob>()
