@@ -28,6 +28,7 @@ mod m0019_rate_cells;
 mod m0020_changed_event;
 mod m0021_node_load;
 mod m0022_onboarding;
+mod m0023_low_balance;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -95,4 +96,5 @@ steps![
     m0020_changed_event: MayContinue,
     m0021_node_load: MayContinue,
     m0022_onboarding: MayContinue,
+    m0023_low_balance: MayContinue,
 ];

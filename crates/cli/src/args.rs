@@ -334,7 +334,7 @@ pub(crate) enum WebhookCommand {
     Create {
         /// URL that receives the messages
         url: String,
-        /// Events to send: grab.done, grab.failed, grab.changed or * for all
+        /// Events to send: grab.done, grab.failed, grab.changed, credits.low or * for all
         #[arg(long = "event", value_name = "EVENT", default_value = "*")]
         events: Vec<String>,
         /// Description

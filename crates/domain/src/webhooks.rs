@@ -17,13 +17,15 @@ pub enum Event {
     GrabFailed,
     /// An asynchronous live grab is done, and its image differs from the earlier one that it is compared with.
     GrabChanged,
+    /// The balance of a team has fallen below the limit that the team chose.
+    CreditsLow,
     /// A test message, sent on request.
     Test,
 }
 
 impl Event {
     /// The events that endpoints can subscribe to.
-    pub const SUBSCRIBABLE: [Self; 3] = [Self::GrabDone, Self::GrabFailed, Self::GrabChanged];
+    pub const SUBSCRIBABLE: [Self; 4] = [Self::GrabDone, Self::GrabFailed, Self::GrabChanged, Self::CreditsLow];
 
     /// The name in the contract.
     pub const fn as_str(self) -> &'static str {
@@ -31,6 +33,7 @@ impl Event {
             Self::GrabDone => "grab.done",
             Self::GrabFailed => "grab.failed",
             Self::GrabChanged => "grab.changed",
+            Self::CreditsLow => "credits.low",
             Self::Test => "webhook.test",
         }
     }

@@ -8,6 +8,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::accounts::Accounts;
 use crate::billing::Billing;
+use crate::billing::low_balance::Position;
 use crate::bus::{self, Bus, BusSettings};
 use crate::cluster::{Cluster, membership};
 use crate::core::{Core, Parts};
@@ -69,7 +70,7 @@ impl Core {
             )),
             cluster,
             oauth: Arc::new(OAuth::new(settings.oauth.clone())),
-            billing: Arc::new(Billing { pricing, stripe }),
+            billing: Arc::new(Billing { pricing, stripe, balance_position: Position::default() }),
             webhooks: Arc::new(webhooks),
             store,
             guard,

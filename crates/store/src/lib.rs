@@ -18,6 +18,7 @@ pub mod accounts;
 pub mod credits;
 pub mod grabs;
 pub mod images;
+pub mod low_balance;
 pub mod nodes;
 pub mod oauth;
 pub mod operations;

@@ -193,6 +193,7 @@ fn routes(web: &Web) -> Vec<Route> {
         (billing::LEDGER.to_owned(), READ, get(billing::ledger::show)),
         (billing::EXPORT.to_owned(), READ, get(billing::export::download)),
         (billing::CHECKOUT.to_owned(), WRITE, post(billing::checkout::submit)),
+        (billing::ALERT.to_owned(), WRITE, post(billing::alert::submit)),
         (billing::PAID.to_owned(), READ, get(billing::paid::show)),
         (web.assets.style.path.clone(), READ, get(assets::style)),
         (web.assets.font.path.clone(), READ, get(assets::font)),

@@ -7,7 +7,7 @@ export * from "./errors.js";
 export * from "./generated.js";
 export { VERSION } from "./http.js";
 export type { CallOptions, ClientOptions } from "./http.js";
-export { isGrabEvent, verifyWebhook } from "./webhooks.js";
+export { isCreditsEvent, isGrabEvent, verifyWebhook } from "./webhooks.js";
 export type {
-  GrabEvent, ListDeliveriesOptions, OtherEvent, VerifyOptions, WebhookEvent, WebhookHeaders, Webhooks,
+  CreditsEvent, GrabEvent, ListDeliveriesOptions, OtherEvent, VerifyOptions, WebhookEvent, WebhookHeaders, Webhooks,
 } from "./webhooks.js";

@@ -86,7 +86,7 @@ function path(id: string): string {
 }
 
 /** A verified message. */
-export type WebhookEvent = GrabEvent | OtherEvent;
+export type WebhookEvent = GrabEvent | CreditsEvent | OtherEvent;
 
 interface EventMembers {
   /** Id of the message, the same at every attempt. Store it to recognise repetitions. */
@@ -104,6 +104,18 @@ export interface GrabEvent extends EventMembers {
   data: Grab;
 }
 
+/** The balance of the team has fallen below the number of credits that its owners chose. */
+export interface CreditsEvent extends EventMembers {
+  type: "credits.low";
+  data: {
+    team_id: string;
+    /** Unspent credits, with those reserved for open grabs. */
+    credits: number;
+    /** The number of credits that the owners chose. */
+    alert_below: number;
+  };
+}
+
 /** A message of another type, such as `webhook.test`. Ignore the types that you do not know. */
 export interface OtherEvent extends EventMembers {
   type: "webhook.test" | (string & Record<never, never>);
@@ -113,6 +125,11 @@ export interface OtherEvent extends EventMembers {
 /** Whether a message is about a grab that has ended. */
 export function isGrabEvent(event: WebhookEvent): event is GrabEvent {
   return event.type === "grab.done" || event.type === "grab.failed" || event.type === "grab.changed";
+}
+
+/** Whether a message is about a low balance. */
+export function isCreditsEvent(event: WebhookEvent): event is CreditsEvent {
+  return event.type === "credits.low";
 }
 
 /** Where the headers of a message come from: `Request.headers`, or the object of Node.js and its frameworks. */

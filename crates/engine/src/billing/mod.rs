@@ -4,6 +4,7 @@ mod csv;
 mod daily_grabs;
 mod holdings;
 mod ledger;
+pub(crate) mod low_balance;
 mod packages;
 mod source;
 pub mod stripe;
@@ -14,6 +15,7 @@ use crate::pricing::Pricing;
 pub use daily_grabs::{DAYS, DailyGrabs, EndedGrabs, grabs_by_day};
 pub use holdings::{Holding, MAX_HOLDINGS, balance, holdings, purchases_since};
 pub use ledger::{Entry, LedgerPage, MAX_ENTRIES, ledger, ledger_csv};
+pub use low_balance::{AlertError, BalanceAlert, balance_alert, set_balance_alert};
 pub use packages::{can_buy, packages};
 pub(crate) use source::FREE_REFERENCES;
 pub use source::source;
@@ -25,4 +27,5 @@ pub(crate) struct Billing {
     pub(crate) pricing: Pricing,
     /// `None` when credits are not sold.
     pub(crate) stripe: Option<stripe::Stripe>,
+    pub(crate) balance_position: low_balance::Position,
 }

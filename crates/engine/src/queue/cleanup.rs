@@ -1,5 +1,5 @@
 //! Periodic deletion of what has expired, on request or by time: images, credits, keys, sessions, tokens, deliveries,
-//! and grabs after the operator's retention.
+//! and grabs after the operator's retention. Balances that have become low, by expiry or otherwise, are reported.
 //!
 //! Everything here depends on the wall clock and cannot be undone, so nothing runs while the clock may be wrong.
 //!
@@ -16,6 +16,7 @@ use super::erasure;
 use super::expiry;
 use super::retention;
 use super::step::step;
+use crate::billing::low_balance;
 use crate::core::Core;
 
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -60,6 +61,7 @@ async fn clean_up(core: &Core, clock: &mut ClockCheck) {
     }
     let (store, now) = (&core.store, core.clock.now());
     step(core, "lots", async { store.expire_lots(now, BATCH).await.map(drop) }).await;
+    step(core, "balances", low_balance::check(core)).await;
     step(core, "idempotency_keys", purge(TIME, || store.purge_keys(now, PURGE))).await;
     step(core, "revoked_keys", purge(TIME, || store.purge_revoked_keys(now, PURGE))).await;
     step(core, "sessions", purge(TIME, || store.purge_sessions(now, PURGE))).await;

@@ -1,11 +1,15 @@
-//! The message body: the event, and the grab as returned by `GET /v1/grabs/{id}`.
+//! The message body: the event, and the grab as returned by `GET /v1/grabs/{id}`, or the balance.
 
+use grabd_domain::Timestamp;
 use grabd_domain::capture::BesideName;
+use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
     BlockedRequests, Consent, Difference, Findings, Grab, GrabFile, PageInfo, Region, RenderMetadata, SettledBy,
     ShownFile, State, Timings,
 };
-use grabd_domain::webhooks::message_id;
+use grabd_domain::ids::DeliveryId;
+use grabd_domain::webhooks::{Event, message_id};
+use grabd_store::low_balance::LowBalance;
 use grabd_store::webhooks::MessageContent;
 use serde_json::{Map, Value, json};
 
@@ -49,6 +53,19 @@ pub(crate) fn compose(owed: &MessageContent, public_url: &str) -> String {
         files.retain(|file| file["kind"] != BesideName::SLICE);
     }
     message(Value::Object(data))
+}
+
+/// Composes the message about a low balance.
+pub(crate) fn low_balance_message(alert: &LowBalance, id: DeliveryId, at: Timestamp) -> String {
+    let LowBalance { team, team_name: _, credits, below, owners: _ } = alert;
+    json!({
+        "id": message_id(id),
+        "type": Event::CreditsLow.as_str(),
+        "timestamp": at.to_string(),
+        "environment": Environment::Live.as_str(),
+        "data": { "team_id": team.to_string(), "credits": credits, "alert_below": below },
+    })
+    .to_string()
 }
 
 /// The grab, with members in contract order.
@@ -222,12 +239,9 @@ fn add_findings(data: &mut Map<String, Value>, findings: &Findings) {
 
 #[cfg(test)]
 mod tests {
-    use grabd_domain::Timestamp;
     use grabd_domain::capture::{CaptureRequest, CaptureSpec};
-    use grabd_domain::credentials::Environment;
     use grabd_domain::grabs::{Class, Failure, FailureReason, FileKey, GrabSlice, ImageKey, SlicePlace};
-    use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, TeamId};
-    use grabd_domain::webhooks::Event;
+    use grabd_domain::ids::{EndpointId, GrabId, TeamId};
     use uuid::Uuid;
 
     use super::*;

@@ -23,6 +23,7 @@ pub use deliveries::{
 };
 pub use endpoints::{change, get, list, register, remove, rotate_secret};
 pub use grabd_store::webhooks::{Deliveries, Message};
+pub(crate) use message::low_balance_message;
 pub use secret::Secret;
 
 /// Capacity of the channel of recorded attempts.

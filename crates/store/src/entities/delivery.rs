@@ -16,12 +16,12 @@ pub(crate) struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub(crate) id: Uuid,
     pub(crate) endpoint_id: Uuid,
-    /// The grab the message reports; NULL for a test message.
+    /// The grab the message reports; NULL for messages about none.
     pub(crate) grab_id: Option<Uuid>,
     pub(crate) event: i16,
-    /// 1: the grab is done and has changed.
+    /// 1 with the event of a done grab: it has changed. 1 with that of a test: not a test, but a low balance.
     pub(crate) changed: i16,
-    /// The message body. Set by the first attempt.
+    /// The message body. Set by the first attempt, unless the message is about no grab.
     pub(crate) body: Option<String>,
     pub(crate) state: i16,
     /// Attempts started.
@@ -66,11 +66,12 @@ pub(crate) const fn event(event: Event) -> (i16, i16) {
         Event::GrabFailed => (1, 0),
         Event::GrabChanged => (0, 1),
         Event::Test => (2, 0),
+        Event::CreditsLow => (2, 1),
     }
 }
 
 pub(crate) fn read_event(row: &Model) -> Result<Event> {
-    [Event::GrabDone, Event::GrabFailed, Event::GrabChanged, Event::Test]
+    [Event::GrabDone, Event::GrabFailed, Event::GrabChanged, Event::CreditsLow, Event::Test]
         .into_iter()
         .find(|known| event(*known) == (row.event, row.changed))
         .ok_or(Error::Inconsistent("unknown event code"))

@@ -16,6 +16,10 @@ pub(crate) struct Model {
     pub(crate) suspended_reason: Option<String>,
     /// The row stays, because the ledger refers to it.
     pub(crate) deleted_at: Option<i64>,
+    /// Credits below which the owners get an alert. 0: never.
+    pub(crate) alert_below: i32,
+    /// 1: the balance is below `alert_below`, and an alert was sent if it has fallen.
+    pub(crate) is_balance_low: i16,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

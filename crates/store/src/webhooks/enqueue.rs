@@ -1,10 +1,10 @@
-//! Enqueues deliveries when an asynchronous live grab ends.
+//! Enqueues deliveries when an asynchronous live grab ends, or something else has happened to a team.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Difference, Grab, State};
-use grabd_domain::ids::{DeliveryId, EndpointId, GrabId};
-use grabd_domain::webhooks::{DeliveryStatus, Event};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, TeamId};
+use grabd_domain::webhooks::{DeliveryStatus, Event, Events};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::LockType;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
@@ -27,28 +27,56 @@ pub(crate) async fn enqueue_deliveries(tx: &Tx, grab: &Grab, now: Timestamp) -> 
         | (Environment::Live, Class::Sync, _)
         | (Environment::Test, ..) => return Ok(()),
     };
+    let mut deliveries = Vec::new();
+    for (endpoint, events) in receivers(tx, grab.team, grab.environment).await? {
+        for event in happened.into_iter().flatten().filter(|event| events.contains(*event)) {
+            let id = delivery_id(endpoint, grab.id, event);
+            deliveries.push(new(id, endpoint.0, Some(grab.id.0), event, now));
+        }
+    }
+    insert(tx, deliveries).await
+}
+
+/// Enqueues a delivery about no grab for each subscribed live endpoint of a team. `message` gives the id and the body.
+pub(crate) async fn enqueue_for_team(
+    tx: &Tx,
+    team: TeamId,
+    event: Event,
+    message: impl Fn(EndpointId) -> (DeliveryId, String),
+    now: Timestamp,
+) -> Result<()> {
+    let receivers = receivers(tx, team, Environment::Live).await?;
+    let subscribed = receivers.into_iter().filter(|(_, events)| events.contains(event));
+    let deliveries = subscribed.map(|(endpoint, _)| {
+        let (id, body) = message(endpoint);
+        delivery::ActiveModel { body: Set(Some(body)), ..new(id, endpoint.0, None, event, now) }
+    });
+    insert(tx, deliveries.collect()).await
+}
+
+/// The enabled endpoints of a team, and the events that they are subscribed to.
+async fn receivers(tx: &Tx, team: TeamId, environment: Environment) -> Result<Vec<(EndpointId, Events)>> {
     // A shared lock serializes with removing and disabling the endpoint: either those see the delivery and cancel it,
     // or none is enqueued.
-    let endpoints = scoped(grab.team, grab.environment)
+    let endpoints = scoped(team, environment)
         .filter(webhook_endpoint::Column::Disabled.is_null())
         .lock(LockType::Share)
         .all(tx)
         .await?;
-    let mut deliveries = Vec::new();
+    let mut receivers = Vec::new();
     for endpoint in endpoints {
-        let events = match read_events(&endpoint.events) {
-            Ok(events) => events,
+        match read_events(&endpoint.events) {
+            Ok(events) => receivers.push((EndpointId(endpoint.id), events)),
+            // Otherwise none of the team's grabs could end.
             Err(error) => {
-                // Otherwise none of the team's grabs could end.
                 tracing::error!(endpoint.id = %endpoint.id, %error, "an endpoint cannot be read and gets no webhooks");
-                continue;
             }
-        };
-        for event in happened.into_iter().flatten().filter(|event| events.contains(*event)) {
-            let id = delivery_id(EndpointId(endpoint.id), grab.id, event);
-            deliveries.push(new(id, endpoint.id, Some(grab.id.0), event, now));
         }
     }
+    Ok(receivers)
+}
+
+async fn insert(tx: &Tx, deliveries: Vec<delivery::ActiveModel>) -> Result<()> {
     if !deliveries.is_empty() {
         delivery::Entity::insert_many(deliveries).exec_without_returning(tx).await?;
     }

@@ -24,6 +24,7 @@ mod lease;
 mod limits;
 mod list;
 mod list_plans;
+mod low_balance;
 mod model;
 mod nodes;
 mod oauth;

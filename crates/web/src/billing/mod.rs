@@ -4,6 +4,7 @@
 //! A purchase leads to Stripe's checkout page and back to [`PAID`]. The return is no proof of payment: credits are
 //! added by the signed event from Stripe, and the pages only show what the ledger contains.
 
+pub(crate) mod alert;
 mod chart;
 pub(crate) mod checkout;
 mod entries;
@@ -20,6 +21,8 @@ pub(crate) const LEDGER: &str = "/teams/{team}/billing/ledger";
 pub(crate) const EXPORT: &str = "/teams/{team}/billing/ledger.csv";
 /// Starts a purchase.
 pub(crate) const CHECKOUT: &str = "/teams/{team}/billing/checkout";
+/// Changes when owners get an alert about the balance.
+pub(crate) const ALERT: &str = "/teams/{team}/billing/alert";
 /// The return URL after payment.
 pub(crate) const PAID: &str = "/teams/{team}/billing/paid";
 

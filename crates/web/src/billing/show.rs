@@ -12,13 +12,15 @@ use http::StatusCode;
 
 use super::chart::Chart;
 use super::entries::Row;
-use super::{HERE, checkout};
+use super::{HERE, alert, checkout};
 use crate::extract::{QueryForm, TeamPage};
+use crate::form::{Field, FieldError};
 use crate::number::grouped;
 use crate::offers::Offers;
 use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
 use crate::state::Web;
+use crate::team::TeamContext;
 use crate::time_format::{Date, Moment};
 
 /// Number of ledger entries on this page.
@@ -32,7 +34,11 @@ struct BillingPage<'a> {
     team_name: &'a str,
     team_id: String,
     path: String,
-    is_cancelled: bool,
+    notice: &'static str,
+    errors: &'a [FieldError],
+    alert_below: Field,
+    is_owner: bool,
+    sends_mail: bool,
     total: String,
     held: String,
     lots: Vec<Lot>,
@@ -86,39 +92,64 @@ struct ExternalTopUp {
     is_link: bool,
 }
 
+/// What the page shows beside what is stored.
+#[derive(Default)]
+pub(super) struct Shown {
+    pub(super) notice: &'static str,
+    /// The entered number of credits for alerts, if it was rejected.
+    pub(super) below: Option<String>,
+    pub(super) errors: Vec<FieldError>,
+}
+
 /// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
     TeamPage(at): TeamPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
+    let notice = match (query.has("cancelled"), query.has("saved")) {
+        (true, _) => "Payment cancelled. Nothing was charged.",
+        (false, true) => "Alert saved.",
+        (false, false) => "",
+    };
+    render(&web, &at, StatusCode::OK, Shown { notice, ..Shown::default() }).await
+}
+
+pub(super) async fn render(web: &Web, at: &TeamContext, status: StatusCode, shown: Shown) -> Result<Response, Problem> {
+    let Shown { notice, below, errors } = shown;
     let (core, team, now) = (&web.core, at.team_member.team, web.core.now());
     let balance = billing::balance(core, team).await?;
     let holdings = billing::holdings(core, team).await?;
     let days = billing::grabs_by_day(core, team).await?;
     let newest = billing::ledger(core, team, None, NEWEST).await?;
     let can_buy = billing::can_buy(core);
+    let alert = billing::balance_alert(core, at.team_member.person, team).await?;
+    let below = below.unwrap_or_else(|| grouped(alert.below.into()));
     let template = BillingPage {
-        layout: web.team_layout(&at, HERE),
+        layout: web.team_layout(at, HERE),
         form_token: at.form_token(),
         team_name: &at.team_member.team_name,
         team_id: team.to_string(),
         path: at.path(HERE),
-        is_cancelled: query.has("cancelled"),
+        notice,
+        errors: &errors,
+        alert_below: alert::field(below, &errors),
+        is_owner: alert.is_owner,
+        sends_mail: core.sends_mail(),
         total: grouped(balance.total()),
         held: grouped(balance.held),
         is_cut: holdings.len() >= MAX_HOLDINGS as usize,
         lots: holdings.into_iter().map(|holding| Lot::of(holding, now)).collect(),
         can_buy,
-        external: external_top_up(&web, core.top_up(team), &at.path(HERE)),
+        external: external_top_up(web, core.top_up(team), &at.path(HERE)),
         offers: Offers::of_packages(&core.pricing().pricing),
         chart: Chart::of(&days),
-        entries: newest.entries.into_iter().map(|entry| Row::of(entry, &at)).collect(),
+        entries: newest.entries.into_iter().map(|entry| Row::of(entry, at)).collect(),
         has_more: newest.before.is_some(),
         capture: at.path("capture"),
     };
     let form_target = if can_buy { checkout::STRIPE } else { "" };
-    Ok(page_with(CspOptions { form_target, ..CspOptions::default() }, StatusCode::OK, &template))
+    Ok(page_with(CspOptions { form_target, ..CspOptions::default() }, status, &template))
 }
 
 fn external_top_up(web: &Web, address: String, own_path: &str) -> Option<ExternalTopUp> {

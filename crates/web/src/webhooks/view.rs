@@ -139,6 +139,7 @@ pub(super) const fn event_name(event: Event) -> &'static str {
         Event::GrabDone => "Capture done",
         Event::GrabFailed => "Capture failed",
         Event::GrabChanged => "Page changed",
+        Event::CreditsLow => "Low balance",
         Event::Test => "Test message",
     }
 }

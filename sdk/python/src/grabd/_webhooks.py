@@ -27,7 +27,7 @@ class WebhookEvent:
     id: str
     """Id of the message, the same at every attempt. Store it to recognise repetitions."""
     type: str
-    """`grab.done`, `grab.failed`, `grab.changed` or `webhook.test`. Ignore the types that you do not know."""
+    """`grab.done`, `grab.failed`, `grab.changed`, `credits.low` or `webhook.test`. Ignore the types that you do not know."""
     timestamp: str
     """When the message was made. RFC 3339."""
     environment: str

@@ -18,11 +18,15 @@ use grabd_engine::{accounts, billing, random};
 use grabd_store::Images;
 use grabd_store::grabs::{Completion, Created, FailGrab, FailureSource, NewGrab, NewLease, NewPlaceholder};
 use grabd_tests::harness::{ALLOWED, TestApp};
+use grabd_tests::mail_server::{MailServer, TlsMode};
 use grabd_tests::stripe::{FakeStripe, Reply, SECRET_KEY, WEBHOOK_SECRET, completed, event, payment_id, signature};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::mail::start_app_with_mail;
+use super::people::invite;
 use super::team::team_of;
+use super::verify_email::use_link;
 use super::visitor::{PageResponse, Visitor, start_app, start_capturing_app};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -373,6 +377,53 @@ async fn usage_top_up_links_to_the_billing_page_of_the_team() -> Result<()> {
         }
         assert!(ada.get(path).await?.body.contains("<h1>Usage and billing</h1>"));
     }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn owners_choose_when_they_get_an_alert_about_the_balance() -> Result<()> {
+    let server = MailServer::start(TlsMode::None).await?;
+    let app = start_app_with_mail(&server, "", &[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 6).await?;
+    let path = format!("/teams/{team}/billing");
+    let save = async |visitor: &mut Visitor<'_>, form_token: &str, below: &str| {
+        visitor.post(&format!("{path}/alert"), &[("form_token", form_token), ("alert_below", below)]).await
+    };
+
+    let page = ada.get(&path).await?;
+    assert!(page.body.contains(r#"value="100""#) && page.body.contains("owners get an e-mail"), "{}", page.body);
+    let form_token = page.hidden_field("form_token")?;
+    for wrong in ["", "-1", "many", "1.5", "1000001"] {
+        let answer = save(&mut ada, &form_token, wrong).await?;
+        let message = format!("Enter a whole number from 0 to 1,000,000, not “{wrong}”.");
+        assert!(answer.status == 422 && answer.body.contains(&message), "{}", answer.body);
+    }
+    let answer = save(&mut ada, &form_token, " 5 ").await?;
+    assert_eq!((answer.status, answer.location()), (303, &*format!("{path}?saved")));
+    let page = ada.get(&format!("{path}?saved")).await?;
+    assert!(page.body.contains("Alert saved.") && page.body.contains(r#"value="5""#), "{}", page.body);
+
+    // Members see the number, and cannot change it.
+    let mut bob = Visitor::with_account(&app, "bob@example.com").await?;
+    invite(&mut ada, &format!("/teams/{team}"), "bob@example.com", "member").await?;
+    let link = server.wait_for(0).await?.link()?;
+    let link = link.strip_prefix(app.service.public_url()).context("a link of this service")?;
+    assert_eq!(use_link(&mut bob, link, &[]).await?.status, 303);
+    let page = bob.get(&path).await?;
+    assert!(page.body.contains("Alert below: 5 credits.") && !page.body.contains("alert_below"), "{}", page.body);
+    let form_token = bob.get("/apps").await?.hidden_field("form_token")?;
+    assert_eq!(save(&mut bob, &form_token, "7").await?.status, 403);
+
+    // The balance falls to 4.
+    let spec = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
+    for _ in 0..2 {
+        create_live_grab(&app, team, &CaptureSpec::parse(&spec)?, now(), true).await?;
+    }
+    let email = server.wait_for(1).await?;
+    assert_eq!(email.envelope.1, "<ada@example.com>");
+    assert!(email.header("Subject").is_some_and(|subject| subject.starts_with("Low balance: 4 credits left")));
+    assert_eq!(email.link()?, format!("{}{path}", app.service.public_url()));
     app.finish().await
 }
 

@@ -16,7 +16,7 @@ fn path(app: &TestApp, link: &str) -> Result<String> {
 }
 
 /// Submits the form of a link.
-async fn use_link(visitor: &mut Visitor<'_>, link: &str, fields: &[(&str, &str)]) -> Result<PageResponse> {
+pub(super) async fn use_link(visitor: &mut Visitor<'_>, link: &str, fields: &[(&str, &str)]) -> Result<PageResponse> {
     let page = visitor.get(link).await?;
     let (form_token, token) = (page.hidden_field("form_token")?, page.hidden_field("token")?);
     let form = [&[("form_token", &*form_token), ("token", &*token)], fields].concat();

@@ -6,7 +6,7 @@ use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::{Object, ObjectBuilder, Ref, RefOr, Required, ResponseBuilder, Schema, SecurityRequirement};
 
 use super::examples::{EXAMPLE_ID, done};
-use super::parts::{json_content, path, text};
+use super::parts::{integer, json_content, path, text};
 
 const TAG: &str = "Webhooks";
 const MESSAGE_ID: &str = "msg_0199f3a17c527d0e9b7a3f0c5c1e2a44";
@@ -14,6 +14,7 @@ const SENT_AT: &str = "2026-11-21T09:30:13.020Z";
 
 /// Names of the schemas.
 const GRAB_MESSAGE: &str = "GrabMessage";
+const CREDITS_MESSAGE: &str = "CreditsMessage";
 const TEST_MESSAGE: &str = "TestMessage";
 
 /// All messages by the name of their event.
@@ -28,6 +29,7 @@ pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
         "ratio": 0.021,
         "regions": [{ "x": 0, "y": 64, "width": 320, "height": 48 }],
     });
+    let low = json!({ "team_id": EXAMPLE_ID, "credits": 99, "alert_below": 100 });
     failed["status"] = json!("failed");
     failed["error_message"] = json!("The page did not respond.");
     failed["error_cause"] = json!("target");
@@ -35,6 +37,7 @@ pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
         ("grab.done", "grabDone", "A grab is done", GRAB_MESSAGE, done()),
         ("grab.failed", "grabFailed", "A grab has failed", GRAB_MESSAGE, failed),
         ("grab.changed", "grabChanged", "The image of a grab differs from the earlier one", GRAB_MESSAGE, changed),
+        ("credits.low", "creditsLow", "The balance of the team is low", CREDITS_MESSAGE, low),
         ("webhook.test", "webhookTest", "A test was requested", TEST_MESSAGE, json!({ "webhook_id": EXAMPLE_ID })),
     ]
     .into_iter()
@@ -45,13 +48,27 @@ pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
 }
 
 /// The schemas of the messages.
-pub(super) fn schemas() -> [(&'static str, Object); 2] {
+pub(super) fn schemas() -> [(&'static str, Object); 3] {
     let webhook_id = text().description(Some("Id of the webhook that is tested."));
     let tested = ObjectBuilder::new().property("webhook_id", webhook_id).required("webhook_id");
     [
         (GRAB_MESSAGE, message(&["grab.done", "grab.failed", "grab.changed"], Ref::from_schema_name("Grab"))),
+        (CREDITS_MESSAGE, message(&["credits.low"], balance())),
         (TEST_MESSAGE, message(&["webhook.test"], tested.build())),
     ]
+}
+
+/// The data of the message about a low balance.
+fn balance() -> Object {
+    let count = |about| integer(0, 1_000_000).description(Some(about));
+    ObjectBuilder::new()
+        .property("team_id", text().description(Some("Id of the team.")))
+        .property("credits", count("Unspent credits, with those reserved for open grabs."))
+        .property("alert_below", count("The number of credits that the owners chose."))
+        .required("team_id")
+        .required("credits")
+        .required("alert_below")
+        .build()
 }
 
 fn message(events: &[&str], data: impl Into<RefOr<Schema>>) -> Object {

@@ -18,7 +18,7 @@ pub(in super::super) struct Webhook<'a> {
     /// URL that receives the messages.
     #[schema(format = "uri")]
     url: &'a str,
-    /// Event types to send: `grab.done`, `grab.failed`, `grab.changed`, or `*` for all.
+    /// Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, or `*` for all.
     events: &'a [String],
     /// Free text.
     description: &'a str,

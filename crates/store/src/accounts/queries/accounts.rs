@@ -184,6 +184,8 @@ impl From<team::Model> for Team {
             suspended_at,
             suspended_reason,
             deleted_at,
+            alert_below: _,
+            is_balance_low: _,
         } = row;
         let suspension = suspended_at
             .map(|at| Suspension { at: Timestamp::from_ms(at), reason: suspended_reason.unwrap_or_default() });

@@ -45,7 +45,7 @@ async fn lock_as_member(tx: &Tx, team: TeamId, user: UserId) -> Result<TeamResul
 }
 
 /// Locks the team and checks that this person is an owner.
-async fn lock_as_owner(tx: &Tx, team: TeamId, user: UserId) -> Result<TeamResult> {
+pub(crate) async fn lock_as_owner(tx: &Tx, team: TeamId, user: UserId) -> Result<TeamResult> {
     Ok(lock_as_member(tx, team, user).await?.and_then(|role| match role {
         Role::Owner => Ok(()),
         Role::Member => Err(TeamRuleError::NotOwner),

@@ -1,0 +1,104 @@
+//! Alerts of owners whose team's balance has fallen below the number of credits that they chose: by e-mail, and by the
+//! webhook message `credits.low`.
+
+use std::sync::{Mutex, PoisonError};
+
+use grabd_domain::Fault;
+use grabd_domain::accounts::Role;
+use grabd_domain::credits::ALERT_BELOW_MAX;
+use grabd_domain::ids::{TeamId, UserId};
+use grabd_store::Error;
+use grabd_store::accounts::TeamRuleError;
+use grabd_store::low_balance::LowBalance;
+
+use crate::core::Core;
+use crate::faults::internal_error;
+use crate::mail::templates;
+use crate::webhooks::low_balance_message;
+
+/// Teams checked at a time. Every team has its turn again after all others, so within the interval of the cleanup if
+/// there are no more.
+const BATCH: u32 = 1000;
+
+/// The last team that was checked.
+#[derive(Debug, Default)]
+pub(crate) struct Position(Mutex<Option<TeamId>>);
+
+/// What a member sees of the alerts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BalanceAlert {
+    /// Credits below which the owners get an alert; 0 means never.
+    pub below: u32,
+    /// Whether this member may change it.
+    pub is_owner: bool,
+}
+
+/// Why a change of the alerts was rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlertError {
+    /// Not a whole number from 0 to [`ALERT_BELOW_MAX`].
+    Number,
+    /// Only owners may change it.
+    NotOwner,
+    /// The database failed.
+    Internal,
+}
+
+/// The alerts of a team.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn balance_alert(core: &Core, person: UserId, team: TeamId) -> Result<BalanceAlert, Fault> {
+    let below = core.store.alert_below(team).await.map_err(internal_error("billing.balance_alert"))?;
+    let role = core.store.find_membership(team, person).await.map_err(internal_error("billing.balance_alert"))?;
+    let is_owner = matches!(role, Some((_, Role::Owner)));
+    Ok(BalanceAlert { below: below.unwrap_or(0), is_owner })
+}
+
+/// Changes the number of credits below which the owners get an alert.
+///
+/// # Errors
+/// As [`AlertError`] says.
+pub async fn set_balance_alert(core: &Core, person: UserId, team: TeamId, below: &str) -> Result<(), AlertError> {
+    let below = below.trim().replace([',', ' '], "");
+    let is_number = !below.is_empty() && below.bytes().all(|byte| byte.is_ascii_digit());
+    let below: u32 = match below.parse() {
+        Ok(below) if is_number && below <= ALERT_BELOW_MAX => below,
+        Ok(_) | Err(_) => return Err(AlertError::Number),
+    };
+    match core.store_as(person).set_alert_below(team, below, person, core.clock.now()).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(TeamRuleError::NotOwner | TeamRuleError::NotMember)) => Err(AlertError::NotOwner),
+        Ok(Err(_)) => Err(AlertError::Internal),
+        Err(error) => {
+            let _: Fault = internal_error("billing.set_balance_alert")(error);
+            Err(AlertError::Internal)
+        }
+    }
+}
+
+/// Checks the next teams.
+///
+/// # Errors
+/// Errors of the database as a whole.
+pub(crate) async fn check(core: &Core) -> Result<(), Error> {
+    let position = &core.billing.balance_position.0;
+    let after = *position.lock().unwrap_or_else(PoisonError::into_inner);
+    let (fallen, next) = core.store.check_balances(after, BATCH, core.clock.now(), low_balance_message).await?;
+    *position.lock().unwrap_or_else(PoisonError::into_inner) = next;
+    for alert in fallen {
+        tracing::info!(team.id = %alert.team, credits = alert.credits, "the balance of a team is low");
+        send_mail(core, &alert);
+    }
+    Ok(())
+}
+
+/// Best effort: nothing is sent when mail is not configured or the queue is full.
+fn send_mail(core: &Core, alert: &LowBalance) {
+    if let Some(mailer) = &core.accounts.mailer {
+        let link = format!("{}/teams/{}/billing", core.public_url(), alert.team);
+        for owner in &alert.owners {
+            let _ = mailer.enqueue(templates::low_balance(owner.clone(), alert, &core.host(), &link));
+        }
+    }
+}

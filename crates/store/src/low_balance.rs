@@ -1,0 +1,216 @@
+//! Alerts about balances that have fallen below the limit of their team.
+//!
+//! Credits reserved for open grabs count as unspent, so that an alert is not repeated when a grab fails and its credit is
+//! free again.
+
+use std::collections::HashMap;
+
+use grabd_domain::Timestamp;
+use grabd_domain::accounts::{Email, Role};
+use grabd_domain::credits::{Balance, Lot};
+use grabd_domain::ids::{DeliveryId, EndpointId, TeamId, UserId};
+use grabd_domain::webhooks::Event;
+use sea_orm::sea_query::{Expr, LockType};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select};
+use uuid::Uuid;
+
+use crate::accounts::TeamResult;
+use crate::accounts::team::lock_as_owner;
+use crate::codes;
+use crate::database::{Transaction, Tx};
+use crate::entities::{lot, member, team, user};
+use crate::operations::audit::AuditEvent;
+use crate::webhooks::enqueue::enqueue_for_team;
+use crate::{Result, Store};
+
+const WORK: &str = "balances";
+
+/// A balance that has fallen below the limit of its team.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LowBalance {
+    /// The team.
+    pub team: TeamId,
+    /// Its name.
+    pub team_name: String,
+    /// Unspent credits, with those reserved for open grabs.
+    pub credits: u64,
+    /// The limit, in credits.
+    pub below: u32,
+    /// The verified addresses of the owners.
+    pub owners: Vec<Email>,
+}
+
+/// Composes the webhook message of an alert.
+pub type AlertText = fn(&LowBalance, DeliveryId, Timestamp) -> String;
+
+struct CheckBalance {
+    team: TeamId,
+    now: Timestamp,
+    text: AlertText,
+}
+
+struct SetAlertBelow {
+    team: TeamId,
+    below: u32,
+    by: UserId,
+    now: Timestamp,
+}
+
+impl Store {
+    /// Checks the balances of up to `limit` active teams after this one, in the order of their ids. Enqueues webhook
+    /// messages for those that have fallen below their limit, and returns these and the last team that was checked, or
+    /// `None` after the last one. Teams that cannot be processed are set aside.
+    ///
+    /// # Errors
+    /// Errors of the database as a whole. What was changed before the error stays changed.
+    pub async fn check_balances(
+        &self,
+        after: Option<TeamId>,
+        limit: u32,
+        now: Timestamp,
+        text: AlertText,
+    ) -> Result<(Vec<LowBalance>, Option<TeamId>)> {
+        let teams = active_teams()
+            .filter(team::Column::Id.gt(after.map_or(Uuid::nil(), |team| team.0)))
+            .filter(team::Column::Id.is_not_in(self.set_aside.keys::<Uuid>(WORK, now)))
+            .order_by_asc(team::Column::Id)
+            .limit(u64::from(limit))
+            .all(self.database.reader())
+            .await?;
+        let (Some(first), Some(last)) = (teams.first(), teams.last()) else { return Ok((Vec::new(), None)) };
+        let lots = lot::Entity::find()
+            .filter(lot::Column::TeamId.between(first.id, last.id))
+            .filter(lot::Column::Remaining.gt(0))
+            .all(self.database.reader())
+            .await?;
+        let mut lots_of: HashMap<Uuid, Vec<lot::Model>> = HashMap::new();
+        for row in lots {
+            lots_of.entry(row.team_id).or_default().push(row);
+        }
+        let mut fallen = Vec::new();
+        for row in &teams {
+            let lots = lots_of.remove(&row.id).unwrap_or_default();
+            let has_changed = unspent(lots, now).map(|unspent| is_low(row, unspent) != (row.is_balance_low != 0));
+            let has_changed = self.set_aside.unless_row_fails(WORK, &row.id, now, has_changed)?;
+            if has_changed == Some(true) {
+                let outcome = self.database.write(CheckBalance { team: TeamId(row.id), now, text }).await;
+                fallen.extend(self.set_aside.unless_row_fails(WORK, &row.id, now, outcome)?.flatten());
+            }
+        }
+        let is_full = teams.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+        Ok((fallen, is_full.then_some(TeamId(last.id))))
+    }
+
+    /// The number of credits below which the owners of a team get an alert; 0 means never. `None` if there is no such
+    /// team.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn alert_below(&self, team: TeamId) -> Result<Option<u32>> {
+        let found = team::Entity::find_by_id(team.0).one(self.database.reader()).await?;
+        found.map(|row| codes::read_count(row.alert_below)).transpose()
+    }
+
+    /// Changes this number. A balance that is below it already causes no alert.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn set_alert_below(&self, team: TeamId, below: u32, by: UserId, now: Timestamp) -> Result<TeamResult> {
+        let event = AuditEvent::new("team.alert_below", &team, Some(team)).with(&below);
+        self.write_audited(SetAlertBelow { team, below, by, now }, event, TeamResult::is_ok).await
+    }
+}
+
+fn active_teams() -> Select<team::Entity> {
+    team::Entity::find().filter(team::Column::DeletedAt.is_null()).filter(team::Column::SuspendedAt.is_null())
+}
+
+fn unspent(lots: Vec<lot::Model>, now: Timestamp) -> Result<u64> {
+    let lots = lots.into_iter().map(Lot::try_from).collect::<Result<Vec<_>>>()?;
+    let balance = Balance::of(&lots, now);
+    Ok(balance.total() + balance.held)
+}
+
+fn is_low(row: &team::Model, unspent: u64) -> bool {
+    unspent < u64::try_from(row.alert_below).unwrap_or(0)
+}
+
+async fn read_unspent(tx: &Tx, team: TeamId, now: Timestamp) -> Result<u64> {
+    let lots = lot::Entity::find().filter(lot::Column::TeamId.eq(team.0)).filter(lot::Column::Remaining.gt(0));
+    unspent(lots.all(tx).await?, now)
+}
+
+async fn verified_owners(tx: &Tx, team: TeamId) -> Result<Vec<Email>> {
+    let members = member::Entity::find()
+        .select_only()
+        .column(member::Column::UserId)
+        .filter(member::Column::TeamId.eq(team.0))
+        .filter(member::Column::Role.eq(codes::role(Role::Owner)));
+    let people = user::Entity::find()
+        .filter(user::Column::Id.in_subquery(members.into_query()))
+        .filter(user::Column::VerifiedAt.is_not_null())
+        .filter(user::Column::SuspendedAt.is_null())
+        .all(tx)
+        .await?;
+    Ok(people.iter().filter_map(|person| Email::parse(&person.email).ok()).collect())
+}
+
+async fn set_is_low(tx: &Tx, team: TeamId, is_low: bool) -> Result<()> {
+    team::Entity::update_many()
+        .col_expr(team::Column::IsBalanceLow, Expr::value(i16::from(is_low)))
+        .filter(team::Column::Id.eq(team.0))
+        .exec(tx)
+        .await?;
+    Ok(())
+}
+
+impl Transaction for CheckBalance {
+    /// The alert, if the balance has fallen.
+    type Outcome = Option<LowBalance>;
+    const KEEPS_ACCESS: bool = true;
+
+    async fn apply(&self, tx: &Tx) -> Result<Option<LowBalance>> {
+        // Locked, so that no other process sends the alert too.
+        let row = active_teams().filter(team::Column::Id.eq(self.team.0)).lock(LockType::NoKeyUpdate).one(tx).await?;
+        let Some(row) = row else { return Ok(None) };
+        let credits = read_unspent(tx, self.team, self.now).await?;
+        let is_low = is_low(&row, credits);
+        if is_low == (row.is_balance_low != 0) {
+            return Ok(None);
+        }
+        set_is_low(tx, self.team, is_low).await?;
+        if !is_low {
+            return Ok(None);
+        }
+        let below = codes::read_count(row.alert_below)?;
+        let owners = verified_owners(tx, self.team).await?;
+        let alert = LowBalance { team: self.team, team_name: row.name, credits, below, owners };
+        let message = |endpoint: EndpointId| {
+            let name = [Event::CreditsLow.as_str().as_bytes(), &self.now.as_ms().to_be_bytes()].concat();
+            let id = DeliveryId(Uuid::new_v5(&endpoint.0, &name));
+            (id, (self.text)(&alert, id, self.now))
+        };
+        enqueue_for_team(tx, self.team, Event::CreditsLow, message, self.now).await?;
+        Ok(Some(alert))
+    }
+}
+
+impl Transaction for SetAlertBelow {
+    type Outcome = TeamResult;
+    const KEEPS_ACCESS: bool = true;
+
+    async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
+        if let Err(error) = lock_as_owner(tx, self.team, self.by).await? {
+            return Ok(Err(error));
+        }
+        let below = i32::try_from(self.below).unwrap_or(i32::MAX);
+        let is_low = read_unspent(tx, self.team, self.now).await? < u64::from(self.below);
+        team::Entity::update_many()
+            .col_expr(team::Column::AlertBelow, Expr::value(below))
+            .filter(team::Column::Id.eq(self.team.0))
+            .exec(tx)
+            .await?;
+        set_is_low(tx, self.team, is_low).await?;
+        Ok(Ok(()))
+    }
+}

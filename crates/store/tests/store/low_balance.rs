@@ -1,0 +1,142 @@
+//! Alerts about low balances: once for each time that the balance falls below the limit.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use grabd_domain::Timestamp;
+use grabd_domain::accounts::Email;
+use grabd_domain::credentials::Environment;
+use grabd_domain::credits::LotKind;
+use grabd_domain::ids::{DeliveryId, EndpointId, TeamId, UserId};
+use grabd_domain::target::TargetUrl;
+use grabd_domain::webhooks::{Events, Registration};
+use grabd_store::accounts::{InitialTeam, NewPerson, TeamRuleError};
+use grabd_store::grabs::FailureSource;
+use grabd_store::low_balance::LowBalance;
+use grabd_store::webhooks::{NewEndpoint, SendCapacity};
+
+use crate::harness::{NOW, TestDb, completion, failing, on_both};
+
+fn text(alert: &LowBalance, _: DeliveryId, _: Timestamp) -> String {
+    format!("{} of {}", alert.credits, alert.below)
+}
+
+/// A team of this person. Its limit is 100, the default.
+async fn team_of(db: &TestDb, email: &str, verified: bool) -> (UserId, TeamId) {
+    let (id, team) = (UserId(db.id()), TeamId(db.id()));
+    let initial_team = InitialTeam::New(team, "A team".into());
+    let email = Email::parse(email).unwrap();
+    let person = NewPerson { id, email, password_hash: String::new(), initial_team, verified, now: NOW };
+    db.store.create_person(person).await.unwrap();
+    (id, team)
+}
+
+/// Checks all teams in batches of two. Returns the credits and the owners of the alerts.
+async fn check(db: &TestDb, now: Timestamp) -> Vec<(TeamId, u64, Vec<String>)> {
+    let (mut alerts, mut after) = (Vec::new(), None);
+    loop {
+        let (fallen, next) = db.store.check_balances(after, 2, now, text).await.unwrap();
+        let owners = |alert: &LowBalance| alert.owners.iter().map(ToString::to_string).collect();
+        alerts.extend(fallen.iter().map(|alert| (alert.team, alert.credits, owners(alert))));
+        match next {
+            Some(_) => after = next,
+            None => return alerts,
+        }
+    }
+}
+
+async fn spend(db: &TestDb, team: TeamId) {
+    let job = db.leased(team).await;
+    db.store.complete(completion(&job)).await.unwrap().unwrap();
+}
+
+async fn listen(db: &TestDb, team: TeamId, events: &[&str]) -> EndpointId {
+    let url = TargetUrl::restore("https://example.com/hook").unwrap();
+    let registration = Registration { url, events: Events::parse(events).unwrap(), description: String::new() };
+    let (id, environment) = (EndpointId(db.id()), Environment::Live);
+    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], now: NOW };
+    db.store.register_endpoint(new).await.unwrap();
+    id
+}
+
+on_both! {
+    async fn alert_is_sent_once_for_each_fall(db) {
+        let (_, team) = team_of(db, "ada@example.com", true).await;
+        let (_, unverified) = team_of(db, "eve@example.com", false).await;
+        let (_, poor) = team_of(db, "bob@example.com", true).await;
+        db.grant(poor, LotKind::Prepaid, 99, None).await;
+        assert_eq!(check(db, NOW).await, [], "balances that were never higher");
+        for team in [team, unverified] {
+            db.grant(team, LotKind::Prepaid, 101, None).await;
+            spend(db, team).await;
+        }
+        assert_eq!(check(db, NOW).await, [], "100 is not below 100");
+        for team in [team, unverified] {
+            spend(db, team).await;
+        }
+        let mut alerts = check(db, NOW).await;
+        alerts.sort_by_key(|(of, ..)| *of != team);
+        assert_eq!(alerts, [(team, 99, vec!["ada@example.com".to_owned()]), (unverified, 99, Vec::new())]);
+        spend(db, team).await;
+        assert_eq!(check(db, NOW).await, [], "once");
+        db.grant(team, LotKind::Prepaid, 2, None).await;
+        assert_eq!(check(db, NOW).await, [], "it is higher again");
+        spend(db, team).await;
+        assert_eq!(check(db, NOW).await, [(team, 99, vec!["ada@example.com".to_owned()])]);
+    }
+
+    async fn reserved_credits_count_as_unspent_and_expired_ones_do_not(db) {
+        let (_, team) = team_of(db, "ada@example.com", true).await;
+        db.grant(team, LotKind::Prepaid, 100, None).await;
+        check(db, NOW).await;
+        let job = db.leased(team).await;
+        assert_eq!(check(db, NOW).await, [], "a credit is reserved");
+        db.store.fail(failing(job.grab, FailureSource::Lease(job.token), NOW)).await.unwrap();
+        let (_, other) = team_of(db, "bob@example.com", true).await;
+        let end = NOW + Duration::from_secs(60);
+        db.grant(other, LotKind::Subscription, 100, Some(end)).await;
+        check(db, NOW).await;
+        assert_eq!(check(db, end).await, [(other, 0, vec!["bob@example.com".to_owned()])]);
+    }
+
+    async fn owners_choose_the_limit(db) {
+        let (ada, team) = team_of(db, "ada@example.com", true).await;
+        let (bob, _) = team_of(db, "bob@example.com", true).await;
+        assert_eq!(db.store.alert_below(team).await.unwrap(), Some(100));
+        db.grant(team, LotKind::Prepaid, 50, None).await;
+        let refused = db.store.set_alert_below(team, 10, bob, NOW).await.unwrap();
+        assert_eq!(refused, Err(TeamRuleError::NotMember));
+        db.store.set_alert_below(team, 50, ada, NOW).await.unwrap().unwrap();
+        assert_eq!(db.store.alert_below(team).await.unwrap(), Some(50));
+        assert_eq!(check(db, NOW).await, []);
+        // Below the new limit already: the owner knows.
+        db.store.set_alert_below(team, 60, ada, NOW).await.unwrap().unwrap();
+        spend(db, team).await;
+        assert_eq!(check(db, NOW).await, []);
+        db.store.set_alert_below(team, 49, ada, NOW).await.unwrap().unwrap();
+        spend(db, team).await;
+        assert_eq!(check(db, NOW).await, [(team, 48, vec!["ada@example.com".to_owned()])]);
+        db.store.set_alert_below(team, 0, ada, NOW).await.unwrap().unwrap();
+        while db.credits(team).await.0 > 0 {
+            spend(db, team).await;
+        }
+        assert_eq!(check(db, NOW).await, [], "0 means never");
+    }
+
+    async fn subscribed_webhooks_get_one_message(db) {
+        let (_, team) = team_of(db, "ada@example.com", true).await;
+        let subscribed = [listen(db, team, &["credits.low"]).await, listen(db, team, &[]).await];
+        listen(db, team, &["grab.done"]).await;
+        db.grant(team, LotKind::Prepaid, 100, None).await;
+        check(db, NOW).await;
+        spend(db, team).await;
+        // Two processes at the same time.
+        let both = futures::join!(check(db, NOW), check(db, NOW));
+        assert_eq!(both.0.len() + both.1.len(), 1);
+        let capacity = SendCapacity { total: 9, per_endpoint: 4, in_progress: HashMap::new() };
+        let due = db.store.lease_due(NOW, NOW + Duration::from_secs(30), capacity, |_| "composed".to_owned()).await;
+        let mut due: Vec<_> = due.unwrap().into_iter().map(|attempt| (attempt.endpoint, attempt.body)).collect();
+        due.sort_by_key(|(endpoint, _)| *endpoint != subscribed[0]);
+        assert_eq!(due, subscribed.map(|endpoint| (endpoint, "99 of 100".to_owned())));
+    }
+}

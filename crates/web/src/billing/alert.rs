@@ -1,0 +1,61 @@
+//! `/teams/{team}/billing/alert`: changes when the owners of a team get an alert about its balance.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use grabd_domain::Fault;
+use grabd_domain::credits::ALERT_BELOW_MAX;
+use grabd_engine::billing::{self, AlertError};
+use http::StatusCode;
+
+use super::HERE;
+use super::show::{Shown, render};
+use crate::extract::TeamForm;
+use crate::form::{Field, FieldError};
+use crate::number::grouped;
+use crate::problem::Problem;
+use crate::response::see_other;
+use crate::state::Web;
+
+/// The name of the field.
+const FIELD: &str = "alert_below";
+/// Enough for the highest number with separators, and for what people enter by mistake.
+const MAX_CHARS: u32 = 20;
+
+/// Changes the number, and shows the page again.
+pub(crate) async fn submit(State(web): State<Arc<Web>>, TeamForm { at, form }: TeamForm) -> Result<Response, Problem> {
+    let (below, member) = (form.get(FIELD), &at.team_member);
+    match billing::set_balance_alert(&web.core, member.person, member.team, below).await {
+        Ok(()) => Ok(see_other(&format!("{}?saved", at.path(HERE)))),
+        Err(AlertError::Number) => {
+            let entered: String = below.chars().take(MAX_CHARS as usize).collect();
+            let message =
+                format!("Enter a whole number from 0 to {}, not “{entered}”.", grouped(ALERT_BELOW_MAX.into()));
+            let shown =
+                Shown { below: Some(entered), errors: vec![FieldError { field: FIELD, message }], ..Shown::default() };
+            render(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, shown).await
+        }
+        Err(AlertError::NotOwner) => Err(Problem::not_allowed(
+            "Owners only",
+            "Only owners of this team can change its alerts.",
+            "Nothing was changed. The team’s page lists its owners.",
+        )),
+        Err(AlertError::Internal) => Err(Fault::InternalError.into()),
+    }
+}
+
+/// The field for the number.
+pub(super) fn field(below: String, errors: &[FieldError]) -> Field {
+    let field = Field {
+        name: FIELD,
+        label: "Alert below",
+        kind: "text",
+        autocomplete: "off",
+        max_length: MAX_CHARS,
+        hint: "Credits. 0 turns the alert off.",
+        value: below,
+        error: None,
+    };
+    field.with_errors(errors)
+}
