@@ -7,6 +7,7 @@
 //! operator is logged with the operator's id.
 
 mod audit;
+mod domains;
 mod failures;
 mod grant;
 mod limits;
@@ -16,6 +17,9 @@ mod team;
 mod teams;
 
 pub use audit::{AuditPage, list_audit};
+pub use domains::{
+    DOMAIN_RULES_INTERVAL, DomainRules, SetDomainRuleOutcome, list_domain_rules, remove_domain_rule, set_domain_rule,
+};
 pub use failures::{FailuresPage, list_failures};
 pub use grant::{CREDITS, GrantFormError, NewGrant, REASON_CHARS, grant};
 pub use limits::change_limits;
@@ -30,8 +34,8 @@ pub use grabd_store::accounts::Key;
 pub use grabd_store::credits::OperatorGrantOutcome;
 pub use grabd_store::nodes::Node;
 pub use grabd_store::operations::{
-    AuditEntry, ChangeLimitsOutcome, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, OutcomeCount, Queue,
-    TeamCursor, TeamFilter, TeamQueue,
+    AuditEntry, ChangeLimitsOutcome, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, MAX_DOMAIN_RULES,
+    OutcomeCount, Queue, StoredDomainRule, TeamCursor, TeamFilter, TeamQueue,
 };
 
 use grabd_domain::Fault;
