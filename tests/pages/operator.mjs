@@ -131,10 +131,13 @@ for (const name of [remove, /^Remove example\.org/]) {
   await Promise.all([page.waitForNavigation(), page.getByRole("button", { name }).click()]);
 }
 await audit("operator-domain-removed", 200);
+await openTab("Limits");
+await audit("operator-limits", 200);
+assert.match(await page.locator("tbody").first().innerText(), /Open asynchronous captures\s+3\s+limits\.async_queue/);
 
 // On a phone, each row of a table is a block below the other, and nothing has to be scrolled sideways.
 await page.setViewportSize({ width: 320, height: 900 });
-for (const path of ["teams", "failures", "domains", "audit"]) {
+for (const path of ["teams", "failures", "domains", "limits", "audit"]) {
   await page.goto(`${busy}/operator/${path}`);
   const [scrolled, shown] = await page.locator(".scroll").first().evaluate((box) => [box.scrollWidth, box.clientWidth]);
   assert.ok(scrolled <= shown, `${path}: ${scrolled} > ${shown}`);

@@ -13,6 +13,7 @@ mod limit_table;
 mod limits;
 mod navigation;
 mod overview;
+mod service_limits;
 mod suspend;
 mod team;
 mod teams;
@@ -26,13 +27,13 @@ use axum::{Router, middleware};
 pub(crate) use context::OperatorContext;
 
 use self::context::{require_operator, unknown};
-use self::navigation::{AUDIT, DOMAINS, FAILURES, PATH, TEAMS};
+use self::navigation::{AUDIT, DOMAINS, FAILURES, LIMITS, PATH, TEAMS};
 use crate::problem::Problem;
 use crate::response::{FORM, READ, only};
 use crate::state::Web;
 
 /// Path, `Allow` header and handlers of each page.
-pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>); 11] {
+pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>); 12] {
     [
         (PATH, READ, get(overview::show)),
         (TEAMS, READ, get(teams::show)),
@@ -44,6 +45,7 @@ pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>);
         (FAILURES, READ, get(failures::show)),
         (DOMAINS, FORM, get(domains::show).post(domains::add)),
         ("/operator/domains/{domain}/remove", FORM, get(domains::redirect_to_page).post(domains::remove)),
+        (LIMITS, READ, get(service_limits::show)),
         (AUDIT, READ, get(audit::show)),
     ]
 }

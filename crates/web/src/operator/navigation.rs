@@ -8,17 +8,20 @@ pub(super) const PATH: &str = "/operator";
 pub(super) const TEAMS: &str = "/operator/teams";
 /// The rules for domains.
 pub(super) const DOMAINS: &str = "/operator/domains";
+/// The limits and retention periods.
+pub(super) const LIMITS: &str = "/operator/limits";
 /// The list of failed captures.
 pub(super) const FAILURES: &str = "/operator/failures";
 /// The audit trail.
 pub(super) const AUDIT: &str = "/operator/audit";
 
 /// The pages in the order of the tabs: path and label.
-const PAGES: [(&str, &str); 5] = [
+const PAGES: [(&str, &str); 6] = [
     (PATH, "Overview"),
     (TEAMS, "Teams"),
     (FAILURES, "Recent failures"),
     (DOMAINS, "Domain rules"),
+    (LIMITS, "Limits"),
     (AUDIT, "Audit trail"),
 ];
 

@@ -17,7 +17,7 @@ use super::team::team_of;
 use super::visitor::{PageResponse, Visitor, start_app};
 
 /// All operator routes, and whether they take forms. `{team}` is a team id.
-const ROUTES: [(&str, bool); 12] = [
+const ROUTES: [(&str, bool); 13] = [
     ("/operator", false),
     ("/operator/teams", false),
     ("/operator/teams/{team}", false),
@@ -28,6 +28,7 @@ const ROUTES: [(&str, bool); 12] = [
     ("/operator/failures", false),
     ("/operator/domains", false),
     ("/operator/domains/example.com/remove", true),
+    ("/operator/limits", false),
     ("/operator/audit", false),
     ("/operator/nothing/is/here", true),
 ];
@@ -473,6 +474,35 @@ async fn operator_adds_and_removes_domain_rules_which_apply_at_once_and_are_reco
     let entries: Vec<_> = of_rules.map(|entry| (&*entry.action, &*entry.target, entry.email.as_deref())).collect();
     let olgas = |action| (action, "example.com", Some("olga@example.com"));
     assert_eq!(entries, [olgas("domain.deny"), olgas("domain.allow"), olgas("domain.remove")]);
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operator_sees_limits_and_retention_of_the_configuration() -> Result<()> {
+    let settings = [
+        ("limits.requests_per_minute", "1200"),
+        ("abuse.paid_slots_percent", "40"),
+        ("abuse.allow_domains", "example.com,example.org"),
+        ("retention.images_days", "90"),
+        ("retention.team_megabytes", "5000"),
+    ];
+    let app = start_app(&settings).await?;
+    let mut olga = operator(&app).await?;
+    let page = olga.get("/operator/limits").await?;
+    assert_eq!(page.status, 200, "{}", page.body);
+    for (name, value) in [
+        ("Requests in one environment", "1,200 per minute limits.requests_per_minute"),
+        ("Active API keys", "100 none"),
+        ("Size of the images of live captures", "5,000 MB retention.team_megabytes"),
+        ("Slots kept for accounts that have paid", "40 % of all slots abuse.paid_slots_percent"),
+        ("Allowed domains in the configuration", "2 abuse.allow_domains"),
+        ("Images of live captures", "90 days retention.images_days"),
+        ("Live captures with their images", "Not deleted retention.grabs_days"),
+        ("Test captures", "7 days retention.test_grabs_days"),
+        ("Entries of the audit trail", "400 days audit.retention_days"),
+    ] {
+        assert_eq!(row(&page, &format!("<th scope=\"row\">{name}"))?, value, "{name}");
+    }
     app.finish().await
 }
 
