@@ -102,11 +102,44 @@ await audit("operator-audit-no-earlier", 200);
 await page.goto(`${busy}/operator/audit?after=nowhere`);
 await audit("operator-audit-nowhere", 400);
 
+// Rules for domains: one of each kind, their errors, and their removal.
+await openTab("Domain rules");
+assert.match(await page.locator("tbody").innerText(), /config\.example\.net\s+Denied\s+Configuration/);
+await send("Add rule");
+await audit("operator-domain-empty", 422);
+await page.getByRole("link", { name: /Enter a domain/ }).click();
+assert.equal(await page.evaluate(() => document.activeElement.id), "domain");
+await write("Domain", "https://example.com/a-path");
+await send("Add rule");
+await audit("operator-domain-wrong", 422);
+assert.equal(await page.getByLabel("Domain", { exact: true }).inputValue(), "https://example.com/a-path");
+await write("Domain", "a-long-name-of-a-department.of-a-rather-large-company.example.com");
+await send("Add rule");
+await audit("operator-domain-denied", 200);
+assert.equal(new URL(page.url()).search, "?saved");
+const remove = /^Remove a-long-name/;
+assert.ok(await page.getByRole("button", { name: remove }).isVisible());
+await write("Domain", "example.org");
+await page.getByRole("radio", { name: /Allow/ }).check();
+await send("Add rule");
+assert.match(await page.locator(".lead").innerText(), /Only pages of allowed domains/);
+await audit("operator-domain-allowed", 200);
+await page.setViewportSize({ width: 320, height: 900 });
+await page.goto(`${busy}/operator/domains`);
+assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320);
+for (const name of [remove, /^Remove example\.org/]) {
+  await Promise.all([page.waitForNavigation(), page.getByRole("button", { name }).click()]);
+}
+await audit("operator-domain-removed", 200);
+await openTab("Limits");
+await audit("operator-limits", 200);
+assert.match(await page.locator("tbody").first().innerText(), /Open asynchronous captures\s+3\s+limits\.async_queue/);
+
 // On a phone, each row of a table is a block below the other, and nothing has to be scrolled sideways.
 await page.setViewportSize({ width: 320, height: 900 });
-for (const path of ["teams", "failures", "audit"]) {
+for (const path of ["teams", "failures", "domains", "limits", "audit"]) {
   await page.goto(`${busy}/operator/${path}`);
-  const [scrolled, shown] = await page.locator(".scroll").evaluate((box) => [box.scrollWidth, box.clientWidth]);
+  const [scrolled, shown] = await page.locator(".scroll").first().evaluate((box) => [box.scrollWidth, box.clientWidth]);
   assert.ok(scrolled <= shown, `${path}: ${scrolled} > ${shown}`);
 }
 
@@ -147,5 +180,7 @@ await openTab("Teams");
 await audit("operator-teams-few", 200);
 await go("the test's");
 await audit("operator-team-fresh", 200);
+await openTab("Domain rules");
+await audit("operator-domains-none", 200);
 
 await close();

@@ -1,7 +1,7 @@
-//! The rules for the domains of captured pages: those of the configuration, and those that commands store.
+//! The rules for the domains of captured pages: those of the configuration, and those that operators store.
 //!
 //! They are kept in memory, because every create checks them. The sweep reads the stored ones again, so a change by a
-//! command applies within a second.
+//! command or by another process applies within a second.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -11,22 +11,26 @@ use grabd_domain::faults::Field;
 use grabd_domain::grabs::{Failure, FailureReason};
 use grabd_domain::target::TargetUrl;
 use grabd_store::Store;
+use tokio::sync::Mutex;
 
 /// The current rules.
 pub(crate) struct DomainPolicy {
     configured: Vec<(Domain, DomainRule)>,
     current: RwLock<Arc<DomainRules>>,
+    /// Held from the read to the update, or an earlier read could replace a later one.
+    refreshing: Mutex<()>,
 }
 
 impl DomainPolicy {
     /// The configured rules. The stored ones are added by [`DomainPolicy::refresh`].
     pub(crate) fn new(configured: Vec<(Domain, DomainRule)>) -> Self {
         let rules = configured.iter().cloned().collect();
-        Self { configured, current: RwLock::new(Arc::new(rules)) }
+        Self { configured, current: RwLock::new(Arc::new(rules)), refreshing: Mutex::default() }
     }
 
-    /// Reads the stored rules.
+    /// Reads the stored rules. All rules that were stored before the call are in effect after it.
     pub(crate) async fn refresh(&self, store: &Store) -> Result<(), grabd_store::Error> {
+        let _refreshing = self.refreshing.lock().await;
         let stored = store.list_domain_rules().await?.into_iter().map(|stored| (stored.domain, stored.rule));
         let rules: DomainRules = self.configured.iter().cloned().chain(stored).collect();
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);

@@ -7,31 +7,37 @@
 //! operator is logged with the operator's id.
 
 mod audit;
+mod domains;
 mod failures;
 mod grant;
 mod limits;
 mod overview;
+mod service_limits;
 mod suspend;
 mod team;
 mod teams;
 
 pub use audit::{AuditPage, list_audit};
+pub use domains::{
+    DOMAIN_RULES_INTERVAL, DomainRules, SetDomainRuleOutcome, list_domain_rules, remove_domain_rule, set_domain_rule,
+};
 pub use failures::{FailuresPage, list_failures};
 pub use grant::{CREDITS, GrantFormError, NewGrant, REASON_CHARS, grant};
 pub use limits::change_limits;
 pub use overview::{LATE_AFTER, Overview, QUEUE_TEAMS, overview};
+pub use service_limits::{ServiceLimits, service_limits};
 pub use suspend::{restore, suspend};
 pub use team::{TeamDetails, find_team};
 pub use teams::{TeamRow, TeamsPage, list_teams};
 
-pub use crate::limits::LimitRow;
+pub use crate::limits::{LimitRow, LimitSettings};
 pub use crate::queue::AttachedRenderer;
 pub use grabd_store::accounts::Key;
 pub use grabd_store::credits::OperatorGrantOutcome;
 pub use grabd_store::nodes::Node;
 pub use grabd_store::operations::{
-    AuditEntry, ChangeLimitsOutcome, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, OutcomeCount, Queue,
-    TeamCursor, TeamFilter, TeamQueue,
+    AuditEntry, ChangeLimitsOutcome, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, MAX_DOMAIN_RULES,
+    OutcomeCount, Queue, StoredDomainRule, TeamCursor, TeamFilter, TeamQueue,
 };
 
 use grabd_domain::Fault;

@@ -17,7 +17,7 @@ use crate::grabs;
 
 /// How often expired leases and deadlines, and states written by other processes, are checked. Watchers are to see
 /// every change within one second, hence half of that.
-const INTERVAL: Duration = Duration::from_millis(500);
+pub(crate) const INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum number of rows processed in one sweep, to keep it short.
 const BATCH: u32 = 100;
 /// Every n-th sweep also does the less urgent work.

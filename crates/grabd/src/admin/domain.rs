@@ -27,7 +27,7 @@ pub(super) enum Command {
         /// The domain of the rule.
         domain: Domain,
     },
-    /// List the rules made by these commands. Those of the configuration are in its section `abuse`.
+    /// List the rules of operators. Those of the configuration are in its section `abuse`.
     List,
 }
 

@@ -1,4 +1,4 @@
-//! Rules for the domains of captured pages, made by commands.
+//! Rules for the domains of captured pages, made by operators.
 
 use grabd_domain::Timestamp;
 use grabd_domain::domains::{Domain, DomainRule};

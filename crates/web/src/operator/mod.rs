@@ -1,4 +1,4 @@
-//! The pages for operators: the state of the service, all teams, recent failures. One file per page.
+//! The pages for operators: the state of the service, all teams, recent failures, rules for domains. One file per page.
 //!
 //! [`require_operator`] protects all paths below [`PATH`]: everybody else gets 404 for each of them, whether or not the
 //! page exists. To add a page, add a line in [`routes`], and one in [`navigation`] if it should be a tab.
@@ -6,12 +6,14 @@
 mod audit;
 mod context;
 mod cursor;
+mod domains;
 mod failures;
 mod grant;
 mod limit_table;
 mod limits;
 mod navigation;
 mod overview;
+mod service_limits;
 mod suspend;
 mod team;
 mod teams;
@@ -25,13 +27,13 @@ use axum::{Router, middleware};
 pub(crate) use context::OperatorContext;
 
 use self::context::{require_operator, unknown};
-use self::navigation::{AUDIT, FAILURES, PATH, TEAMS};
+use self::navigation::{AUDIT, DOMAINS, FAILURES, LIMITS, PATH, TEAMS};
 use crate::problem::Problem;
 use crate::response::{FORM, READ, only};
 use crate::state::Web;
 
 /// Path, `Allow` header and handlers of each page.
-pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>); 9] {
+pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>); 12] {
     [
         (PATH, READ, get(overview::show)),
         (TEAMS, READ, get(teams::show)),
@@ -41,6 +43,9 @@ pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>);
         ("/operator/teams/{team}/restore", FORM, get(grant::show).post(suspend::restore)),
         ("/operator/teams/{team}/limits", FORM, get(grant::show).post(limits::submit)),
         (FAILURES, READ, get(failures::show)),
+        (DOMAINS, FORM, get(domains::show).post(domains::add)),
+        ("/operator/domains/{domain}/remove", FORM, get(domains::redirect_to_page).post(domains::remove)),
+        (LIMITS, READ, get(service_limits::show)),
         (AUDIT, READ, get(audit::show)),
     ]
 }

@@ -6,14 +6,24 @@ use crate::page::{Tab, Tabs};
 pub(super) const PATH: &str = "/operator";
 /// The list of all teams.
 pub(super) const TEAMS: &str = "/operator/teams";
+/// The rules for domains.
+pub(super) const DOMAINS: &str = "/operator/domains";
+/// The limits and retention periods.
+pub(super) const LIMITS: &str = "/operator/limits";
 /// The list of failed captures.
 pub(super) const FAILURES: &str = "/operator/failures";
 /// The audit trail.
 pub(super) const AUDIT: &str = "/operator/audit";
 
 /// The pages in the order of the tabs: path and label.
-const PAGES: [(&str, &str); 4] =
-    [(PATH, "Overview"), (TEAMS, "Teams"), (FAILURES, "Recent failures"), (AUDIT, "Audit trail")];
+const PAGES: [(&str, &str); 6] = [
+    (PATH, "Overview"),
+    (TEAMS, "Teams"),
+    (FAILURES, "Recent failures"),
+    (DOMAINS, "Domain rules"),
+    (LIMITS, "Limits"),
+    (AUDIT, "Audit trail"),
+];
 
 /// The tabs. `here` is the path of the current page or of its parent.
 pub(super) fn tabs(here: &str) -> Tabs {

@@ -225,7 +225,12 @@ async fn complete_user_journey_passes_all_audits() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn operator_pages_pass_all_audits() -> Result<()> {
     let fresh = TestApp::start(0, &[("accounts.sign_up", "true")]).await?;
-    let settings = [("accounts.sign_up", "true"), ("browser.slots", "1"), ("limits.async_queue", "3")];
+    let settings = [
+        ("accounts.sign_up", "true"),
+        ("browser.slots", "1"),
+        ("limits.async_queue", "3"),
+        ("abuse.deny_domains", "config.example.net"),
+    ];
     let busy = TestApp::start(9000, &settings).await?;
     for app in [&fresh, &busy] {
         Visitor::with_account(app, "olga@example.com").await?;

@@ -17,7 +17,7 @@ use super::team::team_of;
 use super::visitor::{PageResponse, Visitor, start_app};
 
 /// All operator routes, and whether they take forms. `{team}` is a team id.
-const ROUTES: [(&str, bool); 10] = [
+const ROUTES: [(&str, bool); 13] = [
     ("/operator", false),
     ("/operator/teams", false),
     ("/operator/teams/{team}", false),
@@ -26,6 +26,9 @@ const ROUTES: [(&str, bool); 10] = [
     ("/operator/teams/{team}/restore", true),
     ("/operator/teams/{team}/limits", true),
     ("/operator/failures", false),
+    ("/operator/domains", false),
+    ("/operator/domains/example.com/remove", true),
+    ("/operator/limits", false),
     ("/operator/audit", false),
     ("/operator/nothing/is/here", true),
 ];
@@ -374,6 +377,130 @@ async fn operator_changes_a_limit_of_a_team_which_is_recorded() -> Result<()> {
     let mut ada = ada;
     assert_eq!(send(&mut ada, &format!("{path}/limits"), &form(&page, "keys", "5")?).await?.status, 404);
     assert_eq!(app.service.store().team_limits(team).await?, []);
+    app.finish().await
+}
+
+/// The form for a rule with these fields.
+fn domain_rule(page: &PageResponse, domain: &str, rule: &str) -> Result<Vec<(&'static str, String)>> {
+    let token = page.hidden_field("form_token")?;
+    Ok(vec![("form_token", token), ("domain", domain.to_owned()), ("rule", rule.to_owned())])
+}
+
+/// Submits the form for a rule, and returns the page to which the answer leads. `notice` is its query.
+async fn set_rule(visitor: &mut Visitor<'_>, domain: &str, rule: &str, notice: &str) -> Result<PageResponse> {
+    let form = domain_rule(&visitor.get("/operator/domains").await?, domain, rule)?;
+    let answer = send(visitor, "/operator/domains", &form).await?;
+    let location = format!("/operator/domains?{notice}");
+    assert_eq!((answer.status, answer.location()), (303, &*location), "{domain} {rule}: {}", answer.body);
+    visitor.get(&location).await
+}
+
+/// The status of a capture with a test key.
+async fn capture(app: &TestApp, url: &str) -> Result<u16> {
+    let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test());
+    Ok(request.json(&json!({ "url": url })).send().await?.status().as_u16())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operator_adds_and_removes_domain_rules_which_apply_at_once_and_are_recorded() -> Result<()> {
+    let app = start_app(&[("abuse.deny_domains", "config.example.net")]).await?;
+    let mut olga = operator(&app).await?;
+    let page = olga.get("/operator/domains").await?;
+    assert_eq!(row(&page, ">config.example.net</bdi>")?, "Denied Configuration");
+    assert!(!page.body.contains(">Remove</button>"), "{}", page.body);
+    assert!(page.body.contains("read the rules every 500 milliseconds"), "{}", page.body);
+
+    for (domain, rule, expected) in [
+        ("", "deny", "Enter a domain such as example.com."),
+        ("https://example.com/", "deny", "“https://example.com/” is not a domain."),
+        ("<b>.example.com", "deny", "“&#60;b&#62;.example.com” is not a domain."),
+        ("192.0.2.1", "deny", "“192.0.2.1” is an IP address."),
+        ("co.uk", "deny", "“co.uk” is a public suffix, or has no dot."),
+        ("example.com", "maybe", "Choose whether the domain is denied or allowed."),
+    ] {
+        let answer = send(&mut olga, "/operator/domains", &domain_rule(&page, domain, rule)?).await?;
+        assert!(answer.status == 422 && answer.body.contains(expected), "{domain} {rule}: {}", answer.body);
+    }
+    assert_eq!(app.service.store().list_domain_rules().await?, []);
+
+    // A denied domain is refused from the next request on, and its subdomains are.
+    assert_eq!(capture(&app, "https://www.example.com/").await?, 200);
+    let saved = set_rule(&mut olga, " Example.COM. ", "deny", "saved").await?;
+    assert_eq!(capture(&app, "https://www.example.com/").await?, 400);
+    let denied = row(&saved, ">example.com</bdi>")?;
+    assert!(denied.starts_with("Denied Operators ") && denied.ends_with(" Remove"), "{denied}");
+    assert!(saved.body.contains("Rule saved.") && saved.body.contains("domains that are not denied"), "{}", saved.body);
+    // The same rule changes nothing, another one for the domain replaces it.
+    let again = set_rule(&mut olga, "example.com", "deny", "unchanged").await?;
+    assert!(again.body.contains("Nothing was changed."), "{}", again.body);
+    let replaced = set_rule(&mut olga, "example.com", "allow", "saved").await?;
+    assert!(row(&replaced, ">example.com</bdi>")?.starts_with("Allowed Operators "), "{}", replaced.body);
+    assert!(replaced.body.contains("Only pages of allowed domains are captured."), "{}", replaced.body);
+    let statuses = (capture(&app, "https://example.com/").await?, capture(&app, "https://example.org/").await?);
+    assert_eq!(statuses, (200, 400));
+
+    // Forged forms, and other people.
+    let remove = "/operator/domains/example.com/remove";
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    for path in ["/operator/domains", remove] {
+        let mut forged = domain_rule(&page, "example.org", "deny")?;
+        forged[0].1 = "forged".to_owned();
+        assert_eq!(send(&mut olga, path, &forged).await?.status, 403, "{path}");
+        olga.headers.push(("sec-fetch-site", "cross-site".to_owned()));
+        let form = domain_rule(&page, "example.org", "deny")?;
+        assert_eq!(send(&mut olga, path, &form).await?.status, 403, "{path}");
+        olga.headers.clear();
+        assert_eq!(send(&mut ada, path, &form).await?.status, 404, "{path}");
+    }
+    assert_eq!(app.service.store().list_domain_rules().await?.len(), 1);
+
+    // Rules of the configuration stay.
+    let token = [("form_token", page.hidden_field("form_token")?)];
+    for (domain, notice) in [("example.com", "removed"), ("example.com", "gone"), ("config.example.net", "gone")] {
+        let answer = send(&mut olga, &format!("/operator/domains/{domain}/remove"), &token).await?;
+        assert_eq!((answer.status, answer.location()), (303, &*format!("/operator/domains?{notice}")), "{domain}");
+    }
+    assert_eq!(send(&mut olga, "/operator/domains/com/remove", &token).await?.status, 404);
+    assert_eq!(olga.get(remove).await?.location(), "/operator/domains");
+    let page = olga.get("/operator/domains?removed").await?;
+    assert!(page.body.contains("Rule removed.") && row(&page, ">example.com</bdi>").is_err(), "{}", page.body);
+    let statuses = (capture(&app, "https://example.org/").await?, capture(&app, "https://config.example.net/").await?);
+    assert_eq!(statuses, (200, 400));
+
+    let trail = app.service.store().list_audit(grabd_domain::Timestamp::from_ms(0), None, 50).await?;
+    let of_rules = trail.iter().rev().filter(|entry| entry.action.starts_with("domain."));
+    let entries: Vec<_> = of_rules.map(|entry| (&*entry.action, &*entry.target, entry.email.as_deref())).collect();
+    let olgas = |action| (action, "example.com", Some("olga@example.com"));
+    assert_eq!(entries, [olgas("domain.deny"), olgas("domain.allow"), olgas("domain.remove")]);
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operator_sees_limits_and_retention_of_the_configuration() -> Result<()> {
+    let settings = [
+        ("limits.requests_per_minute", "1200"),
+        ("abuse.paid_slots_percent", "40"),
+        ("abuse.allow_domains", "example.com,example.org"),
+        ("retention.images_days", "90"),
+        ("retention.team_megabytes", "5000"),
+    ];
+    let app = start_app(&settings).await?;
+    let mut olga = operator(&app).await?;
+    let page = olga.get("/operator/limits").await?;
+    assert_eq!(page.status, 200, "{}", page.body);
+    for (name, value) in [
+        ("Requests in one environment", "1,200 per minute limits.requests_per_minute"),
+        ("Active API keys", "100 none"),
+        ("Size of the images of live captures", "5,000 MB retention.team_megabytes"),
+        ("Slots kept for accounts that have paid", "40 % of all slots abuse.paid_slots_percent"),
+        ("Allowed domains in the configuration", "2 abuse.allow_domains"),
+        ("Images of live captures", "90 days retention.images_days"),
+        ("Live captures with their images", "Not deleted retention.grabs_days"),
+        ("Test captures", "7 days retention.test_grabs_days"),
+        ("Entries of the audit trail", "400 days audit.retention_days"),
+    ] {
+        assert_eq!(row(&page, &format!("<th scope=\"row\">{name}"))?, value, "{name}");
+    }
     app.finish().await
 }
 

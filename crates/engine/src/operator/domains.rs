@@ -1,0 +1,84 @@
+//! Rules for the domains of captured pages.
+
+use std::time::Duration;
+
+use grabd_domain::Fault;
+use grabd_domain::domains::{Domain, DomainRule};
+use grabd_store::operations::StoredDomainRule;
+
+use super::Operator;
+use crate::core::Core;
+use crate::faults::internal_error;
+use crate::queue::sweep;
+
+/// How often each process reads the stored rules.
+pub const DOMAIN_RULES_INTERVAL: Duration = sweep::INTERVAL;
+
+/// All rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DomainRules {
+    /// Those of the configuration.
+    pub configured: Vec<(Domain, DomainRule)>,
+    /// Those of operators, by domain.
+    pub stored: Vec<StoredDomainRule>,
+}
+
+/// What became of a new rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetDomainRuleOutcome {
+    /// It is stored. An operator's other rule for the domain is replaced.
+    Set,
+    /// The same rule was stored before. Nothing changed.
+    Unchanged,
+    /// The maximum number of rules is stored already.
+    TooMany,
+}
+
+/// All rules.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database cannot be read.
+pub async fn list_domain_rules(core: &Core, _: &Operator) -> Result<DomainRules, Fault> {
+    let stored = core.store.list_domain_rules().await.map_err(internal_error("operator.list_domain_rules"))?;
+    Ok(DomainRules { configured: core.settings.operations.domains.clone(), stored })
+}
+
+/// Adds the rule of a domain, or replaces it. In effect at once, in this process.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database cannot be read or written.
+pub async fn set_domain_rule(
+    core: &Core,
+    operator: &Operator,
+    domain: Domain,
+    rule: DomainRule,
+) -> Result<SetDomainRuleOutcome, Fault> {
+    let step = "operator.set_domain_rule";
+    let stored = core.store.list_domain_rules().await.map_err(internal_error(step))?;
+    if stored.iter().any(|stored| stored.domain == domain && stored.rule == rule) {
+        return Ok(SetDomainRuleOutcome::Unchanged);
+    }
+    let Operator(person) = operator;
+    let set = core.store_as(person.id).set_domain_rule(domain.clone(), rule, core.clock.now()).await;
+    if !set.map_err(internal_error(step))? {
+        return Ok(SetDomainRuleOutcome::TooMany);
+    }
+    core.grabs.domains.refresh(&core.store).await.map_err(internal_error(step))?;
+    tracing::warn!(operator.id = %person.id, %domain, rule = rule.as_str(), "an operator set a rule for a domain");
+    Ok(SetDomainRuleOutcome::Set)
+}
+
+/// Removes the stored rule of a domain. In effect at once, in this process. `false` when it has none.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database cannot be written.
+pub async fn remove_domain_rule(core: &Core, operator: &Operator, domain: Domain) -> Result<bool, Fault> {
+    let step = "operator.remove_domain_rule";
+    let Operator(person) = operator;
+    let removed = core.store_as(person.id).remove_domain_rule(domain.clone()).await.map_err(internal_error(step))?;
+    if removed {
+        core.grabs.domains.refresh(&core.store).await.map_err(internal_error(step))?;
+        tracing::warn!(operator.id = %person.id, %domain, "an operator removed the rule for a domain");
+    }
+    Ok(removed)
+}
