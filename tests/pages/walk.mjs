@@ -72,7 +72,7 @@ await audit("docs-search", 200);
 await page.getByRole("link", { name: "Be charged once" }).click();
 await page.waitForURL("**/docs/retries#be-charged-once");
 await audit("docs-retries", 200);
-for (const name of ["options", "webhooks", "picture", "changelog", "configuration"]) {
+for (const name of ["options", "webhooks", "picture", "automation", "changelog", "configuration"]) {
   await page.goto(`${origin}/docs/${name}`);
   await audit(`docs-${name}`, 200);
   // The changelog grows with every change, and the options with every option.

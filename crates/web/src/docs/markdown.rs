@@ -214,6 +214,7 @@ fn caption(language: &str) -> &str {
         "rust" => "Rust",
         "json" => "JSON",
         "toml" => "TOML",
+        "yaml" => "YAML",
         other => other,
     }
 }

@@ -1,6 +1,10 @@
-//! The documentation: its examples can be tried in the form for a new capture.
+//! The documentation: its examples can be tried in the form for a new capture, and run as they stand.
+
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use grabd_tests::harness::TestApp;
+use grabd_tests::programs;
 
 use super::team::team_of;
 use super::visitor::{PASSWORD, PageResponse, Visitor, start_app};
@@ -73,5 +77,36 @@ async fn each_example_of_one_capture_has_one_link_on_its_page_alone() -> Result<
     }
     let list = visitor.get("/llms.txt").await?.body;
     ensure!(!list.contains("Run it") && !list.contains("/capture"), "{list}");
+    app.finish().await
+}
+
+/// Runs a step of a workflow as GitHub's runners do, in a directory of its own.
+async fn run_step(app: &TestApp, script: &str, directory: &Path) -> Result<(bool, String)> {
+    let file = directory.join("step.sh");
+    std::fs::write(&file, script)?;
+    let (key, path) = (format!("GRAB_API_KEY={}", app.test()), |path: &Path| path.to_string_lossy().into_owned());
+    let arguments = ["--chdir".to_owned(), path(directory), key, "bash".to_owned(), "-e".to_owned(), path(&file)];
+    programs::run(Path::new("env"), &arguments).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn step_of_the_workflow_saves_the_image_or_fails_with_the_error() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let guide = Visitor::new(&app).get("/docs/automation.md").await?.body;
+    let (_, step) = guide.split_once("run: |\n").context("a step with a script")?;
+    let lines = step.lines().map_while(|line| line.strip_prefix("          "));
+    let script = lines.flat_map(|line| [line, "\n"]).collect::<String>();
+
+    let directory = tempfile::tempdir()?;
+    let (succeeded, output) = run_step(&app, &script, directory.path()).await?;
+    ensure!(succeeded && output.is_empty(), "{output}\n{script}");
+    let image = std::fs::read(directory.path().join("page.png"))?;
+    ensure!(image.starts_with(b"\x89PNG"), "{:?}", image.get(..16));
+
+    let refused = script.replace("https://example.com", "http://blocked.test/");
+    let directory = tempfile::tempdir()?;
+    let (succeeded, output) = run_step(&app, &refused, directory.path()).await?;
+    ensure!(!succeeded && output.contains("\"code\":\"render_blocked\""), "{output}\n{refused}");
+    ensure!(!directory.path().join("page.png").exists(), "there is no image");
     app.finish().await
 }
