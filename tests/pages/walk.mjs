@@ -61,6 +61,9 @@ await audit("signed-out", 200);
 await page.goto(`${origin}/docs`);
 await audit("docs", 200);
 assert.equal(await page.locator("figure.code:visible").filter({ hasText: "urllib.request" }).count(), 0);
+// The example in all its languages has one link to try it.
+assert.equal(await page.getByRole("link", { name: "Run it, example 1" }).count(), 1);
+assert.equal(await page.getByRole("link", { name: "Run it" }).count(), 1);
 await page.getByRole("button", { name: "Python" }).click();
 assert.equal(await page.locator("figure.code:visible").filter({ hasText: "urllib.request" }).count(), 1);
 await page.getByRole("searchbox").fill("idempotency key");
@@ -69,7 +72,7 @@ await audit("docs-search", 200);
 await page.getByRole("link", { name: "Be charged once" }).click();
 await page.waitForURL("**/docs/retries#be-charged-once");
 await audit("docs-retries", 200);
-for (const name of ["options", "webhooks", "changelog", "configuration"]) {
+for (const name of ["options", "webhooks", "picture", "automation", "changelog", "configuration"]) {
   await page.goto(`${origin}/docs/${name}`);
   await audit(`docs-${name}`, 200);
   // The changelog grows with every change, and the options with every option.

@@ -5,7 +5,8 @@ use grabd_domain::teams::NAME_CHARS;
 use grabd_engine::accounts::{CodeError, FactorAnswer, PasskeyAnswer, PasskeyError, PasswordConfirmationError};
 
 use crate::form::{Field, FieldError, Form};
-use crate::problem::{Problem, wait};
+use crate::problem::Problem;
+use crate::time_format::wait;
 
 /// The hint of fields for a new password.
 pub(crate) const PASSWORD_HINT: &str = "At least 12 characters. Several words are a good choice.";

@@ -21,6 +21,9 @@ pub(crate) const APPS: &str = "/apps";
 /// The list of a user's teams.
 pub(crate) const TEAMS: &str = "/teams";
 
+/// Redirects to the form for a new capture of the user's first team, with the options of the query.
+pub(crate) const NEW_CAPTURE: &str = "/capture";
+
 /// The path of a team. All its pages are below it.
 pub(crate) fn team(team: TeamId) -> String {
     format!("{TEAMS}/{team}")

@@ -10,6 +10,7 @@ use http::{HeaderValue, StatusCode};
 use crate::form::FormError;
 use crate::limits::RateLimited;
 use crate::page::{Layout, page};
+use crate::time_format::wait;
 
 /// An error page that is not rendered yet.
 #[derive(Clone, Debug)]
@@ -255,29 +256,5 @@ impl Problem {
             "This is an error on our side.",
             "Try again. If the problem persists, contact your administrator and say what you were doing and when.",
         )
-    }
-}
-
-/// A human-readable wait, rounded up.
-pub(crate) fn wait(seconds: u64) -> String {
-    let (count, unit) = match seconds {
-        0..=90 => (seconds, "second"),
-        91..=5400 => (seconds.div_ceil(60), "minute"),
-        5401.. => (seconds.div_ceil(3600), "hour"),
-    };
-    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_are_formatted_in_a_suitable_unit() {
-        for (seconds, expected) in
-            [(1, "1 second"), (90, "90 seconds"), (91, "2 minutes"), (3600, "60 minutes"), (5401, "2 hours")]
-        {
-            assert_eq!(wait(seconds), expected);
-        }
     }
 }

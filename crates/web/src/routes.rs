@@ -72,6 +72,7 @@ fn routes(web: &Web) -> Vec<Route> {
         (start::PATH.to_owned(), FORM, get(start::show).post(start::submit)),
         (samples::PATH.to_owned(), READ, get(samples::image)),
         (grabs::PATH.to_owned(), READ, get(grabs::home::show)),
+        (paths::NEW_CAPTURE.to_owned(), READ, get(grabs::home::capture)),
         (grabs::CAPTURE.to_owned(), FORM, get(grabs::capture::show).post(grabs::capture::submit)),
         (grabs::CODE.to_owned(), WRITE, post(grabs::capture::code)),
         (grabs::LIST.to_owned(), READ, get(grabs::list::show)),

@@ -1,4 +1,4 @@
-//! Formatting of times and days.
+//! Formatting of times, days and waits.
 
 use grabd_domain::{Day, Timestamp};
 
@@ -45,6 +45,16 @@ fn part(text: &str, from: usize, to: usize) -> &str {
     text.get(from..to).unwrap_or_default()
 }
 
+/// A human-readable wait, rounded up.
+pub(crate) fn wait(seconds: u64) -> String {
+    let (count, unit) = match seconds {
+        0..=90 => (seconds, "second"),
+        91..=5400 => (seconds.div_ceil(60), "minute"),
+        5401.. => (seconds.div_ceil(3600), "hour"),
+    };
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +67,15 @@ mod tests {
             (1_798_761_599_999, "31 Dec 2026, 23:59 UTC"),
         ] {
             assert_eq!(Moment::from(Timestamp::from_ms(ms)).human, human);
+        }
+    }
+
+    #[test]
+    fn waits_are_formatted_in_a_suitable_unit() {
+        for (seconds, expected) in
+            [(1, "1 second"), (90, "90 seconds"), (91, "2 minutes"), (3600, "60 minutes"), (5401, "2 hours")]
+        {
+            assert_eq!(wait(seconds), expected);
         }
     }
 }

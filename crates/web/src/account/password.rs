@@ -13,9 +13,10 @@ use super::show::account;
 use crate::extract::{PasswordLimit, SignedInForm};
 use crate::fields::password_message;
 use crate::form::FieldError;
-use crate::problem::{Problem, wait};
+use crate::problem::Problem;
 use crate::response::see_other;
 use crate::state::Web;
+use crate::time_format::wait;
 
 /// Changes the password. Each attempt costs a slow hash, so the sign-in limit applies.
 pub(crate) async fn submit(

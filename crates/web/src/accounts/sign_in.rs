@@ -18,9 +18,10 @@ use crate::form::{Field, FieldError, Form};
 use crate::next::NextPath;
 use crate::oauth;
 use crate::page::{CspOptions, Layout, page_with};
-use crate::problem::{Problem, wait};
+use crate::problem::Problem;
 use crate::response::see_other;
 use crate::state::Web;
+use crate::time_format::wait;
 
 /// The error of a suspended account.
 pub(super) const SUSPENDED: &str = "This account is suspended. Ask whoever runs this grabd why.";

@@ -1,4 +1,5 @@
-//! Markdown to HTML: headings with anchors, tables that scroll, and code blocks that can become tabs.
+//! Markdown to HTML: headings with anchors, tables that scroll, code blocks that can become tabs, and links that try
+//! examples.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -9,6 +10,7 @@ use std::fmt::Write;
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
+use super::example;
 use super::passage::Passage;
 
 /// A heading with its anchor.
@@ -67,13 +69,16 @@ fn headings(markdown: &str) -> Vec<(HeadingLevel, Heading)> {
 /// Renders a page without its first heading, which the template shows. `resolve` returns the target of a link, or None
 /// if only its text is shown. HTML in the Markdown is shown as text.
 pub(super) fn render(markdown: &str, resolve: impl Fn(&str) -> Option<String>) -> Rendered {
-    let mut writer = Writer { resolve, events: Vec::new(), links: Vec::new(), tables: 0 };
+    let mut writer = Writer { resolve, events: Vec::new(), links: Vec::new(), tables: 0, form_path: None, examples: 0 };
     let mut passages = Passages::new(title(markdown));
     let mut anchors = headings(markdown).into_iter();
     let mut skips_title = false;
     let mut code: Option<(String, String)> = None;
     for event in parser(markdown) {
         passages.see(&event);
+        if code.is_none() && !matches!(event, Event::Start(Tag::CodeBlock(_))) {
+            writer.end_example();
+        }
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
                 let heading = anchors.next().map(|(_, heading)| heading).unwrap_or_default();
@@ -122,6 +127,7 @@ pub(super) fn render(markdown: &str, resolve: impl Fn(&str) -> Option<String>) -
             event => writer.other(event),
         }
     }
+    writer.end_example();
     let mut html = String::new();
     html::push_html(&mut html, writer.events.into_iter());
     Rendered { html, outline: outline(markdown), passages: passages.end() }
@@ -135,6 +141,10 @@ struct Writer<'a, R> {
     links: Vec<bool>,
     /// The number of tables so far. Each has a label of its own, since it can be scrolled.
     tables: u32,
+    /// Where the example can be tried whose code blocks were just written.
+    form_path: Option<String>,
+    /// The number of links to try an example so far. Each has a name of its own.
+    examples: u32,
 }
 
 impl<'a, R: Fn(&str) -> Option<String>> Writer<'a, R> {
@@ -150,7 +160,24 @@ impl<'a, R: Fn(&str) -> Option<String>> Writer<'a, R> {
             let _ = write!(block, "<figcaption>{}</figcaption>", escape(caption));
         }
         let _ = writeln!(block, "<pre tabindex=\"0\"><code>{}</code></pre></figure>", escape(text));
+        if let Some(form_path) = example::form_path(text) {
+            self.end_example();
+            self.form_path = Some(form_path);
+        }
         self.raw(block);
+    }
+
+    /// Writes the link to try the example below its last code block, so that it is below the tabs.
+    fn end_example(&mut self) {
+        if let Some(form_path) = self.form_path.take() {
+            self.examples += 1;
+            self.raw(format!(
+                "<p class=\"run\"><a class=\"button\" href=\"{}\">Run it<span class=\"unseen\">, example {}</span></a> \
+                 <span class=\"small soft\">in test mode, without charge</span></p>\n",
+                escape(&form_path),
+                self.examples
+            ));
+        }
     }
 
     fn other(&mut self, event: Event<'a>) {
@@ -187,6 +214,7 @@ fn caption(language: &str) -> &str {
         "rust" => "Rust",
         "json" => "JSON",
         "toml" => "TOML",
+        "yaml" => "YAML",
         other => other,
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The API reference at `/docs/api` belongs to the REST API, which has the OpenAPI document.
 
+mod example;
 mod library;
 mod markdown;
 mod pages;

@@ -53,6 +53,7 @@ pub(super) const SOURCES: &[Source] = &[
     source!("docs/MCP.md", "mcp", GUIDES, "Screenshots for assistants and agents.", false),
     source!("docs/CONNECTING.md", "connecting", GUIDES, "Sign-in of apps by OAuth.", false),
     source!("docs/SDKS.md", "sdks", GUIDES, "Client libraries for TypeScript and Python.", false),
+    source!("docs/guide/AUTOMATION.md", "automation", GUIDES, "Captures in GitHub Actions and in other tools.", false),
     source!("docs/CLI.md", "cli", GUIDES, "Captures from a shell.", false),
     source!("docs/OPTIONS.md", "options", REFERENCE, "All capture options with their types and limits.", false),
     source!("docs/guide/ERRORS.md", "errors", REFERENCE, "Each error code, its meaning, and what to do.", false),

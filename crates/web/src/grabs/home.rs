@@ -1,22 +1,48 @@
-//! `/grabs`: redirects to the gallery of the team that the user joined first.
+//! `/grabs` and `/capture`: redirect to pages of the team that the user joined first.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use grabd_domain::ids::TeamId;
 use grabd_engine::accounts;
+use http::{HeaderMap, Uri};
 
-use crate::extract::SignedInPage;
+use crate::client_ip::ClientIp;
+use crate::extract::{QueryForm, SignedInPage};
 use crate::paths;
 use crate::problem::Problem;
 use crate::response::see_other;
+use crate::session::{SignedIn, sign_in_url_for};
 use crate::state::Web;
 
 /// Redirects to the gallery.
 pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(person): SignedInPage) -> Result<Response, Problem> {
+    let team = first_team(&web, &person).await?;
+    Ok(see_other(&paths::team_page(team, "grabs")))
+}
+
+/// Redirects to the form for a new capture, with the options of the query. A visitor is redirected to the sign-in page,
+/// which redirects back with the query.
+pub(crate) async fn capture(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    QueryForm(options): QueryForm,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    web.limits.pages.take(client.0)?;
+    let Some(person) = web.signed_in(&headers).await? else { return Ok(see_other(&sign_in_url_for(&uri))) };
+    let path = paths::team_page(first_team(&web, &person).await?, "capture");
+    let query = options.to_query();
+    Ok(see_other(&if query.is_empty() { path } else { format!("{path}?{query}") }))
+}
+
+/// The team that the user joined first.
+async fn first_team(web: &Web, person: &SignedIn) -> Result<TeamId, Problem> {
     let teams = accounts::list_memberships(&web.core, person.session.person.id).await?;
     match teams.first() {
-        Some(first) => Ok(see_other(&paths::team_page(first.team, "grabs"))),
+        Some(first) => Ok(first.team),
         None if web.has_only_suspended_teams(&person.session).await? => Err(Problem::team_suspended()),
         None => {
             Err(Problem::not_found("You are not a member of a team yet. Create a team or contact your administrator."))

@@ -7,7 +7,7 @@ use grabd_options::{CaptureOption, Group, Kind, TABLE, Value};
 
 use crate::environments::ENVIRONMENT;
 use crate::form::{FieldError, Form};
-use crate::problem::wait;
+use crate::time_format::wait;
 
 /// A text field.
 pub(crate) struct Text {

@@ -8,9 +8,8 @@ use grabd_domain::webhooks::{
 
 use crate::environments::environment_name;
 use crate::grabs::view::{seconds, title};
-use crate::problem::wait;
 use crate::team::TeamContext;
-use crate::time_format::Moment;
+use crate::time_format::{Moment, wait};
 
 /// A webhook as a page shows it.
 pub(super) struct WebhookView {

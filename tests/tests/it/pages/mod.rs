@@ -11,6 +11,7 @@
 mod billing;
 mod csrf;
 mod deletion;
+mod docs;
 mod gallery;
 mod grabs;
 mod limits;
