@@ -55,7 +55,7 @@ mod tests {
             (r#"{"url": "https://example.com", "width": 1280, "full_page": false}"#, ""),
             (
                 r#"{"url": "https://example.com", "device": "phone", "color_scheme": "dark", "full_page": true}"#,
-                "&full_page=true&device=phone&color_scheme=dark",
+                "&full_page=true&color_scheme=dark&device=phone",
             ),
             (
                 r#"{"url": "https://example.com", "selector": "h1", "scale": 1.5, "block": ["ads", "trackers"]}"#,
