@@ -102,7 +102,8 @@ await audit("operator-audit-no-earlier", 200);
 await page.goto(`${busy}/operator/audit?after=nowhere`);
 await audit("operator-audit-nowhere", 400);
 
-// Rules for domains: one of each kind, their errors, and their removal.
+// Rules for domains: one of each kind, their errors, and their removal. Error pages have no tabs.
+await page.goto(`${busy}/operator`);
 await openTab("Domain rules");
 assert.match(await page.locator("tbody").innerText(), /config\.example\.net\s+Denied\s+Configuration/);
 await send("Add rule");

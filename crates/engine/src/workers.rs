@@ -7,8 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::accounts::Accounts;
-use crate::billing::Billing;
-use crate::billing::low_balance::Position;
+use crate::billing::{BalancePosition, Billing};
 use crate::bus::{self, Bus, BusSettings};
 use crate::cluster::{Cluster, membership};
 use crate::core::{Core, Parts};
@@ -70,7 +69,7 @@ impl Core {
             )),
             cluster,
             oauth: Arc::new(OAuth::new(settings.oauth.clone())),
-            billing: Arc::new(Billing { pricing, stripe, balance_position: Position::default() }),
+            billing: Arc::new(Billing { pricing, stripe, balance_position: BalancePosition::default() }),
             webhooks: Arc::new(webhooks),
             store,
             guard,

@@ -354,7 +354,7 @@ export interface CaptureOptions {
 /** The webhook to register. Unknown members are ignored. */
 export interface CreateWebhookOptions {
   /** Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`. */
-  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "*")[] | undefined;
+  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "*")[] | undefined;
   /** Free text. Default: `""`. */
   description?: string | undefined;
 }
@@ -364,7 +364,7 @@ export interface UpdateWebhookOptions {
   /** An https URL of a public host, without user name and password. Example: `"https://example.com/hooks/grabd"`. */
   url?: string | undefined;
   /** Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`. */
-  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "*")[] | undefined;
+  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "*")[] | undefined;
   /** Free text. Default: `""`. */
   description?: string | undefined;
   /** `disabled` cancels pending deliveries; `enabled` clears earlier failures. */
@@ -781,7 +781,7 @@ export interface Webhook {
   id: string;
   /** URL that receives the messages. */
   url: string;
-  /** Event types to send: `grab.done`, `grab.failed`, `grab.changed`, or `*` for all. */
+  /** Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, or `*` for all. */
   events: string[];
   /** Free text. */
   description: string;

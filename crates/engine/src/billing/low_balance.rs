@@ -1,8 +1,6 @@
 //! Alerts of owners whose team's balance has fallen below the number of credits that they chose: by e-mail, and by the
 //! webhook message `credits.low`.
 
-use std::sync::{Mutex, PoisonError};
-
 use grabd_domain::Fault;
 use grabd_domain::accounts::Role;
 use grabd_domain::credits::ALERT_BELOW_MAX;
@@ -19,10 +17,6 @@ use crate::webhooks::low_balance_message;
 /// Teams checked at a time. Every team has its turn again after all others, so within the interval of the cleanup if
 /// there are no more.
 const BATCH: u32 = 1000;
-
-/// The last team that was checked.
-#[derive(Debug, Default)]
-pub(crate) struct Position(Mutex<Option<TeamId>>);
 
 /// What a member sees of the alerts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,10 +76,10 @@ pub async fn set_balance_alert(core: &Core, person: UserId, team: TeamId, below:
 /// # Errors
 /// Errors of the database as a whole.
 pub(crate) async fn check(core: &Core) -> Result<(), Error> {
-    let position = &core.billing.balance_position.0;
-    let after = *position.lock().unwrap_or_else(PoisonError::into_inner);
+    let position = &core.billing.balance_position;
+    let after = position.get();
     let (fallen, next) = core.store.check_balances(after, BATCH, core.clock.now(), low_balance_message).await?;
-    *position.lock().unwrap_or_else(PoisonError::into_inner) = next;
+    position.set(next);
     for alert in fallen {
         tracing::info!(team.id = %alert.team, credits = alert.credits, "the balance of a team is low");
         send_mail(core, &alert);

@@ -1,5 +1,6 @@
 //! Balance, usage, ledger and purchases of a team. Callers must have checked that the caller may act for the team.
 
+mod balance_position;
 mod csv;
 mod daily_grabs;
 mod holdings;
@@ -9,6 +10,8 @@ mod packages;
 mod source;
 pub mod stripe;
 mod usage;
+
+pub(crate) use balance_position::BalancePosition;
 
 pub use crate::pricing::Package;
 use crate::pricing::Pricing;
@@ -27,5 +30,5 @@ pub(crate) struct Billing {
     pub(crate) pricing: Pricing,
     /// `None` when credits are not sold.
     pub(crate) stripe: Option<stripe::Stripe>,
-    pub(crate) balance_position: low_balance::Position,
+    pub(crate) balance_position: BalancePosition,
 }

@@ -10,18 +10,14 @@ use grabd_engine::billing::{self, AlertError};
 use http::StatusCode;
 
 use super::HERE;
+use super::alert_field::{FIELD, MAX_CHARS};
 use super::show::{Shown, render};
 use crate::extract::TeamForm;
-use crate::form::{Field, FieldError};
+use crate::form::FieldError;
 use crate::number::grouped;
 use crate::problem::Problem;
 use crate::response::see_other;
 use crate::state::Web;
-
-/// The name of the field.
-const FIELD: &str = "alert_below";
-/// Enough for the highest number with separators, and for what people enter by mistake.
-const MAX_CHARS: u32 = 20;
 
 /// Changes the number, and shows the page again.
 pub(crate) async fn submit(State(web): State<Arc<Web>>, TeamForm { at, form }: TeamForm) -> Result<Response, Problem> {
@@ -43,19 +39,4 @@ pub(crate) async fn submit(State(web): State<Arc<Web>>, TeamForm { at, form }: T
         )),
         Err(AlertError::Internal) => Err(Fault::InternalError.into()),
     }
-}
-
-/// The field for the number.
-pub(super) fn field(below: String, errors: &[FieldError]) -> Field {
-    let field = Field {
-        name: FIELD,
-        label: "Alert below",
-        kind: "text",
-        autocomplete: "off",
-        max_length: MAX_CHARS,
-        hint: "Credits. 0 turns the alert off.",
-        value: below,
-        error: None,
-    };
-    field.with_errors(errors)
 }

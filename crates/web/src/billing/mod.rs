@@ -5,6 +5,7 @@
 //! added by the signed event from Stripe, and the pages only show what the ledger contains.
 
 pub(crate) mod alert;
+mod alert_field;
 mod chart;
 pub(crate) mod checkout;
 mod entries;

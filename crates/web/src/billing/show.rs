@@ -12,7 +12,7 @@ use http::StatusCode;
 
 use super::chart::Chart;
 use super::entries::Row;
-use super::{HERE, alert, checkout};
+use super::{HERE, alert_field, checkout};
 use crate::extract::{QueryForm, TeamPage};
 use crate::form::{Field, FieldError};
 use crate::number::grouped;
@@ -133,7 +133,7 @@ pub(super) async fn render(web: &Web, at: &TeamContext, status: StatusCode, show
         path: at.path(HERE),
         notice,
         errors: &errors,
-        alert_below: alert::field(below, &errors),
+        alert_below: alert_field::field(below, &errors),
         is_owner: alert.is_owner,
         sends_mail: core.sends_mail(),
         total: grouped(balance.total()),

@@ -398,7 +398,7 @@ class CaptureOptions(TypedDict, total=False):
 class CreateWebhookOptions(TypedDict, total=False):
     """The webhook to register. Unknown members are ignored."""
 
-    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "*"]]
+    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "*"]]
     """Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`."""
     description: str
     """Free text. Default: `""`."""
@@ -409,7 +409,7 @@ class UpdateWebhookOptions(TypedDict, total=False):
 
     url: str
     """An https URL of a public host, without user name and password. Example: `"https://example.com/hooks/grabd"`."""
-    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "*"]]
+    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "*"]]
     """Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`."""
     description: str
     """Free text. Default: `""`."""
@@ -945,7 +945,7 @@ class Webhook(Model):
     url: str
     """URL that receives the messages."""
     events: tuple[str, ...]
-    """Event types to send: `grab.done`, `grab.failed`, `grab.changed`, or `*` for all."""
+    """Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, or `*` for all."""
     description: str
     """Free text."""
     status: Literal["enabled", "disabled"]
