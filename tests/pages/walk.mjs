@@ -62,7 +62,7 @@ await page.goto(`${origin}/docs`);
 await audit("docs", 200);
 assert.equal(await page.locator("figure.code:visible").filter({ hasText: "urllib.request" }).count(), 0);
 // The example in all its languages has one link to try it.
-assert.equal(await page.getByRole("link", { name: "Run it, example 1" }).count(), 1);
+assert.equal(await page.getByRole("link", { name: "Run it (example 1)" }).count(), 1);
 assert.equal(await page.getByRole("link", { name: "Run it" }).count(), 1);
 await page.getByRole("button", { name: "Python" }).click();
 assert.equal(await page.locator("figure.code:visible").filter({ hasText: "urllib.request" }).count(), 1);

@@ -172,7 +172,7 @@ impl<'a, R: Fn(&str) -> Option<String>> Writer<'a, R> {
         if let Some(form_path) = self.form_path.take() {
             self.examples += 1;
             self.raw(format!(
-                "<p class=\"run\"><a class=\"button\" href=\"{}\">Run it<span class=\"unseen\">, example {}</span></a> \
+                "<p class=\"run\"><a class=\"button\" href=\"{}\">Run it <span class=\"unseen\">(example {})</span></a> \
                  <span class=\"small soft\">in test mode, without charge</span></p>\n",
                 escape(&form_path),
                 self.examples

@@ -71,7 +71,7 @@ async fn each_example_of_one_capture_has_one_link_on_its_page_alone() -> Result<
     // files the upload, whose URL is secret.
     for (page, examples) in [("quickstart", 1), ("captures", 1), ("picture", 2), ("files", 2), ("webhooks", 0)] {
         let body = visitor.get(&format!("/docs/{page}")).await?.body;
-        assert_eq!(body.matches(">Run it<").count(), examples, "{page}");
+        assert_eq!(body.matches(">Run it <").count(), examples, "{page}");
         let markdown = visitor.get(&format!("/docs/{page}.md")).await?.body;
         ensure!(!markdown.contains("Run it") && !markdown.contains("/capture?"), "{page}: {markdown}");
     }
