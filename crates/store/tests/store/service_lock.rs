@@ -81,9 +81,9 @@ async fn lock_that_another_service_took_is_lost() {
     });
     wait_for(&other, "NOT granted").await;
     end(&other, first).await;
-    let second = waiting.await.unwrap();
+    let second = tokio::time::timeout(LIMIT, waiting).await.unwrap().unwrap();
     tokio::time::timeout(LIMIT, held.lost()).await.unwrap();
-    held.release().await;
+    tokio::time::timeout(LIMIT, held.release()).await.unwrap();
     for connection in [other, second] {
         connection.close().await.unwrap();
     }
