@@ -24,6 +24,7 @@ pub(crate) struct SharedReads(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     is_reading: bool,
+    /// At most one for each open request, whose number the servers limit.
     waiting: Vec<WaitingRead>,
 }
 

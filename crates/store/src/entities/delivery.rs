@@ -19,7 +19,8 @@ pub(crate) struct Model {
     /// The grab the message reports; NULL for messages about none.
     pub(crate) grab_id: Option<Uuid>,
     pub(crate) event: i16,
-    /// 1 with the event of a done grab: it has changed. 1 with that of a test: not a test, but a low balance.
+    /// With the event of a done grab, 1 means that its image has changed. With that of a test, 1 means that the message is
+    /// about a low balance instead: SQLite cannot extend the check of `event`.
     pub(crate) changed: i16,
     /// The message body. Set by the first attempt, unless the message is about no grab.
     pub(crate) body: Option<String>,
