@@ -3,9 +3,9 @@
 use crate::ids::LotId;
 use crate::timestamp::Timestamp;
 
-/// Below this number of credits the owners of a team get an alert, until they choose another number.
+/// The threshold in credits below which the owners of a team get an alert, until they choose another one.
 pub const ALERT_BELOW: u32 = 100;
-/// The highest number that they can choose. 0 means no alerts.
+/// The highest threshold. 0 means no alerts.
 pub const ALERT_BELOW_MAX: u32 = 1_000_000;
 
 /// The origin of a lot. Subscription lots are spent first.

@@ -17,7 +17,7 @@ pub enum Event {
     GrabFailed,
     /// An asynchronous live grab is done, and its image differs from the earlier one that it is compared with.
     GrabChanged,
-    /// The balance of a team has fallen below the limit that the team chose.
+    /// The balance of a team has fallen below the threshold that its owners chose.
     CreditsLow,
     /// A test message, sent on request.
     Test,

@@ -1,4 +1,4 @@
-//! Alerts about balances that have fallen below the limit of their team.
+//! Alerts about balances that have fallen below the threshold of their team.
 //!
 //! Credits reserved for open grabs count as unspent, so that an alert is not repeated when a grab fails and its credit is
 //! free again.
@@ -25,7 +25,7 @@ use crate::{Result, Store};
 
 const WORK: &str = "balances";
 
-/// A balance that has fallen below the limit of its team.
+/// A balance that has fallen below the threshold of its team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowBalance {
     /// The team.
@@ -34,7 +34,7 @@ pub struct LowBalance {
     pub team_name: String,
     /// Unspent credits, with those reserved for open grabs.
     pub credits: u64,
-    /// The limit, in credits.
+    /// The threshold, in credits.
     pub below: u32,
     /// The verified addresses of the owners.
     pub owners: Vec<Email>,
@@ -43,7 +43,7 @@ pub struct LowBalance {
 /// Composes the webhook message of an alert.
 pub type AlertText = fn(&LowBalance, DeliveryId, Timestamp) -> String;
 
-struct CheckBalance {
+struct RecordBalance {
     team: TeamId,
     now: Timestamp,
     text: AlertText,
@@ -57,19 +57,18 @@ struct SetAlertBelow {
 }
 
 impl Store {
-    /// Checks the balances of up to `limit` active teams after this one, in the order of their ids. Enqueues webhook
-    /// messages for those that have fallen below their limit, and returns these and the last team that was checked, or
-    /// `None` after the last one. Teams that cannot be processed are set aside.
+    /// Looks at up to `limit` active teams after this one, in the order of their ids. Returns those whose balance has crossed
+    /// their threshold, in either direction, and the last team that was looked at, or `None` at the end. Teams that cannot
+    /// be read are set aside.
     ///
     /// # Errors
-    /// Errors of the database as a whole. What was changed before the error stays changed.
-    pub async fn check_balances(
+    /// Errors of the database as a whole.
+    pub async fn crossed_thresholds(
         &self,
         after: Option<TeamId>,
         limit: u32,
         now: Timestamp,
-        text: AlertText,
-    ) -> Result<(Vec<LowBalance>, Option<TeamId>)> {
+    ) -> Result<(Vec<TeamId>, Option<TeamId>)> {
         let teams = active_teams()
             .filter(team::Column::Id.gt(after.map_or(Uuid::nil(), |team| team.0)))
             .filter(team::Column::Id.is_not_in(self.set_aside.keys::<Uuid>(WORK, now)))
@@ -87,18 +86,26 @@ impl Store {
         for row in lots {
             lots_of.entry(row.team_id).or_default().push(row);
         }
-        let mut fallen = Vec::new();
+        let mut crossed = Vec::new();
         for row in &teams {
             let lots = lots_of.remove(&row.id).unwrap_or_default();
-            let has_changed = unspent(lots, now).map(|unspent| is_low(row, unspent) != (row.is_balance_low != 0));
-            let has_changed = self.set_aside.unless_row_fails(WORK, &row.id, now, has_changed)?;
-            if has_changed == Some(true) {
-                let outcome = self.database.write(CheckBalance { team: TeamId(row.id), now, text }).await;
-                fallen.extend(self.set_aside.unless_row_fails(WORK, &row.id, now, outcome)?.flatten());
+            let has_crossed = unspent(lots, now).map(|unspent| is_low(row, unspent) != (row.is_balance_low != 0));
+            if self.set_aside.unless_row_fails(WORK, &row.id, now, has_crossed)? == Some(true) {
+                crossed.push(TeamId(row.id));
             }
         }
         let is_full = teams.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
-        Ok((fallen, is_full.then_some(TeamId(last.id))))
+        Ok((crossed, is_full.then_some(TeamId(last.id))))
+    }
+
+    /// Records on which side of its threshold the balance of a team is. If it has fallen below, enqueues the webhook
+    /// messages and returns the alert. A team that cannot be processed is set aside.
+    ///
+    /// # Errors
+    /// Errors of the database as a whole.
+    pub async fn record_balance(&self, team: TeamId, now: Timestamp, text: AlertText) -> Result<Option<LowBalance>> {
+        let outcome = self.database.write(RecordBalance { team, now, text }).await;
+        Ok(self.set_aside.unless_row_fails(WORK, &team.0, now, outcome)?.flatten())
     }
 
     /// The number of credits below which the owners of a team get an alert; 0 means never. `None` if there is no such
@@ -164,7 +171,7 @@ async fn set_is_low(tx: &Tx, team: TeamId, is_low: bool) -> Result<()> {
     Ok(())
 }
 
-impl Transaction for CheckBalance {
+impl Transaction for RecordBalance {
     /// The alert, if the balance has fallen.
     type Outcome = Option<LowBalance>;
     const KEEPS_ACCESS: bool = true;

@@ -6,7 +6,6 @@ use grabd_domain::accounts::Role;
 use grabd_domain::credits::ALERT_BELOW_MAX;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::Error;
-use grabd_store::accounts::TeamRuleError;
 use grabd_store::low_balance::LowBalance;
 
 use crate::core::Core;
@@ -28,14 +27,14 @@ pub struct BalanceAlert {
 }
 
 /// Why a change of the alerts was rejected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AlertError {
     /// Not a whole number from 0 to [`ALERT_BELOW_MAX`].
     Number,
     /// Only owners may change it.
     NotOwner,
     /// The database failed.
-    Internal,
+    Internal(Fault),
 }
 
 /// The alerts of a team.
@@ -62,12 +61,9 @@ pub async fn set_balance_alert(core: &Core, person: UserId, team: TeamId, below:
     };
     match core.store_as(person).set_alert_below(team, below, person, core.clock.now()).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(TeamRuleError::NotOwner | TeamRuleError::NotMember)) => Err(AlertError::NotOwner),
-        Ok(Err(_)) => Err(AlertError::Internal),
-        Err(error) => {
-            let _: Fault = internal_error("billing.set_balance_alert")(error);
-            Err(AlertError::Internal)
-        }
+        // The person is no owner, or no member any more.
+        Ok(Err(_)) => Err(AlertError::NotOwner),
+        Err(error) => Err(AlertError::Internal(internal_error("billing.set_balance_alert")(error))),
     }
 }
 
@@ -78,12 +74,15 @@ pub async fn set_balance_alert(core: &Core, person: UserId, team: TeamId, below:
 pub(crate) async fn check(core: &Core) -> Result<(), Error> {
     let position = &core.billing.balance_position;
     let after = position.get();
-    let (fallen, next) = core.store.check_balances(after, BATCH, core.clock.now(), low_balance_message).await?;
-    position.set(next);
-    for alert in fallen {
-        tracing::info!(team.id = %alert.team, credits = alert.credits, "the balance of a team is low");
-        send_mail(core, &alert);
+    let now = core.clock.now();
+    let (crossed, next) = core.store.crossed_thresholds(after, BATCH, now).await?;
+    for team in crossed {
+        if let Some(alert) = core.store.record_balance(team, now, low_balance_message).await? {
+            tracing::info!(team.id = %alert.team, credits = alert.credits, "the balance of a team is low");
+            send_mail(core, &alert);
+        }
     }
+    position.set(next);
     Ok(())
 }
 

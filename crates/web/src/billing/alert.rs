@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use grabd_domain::Fault;
 use grabd_domain::credits::ALERT_BELOW_MAX;
 use grabd_engine::billing::{self, AlertError};
 use http::StatusCode;
@@ -37,6 +36,6 @@ pub(crate) async fn submit(State(web): State<Arc<Web>>, TeamForm { at, form }: T
             "Only owners of this team can change its alerts.",
             "Nothing was changed. The team’s page lists its owners.",
         )),
-        Err(AlertError::Internal) => Err(Fault::InternalError.into()),
+        Err(AlertError::Internal(fault)) => Err(fault.into()),
     }
 }
