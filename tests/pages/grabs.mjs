@@ -168,6 +168,20 @@ assert.ok(await page.locator("#state").evaluate((state) => {
 }), "the result is out of view");
 await page.setViewportSize({ width: 1280, height: 900 });
 
+// A link that is pressed while a capture ends is followed when the button is released.
+async function pressWhile(link, event) {
+  await link.hover();
+  await page.mouse.down();
+  await event();
+  await Promise.all([page.waitForNavigation(), page.mouse.up()]);
+}
+await request({ "URL": `${site}/held/element` });
+await pressWhile(page.getByRole("link", { name: "Details" }), async () => {
+  await release("element");
+  await shot.waitFor();
+});
+assert.match(path(), /\/grabs\/[0-9a-f-]{36}$/);
+
 // The page of a capture updates without reloading.
 await capture({ "URL": `${site}/held/tall`, "Delay": "250" });
 assert.match(path(), /\/grabs\/[0-9a-f-]{36}$/);
@@ -191,13 +205,25 @@ await audit("grab-done", 200);
 await capture({ "URL": `${site}/held/article` });
 await page.goto(`${origin}${team}/grabs`);
 await page.evaluate(() => (window.isTheSamePage = true));
-await release("article");
 const newest = page.locator(".card").first();
+await newest.getByRole("checkbox").check();
+await newest.locator("a").first().focus();
+await release("article");
 await newest.locator("img").waitFor();
+assert.ok(await newest.getByRole("checkbox").isChecked());
+assert.equal(await newest.locator("a").first().evaluate((link) => link === document.activeElement), true);
 assert.equal(await newest.locator(".state").innerText(), "Done");
 assert.match(await page.locator("#news").innerText(), /article: Done$/);
 assert.equal(await page.evaluate(() => window.isTheSamePage), true, "the gallery was loaded again");
 assert.equal(await newest.locator("img").evaluate((image) => image.decode().then(() => image.naturalWidth)), 480);
+await capture({ "URL": `${site}/held/dashboard` });
+const opened = path();
+await page.goto(`${origin}${team}/grabs`);
+await pressWhile(newest.locator("a").first(), async () => {
+  await release("dashboard");
+  await newest.locator("img").waitFor();
+});
+assert.equal(path(), opened);
 
 // Failed captures show the reason, and long or small images are shown completely.
 for (const [name, address, options] of [

@@ -5,11 +5,7 @@ function showParts(html) {
   for (const part of fresh.querySelectorAll("[data-part]")) {
     const shown = document.getElementById(part.id);
     if (!shown || shown.innerHTML === part.innerHTML) continue;
-    const hadFocus = shown.contains(document.activeElement);
-    const isSelected = shown.querySelector("input[name=grab]")?.checked;
     shown.replaceChildren(...part.childNodes);
-    if (isSelected) shown.querySelector("input[name=grab]").checked = true;
-    if (hadFocus) shown.querySelector("a")?.focus();
   }
   const title = fresh.querySelector("[data-title]");
   if (title) document.title = title.dataset.title;
