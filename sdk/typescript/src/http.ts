@@ -39,7 +39,7 @@ export interface Call extends CallOptions {
   defaultTimeoutMs?: number;
 }
 
-export const VERSION = "0.1.0";
+export const VERSION = "0.2.0";
 const MAX_RETRIES = 10;
 const MAX_DELAY_MS = 8_000;
 /** A longer `Retry-After` is left to the caller. */

@@ -27,7 +27,7 @@ from ._events import EventParser
 from ._generated import CAPTURE_OPTIONS, ERROR_CLASSES, CaptureOptions, Grab
 from ._model import Model
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 
 MAX_RETRIES = 10
 MAX_DELAY = 8.0
