@@ -62,8 +62,7 @@ pub(crate) async fn show(
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
     let apps = oauth::list_apps(&web.core, person.session.person.id).await?;
-    // Without apps the page shows the URL to copy.
-    let script = apps.is_empty().then(|| web.assets.copy.path.clone());
+    let script = Some(web.assets.copy.path.clone());
     let template = AppsPage {
         layout: Layout { script, ..web.user_layout(&person.session, PATH) },
         form_token: person.session.csrf,

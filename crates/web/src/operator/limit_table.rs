@@ -14,8 +14,7 @@ pub(super) const VALUE_FIELD: &str = "limit_value";
 /// The table of limits, and the form that changes one.
 pub(super) struct Limits {
     pub(super) rows: Vec<Row>,
-    /// Names, and whether each is selected.
-    pub(super) choices: Vec<(&'static str, bool)>,
+    pub(super) choices: Vec<Choice>,
     pub(super) limit_error: Option<String>,
     pub(super) value: Field,
 }
@@ -23,17 +22,24 @@ pub(super) struct Limits {
 /// A limit in the table.
 pub(super) struct Row {
     pub(super) name: &'static str,
-    pub(super) about: &'static str,
+    pub(super) title: String,
     pub(super) value: String,
     pub(super) setting: String,
     pub(super) is_overridden: bool,
+}
+
+/// A limit in the form.
+pub(super) struct Choice {
+    pub(super) name: &'static str,
+    pub(super) title: String,
+    pub(super) is_selected: bool,
 }
 
 impl Limits {
     pub(super) fn new(rows: Vec<LimitRow>, input: &Form, errors: &[FieldError]) -> Self {
         let row = |row: LimitRow| Row {
             name: row.limit.as_str(),
-            about: row.limit.about(),
+            title: title(row.limit),
             value: grouped(row.value),
             setting: grouped(row.setting),
             is_overridden: row.is_overridden,
@@ -49,11 +55,21 @@ impl Limits {
             error: None,
         };
         let selected = input.get(LIMIT_FIELD);
+        let choice = |limit: TeamLimit| {
+            let name = limit.as_str();
+            Choice { name, title: title(limit), is_selected: name == selected }
+        };
         Self {
             rows: rows.into_iter().map(row).collect(),
-            choices: TeamLimit::ALL.into_iter().map(|limit| (limit.as_str(), limit.as_str() == selected)).collect(),
+            choices: TeamLimit::ALL.into_iter().map(choice).collect(),
             limit_error: errors.iter().find(|error| error.field == LIMIT_FIELD).map(|error| error.message.clone()),
             value: value.with_errors(errors),
         }
     }
+}
+
+/// What the limit is, as the beginning of a line.
+fn title(limit: TeamLimit) -> String {
+    let mut letters = limit.about().chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

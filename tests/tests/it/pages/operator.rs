@@ -337,7 +337,7 @@ async fn operator_changes_a_limit_of_a_team_which_is_recorded() -> Result<()> {
     let mut olga = operator(&app).await?;
     let path = format!("/operator/teams/{team}");
     let page = olga.get(&path).await?;
-    assert_eq!(row(&page, "<code>async_queue</code>")?, "40 40 open asynchronous grabs");
+    assert_eq!(row(&page, "Open asynchronous grabs <code class=\"source\">async_queue</code>")?, "40 40");
     let form = |page: &PageResponse, limit: &str, value: &str| {
         let token = page.hidden_field("form_token")?;
         Ok::<_, anyhow::Error>([("form_token", token), ("limit", limit.to_owned()), ("limit_value", value.to_owned())])
@@ -354,12 +354,12 @@ async fn operator_changes_a_limit_of_a_team_which_is_recorded() -> Result<()> {
     let changed = send(&mut olga, &format!("{path}/limits"), &form(&page, "async_queue", " 7 ")?).await?;
     assert_eq!((changed.status, changed.location()), (303, &*format!("{path}#limits")), "{}", changed.body);
     let page = olga.get(&path).await?;
-    let overridden = row(&page, "<code>async_queue</code> <span class=\"tag\">overridden</span>")?;
-    assert_eq!(overridden, "7 40 open asynchronous grabs");
+    let overridden = row(&page, "<span class=\"tag\">overridden</span> <code class=\"source\">async_queue</code>")?;
+    assert_eq!(overridden, "7 40");
     // Empty: the setting again.
     assert_eq!(send(&mut olga, &format!("{path}/limits"), &form(&page, "async_queue", "")?).await?.status, 303);
     let page = olga.get(&path).await?;
-    assert_eq!(row(&page, "<code>async_queue</code>")?, "40 40 open asynchronous grabs");
+    assert_eq!(row(&page, "Open asynchronous grabs <code class=\"source\">async_queue</code>")?, "40 40");
     let trail = app.service.store().list_audit(grabd_domain::Timestamp::from_ms(0), None, 9).await?;
     let of_limits = trail.iter().filter(|entry| entry.action == "team.limits" && entry.team == Some(team));
     let mut details: Vec<_> = of_limits.filter_map(|entry| entry.detail.as_deref()).collect();
