@@ -193,7 +193,11 @@ impl<'a> Load<'a> {
             };
             match timeout(WAIT_LIMIT, one).await {
                 Ok(answered) => answered?,
-                Err(_) => anyhow::bail!("{key} was not answered: {:?}", self.grab_of(&key).await?),
+                Err(_) => {
+                    let all = self.cluster.grabs().await?;
+                    let waiting = all.iter().filter(|grab| grab.status() == Status::Pending).count();
+                    anyhow::bail!("{key} was not answered, {waiting} grabs wait: {:?}", self.grab_of(&key).await?);
+                }
             }
             turn += 1;
             // Paced, since the rate is not the subject.
