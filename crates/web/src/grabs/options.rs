@@ -298,7 +298,8 @@ pub(crate) fn field_error(fault: Fault) -> Result<FieldError, Fault> {
         Fault::BadRequest(field) | Fault::InvalidViewport(field) => about(field.name, sentence(&field)),
         Fault::SsrfDetected(_) => about("url", "This URL is not public, so it cannot be captured.".to_owned()),
         Fault::CreditsExhausted => {
-            let message = "The team has no credits left. Add some at Usage and billing, or turn on test mode, which is free.";
+            let message =
+                "The team has no credits left. Add some at Usage and billing, or turn on test mode, which is free.";
             about(ENVIRONMENT, message.to_owned())
         }
         Fault::QueueLimitExceeded { limit } => about(
