@@ -41,7 +41,7 @@ struct State {
 struct Session {
     outbox: mpsc::Sender<SessionMessage>,
     idle: usize,
-    slots: usize,
+    slots: SessionSlots,
     /// For a renderer that offers its slots to several cores: the lowest number of idle ones since it was last asked
     /// for.
     lowest_idle: Option<usize>,
@@ -80,12 +80,17 @@ pub enum SessionSlots {
 }
 
 impl SessionSlots {
-    /// Number of slots that count as those of this core.
-    fn share(self) -> usize {
+    /// What counts as slots of this core, in thousandths of a slot: cores share those of a renderer.
+    fn thousandths(self) -> usize {
         match self {
-            Self::Own(slots) => slots,
-            Self::Offered { all, cores } => all.div_ceil(cores.max(1)),
+            Self::Own(slots) => slots * 1000,
+            Self::Offered { all, cores } => all * 1000 / cores.max(1),
         }
+    }
+
+    /// The same as a whole number, at least one.
+    fn share(self) -> usize {
+        self.thousandths().div_ceil(1000)
     }
 }
 
@@ -219,7 +224,11 @@ impl Drop for OpenSlots<'_> {
 impl State {
     fn occupancy(&self, kept_percent: u32) -> Occupancy {
         let usable = self.sessions.values().filter(|session| !session.is_draining);
-        let (slots, idle) = usable.fold((0, 0), |(slots, idle), session| (slots + session.slots, idle + session.idle));
+        let (thousandths, idle) = usable.fold((0, 0), |(thousandths, idle), session| {
+            (thousandths + session.slots.thousandths(), idle + session.idle)
+        });
+        // Rounded once, so that the cores of a cluster together count hardly more slots than there are.
+        let slots = thousandths.div_ceil(1000);
         let kept = kept_slots(slots, kept_percent);
         let open_to_all = self.open_to_unpaid(slots, kept).min(idle);
         Occupancy { slots, idle, kept, open_to_all }
@@ -256,7 +265,6 @@ impl Dispatcher {
             SessionSlots::Offered { all, .. } => (all, 0, Some(0)),
         };
         let (outbox, messages) = mpsc::channel(OUTBOX_PER_SLOT * all.max(1));
-        let slots = slots.share();
         let mut state = self.lock();
         let (is_draining, attached_at, heartbeat) = (false, now, None);
         state.sessions.insert(id, Session { outbox, idle, slots, lowest_idle, is_draining, attached_at, heartbeat });
@@ -503,12 +511,12 @@ impl Dispatcher {
         let state = self.lock();
         let to_attached = |(id, session): (&SessionId, &Session)| {
             let Session { outbox: _, idle, slots, lowest_idle, is_draining, attached_at, heartbeat } = session;
+            let (attached_at, slots) = (*attached_at, slots.share());
             let busy = match lowest_idle {
                 None if !is_draining => slots.saturating_sub(*idle),
                 // Slots that are not idle may be offered to other cores, or to none.
                 _ => state.leases.values().filter(|held| held.session == *id).count(),
             };
-            let (attached_at, slots) = (*attached_at, *slots);
             AttachedRenderer { session: *id, attached_at, slots, busy, heartbeat: heartbeat.clone() }
         };
         let mut all: Vec<AttachedRenderer> = state.sessions.iter().map(to_attached).collect();

@@ -34,8 +34,7 @@ struct OverviewPage {
     database: String,
     renderers: Vec<Renderer>,
     nodes: Vec<NodeRow>,
-    busy: usize,
-    slots: usize,
+    slots: SlotTile,
     waiting: String,
     waiting_sync: String,
     waiting_async: String,
@@ -70,6 +69,13 @@ struct Renderer {
     self_test: String,
     attached: Moment,
     last_report: String,
+}
+
+/// The tile with the slots of the whole service.
+struct SlotTile {
+    busy: String,
+    all: String,
+    place: String,
 }
 
 /// A process of the cluster.
@@ -137,6 +143,7 @@ impl OverviewPage {
             of.map(|of| of.grabs).sum::<u64>()
         };
         let (done, failed) = (live(true), live(false));
+        let rendering = classes.iter().map(|of| of.rendering).sum();
         Self {
             layout,
             alarms: alarms(&renderers, renders_elsewhere, undelivered.failing + undelivered.disabled),
@@ -145,14 +152,16 @@ impl OverviewPage {
             started: started_at.into(),
             up: span(now.since(started_at)),
             database: format!("{database}, {}", size(database_bytes)),
-            busy: renderers.iter().map(|renderer| renderer.busy).sum(),
-            slots: renderers.iter().map(|renderer| renderer.slots).sum(),
+            slots: match nodes.is_empty() {
+                true => SlotTile::of_renderers(&renderers),
+                false => SlotTile::of_cluster(&nodes, rendering),
+            },
             renderers,
             nodes: nodes.into_iter().map(|node| NodeRow::of(node, now)).collect(),
             waiting: grouped(waiting_sync + waiting_async),
             waiting_sync: grouped(waiting_sync),
             waiting_async: grouped(waiting_async),
-            rendering: grouped(classes.iter().map(|of| of.rendering).sum()),
+            rendering: grouped(rendering),
             oldest: oldest.map(|since| span(now.since(since))),
             teams: teams.into_iter().map(|team| Team::of(team, async_queue)).collect(),
             done: grouped(done),
@@ -167,6 +176,30 @@ impl OverviewPage {
             endpoints_failing: grouped(undelivered.failing),
             endpoints_disabled: grouped(undelivered.disabled),
         }
+    }
+}
+
+impl SlotTile {
+    fn of_renderers(renderers: &[Renderer]) -> Self {
+        let busy: usize = renderers.iter().map(|renderer| renderer.busy).sum();
+        let all: usize = renderers.iter().map(|renderer| renderer.slots).sum();
+        let place = match renderers.len() {
+            1 => "on one renderer".to_owned(),
+            more => format!("on {more} renderers"),
+        };
+        Self { busy: busy.to_string(), all: all.to_string(), place }
+    }
+
+    /// Cores know the renderers of a cluster, and write their shares of the slots into the table of processes.
+    fn of_cluster(nodes: &[Node], rendering: u64) -> Self {
+        let alive = || nodes.iter().filter(|node| node.is_alive && node.slots > 0);
+        let all: u64 = alive().map(|node| u64::from(node.slots)).sum();
+        let place = match alive().count() {
+            1 => "shared by one core".to_owned(),
+            cores => format!("shared by {cores} cores"),
+        };
+        // Shares are rounded, and the figures are up to two seconds apart.
+        Self { busy: grouped(rendering), all: grouped(all.max(rendering)), place }
     }
 }
 
@@ -288,6 +321,25 @@ mod tests {
         let heartbeat = Some((condition, Timestamp::from_ms(now.as_ms() - silence_ms)));
         let session: SessionId = "01993e1c-7b1a-7000-8000-0123456789ab".parse().unwrap();
         Renderer::of(AttachedRenderer { session, attached_at: now, slots: 4, busy: 1, heartbeat }, now)
+    }
+
+    #[test]
+    fn slots_of_a_cluster_are_those_of_its_living_cores() {
+        let at = Timestamp::from_ms(0);
+        let node = |role: &str, slots, is_alive| Node {
+            id: "01993e1c-7b1a-7000-8000-0123456789ab".parse().unwrap(),
+            role: role.to_owned(),
+            started_at: at,
+            heartbeat_at: at,
+            version: String::new(),
+            address: String::new(),
+            slots,
+            load: Default::default(),
+            is_alive,
+        };
+        let nodes = [node("core", 2, true), node("core", 2, true), node("core", 2, false), node("edge", 0, true)];
+        let SlotTile { busy, all, place } = SlotTile::of_cluster(&nodes, 3);
+        assert_eq!((busy.as_str(), all.as_str(), place.as_str()), ("3", "4", "shared by 2 cores"));
     }
 
     #[test]

@@ -96,6 +96,16 @@ fn offered_slot_is_returned_when_it_stayed_idle() {
 }
 
 #[test]
+fn cores_together_count_the_slots_that_there_are() {
+    let dispatcher = Dispatcher::default();
+    let counted = [2, 2, 2, 1].map(|all| {
+        drop(dispatcher.attach(random::session_id(), SessionSlots::Offered { all, cores: 3 }, Timestamp::from_ms(0)));
+        dispatcher.occupancy(0).slots
+    });
+    assert_eq!(counted, [1, 2, 2, 3], "a third of 2, 4, 6 and 7 slots, rounded up");
+}
+
+#[test]
 fn closed_dispatcher_leases_nothing() {
     let (dispatcher, _, _messages) = attached(2);
     dispatcher.reserve(free(1), 0).unwrap().assign(lease()).unwrap();
