@@ -80,17 +80,17 @@ pub enum SessionSlots {
 }
 
 impl SessionSlots {
-    /// What counts as slots of this core, in thousandths of a slot: cores share those of a renderer.
-    fn thousandths(self) -> usize {
+    /// This core's share, in thousandths of a slot. Rounded down, so that shares that are added up are not more than all.
+    fn share_in_thousandths(self) -> usize {
         match self {
-            Self::Own(slots) => slots * 1000,
-            Self::Offered { all, cores } => all * 1000 / cores.max(1),
+            Self::Own(slots) => slots.saturating_mul(1000),
+            Self::Offered { all, cores } => all.saturating_mul(1000) / cores.max(1),
         }
     }
 
-    /// The same as a whole number, at least one.
+    /// This core's share in slots, rounded up.
     fn share(self) -> usize {
-        self.thousandths().div_ceil(1000)
+        self.share_in_thousandths().div_ceil(1000)
     }
 }
 
@@ -224,10 +224,11 @@ impl Drop for OpenSlots<'_> {
 impl State {
     fn occupancy(&self, kept_percent: u32) -> Occupancy {
         let usable = self.sessions.values().filter(|session| !session.is_draining);
-        let (thousandths, idle) = usable.fold((0, 0), |(thousandths, idle), session| {
-            (thousandths + session.slots.thousandths(), idle + session.idle)
+        let (thousandths, idle) = usable.fold((0_usize, 0), |(thousandths, idle), session| {
+            (thousandths.saturating_add(session.slots.share_in_thousandths()), idle + session.idle)
         });
-        // Rounded once, so that the cores of a cluster together count hardly more slots than there are.
+        // Rounded up once. With each session's share rounded up, cores that share many renderers would together count far
+        // more slots than there are.
         let slots = thousandths.div_ceil(1000);
         let kept = kept_slots(slots, kept_percent);
         let open_to_all = self.open_to_unpaid(slots, kept).min(idle);
