@@ -68,7 +68,7 @@ impl Limits {
     }
 }
 
-/// What the limit is, as the beginning of a line.
+/// What the limit is, with a capital first letter.
 fn title(limit: TeamLimit) -> String {
     let mut letters = limit.about().chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()

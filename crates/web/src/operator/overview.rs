@@ -74,8 +74,9 @@ struct Renderer {
 /// The tile with the slots of the whole service.
 struct SlotTile {
     busy: String,
-    all: String,
-    place: String,
+    total: String,
+    /// Where the slots are.
+    note: String,
 }
 
 /// A process of the cluster.
@@ -182,24 +183,24 @@ impl OverviewPage {
 impl SlotTile {
     fn of_renderers(renderers: &[Renderer]) -> Self {
         let busy: usize = renderers.iter().map(|renderer| renderer.busy).sum();
-        let all: usize = renderers.iter().map(|renderer| renderer.slots).sum();
-        let place = match renderers.len() {
+        let total: usize = renderers.iter().map(|renderer| renderer.slots).sum();
+        let note = match renderers.len() {
             1 => "on one renderer".to_owned(),
             more => format!("on {more} renderers"),
         };
-        Self { busy: busy.to_string(), all: all.to_string(), place }
+        Self { busy: busy.to_string(), total: total.to_string(), note }
     }
 
     /// Cores know the renderers of a cluster, and write their shares of the slots into the table of processes.
     fn of_cluster(nodes: &[Node], rendering: u64) -> Self {
         let alive = || nodes.iter().filter(|node| node.is_alive && node.slots > 0);
-        let all: u64 = alive().map(|node| u64::from(node.slots)).sum();
-        let place = match alive().count() {
+        let total: u64 = alive().map(|node| u64::from(node.slots)).sum();
+        let note = match alive().count() {
             1 => "shared by one core".to_owned(),
             cores => format!("shared by {cores} cores"),
         };
         // Shares are rounded, and the figures are up to two seconds apart.
-        Self { busy: grouped(rendering), all: grouped(all.max(rendering)), place }
+        Self { busy: grouped(rendering), total: grouped(total.max(rendering)), note }
     }
 }
 
@@ -338,8 +339,8 @@ mod tests {
             is_alive,
         };
         let nodes = [node("core", 2, true), node("core", 2, true), node("core", 2, false), node("edge", 0, true)];
-        let SlotTile { busy, all, place } = SlotTile::of_cluster(&nodes, 3);
-        assert_eq!((busy.as_str(), all.as_str(), place.as_str()), ("3", "4", "shared by 2 cores"));
+        let SlotTile { busy, total, note } = SlotTile::of_cluster(&nodes, 3);
+        assert_eq!((busy.as_str(), total.as_str(), note.as_str()), ("3", "4", "shared by 2 cores"));
     }
 
     #[test]
