@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use futures::{StreamExt, TryStreamExt, stream};
 use grabd_domain::grabs::{ImageKey, State};
 use grabd_domain::ids::GrabId;
 use grabd_tests::harness::ALLOWED;
@@ -32,6 +33,8 @@ pub(super) const SMALL: usize = 2;
 const LARGE: usize = 3;
 /// Open asynchronous grabs, beyond which callers are refused and try again.
 const ASYNC_QUEUE: u32 = 100;
+/// Images that are checked at once.
+const CHECKS: usize = 8;
 /// More than are spent.
 pub(super) const CREDITS: u32 = 1_000_000;
 /// Listeners of processes that are started again have fixed ports, below those that the system assigns to others.
@@ -196,9 +199,8 @@ async fn killed_processes_lose_no_grab_and_no_credit() -> Result<()> {
     let outcome = load.finish().await.with_context(|| format!("seed {seed}"))?;
     println!("seed {seed}: {kills} kills, {outcome}");
     ensure!(kills > 0 && !outcome.done.is_empty(), "seed {seed}");
-    for grab in outcome.done {
-        check_image(&cluster, &edges, grab).await.with_context(|| format!("seed {seed}"))?;
-    }
+    let checks = stream::iter(outcome.done).map(|grab| check_image(&cluster, &edges, grab));
+    checks.buffer_unordered(CHECKS).try_collect::<()>().await.with_context(|| format!("seed {seed}"))?;
     let grabs = cluster.grabs().await?;
     let names = grabs.iter().filter_map(|grab| match &grab.state {
         State::Done { image, .. } => image.as_ref().map(ImageKey::path),
