@@ -32,6 +32,7 @@ mod grabs;
 mod invitation;
 mod keys;
 mod limits;
+mod line_breaks;
 mod next;
 mod number;
 mod oauth;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use askama::filters::Safe;
 use grabd_domain::capture::{BesideName, CaptureSpec, FileKind};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
@@ -13,6 +14,7 @@ use grabd_options::{CaptureOption, Kind, TABLE};
 
 use super::options;
 use crate::environments::environment_name;
+use crate::line_breaks::with_line_breaks;
 use crate::team::TeamContext;
 use crate::time_format::Moment;
 
@@ -91,6 +93,13 @@ pub(crate) struct Detail {
     pub(crate) value: String,
 }
 
+impl Detail {
+    /// The value, which may be a URL, with places where lines may break.
+    pub(crate) fn value_html(&self) -> Safe<String> {
+        with_line_breaks(&self.value)
+    }
+}
+
 impl View {
     pub(crate) fn of(grab: &Grab, at: &TeamContext) -> Self {
         let title = title(grab.spec.url.as_str());
@@ -106,6 +115,11 @@ impl View {
             again: format!("{}?{}", at.path("capture"), options::to_query(&grab.spec, grab.environment)),
             title,
         }
+    }
+
+    /// The title with places where lines may break.
+    pub(crate) fn title_html(&self) -> Safe<String> {
+        with_line_breaks(&self.title)
     }
 
     /// The CSS class of the state.
