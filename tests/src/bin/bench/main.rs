@@ -9,6 +9,7 @@ mod fleet;
 mod hostile;
 mod hostile_tenants;
 mod lists;
+mod many;
 mod measure;
 mod peers;
 mod pictures;
@@ -109,6 +110,8 @@ enum Command {
     Pictures(pictures::Args),
     /// Measures a cluster without browsers: grabs per second, and processor time for each grab.
     Fleet(fleet::Args),
+    /// Creates and completes grabs in the store alone, with many grabs stored and many waiting.
+    Many(many::Args),
     /// Compares the speed of grabd with that of other tools.
     Peers(peers::Args),
     /// Serves a bare axum handler for comparison. Started by the measurement itself.
@@ -153,6 +156,7 @@ async fn main() -> anyhow::Result<()> {
         }
         Some(Command::Pictures(args)) => return pictures::measure(args).await,
         Some(Command::Fleet(args)) => return fleet::measure(&args).await,
+        Some(Command::Many(args)) => return many::measure(&args).await,
         Some(Command::Peers(args)) => return peers::measure(args).await,
         Some(Command::Lists { grabs }) => return lists::measure(grabs).await,
         None => {}

@@ -1,0 +1,207 @@
+//! Creates and completes grabs in the store alone, without HTTP and without renders: how many each second, and whether that
+//! depends on the number of grabs that are stored and that wait.
+
+mod database;
+mod history;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use futures::future::try_join_all;
+use grabd_domain::admission::Account;
+use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+use grabd_domain::grabs::{Class, ImageKey, RenderMetadata};
+use grabd_domain::ids::{GrabId, LeaseToken, SessionId, TeamId};
+use grabd_engine::accounts;
+use grabd_engine::clock::Clock;
+use grabd_engine::random;
+use grabd_store::Store;
+use grabd_store::grabs::{Completion, Created, LeaseRequest, NewGrab, NewLease};
+
+use crate::measure::Sample;
+use database::{DatabaseKind, OwnDatabase};
+
+/// Teams that take turns.
+const TEAMS: usize = 100;
+/// More than are spent.
+const CREDITS: u32 = 100_000_000;
+/// No limit of the queue is the subject.
+const UNLIMITED: u32 = 100_000_000;
+/// Concurrent callers, which share commits.
+const CALLERS: usize = 64;
+/// Time that a grab has, and that a lease lasts. Neither is reached.
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// What is measured.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Databases, each of which is created below the directory for temporary files.
+    #[arg(long, value_delimiter = ',', default_values_t = [DatabaseKind::Sqlite, DatabaseKind::Postgres])]
+    databases: Vec<DatabaseKind>,
+    /// Numbers of stored grabs that have ended, each with its entry in the ledger.
+    #[arg(long, value_delimiter = ',', default_values_t = [0, 1_000_000])]
+    stored: Vec<u64>,
+    /// Numbers of grabs that wait, in ascending order.
+    #[arg(long, value_delimiter = ',', default_values_t = [0, 10_000, 100_000])]
+    queued: Vec<u64>,
+    /// Length of each measurement.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+}
+
+/// How a grab gets its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Path {
+    /// A slot is free: the grab is created with its lease, and completed.
+    Free,
+    /// The grab is created, waits behind others while the first of these is leased, and that one is completed.
+    Queue,
+}
+
+/// Measures all combinations, and prints a table.
+pub(crate) async fn measure(args: &Args) -> Result<()> {
+    println!(
+        "{CALLERS} callers, {TEAMS} teams, store only; ratio to the first row of the database; ms from create to completed"
+    );
+    println!(
+        "{:<10}{:>10}{:>9}{:>7}{:>10}{:>7}{:>9}{:>9}",
+        "database", "stored", "queued", "slot", "grabs/s", "ratio", "p50 ms", "p99 ms"
+    );
+    for &kind in &args.databases {
+        let mut first = None;
+        for &stored in &args.stored {
+            let bench = Bench::prepare(kind, stored).await.with_context(|| format!("{kind}, {stored} stored"))?;
+            let mut waiting = 0;
+            for &queued in &args.queued {
+                history::add_waiting(&bench.database, waiting, queued).await?;
+                waiting = waiting.max(queued);
+                let paths: &[Path] = if waiting == 0 { &[Path::Free, Path::Queue] } else { &[Path::Queue] };
+                for &path in paths {
+                    let (rate, mut took) = bench.run(path, Duration::from_secs(args.seconds)).await?;
+                    let base = *first.get_or_insert(rate);
+                    let slot = format!("{path:?}").to_lowercase();
+                    println!(
+                        "{:<10}{stored:>10}{waiting:>9}{slot:>7}{rate:>10.0}{:>7.2}{:>9.1}{:>9.1}",
+                        kind.to_string(),
+                        rate / base,
+                        took.quantile(0.5),
+                        took.quantile(0.99),
+                    );
+                }
+            }
+            bench.finish().await?;
+        }
+    }
+    Ok(())
+}
+
+struct Bench {
+    database: OwnDatabase,
+    store: Store,
+    teams: Vec<TeamId>,
+    spec: CaptureSpec,
+}
+
+impl Bench {
+    async fn prepare(kind: DatabaseKind, stored: u64) -> Result<Self> {
+        let database = OwnDatabase::create(kind).await?;
+        let store = Store::open(&database.url()).await?;
+        store.migrate().await?;
+        let mut teams = Vec::new();
+        for number in 0..TEAMS {
+            let made = accounts::create_team(&store, &format!("team {number}"), CREDITS, Clock::system().now()).await?;
+            teams.push(made.team);
+        }
+        let request = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
+        let bench = Self { database, store, teams, spec: CaptureSpec::parse(&request)? };
+        // History is made of copies of this grab.
+        bench.grab(bench.teams[0], Path::Free).await?;
+        history::add_ended(&bench.database, stored).await?;
+        Ok(bench)
+    }
+
+    /// Lets all callers create grabs for some time. Returns the grabs per second, and how long each took.
+    async fn run(&self, path: Path, length: Duration) -> Result<(f64, Sample)> {
+        let began = Instant::now();
+        let callers = (0..CALLERS).map(async |number| {
+            let mut took = Vec::new();
+            for team in self.teams.iter().cycle().skip(number) {
+                let created = Instant::now();
+                if began.elapsed() >= length {
+                    break;
+                }
+                self.grab(*team, path).await?;
+                took.push(created.elapsed());
+            }
+            Ok::<_, anyhow::Error>(took)
+        });
+        let took = try_join_all(callers).await?.concat();
+        let rate = took.len() as f64 / began.elapsed().as_secs_f64();
+        let mut sample = Sample::default();
+        took.into_iter().for_each(|took| sample.add(took));
+        Ok((rate, sample))
+    }
+
+    /// Creates a grab, and completes it or the first one that waits.
+    async fn grab(&self, team: TeamId, path: Path) -> Result<()> {
+        let now = Clock::system().now();
+        let (id, token, session) = (random::grab_id(now), random::lease_token(), random::session_id());
+        let lease = NewLease { token, until: now + HOUR, session, random: random::random() };
+        let new = NewGrab {
+            id,
+            team,
+            account: Account::of_team(team),
+            key: None,
+            class: Class::Async,
+            spec: self.spec.clone(),
+            secrets: None,
+            now,
+            deadline_at: now + HOUR,
+            async_limit: UNLIMITED,
+            lease: (path == Path::Free).then_some(lease),
+            wait: None,
+            idempotency: None,
+            fingerprint: None,
+        };
+        let created = self.store.create(new).await?;
+        let (grab, token, upload_key) = match created {
+            Created::Leased { upload_key } => (id, token, upload_key),
+            Created::Pending => self.lease(session).await?,
+            Created::Repeated(_)
+            | Created::QueueLimit { .. }
+            | Created::WaitTooLong { .. }
+            | Created::CreditsExhausted
+            | Created::TeamInactive => bail!("no grab was created: {created:?}"),
+        };
+        let metadata = RenderMetadata {
+            final_url: Some("https://example.com/".to_owned()),
+            http_status: Some(200),
+            image_width: Some(1280),
+            image_height: Some(720),
+            ..RenderMetadata::default()
+        };
+        let completion = Completion { grab, token, upload_key, size_bytes: 48_213, execution_ms: 1830, metadata, now };
+        self.store.complete(completion).await?.context("the lease was lost")?;
+        Ok(())
+    }
+
+    /// Leases the first grab that waits. Other callers may be leasing it at this moment; then another one is tried.
+    async fn lease(&self, session: SessionId) -> Result<(GrabId, LeaseToken, ImageKey)> {
+        loop {
+            let slots = vec![(random::lease_token(), random::random())];
+            let now = Clock::system().now();
+            let request = LeaseRequest { class: Class::Async, session, now, slots, only_paid: false };
+            if let Some(job) = self.store.lease(request).await?.pop() {
+                return Ok((job.grab, job.token, job.upload_key));
+            }
+        }
+    }
+
+    async fn finish(self) -> Result<()> {
+        let found = self.store.verify_ledger().await?;
+        anyhow::ensure!(found.is_empty(), "the ledger does not balance: {found:?}");
+        self.store.close().await;
+        Ok(())
+    }
+}
