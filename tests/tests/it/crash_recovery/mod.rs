@@ -51,7 +51,7 @@ const KILL_AFTER: Duration = Duration::from_secs(3);
 const CUSTOMERS: usize = 50;
 const IN_FLIGHT: i64 = 40;
 /// Customers in tests in which the failpoint matters and not the load.
-const FEW: usize = 8;
+const FEW: usize = 4;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn grabs_survive_kills_at_random_moments() -> Result<()> {

@@ -23,7 +23,7 @@ use super::load::Load;
 use super::processes::{Process, TestCluster, variable};
 
 /// How long processes are killed, unless `GRABD_TEST_CHAOS_SECONDS` says otherwise.
-const SECONDS: u64 = 30;
+const SECONDS: u64 = 20;
 /// Time between the start of a process and the next kill, in milliseconds.
 const PAUSE_MS: u64 = 2500;
 /// Callers of each kind.
