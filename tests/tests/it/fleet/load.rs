@@ -26,7 +26,7 @@ use super::processes::{TestCluster, poll};
 pub(super) const FAILS_WITHIN: Duration = Duration::from_secs(3);
 /// Pause of a caller after each call.
 const PAUSE: Duration = Duration::from_millis(50);
-const BROWSER_PAUSE: Duration = Duration::from_millis(200);
+const LONG_PAUSE: Duration = Duration::from_millis(200);
 /// Time limit for one call with its repetitions, and for webhooks. Only reached by failing tests.
 const WAIT_LIMIT: Duration = Duration::from_secs(150);
 
@@ -128,8 +128,12 @@ impl<'a> Load<'a> {
 
     /// The same for captures of this page by browsers, at a slower pace.
     pub(super) async fn new_with_browsers(cluster: &'a TestCluster, edges: &[String], url: String) -> Result<Self> {
-        let (pause, has_browsers) = (BROWSER_PAUSE, true);
-        Ok(Self { url, pause, has_browsers, ..Self::new(cluster, edges).await? })
+        Ok(Self { url, has_browsers: true, ..Self::new_slow(cluster, edges).await? })
+    }
+
+    /// The same at a slower pace, so that half of the slots are enough and no queue grows.
+    pub(super) async fn new_slow(cluster: &'a TestCluster, edges: &[String]) -> Result<Self> {
+        Ok(Self { pause: LONG_PAUSE, ..Self::new(cluster, edges).await? })
     }
 
     /// Creates grabs with this number of callers of each kind while something is done.

@@ -101,7 +101,8 @@ async fn measure(fault: Fault) -> Result<[Duration; 3]> {
     let reached: Vec<_> = links.iter().map(Link::address).collect();
     // A second renderer, on a machine of its own.
     let _second = fleet.attach_renderer(&reached).await?;
-    let load = Load::new(&cluster, &fleet.addresses()).await?;
+    // A queue that grows while slots are missing would be measured instead.
+    let load = Load::new_slow(&cluster, &fleet.addresses()).await?;
     let observe = async {
         load.answers(ANSWERS).await?;
         let at = Instant::now();
