@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use rustix::io::Errno;
 
 /// Length of a period in microseconds.
 const PERIOD_US: u64 = 100_000;
@@ -42,12 +43,15 @@ impl CpuShare {
         Ok(Some(group))
     }
 
-    /// Moves a process into the group. Its later children are in it, too.
+    /// Moves a process into the group, unless it has ended. Its later children are in it, too.
     ///
     /// # Errors
-    /// If it has ended.
+    /// If this user must not move it.
     pub fn add(&self, pid: u32) -> Result<()> {
-        Ok(std::fs::write(self.directory.join("cgroup.procs"), pid.to_string())?)
+        match std::fs::write(self.directory.join("cgroup.procs"), pid.to_string()) {
+            Err(error) if Errno::from_io_error(&error) != Some(Errno::SRCH) => Err(error.into()),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 }
 
