@@ -1,4 +1,4 @@
-//! Places where lines of URLs may break.
+//! Line breaks in URLs.
 
 use std::convert::Infallible;
 

@@ -94,7 +94,7 @@ pub(crate) struct Detail {
 }
 
 impl Detail {
-    /// The value, which may be a URL, with places where lines may break.
+    /// The value, which may be a URL, with `<wbr>` where lines may break.
     pub(crate) fn value_html(&self) -> Safe<String> {
         with_line_breaks(&self.value)
     }
@@ -117,7 +117,7 @@ impl View {
         }
     }
 
-    /// The title with places where lines may break.
+    /// The title with `<wbr>` where lines may break.
     pub(crate) fn title_html(&self) -> Safe<String> {
         with_line_breaks(&self.title)
     }
