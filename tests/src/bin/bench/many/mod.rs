@@ -62,14 +62,14 @@ enum Path {
 /// Measures all combinations, and prints a table.
 pub(crate) async fn measure(args: &Args) -> Result<()> {
     println!(
-        "{CALLERS} callers, {TEAMS} teams, store only; ratio to the first row of the database; ms from create to completed"
+        "{CALLERS} callers, {TEAMS} teams, store only; ratio to the first row with this slot; ms from create to completed"
     );
     println!(
         "{:<10}{:>10}{:>9}{:>7}{:>10}{:>7}{:>9}{:>9}",
         "database", "stored", "queued", "slot", "grabs/s", "ratio", "p50 ms", "p99 ms"
     );
     for &kind in &args.databases {
-        let mut first = None;
+        let mut first = [None; 2];
         for &stored in &args.stored {
             let bench = Bench::prepare(kind, stored).await.with_context(|| format!("{kind}, {stored} stored"))?;
             let mut waiting = 0;
@@ -79,7 +79,7 @@ pub(crate) async fn measure(args: &Args) -> Result<()> {
                 let paths: &[Path] = if waiting == 0 { &[Path::Free, Path::Queue] } else { &[Path::Queue] };
                 for &path in paths {
                     let (rate, mut took) = bench.run(path, Duration::from_secs(args.seconds)).await?;
-                    let base = *first.get_or_insert(rate);
+                    let base = *first[usize::from(path == Path::Queue)].get_or_insert(rate);
                     let slot = format!("{path:?}").to_lowercase();
                     println!(
                         "{:<10}{stored:>10}{waiting:>9}{slot:>7}{rate:>10.0}{:>7.2}{:>9.1}{:>9.1}",
