@@ -159,7 +159,7 @@ pub enum Fault {
     #[error("Missing or invalid Bearer token.")]
     Unauthorized,
     /// The credential is valid, but its team is suspended.
-    #[error("Your team is suspended. Ask whoever runs this service why.")]
+    #[error("Your team is suspended. Contact the administrator of this service.")]
     TeamSuspended,
     /// A signed link opens nothing.
     #[error("{0}")]

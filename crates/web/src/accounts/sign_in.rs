@@ -24,7 +24,7 @@ use crate::state::Web;
 use crate::time_format::wait;
 
 /// The error of a suspended account.
-pub(super) const SUSPENDED: &str = "This account is suspended. Ask whoever runs this grabd why.";
+pub(super) const SUSPENDED: &str = "This account is suspended. Contact your administrator.";
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]

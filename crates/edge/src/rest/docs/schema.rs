@@ -103,7 +103,7 @@ fn bounds(schema: &Value) -> String {
         parts.push(format!("{least} to {most}."));
     }
     if !schema["default"].is_null() {
-        parts.push(format!("Without it: {}.", code(&schema["default"])));
+        parts.push(format!("Default: {}.", code(&schema["default"])));
     }
     parts.into_iter().map(|part| format!(" <span class=\"bound\">{part}</span>")).collect()
 }

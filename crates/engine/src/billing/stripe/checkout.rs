@@ -43,7 +43,9 @@ pub async fn start_checkout(
     cancel_url: &str,
 ) -> Result<String, Fault> {
     let refused = |allowed| Fault::BadRequest(Field::new("package", package, allowed));
-    let Some(stripe) = &core.billing.stripe else { return Err(refused("asked of whoever runs this service")) };
+    let Some(stripe) = &core.billing.stripe else {
+        return Err(refused("bought from the administrator of this service"));
+    };
     // An ambiguous name is refused: it could sell the wrong package.
     let mut named = core.billing.pricing.packages().iter().filter(|listed| listed.name == package);
     let (Some(listed), None) = (named.next(), named.next()) else {
