@@ -12,7 +12,7 @@ pub(super) async fn add_ended(database: &OwnDatabase, count: u64) -> Result<()> 
         return Ok(());
     }
     let now = Clock::system().now().as_ms();
-    let (series, id, key) = (series(database, 1, count), id(database, "n", 7), key(database));
+    let (series, id, key) = (series(database, 1, count), id(database, 7), key(database));
     let grabs = format!(
         "INSERT INTO grab (id, team_id, env, class, status, request, facts, image_key, bytes, execution_ms, attempts, \
          created_at, finished_at) \
@@ -53,7 +53,7 @@ pub(super) async fn add_waiting(database: &OwnDatabase, present: u64, count: u64
         return Ok(());
     }
     let now = Clock::system().now().as_ms();
-    let (series, id) = (series(database, present + 1, count), id(database, "n", 8));
+    let (series, id) = (series(database, present + 1, count), id(database, 8));
     let grabs = format!(
         "INSERT INTO grab (id, team_id, env, class, status, request, attempts, created_at) \
          {series} SELECT {id}, bench_team.team_id, 0, 1, 0, sample.request, 0, {now} FROM series \
@@ -85,12 +85,12 @@ fn series(database: &OwnDatabase, first: u64, last: u64) -> String {
     }
 }
 
-/// An id that sorts by a number, as ids sort by time. `kind` is a hexadecimal digit.
-fn id(database: &OwnDatabase, number: &str, kind: u8) -> String {
+/// An id that sorts by `n`, as ids sort by time. `kind` is a hexadecimal digit.
+fn id(database: &OwnDatabase, kind: u8) -> String {
     match database {
-        OwnDatabase::Sqlite(_) => format!("unhex(printf('%012x7%03x8%015x', {number}, {kind}, {number}))"),
+        OwnDatabase::Sqlite(_) => format!("unhex(printf('%012x7%03x8%015x', n, {kind}, n))"),
         OwnDatabase::Postgres(_) => {
-            format!("(lpad(to_hex({number}), 12, '0') || '700{kind}8' || lpad(to_hex({number}), 15, '0'))::uuid")
+            format!("(lpad(to_hex(n), 12, '0') || '700{kind}8' || lpad(to_hex(n), 15, '0'))::uuid")
         }
     }
 }

@@ -7,7 +7,6 @@ mod history;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
 use futures::future::try_join_all;
 use grabd_domain::admission::Account;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
@@ -30,6 +29,8 @@ const CREDITS: u32 = 100_000_000;
 const UNLIMITED: u32 = 100_000_000;
 /// Concurrent callers, which share commits.
 const CALLERS: usize = 64;
+/// How often a caller tries to lease a grab. Only reached if something is wrong.
+const MAX_TRIES: u32 = 10_000;
 /// Time that a grab has, and that a lease lasts. Neither is reached.
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -50,23 +51,32 @@ pub(crate) struct Args {
     seconds: u64,
 }
 
-/// How a grab gets its slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Path {
+/// When the render of a grab begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
     /// A slot is free: the grab is created with its lease, and completed.
-    Free,
-    /// The grab is created, waits behind others while the first of these is leased, and that one is completed.
-    Queue,
+    Immediate,
+    /// The grab is created and waits. The first grab of the queue is leased and completed.
+    Queued,
+}
+
+impl std::fmt::Display for Start {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Immediate => "immediate",
+            Self::Queued => "queued",
+        })
+    }
 }
 
 /// Measures all combinations, and prints a table.
 pub(crate) async fn measure(args: &Args) -> Result<()> {
     println!(
-        "{CALLERS} callers, {TEAMS} teams, store only; ratio to the first row with this slot; ms from create to completed"
+        "{CALLERS} callers, {TEAMS} teams, store only; ratio to the first row with the same start; ms from create to completed"
     );
     println!(
-        "{:<10}{:>10}{:>9}{:>7}{:>10}{:>7}{:>9}{:>9}",
-        "database", "stored", "queued", "slot", "grabs/s", "ratio", "p50 ms", "p99 ms"
+        "{:<10}{:>10}{:>9}{:>11}{:>10}{:>7}{:>9}{:>9}",
+        "database", "stored", "waiting", "start", "grabs/s", "ratio", "p50 ms", "p99 ms"
     );
     for &kind in &args.databases {
         let mut first = [None; 2];
@@ -76,13 +86,12 @@ pub(crate) async fn measure(args: &Args) -> Result<()> {
             for &queued in &args.queued {
                 history::add_waiting(&bench.database, waiting, queued).await?;
                 waiting = waiting.max(queued);
-                let paths: &[Path] = if waiting == 0 { &[Path::Free, Path::Queue] } else { &[Path::Queue] };
-                for &path in paths {
-                    let (rate, mut took) = bench.run(path, Duration::from_secs(args.seconds)).await?;
-                    let base = *first[usize::from(path == Path::Queue)].get_or_insert(rate);
-                    let slot = format!("{path:?}").to_lowercase();
+                let starts: &[Start] = if waiting == 0 { &[Start::Immediate, Start::Queued] } else { &[Start::Queued] };
+                for &start in starts {
+                    let (rate, mut took) = bench.run(start, Duration::from_secs(args.seconds)).await?;
+                    let base = *first[usize::from(start == Start::Queued)].get_or_insert(rate);
                     println!(
-                        "{:<10}{stored:>10}{waiting:>9}{slot:>7}{rate:>10.0}{:>7.2}{:>9.1}{:>9.1}",
+                        "{:<10}{stored:>10}{waiting:>9}{start:>11}{rate:>10.0}{:>7.2}{:>9.1}{:>9.1}",
                         kind.to_string(),
                         rate / base,
                         took.quantile(0.5),
@@ -116,13 +125,13 @@ impl Bench {
         let request = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
         let bench = Self { database, store, teams, spec: CaptureSpec::parse(&request)? };
         // History is made of copies of this grab.
-        bench.grab(bench.teams[0], Path::Free).await?;
+        bench.grab(bench.teams[0], Start::Immediate).await?;
         history::add_ended(&bench.database, stored).await?;
         Ok(bench)
     }
 
     /// Lets all callers create grabs for some time. Returns the grabs per second, and how long each took.
-    async fn run(&self, path: Path, length: Duration) -> Result<(f64, Sample)> {
+    async fn run(&self, start: Start, length: Duration) -> Result<(f64, Sample)> {
         let began = Instant::now();
         let callers = (0..CALLERS).map(async |number| {
             let mut took = Vec::new();
@@ -131,7 +140,7 @@ impl Bench {
                 if began.elapsed() >= length {
                     break;
                 }
-                self.grab(*team, path).await?;
+                self.grab(*team, start).await?;
                 took.push(created.elapsed());
             }
             Ok::<_, anyhow::Error>(took)
@@ -144,7 +153,7 @@ impl Bench {
     }
 
     /// Creates a grab, and completes it or the first one that waits.
-    async fn grab(&self, team: TeamId, path: Path) -> Result<()> {
+    async fn grab(&self, team: TeamId, start: Start) -> Result<()> {
         let now = Clock::system().now();
         let (id, token, session) = (random::grab_id(now), random::lease_token(), random::session_id());
         let lease = NewLease { token, until: now + HOUR, session, random: random::random() };
@@ -159,7 +168,7 @@ impl Bench {
             now,
             deadline_at: now + HOUR,
             async_limit: UNLIMITED,
-            lease: (path == Path::Free).then_some(lease),
+            lease: (start == Start::Immediate).then_some(lease),
             wait: None,
             idempotency: None,
             fingerprint: None,
@@ -188,7 +197,7 @@ impl Bench {
 
     /// Leases the first grab that waits. Other callers may be leasing it at this moment; then another one is tried.
     async fn lease(&self, session: SessionId) -> Result<(GrabId, LeaseToken, ImageKey)> {
-        loop {
+        for _ in 0..MAX_TRIES {
             let slots = vec![(random::lease_token(), random::random())];
             let now = Clock::system().now();
             let request = LeaseRequest { class: Class::Async, session, now, slots, only_paid: false };
@@ -196,6 +205,7 @@ impl Bench {
                 return Ok((job.grab, job.token, job.upload_key));
             }
         }
+        bail!("no grab could be leased")
     }
 
     async fn finish(self) -> Result<()> {
