@@ -339,6 +339,12 @@ impl RenderMetadata {
         self
     }
 
+    /// Whether there are files beside the image.
+    #[must_use]
+    pub fn has_files(&self) -> bool {
+        !(self.files.is_empty() && self.slices.is_empty() && self.viewports.is_empty())
+    }
+
     /// The slices with their numbers, from the top of the image.
     pub fn numbered_slices(&self) -> impl Iterator<Item = (SliceNumber, &GrabSlice)> {
         SliceNumber::all().zip(&self.slices)

@@ -5,6 +5,7 @@ use std::future::Future;
 use sea_orm::DatabaseTransaction;
 
 use crate::Result;
+use crate::entities::grab;
 
 /// An open transaction.
 pub(crate) type Tx = DatabaseTransaction;
@@ -17,6 +18,12 @@ pub(crate) trait Transaction: Send + Sync + 'static {
     /// Whether access never depends on what this changes: no key, token, session, person, member, grant or team. Frequent
     /// changes say so, because all others make the service look up again who may do what.
     const KEEPS_ACCESS: bool = false;
+
+    /// If the change only inserts one row of `grab`: the row, and the outcome. The SQLite writer inserts such rows of a
+    /// batch together. All rows set the same columns.
+    fn as_insert(&self) -> Option<(grab::ActiveModel, Self::Outcome)> {
+        None
+    }
 
     /// Executes the statements. May run again after a rollback, so it must not keep state.
     fn apply(&self, tx: &Tx) -> impl Future<Output = Result<Self::Outcome>> + Send;

@@ -2,15 +2,17 @@
 //! by the next one. There is no batching delay: a lone change is committed at once.
 
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::time::Duration;
 
-use sea_orm::{DatabaseConnection, SqliteTransactionMode, TransactionOptions, TransactionTrait};
+use sea_orm::{DatabaseConnection, EntityTrait, SqliteTransactionMode, TransactionOptions, TransactionTrait};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::transaction::{Transaction, Tx};
+use crate::entities::grab;
 use crate::{Error, Result};
 
 /// Maximum changes per commit. Larger batches would hardly reduce the fsync cost per change.
@@ -86,7 +88,11 @@ async fn run(
 /// so two more statements. Since changes rarely fail, that is done only if one has.
 async fn commit(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChange>]) -> Result<()> {
     let tx = begin(connection).await?;
-    for request in batch.iter_mut() {
+    if !insert_rows(&tx, batch).await {
+        tx.rollback().await?;
+        return commit_with_savepoints(connection, batch).await;
+    }
+    for request in batch.iter_mut().filter(|request| !request.has_outcome()) {
         if let Applied::No = request.apply(&tx).await {
             tx.rollback().await?;
             return match batch.len() {
@@ -96,6 +102,20 @@ async fn commit(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChan
         }
     }
     Ok(tx.commit().await?)
+}
+
+/// Inserts the rows of those changes that only insert one. Most of the time of an insert is the way to the thread of the
+/// connection and back. Returns false if a row cannot be inserted.
+async fn insert_rows(tx: &Tx, batch: &mut [Box<dyn QueuedChange>]) -> bool {
+    let mut rows: Vec<_> = batch.iter_mut().filter_map(|request| request.take_insert()).collect();
+    while !rows.is_empty() {
+        // Every number of rows is a different statement, so powers of two keep them few.
+        let rest = rows.split_off(1 << rows.len().ilog2());
+        if grab::Entity::insert_many(mem::replace(&mut rows, rest)).exec_without_returning(tx).await.is_err() {
+            return false;
+        }
+    }
+    true
 }
 
 async fn commit_with_savepoints(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChange>]) -> Result<()> {
@@ -127,6 +147,9 @@ enum Applied {
 
 /// A queued change with its type erased.
 trait QueuedChange: Send {
+    /// The row to insert, if that is the whole change. Its outcome is set.
+    fn take_insert(&mut self) -> Option<grab::ActiveModel>;
+    fn has_outcome(&self) -> bool;
     fn apply<'a>(&'a mut self, tx: &'a Tx) -> Pin<Box<dyn Future<Output = Applied> + Send + 'a>>;
     fn reply(self: Box<Self>, committed: Result<()>);
 }
@@ -138,6 +161,16 @@ struct Request<T: Transaction> {
 }
 
 impl<T: Transaction> QueuedChange for Request<T> {
+    fn take_insert(&mut self) -> Option<grab::ActiveModel> {
+        let (row, outcome) = self.transaction.as_insert()?;
+        self.outcome = Some(Ok(outcome));
+        Some(row)
+    }
+
+    fn has_outcome(&self) -> bool {
+        self.outcome.is_some()
+    }
+
     fn apply<'a>(&'a mut self, tx: &'a Tx) -> Pin<Box<dyn Future<Output = Applied> + Send + 'a>> {
         Box::pin(async move {
             let outcome = self.transaction.apply(tx).await;

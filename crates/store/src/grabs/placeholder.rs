@@ -52,6 +52,15 @@ impl Transaction for NewPlaceholder {
     type Outcome = Option<Repeat>;
     const KEEPS_ACCESS: bool = true;
 
+    fn as_insert(&self) -> Option<(grab::ActiveModel, Option<Repeat>)> {
+        match &self.outcome {
+            State::Done { metadata, .. } if self.idempotency.is_none() && !metadata.has_files() => {
+                Some((self.row().ok()?, None))
+            }
+            State::Done { .. } | State::Failed { .. } | State::Pending | State::Processing => None,
+        }
+    }
+
     async fn apply(&self, tx: &Tx) -> Result<Option<Repeat>> {
         if let Some(record) = &self.idempotency {
             // Locks the team whatever its status, to serialize concurrent requests with the same key.
@@ -61,6 +70,25 @@ impl Transaction for NewPlaceholder {
                 return Ok(repeat);
             }
         }
+        let row = self.row()?;
+        match &self.outcome {
+            State::Done { metadata, .. } if metadata.has_files() => {
+                let row = grab::Entity::insert(row).exec_with_returning(tx).await?;
+                add_files(tx, &row, metadata).await?;
+            }
+            State::Done { .. } | State::Failed { .. } | State::Pending | State::Processing => {
+                grab::Entity::insert(row).exec_without_returning(tx).await?;
+            }
+        }
+        if let Some(record) = &self.idempotency {
+            store_key(tx, self.team, Environment::Test, record, self.id, false, self.now).await?;
+        }
+        Ok(None)
+    }
+}
+
+impl NewPlaceholder {
+    fn row(&self) -> Result<grab::ActiveModel> {
         let base = grab::ActiveModel {
             id: Set(self.id.0),
             team_id: Set(self.team.0),
@@ -73,7 +101,7 @@ impl Transaction for NewPlaceholder {
             key_id: Set(self.key.map(|key| key.0)),
             ..Default::default()
         };
-        let row = match &self.outcome {
+        Ok(match &self.outcome {
             State::Done { finished_at, image: Some(image), size_bytes, execution_ms, metadata } => grab::ActiveModel {
                 status: Set(DONE),
                 finished_at: Set(Some(finished_at.as_ms())),
@@ -94,14 +122,6 @@ impl Transaction for NewPlaceholder {
             },
             State::Done { image: None, .. } => return Err(Error::Inconsistent("placeholder without an image key")),
             State::Pending | State::Processing => return Err(Error::Inconsistent("placeholder that has not ended")),
-        };
-        let row = grab::Entity::insert(row).exec_with_returning(tx).await?;
-        if let State::Done { metadata, .. } = &self.outcome {
-            add_files(tx, &row, metadata).await?;
-        }
-        if let Some(record) = &self.idempotency {
-            store_key(tx, self.team, Environment::Test, record, self.id, false, self.now).await?;
-        }
-        Ok(None)
+        })
     }
 }

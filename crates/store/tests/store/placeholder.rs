@@ -1,5 +1,6 @@
 //! T0: placeholders of test keys.
 
+use futures::future::join_all;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{ImageKey, RenderMetadata, State};
 use grabd_domain::ids::{GrabId, TeamId};
@@ -41,6 +42,27 @@ on_both! {
         assert_eq!(db.store.find_image(&leased.upload_key).await.unwrap(), Some(ShownImage::Stored));
         assert!(db.store.delete_grab(team, Environment::Live, leased.grab, NOW).await.unwrap());
         assert_eq!(db.store.find_image(&leased.upload_key).await.unwrap(), None);
+    }
+
+    async fn placeholders_are_created_together_except_those_of_an_unknown_team(db) {
+        let (team, unknown) = (db.team(0).await, TeamId(db.id()));
+        let new: Vec<_> = (0..100_u8)
+            .map(|n| {
+                let outcome = done(Some(ImageKey::new(u128::from(n), "png")));
+                placeholder(GrabId(db.id()), if n % 50 == 7 { unknown } else { team }, outcome)
+            })
+            .collect();
+        let created = join_all(new.iter().map(|new| db.store.create_placeholder(new.clone()))).await;
+        for (new, created) in new.into_iter().zip(created) {
+            let found = db.store.find_grab(new.team, Environment::Test, new.id).await.unwrap();
+            if new.team == team {
+                assert_eq!(created.unwrap(), None);
+                assert_eq!(found.unwrap().state, new.outcome);
+            } else {
+                assert!(created.is_err());
+                assert_eq!(found, None);
+            }
+        }
     }
 
     async fn create_placeholder_rejects_open_outcomes(db) {
