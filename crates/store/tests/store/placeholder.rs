@@ -44,23 +44,21 @@ on_both! {
         assert_eq!(db.store.find_image(&leased.upload_key).await.unwrap(), None);
     }
 
-    async fn placeholders_are_created_together_except_those_of_an_unknown_team(db) {
-        let (team, unknown) = (db.team(0).await, TeamId(db.id()));
-        let new: Vec<_> = (0..100_u8)
-            .map(|n| {
-                let outcome = done(Some(ImageKey::new(u128::from(n), "png")));
-                placeholder(GrabId(db.id()), if n % 50 == 7 { unknown } else { team }, outcome)
-            })
-            .collect();
-        let created = join_all(new.iter().map(|new| db.store.create_placeholder(new.clone()))).await;
-        for (new, created) in new.into_iter().zip(created) {
-            let found = db.store.find_grab(new.team, Environment::Test, new.id).await.unwrap();
-            if new.team == team {
-                assert_eq!(created.unwrap(), None);
-                assert_eq!(found.unwrap().state, new.outcome);
-            } else {
+    async fn placeholders_are_created_together_except_those_whose_id_is_taken(db) {
+        let (team, taken) = (db.team(0).await, GrabId(db.id()));
+        let image = |n| done(Some(ImageKey::new(n, "png")));
+        db.store.create_placeholder(placeholder(taken, team, image(1000))).await.unwrap();
+        let ids: Vec<_> = (0..100_u128).map(|n| if n % 50 == 7 { taken } else { GrabId(db.id()) }).collect();
+        let new = ids.iter().zip(0..).map(|(id, n)| placeholder(*id, team, image(n)));
+        let created = join_all(new.map(|new| db.store.create_placeholder(new))).await;
+        for ((id, n), created) in ids.into_iter().zip(0..).zip(created) {
+            let found = db.store.find_grab(team, Environment::Test, id).await.unwrap().unwrap();
+            if id == taken {
                 assert!(created.is_err());
-                assert_eq!(found, None);
+                assert_eq!(found.state, image(1000));
+            } else {
+                assert_eq!(created.unwrap(), None);
+                assert_eq!(found.state, image(n));
             }
         }
     }

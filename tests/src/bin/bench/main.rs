@@ -18,6 +18,7 @@ mod rest_api;
 mod service;
 mod sheet;
 mod soak;
+mod tables;
 mod watchers;
 
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ use clap::{Parser, Subcommand};
 use grabd_tests::harness::ALLOWED;
 use grabd_tests::process_tree::ProcessTree;
 use grabd_tests::site::Site;
-use measure::Sample;
+use measure::{Sample, seconds_of_others};
 use service::Service;
 
 #[derive(Parser)]
@@ -43,6 +44,9 @@ struct Args {
     /// Seconds per page and side at concurrency 4.
     #[arg(long, default_value_t = 12)]
     seconds: u64,
+    /// The binary of another version of grabd, which is measured in the same run.
+    #[arg(long)]
+    before: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -94,10 +98,10 @@ enum Command {
         #[arg(long, default_value_t = 100)]
         rounds: u32,
     },
-    /// Captures plain and hostile pages for a long time, and shows whether memory grows.
+    /// Creates grabs of all kinds while simulated days pass, and shows whether memory grows.
     Soak {
         /// Length in minutes.
-        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(6..=10_080))]
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(30..=10_080))]
         minutes: u64,
         /// Concurrent captures.
         #[arg(long, default_value_t = 4)]
@@ -161,77 +165,112 @@ async fn main() -> anyhow::Result<()> {
         Some(Command::Lists { grabs }) => return lists::measure(grabs).await,
         None => {}
     }
-    let site = Site::start(ALLOWED).await?;
-    let bare = Baseline::start().await.context("the bare browser")?;
-    let service = Service::start().await.context("the service")?;
+    let sides = Sides {
+        site: Site::start(ALLOWED).await?,
+        bare: Baseline::start().await.context("the bare browser")?,
+        service: Service::start().await.context("the service")?,
+        before: match &args.before {
+            Some(binary) => Some(Service::start_binary(binary, &[]).await.context("the version before")?),
+            None => None,
+        },
+    };
+    sides.latency(args.grabs).await?;
+    sides.throughput(Duration::from_secs(args.seconds) / u32::try_from(ROUNDS)?).await?;
+    rest_api::measure(&sides.service, sides.before.as_ref()).await?;
+    sides.stop().await
+}
 
-    println!("latency at concurrency 1, ms ({} grabs each, interleaved)", args.grabs);
-    println!("{:<10}{:>10}{:>10}{:>10}{:>10}{:>9}", "page", "bare p50", "p95", "REST p50", "p95", "ratio");
-    for page in PAGES {
-        let (mut bare_sample, mut rest_sample) = (Sample::default(), Sample::default());
-        let url = site.url(page.path);
-        // The first capture of each side warms caches and is not counted.
-        for turn in 0..=args.grabs {
-            let prepared = bare.prepare().await?;
-            let began = Instant::now();
-            let bytes = bare.grab(&prepared, &url, page.full_page).await?;
-            let bare_took = began.elapsed();
-            bare.dispose(prepared).await?;
-            anyhow::ensure!(!bytes.is_empty(), "the baseline image is empty");
-            let began = Instant::now();
-            service.grab(&url, page.full_page).await?;
-            let rest_took = began.elapsed();
-            if turn > 0 {
-                bare_sample.add(bare_took);
-                rest_sample.add(rest_took);
+/// What is compared.
+struct Sides {
+    site: Site,
+    bare: Baseline,
+    service: Service,
+    /// Another version of the service.
+    before: Option<Service>,
+}
+
+impl Sides {
+    async fn latency(&self, grabs: usize) -> anyhow::Result<()> {
+        println!("latency at concurrency 1, ms ({grabs} grabs each, interleaved)");
+        print!("{:<10}{:>10}{:>10}{:>10}{:>10}{:>9}", "page", "bare p50", "p95", "REST p50", "p95", "ratio");
+        println!("{}", if self.before.is_some() { "  before p50       p95  to before" } else { "" });
+        for page in PAGES {
+            let [mut bare, mut rest, mut before] = [Sample::default(), Sample::default(), Sample::default()];
+            let url = self.site.url(page.path);
+            // The first capture of each side warms caches and is not counted.
+            for turn in 0..=grabs {
+                let prepared = self.bare.prepare().await?;
+                let began = Instant::now();
+                let bytes = self.bare.grab(&prepared, &url, page.full_page).await?;
+                let bare_took = began.elapsed();
+                self.bare.dispose(prepared).await?;
+                anyhow::ensure!(!bytes.is_empty(), "the baseline image is empty");
+                let began = Instant::now();
+                self.service.grab(&url, page.full_page).await?;
+                let rest_took = began.elapsed();
+                let began = Instant::now();
+                if let Some(before) = &self.before {
+                    before.grab(&url, page.full_page).await?;
+                }
+                let before_took = began.elapsed();
+                if turn > 0 {
+                    bare.add(bare_took);
+                    rest.add(rest_took);
+                    before.add(before_took);
+                }
+            }
+            let (name, bare_p50, rest_p50) = (page.name, bare.quantile(0.5), rest.quantile(0.5));
+            let (bare_p95, rest_p95) = (bare.quantile(0.95), rest.quantile(0.95));
+            let ratio = rest_p50 / bare_p50;
+            print!("{name:<10}{bare_p50:>10.1}{bare_p95:>10.1}{rest_p50:>10.1}{rest_p95:>10.1}{ratio:>9.2}");
+            if self.before.is_some() {
+                let (p50, p95) = (before.quantile(0.5), before.quantile(0.95));
+                print!("{p50:>12.1}{p95:>10.1}{:>11.3}", rest_p50 / p50);
+            }
+            println!();
+        }
+        Ok(())
+    }
+
+    async fn throughput(&self, round: Duration) -> anyhow::Result<()> {
+        println!("\nthroughput at concurrency {CONCURRENCY} ({ROUNDS} rounds of {round:?} each, in turn)");
+        println!(
+            "{:<10}{:<8}{:>10}{:>9}{:>10}{:>9}{:>10}",
+            "page", "side", "grabs/s", "ratio", "CPU-s", "ratio", "MiB"
+        );
+        for page in PAGES {
+            let url = self.site.url(page.path);
+            let [mut bare, mut rest, mut before] = [Run::default(), Run::default(), Run::default()];
+            for _ in 0..ROUNDS {
+                let captured = || async {
+                    let prepared = self.bare.prepare().await?;
+                    self.bare.grab(&prepared, &url, page.full_page).await?;
+                    self.bare.dispose(prepared).await
+                };
+                bare.add(self.bare.tree(), round, captured).await?;
+                let services = [(Some(&self.service), &mut rest), (self.before.as_ref(), &mut before)];
+                for (service, run) in services.into_iter().filter_map(|(service, run)| Some((service?, run))) {
+                    run.add(service.tree(), round, || async { service.grab(&url, page.full_page).await }).await?;
+                }
+            }
+            let before = self.before.as_ref().map(|_| ("before", &before));
+            for (side, run) in [("bare", &bare), ("REST", &rest)].into_iter().chain(before) {
+                let (rate, cpu, mib) = (run.per_second(), run.cpu_each(), run.peak_mib);
+                let (rate_ratio, cpu_ratio) = (rate / bare.per_second(), cpu / bare.cpu_each());
+                let page = page.name;
+                println!("{page:<10}{side:<8}{rate:>10.2}{rate_ratio:>9.2}{cpu:>10.3}{cpu_ratio:>9.2}{mib:>10.0}");
             }
         }
-        println!(
-            "{:<10}{:>10.1}{:>10.1}{:>10.1}{:>10.1}{:>9.2}",
-            page.name,
-            bare_sample.quantile(0.5),
-            bare_sample.quantile(0.95),
-            rest_sample.quantile(0.5),
-            rest_sample.quantile(0.95),
-            rest_sample.quantile(0.5) / bare_sample.quantile(0.5)
-        );
+        Ok(())
     }
 
-    let round = Duration::from_secs(args.seconds) / u32::try_from(ROUNDS)?;
-    println!("\nthroughput at concurrency {CONCURRENCY} ({ROUNDS} rounds of {round:?} each, in turn)");
-    println!(
-        "{:<10}{:>10}{:>10}{:>9}{:>14}{:>14}{:>12}{:>12}",
-        "page", "bare/s", "REST/s", "ratio", "bare CPU-s", "REST CPU-s", "bare MiB", "REST MiB"
-    );
-    for page in PAGES {
-        let url = site.url(page.path);
-        let (mut bare_run, mut rest_run) = (Run::default(), Run::default());
-        for _ in 0..ROUNDS {
-            bare_run
-                .add(bare.tree(), round, || async {
-                    let prepared = bare.prepare().await?;
-                    bare.grab(&prepared, &url, page.full_page).await?;
-                    bare.dispose(prepared).await
-                })
-                .await?;
-            rest_run.add(service.tree(), round, || async { service.grab(&url, page.full_page).await }).await?;
+    async fn stop(self) -> anyhow::Result<()> {
+        self.service.stop().await?;
+        if let Some(before) = self.before {
+            before.stop().await?;
         }
-        println!(
-            "{:<10}{:>10.2}{:>10.2}{:>9.2}{:>14.3}{:>14.3}{:>12.0}{:>12.0}",
-            page.name,
-            bare_run.per_second(),
-            rest_run.per_second(),
-            rest_run.per_second() / bare_run.per_second(),
-            bare_run.cpu_each(),
-            rest_run.cpu_each(),
-            bare_run.peak_mib,
-            rest_run.peak_mib
-        );
+        self.bare.stop().await
     }
-
-    rest_api::measure(&service).await?;
-    service.stop().await?;
-    bare.stop().await
 }
 
 /// Totals of one side.
@@ -239,7 +278,8 @@ async fn main() -> anyhow::Result<()> {
 struct Run {
     grabs: u32,
     wall: Duration,
-    cpu: Duration,
+    /// Processor seconds.
+    cpu: f64,
     peak_mib: f64,
 }
 
@@ -249,7 +289,7 @@ impl Run {
         W: Fn() -> F,
         F: Future<Output = anyhow::Result<()>>,
     {
-        let cpu = tree.cpu();
+        let cpu = seconds_of_others();
         let began = Instant::now();
         let workers = (0..CONCURRENCY).map(|_| async {
             let mut done = 0;
@@ -266,7 +306,7 @@ impl Run {
         let (counts, mib) = tokio::join!(futures::future::try_join_all(workers), memory);
         self.grabs += counts?.iter().sum::<u32>();
         self.wall += began.elapsed();
-        self.cpu += tree.cpu().saturating_sub(cpu);
+        self.cpu += seconds_of_others() - cpu;
         self.peak_mib = self.peak_mib.max(mib);
         Ok(())
     }
@@ -276,6 +316,6 @@ impl Run {
     }
 
     fn cpu_each(&self) -> f64 {
-        self.cpu.as_secs_f64() / f64::from(self.grabs.max(1))
+        self.cpu / f64::from(self.grabs.max(1))
     }
 }

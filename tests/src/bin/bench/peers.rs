@@ -15,7 +15,6 @@ use grabd_tests::harness::ALLOWED;
 use grabd_tests::programs;
 use grabd_tests::site::Site;
 use load::Load;
-use machine::OtherPrograms;
 use page::PAGES;
 use report::{Cell, Row};
 
@@ -48,10 +47,10 @@ pub(crate) async fn measure(args: Args) -> anyhow::Result<()> {
     }
     let pages =
         PAGES.into_iter().filter(|page| args.pages.is_empty() || args.pages.iter().any(|name| name == page.name));
+    let load_before = machine::describe_load().await;
     let site = Site::start(ALLOWED).await?;
     let contenders = Contender::start_all().await?;
     let names: Vec<&str> = contenders.iter().map(Contender::name).collect();
-    let others = OtherPrograms::start();
 
     let mut rows = Vec::new();
     for page in pages {
@@ -90,7 +89,7 @@ pub(crate) async fn measure(args: Args) -> anyhow::Result<()> {
         rows.push(Row { page, cells });
     }
 
-    let mut text = about_this_run(&args, &others, &rows);
+    let mut text = about_this_run(&args, &load_before, &rows);
     text.push_str(&report::tables(&names, &CONCURRENCY, &mut rows));
     println!("{text}");
     if args.write {
@@ -109,12 +108,12 @@ fn in_turn(turn: u32, count: usize) -> impl Iterator<Item = usize> {
     (first..count).chain(0..first)
 }
 
-fn about_this_run(args: &Args, others: &OtherPrograms, rows: &[Row]) -> String {
+fn about_this_run(args: &Args, load_before: &str, rows: &[Row]) -> String {
     let mut text = String::from("## This run\n\n");
     for (what, value) in machine::describe() {
         let _ = writeln!(text, "- {what}: {value}.");
     }
-    let _ = writeln!(text, "- Load: {}.", others.describe());
+    let _ = writeln!(text, "- Load: {load_before}.");
     let _ = writeln!(
         text,
         "- {} captures per page and contender for the latency; {} rounds of {:.0} s for the throughput.",

@@ -32,8 +32,8 @@ pub(crate) async fn serve_bare() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures and prints the comparison.
-pub(crate) async fn measure(service: &Service) -> anyhow::Result<()> {
+/// Measures and prints the comparison, with another version of the service if there is one.
+pub(crate) async fn measure(service: &Service, before: Option<&Service>) -> anyhow::Result<()> {
     let mut bare = Command::new(std::env::current_exe()?).arg("bare-axum").stdout(Stdio::piped()).spawn()?;
     let mut line = String::new();
     BufReader::new(bare.stdout.take().context("stdout")?).read_line(&mut line)?;
@@ -43,27 +43,33 @@ pub(crate) async fn measure(service: &Service) -> anyhow::Result<()> {
         client.get(&url).send().await?.bytes().await?;
         Ok::<_, anyhow::Error>(())
     };
-    let id = service.placeholder().await?["id"].as_str().context("an id")?.to_owned();
-    let get = || async { service.get(&id).await };
-    let create = || async { service.placeholder().await.map(drop) };
-
     println!(
         "\nREST API against a bare axum handler ({REQUESTS} requests at concurrency 1, interleaved; {CLIENTS} clients)"
     );
-    println!("{:<26}{:>10}{:>10}{:>8}{:>12}{:>8}", "", "p50 ms", "p99 ms", "ratio", "requests/s", "ratio");
-    let mut samples = [Sample::default(), Sample::default(), Sample::default()];
-    for _ in 0..REQUESTS {
-        samples[0].add(timed(&bare_get).await?);
-        samples[1].add(timed(&get).await?);
-        samples[2].add(timed(&create).await?);
-    }
-    let rates = [rate(&bare_get).await?, rate(&get).await?, rate(&create).await?];
-    let floor = (samples[0].quantile(0.5), rates[0]);
-    for ((name, sample), rate) in
-        ["bare axum handler", "GET /v1/grabs/{id}", "POST with a test key"].iter().zip(&mut samples).zip(rates)
-    {
-        let (median, tail) = (sample.quantile(0.5), sample.quantile(0.99));
-        println!("{name:<26}{median:>10.3}{tail:>10.3}{:>8.2}{rate:>12.0}{:>8.2}", median / floor.0, rate / floor.1);
+    println!("{:<30}{:>10}{:>10}{:>8}{:>12}{:>8}", "", "p50 ms", "p99 ms", "ratio", "requests/s", "ratio");
+    let mut floor = None;
+    for (version, service) in [("", Some(service)), (", before", before)] {
+        let Some(service) = service else { continue };
+        let id = service.placeholder().await?["id"].as_str().context("an id")?.to_owned();
+        let get = || async { service.get(&id).await };
+        let create = || async { service.placeholder().await.map(drop) };
+        let mut samples = [Sample::default(), Sample::default(), Sample::default()];
+        for _ in 0..REQUESTS {
+            samples[0].add(timed(&bare_get).await?);
+            samples[1].add(timed(&get).await?);
+            samples[2].add(timed(&create).await?);
+        }
+        let rates = [rate(&bare_get).await?, rate(&get).await?, rate(&create).await?];
+        let floor = *floor.get_or_insert((samples[0].quantile(0.5), rates[0]));
+        let kinds = ["bare axum handler", "GET /v1/grabs/{id}", "POST with a test key"];
+        for ((kind, sample), rate) in kinds.iter().zip(&mut samples).zip(rates) {
+            let (name, median, tail) = (format!("{kind}{version}"), sample.quantile(0.5), sample.quantile(0.99));
+            println!(
+                "{name:<30}{median:>10.3}{tail:>10.3}{:>8.2}{rate:>12.0}{:>8.2}",
+                median / floor.0,
+                rate / floor.1
+            );
+        }
     }
     bare.kill()?;
     bare.wait()?;

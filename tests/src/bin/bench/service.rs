@@ -1,7 +1,7 @@
 //! The grabd binary, started as an operator does and called as a customer does.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Context;
@@ -104,9 +104,22 @@ impl Service {
         Ok(())
     }
 
+    /// Reads the events of a grab of the live key until it has ended. Returns the last one.
+    pub(crate) async fn events(&self, id: &str) -> anyhow::Result<Value> {
+        let request = self.client.get(format!("{}/grabs/{id}/events", self.base)).bearer_auth(&self.live_key);
+        let events = request.send().await?.error_for_status()?.text().await?;
+        let last = events.lines().rev().find_map(|line| line.strip_prefix("data:")).context("an event")?;
+        Ok(serde_json::from_str(last)?)
+    }
+
+    /// The service's SQLite database.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.dir.path().join("data/grabd.db")
+    }
+
     /// Opens the service's database directly.
     pub(crate) async fn store(&self) -> anyhow::Result<Store> {
-        Ok(Store::open(&format!("sqlite://{}", self.dir.path().join("data/grabd.db").display())).await?)
+        Ok(Store::open(&format!("sqlite://{}", self.database().display())).await?)
     }
 
     /// Queues a grab and returns its id.

@@ -4,7 +4,6 @@
 //! confirms.
 
 mod attack;
-mod tables;
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +11,8 @@ use grabd_tests::harness::{ALLOWED, TestApp};
 use grabd_tests::mail_server::{MailServer, TlsMode};
 use grabd_tests::receiver::Receiver;
 
+use crate::tables::{self, Size, Tables};
 use attack::Attack;
-use tables::{Size, Tables};
 
 /// Days whose sizes are printed, besides the last one.
 const SHOWN: [u32; 4] = [1, 2, 4, 7];

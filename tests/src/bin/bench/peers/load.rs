@@ -6,6 +6,7 @@ use grabd_tests::process_tree::ProcessTree;
 
 use super::contender::Contender;
 use super::page::Page;
+use crate::measure::seconds_of_others;
 
 /// Pause between two readings of the memory.
 const MEMORY_INTERVAL: Duration = Duration::from_millis(400);
@@ -20,7 +21,8 @@ pub(super) struct Load {
     /// The first failure.
     pub(super) error: Option<String>,
     wall: Duration,
-    cpu: Duration,
+    /// Processor seconds.
+    cpu: f64,
     /// Most memory of the processes, in MiB (PSS).
     pub(super) peak_mib: f64,
 }
@@ -36,7 +38,7 @@ impl Load {
         length: Duration,
     ) -> anyhow::Result<()> {
         let tree = contender.tree();
-        let cpu = tree.cpu();
+        let cpu = seconds_of_others();
         let began = Instant::now();
         let workers = (0..concurrency).map(|_| async {
             let mut part = Self::default();
@@ -54,7 +56,7 @@ impl Load {
         let workers = futures::future::join_all(workers);
         let (parts, peak_mib) = while_measuring(tree, workers).await?;
         self.wall += began.elapsed();
-        self.cpu += tree.cpu().saturating_sub(cpu);
+        self.cpu += seconds_of_others() - cpu;
         self.peak_mib = self.peak_mib.max(peak_mib);
         for part in parts {
             self.captures += part.captures;
@@ -70,7 +72,7 @@ impl Load {
 
     /// Processor time of one capture in seconds, that of failed ones included.
     pub(super) fn cpu_each(&self) -> f64 {
-        self.cpu.as_secs_f64() / f64::from(self.captures)
+        self.cpu / f64::from(self.captures)
     }
 }
 

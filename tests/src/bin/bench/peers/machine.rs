@@ -1,60 +1,34 @@
-//! Where a measurement was made: the machine, the versions of the programs, and what else ran.
+//! Where a measurement was made: the machine, the versions of the programs, and what ran before.
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-use grabd_tests::process_tree::ProcessTree;
 use grabd_tests::programs;
 use serde_json::Value;
 
+use crate::measure::processor_seconds;
+
 /// The packages whose versions matter.
 const PACKAGES: [&str; 4] = ["puppeteer-core", "puppeteer-cluster", "playwright-core", "browserless"];
-/// Clock ticks per second, see [`ProcessTree`].
-const TICKS: f64 = 100.0;
 
-/// Measures how much of the processors other programs used.
-pub(super) struct OtherPrograms {
-    load_before: String,
-    busy: f64,
-    total: f64,
-    own: f64,
+/// How long the load without the benchmark is measured.
+const BEFORE: Duration = Duration::from_secs(3);
+
+/// What the machine did before the benchmark.
+pub(super) async fn describe_load() -> String {
+    let (busy, total) = processor_seconds();
+    tokio::time::sleep(BEFORE).await;
+    let (busy_after, total_after) = processor_seconds();
+    let share = 100.0 * (busy_after - busy) / (total_after - total).max(1.0);
+    format!(
+        "load average {}, processors {share:.0} % busy in the {} seconds before the run",
+        load_average(),
+        BEFORE.as_secs()
+    )
 }
 
-impl OtherPrograms {
-    pub(super) fn start() -> Self {
-        let (busy, total) = processor_seconds();
-        Self { load_before: load(), busy, total, own: own_seconds() }
-    }
-
-    /// The load before, and the share of the processors that other programs used since.
-    pub(super) fn describe(&self) -> String {
-        let (busy, total) = processor_seconds();
-        let others = (busy - self.busy) - (own_seconds() - self.own);
-        let share = 100.0 * others.max(0.0) / (total - self.total).max(1.0);
-        format!(
-            "load average before the run {}; other programs used {share:.0} % of the processors during the run",
-            self.load_before
-        )
-    }
-}
-
-/// The seconds that all processors were busy, and those that passed, from the first line of `/proc/stat`, see proc(5).
-fn processor_seconds() -> (f64, f64) {
-    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    let line = text.lines().next().unwrap_or_default();
-    // user nice system idle iowait irq softirq steal; what follows is included in user and nice.
-    let times: Vec<f64> = line.split_whitespace().skip(1).take(8).filter_map(|time| time.parse().ok()).collect();
-    let total: f64 = times.iter().sum();
-    let idle: f64 = times.iter().skip(3).take(2).sum();
-    ((total - idle) / TICKS, total / TICKS)
-}
-
-/// Processor time of the benchmark with everything that it has started.
-fn own_seconds() -> f64 {
-    ProcessTree(std::process::id()).cpu().as_secs_f64()
-}
-
-fn load() -> String {
+fn load_average() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().unwrap_or("unknown").to_owned()
 }

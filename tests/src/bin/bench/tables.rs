@@ -14,15 +14,15 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 const APPEND_ONLY: [&str; 2] = ["audit", "ledger"];
 
 /// What a table takes.
-pub(super) struct Size {
+pub(crate) struct Size {
     table: String,
-    pub(super) rows: i64,
+    pub(crate) rows: i64,
     /// With its indexes.
     bytes: i64,
 }
 
 /// A connection beside those of the service.
-pub(super) struct Tables {
+pub(crate) struct Tables {
     database: DatabaseConnection,
     names: Vec<String>,
     /// The statements that move all times back by a day.
@@ -30,7 +30,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) async fn open(file: &Path) -> anyhow::Result<Self> {
+    pub(crate) async fn open(file: &Path) -> anyhow::Result<Self> {
         let database = Database::connect(format!("sqlite://{}", file.display())).await?;
         database.execute_unprepared("PRAGMA busy_timeout = 30000").await?;
         let tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' \
@@ -52,14 +52,14 @@ impl Tables {
     }
 
     /// Moves all times a day back, as if a day had passed.
-    pub(super) async fn pass_a_day(&self) -> anyhow::Result<()> {
+    pub(crate) async fn pass_a_day(&self) -> anyhow::Result<()> {
         for statement in &self.day {
             self.database.execute_unprepared(statement).await.with_context(|| statement.clone())?;
         }
         Ok(())
     }
 
-    pub(super) async fn sizes(&self) -> anyhow::Result<Vec<Size>> {
+    pub(crate) async fn sizes(&self) -> anyhow::Result<Vec<Size>> {
         let mut sizes = Vec::with_capacity(self.names.len());
         for table in &self.names {
             let sql = format!(
@@ -77,7 +77,7 @@ impl Tables {
         Ok(sizes)
     }
 
-    pub(super) async fn close(self) -> anyhow::Result<()> {
+    pub(crate) async fn close(self) -> anyhow::Result<()> {
         Ok(self.database.close().await?)
     }
 }
@@ -89,7 +89,7 @@ async fn texts(database: &DatabaseConnection, sql: &str) -> anyhow::Result<Vec<S
 }
 
 /// Prints rows by day, and the bytes on the last one. The bounds are in docs/OPERATING.md.
-pub(super) fn print(days: &[(u32, Vec<Size>)]) {
+pub(crate) fn print(days: &[(u32, Vec<Size>)]) {
     let Some((_, last)) = days.last() else { return };
     print!("\n{:<22}", "rows after day");
     for (day, _) in days {
