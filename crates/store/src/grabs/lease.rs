@@ -8,7 +8,7 @@ use grabd_domain::capture::CaptureSpec;
 use grabd_domain::grabs::{Class, ImageKey};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId, TeamId};
 use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType};
-use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
+use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, JoinType, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 use uuid::Uuid;
 
 use crate::database::padded;
@@ -112,14 +112,13 @@ impl Transaction for LeaseJobs {
             .all(tx)
             .await?;
         let (rows, mut unreadable) = split_readable(rows);
-        let mut specs = specs_of(tx, &rows).await?;
-        let mut secrets = secrets_of(tx, &rows).await?;
+        let mut details = details_of(tx, &rows).await?;
         let mut slots = request.slots.iter();
         let mut jobs = Vec::with_capacity(rows.len());
         for row in rows {
-            let read = specs.remove(&row.grab_id).unwrap_or(Err(Error::Inconsistent("job without a grab")));
-            match read.and_then(|spec| Ok((spec, codes::read_class(row.class)?, row.attempts()?))) {
-                Ok((spec, class, attempts)) => {
+            let read = details.remove(&row.grab_id).unwrap_or(Err(Error::Inconsistent("job without a grab")));
+            match read.and_then(|read| Ok((read, codes::read_class(row.class)?, row.attempts()?))) {
+                Ok(((spec, secrets), class, attempts)) => {
                     let Some((token, random)) = slots.next() else { break };
                     let upload_key = ImageKey::new(*random, spec.format.as_str());
                     request.take(tx, &row, *token, &upload_key, &spec).await?;
@@ -132,7 +131,7 @@ impl Transaction for LeaseJobs {
                         spec,
                         deadline_at: Timestamp::from_ms(row.deadline_at),
                         attempt: attempts + 1,
-                        secrets: secrets.remove(&row.grab_id),
+                        secrets,
                         upload_key,
                     });
                 }
@@ -167,37 +166,36 @@ impl LeaseRequest {
     }
 }
 
-async fn specs_of(tx: &Tx, jobs: &[job::Model]) -> Result<HashMap<Uuid, Result<CaptureSpec>>> {
+/// What to capture, and the secret options of those that have some.
+async fn details_of(tx: &Tx, jobs: &[job::Model]) -> Result<HashMap<Uuid, Result<(CaptureSpec, Option<Vec<u8>>)>>> {
     if jobs.is_empty() {
         return Ok(HashMap::new());
     }
+    let secrets =
+        grab::Entity::belongs_to(job_secrets::Entity).from(grab::Column::Id).to(job_secrets::Column::GrabId).into();
     let rows = grab::Entity::find()
         .select_only()
         .columns([grab::Column::Id, grab::Column::Request])
+        .column(job_secrets::Column::Secrets)
+        .join(JoinType::LeftJoin, secrets)
         .filter(grab::Column::Id.is_in(padded(jobs.iter().map(|job| job.grab_id))))
-        .into_model::<MaybeReadable<Uuid, Request>>()
+        .into_model::<MaybeReadable<Uuid, Details>>()
         .all(tx)
         .await?;
     let (readable, unreadable) = split_readable(rows);
-    let specs = readable.into_iter().map(|row| (row.id, grab::read_spec(&row.request)));
-    Ok(specs.chain(unreadable.into_iter().map(|(id, error)| (id, Err(error)))).collect())
-}
-
-/// The secret options of those that have some.
-async fn secrets_of(tx: &Tx, jobs: &[job::Model]) -> Result<HashMap<Uuid, Vec<u8>>> {
-    if jobs.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let rows = job_secrets::Entity::find()
-        .filter(job_secrets::Column::GrabId.is_in(padded(jobs.iter().map(|job| job.grab_id))))
-        .filter(job_secrets::Column::Secrets.is_not_null())
-        .all(tx)
-        .await?;
-    Ok(rows.into_iter().filter_map(|row| Some((row.grab_id, row.secrets?))).collect())
+    let details = readable.into_iter().map(|row| (row.id, row.read()));
+    Ok(details.chain(unreadable.into_iter().map(|(id, error)| (id, Err(error)))).collect())
 }
 
 #[derive(FromQueryResult)]
-struct Request {
+struct Details {
     id: Uuid,
     request: String,
+    secrets: Option<Vec<u8>>,
+}
+
+impl Details {
+    fn read(self) -> Result<(CaptureSpec, Option<Vec<u8>>)> {
+        Ok((grab::read_spec(&self.request)?, self.secrets))
+    }
 }
