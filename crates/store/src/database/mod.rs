@@ -9,6 +9,7 @@ mod service_lock;
 mod sqlite;
 mod steps;
 mod transaction;
+mod waiting;
 mod writer;
 
 use std::fmt;

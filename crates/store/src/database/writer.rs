@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::transaction::{Transaction, Tx};
+use super::waiting::without_sleep;
 use crate::entities::grab;
 use crate::{Error, Result};
 
@@ -21,6 +22,9 @@ const BATCH: usize = 32;
 const QUEUE: usize = 1024;
 /// Maximum wait for a slot in the queue.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
+/// A statement takes 10 to 30 µs in the connection's thread. If this thread sleeps meanwhile, falling asleep and waking up
+/// take longer than that: the rate of changes was 1.6 times as high without.
+const PATIENCE: Duration = Duration::from_micros(30);
 
 /// Handle to the writer task. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -62,6 +66,7 @@ async fn run(
     mut receiver: mpsc::Receiver<Box<dyn QueuedChange>>,
     stop: CancellationToken,
 ) {
+    let patience = patience();
     loop {
         let first = tokio::select! {
             biased;
@@ -77,10 +82,18 @@ async fn run(
             let Ok(next) = receiver.try_recv() else { break };
             batch.push(next);
         }
-        let committed = commit(&connection, &mut batch).await;
+        let committed = without_sleep(patience, commit(&connection, &mut batch)).await;
         for request in batch {
             request.reply(committed.clone());
         }
+    }
+}
+
+/// How long to wait for a statement without giving up the processor. With a single one, the connection's thread needs it.
+fn patience() -> Duration {
+    match std::thread::available_parallelism() {
+        Ok(processors) if processors.get() > 1 => PATIENCE,
+        Ok(_) | Err(_) => Duration::ZERO,
     }
 }
 
