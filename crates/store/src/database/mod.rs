@@ -6,10 +6,10 @@ mod reader;
 mod server;
 mod server_addresses;
 mod service_lock;
+mod spin;
 mod sqlite;
 mod steps;
 mod transaction;
-mod waiting;
 mod writer;
 
 use std::fmt;

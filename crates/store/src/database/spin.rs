@@ -1,4 +1,4 @@
-//! Short waits for another thread, during which this thread keeps its processor.
+//! Waits for another thread by spinning for a short time before the task sleeps.
 
 use std::future::{Future, poll_fn};
 use std::hint::spin_loop;
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use futures::task::AtomicWaker;
 
-/// Runs `work`. Whenever it waits, the thread keeps its processor for up to `patience` until it can go on, and only then
-/// gives it up.
-pub(super) async fn without_sleep<T>(patience: Duration, work: impl Future<Output = T>) -> T {
+/// Runs `work`. Whenever it waits, this thread spins until `work` is woken, for up to `limit`. Then the task sleeps until
+/// it is woken.
+pub(super) async fn spin_before_sleep<T>(limit: Duration, work: impl Future<Output = T>) -> T {
     let signal = Arc::new(Signal::default());
     let waker = Waker::from(signal.clone());
     let mut work = pin!(work);
@@ -25,8 +25,8 @@ pub(super) async fn without_sleep<T>(patience: Duration, work: impl Future<Outpu
             }
             let began = Instant::now();
             while !signal.is_woken.load(Ordering::Acquire) {
-                if began.elapsed() >= patience {
-                    // A signal from now on wakes the task.
+                if began.elapsed() >= limit {
+                    // If `work` is woken from now on, so is the task.
                     return Poll::Pending;
                 }
                 spin_loop();
@@ -74,16 +74,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_ends_whether_its_answers_come_within_the_time_or_later() {
-        for patience in [Duration::ZERO, Duration::from_micros(20), Duration::from_secs(60)] {
-            assert_eq!(without_sleep(patience, ask(100)).await, 4950);
+    async fn work_ends_whether_it_is_woken_within_the_limit_or_later() {
+        for limit in [Duration::ZERO, Duration::from_micros(20), Duration::from_secs(60)] {
+            assert_eq!(spin_before_sleep(limit, ask(100)).await, 4950);
         }
     }
 
     #[tokio::test]
-    async fn task_goes_on_after_its_time_is_up() {
+    async fn sleeping_task_is_woken() {
         let (answer, answered) = oneshot::channel();
-        let (result, ()) = tokio::join!(without_sleep(Duration::ZERO, answered), async { answer.send(7).unwrap() });
+        let (result, ()) = tokio::join!(spin_before_sleep(Duration::ZERO, answered), async { answer.send(7).unwrap() });
         assert_eq!(result, Ok(7));
     }
 }
