@@ -18,6 +18,10 @@ use crate::{Error, Result};
 
 /// Maximum changes per commit. Larger batches would hardly reduce the fsync cost per change.
 const BATCH: usize = 32;
+/// Maximum rows of a statement that inserts the rows of a batch. Every number of rows is a different statement, which each
+/// connection prepares and keeps, so there are at most this many. With fewer, batches would take several statements, each
+/// of which keeps a copy of every page that it changes.
+const ROWS: usize = 16;
 /// Maximum queued changes: some seconds of work for a slow disk.
 const QUEUE: usize = 1024;
 /// Maximum wait for a slot in the queue.
@@ -122,8 +126,7 @@ async fn commit(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChan
 async fn insert_rows(tx: &Tx, batch: &mut [Box<dyn QueuedChange>]) -> bool {
     let mut rows: Vec<_> = batch.iter_mut().filter_map(|request| request.take_insert()).collect();
     while !rows.is_empty() {
-        // Every number of rows is a different statement, so powers of two keep them few.
-        let rest = rows.split_off(1 << rows.len().ilog2());
+        let rest = rows.split_off(rows.len().min(ROWS));
         if grab::Entity::insert_many(mem::replace(&mut rows, rest)).exec_without_returning(tx).await.is_err() {
             return false;
         }

@@ -6,6 +6,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Failure, FailureReason, Grab, ImageKey, RenderMetadata, State};
 use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::entity::prelude::*;
+use sea_orm::sea_query::ExprTrait;
 use sea_orm::{FromQueryResult, QuerySelect};
 
 use super::job;
@@ -64,7 +65,23 @@ pub(crate) fn of_job() -> RelationDef {
 
 /// Grabs visible to a caller. Every read on behalf of a caller starts from this query.
 pub(crate) fn scoped(team: TeamId, environment: Environment) -> Select<Entity> {
-    Entity::find().filter(Column::TeamId.eq(team.0)).filter(Column::Env.eq(codes::environment(environment)))
+    Entity::find().filter(Column::TeamId.eq(team.0)).filter(is_of(environment))
+}
+
+/// Grabs of this environment.
+pub(crate) fn is_of(environment: Environment) -> Expr {
+    equals(Column::Env, codes::environment(environment))
+}
+
+/// Grabs with this status code.
+pub(crate) fn has_status(code: i16) -> Expr {
+    equals(Column::Status, code)
+}
+
+/// The code is a part of the statement, not a parameter. Partial indexes depend on these columns, and for a parameter that
+/// an index may depend on, SQLite prepares the statement again each time it runs, which takes as long as running it.
+fn equals(column: Column, code: i16) -> Expr {
+    ExprTrait::eq(column.into_expr(), Expr::Constant(code.into()))
 }
 
 /// Reads grabs as [`WithJob`].
@@ -207,4 +224,17 @@ fn read_facts(text: &str) -> Result<RenderMetadata> {
 
 pub(crate) fn read_key(text: &str) -> Result<ImageKey> {
     ImageKey::parse(text).ok_or(Error::Inconsistent("malformed image key"))
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::{DbBackend, QueryTrait};
+
+    use super::*;
+
+    #[test]
+    fn codes_that_partial_indexes_depend_on_are_constants() {
+        let query = scoped(TeamId(Uuid::nil()), Environment::Test).filter(has_status(DONE)).build(DbBackend::Sqlite);
+        assert!(query.sql.ends_with(r#""grab"."env" = 1 AND "grab"."status" = 2"#), "{}", query.sql);
+    }
 }

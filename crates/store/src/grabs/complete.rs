@@ -105,7 +105,7 @@ impl Completion {
             .col_expr(grab::Column::Facts, Expr::value(grab::write_facts(&self.metadata)?))
             .col_expr(grab::Column::Attempts, Expr::value(job.attempt))
             .filter(grab::Column::Id.eq(self.grab.0))
-            .filter(grab::Column::Status.eq(OPEN))
+            .filter(grab::has_status(OPEN))
             .exec_with_returning(tx)
             .await?
             .pop()

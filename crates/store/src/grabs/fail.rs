@@ -124,7 +124,7 @@ async fn end_row(
         .col_expr(grab::Column::Attempts, Expr::value(job.attempt))
         .col_expr(grab::Column::SessionId, Expr::value(job.session_id))
         .filter(grab::Column::Id.eq(job.grab_id))
-        .filter(grab::Column::Status.eq(OPEN))
+        .filter(grab::has_status(OPEN))
         .exec_with_returning(tx)
         .await?
         .pop()

@@ -89,7 +89,7 @@ async fn find<C: ConnectionTrait>(db: &C, reuse: &ReuseGrab) -> Result<Option<Gr
         .filter(grab::Column::ImageKey.is_not_null())
         .filter(grab::Column::FinishedAt.gte(since.as_ms()))
         .filter(grab::Column::FinishedAt.lte(now.as_ms()))
-        .filter(grab::Column::Status.eq(DONE))
+        .filter(grab::has_status(DONE))
         .order_by_desc(grab::Column::FinishedAt)
         .one(db)
         .await?;

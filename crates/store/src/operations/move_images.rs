@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, grab_file, image_move};
-use crate::{Result, Store, codes};
+use crate::{Result, Store};
 
 /// An image in the storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Store {
             .select_only()
             .column(grab::Column::Id)
             .column(grab::Column::ImageKey)
-            .filter(grab::Column::Env.eq(codes::environment(Environment::Live)))
+            .filter(grab::is_of(Environment::Live))
             .filter(grab::Column::ImageKey.is_not_null());
         if let Some(after) = after {
             query = query.filter(grab::Column::Id.gt(after.0));
@@ -77,7 +77,7 @@ impl Store {
     /// # Errors
     /// Database errors only.
     pub async fn count_stored_images(&self) -> Result<u64> {
-        let live = grab::Column::Env.eq(codes::environment(Environment::Live));
+        let live = grab::is_of(Environment::Live);
         let stored = grab::Entity::find().filter(live).filter(grab::Column::ImageKey.is_not_null());
         Ok(stored.count(self.database.reader()).await?)
     }

@@ -130,7 +130,7 @@ fn sort_key() -> Expr {
 /// The job of an open grab tells pending from processing. The condition also states that the job exists, so that the
 /// planner can start from the few jobs instead of the long history.
 fn status_condition(status: Status) -> Condition {
-    let ended = |code: i16| Condition::all().add(grab::Column::Status.eq(code));
+    let ended = |code: i16| Condition::all().add(grab::has_status(code));
     let open = || ended(OPEN).add(job::Column::GrabId.is_not_null());
     match status {
         Status::Pending => open().add(job::Column::LeaseUntil.is_null()),

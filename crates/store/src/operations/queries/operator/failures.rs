@@ -1,6 +1,7 @@
 //! Failed live grabs, latest first. Contains what is needed to find the fault; of the captured page only its host.
 
 use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::FailureReason;
 use grabd_domain::ids::{GrabId, SessionId, TeamId};
 use grabd_domain::target::TargetHost;
@@ -113,8 +114,9 @@ fn columns(query: Select<grab::Entity>) -> Select<grab::Entity> {
 }
 
 pub(super) fn failed(before: Option<FailureCursor>, limit: u32) -> Select<grab::Entity> {
-    // Literally the predicate of the partial index: the planner cannot match one with parameters.
-    let mut query = columns(grab::Entity::find()).filter(Expr::cust("status = 3 AND env = 0"));
+    // The condition of the partial index.
+    let failed = columns(grab::Entity::find()).filter(grab::has_status(FAILED));
+    let mut query = failed.filter(grab::is_of(Environment::Live));
     if let Some(FailureCursor { at, grab: id }) = before {
         let sort_key = Expr::tuple([Expr::col(grab::Column::FinishedAt), Expr::col(grab::Column::Id)]);
         query = query.filter(sort_key.lt(Expr::tuple([Expr::value(at.as_ms()), Expr::value(id.0)])));
@@ -123,8 +125,8 @@ pub(super) fn failed(before: Option<FailureCursor>, limit: u32) -> Select<grab::
 }
 
 pub(super) fn failed_of(team: TeamId, limit: u32) -> Select<grab::Entity> {
-    columns(grab::scoped(team, grabd_domain::credentials::Environment::Live))
-        .filter(grab::Column::Status.eq(FAILED))
+    columns(grab::scoped(team, Environment::Live))
+        .filter(grab::has_status(FAILED))
         .order_by_desc(grab::Column::CreatedAt)
         .order_by_desc(grab::Column::Id)
         .limit(u64::from(limit))

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::figures::to_count;
 use crate::accounts::queries::accounts::Team;
-use crate::codes::{self, DONE};
+use crate::codes::DONE;
 use crate::database::padded;
 use crate::entities::{grab, lot, member, team, user};
 use crate::{Result, Store};
@@ -128,8 +128,8 @@ pub(super) fn captures(teams: Vec<Uuid>, since: Timestamp) -> Select<grab::Entit
         .column(grab::Column::TeamId)
         .column_as(grab::Column::Id.count(), "captures")
         .filter(grab::Column::TeamId.is_in(teams))
-        .filter(grab::Column::Env.eq(codes::environment(Environment::Live)))
-        .filter(grab::Column::Status.eq(DONE))
+        .filter(grab::is_of(Environment::Live))
+        .filter(grab::has_status(DONE))
         .filter(grab::Column::CreatedAt.gte(since.as_ms()))
         .group_by(grab::Column::TeamId)
 }
