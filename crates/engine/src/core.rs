@@ -351,7 +351,8 @@ impl Core {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.tasks.spawn(work)
+        // On the heap, since the runtime moves a task several times, and some are kilobytes.
+        self.tasks.spawn(Box::pin(work))
     }
 }
 

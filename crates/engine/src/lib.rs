@@ -22,6 +22,7 @@ pub mod export;
 mod failpoints;
 mod faults;
 pub mod grabs;
+mod image_digest;
 pub mod limits;
 pub mod links;
 pub mod mail;

@@ -12,13 +12,13 @@ use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_domain::limits::COMPARE_LIMIT;
 use grabd_store::Upload;
 use grabd_store::grabs::{Completion, EndedGrab, FailGrab, FailureSource};
-use sha2::{Digest, Sha256};
 
 use super::final_steps;
 use super::not_completed::NotCompleted;
 use crate::admission::{self, SlotUse};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
+use crate::image_digest::ImageDigest;
 use crate::metrics::ImageWay;
 use crate::queue::sweep;
 use crate::random;
@@ -65,10 +65,6 @@ pub enum ReceivedImage {
     },
 }
 
-/// The SHA-256 of an image, as it is received.
-#[derive(Default)]
-pub struct ImageDigest(Sha256);
-
 /// The files beside the image of an attempt, which are on disk already.
 #[derive(Default)]
 pub struct ReceivedFiles {
@@ -95,25 +91,6 @@ pub(crate) struct ReceivedSlice {
 pub(crate) struct ReceivedViewport {
     pub(crate) size: ViewportSize,
     pub(crate) upload: Upload,
-}
-
-impl ImageDigest {
-    /// Adds the next bytes.
-    pub fn update(&mut self, part: &[u8]) {
-        self.0.update(part);
-    }
-
-    /// The digest in lower-case hexadecimal digits.
-    pub fn into_hex(self) -> String {
-        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    /// The digest of a whole image.
-    pub(crate) fn of(image: &[u8]) -> String {
-        let mut digest = Self::default();
-        digest.update(image);
-        digest.into_hex()
-    }
 }
 
 impl ReceivedImage {

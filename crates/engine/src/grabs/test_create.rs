@@ -13,7 +13,6 @@ use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, CapturedViewpor
 use grabd_store::grabs::NewPlaceholder;
 
 use super::compare::compare_placeholder;
-use super::finish::ImageDigest;
 use super::idempotency;
 use super::phash;
 use super::request::{CreateResult, ValidCreate};
@@ -39,7 +38,6 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
             let image = ImageKey::new(random::random(), spec.format.as_str());
             let Capture { image: file, mut metadata, execution_ms, files, slices, viewports } =
                 core.grabs.placeholder.capture(&spec).await.map_err(not_drawn("grabs.test_create"))?;
-            metadata.image_sha256 = Some(ImageDigest::of(&file));
             metadata.files = files.iter().map(grab_file).collect();
             metadata.slices = slices.into_iter().map(grab_slice).collect();
             metadata.viewports = viewports.into_iter().map(grab_viewport).collect();

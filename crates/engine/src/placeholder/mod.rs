@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use self::drawing::{Drawing, Painter};
 use crate::cache::Cache;
+use crate::image_digest::ImageDigest;
 
 mod drawing;
 mod encode;
@@ -60,7 +61,7 @@ pub struct Placeholder(Arc<PlaceholderRenderer>);
 
 struct PlaceholderRenderer {
     painter: Painter,
-    cache: Cache<Key, Bytes>,
+    cache: Cache<Key, Drawn>,
     permits: Arc<Semaphore>,
     memory: MemoryBudget,
 }
@@ -70,6 +71,20 @@ struct PlaceholderRenderer {
 struct Key {
     drawing: Drawing,
     format: Format,
+}
+
+/// A drawn placeholder.
+#[derive(Clone)]
+struct Drawn {
+    file: Bytes,
+    /// In lower-case hexadecimal digits. Kept with the file, since every create with a test key needs it.
+    sha256: String,
+}
+
+impl AsRef<[u8]> for Drawn {
+    fn as_ref(&self) -> &[u8] {
+        &self.file
+    }
 }
 
 impl Placeholder {
@@ -86,9 +101,13 @@ impl Placeholder {
     /// # Errors
     /// [`Error::Busy`]. Else a bug in the drawing, or a runtime that is shutting down; no spec can cause one.
     pub async fn draw(&self, spec: &CaptureSpec) -> Result<Bytes, Error> {
+        Ok(self.drawn(spec).await?.file)
+    }
+
+    async fn drawn(&self, spec: &CaptureSpec) -> Result<Drawn, Error> {
         let key = Key::of(spec);
-        if let Some(file) = self.0.cache.get(&key) {
-            return Ok(file);
+        if let Some(drawn) = self.0.cache.get(&key) {
+            return Ok(drawn);
         }
         let renderer = Arc::clone(&self.0);
         let turn = renderer.turn(key.drawing_bytes()).await?;
@@ -142,16 +161,17 @@ impl Placeholder {
     pub(crate) async fn capture(&self, spec: &CaptureSpec) -> Result<Capture, Error> {
         let started = Instant::now();
         let (image_width, image_height) = Drawing::of(spec).image_size();
+        let Drawn { file: image, sha256 } = self.drawn(spec).await?;
+        let execution_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
         let metadata = RenderMetadata {
             final_url: Some(spec.url.as_str().to_owned()),
             http_status: Some(200),
             settled_by: Some(SettledBy::Quiet),
             image_width: Some(image_width),
             image_height: Some(image_height),
+            image_sha256: Some(sha256),
             ..RenderMetadata::default()
         };
-        let image = self.draw(spec).await?;
-        let execution_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
         let mut files = Vec::new();
         for kind in &spec.also {
             if let Some(content) = self.file(spec, BesideName::Also(*kind)).await? {
@@ -192,10 +212,11 @@ impl PlaceholderRenderer {
         timeout(WAIT_LIMIT, turn).await.map_err(|_| Error::Busy)?
     }
 
-    fn draw(&self, key: Key) -> Result<Bytes, Error> {
+    fn draw(&self, key: Key) -> Result<Drawn, Error> {
         let file = Bytes::from(encode::encode(self.painter.paint(&key.drawing)?, key.format)?);
-        self.cache.put(key, &file);
-        Ok(file)
+        let drawn = Drawn { sha256: ImageDigest::of(&file), file };
+        self.cache.put(key, &drawn);
+        Ok(drawn)
     }
 }
 

@@ -6,7 +6,8 @@ mod upload_target;
 
 use std::time::Duration;
 
-pub use crate::grabs::finish::{AttemptResult, ImageDigest, OutcomeUnknown, ReceivedFiles, ReceivedImage};
+pub use crate::grabs::finish::{AttemptResult, OutcomeUnknown, ReceivedFiles, ReceivedImage};
+pub use crate::image_digest::ImageDigest;
 pub use crate::queue::{Lease, SessionMessage, SessionSlots};
 pub use grabd_store::images::{UploadError, UploadTarget, Uploader};
 pub use receive::{ImageReceiver, ReceiveError, UploadedImage};

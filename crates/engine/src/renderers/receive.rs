@@ -7,7 +7,8 @@ use grabd_domain::ids::LeaseToken;
 use grabd_store::{Images, Upload};
 
 use crate::core::Core;
-use crate::grabs::finish::{ImageDigest, ReceivedFile, ReceivedFiles, ReceivedImage, ReceivedSlice, ReceivedViewport};
+use crate::grabs::finish::{ReceivedFile, ReceivedFiles, ReceivedImage, ReceivedSlice, ReceivedViewport};
+use crate::image_digest::ImageDigest;
 use crate::queue::RequestedFiles;
 
 /// An image that is being received, followed by the files that its grab asks for, its slices from top to bottom, and the
