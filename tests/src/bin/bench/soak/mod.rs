@@ -45,8 +45,6 @@ pub(crate) struct Plan {
 struct Grabs {
     all: usize,
     wrong: usize,
-    /// The last wrong result.
-    last_wrong: String,
 }
 
 /// The service with everything that grabs need.
@@ -90,7 +88,7 @@ pub(crate) async fn measure(plan: Plan) -> anyhow::Result<()> {
     );
     match grabs.wrong {
         0 => println!("every outcome was the expected one"),
-        wrong => println!("{wrong} outcomes were not the expected ones; the last: {}", grabs.last_wrong),
+        wrong => println!("{wrong} outcomes were not the expected ones"),
     }
     points.append(&mut counted);
     if let Some(path) = &plan.chart {
@@ -139,7 +137,7 @@ impl Soak {
                 grabs.all += 1;
                 if let Some(wrong) = wrong {
                     grabs.wrong += 1;
-                    grabs.last_wrong = wrong;
+                    println!("not the expected outcome: {wrong}");
                 }
             }
             #[expect(clippy::cast_precision_loss, reason = "kilobytes of one process")]
