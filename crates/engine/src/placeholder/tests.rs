@@ -188,6 +188,7 @@ async fn render_reports_a_page_that_responded_at_once() {
         settled_by: Some(SettledBy::Quiet),
         image_width: Some(1280),
         image_height: Some(3240),
+        image_sha256: Some(ImageDigest::of(&image)),
         ..RenderMetadata::default()
     };
     assert_eq!(metadata, expected);

@@ -63,7 +63,7 @@ async fn operator_queries_use_indexes() {
     };
     for (words, expected) in [
         (r#"COUNT("grab"."finished_at")"#, "Index Only Scan using grab_ended on grab"),
-        ("status = 3 AND env = 0", "Index Scan Backward using grab_failed on grab"),
+        (r#""grab"."status" = 3 AND "grab"."env" = 0"#, "Index Scan Backward using grab_failed on grab"),
         (r#""grab"."session_id""#, "Index Scan"),
         (r#"ORDER BY "team"."created_at" DESC"#, "using team_list on team"),
         (r#"COUNT("delivery"."id")"#, "on delivery"),
