@@ -23,10 +23,6 @@ use crate::{Error, Result};
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Reads are short and the target machines have two to four cores: more connections would only contend.
 const READERS: u32 = 4;
-/// Pages of the write-ahead log after which it is copied to the database, 16 MB. With a long queue, each commit changes many
-/// pages, and with the default of 1,000 they would be copied after every few commits. The log's index finds a page among
-/// up to 4,062 with one lookup (<https://sqlite.org/walformat.html>).
-const CHECKPOINT_PAGES: &str = "4000";
 /// Prepared statements cached per connection. The store has fewer.
 const STATEMENT_CACHE: usize = 160;
 
@@ -48,7 +44,6 @@ impl Sqlite {
             // A confirmed commit must survive a power failure: it may have spent a credit.
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
-            .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
             .busy_timeout(BUSY_TIMEOUT)
             .statement_cache_capacity(STATEMENT_CACHE)
             .disable_statement_logging();
