@@ -351,7 +351,7 @@ impl Core {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        // On the heap, since the runtime moves a task several times, and some are kilobytes.
+        // On the heap, since the runtime moves a new task several times.
         self.tasks.spawn(Box::pin(work))
     }
 }

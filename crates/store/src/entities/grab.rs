@@ -78,8 +78,8 @@ pub(crate) fn has_status(code: i16) -> Expr {
     equals(Column::Status, code)
 }
 
-/// The code is a part of the statement, not a parameter. Partial indexes depend on these columns, and for a parameter that
-/// an index may depend on, SQLite prepares the statement again each time it runs, which takes as long as running it.
+/// The code is a part of the statement, not a parameter. Partial indexes have conditions on these columns, and SQLite
+/// prepares a statement again for each new value of a parameter that such a condition is compared with.
 fn equals(column: Column, code: i16) -> Expr {
     ExprTrait::eq(column.into_expr(), Expr::Constant(code.into()))
 }
