@@ -18,7 +18,7 @@ use crate::{Error, Result};
 
 /// Maximum changes per commit. Larger batches would hardly reduce the fsync cost per change.
 const BATCH: usize = 32;
-/// Maximum rows of a statement that inserts the rows of a batch. Every number of rows is a different statement, which each
+/// Maximum rows of a statement that inserts the rows of a batch. Every number of rows is a different statement, which the
 /// connection prepares and keeps, so there are at most this many. With fewer, batches would take several statements, each
 /// of which keeps a copy of every page that it changes.
 const ROWS: usize = 16;
