@@ -20,6 +20,10 @@ use tokio_util::task::TaskTracker;
 use crate::leftovers::check_no_leftovers;
 use crate::site::Site;
 
+#[path = "../../crates/store/tests/store/harness/migrated_file.rs"]
+#[expect(clippy::unwrap_used, reason = "shared with the tests of the store")]
+mod migrated_file;
+
 /// The address of the pages that captures may reach.
 pub const ALLOWED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 /// An address that captures may not reach.
@@ -80,6 +84,10 @@ impl TestApp {
         ]);
         settings.extend(overlay.iter().map(|(key, value)| (*key, (*value).to_owned())));
         let config = Config::with(&settings)?;
+        if !settings.contains_key("database.url") && !config.data_dir.exists() {
+            std::fs::create_dir(&config.data_dir)?;
+            migrated_file::copy_to(&config.data_dir.join("grabd.db")).await;
+        }
         let service = Service::start_with(&config, None, timeouts, rendering).await?;
         let team = accounts::create_team(service.store(), "the test's", credits, Clock::system().now()).await?;
         let client = crate::client::client().redirect(reqwest::redirect::Policy::none()).build()?;

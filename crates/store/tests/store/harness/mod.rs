@@ -1,6 +1,7 @@
 //! A separate store for each test case, and shorthands for common steps.
 
 mod cluster;
+mod migrated_file;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -69,7 +70,9 @@ enum Backend {
 impl TestDb {
     pub(crate) async fn sqlite() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let url = format!("sqlite://{}", directory.path().join("grabd.sqlite").display());
+        let file = directory.path().join("grabd.sqlite");
+        migrated_file::copy_to(&file).await;
+        let url = format!("sqlite://{}", file.display());
         Self::at(url, Backend::Directory(directory)).await.migrated().await
     }
 
