@@ -49,7 +49,9 @@ async fn creates_are_refused_while_the_disk_is_almost_full() -> Result<()> {
     // The disk that has this build has less free space. That of temporary files may be a part of the memory.
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let images = format!("file://{}", directory.path().display());
-    let app = TestApp::start(5, &[("retention.min_free_percent", "99"), ("images.url", images.as_str())]).await?;
+    let app =
+        TestApp::start_without_browser(5, &[("retention.min_free_percent", "99"), ("images.url", images.as_str())])
+            .await?;
     for (key, query) in [(app.live(), ""), (app.live(), "?async=true"), (app.test(), "")] {
         let request = app.client.post(format!("{}/grabs{query}", app.base())).bearer_auth(key);
         let response = request.json(&json!({ "url": app.site.url("/tiny") })).send().await?;

@@ -52,7 +52,7 @@ async fn key_is_created_with_scopes_and_expiry_and_its_usage_is_counted() -> Res
 
 #[tokio::test(flavor = "multi_thread")]
 async fn operator_suspends_and_deletes_people_and_teams() -> Result<()> {
-    let app = TestApp::start(5, &[]).await?;
+    let app = TestApp::start_without_browser(5, &[]).await?;
     let (dir, store, team) = (app.data_dir(), app.service.store(), app.team.team);
     for email in ["ada@example.com", "bob@example.com"] {
         app.create_member(email).await?;

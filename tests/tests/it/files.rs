@@ -130,7 +130,7 @@ async fn marks_are_drawn_on_a_copy_of_the_image() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn placeholders_have_small_files_of_each_kind() -> Result<()> {
-    let app = TestApp::start(1, &[]).await?;
+    let app = TestApp::start_without_browser(1, &[]).await?;
     let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test());
     let kinds = [&KINDS[..], &["elements", "marks"]].concat();
     let grab: Value =
@@ -223,7 +223,7 @@ async fn document_of_a_mebibyte_is_captured_and_neither_stored_nor_shown() -> Re
 
 #[tokio::test(flavor = "multi_thread")]
 async fn either_a_url_or_a_document_with_a_public_base_url_is_required() -> Result<()> {
-    let app = TestApp::start(1, &[]).await?;
+    let app = TestApp::start_without_browser(1, &[]).await?;
     for (body, code, field) in [
         (json!({}), "bad_request", "url"),
         (json!({ "html": HIDDEN, "url": "https://example.com/" }), "bad_request", "url"),

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_per_minute_are_limited_per_environment() -> Result<()> {
-    let app = TestApp::start(0, &[("limits.requests_per_minute", "5")]).await?;
+    let app = TestApp::start_without_browser(0, &[("limits.requests_per_minute", "5")]).await?;
     let usage = format!("{}/usage", app.base());
     for left in (0..5).rev() {
         let response = app.client.get(&usage).bearer_auth(app.live()).send().await?;

@@ -117,7 +117,7 @@ async fn secrets_reach_the_target_and_are_neither_stored_nor_shown() -> Result<(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_secrets_are_refused_without_showing_them() -> Result<()> {
-    let app = TestApp::start(1, &[]).await?;
+    let app = TestApp::start_without_browser(1, &[]).await?;
     for (name, value) in [
         ("headers", json!({ "Cookie": HIDDEN })),
         ("headers", json!([HIDDEN])),

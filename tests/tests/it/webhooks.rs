@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use grabd::config::Config;
+use grabd::serve::{Rendering, Timeouts};
 use grabd_engine::accounts;
 use grabd_engine::clock::Clock;
 use grabd_tests::dns::Dns;
@@ -25,9 +26,18 @@ struct WebhookTest {
 
 impl WebhookTest {
     async fn start(overlay: &[(&'static str, &str)]) -> Result<Self> {
+        Self::start_with(overlay, Rendering::Chromium).await
+    }
+
+    /// For tests that capture nothing.
+    async fn start_without_browser(overlay: &[(&'static str, &str)]) -> Result<Self> {
+        Self::start_with(overlay, Rendering::None).await
+    }
+
+    async fn start_with(overlay: &[(&'static str, &str)], rendering: Rendering) -> Result<Self> {
         let receiver = Receiver::start(ALLOWED).await?;
         let overlay = [&[("webhooks.allow_http", "true")], overlay].concat();
-        Ok(Self { app: TestApp::start(9, &overlay).await?, receiver })
+        Ok(Self { app: TestApp::start_with(9, &overlay, Timeouts::default(), rendering).await?, receiver })
     }
 
     async fn call_as(&self, key: &str, method: Method, path: &str, body: Option<Value>) -> Result<(u16, Value)> {
@@ -250,7 +260,7 @@ async fn failed_deliveries_are_retried_and_redirects_are_not_followed() -> Resul
 #[tokio::test(flavor = "multi_thread")]
 async fn private_addresses_are_refused_on_create_and_on_every_attempt() -> Result<()> {
     let dns = Dns::start([127, 0, 0, 3].into()).await?;
-    let webhooks = WebhookTest::start(&[("egress.dns", &dns.address.to_string())]).await?;
+    let webhooks = WebhookTest::start_without_browser(&[("egress.dns", &dns.address.to_string())]).await?;
     let port = webhooks.receiver.address().port();
     // A forbidden receiver on the same port.
     let trap = Receiver::start_at((REFUSED, port).into()).await?;
@@ -288,7 +298,7 @@ async fn private_addresses_are_refused_on_create_and_on_every_attempt() -> Resul
 
 #[tokio::test(flavor = "multi_thread")]
 async fn plain_http_is_refused_by_default() -> Result<()> {
-    let webhooks = WebhookTest::start(&[("webhooks.allow_http", "false")]).await?;
+    let webhooks = WebhookTest::start_without_browser(&[("webhooks.allow_http", "false")]).await?;
     let body = Some(json!({ "url": webhooks.receiver.url() }));
     let (status, answer) = webhooks.call(Method::POST, "/webhooks", body).await?;
     assert_eq!((status, &answer["error"]["code"]), (400, &json!("bad_request")), "{answer}");
@@ -297,7 +307,7 @@ async fn plain_http_is_refused_by_default() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn key_file_of_another_database_is_detected() -> Result<()> {
-    let webhooks = WebhookTest::start(&[]).await?;
+    let webhooks = WebhookTest::start_without_browser(&[]).await?;
     let store = webhooks.app.service.store().clone();
     let fits = |name: &str| {
         let config = Config::with(&[("data_dir", webhooks.app.data_dir().join(name).display().to_string())].into())?;

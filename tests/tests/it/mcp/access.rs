@@ -208,7 +208,7 @@ async fn unauthenticated_requests_are_limited_per_address_and_calls_per_team() -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn key_without_the_scope_of_a_tool_is_told_which_one_it_lacks() -> Result<()> {
-    let app = TestApp::start(0, &[]).await?;
+    let app = TestApp::start_without_browser(0, &[]).await?;
     let limits = KeyLimits { scopes: Scopes::new([Scope::Read]).context("scopes")?, life: None };
     let (store, now) = (app.service.store(), Clock::system().now());
     let (team, test) = (app.team.team, Environment::Test);

@@ -136,7 +136,7 @@ async fn conformance_suite_passes() -> Result<()> {
     // The suite sends requests with the origin of the URL that it is given.
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let origin = format!("http://{}", listener.local_addr()?);
-    let app = TestApp::start(5, &[("mcp.allowed_origins", &origin)]).await?;
+    let app = TestApp::start_without_browser(5, &[("mcp.allowed_origins", &origin)]).await?;
     let proxy = Proxy::start(&app, listener)?;
     for (scenario, version) in SCENARIOS {
         let (failed, output) = conformance(&proxy, scenario, version).await?;

@@ -33,7 +33,7 @@ async fn credits(app: &TestApp, key: &str) -> Result<i64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_capture_shows_an_error_beside_the_field() -> Result<()> {
-    let app = start_capturing_app(&[]).await?;
+    let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let team = team_of(&app, "ada@example.com", 0).await?;
     let refused = format!("http://{REFUSED}/");
@@ -381,7 +381,7 @@ async fn programs_of_a_grab_repeat_it() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_and_keys_of_a_team_share_one_rate_limit() -> Result<()> {
     let settings = [("limits.requests_per_minute", "6"), ("http.trusted_proxies", "127.0.0.1/32")];
-    let app = start_capturing_app(&settings).await?;
+    let app = start_app(&settings).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let team = team_of(&app, "ada@example.com", 0).await?;
     let key = key_of(&app, "ada@example.com", Environment::Test).await?;
