@@ -55,9 +55,10 @@ pub(crate) struct Team {
 }
 
 impl CrashTest {
-    /// Creates one team per number of credits, and starts the service once to register their webhooks.
-    pub(crate) async fn new(credits: &[u32]) -> Result<Self> {
-        let dirs = ServiceDirs::new()?;
+    /// Creates one team per number of credits, and starts the service once to register their webhooks. Each service has this
+    /// number of slots.
+    pub(crate) async fn new(credits: &[u32], slots: u32) -> Result<Self> {
+        let dirs = ServiceDirs::new(slots)?;
         let store = Store::open(&dirs.database_url()).await?;
         store.migrate().await?;
         let mut teams = Vec::new();

@@ -36,7 +36,7 @@ use customer::Page;
 use database::TestDatabase;
 use failpoints::{FAILPOINTS, pairs, run_until_failpoint};
 use random::Rng;
-use service::{SLOTS, ServiceProcess, StartResult, fired};
+use service::{ServiceProcess, StartResult, fired};
 
 /// Time limit of a run, and the addition to it per restart beyond [`RESTARTS`].
 const LIMIT: Duration = Duration::from_secs(115);
@@ -47,11 +47,14 @@ const RESTARTS: u32 = 5;
 const SHARE: Duration = Duration::from_secs(4);
 /// Time after which a service is killed even if too few grabs have ended.
 const KILL_AFTER: Duration = Duration::from_secs(3);
-/// Concurrent customers, and the number of open grabs before the service is killed.
+/// Concurrent customers and captures, and the number of open grabs before the service is killed.
 const CUSTOMERS: usize = 50;
+const SLOTS: u32 = 4;
 const IN_FLIGHT: i64 = 40;
-/// Customers in tests in which the failpoint matters and not the load.
+/// Customers and captures in tests in which the failpoint matters and not the load. Each slot has a browser, which takes
+/// longer to start than the service.
 const FEW: usize = 4;
+const FEW_SLOTS: u32 = 2;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn grabs_survive_kills_at_random_moments() -> Result<()> {
@@ -59,7 +62,7 @@ async fn grabs_survive_kills_at_random_moments() -> Result<()> {
     let mut rng = Rng::from_env()?;
     // Three teams that can pay for everything, and three whose credits run out.
     let rich = 2000 + 200 * length.restarts;
-    let test = CrashTest::new(&[rich, rich, rich, 150, 40, 5]).await?;
+    let test = CrashTest::new(&[rich, rich, rich, 150, 40, 5], SLOTS).await?;
     let mut moments = rng.fork();
     let restarts = async |test: &CrashTest| {
         for number in 0..length.restarts {
@@ -133,7 +136,7 @@ async fn in_flight(test: &CrashTest) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn grabs_survive_each_failpoint() -> Result<()> {
-    let test = CrashTest::new(&[5000, 5000]).await?;
+    let test = CrashTest::new(&[5000, 5000], FEW_SLOTS).await?;
     let restarts = async |test: &CrashTest| {
         for step in FAILPOINTS {
             run_until_failpoint(test, step).await.with_context(|| step)?;
@@ -148,7 +151,7 @@ async fn grabs_survive_two_faults() -> Result<()> {
     let length = RunLength::from_env()?;
     let mut rng = Rng::from_env()?;
     let pairs = pairs(&mut rng);
-    let test = CrashTest::new(&[5000, 5000]).await?;
+    let test = CrashTest::new(&[5000, 5000], FEW_SLOTS).await?;
     // A grab that has met the first fault must also reach the failpoint of the second.
     test.pages_refuse.store(false, Ordering::SeqCst);
     let restarts = async |test: &CrashTest| {
@@ -170,7 +173,7 @@ async fn grabs_survive_two_faults() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn grab_fails_uncharged_when_every_attempt_crashes() -> Result<()> {
-    let test = CrashTest::new(&[1]).await?;
+    let test = CrashTest::new(&[1], FEW_SLOTS).await?;
     let (team, page) = (&test.teams[0], Page::Colour([1, 2, 3], 0));
     let service = test.start("stored=abort").await?;
     let id = test.asynchronous(team, &page, "given-up").await?;
@@ -192,7 +195,7 @@ async fn grab_fails_uncharged_when_every_attempt_crashes() -> Result<()> {
 async fn image_stored_after_collection_is_deleted() -> Result<()> {
     // The lease is lost before the page is rendered, and the report is delayed until the images of the lost attempt
     // have been collected. The image that it then stores must be collected too.
-    let test = CrashTest::new(&[1]).await?;
+    let test = CrashTest::new(&[1], FEW_SLOTS).await?;
     let service = test.start("assigned=lose>rendered=14000").await?;
     let (team, page) = (&test.teams[0], Page::Colour([1, 2, 3], 0));
     let id = test.asynchronous(team, &page, "late").await?;
@@ -212,7 +215,7 @@ async fn image_stored_after_collection_is_deleted() -> Result<()> {
 async fn report_after_lease_expiry_is_ignored() -> Result<()> {
     // The first attempt is refused by the page. Its report is delayed until the sweep has expired the lease and the
     // second attempt has begun. The report must be ignored, or the grab would fail.
-    let test = CrashTest::new(&[1]).await?;
+    let test = CrashTest::new(&[1], FEW_SLOTS).await?;
     let service = test.start("rendered=36500").await?;
     let team = &test.teams[0];
     let outlived = async {
@@ -225,7 +228,7 @@ async fn report_after_lease_expiry_is_ignored() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failure_reported_under_a_lost_lease_is_ignored() -> Result<()> {
-    let test = CrashTest::new(&[1]).await?;
+    let test = CrashTest::new(&[1], FEW_SLOTS).await?;
     let service = test.start("rendered=lose").await?;
     let team = &test.teams[0];
     let page = Page::RefusesOnce("lost".into());

@@ -18,8 +18,6 @@ use tokio_util::task::TaskTracker;
 const WAIT_LIMIT: Duration = Duration::from_secs(60);
 /// Open asynchronous grabs per team: few enough that the limit is reached.
 const ASYNC_QUEUE: u32 = 12;
-/// Concurrent captures.
-pub(super) const SLOTS: u32 = 4;
 /// Log messages that reveal a bug in the service: a rejected inconsistency or a panic.
 const FAULT_MESSAGES: [&str; 4] =
     ["inconsistent: ", "a schema constraint rejected", "the schema does not match", "panicked"];
@@ -28,6 +26,8 @@ const FAULT_MESSAGES: [&str; 4] =
 pub(crate) struct ServiceDirs {
     dir: tempfile::TempDir,
     binary: PathBuf,
+    /// Concurrent captures of a service.
+    slots: u32,
 }
 
 /// A running service process.
@@ -48,13 +48,13 @@ pub(crate) enum StartResult {
 impl ServiceDirs {
     /// # Errors
     /// If the binary is not built.
-    pub(crate) fn new() -> Result<Self> {
+    pub(crate) fn new(slots: u32) -> Result<Self> {
         let binary = grabd_binary()?;
         let dir = tempfile::tempdir()?;
         // The user that runs the browser must be able to traverse the directory.
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755))?;
         std::fs::create_dir(dir.path().join("data"))?;
-        Ok(Self { dir, binary })
+        Ok(Self { dir, binary, slots })
     }
 
     pub(crate) fn database_url(&self) -> String {
@@ -76,7 +76,7 @@ impl ServiceDirs {
             .arg("serve")
             .env("GRABD_DATA_DIR", self.dir.path().join("data"))
             .env("GRABD_BROWSER__RUN_DIR", self.run_dir())
-            .env("GRABD_BROWSER__SLOTS", SLOTS.to_string())
+            .env("GRABD_BROWSER__SLOTS", self.slots.to_string())
             .env("GRABD_HTTP__LISTEN", "127.0.0.1:0")
             .env("GRABD_GRPC__LISTEN", "127.0.0.1:0")
             .env("GRABD_METRICS__LISTEN", "127.0.0.1:0")

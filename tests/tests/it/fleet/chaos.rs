@@ -32,7 +32,7 @@ pub(super) const CALLERS: usize = 2;
 pub(super) const SMALL: usize = 2;
 const LARGE: usize = 3;
 /// Open asynchronous grabs, beyond which callers are refused and try again.
-const ASYNC_QUEUE: u32 = 100;
+const ASYNC_QUEUE: u32 = 20;
 /// Images that are checked at once.
 const CHECKS: usize = 8;
 /// More than are spent.

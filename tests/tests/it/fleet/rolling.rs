@@ -59,7 +59,7 @@ async fn call(
         ensure!(is_answered, "no edge answers: {failed}");
         calls += 1;
         // Paced, since the captures are not the subject.
-        sleep(Duration::from_millis(100)).await;
+        sleep(Duration::from_millis(200)).await;
     }
     Ok(calls)
 }
