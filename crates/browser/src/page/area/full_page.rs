@@ -121,9 +121,9 @@ impl Sweep<'_> {
         let watch = &self.drive.tab.watch;
         loop {
             let starts = watch.read(|seen| seen.starts);
-            let intervals = self.drive.clock.pass_intervals();
+            let scrolling = self.drive.clock.draw_scrolling();
             let swept: Option<SweepResult> = self.call_script("sweep").await?;
-            drop(intervals);
+            drop(scrolling);
             let Some(swept) = swept else { return Ok(false) };
             if !swept.reached {
                 return Ok(true);
