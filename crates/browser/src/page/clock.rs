@@ -47,8 +47,8 @@ const FOLLOW_LIMIT: Duration = Duration::from_millis(50);
 /// page's process is idle.
 const STUCK: Duration = Duration::from_secs(3);
 
-/// The number of frames in a row that are not displayed while a script of ours scrolls. CSS animations and transitions start
-/// only when a frame is displayed.
+/// The number of frames in a row that are not displayed while a script of ours scrolls. Animations run and images are
+/// decoded without display, but paint timing and the frames of workers need it (Chromium 156).
 const MAX_HIDDEN_FRAMES: u32 = 3;
 
 /// If a page cannot be drawn, a frame takes until its time has come in real time. After this many such frames in a row,
@@ -243,16 +243,16 @@ impl<'a> Clock<'a> {
     }
 
     /// Draws frames more often until the result is dropped.
-    pub(super) fn draw_fast(&self) -> DrawFast<'_> {
-        DrawFast::count(&self.draws_fast)
+    pub(super) fn draw_fast(&self) -> DrawGuard<'_> {
+        DrawGuard::count(&self.draws_fast)
     }
 
     /// Draws for a script that scrolls, until the result is dropped. With every frame, the time of a frame interval passes
     /// for the page, however soon it is drawn, so that the page has as much time at each position as for a user. Most frames
-    /// are not displayed: the page is laid out and its callbacks run, which is what loads content, but nobody sees the
-    /// pixels. Displaying every frame takes 1.16 times the processor time for a page of 16,384 pixels.
-    pub(super) fn draw_scrolling(&self) -> DrawFast<'_> {
-        DrawFast::count(&self.scrolls)
+    /// are not displayed: the page is laid out and its callbacks run, which is what loads content, but no pixels are drawn.
+    /// Displaying every frame takes 1.16 times the processor time for a page of 16,384 pixels.
+    pub(super) fn draw_scrolling(&self) -> DrawGuard<'_> {
+        DrawGuard::count(&self.scrolls)
     }
 
     /// Advances the clock and draws frames at the speed of real time, unless the browser does so itself. Returns when
@@ -436,17 +436,17 @@ impl<'a> Clock<'a> {
     }
 }
 
-/// While this exists, frames are drawn more often, or pass more time.
-pub(super) struct DrawFast<'a>(&'a AtomicU32);
+/// While this exists, frames are drawn as its caller asked for.
+pub(super) struct DrawGuard<'a>(&'a AtomicU32);
 
-impl<'a> DrawFast<'a> {
+impl<'a> DrawGuard<'a> {
     fn count(callers: &'a AtomicU32) -> Self {
         callers.fetch_add(1, Ordering::Relaxed);
         Self(callers)
     }
 }
 
-impl Drop for DrawFast<'_> {
+impl Drop for DrawGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
