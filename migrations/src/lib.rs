@@ -35,7 +35,7 @@ mod m0023_low_balance;
 pub struct Migrator;
 
 /// The name and the source text of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     /// The name under which the step is recorded as applied.
     pub name: &'static str,
@@ -46,7 +46,7 @@ pub struct Source {
 }
 
 /// Whether processes of the version before a step may run on the schema after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FormerVersion {
     /// They continue, until they are replaced. They cannot start again.
     MayContinue,

@@ -80,9 +80,7 @@ impl Cluster {
     /// The name of a database with the current schema and without rows, which nobody is connected to.
     async fn migrated(&self) -> String {
         let mut schema = DefaultHasher::new();
-        for source in Migrator::SOURCES {
-            (source.name, source.text).hash(&mut schema);
-        }
+        Migrator::SOURCES.hash(&mut schema);
         let name = format!("migrated_{:016x}", schema.finish());
         let home = self.home.clone();
         let migrating = tokio::task::spawn_blocking(move || {

@@ -15,9 +15,7 @@ pub(crate) async fn copy_to(path: &Path) {
 /// The database, which the first test creates. Its name depends on the migrations, and on the user, who alone may read it.
 async fn original() -> PathBuf {
     let mut schema = DefaultHasher::new();
-    for source in Migrator::SOURCES {
-        (source.name, source.text).hash(&mut schema);
-    }
+    Migrator::SOURCES.hash(&mut schema);
     let user = rustix::process::geteuid().as_raw();
     let path = std::env::temp_dir().join(format!("grabd-migrated-{user}-{:016x}.db", schema.finish()));
     if !path.exists() {
