@@ -4,9 +4,9 @@ use std::env;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Blocks of at least this many bytes are mapped one by one, and unmapped when they are freed. glibc reads the variable
-/// once, when a program starts: see `M_MMAP_THRESHOLD` in `mallopt(3)`.
-const THRESHOLD: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "1048576");
+/// An environment variable and its value: blocks of at least this many bytes are mapped one by one, and unmapped when they
+/// are freed. glibc reads the variable once, when a program starts: see `M_MMAP_THRESHOLD` in `mallopt(3)`.
+pub const THRESHOLD: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "1048576");
 
 /// Starts this program again, as the same process with the same arguments, so that glibc returns the memory of freed
 /// images to the system.
