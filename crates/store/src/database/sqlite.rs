@@ -24,7 +24,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Reads are short and the target machines have two to four cores: more connections would only contend.
 const READERS: u32 = 4;
 /// Prepared statements cached per connection. The store has fewer.
-const STATEMENT_CACHE: usize = 160;
+const STATEMENT_CACHE: usize = 176;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sqlite {

@@ -2,11 +2,13 @@
 //! by the next one. There is no batching delay: a lone change is committed at once.
 
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
 use std::time::Duration;
 
-use sea_orm::{DatabaseConnection, EntityTrait, SqliteTransactionMode, TransactionOptions, TransactionTrait};
+use sea_orm::{
+    ConnectionTrait, DatabaseConnection, DbErr, EntityTrait, SqliteTransactionMode, TransactionOptions,
+    TransactionTrait,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -16,12 +18,9 @@ use super::transaction::{Transaction, Tx};
 use crate::entities::grab;
 use crate::{Error, Result};
 
-/// Maximum changes per commit. Larger batches would hardly reduce the fsync cost per change.
+/// Maximum changes per commit. Larger batches would hardly reduce the fsync cost per change. Every number of rows that are
+/// inserted together is a different statement, which the connection prepares and keeps, so there are at most this many.
 const BATCH: usize = 32;
-/// Maximum rows of a statement that inserts the rows of a batch. Every number of rows is a different statement, which the
-/// connection prepares and keeps, so there are at most this many. With fewer, batches would take several statements, each
-/// of which keeps a copy of every page that it changes.
-const ROWS: usize = 16;
 /// Maximum queued changes: some seconds of work for a slow disk.
 const QUEUE: usize = 1024;
 /// Maximum wait for a slot in the queue.
@@ -104,8 +103,17 @@ fn spin_limit() -> Duration {
 /// One transaction for the batch. A change that fails must roll back only itself, which takes a savepoint for each change,
 /// so two more statements. Since changes rarely fail, that is done only if one has.
 async fn commit(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChange>]) -> Result<()> {
+    let rows: Vec<_> = batch.iter_mut().filter_map(|request| request.take_insert()).collect();
+    if rows.len() == batch.len() {
+        // A statement alone is a transaction. Within one, SQLite would copy every page that the statement changes, to be able
+        // to undo only the statement, and BEGIN and COMMIT would have to be sent to the connection's thread, too.
+        return match insert(connection, rows).await {
+            Ok(()) => Ok(()),
+            Err(_) => commit_with_savepoints(connection, batch).await,
+        };
+    }
     let tx = begin(connection).await?;
-    if !insert_rows(&tx, batch).await {
+    if !rows.is_empty() && insert(&tx, rows).await.is_err() {
         tx.rollback().await?;
         return commit_with_savepoints(connection, batch).await;
     }
@@ -121,17 +129,10 @@ async fn commit(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChan
     Ok(tx.commit().await?)
 }
 
-/// Inserts the rows of all changes that only insert one row, with few statements: most of the time of an insert is spent on
-/// sending it to the connection's thread and waiting for the answer. Returns false if a row cannot be inserted.
-async fn insert_rows(tx: &Tx, batch: &mut [Box<dyn QueuedChange>]) -> bool {
-    let mut rows: Vec<_> = batch.iter_mut().filter_map(|request| request.take_insert()).collect();
-    while !rows.is_empty() {
-        let rest = rows.split_off(rows.len().min(ROWS));
-        if grab::Entity::insert_many(mem::replace(&mut rows, rest)).exec_without_returning(tx).await.is_err() {
-            return false;
-        }
-    }
-    true
+/// Inserts the rows of all changes that only insert one row, with one statement: most of the time of an insert is spent on
+/// sending it to the connection's thread and waiting for the answer.
+async fn insert(connection: &impl ConnectionTrait, rows: Vec<grab::ActiveModel>) -> Result<(), DbErr> {
+    grab::Entity::insert_many(rows).exec_without_returning(connection).await.map(drop)
 }
 
 async fn commit_with_savepoints(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChange>]) -> Result<()> {

@@ -9,11 +9,11 @@ use grabd_store::grabs::{NewPlaceholder, ShownImage};
 
 use crate::harness::{NOW, blocked, facts, on_both, spec};
 
-fn done(image: Option<ImageKey>) -> State {
+pub(crate) fn done(image: Option<ImageKey>) -> State {
     State::Done { finished_at: NOW, image, size_bytes: 10, execution_ms: 2, metadata: facts() }
 }
 
-fn placeholder(id: GrabId, team: TeamId, outcome: State) -> NewPlaceholder {
+pub(crate) fn placeholder(id: GrabId, team: TeamId, outcome: State) -> NewPlaceholder {
     NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None }
 }
 

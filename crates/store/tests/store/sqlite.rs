@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use futures::future::{join_all, maybe_done};
 use grabd_domain::credits::LotKind;
 use grabd_domain::grabs::{Class, ImageKey, Status};
-use grabd_domain::ids::TeamId;
+use grabd_domain::ids::{GrabId, TeamId};
 use grabd_store::credits::{Grant, GrantOutcome};
 use grabd_store::grabs::Created;
 use grabd_store::{Error, Kind, Store};
@@ -13,6 +13,7 @@ use sea_orm::{ConnectionTrait, TransactionTrait};
 use tokio_util::task::TaskTracker;
 
 use crate::harness::{NOW, TestDb, completion};
+use crate::placeholder::{done, placeholder};
 
 fn grant(team: TeamId, source_ref: String) -> Grant {
     Grant { team, kind: LotKind::Prepaid, credits: 1, expires_at: None, source_ref, now: NOW }
@@ -78,27 +79,35 @@ async fn two_processes_can_write_concurrently() {
 async fn writer_waits_for_another_processs_transaction() {
     let db = TestDb::sqlite().await;
     let team = db.team(1).await;
-    wait_for_another_writer(&db, team).await;
+    wait_for_another_writer(&db, team, create(&db, team)).await;
+    // Its only statement has no transaction around it.
+    db.execute_raw("UPDATE team SET name = 'A team'").await.unwrap();
+    let (store, new) = (db.store.clone(), placeholder(GrabId(db.id()), team, done(Some(ImageKey::new(1, "png")))));
+    wait_for_another_writer(&db, team, async move { assert_eq!(store.create_placeholder(new).await.unwrap(), None) })
+        .await;
     db.finish().await;
 }
 
-async fn wait_for_another_writer(db: &TestDb, team: TeamId) {
+fn create(db: &TestDb, team: TeamId) -> impl Future<Output = ()> + Send + use<> {
+    let (store, new) = (db.store.clone(), db.new_grab(team, Class::Sync));
+    async move {
+        let created = store.create(new).await;
+        assert!(matches!(created, Ok(Created::Pending)), "{created:?}");
+    }
+}
+
+async fn wait_for_another_writer(db: &TestDb, team: TeamId, change: impl Future<Output = ()> + Send + 'static) {
     let raw = db.raw_connection().await;
     let other = raw.begin().await.unwrap();
     other.execute_unprepared("UPDATE team SET name = 'renamed'").await.unwrap();
-    let waiting = TaskTracker::new().spawn({
-        let store = db.store.clone();
-        let new = db.new_grab(team, Class::Sync);
-        async move { store.create(new).await }
-    });
-    // Reads continue with the old data. They take long enough for the create to reach the lock.
+    let waiting = TaskTracker::new().spawn(change);
+    // Reads continue with the old data. They take long enough for the change to reach the lock.
     for _ in 0..100 {
         assert_eq!(db.store.find_team(team).await.unwrap().unwrap().name, "A team");
     }
     assert!(!waiting.is_finished());
     other.commit().await.unwrap();
-    let created = waiting.await.unwrap();
-    assert!(matches!(created, Ok(Created::Pending)), "{created:?}");
+    waiting.await.unwrap();
     assert_eq!(db.store.find_team(team).await.unwrap().unwrap().name, "renamed");
     raw.close().await.unwrap();
 }
@@ -167,7 +176,7 @@ async fn writer_recovers_after_sqlite_rolls_back_the_transaction() {
     assert_eq!(db.store.lots(team).await.unwrap().len(), succeeded + 3);
     // The transactions of the new connection still wait for another writer before they read.
     db.execute_raw("UPDATE team SET name = 'A team'").await.unwrap();
-    wait_for_another_writer(&db, team).await;
+    wait_for_another_writer(&db, team, create(&db, team)).await;
     raw.close().await.unwrap();
     db.finish().await;
 }
