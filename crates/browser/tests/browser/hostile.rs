@@ -130,7 +130,9 @@ async fn endless_navigation_is_stopped_and_captured() {
         let image = rig.grab(&site.url(path)).await;
         assert_eq!(image.colour(900, 600), "lime", "{path}");
         assert_eq!(image.metadata.settled_by, Some(SettledBy::Deadline), "{path}");
-        assert!((20..=30).contains(&site.hits(path)), "{path}: {} visits", site.hits(path));
+        // A page that has no image in virtual time is captured again in real time. On a busy machine, that happens to the
+        // document at which the navigation is stopped.
+        assert!((20..=60).contains(&site.hits(path)), "{path}: {} visits", site.hits(path));
     }
     rig.chromium.shutdown().await;
 }
