@@ -130,9 +130,10 @@ async fn endless_navigation_is_stopped_and_captured() {
         let image = rig.grab(&site.url(path)).await;
         assert_eq!(image.colour(900, 600), "lime", "{path}");
         assert_eq!(image.metadata.settled_by, Some(SettledBy::Deadline), "{path}");
-        // A page that has no image in virtual time is captured again in real time. On a busy machine, that happens to the
-        // document at which the navigation is stopped.
-        assert!((20..=60).contains(&site.hits(path)), "{path}: {} visits", site.hits(path));
+        // On a busy machine, the document at which the navigation is stopped may have no image in virtual time. Then the page
+        // is captured again in real time.
+        let visits = site.hits(path);
+        assert!((20..=30).contains(&visits) || (40..=60).contains(&visits), "{path}: {visits} visits");
     }
     rig.chromium.shutdown().await;
 }
