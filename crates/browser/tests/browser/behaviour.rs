@@ -273,6 +273,31 @@ fn moving(origin: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn frozen_video_that_starts_again_shows_its_first_frame() {
+    const VIDEOS: u32 = 24;
+    let video = format!("<video src='data:video/webm;base64,{WEBM}' muted loop></video>");
+    // The second half is out of view.
+    let half = format!("<div>{}</div>", video.repeat(VIDEOS as usize / 2));
+    let page = format!(
+        "<!doctype html><body style='margin:0'>
+        <style>div {{ height: 3000px }} video {{ float: left; width: 100px; height: 100px }}</style>{half}{half}
+        <script>
+            // Each ends, and starts again, at another time.
+            [...document.querySelectorAll('video')].forEach((video, at) => setTimeout(() => video.play(), at % 12 * 70));
+        </script>"
+    );
+    let site = Site::start(2, [("/", html(page))]).await;
+    let rig = Rig::start().await;
+    for delay_ms in [0, 370, 640] {
+        let asked = CaptureRequest { freeze: Some(true), full_page: Some(true), ..request(&site.url("/")) };
+        let image = rig.capture(CaptureRequest { delay_ms: Some(delay_ms), ..asked }).await;
+        let shown = (0..VIDEOS).map(|at| image.colour(at % 12 * 100 + 50, at / 12 * 3000 + 50)).collect::<Vec<_>>();
+        assert!(shown.iter().all(|colour| *colour == "red"), "{delay_ms}: {shown:?}");
+    }
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn frozen_page_gives_the_same_bytes_every_time() {
     use base64::Engine as _;
     let gif = base64::engine::general_purpose::STANDARD.decode(GIF).unwrap();

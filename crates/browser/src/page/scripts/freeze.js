@@ -3,6 +3,10 @@
 // How long a video may take to show its first frame, in the time of the page, which may pass faster than that of the
 // decoder.
 const SEEK_MS = 2000;
+// How long that frame may take after the seek has ended.
+const FRAME_MS = 200;
+// Frames of a later time, in seconds, are not the first one.
+const FIRST_FRAME_S = 0.1;
 // Images and videos with more pixels are not copied.
 const MAX_STILL_PIXELS = 16_000_000;
 
@@ -68,8 +72,17 @@ const replaceByStill = (element, width, height) => {
   element.replaceWith(still);
 };
 
-// Shows the first frame of a video that has played. When a seek has ended, its frame is not on the screen yet, and
-// nothing tells when it is. A canvas has it at once.
+// Resolves when a frame of the beginning has arrived. On a busy machine, that may be after the seek has ended.
+const firstFrame = (video) => new Promise((done) => {
+  const look = (_, { mediaTime }) => {
+    if (mediaTime <= FIRST_FRAME_S) done();
+    else video.requestVideoFrameCallback(look);
+  };
+  video.requestVideoFrameCallback(look);
+});
+
+// Shows the first frame of a video that has played. When that frame has arrived, it is not on the screen yet, and nothing
+// tells when it is. A canvas has it at once.
 const stopVideo = async (video) => {
   video.autoplay = false;
   video.pause();
@@ -78,9 +91,13 @@ const stopVideo = async (video) => {
     await Promise.race([once(video, 'loadeddata'), limit]);
   }
   if (video.readyState === 0 || video.played.length === 0) return;
-  const seeked = once(video, 'seeked');
+  let isLate = false;
+  limit.then(() => { isLate = true; });
+  const arrived = firstFrame(video);
   video.currentTime = 0;
-  await Promise.race([seeked, limit]);
+  // A video that plays in a loop may just have begun to seek by itself, and the event is of that seek.
+  while (video.seeking && !isLate) await Promise.race([once(video, 'seeked'), limit]);
+  await Promise.race([arrived, after(FRAME_MS)]);
   replaceByStill(video, video.videoWidth, video.videoHeight);
 };
 
