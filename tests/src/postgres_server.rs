@@ -233,6 +233,8 @@ fn spawn(directory: &Path, port: u16) -> Result<Child> {
     for setting in ["full_page_writes=off", "max_connections=300", "hot_standby=on", "wal_keep_size=64MB"] {
         server.args(["-c", setting]);
     }
+    // Shared memory in the directory, which is deleted: a server that is killed leaves it behind.
+    server.args(["-c", "dynamic_shared_memory_type=mmap"]);
     Ok(server.stdout(log.try_clone()?).stderr(log).kill_on_drop(true).spawn()?)
 }
 

@@ -148,11 +148,13 @@ impl Cluster {
             run(Command::new("chown").arg("postgres").arg(&data));
         }
         run(self.program("initdb").arg("-D").arg(&data).args(["-A", "trust", "-U", "postgres", "-E", "UTF8", "-N"]));
-        // In the data directory, which the server's user owns.
+        // In the data directory, which the server's user owns. The shared memory is there, too: it is deleted even if the
+        // server is killed.
         let log = data.join("server.log");
         let options = format!(
             "-c listen_addresses='' -c unix_socket_directories='{}' -c fsync=off -c full_page_writes=off \
-             -c synchronous_commit=off -c max_connections=200 -c log_line_prefix='%d '",
+             -c synchronous_commit=off -c max_connections=200 -c dynamic_shared_memory_type=mmap \
+             -c log_line_prefix='%d '",
             data.display()
         );
         run(self
