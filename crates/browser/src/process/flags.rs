@@ -11,12 +11,14 @@ use crate::options::FrameMode;
 /// any attempt to bypass the proxy into a name error, and on the WebRTC policy under both of its names, since each
 /// program knows one and silently ignores the other. The byte limit depends on disabling `BackgroundResourceFetch`:
 /// with it, scripts are decompressed outside of the page, which reports no bytes until all have arrived or memory is
-/// exhausted. It made no page faster here. Without `LocalNetworkAccessChecks`, the browser does not ask for permission to
-/// reach private addresses, which the egress guard refuses anyway. On a busy machine, that question may overtake the
-/// commit of the document, and the browser then ends the page's process ("bad IPC message, reason 262", Chromium 156): 4 of
-/// 160 captures of a page with an image on loopback, eight at once; 0 of 400 without the checks. The other flags reduce background activity. Deliberately absent:
-/// `--no-sandbox`, anything that weakens the same-origin policy, and performance flags, none of which helped.
-const FLAGS: [&str; 20] = [
+/// exhausted. It made no page faster here. `LocalNetworkAccessChecksWarn` keeps the browser from asking for permission to
+/// reach private addresses, which the egress guard refuses anyway. On a busy machine, that question may overtake the commit
+/// of the document, and the browser then ends the page's process ("bad IPC message, reason 262", Chromium 156): 4 of 160
+/// captures of a page with an image on loopback, eight at once. Without the checks at all, requests of https pages for
+/// private http addresses would be blocked as mixed content, and neither reach the guard nor be counted. The other flags
+/// reduce background activity. Deliberately absent: `--no-sandbox`, anything that weakens the same-origin policy, and
+/// performance flags, none of which helped.
+const FLAGS: [&str; 21] = [
     "--headless",
     "--remote-debugging-pipe",
     "--no-first-run",
@@ -34,7 +36,8 @@ const FLAGS: [&str; 20] = [
     "--disable-breakpad",
     "--disable-domain-reliability",
     "--no-pings",
-    "--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,MediaRouter,DialMediaRouteProvider,BackgroundResourceFetch,LocalNetworkAccessChecks",
+    "--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,MediaRouter,DialMediaRouteProvider,BackgroundResourceFetch",
+    "--enable-features=LocalNetworkAccessChecks:LocalNetworkAccessChecksWarn/true",
     "--hide-scrollbars",
     "--mute-audio",
 ];
@@ -96,11 +99,13 @@ mod tests {
             assert_eq!(line.iter().filter(|given| *given == flag).count(), 1, "{flag}");
         }
         assert_eq!(line.iter().filter(|flag| flag.starts_with("--proxy-server")).count(), 1, "the last one wins");
-        // Each would end or blind captures; see `FLAGS`.
-        let disabled = line.iter().filter_map(|flag| flag.strip_prefix("--disable-features=")).collect::<Vec<_>>();
-        assert_eq!(disabled.len(), 1, "the last one wins");
-        for feature in ["BackgroundResourceFetch", "LocalNetworkAccessChecks"] {
-            assert!(disabled.iter().any(|list| list.split(',').any(|name| name == feature)), "{feature}");
+        for (list, feature) in [
+            ("--disable-features=", "BackgroundResourceFetch"),
+            ("--enable-features=", "LocalNetworkAccessChecks:LocalNetworkAccessChecksWarn/true"),
+        ] {
+            let lists: Vec<_> = line.iter().filter_map(|flag| flag.strip_prefix(list)).collect();
+            assert_eq!(lists.len(), 1, "the last one wins");
+            assert!(lists.iter().any(|names| names.split(',').any(|name| name == feature)), "{feature}");
         }
         for banned in ["--no-sandbox", "--disable-web-security", "--remote-debugging-port", "--allow-file-access"] {
             assert!(!line.iter().any(|flag| flag.starts_with(banned)), "{banned}");
