@@ -282,8 +282,13 @@ async fn frozen_video_that_starts_again_shows_its_first_frame() {
         "<!doctype html><body style='margin:0'>
         <style>div {{ height: 3000px }} video {{ float: left; width: 100px; height: 100px }}</style>{half}{half}
         <script>
-            // Each ends, and starts again, at another time.
-            [...document.querySelectorAll('video')].forEach((video, at) => setTimeout(() => video.play(), at % 12 * 70));
+            [...document.querySelectorAll('video')].forEach((video, at) => {{
+                // Each ends, and starts again, at another time.
+                setTimeout(() => {{ video.autoplay = true; video.play() }}, at % 12 * 70);
+                // When it is stopped, as if it had just sought by itself.
+                const seeked = () => video.autoplay || video.dispatchEvent(new Event('seeked'));
+                new MutationObserver(seeked).observe(video, {{ attributeFilter: ['autoplay'] }});
+            }});
         </script>"
     );
     let site = Site::start(2, [("/", html(page))]).await;
