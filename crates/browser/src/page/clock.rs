@@ -386,8 +386,8 @@ impl<'a> Clock<'a> {
     /// Returns true if a frame of the current document can be drawn. Until the process of a new document has answered,
     /// the document has no surface, and if a frame is requested then, it never gets one: 3 of 100 documents were never
     /// drawn when the first frame was requested within 15 ms of the commit, 0 of 800 when it was requested after an
-    /// answer (Chromium 156). Nothing gives it one later: neither page time, another size of the window, hiding and showing
-    /// it, nor frames in real time. Redirects by script happen around the load event, so only documents that load slowly
+    /// answer (Chromium 156). Documents without a surface did not get one later either: not by page time, another size of
+    /// the window, hiding and showing it, or frames in real time. Redirects by script happen around the load event, so only documents that load slowly
     /// are drawn before it.
     fn can_draw(&self) -> bool {
         let watch = &self.tab.watch;

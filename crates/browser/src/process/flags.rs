@@ -11,13 +11,8 @@ use crate::options::FrameMode;
 /// any attempt to bypass the proxy into a name error, and on the WebRTC policy under both of its names, since each
 /// program knows one and silently ignores the other. The byte limit depends on disabling `BackgroundResourceFetch`:
 /// with it, scripts are decompressed outside of the page, which reports no bytes until all have arrived or memory is
-/// exhausted. It made no page faster here. `LocalNetworkAccessChecksWarn` keeps the browser from asking for permission to
-/// reach private addresses, which the egress guard refuses anyway. On a busy machine, that question may overtake the commit
-/// of the document, and the browser then ends the page's process ("bad IPC message, reason 262", Chromium 156): 4 of 160
-/// captures of a page with an image on loopback, eight at once. Without the checks at all, requests of https pages for
-/// private http addresses would be blocked as mixed content, and neither reach the guard nor be counted. The other flags
-/// reduce background activity. Deliberately absent: `--no-sandbox`, anything that weakens the same-origin policy, and
-/// performance flags, none of which helped.
+/// exhausted. It made no page faster here. The other flags reduce background activity. Deliberately absent:
+/// `--no-sandbox`, anything that weakens the same-origin policy, and performance flags, none of which helped.
 const FLAGS: [&str; 21] = [
     "--headless",
     "--remote-debugging-pipe",
@@ -37,6 +32,11 @@ const FLAGS: [&str; 21] = [
     "--disable-domain-reliability",
     "--no-pings",
     "--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,MediaRouter,DialMediaRouteProvider,BackgroundResourceFetch",
+    // Otherwise the browser asks for permission to reach private addresses, which the egress guard refuses anyway. On a busy
+    // machine, that question may overtake the commit of the document, and the browser then ends the page's process ("bad IPC
+    // message, reason 262", Chromium 156): in 4 of 160 captures of a page with an image on loopback, eight at once. Without
+    // the checks at all, the browser blocks private http addresses in https pages as mixed content: the guard does not see
+    // and count them.
     "--enable-features=LocalNetworkAccessChecks:LocalNetworkAccessChecksWarn/true",
     "--hide-scrollbars",
     "--mute-audio",
@@ -104,8 +104,8 @@ mod tests {
             ("--enable-features=", "LocalNetworkAccessChecks:LocalNetworkAccessChecksWarn/true"),
         ] {
             let lists: Vec<_> = line.iter().filter_map(|flag| flag.strip_prefix(list)).collect();
-            assert_eq!(lists.len(), 1, "the last one wins");
-            assert!(lists.iter().any(|names| names.split(',').any(|name| name == feature)), "{feature}");
+            let [names] = lists[..] else { panic!("{list} is given {} times, and the last one wins", lists.len()) };
+            assert!(names.split(',').any(|name| name == feature), "{feature}");
         }
         for banned in ["--no-sandbox", "--disable-web-security", "--remote-debugging-port", "--allow-file-access"] {
             assert!(!line.iter().any(|flag| flag.starts_with(banned)), "{banned}");

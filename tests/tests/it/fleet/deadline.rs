@@ -38,7 +38,7 @@ async fn create(cluster: &TestCluster, edge: &Process, key: &str) -> Result<Answ
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn time_out_at_an_edge_is_uncharged_and_the_same_everywhere() -> Result<()> {
     let cluster = TestCluster::start().await?;
-    // The render takes longer than the team's failures may; then the grab that waits would be delayed because of that.
+    // The failed render takes 25 s. With the default of 20 s of failures a minute, the grab that waits would be delayed.
     let budget = ("GRABD_ABUSE__FAILED_SECONDS_PER_MINUTE_UNPAID", "1000");
     let core = cluster.core_with("core", &[budget]).await?;
     let edges = tokio::try_join!(cluster.edge_named("one", &[]), cluster.edge_named("other", &[]))?;
