@@ -2,8 +2,6 @@
 //
 // Each path is checked once without and once with images, in a second tab of the visitor. If GRABD_TEST_PERFORMANCE names a
 // file, Lighthouse's scores are appended to it (`script/bench pages`).
-import { openLighthouse } from "./lighthouse.mjs";
-
 // Maximum requests of a page besides images: itself, the style sheet, the font, the icon, the script of all
 // pages, and one of its own.
 const REQUESTS = 6;
@@ -13,7 +11,8 @@ const PHONE = { width: 412, height: 823 };
 const scores = process.env.GRABD_TEST_PERFORMANCE;
 
 export async function openLoading(executablePath) {
-  const lighthouse = scores ? await openLighthouse(executablePath, scores) : undefined;
+  // Loading Lighthouse takes a second of processor time.
+  const lighthouse = scores ? await (await import("./lighthouse.mjs")).openLighthouse(executablePath, scores) : undefined;
   const known = new Set();
 
   // Returns the findings for a page, if it needs a check.
