@@ -9,7 +9,7 @@ use grabd_domain::capture::{CaptureSpec, Format};
 use grabd_domain::grabs::SlicePlace;
 use grabd_domain::render::CapturedSlice;
 use grabd_memory::Reservation;
-use grabd_slices::{Cut, Error, Slice};
+use grabd_pixels::{Cut, Error, Slice};
 use serde::Deserialize;
 
 use super::drive::Drive;
@@ -35,7 +35,7 @@ struct Heading {
 pub(super) fn memory_bytes(spec: &CaptureSpec, (width, height): (u32, u32), max_bytes: u64) -> u64 {
     let Some(slice_height) = spec.slice_height else { return 0 };
     let most = shot::max_file_bytes((width, height)).min(max_bytes);
-    grabd_slices::memory_bytes(width, height, slice_height, to_format(spec.format), most).saturating_add(most)
+    grabd_pixels::memory_bytes(width, height, slice_height, to_format(spec.format), most).saturating_add(most)
 }
 
 /// Cuts the image into slices, from top to bottom. None if they were not asked for.
@@ -65,7 +65,7 @@ pub(super) async fn make(
         let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
         let how = Cut { format, quality, slice_height, max_bytes, is_cancelled: &is_cancelled };
         // The task owns the memory, since it continues for a moment when the capture is cancelled.
-        (grabd_slices::cut(&image, &how), reserved)
+        (grabd_pixels::cut(&image, &how), reserved)
     });
     let (slices, mut reserved) = cut.await.map_err(|error| CaptureError::Lost(format!("no slices: {error}")))?;
     let slices = slices.map_err(|error| match error {
@@ -99,11 +99,11 @@ fn heading_of(headings: &[Heading], row: u32) -> Option<&str> {
     above.max_by(|a, b| a.y.total_cmp(&b.y)).map(|heading| heading.text.as_str())
 }
 
-const fn to_format(format: Format) -> grabd_slices::Format {
+const fn to_format(format: Format) -> grabd_pixels::Format {
     match format {
-        Format::Png => grabd_slices::Format::Png,
-        Format::Jpeg => grabd_slices::Format::Jpeg,
-        Format::Webp => grabd_slices::Format::Webp,
+        Format::Png => grabd_pixels::Format::Png,
+        Format::Jpeg => grabd_pixels::Format::Jpeg,
+        Format::Webp => grabd_pixels::Format::Webp,
     }
 }
 

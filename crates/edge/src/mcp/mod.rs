@@ -12,7 +12,6 @@ mod host_origin;
 mod json_rpc;
 mod message;
 mod methods;
-mod opaque;
 mod open_calls;
 mod parts;
 mod preview;

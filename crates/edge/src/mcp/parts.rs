@@ -1,11 +1,8 @@
 //! The parts of a tall image in a tool result: as one preview, it would be too small to read.
 
-use grabd_slices::{Rows, is_uniform, plan};
-use image::codecs::jpeg::JpegEncoder;
+use grabd_pixels::{Rows, encode_jpeg, is_uniform, on_white, plan};
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageError};
-
-use super::opaque::opaque;
 
 /// The most parts of a result, and the most bytes of one and of all together. They leave room for the rest of the result,
 /// which has many slices.
@@ -113,8 +110,7 @@ fn encode(
         if part.width() > width || part.height() > height {
             part = part.resize(width, height, FilterType::Triangle);
         }
-        let mut file = Vec::new();
-        JpegEncoder::new_with_quality(&mut file, quality).encode_image(&opaque(&part))?;
+        let file = encode_jpeg(&on_white(&part), quality)?;
         if file.len() <= most {
             return Ok(Some(file));
         }

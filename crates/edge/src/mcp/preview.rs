@@ -11,10 +11,10 @@ use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use grabd_memory::{MemoryBudget, MemoryError, Reservation};
+use grabd_pixels::{encode_jpeg, on_white};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageReader, Limits};
 use tokio::sync::Semaphore;
@@ -22,7 +22,6 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
-use super::opaque::opaque;
 use super::parts::{self, Part, WantedParts};
 
 /// Files up to this size and side length are sent unchanged.
@@ -308,8 +307,7 @@ fn scale(file: Vec<u8>) -> Result<Vec<u8>, PreviewError> {
         if decoded.width().max(decoded.height()) > side {
             decoded = decoded.resize(side, side, FilterType::Triangle);
         }
-        let mut bytes = Vec::new();
-        JpegEncoder::new_with_quality(&mut bytes, quality).encode_image(&opaque(&decoded))?;
+        let bytes = encode_jpeg(&on_white(&decoded), quality)?;
         if bytes.len() <= MAX_INLINE_BYTES {
             return Ok(bytes);
         }

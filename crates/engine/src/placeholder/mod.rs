@@ -46,7 +46,7 @@ pub enum Error {
     Encode(#[from] image::ImageError),
     /// The image could not be cut into slices.
     #[error("the placeholder could not be cut")]
-    Cut(#[from] grabd_slices::Error),
+    Cut(#[from] grabd_pixels::Error),
     /// Other images took the memory, or other placeholders were drawn, for too long.
     #[error("too many images are being processed")]
     Busy,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use grabd_domain::capture::Format;
 use grabd_domain::grabs::SlicePlace;
 use grabd_domain::render::CapturedSlice;
-use grabd_slices::{Cut, Error, Slice};
+use grabd_pixels::{Cut, Error, Slice};
 
 use super::encode::JPEG_QUALITY;
 
@@ -19,7 +19,7 @@ const MAX_BYTES: usize = 32 << 20;
 /// The memory that cutting an image of this size takes, with its slices.
 pub(super) fn memory_bytes((width, height): (u32, u32), slice_height: u32, format: Format, image: &Bytes) -> u64 {
     let bytes = u64::try_from(image.len()).unwrap_or(u64::MAX);
-    grabd_slices::memory_bytes(width, height, slice_height, to_format(format), bytes).saturating_add(2 * bytes)
+    grabd_pixels::memory_bytes(width, height, slice_height, to_format(format), bytes).saturating_add(2 * bytes)
 }
 
 /// Cuts the image of a placeholder.
@@ -39,13 +39,13 @@ pub(super) fn cut(image: &[u8], slice_height: u32, format: Format) -> Result<Vec
         place: SlicePlace::new(rows.y, rows.height, (rows.y > 0).then_some(HEADING)),
         content: file.into(),
     };
-    Ok(grabd_slices::cut(image, &how)?.into_iter().map(captured).collect())
+    Ok(grabd_pixels::cut(image, &how)?.into_iter().map(captured).collect())
 }
 
-const fn to_format(format: Format) -> grabd_slices::Format {
+const fn to_format(format: Format) -> grabd_pixels::Format {
     match format {
-        Format::Png => grabd_slices::Format::Png,
-        Format::Jpeg => grabd_slices::Format::Jpeg,
-        Format::Webp => grabd_slices::Format::Webp,
+        Format::Png => grabd_pixels::Format::Png,
+        Format::Jpeg => grabd_pixels::Format::Jpeg,
+        Format::Webp => grabd_pixels::Format::Webp,
     }
 }

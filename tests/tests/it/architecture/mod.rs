@@ -11,20 +11,20 @@ mod imports;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Every package of the workspace, existing or planned, and the workspace packages that it may depend on.
-const PACKAGE_IMPORTS: [(&str, &[&str]); 16] = [
+const PACKAGE_IMPORTS: [(&str, &[&str]); 17] = [
     ("grabd-options", &[]),
     ("grabd-domain", &["grabd-options"]),
     ("grabd-proto", &["grabd-options"]),
     ("grabd-memory", &[]),
-    ("grabd-slices", &[]),
+    ("grabd-pixels", &[]),
     ("grabd-http", &[]),
     ("grabd-migrations", &[]),
     ("grabd-egress", &["grabd-domain"]),
     ("grabd-store", &["grabd-domain", "grabd-migrations"]),
-    ("grabd-browser", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-slices"]),
-    ("grabd-engine", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-slices", "grabd-store"]),
+    ("grabd-browser", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-pixels"]),
+    ("grabd-engine", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-pixels", "grabd-store"]),
     ("grabd-rpc", &["grabd-domain", "grabd-engine", "grabd-proto"]),
-    ("grabd-edge", &["grabd-http", "grabd-memory", "grabd-options", "grabd-proto", "grabd-slices"]),
+    ("grabd-edge", &["grabd-http", "grabd-memory", "grabd-options", "grabd-proto", "grabd-pixels"]),
     ("grabd-web", &["grabd-domain", "grabd-engine", "grabd-http", "grabd-options"]),
     (
         "grabd",
@@ -44,6 +44,8 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 16] = [
         ],
     ),
     ("grab", &["grabd-options"]),
+    // For tests.
+    ("grabd-areas", &[]),
 ];
 
 /// The package of the tests, which may depend on everything because nothing that ships is built from it.

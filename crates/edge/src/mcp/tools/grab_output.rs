@@ -2,8 +2,8 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use grabd_pixels::Rows;
 use grabd_proto::v1::{Grab, GrabFile};
-use grabd_slices::Rows;
 use http::HeaderMap;
 use rmcp::model::{Annotations, ContentBlock, ImageContent, Resource, Role};
 use serde_json::Value;

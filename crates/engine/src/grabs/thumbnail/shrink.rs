@@ -6,7 +6,7 @@ use std::io::{BufRead, Seek};
 use std::ops::ControlFlow;
 
 use grabd_domain::capture::Format;
-use image::codecs::jpeg::JpegEncoder;
+use grabd_pixels::encode_jpeg;
 use image::{ImageError, RgbImage};
 
 use crate::grabs::pixels::{Layout, decoding_bytes, read_rows};
@@ -42,10 +42,7 @@ pub(super) fn shrink(file: impl BufRead + Seek, format: Format, part: Part) -> R
         scaler.push(row);
         if scaler.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    let small = scaler.finish();
-    let mut bytes = Vec::new();
-    small.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY))?;
-    Ok(bytes)
+    encode_jpeg(&scaler.finish(), JPEG_QUALITY)
 }
 
 /// Adds up rows of pixels to the mean colours of the thumbnail's pixels.
