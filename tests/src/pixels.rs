@@ -2,8 +2,7 @@
 
 use image::RgbImage;
 
-/// Red, green and blue.
-pub type Colour = [u8; 3];
+pub use grabd_areas::Colour;
 
 /// Allowed difference per channel in a lossless image, whose content the browser may have scaled or decoded from JPEG.
 pub const EXACT: u8 = 4;
@@ -48,9 +47,7 @@ pub fn decode(file: &[u8]) -> RgbImage {
 
 /// Whether a pixel has this colour, within `tolerance` per channel.
 pub fn is_colour(image: &RgbImage, (x, y): (u32, u32), colour: Colour, tolerance: u8) -> bool {
-    image
-        .get_pixel_checked(x, y)
-        .is_some_and(|pixel| pixel.0.iter().zip(colour).all(|(a, b)| a.abs_diff(b) <= tolerance))
+    image.get_pixel_checked(x, y).is_some_and(|pixel| grabd_areas::is_colour(pixel, colour, tolerance))
 }
 
 /// Whether the image shows the patch.

@@ -113,26 +113,37 @@ pub struct BrowserUsage {
 impl<Pids: Fn() -> Vec<u32>> Browsers<Pids> {
     /// The current usage.
     pub fn measure(&self) -> BrowserUsage {
-        let pids = (self.pids)();
-        let trees = || pids.iter().map(|pid| ProcessTree(*pid));
-        BrowserUsage {
-            processes: trees().map(|tree| tree.pids().len()).sum(),
-            directories: std::fs::read_dir(&self.run_dir).map_or(0, Iterator::count),
-            mib: trees().map(ProcessTree::pss_mib).sum(),
-        }
+        BrowserUsage { processes: self.processes(), directories: self.directories(), mib: self.mib() }
+    }
+
+    fn trees(&self) -> impl Iterator<Item = ProcessTree> {
+        (self.pids)().into_iter().map(ProcessTree)
+    }
+
+    fn processes(&self) -> usize {
+        self.trees().map(|tree| tree.pids().len()).sum()
+    }
+
+    fn directories(&self) -> usize {
+        std::fs::read_dir(&self.run_dir).map_or(0, Iterator::count)
+    }
+
+    /// Takes some milliseconds for each process.
+    fn mib(&self) -> f64 {
+        self.trees().map(ProcessTree::pss_mib).sum()
     }
 
     /// The usage once no more tabs are being prepared.
     pub async fn measure_idle(&self) -> BrowserUsage {
         let began = Instant::now();
-        let (mut last, mut same) = (self.measure(), 0);
+        let (mut last, mut same) = (self.processes(), 0);
         while same < EQUAL_MEASUREMENTS && began.elapsed() < WAIT_LIMIT {
             tokio::time::sleep(PAUSE).await;
-            let now = self.measure();
-            same = if now.processes == last.processes { same + 1 } else { 0 };
+            let now = self.processes();
+            same = if now == last { same + 1 } else { 0 };
             last = now;
         }
-        last
+        self.measure()
     }
 
     /// Waits until each browser uses no more than one browser did before, apart from a little memory.
@@ -141,19 +152,21 @@ impl<Pids: Fn() -> Vec<u32>> Browsers<Pids> {
     /// If the usage stays higher.
     pub async fn wait_until_reduced_to(&self, before: BrowserUsage) -> anyhow::Result<()> {
         let began = Instant::now();
-        loop {
-            let now = self.measure();
-            let browsers = (self.pids)().len().max(1);
-            // A tab in preparation briefly has a process of its own.
-            let same =
-                now.processes <= browsers * (before.processes + 1) && now.directories <= browsers * before.directories;
-            #[expect(clippy::cast_precision_loss, reason = "a handful of browsers")]
-            if same && now.mib <= browsers as f64 * (before.mib + GAIN_MIB) {
-                return Ok(());
-            }
-            anyhow::ensure!(began.elapsed() < WAIT_LIMIT, "usage is {now:?}, and was {before:?}");
+        while !self.is_reduced_to(before) {
+            anyhow::ensure!(began.elapsed() < WAIT_LIMIT, "usage is {:?}, and was {before:?}", self.measure());
             tokio::time::sleep(PAUSE).await;
         }
+        Ok(())
+    }
+
+    fn is_reduced_to(&self, before: BrowserUsage) -> bool {
+        let browsers = (self.pids)().len().max(1);
+        // A tab in preparation briefly has a process of its own.
+        let same = self.processes() <= browsers * (before.processes + 1)
+            && self.directories() <= browsers * before.directories;
+        #[expect(clippy::cast_precision_loss, reason = "a handful of browsers")]
+        let allowed_mib = browsers as f64 * (before.mib + GAIN_MIB);
+        same && self.mib() <= allowed_mib
     }
 }
 

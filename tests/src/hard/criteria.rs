@@ -1,14 +1,13 @@
 //! Criteria for images of hard pages.
 
-use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
+use grabd_areas::{Area, Colour, is_colour};
 use image::{Rgb, RgbImage};
 
 use super::colour;
-use crate::pixels::Colour;
 
 /// Allowed difference per channel.
 const TOLERANCE: u8 = 12;
@@ -44,16 +43,6 @@ pub struct NamedColour(String, Colour);
 
 /// Accepted values.
 pub type Range = RangeInclusive<i64>;
-
-/// A rectangle in pixels. `right` and `bottom` are exclusive.
-#[derive(Clone, Copy, Debug)]
-struct Area {
-    left: u32,
-    top: u32,
-    right: u32,
-    bottom: u32,
-    pixels: usize,
-}
 
 impl FromStr for Expectation {
     type Err = anyhow::Error;
@@ -108,31 +97,31 @@ impl Expectation {
                     _ => None,
                 };
                 match seen {
-                    Some(pixel) if is(pixel, named.1) => Ok(()),
+                    Some(pixel) if is_colour(pixel, named.1, TOLERANCE) => Ok(()),
                     Some(Rgb(seen)) => mismatch(format!("{} at {x},{y}", named.0), format!("{seen:?}")),
                     None => mismatch(format!("{} at {x},{y}", named.0), "nothing: the image is smaller".into()),
                 }
             }
             Self::Blocks(named, count) => {
-                let blocks = i64::try_from(blocks(image, named.1).len()).unwrap_or(i64::MAX);
+                let blocks = i64::try_from(blocks(image, named.1).count()).unwrap_or(i64::MAX);
                 match count.contains(&blocks) {
                     true => Ok(()),
                     false => mismatch(format!("{count:?} blocks of {}", named.0), blocks.to_string()),
                 }
             }
             Self::Block(named, wide, tall) => {
-                let largest = blocks(image, named.1).into_iter().max_by_key(|block| block.pixels);
-                match largest.map(Area::size) {
+                let largest = blocks(image, named.1).max_by_key(|block| block.pixels);
+                match largest.map(size) {
                     Some((w, h)) if w.abs_diff(*wide) <= 2 && h.abs_diff(*tall) <= 2 => Ok(()),
                     Some((w, h)) => mismatch(format!("a block of {} of {wide}x{tall}", named.0), format!("{w}x{h}")),
                     None => mismatch(format!("a block of {}", named.0), "none".into()),
                 }
             }
             Self::Bounds(named, expected) => {
-                let Some(area) = bounds(image, named.1) else {
+                let Some(area) = grabd_areas::bounds(image, named.1, TOLERANCE) else {
                     return mismatch(format!("{} in {expected:?}", named.0), "no such pixel".into());
                 };
-                let (w, h) = area.size();
+                let (w, h) = size(area);
                 let seen = [i64::from(area.left), i64::from(area.top), w, h];
                 match seen.iter().zip(expected).all(|(a, b)| a.abs_diff(*b) <= 3) {
                     true => Ok(()),
@@ -150,116 +139,28 @@ impl Expectation {
                 few if few < NONE_PX => Ok(()),
                 many => mismatch(format!("no {}", named.0), format!("{many} pixels")),
             },
-            Self::Colours(least) => {
-                let seen: HashSet<Colour> = image.pixels().map(|pixel| pixel.0).collect();
-                match seen.len() >= *least {
-                    true => Ok(()),
-                    false => mismatch(format!("{least} colours"), seen.len().to_string()),
-                }
-            }
+            Self::Colours(least) => match grabd_areas::colours(image) {
+                many if many >= *least => Ok(()),
+                few => mismatch(format!("{least} colours"), few.to_string()),
+            },
         }
     }
 }
 
-impl Area {
-    fn size(self) -> (i64, i64) {
-        (i64::from(self.right - self.left), i64::from(self.bottom - self.top))
-    }
-
-    fn add(&mut self, x: u32, y: u32) {
-        self.left = self.left.min(x);
-        self.top = self.top.min(y);
-        self.right = self.right.max(x + 1);
-        self.bottom = self.bottom.max(y + 1);
-        self.pixels += 1;
-    }
-
-    fn at(x: u32, y: u32) -> Self {
-        Self { left: x, top: y, right: x + 1, bottom: y + 1, pixels: 0 }
-    }
+/// The connected areas of a colour, without small ones.
+fn blocks(image: &RgbImage, colour: Colour) -> impl Iterator<Item = Area> {
+    grabd_areas::areas(image, colour, TOLERANCE).into_iter().filter(|area| area.pixels >= BLOCK_PX)
 }
 
-fn is(pixel: &Rgb<u8>, colour: Colour) -> bool {
-    pixel.0.iter().zip(colour).all(|(a, b)| a.abs_diff(b) <= TOLERANCE)
+/// Width and height of an area.
+fn size(area: Area) -> (i64, i64) {
+    let (width, height) = area.size();
+    (i64::from(width), i64::from(height))
 }
 
-/// Whether each pixel has the colour, row by row. Written without iterators, because this code is not optimized and images
-/// have millions of pixels.
-fn mask(image: &RgbImage, colour: Colour) -> Vec<bool> {
-    let bytes = image.as_raw().as_slice();
-    let mut mask = vec![false; bytes.len() / 3];
-    let mut at = 0;
-    while at < mask.len() {
-        let red = at * 3;
-        mask[at] = bytes[red].abs_diff(colour[0]) <= TOLERANCE
-            && bytes[red + 1].abs_diff(colour[1]) <= TOLERANCE
-            && bytes[red + 2].abs_diff(colour[2]) <= TOLERANCE;
-        at += 1;
-    }
-    mask
-}
-
-/// The first set position from `at` on.
-fn next(mask: &[bool], mut at: usize) -> Option<usize> {
-    while at < mask.len() {
-        if mask[at] {
-            return Some(at);
-        }
-        at += 1;
-    }
-    None
-}
-
+/// The number of pixels of a colour.
 fn pixels(image: &RgbImage, colour: Colour) -> usize {
-    let mask = mask(image, colour);
-    let (mut count, mut from) = (0, 0);
-    while let Some(at) = next(&mask, from) {
-        count += 1;
-        from = at + 1;
-    }
-    count
-}
-
-fn bounds(image: &RgbImage, colour: Colour) -> Option<Area> {
-    let (mask, width) = (mask(image, colour), image.width());
-    let mut area: Option<Area> = None;
-    let mut from = 0;
-    while let Some(at) = next(&mask, from) {
-        let (x, y) = (at as u32 % width, at as u32 / width);
-        area.get_or_insert_with(|| Area::at(x, y)).add(x, y);
-        from = at + 1;
-    }
-    area
-}
-
-/// The connected areas of a colour, found by flood fill.
-fn blocks(image: &RgbImage, colour: Colour) -> Vec<Area> {
-    let (width, height) = image.dimensions();
-    let index = |x: u32, y: u32| (y * width + x) as usize;
-    let mut open = mask(image, colour);
-    let mut found = Vec::new();
-    let mut stack = Vec::new();
-    let mut from = 0;
-    while let Some(at) = next(&open, from) {
-        let (x, y) = (at as u32 % width, at as u32 / width);
-        let mut area = Area::at(x, y);
-        open[at] = false;
-        stack.push((x, y));
-        while let Some((x, y)) = stack.pop() {
-            area.add(x, y);
-            let beside = [(x.wrapping_sub(1), y), (x + 1, y), (x, y.wrapping_sub(1)), (x, y + 1)];
-            for (x, y) in beside {
-                if x < width && y < height && std::mem::take(&mut open[index(x, y)]) {
-                    stack.push((x, y));
-                }
-            }
-        }
-        if area.pixels >= BLOCK_PX {
-            found.push(area);
-        }
-        from = at + 1;
-    }
-    found
+    grabd_areas::count(image, colour, TOLERANCE)
 }
 
 fn named(name: &str) -> anyhow::Result<NamedColour> {

@@ -77,7 +77,7 @@ async fn parallel_previews_of_a_large_image_all_answer_within_the_memory() -> Re
     let agent = Agent::new(&app, app.live(), MODERN);
     let before = peak_bytes()?;
     let get = || agent.call("get_grab", json!({ "id": grab["id"], "include_image": true }));
-    let answers = futures::future::try_join_all((0..40).map(|_| get())).await?;
+    let answers = futures::future::try_join_all((0..24).map(|_| get())).await?;
     let mut previews = 0;
     for answer in &answers {
         let first = &answer.result()?["content"][0];

@@ -73,6 +73,10 @@ pub enum CaptureLoad {
     Stalling,
 }
 
+/// The time limit of pages that keep the processor busy until it ends their capture. It is longer than the time after which
+/// a page that does not respond is given up.
+const BUSY_LIMIT_MS: u32 = 13_000;
+
 impl Page {
     const fn new(name: &'static str, body: Body, expected: ExpectedOutcome) -> Self {
         Self { name, body, expected, load: CaptureLoad::Short }
@@ -100,11 +104,16 @@ impl Page {
 
     /// The members of the create request besides the URL.
     pub fn options(&self) -> Value {
-        match self.body {
+        let mut options = match self.body {
             Body::Script(_) | Body::Html(_) | Body::At(_) => json!({}),
             Body::FullPage(_) => json!({ "full_page": true, "format": "jpeg" }),
             Body::Element(_) => json!({ "selector": "#target", "format": "jpeg" }),
+        };
+        match self.load {
+            CaptureLoad::Short | CaptureLoad::Waiting => {}
+            CaptureLoad::Working | CaptureLoad::Stalling => options["timeout_ms"] = json!(BUSY_LIMIT_MS),
         }
+        options
     }
 
     fn html(&self) -> Option<Html<String>> {
