@@ -48,9 +48,9 @@ const SHARE: Duration = Duration::from_secs(4);
 /// Time after which a service is killed even if too few grabs have ended.
 const KILL_AFTER: Duration = Duration::from_secs(3);
 /// Concurrent customers and captures, and the number of open grabs before the service is killed.
-const CUSTOMERS: usize = 50;
+const CUSTOMERS: usize = 20;
 const SLOTS: u32 = 4;
-const IN_FLIGHT: i64 = 40;
+const IN_FLIGHT: i64 = 16;
 /// Customers and captures in tests in which the failpoint matters and not the load. Each slot has a browser, which takes
 /// longer to start than the service.
 const FEW: usize = 4;
@@ -71,7 +71,7 @@ async fn grabs_survive_kills_at_random_moments() -> Result<()> {
             }
             let service = test.start("").await?;
             in_flight(test).await?;
-            let ends = usize::try_from(moments.next() % 40)?;
+            let ends = usize::try_from(moments.next() % 20)?;
             // A timeout is fine on a slow machine: the moment is random anyway.
             let _ = timeout(KILL_AFTER, test.wait_for_ended_grabs(ends)).await;
             // Kill at a random moment.
