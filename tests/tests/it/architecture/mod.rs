@@ -24,7 +24,7 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 17] = [
     ("grabd-browser", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-pixels"]),
     ("grabd-engine", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-pixels", "grabd-store"]),
     ("grabd-rpc", &["grabd-domain", "grabd-engine", "grabd-proto"]),
-    ("grabd-edge", &["grabd-http", "grabd-memory", "grabd-options", "grabd-proto", "grabd-pixels"]),
+    ("grabd-edge", &["grabd-http", "grabd-memory", "grabd-options", "grabd-pixels", "grabd-proto"]),
     ("grabd-web", &["grabd-domain", "grabd-engine", "grabd-http", "grabd-options"]),
     (
         "grabd",
