@@ -1,6 +1,6 @@
 //! Work on the pixels of images. It is slow without optimization, so this package is optimized in all builds.
 //!
-//! Functions that are generic are compiled by the packages that use them. So those that do the work are not.
+//! Functions that take long are not generic, because a generic function is compiled by the package that uses it.
 //!
 //! [`plan`] and [`cut`] cut tall images into slices: images of the full width and a limited height, which together are the
 //! whole image. `plan` chooses the rows of each slice, and `cut` makes the slices of an encoded image. [`encode_jpeg`] encodes
@@ -13,4 +13,4 @@ mod rgb;
 
 pub use cut::{Cut, Error, Format, Slice, cut, memory_bytes};
 pub use plan::{MAX_SLICES, Rows, is_uniform, plan};
-pub use rgb::{encode_jpeg, on_white, without_alpha};
+pub use rgb::{encode_jpeg, image_on_white, on_white, without_alpha};

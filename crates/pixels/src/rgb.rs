@@ -14,19 +14,19 @@ pub fn encode_jpeg(image: &RgbImage, quality: u8) -> Result<Vec<u8>, ImageError>
 }
 
 /// Draws the image on white, because JPEG has no transparency.
-pub fn on_white(image: &DynamicImage) -> RgbImage {
+pub fn image_on_white(image: &DynamicImage) -> RgbImage {
     if !image.color().has_alpha() {
         return image.to_rgb8();
     }
     let image = image.to_rgba8();
-    RgbImage::from_fn(image.width(), image.height(), |x, y| {
-        let [red, green, blue, alpha] = image.get_pixel(x, y).0;
-        let on_white = |channel: u8| {
-            let mixed = u32::from(channel) * u32::from(alpha) + 255 * (255 - u32::from(alpha));
-            u8::try_from(mixed / 255).unwrap_or(u8::MAX)
-        };
-        Rgb([on_white(red), on_white(green), on_white(blue)])
-    })
+    RgbImage::from_fn(image.width(), image.height(), |x, y| Rgb(on_white(image.get_pixel(x, y).0)))
+}
+
+/// Draws a pixel, of red, green, blue and alpha, on white.
+pub fn on_white([red, green, blue, alpha]: [u8; 4]) -> [u8; 3] {
+    let alpha = u32::from(alpha);
+    let blend = |channel| (u32::from(channel) * alpha + 255 * (255 - alpha)) / 255;
+    [red, green, blue].map(|channel| u8::try_from(blend(channel)).unwrap_or(u8::MAX))
 }
 
 /// Drops the fourth of each four bytes, the alpha of a pixel. The pixels must be opaque: they are not blended.
@@ -49,13 +49,13 @@ mod tests {
     #[test]
     fn transparent_pixels_are_mixed_with_white() {
         let image = RgbaImage::from_fn(4, 1, |x, _| Rgba([0, 100, 255, [0, 51, 204, 255][x as usize]]));
-        let drawn = on_white(&image.into());
+        let drawn = image_on_white(&image.into());
         assert_eq!(
             drawn.pixels().map(|pixel| pixel.0).collect::<Vec<_>>(),
             [[255; 3], [204, 224, 255], [51, 131, 255], [0, 100, 255]]
         );
         let opaque = RgbImage::from_pixel(2, 1, Rgb([1, 2, 3]));
-        assert_eq!(on_white(&opaque.clone().into()), opaque);
+        assert_eq!(image_on_white(&opaque.clone().into()), opaque);
     }
 
     #[test]

@@ -387,8 +387,8 @@ impl<'a> Clock<'a> {
     /// the document has no surface, and if a frame is requested then, it never gets one: 3 of 100 documents were never
     /// drawn when the first frame was requested within 15 ms of the commit, 0 of 800 when it was requested after an
     /// answer (Chromium 156). Documents without a surface did not get one later either: not by page time, another size of
-    /// the window, hiding and showing it, or frames in real time. Redirects by script happen around the load event, so only documents that load slowly
-    /// are drawn before it.
+    /// the window, hiding and showing it, or frames in real time. Redirects by script happen around the load event, so
+    /// only documents that load slowly are drawn before it.
     fn can_draw(&self) -> bool {
         let watch = &self.tab.watch;
         let has_answered = watch.world().is_some();

@@ -1,6 +1,6 @@
 //! The parts of a tall image in a tool result: as one preview, it would be too small to read.
 
-use grabd_pixels::{Rows, encode_jpeg, is_uniform, on_white, plan};
+use grabd_pixels::{Rows, encode_jpeg, image_on_white, is_uniform, plan};
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageError};
 
@@ -110,7 +110,7 @@ fn encode(
         if part.width() > width || part.height() > height {
             part = part.resize(width, height, FilterType::Triangle);
         }
-        let file = encode_jpeg(&on_white(&part), quality)?;
+        let file = encode_jpeg(&image_on_white(&part), quality)?;
         if file.len() <= most {
             return Ok(Some(file));
         }

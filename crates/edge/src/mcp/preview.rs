@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use grabd_memory::{MemoryBudget, MemoryError, Reservation};
-use grabd_pixels::{encode_jpeg, on_white};
+use grabd_pixels::{encode_jpeg, image_on_white};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -307,7 +307,7 @@ fn scale(file: Vec<u8>) -> Result<Vec<u8>, PreviewError> {
         if decoded.width().max(decoded.height()) > side {
             decoded = decoded.resize(side, side, FilterType::Triangle);
         }
-        let bytes = encode_jpeg(&on_white(&decoded), quality)?;
+        let bytes = encode_jpeg(&image_on_white(&decoded), quality)?;
         if bytes.len() <= MAX_INLINE_BYTES {
             return Ok(bytes);
         }

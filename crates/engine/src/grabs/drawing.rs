@@ -19,13 +19,6 @@ pub(super) fn begin<W: Write>(width: u32, height: u32, to: W) -> Result<Writer<W
     encoder.write_header()
 }
 
-/// A pixel on a white page.
-pub(super) fn on_white([red, green, blue, alpha]: [u8; 4]) -> [u8; 3] {
-    let alpha = u32::from(alpha);
-    let blend = |channel| (u32::from(channel) * alpha + 255 * (255 - alpha)) / 255;
-    [red, green, blue].map(|channel| u8::try_from(blend(channel)).unwrap_or(u8::MAX))
-}
-
 /// Columns or rows as a range of indexes.
 pub(super) fn range(start: u32, end: u32) -> std::ops::Range<usize> {
     usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
@@ -66,12 +59,6 @@ impl<W: Write> Write for Limited<'_, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn transparent_pixels_are_white() {
-        assert_eq!(on_white([0, 0, 0, 0]), [255; 3]);
-        assert_eq!(on_white([10, 20, 30, 255]), [10, 20, 30]);
-    }
 
     #[test]
     fn output_above_the_limit_is_refused() {

@@ -3,9 +3,10 @@
 use std::io::Write;
 
 use grabd_domain::grabs::Region;
+use grabd_pixels::on_white;
 use png::{EncodingError, StreamWriter, Writer};
 
-use crate::grabs::drawing::{on_white, range};
+use crate::grabs::drawing::range;
 use crate::grabs::pixels::rgba;
 
 /// The colour of outlines, which contrasts with black and white.

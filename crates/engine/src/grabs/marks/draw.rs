@@ -2,11 +2,12 @@
 
 use std::io::Write;
 
+use grabd_pixels::on_white;
 use png::{EncodingError, StreamWriter, Writer};
 
 use super::area::Area;
 use super::labels::{self, DIGIT, GAP, Label};
-use crate::grabs::drawing::{on_white, range};
+use crate::grabs::drawing::range;
 use crate::grabs::pixels::rgba;
 
 /// Colours that are used in turn. White on each has a contrast of at least 4.5.
