@@ -113,33 +113,25 @@ pub struct BrowserUsage {
 impl<Pids: Fn() -> Vec<u32>> Browsers<Pids> {
     /// The current usage.
     pub fn measure(&self) -> BrowserUsage {
-        BrowserUsage { processes: self.processes(), directories: self.directories(), mib: self.mib() }
+        let trees = self.trees();
+        BrowserUsage { processes: processes(&trees), directories: self.directories(), mib: mib(&trees) }
     }
 
-    fn trees(&self) -> impl Iterator<Item = ProcessTree> {
-        (self.pids)().into_iter().map(ProcessTree)
-    }
-
-    fn processes(&self) -> usize {
-        self.trees().map(|tree| tree.pids().len()).sum()
+    fn trees(&self) -> Vec<ProcessTree> {
+        (self.pids)().into_iter().map(ProcessTree).collect()
     }
 
     fn directories(&self) -> usize {
         std::fs::read_dir(&self.run_dir).map_or(0, Iterator::count)
     }
 
-    /// Takes some milliseconds for each process.
-    fn mib(&self) -> f64 {
-        self.trees().map(ProcessTree::pss_mib).sum()
-    }
-
     /// The usage once no more tabs are being prepared.
     pub async fn measure_idle(&self) -> BrowserUsage {
         let began = Instant::now();
-        let (mut last, mut same) = (self.processes(), 0);
+        let (mut last, mut same) = (processes(&self.trees()), 0);
         while same < EQUAL_MEASUREMENTS && began.elapsed() < WAIT_LIMIT {
             tokio::time::sleep(PAUSE).await;
-            let now = self.processes();
+            let now = processes(&self.trees());
             same = if now == last { same + 1 } else { 0 };
             last = now;
         }
@@ -160,14 +152,25 @@ impl<Pids: Fn() -> Vec<u32>> Browsers<Pids> {
     }
 
     fn is_reduced_to(&self, before: BrowserUsage) -> bool {
-        let browsers = (self.pids)().len().max(1);
+        let trees = self.trees();
+        let browsers = trees.len().max(1);
         // A tab in preparation briefly has a process of its own.
-        let same = self.processes() <= browsers * (before.processes + 1)
+        let same = processes(&trees) <= browsers * (before.processes + 1)
             && self.directories() <= browsers * before.directories;
         #[expect(clippy::cast_precision_loss, reason = "a handful of browsers")]
         let allowed_mib = browsers as f64 * (before.mib + GAIN_MIB);
-        same && self.mib() <= allowed_mib
+        same && mib(&trees) <= allowed_mib
     }
+}
+
+/// The number of processes.
+fn processes(trees: &[ProcessTree]) -> usize {
+    trees.iter().map(|tree| tree.pids().len()).sum()
+}
+
+/// The memory of all processes in MiB. Reading it takes some milliseconds for each of them.
+fn mib(trees: &[ProcessTree]) -> f64 {
+    trees.iter().map(|tree| tree.pss_mib()).sum()
 }
 
 impl Customer {

@@ -88,8 +88,8 @@ async fn parallel_previews_of_a_large_image_all_answer_within_the_memory() -> Re
     }
     assert!(previews > 0);
     let grown = peak_bytes()? - before;
-    // The answers of this client and of the service are not counted in the budget. It was 72 to 79 MiB, and 1,272 with forty
-    // scalings at once and a budget that is never used up.
+    // The answers of this client and of the service are not counted in the budget. With forty calls, it was 72 to 79 MiB, and
+    // 1,272 with forty scalings at once and a budget that is never used up.
     let limit = (128 + 64) << 20;
     assert!(grown < limit, "{grown} bytes");
     app.finish().await

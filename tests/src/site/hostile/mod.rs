@@ -15,6 +15,10 @@ mod responses;
 mod scripts;
 mod sites;
 
+/// The time limit of pages that keep the processor busy until it ends their capture. It is longer than the time after which
+/// a page that does not respond is given up.
+const BUSY_LIMIT_MS: u32 = 13_000;
+
 /// A hostile page.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
@@ -72,10 +76,6 @@ pub enum CaptureLoad {
     /// A time limit ends the capture. Meanwhile no other page of the same browser is drawn.
     Stalling,
 }
-
-/// The time limit of pages that keep the processor busy until it ends their capture. It is longer than the time after which
-/// a page that does not respond is given up.
-const BUSY_LIMIT_MS: u32 = 13_000;
 
 impl Page {
     const fn new(name: &'static str, body: Body, expected: ExpectedOutcome) -> Self {
