@@ -5,9 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use grabd_proto::credential;
-use http::header::CONNECTION;
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderValue, StatusCode, Version};
 use rmcp::model::{ErrorCode, ErrorData};
 
 use super::era::{self, Era};
@@ -28,18 +27,14 @@ pub(super) async fn receive(State(mcp): State<Arc<Mcp>>, request: Request) -> Re
     }
     let bytes = match mcp.large_bodies.read(&parts.headers, body).await {
         Ok(bytes) => bytes,
-        Err(BodyError { seen, unread, kind }) => {
+        Err(BodyError { seen, kind }) => {
             let status = match kind {
                 BodyErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
                 BodyErrorKind::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 BodyErrorKind::Missing => StatusCode::BAD_REQUEST,
             };
             let message = format!("The body must be one JSON-RPC message; got {seen}.");
-            let mut response = mcp.refuse(&parts, status, ErrorCode::INVALID_REQUEST, message).await;
-            if unread && parts.version < Version::HTTP_2 {
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            }
-            return response;
+            return mcp.refuse(&parts, status, ErrorCode::INVALID_REQUEST, message).await;
         }
     };
     let incoming = match message::read(&bytes) {

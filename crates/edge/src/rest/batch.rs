@@ -50,12 +50,11 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
     let (parts, body) = request.into_parts();
     let mut core = GrabServiceClient::new(edge.transport.clone());
     let read = read_body(&edge, &parts.headers, body).await;
-    let is_unread = read.as_ref().is_err_and(|error| error.unread);
     let parsed = match &read {
         Ok(bytes) => Captures::parse(&parts.headers, bytes),
         Err(error) => Err(format!("The body must be a JSON object; got {}.", error.seen)),
     };
-    let mut response = match parsed {
+    match parsed {
         Ok(captures) => {
             let created = create_all(&mut core, &parts, &captures).await;
             let response = created.and_then(|created| respond(&parts.headers, &created, captures.own.len()));
@@ -64,11 +63,7 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
             response
         }
         Err(message) => refuse(&mut core, &parts, message).await.into_response(),
-    };
-    if is_unread {
-        headers::close_http1(&parts, &mut response);
     }
-    response
 }
 
 type Core = GrabServiceClient<crate::transport::Transport>;

@@ -1,4 +1,5 @@
-//! Reading of request bodies: size limit, timeout and content type.
+//! Reading of request bodies: size limit, timeout and content type. The listener discards what is left unread, or closes
+//! the connection.
 
 use std::time::Duration;
 
@@ -25,8 +26,6 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct BodyError {
     /// Description of what was received instead of a JSON object.
     pub(crate) seen: String,
-    /// Part of the body may still arrive, so the connection cannot be reused.
-    pub(crate) unread: bool,
     /// Not used by REST; MCP has a status for each.
     pub(crate) kind: BodyErrorKind,
 }
@@ -69,7 +68,7 @@ impl LargeBodies {
     }
 
     async fn collect(&self, mut body: Body, announced: u64) -> Result<Bytes, BodyError> {
-        let failed = |seen: String, kind| BodyError { seen, unread: true, kind };
+        let failed = |seen: String, kind| BodyError { seen, kind };
         let mut permit = None;
         let mut whole = BytesMut::new();
         loop {
@@ -93,7 +92,7 @@ impl LargeBodies {
 
 fn too_slow() -> BodyError {
     let seen = format!("a body that took more than {} s", TIMEOUT.as_secs());
-    BodyError { seen, unread: true, kind: BodyErrorKind::Missing }
+    BodyError { seen, kind: BodyErrorKind::Missing }
 }
 
 /// Reads a whole body of at most `limit_bytes` whose content type is JSON.
@@ -102,27 +101,23 @@ fn too_slow() -> BodyError {
 /// When the body is too large (detected before buffering if the length is announced), empty, of another type, too slow
 /// or cut off.
 pub(crate) async fn read(headers: &HeaderMap, body: Body, limit_bytes: usize) -> Result<Bytes, BodyError> {
-    let body_error = |seen: String, unread: bool, kind: BodyErrorKind| Err(BodyError { seen, unread, kind });
+    let body_error = |seen: String, kind: BodyErrorKind| Err(BodyError { seen, kind });
     let announced = body.size_hint().lower();
     if announced > limit_bytes as u64 {
-        return body_error(
-            format!("{announced} bytes where {limit_bytes} are the most"),
-            true,
-            BodyErrorKind::TooLarge,
-        );
+        return body_error(format!("{announced} bytes where {limit_bytes} are the most"), BodyErrorKind::TooLarge);
     }
     if body.is_end_stream() {
-        return body_error("an empty body".to_owned(), false, BodyErrorKind::Missing);
+        return body_error("an empty body".to_owned(), BodyErrorKind::Missing);
     }
     if let Err(seen) = is_json(headers) {
-        return body_error(seen, false, BodyErrorKind::NotJson);
+        return body_error(seen, BodyErrorKind::NotJson);
     }
     match timeout(TIMEOUT, Limited::new(body, limit_bytes).collect()).await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            body_error(format!("more bytes than the most, {limit_bytes}"), true, BodyErrorKind::TooLarge)
+            body_error(format!("more bytes than the most, {limit_bytes}"), BodyErrorKind::TooLarge)
         }
-        Ok(Err(_)) => body_error("a body that broke off".to_owned(), true, BodyErrorKind::Missing),
+        Ok(Err(_)) => body_error("a body that broke off".to_owned(), BodyErrorKind::Missing),
         Err(_) => Err(too_slow()),
     }
 }
@@ -197,34 +192,25 @@ mod tests {
     async fn bodies_are_read_up_to_the_limit() {
         static FULL: [u8; MAX_BODY_BYTES] = [b' '; MAX_BODY_BYTES];
         let json = content_type(&["application/json"]);
-        let body_error = |seen: &str, unread, kind| Err(BodyError { seen: seen.to_owned(), unread, kind });
+        let body_error = |seen: &str, kind| Err(BodyError { seen: seen.to_owned(), kind });
         let read = async |headers: &HeaderMap, body| read(headers, body, MAX_BODY_BYTES).await;
 
         assert_eq!(read(&json, Body::from(&FULL[..])).await.map(|whole| whole.len()), Ok(MAX_BODY_BYTES));
         assert_eq!(read(&json, chunked(vec![b"{", b"}"])).await, Ok(Bytes::from("{}")));
         assert_eq!(
             read(&json, Body::from(vec![b' '; 70_000])).await,
-            body_error("70000 bytes where 65536 are the most", true, BodyErrorKind::TooLarge)
+            body_error("70000 bytes where 65536 are the most", BodyErrorKind::TooLarge)
         );
         let endless = Body::from_stream(stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&FULL))));
-        assert_eq!(
-            read(&json, endless).await,
-            body_error("more bytes than the most, 65536", true, BodyErrorKind::TooLarge)
-        );
-        assert_eq!(read(&json, Body::empty()).await, body_error("an empty body", false, BodyErrorKind::Missing));
-        assert_eq!(
-            read(&content_type(&[]), Body::empty()).await,
-            body_error("an empty body", false, BodyErrorKind::Missing)
-        );
+        assert_eq!(read(&json, endless).await, body_error("more bytes than the most, 65536", BodyErrorKind::TooLarge));
+        assert_eq!(read(&json, Body::empty()).await, body_error("an empty body", BodyErrorKind::Missing));
+        assert_eq!(read(&content_type(&[]), Body::empty()).await, body_error("an empty body", BodyErrorKind::Missing));
         let text = content_type(&["text/plain"]);
-        assert_eq!(read(&text, Body::from("{}")).await, body_error("text/plain", false, BodyErrorKind::NotJson));
+        assert_eq!(read(&text, Body::from("{}")).await, body_error("text/plain", BodyErrorKind::NotJson));
         let broken = Body::from_stream(stream::iter([Err::<Bytes, _>(std::io::Error::other("reset"))]));
-        assert_eq!(read(&json, broken).await, body_error("a body that broke off", true, BodyErrorKind::Missing));
+        assert_eq!(read(&json, broken).await, body_error("a body that broke off", BodyErrorKind::Missing));
         let stuck = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
-        assert_eq!(
-            read(&json, stuck).await,
-            body_error("a body that took more than 10 s", true, BodyErrorKind::Missing)
-        );
+        assert_eq!(read(&json, stuck).await, body_error("a body that took more than 10 s", BodyErrorKind::Missing));
     }
 
     #[tokio::test(start_paused = true)]
@@ -235,8 +221,7 @@ mod tests {
         let read = async |body| bodies.read(&json, body).await;
         let whole = read(parts(64)).await.unwrap();
         assert_eq!(whole.len(), MAX_LARGE_BODY_BYTES);
-        let error = read(parts(65)).await.unwrap_err();
-        assert_eq!((error.kind, error.unread), (BodyErrorKind::TooLarge, true));
+        assert_eq!(read(parts(65)).await.unwrap_err().kind, BodyErrorKind::TooLarge);
         let announced = Body::from(vec![b' '; MAX_LARGE_BODY_BYTES + 1]);
         assert_eq!(read(announced).await.unwrap_err().kind, BodyErrorKind::TooLarge);
         let held = bodies.0.acquire_many(8).await.unwrap();

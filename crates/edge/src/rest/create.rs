@@ -29,9 +29,9 @@ const RETRY_AFTER_S: u64 = 2;
 /// credential and an exceeded limit are reported first. A disconnect cancels nothing, because the core owns the work.
 pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let (mut message, unread) = match read_body(&edge, &parts.headers, body).await {
-        Ok(bytes) => (parse_body(&bytes), false),
-        Err(BodyError { seen, unread, kind: _ }) => (unparsed_body(&seen), unread),
+    let mut message = match read_body(&edge, &parts.headers, body).await {
+        Ok(bytes) => parse_body(&bytes),
+        Err(error) => unparsed_body(&error.seen),
     };
     let prefer = Prefer::from_headers(&parts.headers);
     let async_param = Query::from_uri(&parts.uri).parse("async", &mut message.unparsed, boolean);
@@ -50,9 +50,6 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
     let mut response = outcome.and_then(|reply| respond(reply, &prefer, &parts.headers)).into_response();
     if queued {
         limits::add_async_queue(response.headers_mut(), edge.async_queue_limit);
-    }
-    if unread {
-        headers::close_http1(&parts, &mut response);
     }
     response
 }

@@ -3,9 +3,8 @@
 use axum::body::Body;
 use axum::response::Response;
 use grabd_proto::correlation;
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
-use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -53,13 +52,6 @@ pub(crate) fn response(status: StatusCode, caching: &'static str, body: Body, me
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
     limits::copy(metadata, headers);
     response
-}
-
-/// Announces that an HTTP/1 connection ends, because part of the request's body was not read.
-pub(crate) fn close_http1(request: &Parts, response: &mut Response) {
-    if request.version < Version::HTTP_2 {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    }
 }
 
 /// Serializes a wire struct.

@@ -19,24 +19,19 @@ use super::super::error::ApiError;
 use super::super::path_id::id;
 use super::super::state::Edge;
 use super::super::{call, headers};
-use super::request::{EndpointRequest, close_if_unread};
+use super::request::EndpointRequest;
 use super::wire;
 
 type HandlerResult = Result<Response, ApiError>;
 type Id = Result<Path<String>, PathRejection>;
 
 /// `POST /v1/webhooks`.
-pub(in super::super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> Response {
+pub(in super::super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> HandlerResult {
     let (parts, body) = request.into_parts();
-    let (body, unread) = EndpointRequest::read(&parts, body).await;
-    let mut response = create_endpoint(&edge, &parts.headers, body).await.into_response();
-    close_if_unread(unread, parts.version, response.headers_mut());
-    response
-}
-
-async fn create_endpoint(edge: &Edge, headers: &HeaderMap, body: EndpointRequest) -> HandlerResult {
+    let headers = &parts.headers;
     // A status is ignored, valid or not: new endpoints are enabled.
-    let EndpointRequest { url, events, description, status: _, mut unparsed } = body;
+    let EndpointRequest { url, events, description, status: _, mut unparsed } =
+        EndpointRequest::read(headers, body).await;
     unparsed.retain(|field| field.field != "status");
     let message = CreateWebhookRequest { url, events: events.unwrap_or_default(), description, unparsed };
     let mut core = WebhookServiceClient::new(edge.transport.clone());
@@ -72,18 +67,12 @@ pub(in super::super) async fn fetch(State(edge): State<Arc<Edge>>, path: Id, req
 }
 
 /// `PATCH /v1/webhooks/{id}`.
-pub(in super::super) async fn update(State(edge): State<Arc<Edge>>, path: Id, request: Request) -> Response {
+pub(in super::super) async fn update(State(edge): State<Arc<Edge>>, path: Id, request: Request) -> HandlerResult {
     let (parts, body) = request.into_parts();
-    let (body, unread) = EndpointRequest::read(&parts, body).await;
-    let mut response = update_endpoint(&edge, &parts.headers, id(path), body).await.into_response();
-    close_if_unread(unread, parts.version, response.headers_mut());
-    response
-}
-
-async fn update_endpoint(edge: &Edge, headers: &HeaderMap, id: String, body: EndpointRequest) -> HandlerResult {
-    let (webhook, paths, unparsed) = body.into_change();
+    let headers = &parts.headers;
+    let (webhook, paths, unparsed) = EndpointRequest::read(headers, body).await.into_change();
     let update_mask = Some(FieldMask { paths });
-    let message = UpdateWebhookRequest { id, webhook: Some(webhook), update_mask, unparsed };
+    let message = UpdateWebhookRequest { id: id(path), webhook: Some(webhook), update_mask, unparsed };
     let mut core = WebhookServiceClient::new(edge.transport.clone());
     let sent = call::request(headers, message, call::QUERY_DEADLINE);
     let reply = call::send(headers, call::QUERY_DEADLINE, core.update_webhook(sent)).await?;

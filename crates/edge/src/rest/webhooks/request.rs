@@ -2,12 +2,10 @@
 
 use axum::body::Body;
 use grabd_proto::v1::{Unparsed, Webhook, WebhookStatus};
-use http::header::CONNECTION;
-use http::request::Parts;
-use http::{HeaderValue, Version};
+use http::HeaderMap;
 use serde_json::value::RawValue;
 
-use super::super::body::{self, BodyError};
+use super::super::body;
 use super::super::call::unparsed;
 use super::super::fields::Fields;
 use super::super::json;
@@ -25,11 +23,11 @@ pub(super) struct EndpointRequest {
 }
 
 impl EndpointRequest {
-    /// Reads a body. The second value tells whether part of it was left unread.
-    pub(super) async fn read(parts: &Parts, body: Body) -> (Self, bool) {
-        match body::read(&parts.headers, body, body::MAX_BODY_BYTES).await {
-            Ok(bytes) => (Self::parse(&bytes), false),
-            Err(BodyError { seen, unread, kind: _ }) => (Self::unparsed_body(&seen), unread),
+    /// Reads a body.
+    pub(super) async fn read(headers: &HeaderMap, body: Body) -> Self {
+        match body::read(headers, body, body::MAX_BODY_BYTES).await {
+            Ok(bytes) => Self::parse(&bytes),
+            Err(error) => Self::unparsed_body(&error.seen),
         }
     }
 
@@ -70,12 +68,5 @@ impl EndpointRequest {
             ..Webhook::default()
         };
         (webhook, paths, unparsed)
-    }
-}
-
-/// Closes an HTTP/1 connection after a body that was not read completely, because it cannot be reused.
-pub(super) fn close_if_unread(unread: bool, version: Version, headers: &mut http::HeaderMap) {
-    if unread && version < Version::HTTP_2 {
-        headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
 }

@@ -1,7 +1,8 @@
 //! Request bodies of HTTP/1. What the routes leave unread is read before the response is sent.
 //!
-//! *Why:* a route may respond before it has read the body, for example because the credential is missing. hyper would
-//! then close the connection after the response without announcing it, and the client's next request would fail.
+//! *Why:* a route may respond before it has read the body, for example because the credential is missing or the body is
+//! too large. hyper would then close the connection after the response without announcing it. A client that is still
+//! sending would fail without having read the response, and others would fail with their next request.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,10 +15,13 @@ use axum::http::{HeaderMap, Version};
 use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::time::timeout;
 
-/// The most bytes that are read and discarded. A client that sends more gets `Connection: close`.
-const MAX_BYTES: u64 = 64 << 10;
+/// The most bytes that are read and discarded: twice the largest body that any route accepts. A client that sends more
+/// gets `Connection: close`.
+const MAX_BYTES: u64 = 8 << 20;
 /// How long the rest of a body may take to arrive.
-const TIME_LIMIT: Duration = Duration::from_secs(1);
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+/// How long its next part may take. A client that waits for the response before it sends the rest gets it after that.
+const PART_TIME_LIMIT: Duration = Duration::from_secs(1);
 
 /// A body that the routes read, and of which the connection keeps the rest.
 #[derive(Clone)]
@@ -65,7 +69,8 @@ impl UnreadBody {
         let discard = async {
             let mut body = self.body;
             loop {
-                let frame = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+                let next = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx));
+                let Ok(frame) = timeout(PART_TIME_LIMIT, next).await else { return false };
                 let Some(frame) = frame else { return true };
                 let Ok(frame) = frame else { return false };
                 let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);

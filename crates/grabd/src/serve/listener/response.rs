@@ -61,7 +61,6 @@ impl Service<Request<Incoming>> for ConnectionService {
                 None => too_many_requests(),
             };
             if let Some(unread) = unread
-                && !response.headers().contains_key(CONNECTION)
                 && !unread.discard().await
             {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
