@@ -49,6 +49,13 @@ export async function open({ dir, screenshots, own }) {
 async function visit({ browser, loading, findings, own, dir, screenshots }, options = {}) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
+  // If a step fails, what the page shows may be the reason.
+  process.once("uncaughtException", async (error) => {
+    const text = page.locator("body").innerText({ timeout: 5_000 });
+    const shown = await text.catch(({ message }) => message);
+    console.log(`${error.stack}\n${page.url()} shows:\n${shown}`);
+    process.exit(1);
+  });
   // Only reached by failing walks.
   page.setDefaultTimeout(60_000);
   page.on("console", (message) => {

@@ -32,6 +32,8 @@ export async function openLoading(executablePath) {
 
 async function load(name, page) {
   const tab = await page.context().newPage();
+  // Only reached by failing walks.
+  tab.setDefaultTimeout(60_000);
   try {
     await tab.setViewportSize(PHONE);
     const session = await page.context().newCDPSession(tab);

@@ -43,6 +43,6 @@ async fn run_script(script: &str, arguments: &Value) -> Result<String> {
     std::fs::write(&file, arguments.to_string())?;
     let script = root().join("tests/pages").join(script);
     let (success, output) = run(&node(), &[&script, &file].map(|path| path.display().to_string())).await?;
-    ensure!(success, "{} failed: {output} (is a package missing? run script/setup --tests)", script.display());
+    ensure!(success, "{} failed (is a package missing? run script/setup --tests):\n{output}", script.display());
     Ok(output)
 }
