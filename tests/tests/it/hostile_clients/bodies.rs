@@ -68,22 +68,27 @@ async fn oversized_body_is_refused_without_being_stored() -> Result<()> {
     app.finish().await
 }
 
-/// A connection that the service closes without announcing it loses the client's next request.
+/// A connection that the service closes without announcing it loses the client's next request, or the response if the
+/// client is still sending.
 #[tokio::test(flavor = "multi_thread")]
 async fn unread_body_is_discarded_or_the_end_of_the_connection_is_announced() -> Result<()> {
     let app = TestApp::start_without_browser(0, &[]).await?;
     let to = app.service.http();
     // Without a credential, the body is not read.
     let head = |further: &str| format!("POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n{further}\r\n");
-    let mut stream = connect(to).await?;
-    stream.write_all(head("content-length: 2\r\n").as_bytes()).await?;
-    // The body arrives after the service has handled the header.
-    ensure!(app.client.get(format!("{}/healthz", app.service.public_url())).send().await?.status() == 200);
-    stream.write_all(b"{}").await?;
-    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await?;
-    let received = String::from_utf8_lossy(&until_closed(&mut stream).await?).into_owned();
-    let statuses: Vec<&str> = received.split("HTTP/1.1 ").skip(1).filter_map(|response| response.get(..3)).collect();
-    ensure!(statuses == ["401", "200"], "{received}");
+    for length in [2, 8 << 20] {
+        let mut stream = connect(to).await?;
+        stream.write_all(head(&format!("content-length: {length}\r\n")).as_bytes()).await?;
+        // The body arrives after the service has handled the header.
+        ensure!(app.client.get(format!("{}/healthz", app.service.public_url())).send().await?.status() == 200);
+        // This client reads nothing before it has sent everything.
+        stream.write_all(&vec![b' '; length]).await?;
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await?;
+        let received = String::from_utf8_lossy(&until_closed(&mut stream).await?).into_owned();
+        let statuses: Vec<&str> =
+            received.split("HTTP/1.1 ").skip(1).filter_map(|response| response.get(..3)).collect();
+        ensure!(statuses == ["401", "200"], "{length}: {received}");
+    }
 
     for (name, sent) in [
         ("never sent", head("content-length: 2\r\n")),
