@@ -74,20 +74,27 @@ async fn oversized_body_is_refused_without_being_stored() -> Result<()> {
 async fn unread_body_is_discarded_or_the_end_of_the_connection_is_announced() -> Result<()> {
     let app = TestApp::start_without_browser(0, &[]).await?;
     let to = app.service.http();
-    // Without a credential, the body is not read.
+    // Without a credential, the body is not read. With one, it is read up to its limit of 4 MiB.
     let head = |further: &str| format!("POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n{further}\r\n");
-    for length in [2, 8 << 20] {
+    let with_key = format!("authorization: Bearer {}\r\naccept: application/json\r\n", app.test());
+    let with_key = with_key + "content-type: application/json\r\nexpect: 100-continue\r\n";
+    let (small, large) = ("{}".to_owned(), " ".repeat(8 << 20));
+    let chunked = format!("{:x}\r\n{}\r\n0\r\n\r\n", 5 << 20, " ".repeat(5 << 20));
+    for (name, head, body, statuses) in [
+        ("small", head("content-length: 2\r\n"), small, &["401", "200"][..]),
+        ("large", head("content-length: 8388608\r\n"), large, &["401", "200"]),
+        ("requested", head(&(with_key + "transfer-encoding: chunked\r\n")), chunked, &["100", "413", "200"]),
+    ] {
         let mut stream = connect(to).await?;
-        stream.write_all(head(&format!("content-length: {length}\r\n")).as_bytes()).await?;
+        stream.write_all(head.as_bytes()).await?;
         // The body arrives after the service has handled the header.
         ensure!(app.client.get(format!("{}/healthz", app.service.public_url())).send().await?.status() == 200);
         // This client reads nothing before it has sent everything.
-        stream.write_all(&vec![b' '; length]).await?;
+        stream.write_all(body.as_bytes()).await?;
         stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await?;
         let received = String::from_utf8_lossy(&until_closed(&mut stream).await?).into_owned();
-        let statuses: Vec<&str> =
-            received.split("HTTP/1.1 ").skip(1).filter_map(|response| response.get(..3)).collect();
-        ensure!(statuses == ["401", "200"], "{length}: {received}");
+        let responses = received.split("HTTP/1.1 ").skip(1);
+        ensure!(responses.filter_map(|response| response.get(..3)).eq(statuses.iter().copied()), "{name}: {received}");
     }
 
     for (name, sent) in [

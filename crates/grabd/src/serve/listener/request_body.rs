@@ -29,26 +29,29 @@ pub(super) struct RequestBody(Arc<Mutex<State>>);
 
 struct State {
     body: Incoming,
+    /// Set by the first read, which makes hyper send `100 Continue` to a client that waits for it.
+    is_requested: bool,
     has_ended: bool,
 }
 
 /// The rest of a body after the routes have responded.
 pub(super) struct UnreadBody {
     body: RequestBody,
-    /// The client waits for `100 Continue`, which reading would send.
-    is_awaited: bool,
+    /// The client sends the body only after `100 Continue`.
+    sends_on_request: bool,
 }
 
 impl RequestBody {
     pub(super) fn new(body: Incoming) -> Self {
         let has_ended = body.is_end_stream();
-        Self(Arc::new(Mutex::new(State { body, has_ended })))
+        Self(Arc::new(Mutex::new(State { body, is_requested: false, has_ended })))
     }
 
     /// The part that the routes will leave unread. Over HTTP/2, a stream may end without its connection.
     pub(super) fn rest(&self, version: Version, headers: &HeaderMap) -> Option<UnreadBody> {
-        let is_awaited = headers.contains_key(EXPECT);
-        (version < Version::HTTP_2 && !self.is_end_stream()).then(|| UnreadBody { body: self.clone(), is_awaited })
+        let sends_on_request = headers.contains_key(EXPECT);
+        (version < Version::HTTP_2 && !self.is_end_stream())
+            .then(|| UnreadBody { body: self.clone(), sends_on_request })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -63,7 +66,8 @@ impl UnreadBody {
         if self.body.is_end_stream() {
             return true;
         }
-        if self.is_awaited || self.body.size_hint().lower() > left {
+        let is_waiting = self.sends_on_request && !self.body.state().is_requested;
+        if is_waiting || self.body.size_hint().lower() > left {
             return false;
         }
         let discard = async {
@@ -93,6 +97,7 @@ impl HttpBody for RequestBody {
         if state.has_ended {
             return Poll::Ready(None);
         }
+        state.is_requested = true;
         let polled = Pin::new(&mut state.body).poll_frame(cx);
         if let Poll::Ready(None | Some(Err(_))) = polled {
             state.has_ended = true;
