@@ -68,7 +68,6 @@ impl LargeBodies {
     }
 
     async fn collect(&self, mut body: Body, announced: u64) -> Result<Bytes, BodyError> {
-        let failed = |seen: String, kind| BodyError { seen, kind };
         let mut permit = None;
         let mut whole = BytesMut::new();
         loop {
@@ -78,11 +77,11 @@ impl LargeBodies {
                 permit = self.0.acquire().await.ok();
             }
             let Some(frame) = body.frame().await else { return Ok(whole.freeze()) };
-            let broken = |_| failed("a body that broke off".to_owned(), BodyErrorKind::Missing);
+            let broken = |_| BodyError { seen: "a body that broke off".to_owned(), kind: BodyErrorKind::Missing };
             if let Ok(part) = frame.map_err(broken)?.into_data() {
                 if whole.len().saturating_add(part.len()) > MAX_LARGE_BODY_BYTES {
                     let seen = format!("more bytes than the most, {MAX_LARGE_BODY_BYTES}");
-                    return Err(failed(seen, BodyErrorKind::TooLarge));
+                    return Err(BodyError { seen, kind: BodyErrorKind::TooLarge });
                 }
                 whole.extend_from_slice(&part);
             }
