@@ -13,14 +13,15 @@ use axum::body::{Bytes, HttpBody};
 use axum::http::header::EXPECT;
 use axum::http::{HeaderMap, Version};
 use hyper::body::{Frame, Incoming, SizeHint};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// The most bytes that are read and discarded: twice the largest body that any route accepts. A client that sends more
 /// gets `Connection: close`.
 const MAX_BYTES: u64 = 8 << 20;
-/// How long the rest of a body may take to arrive.
-const TIME_LIMIT: Duration = Duration::from_secs(5);
-/// How long its next part may take. A client that waits for the response before it sends the rest gets it after that.
+/// How long a body may take to arrive, from the header on. Routes do not wait longer either, so a body that is too slow for
+/// them is not waited for again.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// How long the next part may take. A client that waits for the response before it sends the rest gets it after that.
 const PART_TIME_LIMIT: Duration = Duration::from_secs(1);
 
 /// A body that the routes read, and of which the connection keeps the rest.
@@ -39,6 +40,7 @@ pub(super) struct UnreadBody {
     body: RequestBody,
     /// The client sends the body only after `100 Continue`.
     sends_on_request: bool,
+    deadline: Instant,
 }
 
 impl RequestBody {
@@ -47,11 +49,14 @@ impl RequestBody {
         Self(Arc::new(Mutex::new(State { body, is_requested: false, has_ended })))
     }
 
-    /// The part that the routes will leave unread. Over HTTP/2, a stream may end without its connection.
+    /// The part that the routes will leave unread, at the start of a request. Over HTTP/2, a stream may end without its
+    /// connection.
     pub(super) fn rest(&self, version: Version, headers: &HeaderMap) -> Option<UnreadBody> {
-        let sends_on_request = headers.contains_key(EXPECT);
-        (version < Version::HTTP_2 && !self.is_end_stream())
-            .then(|| UnreadBody { body: self.clone(), sends_on_request })
+        (version < Version::HTTP_2 && !self.is_end_stream()).then(|| UnreadBody {
+            body: self.clone(),
+            sends_on_request: headers.contains_key(EXPECT),
+            deadline: Instant::now() + TIME_LIMIT,
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -84,7 +89,7 @@ impl UnreadBody {
                 }
             }
         };
-        timeout(TIME_LIMIT, discard).await.unwrap_or(false)
+        timeout_at(self.deadline, discard).await.unwrap_or(false)
     }
 }
 
