@@ -1,21 +1,39 @@
 //! The credits of open grabs: one is held when a live grab is created, and spent or released when it ends.
 
+use std::collections::{BTreeMap, HashMap};
+
 use grabd_domain::Timestamp;
 use grabd_domain::credits::EntryKind;
 use grabd_domain::ids::{LotId, TeamId};
 use sea_orm::sea_query::{Expr, ExprTrait, LockType};
-use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select};
+use uuid::Uuid;
 
-use crate::credits::ledger::{NewEntry, append};
-use crate::database::Tx;
+use crate::credits::ledger::{NewEntry, append_all};
+use crate::database::{Tx, padded};
 use crate::entities::{job, lot};
 use crate::{Error, Result};
 
-/// Holds one credit: of the subscription that expires first, then of the oldest prepaid lot. `None` if there is none.
-pub(crate) async fn hold_credit(tx: &Tx, team: TeamId, now: Timestamp) -> Result<Option<LotId>> {
-    let is_free = || Expr::col(lot::Column::Remaining).gt(Expr::col(lot::Column::Held));
+/// Holds one credit for each team: of the subscription that expires first, then of the oldest prepaid lot. A team that has
+/// none is not in the result. The teams are different ones, and in the order of their ids.
+pub(crate) async fn hold_credits(tx: &Tx, teams: &[(TeamId, Timestamp)]) -> Result<HashMap<TeamId, LotId>> {
+    if teams.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let next = teams.iter().map(|&(team, now)| Expr::from(next_lot(team, now).into_query()));
+    let held = lot::Entity::update_many()
+        .col_expr(lot::Column::Held, Expr::col(lot::Column::Held).add(1))
+        .filter(Expr::col(lot::Column::Id).is_in(next))
+        .filter(is_free())
+        .exec_with_returning(tx)
+        .await?;
+    Ok(held.into_iter().map(|lot| (TeamId(lot.team_id), LotId(lot.id))).collect())
+}
+
+/// Finds and locks the lot that the team's next credit is taken from.
+fn next_lot(team: TeamId, now: Timestamp) -> Select<lot::Entity> {
     let usable = Condition::any().add(lot::Column::ExpiresAt.is_null()).add(lot::Column::ExpiresAt.gt(now.as_ms()));
-    let next = lot::Entity::find()
+    lot::Entity::find()
         .select_only()
         .column(lot::Column::Id)
         .filter(lot::Column::TeamId.eq(team.0))
@@ -26,29 +44,62 @@ pub(crate) async fn hold_credit(tx: &Tx, team: TeamId, now: Timestamp) -> Result
         .order_by_asc(lot::Column::Id)
         .limit(1)
         .lock(LockType::Update)
-        .into_query();
-    let held = lot::Entity::update_many()
-        .col_expr(lot::Column::Held, Expr::col(lot::Column::Held).add(1))
-        .filter(Expr::col(lot::Column::Id).eq(Expr::from(next)))
-        .filter(is_free())
-        .exec_with_returning(tx)
-        .await?;
-    Ok(held.first().map(|lot| LotId(lot.id)))
 }
 
-/// Spends the held credit of a deleted job. A unique index on the grab id prevents spending twice.
-pub(crate) async fn spend_credit(tx: &Tx, job: &job::Model, now: Timestamp) -> Result<()> {
-    let spent = lot::Entity::update_many()
-        .col_expr(lot::Column::Remaining, Expr::col(lot::Column::Remaining).sub(1))
-        .col_expr(lot::Column::Held, Expr::col(lot::Column::Held).sub(1))
-        .filter(lot::Column::Id.eq(job.lot_id))
-        .exec(tx)
-        .await?;
-    if spent.rows_affected != 1 {
-        return Err(Error::Inconsistent("job without its lot"));
+fn is_free() -> Expr {
+    Expr::col(lot::Column::Remaining).gt(Expr::col(lot::Column::Held))
+}
+
+/// Spends the held credits of deleted jobs, each at the given time. A unique index on the grab id prevents spending twice.
+pub(crate) async fn spend_credits(tx: &Tx, jobs: &[(&job::Model, Timestamp)]) -> Result<()> {
+    let mut credits: BTreeMap<(Uuid, i64), i32> = BTreeMap::new();
+    for (job, _) in jobs {
+        *credits.entry((job.team_id, job.lot_id)).or_default() += 1;
     }
-    let (team, lot, grab) = (job.team_id, job.lot_id, Some(job.grab_id));
-    append(tx, NewEntry { team, lot, kind: EntryKind::Spend, amount: -1, grab, reference: None }, now).await
+    lock_lots(tx, credits.keys().map(|&(_, lot)| lot)).await?;
+    let mut lots: BTreeMap<i32, Vec<i64>> = BTreeMap::new();
+    for ((_, lot), credits) in credits {
+        lots.entry(credits).or_default().push(lot);
+    }
+    for (credits, lots) in lots {
+        let number = lots.len();
+        let spent = lot::Entity::update_many()
+            .col_expr(lot::Column::Remaining, Expr::col(lot::Column::Remaining).sub(credits))
+            .col_expr(lot::Column::Held, Expr::col(lot::Column::Held).sub(credits))
+            .filter(lot::Column::Id.is_in(padded(lots)))
+            .exec(tx)
+            .await?;
+        if usize::try_from(spent.rows_affected) != Ok(number) {
+            return Err(Error::Inconsistent("job without its lot"));
+        }
+    }
+    let entries = jobs.iter().map(|&(job, now)| {
+        let (team, lot, grab) = (job.team_id, job.lot_id, Some(job.grab_id));
+        (NewEntry { team, lot, kind: EntryKind::Spend, amount: -1, grab, reference: None }, now)
+    });
+    match jobs.is_empty() {
+        true => Ok(()),
+        false => append_all(tx, entries).await,
+    }
+}
+
+/// Locks the lots in the order of their teams, as creates do. Two transactions that each change several lots could otherwise
+/// wait for each other.
+async fn lock_lots(tx: &Tx, lots: impl ExactSizeIterator<Item = i64>) -> Result<()> {
+    if lots.len() < 2 {
+        return Ok(());
+    }
+    lot::Entity::find()
+        .select_only()
+        .column(lot::Column::Id)
+        .filter(lot::Column::Id.is_in(padded(lots)))
+        .order_by_asc(lot::Column::TeamId)
+        .order_by_asc(lot::Column::Id)
+        .lock(LockType::Update)
+        .into_tuple::<i64>()
+        .all(tx)
+        .await?;
+    Ok(())
 }
 
 /// Releases the held credit of a deleted job.

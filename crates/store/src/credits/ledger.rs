@@ -24,8 +24,22 @@ pub(super) struct NewEntry<'a> {
 
 /// Adds an entry. The caller changes the lot in the same transaction.
 pub(super) async fn append(tx: &Tx, entry: NewEntry<'_>, now: Timestamp) -> Result<()> {
+    append_all(tx, [(entry, now)]).await
+}
+
+/// Adds entries, at least one. The caller changes the lots in the same transaction.
+pub(super) async fn append_all<'a>(
+    tx: &Tx,
+    entries: impl IntoIterator<Item = (NewEntry<'a>, Timestamp)> + Send,
+) -> Result<()> {
+    let rows: Vec<_> = entries.into_iter().map(|(entry, now)| row(entry, now)).collect();
+    ledger::Entity::insert_many(rows).exec_without_returning(tx).await?;
+    Ok(())
+}
+
+fn row(entry: NewEntry<'_>, now: Timestamp) -> ledger::ActiveModel {
     let NewEntry { team, lot, kind, amount, grab, reference } = entry;
-    let row = ledger::ActiveModel {
+    ledger::ActiveModel {
         team_id: Set(team),
         lot_id: Set(lot),
         kind: Set(codes::entry_kind(kind)),
@@ -34,7 +48,5 @@ pub(super) async fn append(tx: &Tx, entry: NewEntry<'_>, now: Timestamp) -> Resu
         reference: Set(reference.map(str::to_owned)),
         at: Set(now.as_ms()),
         ..Default::default()
-    };
-    ledger::Entity::insert(row).exec_without_returning(tx).await?;
-    Ok(())
+    }
 }

@@ -1,5 +1,7 @@
 //! One interface to the two databases: reads use a pool, writes are whole transactions.
 
+mod apply;
+mod batches;
 mod notifications;
 mod postgres;
 mod reader;
@@ -19,7 +21,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sea_orm::ConnectionTrait;
-use uuid::Uuid;
 
 use crate::{Error, Result};
 pub use notifications::Notifications;
@@ -27,13 +28,13 @@ use postgres::Postgres;
 pub use service_lock::{LockMode, OtherService, ServiceLock};
 use sqlite::Sqlite;
 pub use steps::{MigrationPlan, PendingStep};
-pub(crate) use transaction::{Transaction, Tx};
+pub(crate) use transaction::{BatchedTransaction, Transaction, Tx};
 
 /// Pads the ids to a power of two by repeating the last one.
 ///
 /// Every number of bind parameters is a different statement to parse, plan and cache, so padding keeps them few.
-pub(crate) fn padded(ids: impl Iterator<Item = Uuid>) -> Vec<Uuid> {
-    let mut ids: Vec<Uuid> = ids.collect();
+pub(crate) fn padded<T: Copy>(ids: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut ids: Vec<T> = ids.into_iter().collect();
     if let Some(last) = ids.last().copied() {
         ids.resize(ids.len().next_power_of_two(), last);
     }
@@ -95,11 +96,26 @@ impl Database {
             Engine::Sqlite(sqlite) => sqlite.write(transaction).await,
             Engine::Postgres(postgres) => postgres.write(&transaction).await,
         };
+        self.note_written::<T>();
+        outcome
+    }
+
+    /// Runs a change that others of its kind are made together with, and commits it.
+    pub(crate) async fn write_batched<T: BatchedTransaction>(&self, transaction: T) -> Result<T::Outcome> {
+        let outcome = match &self.engine {
+            // Its writer makes changes of all kinds together.
+            Engine::Sqlite(sqlite) => sqlite.write(transaction).await,
+            Engine::Postgres(postgres) => postgres.write_batched(transaction).await,
+        };
+        self.note_written::<T>();
+        outcome
+    }
+
+    /// Also after an error: the commit may have been made without its response.
+    fn note_written<T: Transaction>(&self) {
         if !T::KEEPS_ACCESS {
-            // Also after an error: the commit may have been made without its response.
             self.access_version.fetch_add(1, Ordering::SeqCst);
         }
-        outcome
     }
 
     /// Changes with every change that this process makes, except those that access does not depend on.

@@ -15,16 +15,15 @@ use super::server::Server;
 use super::server_addresses::servers;
 use super::service_lock::{LockMode, OtherService, ServiceLock};
 use super::steps;
-use super::transaction::{Transaction, Tx};
+use super::transaction::{BatchedTransaction, Transaction, Tx};
+use super::{apply, batches::Batches};
+use crate::Result;
 use crate::error::connection_error;
-use crate::{Error, Result};
 
 /// Maximum wait for a connection without the timeouts of the job path.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Statement timeout of operator reports over all rows.
 const REPORT_TIMEOUT: &str = "60s";
-/// How often a change is tried when the server aborts it because of concurrent transactions.
-const ATTEMPTS: u32 = 5;
 /// Prepared statements cached per connection. The store has fewer.
 const STATEMENT_CACHE: usize = 128;
 /// Key of the advisory lock for migrations: an arbitrary number that no other program uses.
@@ -33,6 +32,7 @@ const MIGRATION_LOCK: i64 = 0x6772_6162_6421;
 #[derive(Clone, Debug)]
 pub(crate) struct Postgres {
     server: Server,
+    batches: Batches,
 }
 
 impl Postgres {
@@ -41,37 +41,19 @@ impl Postgres {
             server.application_name("grabd").statement_cache_capacity(STATEMENT_CACHE).disable_statement_logging()
         };
         let servers = servers(url)?.into_iter().map(options).collect();
-        Ok(Self { server: Server::connect(servers).await? })
+        let server = Server::connect(servers).await?;
+        Ok(Self { batches: Batches::new(server.clone()), server })
     }
 
     /// If the caller is dropped, the change is rolled back, unless its commit was already sent.
     pub(crate) async fn write<T: Transaction>(&self, transaction: &T) -> Result<T::Outcome> {
-        let mut attempt = 1;
-        loop {
-            match self.try_write(transaction).await {
-                Err(error) if error.is_transient() && attempt < ATTEMPTS => attempt += 1,
-                result => return result,
-            }
-        }
+        apply::write(&self.server, transaction).await
     }
 
-    async fn try_write<T: Transaction>(&self, transaction: &T) -> Result<T::Outcome> {
-        let tx = self.server.run_repeatable(|pool| async move { Ok::<_, Error>(pool.begin().await?) }).await?;
-        // On the heap: the statements of a change together are large, and callers make several changes.
-        let applied = Box::pin(async move {
-            match transaction.apply(&tx).await {
-                Ok(outcome) => {
-                    tx.commit().await?;
-                    Ok(outcome)
-                }
-                Err(error) => {
-                    // If the rollback fails, the connection is lost and the server rolls back.
-                    drop(tx.rollback().await);
-                    Err(error)
-                }
-            }
-        });
-        self.server.run(applied).await
+    /// Makes the change together with others of its kind that arrive at the same time. The change is made even if the
+    /// caller is dropped, once it has begun.
+    pub(crate) async fn write_batched<T: BatchedTransaction>(&self, transaction: T) -> Result<T::Outcome> {
+        self.batches.write(transaction).await
     }
 
     /// Reads. If the connection is lost, reads again on another one.
@@ -128,6 +110,7 @@ impl Postgres {
     }
 
     pub(crate) async fn close(self) {
+        self.batches.finish().await;
         self.server.close().await;
     }
 }

@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use sea_orm::DatabaseTransaction;
+use uuid::Uuid;
 
 use crate::Result;
 use crate::entities::grab;
@@ -27,4 +28,16 @@ pub(crate) trait Transaction: Send + Sync + 'static {
 
     /// Executes the statements. May run again after a rollback, so it must not keep state.
     fn apply(&self, tx: &Tx) -> impl Future<Output = Result<Self::Outcome>> + Send;
+}
+
+/// A change that PostgreSQL makes together with others of its kind, in one transaction and with fewer statements.
+pub(crate) trait BatchedTransaction: Transaction {
+    /// Changes of one process with the same key are made one after the other, so they are never in one batch.
+    fn key(&self) -> Uuid;
+
+    /// Executes the statements for all changes of a batch. The outcomes have the order of the changes. `None`: the change
+    /// was not made, and needs a transaction of its own.
+    ///
+    /// Other processes make batches too. So a batch must lock rows of several teams in the order of the teams' ids.
+    fn apply_batch(changes: &[&Self], tx: &Tx) -> impl Future<Output = Result<Vec<Option<Self::Outcome>>>> + Send;
 }

@@ -1,5 +1,7 @@
 //! Webhook endpoints.
 
+use std::collections::BTreeSet;
+
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{EndpointId, TeamId};
@@ -8,6 +10,7 @@ use grabd_domain::webhooks::{DisabledReason, Endpoint, Events};
 use sea_orm::entity::prelude::*;
 
 use crate::codes;
+use crate::database::padded;
 use crate::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -43,6 +46,12 @@ impl ActiveModelBehavior for ActiveModel {}
 /// Endpoints visible to a caller. Every read or change on behalf of a caller starts from this query.
 pub(crate) fn scoped(team: TeamId, environment: Environment) -> Select<Entity> {
     Entity::find().filter(Column::TeamId.eq(team.0)).filter(Column::Env.eq(codes::environment(environment)))
+}
+
+/// Endpoints of several teams, for work that no caller has asked for.
+pub(crate) fn of_teams(teams: &BTreeSet<TeamId>, environment: Environment) -> Select<Entity> {
+    let ids = padded(teams.iter().map(|team| team.0));
+    Entity::find().filter(Column::TeamId.is_in(ids)).filter(Column::Env.eq(codes::environment(environment)))
 }
 
 /// Converts a row, without the secrets.

@@ -1,17 +1,21 @@
 //! T3: completes a leased grab with an image and spends its credit.
 
+use std::collections::HashMap;
+
 use grabd_domain::Timestamp;
 use grabd_domain::grabs::{Grab, ImageKey, RenderMetadata};
 use grabd_domain::ids::{GrabId, LeaseToken};
-use sea_orm::sea_query::{CaseStatement, Expr, ExprTrait};
-use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
+use sea_orm::sea_query::{CaseStatement, Expr, ExprTrait, IntoIden, TableRef, ValueTuple};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryTrait};
+use uuid::Uuid;
 
 use crate::codes::{DONE, OPEN, milliseconds, size};
-use crate::credits::held::spend_credit;
-use crate::database::{Transaction, Tx};
+use crate::credits::held::spend_credits;
+use crate::database::{BatchedTransaction, Transaction, Tx};
 use crate::entities::{grab, job};
 use crate::grabs::files::add_files;
 use crate::grabs::images::schedule_deletion;
+use crate::grabs::stored_bytes::lock_stored_bytes;
 use crate::webhooks::enqueue::enqueue_deliveries;
 use crate::{Error, Result, Store};
 
@@ -50,7 +54,7 @@ impl Store {
     /// # Errors
     /// Database errors only. After [`Error::Unavailable`] the change may have been committed; retry it.
     pub async fn complete(&self, completion: Completion) -> Result<Option<EndedGrab>> {
-        self.database.write(completion).await
+        self.database.write_batched(completion).await
     }
 }
 
@@ -59,61 +63,111 @@ impl Transaction for Completion {
     const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<Option<EndedGrab>> {
-        let Some(job) = self.take_job(tx).await? else {
-            self.discard_stale_image(tx).await?;
-            return Ok(None);
-        };
-        let grab = self.finish(tx, &job).await?;
-        spend_credit(tx, &job, self.now).await?;
-        enqueue_deliveries(tx, &grab, self.now).await?;
-        Ok(Some(EndedGrab { grab }))
+        let ended = complete_all(tx, &[self]).await?;
+        ended.into_iter().next().ok_or(Error::Inconsistent("completion without an outcome"))
     }
 }
 
+impl BatchedTransaction for Completion {
+    fn key(&self) -> Uuid {
+        self.grab.0
+    }
+
+    async fn apply_batch(changes: &[&Self], tx: &Tx) -> Result<Vec<Option<Option<EndedGrab>>>> {
+        let ended = complete_all(tx, changes).await?;
+        Ok(ended.into_iter().map(Some).collect())
+    }
+}
+
+/// Completes different grabs. The outcomes have the order of the completions.
+async fn complete_all(tx: &Tx, completions: &[&Completion]) -> Result<Vec<Option<EndedGrab>>> {
+    let jobs = take_jobs(tx, completions).await?;
+    let (taken, lost): (Vec<_>, Vec<_>) =
+        completions.iter().copied().partition(|completion| jobs.contains_key(&completion.grab));
+    for completion in lost {
+        completion.discard_stale_image(tx).await?;
+    }
+    let mut taken: Vec<_> =
+        taken.into_iter().filter_map(|completion| Some((completion, jobs.get(&completion.grab)?))).collect();
+    taken.sort_unstable_by_key(|(_, job)| job.team_id);
+    let mut ended = finish_all(tx, &taken).await?;
+    let spent: Vec<_> = taken.iter().map(|(completion, job)| (*job, completion.now)).collect();
+    spend_credits(tx, &spent).await?;
+    enqueue_deliveries(tx, taken.iter().filter_map(|(of, _)| Some((ended.get(&of.grab)?, of.now)))).await?;
+    Ok(completions.iter().map(|completion| Some(EndedGrab { grab: ended.remove(&completion.grab)? })).collect())
+}
+
+/// The fence: every transition to an end state deletes the job, and exactly one of them finds it.
+async fn take_jobs(tx: &Tx, completions: &[&Completion]) -> Result<HashMap<GrabId, job::Model>> {
+    let leases = completions.iter().fold(Condition::any(), |leases, completion| {
+        let grab = job::Column::GrabId.eq(completion.grab.0);
+        leases.add(grab.and(job::Column::LeaseToken.eq(completion.token.0)))
+    });
+    let taken = job::Entity::delete_many().filter(leases).exec_with_returning(tx).await?;
+    Ok(taken.into_iter().map(|job| (GrabId(job.grab_id), job)).collect())
+}
+
+/// Writes the results of grabs whose jobs were deleted, in the order of their teams.
+async fn finish_all(tx: &Tx, taken: &[(&Completion, &job::Model)]) -> Result<HashMap<GrabId, Grab>> {
+    if taken.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let results = taken.iter().map(|(completion, job)| completion.result(job)).collect::<Result<_>>()?;
+    let result = |column| Expr::col((RESULT, column));
+    // If the grab was deleted during the render, the credit is spent and the image is deleted at once.
+    let image_key: Expr = CaseStatement::new()
+        .case(grab::Column::DeletedAt.into_expr().is_null(), result("column3"))
+        .finally(Expr::value(Option::<String>::None))
+        .into();
+    let mut update = grab::Entity::update_many()
+        .col_expr(grab::Column::Status, Expr::value(DONE))
+        .col_expr(grab::Column::FinishedAt, result("column2"))
+        .col_expr(grab::Column::ImageKey, image_key)
+        .col_expr(grab::Column::Bytes, result("column4"))
+        .col_expr(grab::Column::ExecutionMs, result("column5"))
+        .col_expr(grab::Column::Facts, result("column6"))
+        .col_expr(grab::Column::Attempts, result("column7"))
+        .filter(grab::Column::Id.into_expr().eq(result("column1")))
+        .filter(grab::has_status(OPEN));
+    QueryTrait::query(&mut update).from(TableRef::ValuesList(results, RESULT.into_iden()));
+    lock_stored_bytes(tx, taken.iter().map(|(_, job)| job.team_id)).await?;
+    let rows = update.exec_with_returning(tx).await?;
+    let mut rows: HashMap<_, _> = rows.into_iter().map(|row| (GrabId(row.id), row)).collect();
+    let mut ended = HashMap::new();
+    for (completion, _) in taken {
+        let row = rows.remove(&completion.grab).ok_or(Error::Inconsistent("job without an open grab"))?;
+        add_files(tx, &row, &completion.metadata).await?;
+        if row.image_key.is_none() {
+            schedule_deletion(tx, completion.upload_key.as_str(), completion.now).await?;
+        }
+        ended.insert(completion.grab, grab::read(row, None)?);
+    }
+    Ok(ended)
+}
+
+/// Name of the rows of results. Their columns are called `column1` and so on by both databases.
+const RESULT: &str = "result";
+
 impl Completion {
-    /// The fence: every transition to an end state deletes the job, and exactly one of them finds it.
-    async fn take_job(&self, tx: &Tx) -> Result<Option<job::Model>> {
-        let mut taken = job::Entity::delete_many()
-            .filter(job::Column::GrabId.eq(self.grab.0))
-            .filter(job::Column::LeaseToken.eq(self.token.0))
-            .exec_with_returning(tx)
-            .await?;
-        Ok(taken.pop())
+    /// The row of results: grab, time, image key, size, duration, metadata and attempts.
+    fn result(&self, job: &job::Model) -> Result<ValueTuple> {
+        if job.upload_key()?.as_ref() != Some(&self.upload_key) {
+            return Err(Error::Inconsistent("image key differs from the lease's upload key"));
+        }
+        Ok(ValueTuple::Many(vec![
+            self.grab.0.into(),
+            self.now.as_ms().into(),
+            self.upload_key.as_str().into(),
+            size(self.size_bytes).into(),
+            milliseconds(self.execution_ms).into(),
+            grab::write_facts(&self.metadata)?.into(),
+            job.attempt.into(),
+        ]))
     }
 
     async fn discard_stale_image(&self, tx: &Tx) -> Result<()> {
         let references =
             grab::Entity::find().filter(grab::Column::ImageKey.eq(self.upload_key.as_str())).count(tx).await?;
         if references == 0 { schedule_deletion(tx, self.upload_key.as_str(), self.now).await } else { Ok(()) }
-    }
-
-    async fn finish(&self, tx: &Tx, job: &job::Model) -> Result<Grab> {
-        if job.upload_key()?.as_ref() != Some(&self.upload_key) {
-            return Err(Error::Inconsistent("image key differs from the lease's upload key"));
-        }
-        // If the grab was deleted during the render, the credit is spent and the image is deleted at once.
-        let image_key: Expr = CaseStatement::new()
-            .case(Expr::col(grab::Column::DeletedAt).is_null(), Expr::value(self.upload_key.as_str()))
-            .finally(Expr::value(Option::<String>::None))
-            .into();
-        let row = grab::Entity::update_many()
-            .col_expr(grab::Column::Status, Expr::value(DONE))
-            .col_expr(grab::Column::FinishedAt, Expr::value(self.now.as_ms()))
-            .col_expr(grab::Column::ImageKey, image_key)
-            .col_expr(grab::Column::Bytes, Expr::value(size(self.size_bytes)))
-            .col_expr(grab::Column::ExecutionMs, Expr::value(milliseconds(self.execution_ms)))
-            .col_expr(grab::Column::Facts, Expr::value(grab::write_facts(&self.metadata)?))
-            .col_expr(grab::Column::Attempts, Expr::value(job.attempt))
-            .filter(grab::Column::Id.eq(self.grab.0))
-            .filter(grab::has_status(OPEN))
-            .exec_with_returning(tx)
-            .await?
-            .pop()
-            .ok_or(Error::Inconsistent("job without an open grab"))?;
-        add_files(tx, &row, &self.metadata).await?;
-        if row.image_key.is_none() {
-            schedule_deletion(tx, self.upload_key.as_str(), self.now).await?;
-        }
-        grab::read(row, None)
     }
 }

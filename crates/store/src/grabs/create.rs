@@ -1,6 +1,7 @@
 //! T1: creates a live grab and holds one credit for it. If a slot is free, the grab is created leased, which saves a
 //! commit.
 
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
@@ -12,14 +13,16 @@ use grabd_domain::idempotency::Fingerprint;
 use grabd_domain::ids::{GrabId, KeyId, LeaseToken, LotId, SessionId, TeamId};
 use grabd_domain::limits::MAX_ATTEMPTS;
 use sea_orm::ActiveValue::Set;
-use sea_orm::sea_query::{Expr, LockType, Query};
+use sea_orm::sea_query::{Expr, LockBehavior, LockType, Query, SelectStatement};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
+    ColumnTrait, ConnectionTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QueryResult, QuerySelect,
+    QueryTrait, Select,
 };
+use uuid::Uuid;
 
 use crate::codes::{self, ACTIVE, OPEN};
-use crate::credits::held::hold_credit;
-use crate::database::{Transaction, Tx};
+use crate::credits::held::hold_credits;
+use crate::database::{BatchedTransaction, Transaction, Tx, padded};
 use crate::entities::{grab, job, job_secrets, team};
 use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
 use crate::grabs::release::BACK_OFF;
@@ -105,7 +108,7 @@ impl Store {
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
     pub async fn create(&self, new: NewGrab) -> Result<Created> {
-        self.database.write(new).await
+        self.database.write_batched(new).await
     }
 }
 
@@ -117,37 +120,90 @@ impl Transaction for NewGrab {
         if lock_team(tx, self.team).await?.is_none() {
             return Ok(Created::TeamInactive);
         }
-        if let Some(record) = &self.idempotency
-            && let Some(repeat) = check_key(tx, self.team, Environment::Live, record, self.now).await?
-        {
-            return Ok(Created::Repeated(repeat));
-        }
-        let limit = match self.class {
-            Class::Sync => None,
-            Class::Async => Some(self.async_limit),
-        };
-        let queue = Queue::read(tx, self, limit).await?;
-        if let (Some(limit), true) = (limit, queue.is_full) {
-            return Ok(Created::QueueLimit { limit });
-        }
-        // Waiting grabs go first.
-        let lease = self.lease.as_ref().filter(|_| !queue.has_waiting);
-        if let (Some(wait), None) = (&self.wait, lease) {
-            let ahead = self.count_ahead(tx, queue.rank).await?;
-            if let Some(expected) = wait.exceeded(ahead) {
-                return Ok(Created::WaitTooLong { expected });
-            }
-        }
-        let Some(lot) = hold_credit(tx, self.team, self.now).await? else { return Ok(Created::CreditsExhausted) };
-        self.insert_grab(tx).await?;
-        if let Some(record) = &self.idempotency {
-            store_key(tx, self.team, Environment::Live, record, self.id, false, self.now).await?;
-        }
-        self.insert_job(tx, lot, queue.rank, lease).await
+        let created = create_all(tx, &[self]).await?;
+        created.into_iter().next().ok_or(Error::Inconsistent("create without an outcome"))
     }
 }
 
+impl BatchedTransaction for NewGrab {
+    fn key(&self) -> Uuid {
+        self.team.0
+    }
+
+    async fn apply_batch(changes: &[&Self], tx: &Tx) -> Result<Vec<Option<Created>>> {
+        let locked = lock_free_teams(tx, changes.iter().map(|new| new.team)).await?;
+        let mut free: Vec<_> = changes.iter().copied().filter(|new| locked.contains(&new.team)).collect();
+        free.sort_unstable_by_key(|new| new.team);
+        let created = create_all(tx, &free).await?;
+        let mut created: HashMap<_, _> = free.iter().map(|new| new.team).zip(created).collect();
+        Ok(changes.iter().map(|new| created.remove(&new.team)).collect())
+    }
+}
+
+/// Creates grabs of different teams, which are locked, in the order of their ids. The outcomes have the same order.
+async fn create_all(tx: &Tx, news: &[&NewGrab]) -> Result<Vec<Created>> {
+    let mut outcomes = HashMap::new();
+    let mut admitted = Vec::new();
+    for (new, queue) in news.iter().copied().zip(Queue::read(tx, news).await?) {
+        match new.rejection(tx, &queue).await? {
+            Some(rejection) => drop(outcomes.insert(new.team, rejection)),
+            None => admitted.push((new, queue)),
+        }
+    }
+    let teams: Vec<_> = admitted.iter().map(|(new, _)| (new.team, new.now)).collect();
+    let lots = hold_credits(tx, &teams).await?;
+    let (mut grabs, mut jobs) = (Vec::new(), Vec::new());
+    for (new, queue) in &admitted {
+        let Some(lot) = lots.get(&new.team) else { continue };
+        let lease = new.lease_if_free(queue);
+        let upload_key = lease.map(|lease| ImageKey::new(lease.random, new.spec.format.as_str()));
+        grabs.push(new.grab_row()?);
+        jobs.push(new.job_row(*lot, queue.rank, lease, upload_key.as_ref()));
+        let created = upload_key.map_or(Created::Pending, |upload_key| Created::Leased { upload_key });
+        outcomes.insert(new.team, created);
+    }
+    if !grabs.is_empty() {
+        grab::Entity::insert_many(grabs).exec_without_returning(tx).await?;
+        job::Entity::insert_many(jobs).exec_without_returning(tx).await?;
+    }
+    for (new, _) in admitted.iter().filter(|(new, _)| lots.contains_key(&new.team)) {
+        new.add_details(tx).await?;
+    }
+    Ok(news.iter().map(|new| outcomes.remove(&new.team).unwrap_or(Created::CreditsExhausted)).collect())
+}
+
 impl NewGrab {
+    /// Why the grab is not created, apart from a lack of credits.
+    async fn rejection(&self, tx: &Tx, queue: &Queue) -> Result<Option<Created>> {
+        if let Some(record) = &self.idempotency
+            && let Some(repeat) = check_key(tx, self.team, Environment::Live, record, self.now).await?
+        {
+            return Ok(Some(Created::Repeated(repeat)));
+        }
+        if let (Some(limit), true) = (self.queue_limit(), queue.is_full) {
+            return Ok(Some(Created::QueueLimit { limit }));
+        }
+        if let (Some(wait), None) = (&self.wait, self.lease_if_free(queue)) {
+            let ahead = self.count_ahead(tx, queue.rank).await?;
+            if let Some(expected) = wait.exceeded(ahead) {
+                return Ok(Some(Created::WaitTooLong { expected }));
+            }
+        }
+        Ok(None)
+    }
+
+    const fn queue_limit(&self) -> Option<u32> {
+        match self.class {
+            Class::Sync => None,
+            Class::Async => Some(self.async_limit),
+        }
+    }
+
+    /// The offered lease. Waiting grabs go first.
+    fn lease_if_free(&self, queue: &Queue) -> Option<&NewLease> {
+        self.lease.as_ref().filter(|_| !queue.has_waiting)
+    }
+
     /// Counts the grabs that are leased before one with this rank.
     async fn count_ahead(&self, tx: &Tx, rank: i64) -> Result<QueueAhead> {
         let ahead =
@@ -157,8 +213,8 @@ impl NewGrab {
         Ok(QueueAhead { all, paid })
     }
 
-    async fn insert_grab(&self, tx: &Tx) -> Result<()> {
-        let row = grab::ActiveModel {
+    fn grab_row(&self) -> Result<grab::ActiveModel> {
+        Ok(grab::ActiveModel {
             id: Set(self.id.0),
             team_id: Set(self.team.0),
             env: Set(codes::environment(Environment::Live)),
@@ -170,14 +226,17 @@ impl NewGrab {
             fingerprint: Set(self.fingerprint.map(|fingerprint| fingerprint.to_vec())),
             key_id: Set(self.key.map(|key| key.0)),
             ..Default::default()
-        };
-        grab::Entity::insert(row).exec_without_returning(tx).await?;
-        Ok(())
+        })
     }
 
-    async fn insert_job(&self, tx: &Tx, lot: LotId, rank: i64, lease: Option<&NewLease>) -> Result<Created> {
-        let upload_key = lease.map(|lease| ImageKey::new(lease.random, self.spec.format.as_str()));
-        let row = job::ActiveModel {
+    fn job_row(
+        &self,
+        lot: LotId,
+        rank: i64,
+        lease: Option<&NewLease>,
+        upload_key: Option<&ImageKey>,
+    ) -> job::ActiveModel {
+        job::ActiveModel {
             grab_id: Set(self.id.0),
             team_id: Set(self.team.0),
             account_id: Set(Some(self.account.id.0)),
@@ -191,9 +250,15 @@ impl NewGrab {
             lease_token: Set(lease.map(|lease| lease.token.0)),
             lease_until: Set(lease.map(|lease| lease.until.as_ms())),
             session_id: Set(lease.map(|lease| lease.session.0)),
-            upload_key: Set(upload_key.as_ref().map(|key| key.as_str().to_owned())),
-        };
-        job::Entity::insert(row).exec_without_returning(tx).await?;
+            upload_key: Set(upload_key.map(|key| key.as_str().to_owned())),
+        }
+    }
+
+    /// Stores what few grabs have: an idempotency key and secret options.
+    async fn add_details(&self, tx: &Tx) -> Result<()> {
+        if let Some(record) = &self.idempotency {
+            store_key(tx, self.team, Environment::Live, record, self.id, false, self.now).await?;
+        }
         if let Some(secrets) = &self.secrets {
             job_secrets::Entity::update_many()
                 .col_expr(job_secrets::Column::Secrets, Expr::value(secrets.clone()))
@@ -201,7 +266,7 @@ impl NewGrab {
                 .exec(tx)
                 .await?;
         }
-        Ok(upload_key.map_or(Created::Pending, |upload_key| Created::Leased { upload_key }))
+        Ok(())
     }
 }
 
@@ -211,7 +276,21 @@ pub(crate) async fn lock_team(tx: &Tx, team: TeamId) -> Result<Option<team::Mode
     Ok(active.lock(LockType::NoKeyUpdate).one(tx).await?)
 }
 
-/// State of the queue that a create depends on, read with one statement.
+/// Locks those of the teams that are active and that nobody else has locked.
+async fn lock_free_teams(tx: &Tx, teams: impl Iterator<Item = TeamId>) -> Result<HashSet<TeamId>> {
+    let locked: Vec<Uuid> = team::Entity::find()
+        .select_only()
+        .column(team::Column::Id)
+        .filter(team::Column::Id.is_in(padded(teams.map(|team| team.0))))
+        .filter(team::Column::Status.eq(ACTIVE))
+        .lock_with_behavior(LockType::NoKeyUpdate, LockBehavior::SkipLocked)
+        .into_tuple()
+        .all(tx)
+        .await?;
+    Ok(locked.into_iter().map(TeamId).collect())
+}
+
+/// State of the queue that a create depends on.
 struct Queue {
     is_full: bool,
     has_waiting: bool,
@@ -222,7 +301,20 @@ struct Queue {
 }
 
 impl Queue {
-    async fn read(tx: &Tx, new: &NewGrab, limit: Option<u32>) -> Result<Self> {
+    /// Reads the state for each of the grabs, with one statement.
+    async fn read(tx: &Tx, news: &[&NewGrab]) -> Result<Vec<Self>> {
+        if news.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut query = Query::select();
+        for (number, new) in news.iter().enumerate() {
+            Self::add_columns(&mut query, number, new);
+        }
+        let row = tx.query_one(&query).await?.ok_or(Error::Inconsistent("SELECT without FROM returned no row"))?;
+        news.iter().enumerate().map(|(number, new)| Self::from_row(&row, number, new)).collect()
+    }
+
+    fn add_columns(query: &mut SelectStatement, number: usize, new: &NewGrab) {
         // Each subquery is one index lookup, so it sorts in the order of its index.
         let ranks = || job::Entity::find().select_only().column(job::Column::Vt);
         let of_team = || ranks().filter(job::Column::TeamId.eq(new.team.0));
@@ -237,23 +329,31 @@ impl Queue {
             .filter(job::Column::NotBefore.lte(soon))
             .order_by_asc(job::Column::Vt);
         let before = ranks().filter(job::is_leasable(new.class, new.now)).order_by_asc(job::Column::Vt);
-        let mut query = Query::select();
-        query.expr_as(first(last), "last").expr_as(first(head), "head").expr_as(first(before), "before");
-        if let Some(others) = limit.and_then(|limit| limit.checked_sub(1)) {
-            query.expr_as(first(open.offset(u64::from(others))), "full");
+        query
+            .expr_as(first(last), column("last", number))
+            .expr_as(first(head), column("head", number))
+            .expr_as(first(before), column("before", number));
+        if let Some(others) = new.queue_limit().and_then(|limit| limit.checked_sub(1)) {
+            query.expr_as(first(open.offset(u64::from(others))), column("full", number));
         }
-        let row = tx.query_one(&query).await?.ok_or(Error::Inconsistent("SELECT without FROM returned no row"))?;
-        let last: Option<i64> = row.try_get("", "last")?;
-        let head: Option<i64> = row.try_get("", "head")?;
-        let before: Option<i64> = row.try_get("", "before")?;
-        let is_full = match limit {
+    }
+
+    fn from_row(row: &QueryResult, number: usize, new: &NewGrab) -> Result<Self> {
+        let read = |name| row.try_get::<Option<i64>>("", &column(name, number));
+        let (last, head, before) = (read("last")?, read("head")?, read("before")?);
+        let is_full = match new.queue_limit() {
             None => false,
             Some(0) => true,
-            Some(_) => row.try_get::<Option<i64>>("", "full")?.is_some(),
+            Some(_) => read("full")?.is_some(),
         };
         let rank = Ord::max(last.map_or(0, |last| last + 1), head.unwrap_or(0));
         Ok(Self { is_full, has_waiting: before.is_some(), rank })
     }
+}
+
+/// The name of the column with the result for one of the grabs.
+fn column(name: &str, number: usize) -> String {
+    format!("{name}_{number}")
 }
 
 fn first(select: Select<job::Entity>) -> Expr {

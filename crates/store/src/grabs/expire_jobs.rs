@@ -29,7 +29,7 @@ impl Store {
             .select_only()
             .columns([job::Column::GrabId, job::Column::Class, job::Column::LeaseUntil, job::Column::NotBefore])
             .filter(job::Column::DeadlineAt.lte(now.as_ms()))
-            .filter(job::Column::GrabId.is_not_in(padded(self.set_aside.keys(WORK, now).into_iter())))
+            .filter(job::Column::GrabId.is_not_in(padded(self.set_aside.keys::<Uuid>(WORK, now))))
             .order_by_asc(job::Column::DeadlineAt)
             .limit(u64::from(limit))
             .into_model::<MaybeReadable<Uuid, Overdue>>()

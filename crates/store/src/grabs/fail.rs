@@ -103,7 +103,7 @@ pub(super) async fn end(
 /// Reads the ended grab and enqueues its webhooks.
 async fn report(tx: &Tx, row: grab::Model, now: Timestamp) -> Result<Grab> {
     let grab = grab::read(row, None)?;
-    enqueue_deliveries(tx, &grab, now).await?;
+    enqueue_deliveries(tx, [(&grab, now)]).await?;
     Ok(grab)
 }
 

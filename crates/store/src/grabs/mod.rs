@@ -28,6 +28,7 @@ pub(crate) mod queries;
 pub(crate) mod reclaim;
 pub(crate) mod release;
 pub(crate) mod reuse;
+pub(crate) mod stored_bytes;
 
 pub use complete::{Completion, EndedGrab};
 pub use create::{Created, NewGrab, NewLease};

@@ -70,7 +70,7 @@ impl Store {
             .columns([job::Column::GrabId, job::Column::LeaseToken])
             .filter(job::Column::LeaseUntil.is_not_null())
             .filter(condition)
-            .filter(job::Column::GrabId.is_not_in(padded(self.set_aside.keys(WORK, now).into_iter())))
+            .filter(job::Column::GrabId.is_not_in(padded(self.set_aside.keys::<Uuid>(WORK, now))))
             .order_by_asc(job::Column::LeaseUntil)
             .limit(u64::from(limit))
             .into_model::<MaybeReadable<Uuid, Lease>>()

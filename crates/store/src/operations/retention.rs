@@ -21,6 +21,7 @@ use uuid::Uuid;
 use crate::database::padded;
 use crate::database::{Transaction, Tx};
 use crate::entities::{api_key, grab, grab_tally, idem, image_gc, key_tally, purge_mark};
+use crate::grabs::stored_bytes::lock_stored_bytes;
 use crate::set_aside::{MaybeReadable, split_readable};
 use crate::{Error, Result, Store, codes};
 
@@ -276,6 +277,7 @@ impl Transaction for PurgeGrabs {
         if *environment == Environment::Live {
             schedule(tx, &rows, *now).await?;
         }
+        lock_stored_bytes(tx, rows.iter().map(|row| row.team_id)).await?;
         let ids = padded(rows.iter().map(|row| row.id));
         idem::Entity::delete_many().filter(idem::Column::GrabId.is_in(ids.clone())).exec(tx).await?;
         let deleted = grab::Entity::delete_many().filter(grab::Column::Id.is_in(ids)).exec(tx).await?;
@@ -370,6 +372,7 @@ impl Transaction for PurgeImages {
             return Ok(Purged { rows: 0, unreadable });
         }
         schedule(tx, &rows, *now).await?;
+        lock_stored_bytes(tx, rows.iter().map(|row| row.team_id)).await?;
         let ids = padded(rows.iter().map(|row| row.id));
         // As a deletion on request does: a repeated create would return a grab without its image.
         idem::Entity::delete_many().filter(idem::Column::GrabId.is_in(ids.clone())).exec(tx).await?;

@@ -1,5 +1,7 @@
 //! Enqueues deliveries when an asynchronous live grab ends, or something else has happened to a team.
 
+use std::collections::{BTreeSet, HashMap};
+
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Difference, Grab, State};
@@ -13,28 +15,40 @@ use uuid::Uuid;
 use crate::Result;
 use crate::database::Tx;
 use crate::entities::delivery;
-use crate::entities::webhook_endpoint::{self, read_events, scoped};
+use crate::entities::webhook_endpoint::{self, read_events};
 
-/// Enqueues a delivery for each subscribed endpoint, in the transaction that ends the grab (transactional outbox).
-pub(crate) async fn enqueue_deliveries(tx: &Tx, grab: &Grab, now: Timestamp) -> Result<()> {
-    let happened = match (grab.environment, grab.class, &grab.state) {
-        (Environment::Live, Class::Async, State::Done { metadata, .. }) => {
-            let has_changes = metadata.difference.as_ref().is_some_and(Difference::has_changes);
-            [Some(Event::GrabDone), has_changes.then_some(Event::GrabChanged)]
-        }
-        (Environment::Live, Class::Async, State::Failed { .. }) => [Some(Event::GrabFailed), None],
-        (Environment::Live, Class::Async, State::Pending | State::Processing)
-        | (Environment::Live, Class::Sync, _)
-        | (Environment::Test, ..) => return Ok(()),
-    };
+/// Enqueues a delivery for each subscribed endpoint, in the transaction that ends the grabs (transactional outbox).
+pub(crate) async fn enqueue_deliveries<'a>(
+    tx: &Tx,
+    ended: impl IntoIterator<Item = (&'a Grab, Timestamp)>,
+) -> Result<()> {
+    let reported: Vec<_> = ended.into_iter().filter_map(|(grab, now)| Some((grab, events_of(grab)?, now))).collect();
+    let teams: BTreeSet<_> = reported.iter().map(|(grab, ..)| grab.team).collect();
+    let receivers = receivers(tx, &teams, Environment::Live).await?;
     let mut deliveries = Vec::new();
-    for (endpoint, events) in receivers(tx, grab.team, grab.environment).await? {
-        for event in happened.into_iter().flatten().filter(|event| events.contains(*event)) {
-            let id = delivery_id(endpoint, grab.id, event);
-            deliveries.push(new(id, endpoint.0, Some(grab.id.0), event, now));
+    for (grab, happened, now) in reported {
+        for (endpoint, events) in receivers.get(&grab.team).into_iter().flatten() {
+            for event in happened.into_iter().flatten().filter(|event| events.contains(*event)) {
+                let id = delivery_id(*endpoint, grab.id, event);
+                deliveries.push(new(id, endpoint.0, Some(grab.id.0), event, now));
+            }
         }
     }
     insert(tx, deliveries).await
+}
+
+/// What has happened with the end of a grab. `None`: nothing that is delivered.
+fn events_of(grab: &Grab) -> Option<[Option<Event>; 2]> {
+    match (grab.environment, grab.class, &grab.state) {
+        (Environment::Live, Class::Async, State::Done { metadata, .. }) => {
+            let has_changes = metadata.difference.as_ref().is_some_and(Difference::has_changes);
+            Some([Some(Event::GrabDone), has_changes.then_some(Event::GrabChanged)])
+        }
+        (Environment::Live, Class::Async, State::Failed { .. }) => Some([Some(Event::GrabFailed), None]),
+        (Environment::Live, Class::Async, State::Pending | State::Processing)
+        | (Environment::Live, Class::Sync, _)
+        | (Environment::Test, ..) => None,
+    }
 }
 
 /// Enqueues a delivery about no grab for each subscribed live endpoint of a team. `message` gives the id and the body.
@@ -45,8 +59,9 @@ pub(crate) async fn enqueue_for_team(
     message: impl Fn(EndpointId) -> (DeliveryId, String),
     now: Timestamp,
 ) -> Result<()> {
-    let receivers = receivers(tx, team, Environment::Live).await?;
-    let subscribed = receivers.into_iter().filter(|(_, events)| events.contains(event));
+    let mut receivers = receivers(tx, &BTreeSet::from([team]), Environment::Live).await?;
+    let endpoints = receivers.remove(&team).unwrap_or_default();
+    let subscribed = endpoints.into_iter().filter(|(_, events)| events.contains(event));
     let deliveries = subscribed.map(|(endpoint, _)| {
         let (id, body) = message(endpoint);
         delivery::ActiveModel { body: Set(Some(body)), ..new(id, endpoint.0, None, event, now) }
@@ -54,19 +69,29 @@ pub(crate) async fn enqueue_for_team(
     insert(tx, deliveries.collect()).await
 }
 
-/// The enabled endpoints of a team, and the events that they are subscribed to.
-async fn receivers(tx: &Tx, team: TeamId, environment: Environment) -> Result<Vec<(EndpointId, Events)>> {
+/// The enabled endpoints of each team, and the events that they are subscribed to.
+async fn receivers(
+    tx: &Tx,
+    teams: &BTreeSet<TeamId>,
+    environment: Environment,
+) -> Result<HashMap<TeamId, Vec<(EndpointId, Events)>>> {
+    if teams.is_empty() {
+        return Ok(HashMap::new());
+    }
     // A shared lock serializes with removing and disabling the endpoint: either those see the delivery and cancel it,
     // or none is enqueued.
-    let endpoints = scoped(team, environment)
+    let endpoints = webhook_endpoint::of_teams(teams, environment)
         .filter(webhook_endpoint::Column::Disabled.is_null())
         .lock(LockType::Share)
         .all(tx)
         .await?;
-    let mut receivers = Vec::new();
+    let mut receivers: HashMap<_, Vec<_>> = HashMap::new();
     for endpoint in endpoints {
         match read_events(&endpoint.events) {
-            Ok(events) => receivers.push((EndpointId(endpoint.id), events)),
+            Ok(events) => {
+                let of_team = receivers.entry(TeamId(endpoint.team_id)).or_default();
+                of_team.push((EndpointId(endpoint.id), events));
+            }
             // Otherwise none of the team's grabs could end.
             Err(error) => {
                 tracing::error!(endpoint.id = %endpoint.id, %error, "an endpoint cannot be read and gets no webhooks");

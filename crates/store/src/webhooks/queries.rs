@@ -134,7 +134,7 @@ impl Store {
             .select_only()
             .column(delivery::Column::Id)
             .filter(delivery::Column::NextAt.lte(now.as_ms()))
-            .filter(delivery::Column::Id.is_not_in(padded(self.set_aside.keys(DELIVERIES, now).into_iter())))
+            .filter(delivery::Column::Id.is_not_in(padded(self.set_aside.keys::<Uuid>(DELIVERIES, now))))
             .order_by_asc(delivery::Column::NextAt)
             .limit(1)
             .into_tuple()

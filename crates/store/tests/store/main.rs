@@ -6,6 +6,7 @@ mod harness;
 mod accounts;
 mod admission;
 mod audit;
+mod batches;
 mod billing;
 mod complete;
 mod create;

@@ -1,0 +1,218 @@
+//! Group commit for PostgreSQL. Changes of one kind that arrive while others of the kind are made wait, and are made
+//! together, in one transaction and with few statements. There is no delay: a lone change is made at once.
+//!
+//! A change that cannot be made with the others, or that fails with them, is made in a transaction of its own. So no
+//! change waits for the locks of another team, and none fails because of another.
+
+use std::any::{Any, TypeId};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::apply::{BatchResult, write, write_batch};
+use super::server::Server;
+use super::transaction::BatchedTransaction;
+use crate::{Error, Result};
+
+/// Maximum changes of one batch. Every number of rows is a different statement, which connections prepare and keep, so
+/// batches have 1, 2, 4, 8 or 16.
+const BATCH: usize = 16;
+/// Maximum batches of one kind at the same time. More would be smaller, and take connections from other operations.
+const CONCURRENT: usize = 4;
+/// Maximum waiting changes of one kind.
+const QUEUE: usize = 1024;
+/// A change that waits longer than this is refused.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The queues of all kinds of changes. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Batches {
+    server: Server,
+    tasks: TaskTracker,
+    /// A `Queue<T>` for each type of change.
+    queues: Arc<Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
+}
+
+impl fmt::Debug for Batches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batches").finish_non_exhaustive()
+    }
+}
+
+impl Batches {
+    pub(super) fn new(server: Server) -> Self {
+        Self { server, tasks: TaskTracker::new(), queues: Arc::default() }
+    }
+
+    /// Makes a change.
+    ///
+    /// # Errors
+    /// Those of the change; [`Error::Overloaded`] if it would have to wait for too long.
+    pub(super) async fn write<T: BatchedTransaction>(&self, change: T) -> Result<T::Outcome> {
+        let (reply, outcome) = oneshot::channel();
+        self.queue::<T>()?.add(Request { change, reply, since: Instant::now() })?;
+        outcome.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Waits until the changes that have begun are made.
+    pub(super) async fn finish(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn queue<T: BatchedTransaction>(&self) -> Result<Arc<Queue<T>>> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = queues
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Arc::new(Queue::<T>::new(self.server.clone(), self.tasks.clone())));
+        let queue = Arc::clone(queue).downcast();
+        queue.map_err(|_| Error::Inconsistent("queue of another kind of change"))
+    }
+}
+
+/// The changes of one kind.
+struct Queue<T: BatchedTransaction> {
+    server: Server,
+    tasks: TaskTracker,
+    /// The lock is only held for a few moments, hence a std mutex.
+    state: Mutex<State<T>>,
+}
+
+struct State<T: BatchedTransaction> {
+    waiting: VecDeque<Request<T>>,
+    /// Keys of the changes that are being made.
+    keys: HashSet<Uuid>,
+    /// Number of batches that are being made.
+    batches: usize,
+}
+
+struct Request<T: BatchedTransaction> {
+    change: T,
+    reply: oneshot::Sender<Result<T::Outcome>>,
+    since: Instant,
+}
+
+impl<T: BatchedTransaction> Queue<T> {
+    fn new(server: Server, tasks: TaskTracker) -> Self {
+        let state = State { waiting: VecDeque::new(), keys: HashSet::new(), batches: 0 };
+        Self { server, tasks, state: Mutex::new(state) }
+    }
+
+    fn add(self: &Arc<Self>, request: Request<T>) -> Result<()> {
+        {
+            let mut state = self.lock();
+            if state.waiting.len() >= QUEUE {
+                return Err(Error::Overloaded);
+            }
+            state.waiting.push_back(request);
+        }
+        self.start_batches();
+        Ok(())
+    }
+
+    fn start_batches(self: &Arc<Self>) {
+        loop {
+            let batch = self.lock().take_batch();
+            if batch.is_empty() {
+                return;
+            }
+            let keys = batch.iter().map(|request| request.change.key()).collect();
+            let reserved = Reserved { queue: Arc::clone(self), keys, is_batch: true };
+            self.tasks.spawn(make_batch(batch, reserved));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: BatchedTransaction> State<T> {
+    /// Removes the next changes that can be made together from the queue, and reserves their keys. None if there are
+    /// enough batches, or each change waits for one with the same key.
+    fn take_batch(&mut self) -> Vec<Request<T>> {
+        if self.batches >= CONCURRENT {
+            return Vec::new();
+        }
+        self.waiting.retain(|request| !request.reply.is_closed());
+        while let Some(late) = self.waiting.pop_front_if(|first| first.since.elapsed() > QUEUE_TIMEOUT) {
+            drop(late.reply.send(Err(Error::Overloaded)));
+        }
+        let mut keys = HashSet::new();
+        let is_free = |request: &Request<T>| {
+            let key = request.change.key();
+            !self.keys.contains(&key) && keys.insert(key)
+        };
+        let free = self.waiting.iter().map(is_free).enumerate().filter_map(|(index, is_free)| is_free.then_some(index));
+        let mut chosen: Vec<usize> = free.take(BATCH).collect();
+        let Some(exponent) = chosen.len().checked_ilog2() else { return Vec::new() };
+        chosen.truncate(1 << exponent);
+        // From the back, so that the indexes stay valid.
+        let mut batch: Vec<_> = chosen.into_iter().rev().filter_map(|index| self.waiting.remove(index)).collect();
+        batch.reverse();
+        self.keys.extend(batch.iter().map(|request| request.change.key()));
+        self.batches += 1;
+        batch
+    }
+}
+
+/// The keys of changes that are being made, and the place of their batch. They are given back when this is dropped.
+struct Reserved<T: BatchedTransaction> {
+    queue: Arc<Queue<T>>,
+    keys: Vec<Uuid>,
+    /// Whether this includes the place of a batch.
+    is_batch: bool,
+}
+
+impl<T: BatchedTransaction> Reserved<T> {
+    /// The key of one of the changes, for a task of its own.
+    fn split(&mut self, key: Uuid) -> Self {
+        self.keys.retain(|&other| other != key);
+        Self { queue: Arc::clone(&self.queue), keys: vec![key], is_batch: false }
+    }
+}
+
+impl<T: BatchedTransaction> Drop for Reserved<T> {
+    fn drop(&mut self) {
+        {
+            let mut state = self.queue.lock();
+            state.batches -= usize::from(self.is_batch);
+            for key in &self.keys {
+                state.keys.remove(key);
+            }
+        }
+        self.queue.start_batches();
+    }
+}
+
+async fn make_batch<T: BatchedTransaction>(batch: Vec<Request<T>>, mut reserved: Reserved<T>) {
+    let queue = Arc::clone(&reserved.queue);
+    let changes: Vec<&T> = batch.iter().map(|request| &request.change).collect();
+    let outcomes = match write_batch(&queue.server, &changes).await {
+        Ok(BatchResult::Committed(outcomes)) => outcomes.into_iter().map(|outcome| outcome.map(Ok)).collect(),
+        Ok(BatchResult::RolledBack(error)) if batch.len() == 1 && !error.is_transient() => vec![Some(Err(error))],
+        Ok(BatchResult::RolledBack(_)) => batch.iter().map(|_| None).collect(),
+        Err(error) => batch.iter().map(|_| Some(Err(error.clone()))).collect::<Vec<_>>(),
+    };
+    for (request, outcome) in batch.into_iter().zip(outcomes) {
+        match outcome {
+            // The caller may be gone; the change is made anyway.
+            Some(outcome) => drop(request.reply.send(outcome)),
+            None => {
+                let reserved = reserved.split(request.change.key());
+                queue.tasks.spawn(make_alone(request, reserved));
+            }
+        }
+    }
+}
+
+async fn make_alone<T: BatchedTransaction>(request: Request<T>, reserved: Reserved<T>) {
+    let outcome = write(&reserved.queue.server, &request.change).await;
+    drop(request.reply.send(outcome));
+}
