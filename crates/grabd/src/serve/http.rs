@@ -14,7 +14,7 @@ use super::protocol;
 
 /// Concurrent requests on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 100;
-/// HTTP/2 flow control windows of one request, and of one connection. A request body is at most as long as the first.
+/// HTTP/2 flow control windows of one request, and of one connection. The body of a capture is at most as long as the first.
 const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
 

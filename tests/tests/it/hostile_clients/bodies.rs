@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use grabd_tests::harness::TestApp;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
+use tokio_util::task::TaskTracker;
 
 use super::{answer, attack, connect, exchange, until_closed};
 
@@ -109,6 +110,29 @@ async fn unread_body_is_discarded_or_the_end_of_the_connection_is_announced() ->
             "{name}: {received}"
         );
     }
+    app.finish().await
+}
+
+/// The same over HTTP/2, where a stream that is reset loses its response.
+#[tokio::test(flavor = "multi_thread")]
+async fn unread_body_of_a_stream_is_discarded() -> Result<()> {
+    const LENGTH: usize = 5 << 20;
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let (mut sender, connection) = h2::client::handshake(connect(app.service.http()).await?).await?;
+    let connection = TaskTracker::new().spawn(connection);
+    let request = http::Request::post(format!("{}/mcp", app.service.public_url())).body(())?;
+    let (response, mut body) = sender.send_request(request, false)?;
+    let mut left = LENGTH;
+    while left > 0 {
+        body.reserve_capacity(left);
+        let capacity = std::future::poll_fn(|cx| body.poll_capacity(cx)).await;
+        let part = Ord::min(left, capacity.context("the stream was reset")??);
+        left -= part;
+        body.send_data(vec![b' '; part].into(), left == 0)?;
+    }
+    ensure!(response.await?.status() == 401);
+    drop((sender, body));
+    connection.await??;
     app.finish().await
 }
 

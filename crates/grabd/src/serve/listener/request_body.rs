@@ -1,8 +1,9 @@
-//! Request bodies of HTTP/1. What the routes leave unread is read before the response is sent.
+//! Request bodies. What the routes leave unread is read before the response is sent.
 //!
 //! *Why:* a route may respond before it has read the body, for example because the credential is missing or the body is
-//! too large. hyper would then close the connection after the response without announcing it. A client that is still
-//! sending would fail without having read the response, and others would fail with their next request.
+//! too large. hyper would then close the connection after the response without announcing it, or reset the stream over
+//! HTTP/2. Clients that are still sending would fail without having read the response, and others would fail with their
+//! next request.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,13 +11,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Bytes, HttpBody};
-use axum::http::header::EXPECT;
-use axum::http::{HeaderMap, Version};
+use axum::http::header::{CONTENT_TYPE, EXPECT};
+use axum::http::{HeaderMap, HeaderValue};
 use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// The most bytes that are read and discarded: twice the largest body that any route accepts. A client that sends more
-/// gets `Connection: close`.
+/// gets `Connection: close`, or its stream is reset.
 const MAX_BYTES: u64 = 8 << 20;
 /// How long a body may take to arrive, from the header on. Routes do not wait longer either, so a body that is too slow for
 /// them is not waited for again.
@@ -49,10 +50,10 @@ impl RequestBody {
         Self(Arc::new(Mutex::new(State { body, is_requested: false, has_ended })))
     }
 
-    /// The part that the routes will leave unread, at the start of a request. Over HTTP/2, a stream may end without its
-    /// connection.
-    pub(super) fn rest(&self, version: Version, headers: &HeaderMap) -> Option<UnreadBody> {
-        (version < Version::HTTP_2 && !self.is_end_stream()).then(|| UnreadBody {
+    /// The part that the routes will leave unread, at the start of a request. gRPC calls read on while they respond.
+    pub(super) fn rest(&self, headers: &HeaderMap) -> Option<UnreadBody> {
+        let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+        (!content_type.starts_with(b"application/grpc") && !self.is_end_stream()).then(|| UnreadBody {
             body: self.clone(),
             sends_on_request: headers.contains_key(EXPECT),
             deadline: Instant::now() + TIME_LIMIT,
@@ -65,7 +66,7 @@ impl RequestBody {
 }
 
 impl UnreadBody {
-    /// Reads and discards the rest. Returns false if the connection must be closed instead.
+    /// Reads and discards the rest. Returns false if the connection must be closed instead, or the stream be reset.
     pub(super) async fn discard(self) -> bool {
         let mut left = MAX_BYTES;
         if self.body.is_end_stream() {

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::ConnectInfo;
 use axum::http::header::CONNECTION;
-use axum::http::{HeaderValue, Request};
+use axum::http::{HeaderValue, Request, Version};
 use axum::response::Response;
 use hyper::body::{Frame, Incoming, SizeHint};
 use tower::Service;
@@ -49,7 +49,8 @@ impl Service<Request<Incoming>> for ConnectionService {
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let mut request = request.map(RequestBody::new);
-        let unread = request.body().rest(request.version(), request.headers());
+        let unread = request.body().rest(request.headers());
+        let ends_with_connection = request.version() < Version::HTTP_2;
         let active_request = self.activity.begin_request();
         let request_permit = self.permit.acquire_request();
         request.extensions_mut().insert(ConnectInfo(self.permit.peer()));
@@ -62,6 +63,7 @@ impl Service<Request<Incoming>> for ConnectionService {
             };
             if let Some(unread) = unread
                 && !unread.discard().await
+                && ends_with_connection
             {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
