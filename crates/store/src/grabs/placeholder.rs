@@ -9,9 +9,10 @@ use grabd_domain::ids::{GrabId, KeyId, TeamId};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::LockType;
 use sea_orm::{EntityTrait, QuerySelect};
+use uuid::Uuid;
 
 use crate::codes::{self, DONE, FAILED, milliseconds, size};
-use crate::database::{Transaction, Tx};
+use crate::database::{BatchedTransaction, Transaction, Tx};
 use crate::entities::{grab, team};
 use crate::grabs::files::add_files;
 use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
@@ -44,7 +45,10 @@ impl Store {
     /// # Errors
     /// [`Error::Inconsistent`] when `outcome` is open, or done without an image key.
     pub async fn create_placeholder(&self, new: NewPlaceholder) -> Result<Option<Repeat>> {
-        self.database.write(new).await
+        match new.is_one_row() {
+            true => self.database.write_batched(new).await,
+            false => self.database.write(new).await,
+        }
     }
 }
 
@@ -53,12 +57,7 @@ impl Transaction for NewPlaceholder {
     const KEEPS_ACCESS: bool = true;
 
     fn as_insert(&self) -> Option<(grab::ActiveModel, Option<Repeat>)> {
-        match &self.outcome {
-            State::Done { metadata, .. } if self.idempotency.is_none() && !metadata.has_files() => {
-                Some((self.row().ok()?, None))
-            }
-            State::Done { .. } | State::Failed { .. } | State::Pending | State::Processing => None,
-        }
+        self.is_one_row().then(|| self.row().ok()).flatten().map(|row| (row, None))
     }
 
     async fn apply(&self, tx: &Tx) -> Result<Option<Repeat>> {
@@ -87,7 +86,30 @@ impl Transaction for NewPlaceholder {
     }
 }
 
+impl BatchedTransaction for NewPlaceholder {
+    fn key(&self) -> Uuid {
+        self.id.0
+    }
+
+    async fn apply_batch(changes: &[&Self], tx: &Tx) -> Result<Vec<Option<Option<Repeat>>>> {
+        let (rows, outcomes): (Vec<_>, Vec<_>) = changes.iter().map(|new| new.as_insert().unzip()).unzip();
+        let rows: Vec<_> = rows.into_iter().flatten().collect();
+        if !rows.is_empty() {
+            grab::Entity::insert_many(rows).exec_without_returning(tx).await?;
+        }
+        Ok(outcomes)
+    }
+}
+
 impl NewPlaceholder {
+    /// Whether a row of `grab` is all that is stored: a done grab without an idempotency key and without files.
+    fn is_one_row(&self) -> bool {
+        match &self.outcome {
+            State::Done { metadata, .. } => self.idempotency.is_none() && !metadata.has_files(),
+            State::Failed { .. } | State::Pending | State::Processing => false,
+        }
+    }
+
     fn row(&self) -> Result<grab::ActiveModel> {
         let base = grab::ActiveModel {
             id: Set(self.id.0),
