@@ -16,6 +16,7 @@ use sea_orm::{ConnectionTrait, DatabaseConnection, DatabaseTransaction, Statemen
 use tokio_util::task::TaskTracker;
 
 use crate::harness::{NOW, TestDb, completion};
+use crate::placeholder::{done, placeholder};
 
 /// Batches of one kind that are made at the same time.
 const CONCURRENT: usize = 4;
@@ -38,7 +39,7 @@ impl Crowd {
             let store = db.store.clone();
             async move { assert_eq!(store.create(new).await.unwrap(), Created::Pending) }
         };
-        Self::block(db, news.into_iter().map(create)).await
+        Self::block(db, "job", news.into_iter().map(create)).await
     }
 
     /// Blocks the batches of completions.
@@ -51,13 +52,29 @@ impl Crowd {
             let store = db.store.clone();
             async move { assert!(store.complete(completion(&job)).await.unwrap().is_some()) }
         };
-        Self::block(db, jobs.into_iter().map(complete)).await
+        Self::block(db, "job", jobs.into_iter().map(complete)).await
     }
 
-    async fn block(db: &TestDb, changes: impl Iterator<Item = impl Future<Output = ()> + Send + 'static>) -> Self {
+    /// Blocks the batches of test grabs.
+    async fn of_placeholders(db: &TestDb) -> Self {
+        let team = db.team(0).await;
+        let new = |_| placeholder(GrabId(db.id()), team, done(Some(ImageKey::new(db.id().as_u128(), "png"))));
+        let create = |new| {
+            let store = db.store.clone();
+            async move { assert_eq!(store.create_placeholder(new).await.unwrap(), None) }
+        };
+        Self::block(db, "grab", (0..CONCURRENT).map(new).map(create)).await
+    }
+
+    /// Begins changes, which wait for a lock of a table.
+    async fn block(
+        db: &TestDb,
+        table: &str,
+        changes: impl Iterator<Item = impl Future<Output = ()> + Send + 'static>,
+    ) -> Self {
         let raw = db.raw_connection().await;
         let lock = raw.begin().await.unwrap();
-        lock.execute_unprepared("LOCK TABLE job IN ACCESS EXCLUSIVE MODE").await.unwrap();
+        lock.execute_unprepared(&format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await.unwrap();
         let blocked = changes.map(|change| TaskTracker::new().spawn(change)).collect();
         wait_for_locked(&raw, CONCURRENT).await;
         Self { raw, lock, blocked }
@@ -295,6 +312,20 @@ async fn completion_that_fails_or_is_late_concerns_no_other() {
     for job in &jobs[..2] {
         assert!(db.store.complete(completion(job)).await.unwrap().is_some());
     }
+    db.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn test_grabs_are_one_transaction() {
+    let db = TestDb::postgres().await;
+    let team = db.team(0).await;
+    let crowd = Crowd::of_placeholders(&db).await;
+    let grabs: Vec<_> = (0..8).map(|_| GrabId(db.id())).collect();
+    let image = || done(Some(ImageKey::new(db.id().as_u128(), "png")));
+    let news = grabs.iter().map(|grab| placeholder(*grab, team, image()));
+    let created = crowd.make(news.map(|new| db.store.create_placeholder(new))).await;
+    assert!(created.iter().all(|created| matches!(created, Ok(None))), "{created:?}");
+    assert_eq!(transactions(&db, &grabs).await, 1);
     db.finish().await;
 }
 
