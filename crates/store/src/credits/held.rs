@@ -6,7 +6,10 @@ use grabd_domain::Timestamp;
 use grabd_domain::credits::EntryKind;
 use grabd_domain::ids::{LotId, TeamId};
 use sea_orm::sea_query::{Expr, ExprTrait, LockType};
-use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select};
+use sea_orm::{
+    ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
+    Select,
+};
 use uuid::Uuid;
 
 use crate::credits::ledger::{NewEntry, append_all};
@@ -84,9 +87,9 @@ pub(crate) async fn spend_credits(tx: &Tx, jobs: &[(&job::Model, Timestamp)]) ->
 }
 
 /// Locks the lots in the order of their teams, as creates do. Two transactions that each change several lots could otherwise
-/// wait for each other.
+/// wait for each other. SQLite has one writer.
 async fn lock_lots(tx: &Tx, lots: impl ExactSizeIterator<Item = i64>) -> Result<()> {
-    if lots.len() < 2 {
+    if lots.len() < 2 || tx.get_database_backend() == DbBackend::Sqlite {
         return Ok(());
     }
     lot::Entity::find()

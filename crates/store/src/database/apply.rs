@@ -3,7 +3,7 @@
 use sea_orm::{DbErr, TransactionTrait};
 
 use super::server::{IsLost, Server};
-use super::transaction::{BatchedTransaction, Transaction, Tx};
+use super::transaction::{Transaction, Tx};
 use crate::{Error, Result};
 
 /// How often a change is tried when the server aborts it because of concurrent transactions.
@@ -53,13 +53,13 @@ async fn try_write<T: Transaction>(server: &Server, change: &T) -> Result<T::Out
 ///
 /// # Errors
 /// [`Error::Unavailable`] if the connection was lost: the batch may have been committed.
-pub(super) async fn write_batch<T: BatchedTransaction>(
-    server: &Server,
-    changes: &[&T],
-) -> Result<BatchResult<T::Outcome>> {
+pub(super) async fn write_batch<T, B>(server: &Server, batch: &B) -> Result<BatchResult<T>>
+where
+    B: Transaction<Outcome = Vec<Option<T>>>,
+{
     let tx = begin(server).await?;
     let applied = Box::pin(async move {
-        match T::apply_batch(changes, &tx).await {
+        match batch.apply(&tx).await {
             Ok(outcomes) => {
                 tx.commit().await?;
                 Ok(BatchResult::Committed(outcomes))

@@ -1,5 +1,5 @@
-//! Group commit for PostgreSQL. Changes of one kind that arrive while others of the kind are made wait, and are made
-//! together, in one transaction and with few statements. There is no delay: a lone change is made at once.
+//! Changes of one kind that arrive while others of the kind are made wait, and are made together, in one transaction and
+//! with few statements. There is no delay: a lone change is made at once.
 //!
 //! A change that cannot be made with the others, or that fails with them, is made in a transaction of its own. So no
 //! change waits for the locks of another team, and none fails because of another.
@@ -15,25 +15,72 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::apply::{BatchResult, write, write_batch};
+use super::apply::{self, BatchResult};
 use super::server::Server;
-use super::transaction::BatchedTransaction;
+use super::transaction::{BatchedTransaction, Transaction, Tx};
+use super::writer::Writer;
 use crate::{Error, Result};
 
 /// Maximum changes of one batch. Every number of rows is a different statement, which connections prepare and keep, so
 /// batches have 1, 2, 4, 8 or 16.
 const BATCH: usize = 16;
-/// Maximum batches of one kind at the same time. More would be smaller, and take connections from other operations.
-const CONCURRENT: usize = 4;
+/// Maximum batches of one kind at the same time: one is made while the statements of the other are prepared. More would be
+/// smaller, and take connections from other operations.
+const CONCURRENT: usize = 2;
 /// Maximum waiting changes of one kind.
 const QUEUE: usize = 1024;
 /// A change that waits longer than this is refused.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// What the changes are made with.
+#[derive(Clone)]
+pub(super) enum Connections {
+    /// SQLite. Its writer commits batches of several kinds together.
+    Sqlite(Writer),
+    /// PostgreSQL.
+    Postgres(Server),
+}
+
+impl Connections {
+    async fn write<T: Transaction>(&self, change: Arc<T>) -> Result<T::Outcome> {
+        match self {
+            Self::Sqlite(writer) => writer.write(change).await,
+            Self::Postgres(server) => apply::write(server, &*change).await,
+        }
+    }
+
+    /// # Errors
+    /// The outcome is not known.
+    async fn write_batch<T: BatchedTransaction>(&self, changes: Vec<Arc<T>>) -> Result<BatchResult<T::Outcome>> {
+        match self {
+            Self::Sqlite(writer) => match writer.write(Batch(changes)).await {
+                Ok(outcomes) => Ok(BatchResult::Committed(outcomes)),
+                Err(error) if error.concerns_row() => Ok(BatchResult::RolledBack(error)),
+                Err(error) => Err(error),
+            },
+            Self::Postgres(server) => apply::write_batch(server, &Batch(changes)).await,
+        }
+    }
+}
+
+/// Changes that are made together.
+struct Batch<T>(Vec<Arc<T>>);
+
+impl<T: BatchedTransaction> Transaction for Batch<T> {
+    type Outcome = Vec<Option<T::Outcome>>;
+    const KEEPS_ACCESS: bool = T::KEEPS_ACCESS;
+
+    async fn apply(&self, tx: &Tx) -> Result<Self::Outcome> {
+        let Self(changes) = self;
+        let changes: Vec<&T> = changes.iter().map(|change| &**change).collect();
+        T::apply_batch(&changes, tx).await
+    }
+}
+
 /// The queues of all kinds of changes. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Batches {
-    server: Server,
+    connections: Connections,
     tasks: TaskTracker,
     /// A `Queue<T>` for each type of change.
     queues: Arc<Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
@@ -46,8 +93,8 @@ impl fmt::Debug for Batches {
 }
 
 impl Batches {
-    pub(super) fn new(server: Server) -> Self {
-        Self { server, tasks: TaskTracker::new(), queues: Arc::default() }
+    pub(super) fn new(connections: Connections) -> Self {
+        Self { connections, tasks: TaskTracker::new(), queues: Arc::default() }
     }
 
     /// Makes a change.
@@ -56,7 +103,7 @@ impl Batches {
     /// Those of the change; [`Error::Overloaded`] if it would have to wait for too long.
     pub(super) async fn write<T: BatchedTransaction>(&self, change: T) -> Result<T::Outcome> {
         let (reply, outcome) = oneshot::channel();
-        self.queue::<T>()?.add(Request { change, reply, since: Instant::now() })?;
+        self.queue::<T>()?.add(Request { change: Arc::new(change), reply, since: Instant::now() })?;
         outcome.await.unwrap_or(Err(Error::Closed))
     }
 
@@ -70,7 +117,7 @@ impl Batches {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let queue = queues
             .entry(TypeId::of::<T>())
-            .or_insert_with(|| Arc::new(Queue::<T>::new(self.server.clone(), self.tasks.clone())));
+            .or_insert_with(|| Arc::new(Queue::<T>::new(self.connections.clone(), self.tasks.clone())));
         let queue = Arc::clone(queue).downcast();
         queue.map_err(|_| Error::Inconsistent("queue of another kind of change"))
     }
@@ -78,7 +125,7 @@ impl Batches {
 
 /// The changes of one kind.
 struct Queue<T: BatchedTransaction> {
-    server: Server,
+    connections: Connections,
     tasks: TaskTracker,
     /// The lock is only held for a few moments, hence a std mutex.
     state: Mutex<State<T>>,
@@ -93,15 +140,15 @@ struct State<T: BatchedTransaction> {
 }
 
 struct Request<T: BatchedTransaction> {
-    change: T,
+    change: Arc<T>,
     reply: oneshot::Sender<Result<T::Outcome>>,
     since: Instant,
 }
 
 impl<T: BatchedTransaction> Queue<T> {
-    fn new(server: Server, tasks: TaskTracker) -> Self {
+    fn new(connections: Connections, tasks: TaskTracker) -> Self {
         let state = State { waiting: VecDeque::new(), keys: HashSet::new(), batches: 0 };
-        Self { server, tasks, state: Mutex::new(state) }
+        Self { connections, tasks, state: Mutex::new(state) }
     }
 
     fn add(self: &Arc<Self>, request: Request<T>) -> Result<()> {
@@ -193,8 +240,8 @@ impl<T: BatchedTransaction> Drop for Reserved<T> {
 
 async fn make_batch<T: BatchedTransaction>(batch: Vec<Request<T>>, mut reserved: Reserved<T>) {
     let queue = Arc::clone(&reserved.queue);
-    let changes: Vec<&T> = batch.iter().map(|request| &request.change).collect();
-    let outcomes = match write_batch(&queue.server, &changes).await {
+    let changes = batch.iter().map(|request| Arc::clone(&request.change)).collect();
+    let outcomes = match queue.connections.write_batch(changes).await {
         Ok(BatchResult::Committed(outcomes)) => outcomes.into_iter().map(|outcome| outcome.map(Ok)).collect(),
         Ok(BatchResult::RolledBack(error)) if batch.len() == 1 && !error.is_transient() => vec![Some(Err(error))],
         Ok(BatchResult::RolledBack(_)) => batch.iter().map(|_| None).collect(),
@@ -213,6 +260,6 @@ async fn make_batch<T: BatchedTransaction>(batch: Vec<Request<T>>, mut reserved:
 }
 
 async fn make_alone<T: BatchedTransaction>(request: Request<T>, reserved: Reserved<T>) {
-    let outcome = write(&reserved.queue.server, &request.change).await;
+    let outcome = reserved.queue.connections.write(request.change).await;
     drop(request.reply.send(outcome));
 }

@@ -23,6 +23,7 @@ use std::time::Duration;
 use sea_orm::ConnectionTrait;
 
 use crate::{Error, Result};
+use batches::{Batches, Connections};
 pub use notifications::Notifications;
 use postgres::Postgres;
 pub use service_lock::{LockMode, OtherService, ServiceLock};
@@ -63,6 +64,7 @@ impl fmt::Display for Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Database {
     engine: Engine,
+    batches: Batches,
     /// See [`Database::access_version`].
     access_version: Arc<AtomicU64>,
 }
@@ -80,7 +82,11 @@ impl Database {
             Some("postgres" | "postgresql") => Engine::Postgres(Postgres::open(url).await?),
             Some(_) | None => return Err(Error::Url),
         };
-        Ok(Self { engine, access_version: Arc::default() })
+        let connections = match &engine {
+            Engine::Sqlite(sqlite) => Connections::Sqlite(sqlite.writer().clone()),
+            Engine::Postgres(postgres) => Connections::Postgres(postgres.server().clone()),
+        };
+        Ok(Self { engine, batches: Batches::new(connections), access_version: Arc::default() })
     }
 
     pub(crate) const fn kind(&self) -> Kind {
@@ -100,12 +106,12 @@ impl Database {
         outcome
     }
 
-    /// Runs a change that others of its kind are made together with, and commits it.
+    /// Runs a change together with others of its kind that arrive at the same time, and commits it. If the caller is
+    /// dropped before that has begun, the change is not made.
     pub(crate) async fn write_batched<T: BatchedTransaction>(&self, transaction: T) -> Result<T::Outcome> {
         let outcome = match &self.engine {
-            // Its writer makes changes of all kinds together.
-            Engine::Sqlite(sqlite) => sqlite.write(transaction).await,
-            Engine::Postgres(postgres) => postgres.write_batched(transaction).await,
+            Engine::Sqlite(sqlite) if T::IS_INSERT => sqlite.write(transaction).await,
+            Engine::Sqlite(_) | Engine::Postgres(_) => self.batches.write(transaction).await,
         };
         self.note_written::<T>();
         outcome
@@ -180,6 +186,7 @@ impl Database {
     }
 
     pub(crate) async fn close(self) {
+        self.batches.finish().await;
         match self.engine {
             Engine::Sqlite(sqlite) => sqlite.close().await,
             Engine::Postgres(postgres) => postgres.close().await,

@@ -10,13 +10,13 @@ use sea_orm::{
 };
 use sea_orm_migration::MigratorTrait;
 
+use super::apply;
 use super::notifications::Notifications;
 use super::server::Server;
 use super::server_addresses::servers;
 use super::service_lock::{LockMode, OtherService, ServiceLock};
 use super::steps;
-use super::transaction::{BatchedTransaction, Transaction, Tx};
-use super::{apply, batches::Batches};
+use super::transaction::{Transaction, Tx};
 use crate::Result;
 use crate::error::connection_error;
 
@@ -32,7 +32,6 @@ const MIGRATION_LOCK: i64 = 0x6772_6162_6421;
 #[derive(Clone, Debug)]
 pub(crate) struct Postgres {
     server: Server,
-    batches: Batches,
 }
 
 impl Postgres {
@@ -41,8 +40,7 @@ impl Postgres {
             server.application_name("grabd").statement_cache_capacity(STATEMENT_CACHE).disable_statement_logging()
         };
         let servers = servers(url)?.into_iter().map(options).collect();
-        let server = Server::connect(servers).await?;
-        Ok(Self { batches: Batches::new(server.clone()), server })
+        Ok(Self { server: Server::connect(servers).await? })
     }
 
     /// If the caller is dropped, the change is rolled back, unless its commit was already sent.
@@ -50,10 +48,8 @@ impl Postgres {
         apply::write(&self.server, transaction).await
     }
 
-    /// Makes the change together with others of its kind that arrive at the same time. The change is made even if the
-    /// caller is dropped, once it has begun.
-    pub(crate) async fn write_batched<T: BatchedTransaction>(&self, transaction: T) -> Result<T::Outcome> {
-        self.batches.write(transaction).await
+    pub(super) const fn server(&self) -> &Server {
+        &self.server
     }
 
     /// Reads. If the connection is lost, reads again on another one.
@@ -110,7 +106,6 @@ impl Postgres {
     }
 
     pub(crate) async fn close(self) {
-        self.batches.finish().await;
         self.server.close().await;
     }
 }

@@ -63,6 +63,10 @@ impl Sqlite {
         self.writer.write(transaction).await
     }
 
+    pub(super) const fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
     pub(crate) const fn readers(&self) -> &DatabaseConnection {
         &self.read_pool
     }

@@ -1,6 +1,7 @@
 //! A change of the database as a value, and the transaction that it is applied to.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use sea_orm::DatabaseTransaction;
 use uuid::Uuid;
@@ -30,8 +31,24 @@ pub(crate) trait Transaction: Send + Sync + 'static {
     fn apply(&self, tx: &Tx) -> impl Future<Output = Result<Self::Outcome>> + Send;
 }
 
-/// A change that PostgreSQL makes together with others of its kind, in one transaction and with fewer statements.
+impl<T: Transaction> Transaction for Arc<T> {
+    type Outcome = T::Outcome;
+    const KEEPS_ACCESS: bool = T::KEEPS_ACCESS;
+
+    fn as_insert(&self) -> Option<(grab::ActiveModel, Self::Outcome)> {
+        T::as_insert(self)
+    }
+
+    async fn apply(&self, tx: &Tx) -> Result<Self::Outcome> {
+        T::apply(self, tx).await
+    }
+}
+
+/// A change that is made together with others of its kind, in one transaction and with fewer statements.
 pub(crate) trait BatchedTransaction: Transaction {
+    /// Whether such changes only insert one row, so that the SQLite writer makes them together itself.
+    const IS_INSERT: bool = false;
+
     /// Changes of one process with the same key are made one after the other, so they are never in one batch.
     fn key(&self) -> Uuid;
 

@@ -87,6 +87,8 @@ impl Transaction for NewPlaceholder {
 }
 
 impl BatchedTransaction for NewPlaceholder {
+    const IS_INSERT: bool = true;
+
     fn key(&self) -> Uuid {
         self.id.0
     }

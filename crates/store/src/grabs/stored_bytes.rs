@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sea_orm::sea_query::LockType;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
 use crate::Result;
@@ -11,10 +11,10 @@ use crate::database::{Tx, padded};
 use crate::entities::team_storage;
 
 /// Locks the numbers of several teams in the order of the teams' ids, before images of these teams are added or deleted.
-/// Triggers lock them in any order, so that two transactions could wait for each other.
+/// Triggers lock them in any order, so that two transactions could wait for each other. SQLite has one writer.
 pub(crate) async fn lock_stored_bytes(tx: &Tx, teams: impl Iterator<Item = Uuid>) -> Result<()> {
     let teams: BTreeSet<Uuid> = teams.collect();
-    if teams.len() < 2 {
+    if teams.len() < 2 || tx.get_database_backend() == DbBackend::Sqlite {
         return Ok(());
     }
     team_storage::Entity::find()

@@ -19,7 +19,7 @@ use crate::harness::{NOW, TestDb, completion};
 use crate::placeholder::{done, placeholder};
 
 /// Batches of one kind that are made at the same time.
-const CONCURRENT: usize = 4;
+const CONCURRENT: usize = 2;
 
 /// Makes changes in one batch: they arrive while all batches wait for a lock.
 struct Crowd {
