@@ -238,6 +238,9 @@ async fn locked_team_holds_up_no_other() {
     assert!(poll!(&mut waiting).is_pending());
     lock.commit().await.unwrap();
     assert_eq!(waiting.await.unwrap(), Created::Pending);
+    // A batch that waits for a lock is ended at some time, and its changes are made alone.
+    let log = db.server_log();
+    assert!(!log.contains("canceling statement"), "{log}");
     raw.close().await.unwrap();
     db.finish().await;
 }
