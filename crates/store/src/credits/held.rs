@@ -18,7 +18,8 @@ use crate::entities::{job, lot};
 use crate::{Error, Result};
 
 /// Holds one credit for each team: of the subscription that expires first, then of the oldest prepaid lot. A team that has
-/// none is not in the result. The teams are different ones, and in the order of their ids.
+/// none is not in the result. The teams must be different ones. Their lots are locked in this order, which must be that of the
+/// teams' ids.
 pub(crate) async fn hold_credits(tx: &Tx, teams: &[(TeamId, Timestamp)]) -> Result<HashMap<TeamId, LotId>> {
     if teams.is_empty() {
         return Ok(HashMap::new());
@@ -55,6 +56,9 @@ fn is_free() -> Expr {
 
 /// Spends the held credits of deleted jobs, each at the given time. A unique index on the grab id prevents spending twice.
 pub(crate) async fn spend_credits(tx: &Tx, jobs: &[(&job::Model, Timestamp)]) -> Result<()> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
     let mut credits: BTreeMap<(Uuid, i64), i32> = BTreeMap::new();
     for (job, _) in jobs {
         *credits.entry((job.team_id, job.lot_id)).or_default() += 1;
@@ -80,10 +84,7 @@ pub(crate) async fn spend_credits(tx: &Tx, jobs: &[(&job::Model, Timestamp)]) ->
         let (team, lot, grab) = (job.team_id, job.lot_id, Some(job.grab_id));
         (NewEntry { team, lot, kind: EntryKind::Spend, amount: -1, grab, reference: None }, now)
     });
-    match jobs.is_empty() {
-        true => Ok(()),
-        false => append_all(tx, entries).await,
-    }
+    append_all(tx, entries).await
 }
 
 /// Locks the lots in the order of their teams, as creates do. Two transactions that each change several lots could otherwise

@@ -82,13 +82,13 @@ impl BatchedTransaction for Completion {
 /// Completes different grabs. The outcomes have the order of the completions.
 async fn complete_all(tx: &Tx, completions: &[&Completion]) -> Result<Vec<Option<EndedGrab>>> {
     let jobs = take_jobs(tx, completions).await?;
-    let (taken, lost): (Vec<_>, Vec<_>) =
-        completions.iter().copied().partition(|completion| jobs.contains_key(&completion.grab));
-    for completion in lost {
-        completion.discard_stale_image(tx).await?;
+    let mut taken = Vec::new();
+    for &completion in completions {
+        match jobs.get(&completion.grab) {
+            Some(job) => taken.push((completion, job)),
+            None => completion.discard_stale_image(tx).await?,
+        }
     }
-    let mut taken: Vec<_> =
-        taken.into_iter().filter_map(|completion| Some((completion, jobs.get(&completion.grab)?))).collect();
     taken.sort_unstable_by_key(|(_, job)| job.team_id);
     let mut ended = finish_all(tx, &taken).await?;
     let spent: Vec<_> = taken.iter().map(|(completion, job)| (*job, completion.now)).collect();
@@ -113,23 +113,23 @@ async fn finish_all(tx: &Tx, taken: &[(&Completion, &job::Model)]) -> Result<Has
         return Ok(HashMap::new());
     }
     let results = taken.iter().map(|(completion, job)| completion.result(job)).collect::<Result<_>>()?;
-    let result = |column| Expr::col((RESULT, column));
+    let result = |column| Expr::col((result::ROW, column));
     // If the grab was deleted during the render, the credit is spent and the image is deleted at once.
     let image_key: Expr = CaseStatement::new()
-        .case(grab::Column::DeletedAt.into_expr().is_null(), result("column3"))
+        .case(grab::Column::DeletedAt.into_expr().is_null(), result(result::IMAGE_KEY))
         .finally(Expr::value(Option::<String>::None))
         .into();
     let mut update = grab::Entity::update_many()
         .col_expr(grab::Column::Status, Expr::value(DONE))
-        .col_expr(grab::Column::FinishedAt, result("column2"))
+        .col_expr(grab::Column::FinishedAt, result(result::FINISHED_AT))
         .col_expr(grab::Column::ImageKey, image_key)
-        .col_expr(grab::Column::Bytes, result("column4"))
-        .col_expr(grab::Column::ExecutionMs, result("column5"))
-        .col_expr(grab::Column::Facts, result("column6"))
-        .col_expr(grab::Column::Attempts, result("column7"))
-        .filter(grab::Column::Id.into_expr().eq(result("column1")))
+        .col_expr(grab::Column::Bytes, result(result::BYTES))
+        .col_expr(grab::Column::ExecutionMs, result(result::EXECUTION_MS))
+        .col_expr(grab::Column::Facts, result(result::FACTS))
+        .col_expr(grab::Column::Attempts, result(result::ATTEMPTS))
+        .filter(grab::Column::Id.into_expr().eq(result(result::GRAB)))
         .filter(grab::has_status(OPEN));
-    QueryTrait::query(&mut update).from(TableRef::ValuesList(results, RESULT.into_iden()));
+    QueryTrait::query(&mut update).from(TableRef::ValuesList(results, result::ROW.into_iden()));
     lock_stored_bytes(tx, taken.iter().map(|(_, job)| job.team_id)).await?;
     let rows = update.exec_with_returning(tx).await?;
     let mut rows: HashMap<_, _> = rows.into_iter().map(|row| (GrabId(row.id), row)).collect();
@@ -145,11 +145,20 @@ async fn finish_all(tx: &Tx, taken: &[(&Completion, &job::Model)]) -> Result<Has
     Ok(ended)
 }
 
-/// Name of the rows of results. Their columns are called `column1` and so on by both databases.
-const RESULT: &str = "result";
+/// A row of results in the statement, and its columns, as both databases call them.
+mod result {
+    pub(super) const ROW: &str = "result";
+    pub(super) const GRAB: &str = "column1";
+    pub(super) const FINISHED_AT: &str = "column2";
+    pub(super) const IMAGE_KEY: &str = "column3";
+    pub(super) const BYTES: &str = "column4";
+    pub(super) const EXECUTION_MS: &str = "column5";
+    pub(super) const FACTS: &str = "column6";
+    pub(super) const ATTEMPTS: &str = "column7";
+}
 
 impl Completion {
-    /// The row of results: grab, time, image key, size, duration, metadata and attempts.
+    /// The row of results, in the order of the columns above.
     fn result(&self, job: &job::Model) -> Result<ValueTuple> {
         if job.upload_key()?.as_ref() != Some(&self.upload_key) {
             return Err(Error::Inconsistent("image key differs from the lease's upload key"));

@@ -140,11 +140,11 @@ impl BatchedTransaction for NewGrab {
     }
 }
 
-/// Creates grabs of different teams, which are locked, in the order of their ids. The outcomes have the same order.
-async fn create_all(tx: &Tx, news: &[&NewGrab]) -> Result<Vec<Created>> {
+/// Creates grabs of different teams, which are locked, in the order of the teams' ids. The outcomes have the same order.
+async fn create_all(tx: &Tx, new_grabs: &[&NewGrab]) -> Result<Vec<Created>> {
     let mut outcomes = HashMap::new();
     let mut admitted = Vec::new();
-    for (new, queue) in news.iter().copied().zip(Queue::read(tx, news).await?) {
+    for (&new, queue) in new_grabs.iter().zip(Queue::read(tx, new_grabs).await?) {
         match new.rejection(tx, &queue).await? {
             Some(rejection) => drop(outcomes.insert(new.team, rejection)),
             None => admitted.push((new, queue)),
@@ -152,13 +152,13 @@ async fn create_all(tx: &Tx, news: &[&NewGrab]) -> Result<Vec<Created>> {
     }
     let teams: Vec<_> = admitted.iter().map(|(new, _)| (new.team, new.now)).collect();
     let lots = hold_credits(tx, &teams).await?;
+    admitted.retain(|(new, _)| lots.contains_key(&new.team));
     let (mut grabs, mut jobs) = (Vec::new(), Vec::new());
     for (new, queue) in &admitted {
-        let Some(lot) = lots.get(&new.team) else { continue };
         let lease = new.lease_if_free(queue);
         let upload_key = lease.map(|lease| ImageKey::new(lease.random, new.spec.format.as_str()));
         grabs.push(new.grab_row()?);
-        jobs.push(new.job_row(*lot, queue.rank, lease, upload_key.as_ref()));
+        jobs.push(new.job_row(lots[&new.team], queue.rank, lease, upload_key.as_ref()));
         let created = upload_key.map_or(Created::Pending, |upload_key| Created::Leased { upload_key });
         outcomes.insert(new.team, created);
     }
@@ -166,10 +166,10 @@ async fn create_all(tx: &Tx, news: &[&NewGrab]) -> Result<Vec<Created>> {
         grab::Entity::insert_many(grabs).exec_without_returning(tx).await?;
         job::Entity::insert_many(jobs).exec_without_returning(tx).await?;
     }
-    for (new, _) in admitted.iter().filter(|(new, _)| lots.contains_key(&new.team)) {
+    for (new, _) in admitted {
         new.add_details(tx).await?;
     }
-    Ok(news.iter().map(|new| outcomes.remove(&new.team).unwrap_or(Created::CreditsExhausted)).collect())
+    Ok(new_grabs.iter().map(|new| outcomes.remove(&new.team).unwrap_or(Created::CreditsExhausted)).collect())
 }
 
 impl NewGrab {
@@ -302,16 +302,16 @@ struct Queue {
 
 impl Queue {
     /// Reads the state for each of the grabs, with one statement.
-    async fn read(tx: &Tx, news: &[&NewGrab]) -> Result<Vec<Self>> {
-        if news.is_empty() {
+    async fn read(tx: &Tx, new_grabs: &[&NewGrab]) -> Result<Vec<Self>> {
+        if new_grabs.is_empty() {
             return Ok(Vec::new());
         }
         let mut query = Query::select();
-        for (number, new) in news.iter().enumerate() {
+        for (number, new) in new_grabs.iter().enumerate() {
             Self::add_columns(&mut query, number, new);
         }
         let row = tx.query_one(&query).await?.ok_or(Error::Inconsistent("SELECT without FROM returned no row"))?;
-        news.iter().enumerate().map(|(number, new)| Self::from_row(&row, number, new)).collect()
+        new_grabs.iter().enumerate().map(|(number, new)| Self::from_row(&row, number, new)).collect()
     }
 
     fn add_columns(query: &mut SelectStatement, number: usize, new: &NewGrab) {
