@@ -1,6 +1,6 @@
 //! The credits of open grabs: one is held when a live grab is created, and spent or released when it ends.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use grabd_domain::Timestamp;
 use grabd_domain::credits::EntryKind;
@@ -63,7 +63,9 @@ pub(crate) async fn spend_credits(tx: &Tx, jobs: &[(&job::Model, Timestamp)]) ->
     for (job, _) in jobs {
         *credits.entry((job.team_id, job.lot_id)).or_default() += 1;
     }
-    lock_lots(tx, credits.keys().map(|&(_, lot)| lot)).await?;
+    if credits.len() > 1 {
+        lock_lots(tx, lot::Column::Id.is_in(padded(credits.keys().map(|&(_, lot)| lot)))).await?;
+    }
     let mut lots: BTreeMap<i32, Vec<i64>> = BTreeMap::new();
     for ((_, lot), credits) in credits {
         lots.entry(credits).or_default().push(lot);
@@ -87,16 +89,22 @@ pub(crate) async fn spend_credits(tx: &Tx, jobs: &[(&job::Model, Timestamp)]) ->
     append_all(tx, entries).await
 }
 
-/// Locks the lots in the order of their teams, as creates do. Two transactions that each change several lots could otherwise
-/// wait for each other. SQLite has one writer.
-async fn lock_lots(tx: &Tx, lots: impl ExactSizeIterator<Item = i64>) -> Result<()> {
-    if lots.len() < 2 || tx.get_database_backend() == DbBackend::Sqlite {
+/// Locks all lots of teams before several credits of a team are held, since those may be of several lots.
+pub(crate) async fn lock_lots_of(tx: &Tx, teams: &BTreeSet<TeamId>) -> Result<()> {
+    lock_lots(tx, lot::Column::TeamId.is_in(padded(teams.iter().map(|team| team.0)))).await
+}
+
+/// Locks lots in the order of their teams, as creates do. Two transactions that each change several lots could otherwise wait
+/// for each other. SQLite has one writer.
+async fn lock_lots(tx: &Tx, lots: Expr) -> Result<()> {
+    if tx.get_database_backend() == DbBackend::Sqlite {
         return Ok(());
     }
     lot::Entity::find()
         .select_only()
         .column(lot::Column::Id)
-        .filter(lot::Column::Id.is_in(padded(lots)))
+        .filter(lots)
+        .filter(lot::Column::Remaining.gt(0))
         .order_by_asc(lot::Column::TeamId)
         .order_by_asc(lot::Column::Id)
         .lock(LockType::Update)

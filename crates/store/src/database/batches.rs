@@ -31,6 +31,8 @@ const CONCURRENT: usize = 2;
 const QUEUE: usize = 1024;
 /// A change that waits longer than this is refused.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same in an outage, which callers wait for no longer either.
+const OUTAGE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the changes are made with.
 #[derive(Clone)]
@@ -191,13 +193,9 @@ impl<T: BatchedTransaction> State<T> {
         while let Some(late) = self.waiting.pop_front_if(|first| first.since.elapsed() > QUEUE_TIMEOUT) {
             drop(late.reply.send(Err(Error::Overloaded)));
         }
-        let mut keys = HashSet::new();
-        let is_free = |request: &Request<T>| {
-            let key = request.change.key();
-            !self.keys.contains(&key) && keys.insert(key)
-        };
-        let free = self.waiting.iter().map(is_free).enumerate().filter_map(|(index, is_free)| is_free.then_some(index));
-        let mut chosen: Vec<usize> = free.take(BATCH).collect();
+        let is_free = |(_, request): &(usize, &Request<T>)| !self.keys.contains(&request.change.key());
+        let free = self.waiting.iter().enumerate().filter(is_free);
+        let mut chosen: Vec<usize> = free.map(|(index, _)| index).take(BATCH).collect();
         let Some(exponent) = chosen.len().checked_ilog2() else { return Vec::new() };
         chosen.truncate(1 << exponent);
         // From the back, so that the indexes stay valid.
@@ -206,6 +204,13 @@ impl<T: BatchedTransaction> State<T> {
         self.keys.extend(batch.iter().map(|request| request.change.key()));
         self.batches += 1;
         batch
+    }
+
+    /// Refuses the changes that have waited for some time, when a batch could not be made. The others are tried.
+    fn refuse_late(&mut self, error: &Error) {
+        while let Some(late) = self.waiting.pop_front_if(|first| first.since.elapsed() > OUTAGE_TIMEOUT) {
+            drop(late.reply.send(Err(error.clone())));
+        }
     }
 }
 
@@ -245,7 +250,10 @@ async fn make_batch<T: BatchedTransaction>(batch: Vec<Request<T>>, mut reserved:
         Ok(BatchResult::Committed(outcomes)) => outcomes.into_iter().map(|outcome| outcome.map(Ok)).collect(),
         Ok(BatchResult::RolledBack(error)) if batch.len() == 1 && !error.is_transient() => vec![Some(Err(error))],
         Ok(BatchResult::RolledBack(_)) => batch.iter().map(|_| None).collect(),
-        Err(error) => batch.iter().map(|_| Some(Err(error.clone()))).collect::<Vec<_>>(),
+        Err(error) => {
+            queue.lock().refuse_late(&error);
+            batch.iter().map(|_| Some(Err(error.clone()))).collect::<Vec<_>>()
+        }
     };
     for (request, outcome) in batch.into_iter().zip(outcomes) {
         match outcome {

@@ -49,11 +49,11 @@ pub(crate) trait BatchedTransaction: Transaction {
     /// Whether such changes only insert one row, so that the SQLite writer makes them together itself.
     const IS_INSERT: bool = false;
 
-    /// Changes of one process with the same key are made one after the other, so they are never in one batch.
+    /// Changes of one process with the same key are never in two batches at the same time.
     fn key(&self) -> Uuid;
 
-    /// Executes the statements for all changes of a batch. The outcomes have the order of the changes. `None`: the change
-    /// was not made, and needs a transaction of its own.
+    /// Executes the statements for all changes of a batch, those with the same key in their order. The outcomes have the
+    /// order of the changes. `None`: the change was not made, and needs a transaction of its own.
     ///
     /// Other processes make batches too. So a batch must lock rows of several teams in the order of the teams' ids.
     fn apply_batch(changes: &[&Self], tx: &Tx) -> impl Future<Output = Result<Vec<Option<Self::Outcome>>>> + Send;

@@ -1,7 +1,7 @@
 //! T1: creates a live grab and holds one credit for it. If a slot is free, the grab is created leased, which saves a
 //! commit.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
@@ -21,7 +21,7 @@ use sea_orm::{
 use uuid::Uuid;
 
 use crate::codes::{self, ACTIVE, OPEN};
-use crate::credits::held::hold_credits;
+use crate::credits::held::{hold_credits, lock_lots_of};
 use crate::database::{BatchedTransaction, Transaction, Tx, padded};
 use crate::entities::{grab, job, job_secrets, team};
 use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
@@ -132,12 +132,29 @@ impl BatchedTransaction for NewGrab {
 
     async fn apply_batch(changes: &[&Self], tx: &Tx) -> Result<Vec<Option<Created>>> {
         let locked = lock_free_teams(tx, changes.iter().map(|new| new.team)).await?;
-        let mut free: Vec<_> = changes.iter().copied().filter(|new| locked.contains(&new.team)).collect();
-        free.sort_unstable_by_key(|new| new.team);
-        let created = create_all(tx, &free).await?;
-        let mut created: HashMap<_, _> = free.iter().map(|new| new.team).zip(created).collect();
-        Ok(changes.iter().map(|new| created.remove(&new.team)).collect())
+        let mut waiting: Vec<_> = changes.iter().copied().filter(|new| locked.contains(&new.team)).collect();
+        if waiting.len() > locked.len() {
+            lock_lots_of(tx, &locked).await?;
+        }
+        let mut created = HashMap::new();
+        while !waiting.is_empty() {
+            let next = take_of_different_teams(&mut waiting);
+            created.extend(next.iter().map(|new| new.id).zip(create_all(tx, &next).await?));
+        }
+        Ok(changes.iter().map(|new| created.remove(&new.id)).collect())
     }
+}
+
+/// Removes the first grab of each team from the list, in the order of the teams' ids. The number is a power of two, as are those
+/// of batches.
+fn take_of_different_teams<'a>(waiting: &mut Vec<&'a NewGrab>) -> Vec<&'a NewGrab> {
+    let mut teams = HashSet::new();
+    let different = waiting.iter().filter(|new| teams.insert(new.team)).count();
+    let number = different.checked_ilog2().map_or(0, |exponent| 1 << exponent);
+    let mut taken = HashSet::new();
+    let mut next: Vec<_> = waiting.extract_if(.., |new| taken.len() < number && taken.insert(new.team)).collect();
+    next.sort_unstable_by_key(|new| new.team);
+    next
 }
 
 /// Creates grabs of different teams, which are locked, in the order of the teams' ids. The outcomes have the same order.
@@ -277,7 +294,7 @@ pub(crate) async fn lock_team(tx: &Tx, team: TeamId) -> Result<Option<team::Mode
 }
 
 /// Locks those of the teams that are active and that nobody else has locked.
-async fn lock_free_teams(tx: &Tx, teams: impl Iterator<Item = TeamId>) -> Result<HashSet<TeamId>> {
+async fn lock_free_teams(tx: &Tx, teams: impl Iterator<Item = TeamId>) -> Result<BTreeSet<TeamId>> {
     let locked: Vec<Uuid> = team::Entity::find()
         .select_only()
         .column(team::Column::Id)

@@ -219,6 +219,30 @@ async fn creates_of_one_team_reach_its_limits_exactly() {
     db.finish().await;
 }
 
+/// The credits of one team are of several lots, and each grab is behind the one before it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn creates_of_one_team_are_one_transaction_and_stay_in_order() {
+    let db = TestDb::postgres().await;
+    let [team, other] = teams(&db, 2, 2).await[..] else { panic!() };
+    db.grant(team, LotKind::Prepaid, 3, None).await;
+    let crowd = Crowd::of_creates(&db).await;
+    let news: Vec<_> =
+        [team, team, other, team, team, team, team, other].map(|team| db.new_grab(team, Class::Async)).into();
+    let grabs: Vec<_> = news.iter().filter(|new| new.team == team).map(|new| new.id).take(5).collect();
+    let created = crowd.make(news.into_iter().map(|new| db.store.create(new))).await;
+    let created: Vec<_> = created.into_iter().map(Result::unwrap).collect();
+    let mut expected = vec![Created::Pending; 8];
+    expected[6] = Created::CreditsExhausted;
+    assert_eq!(created, expected);
+    assert_eq!(transactions(&db, &grabs).await, 1);
+    let lots = db.store.lots(team).await.unwrap();
+    assert_eq!(lots.iter().map(|lot| (lot.remaining, lot.held)).collect::<Vec<_>>(), [(2, 2), (3, 3)]);
+    let leased = db.store.lease(db.lease_request(Class::Async, 9, NOW)).await.unwrap();
+    let order: Vec<_> = leased.iter().filter(|job| job.team == team).map(|job| job.grab).collect();
+    assert_eq!(order, grabs);
+    db.finish().await;
+}
+
 /// While a team is locked, the creates of others that arrived with its create are made.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn locked_team_holds_up_no_other() {
