@@ -29,10 +29,11 @@ const BATCH: usize = 16;
 const CONCURRENT: usize = 2;
 /// Maximum waiting changes of one kind.
 const QUEUE: usize = 1024;
-/// A change that waits longer than this is refused.
-const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The same in an outage, which callers wait for no longer either.
-const OUTAGE_TIMEOUT: Duration = Duration::from_secs(1);
+/// A change that waits longer than this is refused: before a synchronous create would have to respond.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(20);
+/// A change that has waited longer than this fails with a batch that cannot be made. Others are tried, since the outage may be
+/// over in a moment.
+const OUTAGE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What the changes are made with.
 #[derive(Clone)]
@@ -48,6 +49,15 @@ impl Connections {
         match self {
             Self::Sqlite(writer) => writer.write(change).await,
             Self::Postgres(server) => apply::write(server, &*change).await,
+        }
+    }
+
+    /// Whether changes with the same key may be in different batches at the same time: the writer of SQLite makes one batch after
+    /// the other, and no change waits for a lock.
+    const fn is_serial(&self) -> bool {
+        match self {
+            Self::Sqlite(_) => true,
+            Self::Postgres(_) => false,
         }
     }
 
@@ -139,6 +149,7 @@ struct State<T: BatchedTransaction> {
     keys: HashSet<Uuid>,
     /// Number of batches that are being made.
     batches: usize,
+    is_serial: bool,
 }
 
 struct Request<T: BatchedTransaction> {
@@ -149,7 +160,8 @@ struct Request<T: BatchedTransaction> {
 
 impl<T: BatchedTransaction> Queue<T> {
     fn new(connections: Connections, tasks: TaskTracker) -> Self {
-        let state = State { waiting: VecDeque::new(), keys: HashSet::new(), batches: 0 };
+        let is_serial = connections.is_serial();
+        let state = State { waiting: VecDeque::new(), keys: HashSet::new(), batches: 0, is_serial };
         Self { connections, tasks, state: Mutex::new(state) }
     }
 
@@ -201,7 +213,9 @@ impl<T: BatchedTransaction> State<T> {
         // From the back, so that the indexes stay valid.
         let mut batch: Vec<_> = chosen.into_iter().rev().filter_map(|index| self.waiting.remove(index)).collect();
         batch.reverse();
-        self.keys.extend(batch.iter().map(|request| request.change.key()));
+        if !self.is_serial {
+            self.keys.extend(batch.iter().map(|request| request.change.key()));
+        }
         self.batches += 1;
         batch
     }

@@ -49,7 +49,7 @@ pub(crate) trait BatchedTransaction: Transaction {
     /// Whether such changes only insert one row, so that the SQLite writer makes them together itself.
     const IS_INSERT: bool = false;
 
-    /// Changes of one process with the same key are never in two batches at the same time.
+    /// With PostgreSQL, changes of one process with the same key are never in two batches at the same time.
     fn key(&self) -> Uuid;
 
     /// Executes the statements for all changes of a batch, those with the same key in their order. The outcomes have the

@@ -1,6 +1,6 @@
 //! T3: completes a leased grab with an image and spends its credit.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use grabd_domain::Timestamp;
 use grabd_domain::grabs::{Grab, ImageKey, RenderMetadata};
@@ -74,8 +74,13 @@ impl BatchedTransaction for Completion {
     }
 
     async fn apply_batch(changes: &[&Self], tx: &Tx) -> Result<Vec<Option<Option<EndedGrab>>>> {
-        let ended = complete_all(tx, changes).await?;
-        Ok(ended.into_iter().map(Some).collect())
+        // A completion that is repeated is made after the first one.
+        let mut grabs = HashSet::new();
+        let is_first: Vec<_> = changes.iter().map(|completion| grabs.insert(completion.grab)).collect();
+        let first: Vec<_> =
+            changes.iter().zip(&is_first).filter_map(|(of, is_first)| is_first.then_some(*of)).collect();
+        let mut ended = complete_all(tx, &first).await?.into_iter();
+        Ok(is_first.into_iter().map(|is_first| if is_first { ended.next() } else { None }).collect())
     }
 }
 

@@ -312,6 +312,22 @@ async fn completions_are_one_transaction_and_spend_one_credit_each() {
     db.finish().await;
 }
 
+/// As a renderer does that got no response.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn repeated_completion_in_a_batch_spends_one_credit() {
+    let db = TestDb::postgres().await;
+    let [team, other] = teams(&db, 2, 2).await[..] else { panic!() };
+    let (repeated, single) = (db.leased(team).await, db.leased(other).await);
+    let crowd = Crowd::of_completions(&db).await;
+    let jobs = [&repeated, &repeated, &single, &repeated];
+    let ended = crowd.make(jobs.map(|job| db.store.complete(completion(job)))).await;
+    let ended: Vec<_> = ended.into_iter().map(|ended| ended.unwrap().is_some()).collect();
+    assert_eq!(ended, [true, false, true, false]);
+    assert_eq!(transactions(&db, &[repeated.grab, single.grab]).await, 1);
+    assert_eq!((db.credits(team).await, db.credits(other).await), ((1, 0), (1, 0)));
+    db.finish().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn completion_that_fails_or_is_late_concerns_no_other() {
     let db = TestDb::postgres().await;
