@@ -31,9 +31,9 @@ const CONCURRENT: usize = 2;
 const QUEUE: usize = 1024;
 /// A change that waits longer than this is refused: before a synchronous create would have to respond.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(20);
-/// A change that has waited longer than this fails with a batch that cannot be made. Others are tried, since the outage may be
-/// over in a moment.
-const OUTAGE_TIMEOUT: Duration = Duration::from_millis(500);
+/// If a batch fails after this time, it has waited for a database that does not respond, and the waiting changes fail, too:
+/// otherwise each would wait as long again.
+const IN_VAIN: Duration = Duration::from_millis(500);
 
 /// What the changes are made with.
 #[derive(Clone)]
@@ -220,10 +220,9 @@ impl<T: BatchedTransaction> State<T> {
         batch
     }
 
-    /// Refuses the changes that have waited for some time, when a batch could not be made. The others are tried.
-    fn refuse_late(&mut self, error: &Error) {
-        while let Some(late) = self.waiting.pop_front_if(|first| first.since.elapsed() > OUTAGE_TIMEOUT) {
-            drop(late.reply.send(Err(error.clone())));
+    fn refuse_waiting(&mut self, error: &Error) {
+        for request in self.waiting.drain(..) {
+            drop(request.reply.send(Err(error.clone())));
         }
     }
 }
@@ -260,12 +259,15 @@ impl<T: BatchedTransaction> Drop for Reserved<T> {
 async fn make_batch<T: BatchedTransaction>(batch: Vec<Request<T>>, mut reserved: Reserved<T>) {
     let queue = Arc::clone(&reserved.queue);
     let changes = batch.iter().map(|request| Arc::clone(&request.change)).collect();
+    let began = Instant::now();
     let outcomes = match queue.connections.write_batch(changes).await {
         Ok(BatchResult::Committed(outcomes)) => outcomes.into_iter().map(|outcome| outcome.map(Ok)).collect(),
         Ok(BatchResult::RolledBack(error)) if batch.len() == 1 && !error.is_transient() => vec![Some(Err(error))],
         Ok(BatchResult::RolledBack(_)) => batch.iter().map(|_| None).collect(),
         Err(error) => {
-            queue.lock().refuse_late(&error);
+            if began.elapsed() > IN_VAIN {
+                queue.lock().refuse_waiting(&error);
+            }
             batch.iter().map(|_| Some(Err(error.clone()))).collect::<Vec<_>>()
         }
     };
