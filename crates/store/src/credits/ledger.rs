@@ -32,13 +32,13 @@ pub(super) async fn append_all<'a>(
     tx: &Tx,
     entries: impl IntoIterator<Item = (NewEntry<'a>, Timestamp)> + Send,
 ) -> Result<()> {
-    let rows: Vec<_> = entries.into_iter().map(|(entry, now)| row(entry, now)).collect();
+    let rows: Vec<_> = entries.into_iter().map(|(entry, now)| row(&entry, now)).collect();
     ledger::Entity::insert_many(rows).exec_without_returning(tx).await?;
     Ok(())
 }
 
-fn row(entry: NewEntry<'_>, now: Timestamp) -> ledger::ActiveModel {
-    let NewEntry { team, lot, kind, amount, grab, reference } = entry;
+fn row(entry: &NewEntry<'_>, now: Timestamp) -> ledger::ActiveModel {
+    let &NewEntry { team, lot, kind, amount, grab, reference } = entry;
     ledger::ActiveModel {
         team_id: Set(team),
         lot_id: Set(lot),

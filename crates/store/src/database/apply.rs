@@ -1,6 +1,6 @@
 //! Applies changes to PostgreSQL: one, or a batch, in one transaction.
 
-use sea_orm::{DbErr, TransactionTrait};
+use sea_orm::TransactionTrait;
 
 use super::server::{IsLost, Server};
 use super::transaction::{Transaction, Tx};
@@ -74,7 +74,7 @@ where
 }
 
 async fn begin(server: &Server) -> Result<Tx> {
-    Ok(server.run_repeatable(|pool| async move { Ok::<_, DbErr>(pool.begin().await?) }).await?)
+    Ok(server.run_repeatable(|pool| async move { pool.begin().await }).await?)
 }
 
 /// If the rollback fails, the connection is lost and the server rolls back.

@@ -43,6 +43,6 @@ impl Transaction for PurgeDeliveries {
             return Ok(0);
         }
         let delete = delivery::Entity::delete_many();
-        Ok(delete.filter(delivery::Column::Id.is_in(padded(old.into_iter()))).exec(tx).await?.rows_affected)
+        Ok(delete.filter(delivery::Column::Id.is_in(padded(old))).exec(tx).await?.rows_affected)
     }
 }

@@ -58,7 +58,7 @@ impl Store {
                 let found = user::Entity::find()
                     .select_only()
                     .columns([user::Column::Id, user::Column::Email])
-                    .filter(user::Column::Id.is_in(padded(people.into_iter())))
+                    .filter(user::Column::Id.is_in(padded(people)))
                     .into_tuple::<(Uuid, String)>();
                 found.all(self.database.reader()).await?.into_iter().collect()
             }
