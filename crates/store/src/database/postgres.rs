@@ -24,8 +24,8 @@ use crate::error::connection_error;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Statement timeout of operator reports over all rows.
 const REPORT_TIMEOUT: &str = "60s";
-/// Prepared statements cached per connection. The store has fewer.
-const STATEMENT_CACHE: usize = 128;
+/// Prepared statements cached per connection. The store has fewer: some 150, and some 60 for batches of different sizes.
+const STATEMENT_CACHE: usize = 256;
 /// Key of the advisory lock for migrations: an arbitrary number that no other program uses.
 const MIGRATION_LOCK: i64 = 0x6772_6162_6421;
 

@@ -23,8 +23,8 @@ use crate::{Error, Result};
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Reads are short and the target machines have two to four cores: more connections would only contend.
 const READERS: u32 = 4;
-/// Prepared statements cached per connection. The store has fewer.
-const STATEMENT_CACHE: usize = 176;
+/// Prepared statements cached per connection. The store has fewer: some 150, and some 60 for batches of different sizes.
+const STATEMENT_CACHE: usize = 256;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sqlite {
