@@ -1,6 +1,7 @@
 //! Concurrent creates, and concurrent ends of one grab.
 
-use futures::future::join_all;
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
 use grabd_domain::grabs::{Class, Status};
 use grabd_domain::limits::SYNC_DEADLINE;
 use grabd_store::grabs::{Created, FailureSource, LostLeases, NewGrab, ReleaseOutcome};
@@ -78,37 +79,29 @@ on_both! {
             let leased = db.leased(team).await;
             let overdue = NOW + SYNC_DEADLINE * 2;
             let (by_lease, by_deadline) = (FailureSource::Lease(leased.token), FailureSource::Deadline);
-            let complete = async { db.store.complete(completion(&leased)).await.unwrap().is_some() };
-            let again = async { db.store.complete(completion(&leased)).await.unwrap().is_some() };
-            let fail = async { db.store.fail(failing(leased.grab, by_lease, NOW)).await.unwrap().is_some() };
-            let expire = async { db.store.fail(failing(leased.grab, by_deadline, overdue)).await.unwrap().is_some() };
-            let reclaim = async {
+            let complete = async || db.store.complete(completion(&leased)).await.unwrap().is_some();
+            let fail = async |source, now| db.store.fail(failing(leased.grab, source, now)).await.unwrap().is_some();
+            let reclaim = async || {
                 let released = db.store.reclaim_leases(LostLeases::Expired, overdue, 9).await.unwrap();
                 released.iter().any(|(_, released)| *released != ReleaseOutcome::Stale)
             };
-            // Rotate the order, so that no operation always wins.
-            let wins = match round % 5 {
-                0 => {
-                    let r = tokio::join!(complete, again, fail, expire, reclaim);
-                    [r.0, r.1, r.2, r.3, r.4]
-                }
-                1 => {
-                    let r = tokio::join!(fail, complete, again, reclaim, expire);
-                    [r.1, r.2, r.0, r.4, r.3]
-                }
-                2 => {
-                    let r = tokio::join!(expire, reclaim, complete, fail, again);
-                    [r.2, r.4, r.3, r.0, r.1]
-                }
-                3 => {
-                    let r = tokio::join!(reclaim, again, fail, complete, expire);
-                    [r.3, r.1, r.2, r.4, r.0]
-                }
-                _ => {
-                    let r = tokio::join!(again, expire, reclaim, fail, complete);
-                    [r.4, r.0, r.3, r.1, r.2]
-                }
-            };
+            let mut ends: [BoxFuture<'_, bool>; 5] = [
+                complete().boxed(),
+                complete().boxed(),
+                fail(by_lease, NOW).boxed(),
+                fail(by_deadline, overdue).boxed(),
+                reclaim().boxed(),
+            ];
+            // Each operation is the first one in turn: with a head start, so that it wins, or at the same time as the others.
+            let first = round as usize % ends.len();
+            ends.rotate_left(first);
+            let has_head_start = (round as usize / ends.len()).is_multiple_of(2);
+            let [head, others @ ..] = ends;
+            let others = join_all(others);
+            let (head, others) = if has_head_start { (head.await, others.await) } else { tokio::join!(head, others) };
+            assert!(head || !has_head_start, "operation {first} ended no lease although it was alone");
+            let mut wins = [head, others[0], others[1], others[2], others[3]];
+            wins.rotate_right(first);
             let [complete, again, fail, expire, reclaim] = wins;
             // A reclaimed grab is pending again, so its deadline may still end it.
             let winners = [complete, again, fail, reclaim || expire].iter().filter(|won| **won).count();
