@@ -7,6 +7,7 @@
 //! An advanced clock stops, and frames that are drawn on demand are not drawn by themselves. [`Clock::run`] advances
 //! the clock and draws frames at the speed of real time, so that other waits see the page as a user would.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -105,8 +106,26 @@ struct State {
     hidden_frames: u32,
     /// Virtual time that was granted and has not passed yet.
     grant: Option<Grant>,
+    /// A grant that the browser has not answered yet.
+    unanswered: Option<UnansweredGrant>,
     /// The page's own clock when it was first read, and `elapsed_ms` at that moment.
     anchor_ms: Option<(f64, f64)>,
+}
+
+impl State {
+    /// Waits for the answer to a grant, if one is missing. If this is dropped, the next caller waits for it.
+    async fn wait_for_answer(&mut self) -> Result<(), CallError> {
+        let Some(UnansweredGrant { grant, answer }) = &mut self.unanswered else { return Ok(()) };
+        let (grant, answer) = (*grant, answer.await);
+        self.unanswered = None;
+        let set = answer?;
+        // Another document may be in another process, where virtual time begins again.
+        if self.base_ms.is_none_or(|base| (base - set.virtual_time_ticks_base).abs() > 1.0) {
+            (self.base_ms, self.elapsed_ms, self.anchor_ms) = (Some(set.virtual_time_ticks_base), 0.0, None);
+        }
+        self.grant = Some(grant);
+        Ok(())
+    }
 }
 
 /// Whether a frame is displayed after the page's callbacks and its layout.
@@ -122,6 +141,13 @@ struct Grant {
     /// It has passed when this many grants have expired.
     number: u64,
     at: Instant,
+}
+
+/// *Why it is kept:* whoever grants time is dropped when the page navigates. The browser lets the time pass all the same,
+/// and the clock of the next document stands still until it is granted more.
+struct UnansweredGrant {
+    grant: Grant,
+    answer: Pin<Box<dyn Future<Output = Result<PolicyResult, CallError>> + Send>>,
 }
 
 #[derive(Deserialize)]
@@ -189,6 +215,7 @@ impl<'a> Clock<'a> {
             false => (VirtualTimePolicy::Advance, Instant::now()),
         };
         let passing = async {
+            self.wait_for_missing_answer(&mut state).await;
             if let Some(grant) = state.grant {
                 watch.until(until, |seen| (seen.grants_expired >= grant.number).then_some(())).await;
                 self.finish_grant(&mut state).await?;
@@ -235,6 +262,7 @@ impl<'a> Clock<'a> {
         screenshot: Option<ScreenshotParams>,
     ) -> Result<RawResult, CallError> {
         let mut state = self.state.lock().await;
+        self.wait_for_missing_answer(&mut state).await;
         if state.hidden_frames > 0 {
             // The changes of frames that are not displayed are missing from the image of the next one (Chromium 156).
             self.frame(&mut state, frames, None, Display::Shown).await?;
@@ -277,6 +305,7 @@ impl<'a> Clock<'a> {
                 if is_left() || state.advanced_at.is_some_and(|at| at + interval > Instant::now()) {
                     return Ok(());
                 }
+                self.wait_for_missing_answer(&mut state).await;
                 if state.base_ms.is_some() {
                     let passed = now - last;
                     let is_whole = self.scrolls.load(Ordering::Relaxed) > 0;
@@ -318,13 +347,21 @@ impl<'a> Clock<'a> {
             max_virtual_time_task_starvation_count: Some(MAX_TASKS),
             ..SetVirtualTimePolicyParams::new(policy)
         };
-        let set: PolicyResult = self.tab.client.call_as(STUCK, Some(&self.tab.session), params).await?;
-        self.is_advanced.store(true, Ordering::Relaxed);
-        // Another document may be in another process, where virtual time begins again.
-        if state.base_ms.is_none_or(|base| (base - set.virtual_time_ticks_base).abs() > 1.0) {
-            (state.base_ms, state.elapsed_ms, state.anchor_ms) = (Some(set.virtual_time_ticks_base), 0.0, None);
-        }
-        state.grant = Some(Grant { duration, number, at: Instant::now() });
+        let (client, session) = (self.tab.client.clone(), self.tab.session.clone());
+        let answer = Box::pin(async move { client.call_as(STUCK, Some(&session), params).await });
+        state.unanswered = Some(UnansweredGrant { grant: Grant { duration, number, at: Instant::now() }, answer });
+        self.wait_for_answer(state).await
+    }
+
+    /// Waits for the answer to a grant whose caller was dropped, if there is one. An error concerns that caller only.
+    async fn wait_for_missing_answer(&self, state: &mut State) {
+        drop(self.wait_for_answer(state).await);
+    }
+
+    /// Waits for the answer to a grant, if one is missing.
+    async fn wait_for_answer(&self, state: &mut State) -> Result<(), CallError> {
+        state.wait_for_answer().await?;
+        self.is_advanced.fetch_or(state.base_ms.is_some(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -461,4 +498,38 @@ fn browser_now_ms() -> f64 {
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn answer_to_a_grant_is_kept_when_its_caller_is_dropped() {
+        let (answers, answer) = oneshot::channel();
+        let grant = Grant { duration: Duration::from_millis(50), number: 1, at: Instant::now() };
+        let answer = Box::pin(async { answer.await.unwrap() });
+        let mut state = State { unanswered: Some(UnansweredGrant { grant, answer }), ..State::default() };
+        // The page navigates.
+        tokio::select! {
+            biased;
+            _ = state.wait_for_answer() => panic!("there is no answer yet"),
+            () = std::future::ready(()) => {}
+        }
+        answers.send(Ok(PolicyResult { virtual_time_ticks_base: 7.0 })).ok().unwrap();
+        state.wait_for_answer().await.unwrap();
+        assert_eq!((state.base_ms, state.grant.map(|grant| grant.number)), (Some(7.0), Some(1)));
+        assert!(state.unanswered.is_none());
+    }
+
+    #[tokio::test]
+    async fn refused_grant_is_forgotten() {
+        let grant = Grant { duration: Duration::from_millis(50), number: 1, at: Instant::now() };
+        let answer = Box::pin(std::future::ready(Err(CallError::Closed)));
+        let mut state = State { unanswered: Some(UnansweredGrant { grant, answer }), ..State::default() };
+        assert_eq!(state.wait_for_answer().await, Err(CallError::Closed));
+        assert!(state.unanswered.is_none() && state.grant.is_none() && state.base_ms.is_none());
+    }
 }
