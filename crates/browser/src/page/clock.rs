@@ -143,8 +143,9 @@ struct Grant {
     at: Instant,
 }
 
-/// *Why it is kept:* whoever grants time is dropped when the page navigates. The browser lets the time pass all the same,
-/// and the clock of the next document stands still until it is granted more.
+/// A grant whose answer is awaited. The function that waits for it is dropped when the page navigates, but the browser
+/// carries out the grant: after it, the page's time stops, also for the next document, until more is granted. So the answer
+/// must not be lost.
 struct UnansweredGrant {
     grant: Grant,
     answer: Pin<Box<dyn Future<Output = Result<PolicyResult, CallError>> + Send>>,
@@ -358,7 +359,7 @@ impl<'a> Clock<'a> {
         drop(self.wait_for_answer(state).await);
     }
 
-    /// Waits for the answer to a grant, if one is missing.
+    /// Waits for the answer to a grant, if one is missing, and records that the clock was advanced.
     async fn wait_for_answer(&self, state: &mut State) -> Result<(), CallError> {
         state.wait_for_answer().await?;
         self.is_advanced.fetch_or(state.base_ms.is_some(), Ordering::Relaxed);
