@@ -1,5 +1,7 @@
 //! The only source of ids and secrets.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use grabd_domain::Timestamp;
@@ -32,7 +34,8 @@ pub fn random() -> u128 {
     u128::from_le_bytes(bytes[..16].try_into().expect("16 of 32 bytes"))
 }
 
-/// New grab id: a UUIDv7 of `now`, so that ids sort by creation time.
+/// New grab id: a UUIDv7 of `now`, so that ids sort by creation time. Ids of the same millisecond sort in the order in
+/// which this process made them.
 pub fn grab_id(now: Timestamp) -> GrabId {
     GrabId(v7(now))
 }
@@ -98,10 +101,22 @@ pub fn session_id() -> SessionId {
     SessionId(Uuid::from_u128(random()))
 }
 
+/// A UUIDv7 with a counter in its `rand_a` field, and 62 random bits. The counter starts at a random value below 2048 in
+/// each millisecond (RFC 9562, section 6.2, method 1).
 fn v7(now: Timestamp) -> Uuid {
-    let bits = random();
-    let bytes: [u8; 10] = bits.to_le_bytes()[..10].try_into().expect("10 of 16 bytes");
-    uuid::Builder::from_unix_timestamp_millis(u64::try_from(now.as_ms()).unwrap_or(0), &bytes).into_uuid()
+    /// The milliseconds of the last id, and its counter in the lowest 12 bits.
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    const COUNTER: u64 = 0xfff;
+
+    let bits = random().to_le_bytes();
+    let mut bytes: [u8; 10] = bits[..10].try_into().expect("10 of 16 bytes");
+    let seed = u64::from(u16::from_le_bytes([bits[10], bits[11]]) & 0x7ff);
+    let ms = u64::try_from(now.as_ms()).unwrap_or(0);
+    let next = |last: u64| if last >> 12 == ms { (last + 1).min(ms << 12 | COUNTER) } else { ms << 12 | seed };
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last))).unwrap_or_default();
+    let counter = next(last) & COUNTER;
+    bytes[..2].copy_from_slice(&u16::try_from(counter).unwrap_or_default().to_be_bytes());
+    uuid::Builder::from_unix_timestamp_millis(ms, &bytes).into_uuid()
 }
 
 #[cfg(test)]
@@ -115,5 +130,14 @@ mod tests {
         assert_ne!(a, b);
         assert_eq!(a.0.get_version_num(), 7);
         assert!(grab_id(Timestamp::from_ms(now.as_ms() + 1)) > a);
+    }
+
+    #[test]
+    fn grab_ids_of_a_millisecond_sort_in_the_order_of_their_creation() {
+        // Ids that tests beside this one make in this process have other times, and start the counter again.
+        let now = Timestamp::from_ms(1_795_206_774_121);
+        let is_sorted = |ids: &[GrabId]| ids.is_sorted_by(|one, next| one < next);
+        let made = || (0..500).map(|_| grab_id(now)).collect::<Vec<_>>();
+        assert!((0..100).any(|_| is_sorted(&made())));
     }
 }
