@@ -1,5 +1,7 @@
 //! The state that all requests share.
 
+use std::sync::LazyLock;
+
 use grabd_engine::Core;
 
 use crate::assets::Assets;
@@ -11,16 +13,18 @@ use crate::limits::Limits;
 pub(crate) struct Web {
     pub(crate) core: Core,
     pub(crate) assets: Assets,
-    pub(crate) docs: Library,
+    /// Rendered at the first request, since that takes longer than the rest of a service's start.
+    pub(crate) docs: LazyLock<Library, Box<dyn FnOnce() -> Library + Send>>,
     pub(crate) cookies: Cookies,
     pub(crate) limits: Limits,
 }
 
 impl Web {
     pub(crate) fn new(core: Core, requests_per_minute: u32) -> Self {
+        let origin = core.public_url().to_owned();
         Self {
             assets: Assets::load(),
-            docs: Library::render(core.public_url()),
+            docs: LazyLock::new(Box::new(move || Library::render(&origin))),
             cookies: Cookies::of(&core.oauth().issuer),
             limits: Limits::new(requests_per_minute, core.oauth().registrations_per_hour),
             core,

@@ -1,6 +1,7 @@
 //! The state that all handlers share, and the settings that it is made of.
 
 use std::net::IpAddr;
+use std::sync::LazyLock;
 
 use grabd_http::KeyedLimiter;
 use ipnet::IpNet;
@@ -34,7 +35,8 @@ pub(super) struct Edge {
     pub(super) trusted_proxies: Vec<IpNet>,
     pub(super) addresses: KeyedLimiter<IpAddr>,
     pub(super) large_bodies: LargeBodies,
-    pub(super) reference: Reference,
+    /// Rendered at the first request.
+    pub(super) reference: LazyLock<Reference, Box<dyn FnOnce() -> Reference + Send>>,
     pub(super) challenges: Challenges,
     pub(super) pricing: Packets,
 }
@@ -43,9 +45,10 @@ impl Edge {
     pub(super) fn new(transport: Transport, options: Options) -> Self {
         let Options { public_url, auth_url, requests_per_minute, async_queue_limit, trusted_proxies } = options;
         let origin = public_url.trim_end_matches('/').to_owned();
+        let described = origin.clone();
         Self {
             transport,
-            reference: Reference::render(&origin, &auth_url),
+            reference: LazyLock::new(Box::new(move || Reference::render(&described, &auth_url))),
             challenges: Challenges::new(&origin),
             origin,
             async_queue_limit,

@@ -1,4 +1,4 @@
-//! `/docs`: the documentation, rendered at startup from the Markdown files of the repository.
+//! `/docs`: the documentation, rendered once from the Markdown files of the repository.
 //!
 //! The API reference at `/docs/api` belongs to the REST API, which has the OpenAPI document.
 

@@ -1,4 +1,4 @@
-//! The API reference: the OpenAPI document, and an HTML page that is rendered from it at startup.
+//! The API reference: the OpenAPI document, and an HTML page that is rendered from it.
 //!
 //! The page is self-contained: an inline style sheet, no scripts and no external resources.
 

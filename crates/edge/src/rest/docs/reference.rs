@@ -1,4 +1,4 @@
-//! The API reference, rendered at startup.
+//! The API reference, rendered once.
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
