@@ -26,6 +26,8 @@ pub enum FrameMode {
 pub struct Options {
     /// The `chromium-headless-shell` binary. `None` searches the usual directories.
     pub executable: Option<PathBuf>,
+    /// Directory for a copy of the program that is mapped with huge pages. `None`: no copy.
+    pub program_cache: Option<PathBuf>,
     /// Concurrent grabs.
     pub slots: usize,
     /// When frames are drawn.
@@ -75,6 +77,7 @@ impl Options {
     pub fn new(run_dir: impl Into<PathBuf>) -> Self {
         Self {
             executable: None,
+            program_cache: None,
             slots: 2,
             frames: FrameMode::OnDemand,
             spare_contexts: 2,

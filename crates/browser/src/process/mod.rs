@@ -7,6 +7,7 @@ mod idle;
 mod launch;
 mod leftovers;
 mod owner;
+mod program_copy;
 mod run_dir;
 pub(crate) mod tree;
 
@@ -17,6 +18,7 @@ pub(crate) use launch::{Launch, Network, Process};
 pub(crate) use leftovers::remove_leftovers;
 pub use owner::BrowserUser;
 pub(crate) use owner::{Owner, OwnerError, can_enter};
+pub(crate) use program_copy::ProgramCopy;
 pub use run_dir::short_name;
 pub(crate) use run_dir::{RunDir, RunDirError};
 pub(crate) use tree::Usage;

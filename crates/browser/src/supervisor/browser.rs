@@ -69,7 +69,7 @@ impl Browser {
         let directory = setup.next_directory();
         let name = directory.file_name().unwrap_or_else(|| OsStr::new("browser")).to_owned();
         let launch = Launch {
-            executable: &setup.executable,
+            executable: setup.executable(),
             directory,
             owner: setup.owner,
             network,

@@ -49,15 +49,32 @@ async fn start_unjailed(setup: &mut Setup, options: &Options) -> Result<Arc<Brow
     start_with_retries(setup, options).await
 }
 
-async fn start_with_retries(setup: &Setup, options: &Options) -> Result<Arc<Browser>, StartError> {
+async fn start_with_retries(setup: &mut Setup, options: &Options) -> Result<Arc<Browser>, StartError> {
     let mut attempts = StartAttempts::default();
     loop {
         match Browser::start(setup, options.spare_contexts, setup.max_grabs).await {
-            Ok(browser) => return Ok(browser),
+            Ok(browser) => {
+                check_huge_pages(setup, &browser);
+                return Ok(browser);
+            }
             // Jail errors are permanent. Other errors may be temporary, and a jail is worth the wait.
             Err(error @ StartError::Jail(_)) => return Err(error),
+            // A security policy may allow only the installed program to make a sandbox.
+            Err(error) if setup.use_original() => {
+                tracing::warn!(%error, "a copy of the browser's program does not start; the program itself is used");
+            }
             Err(error) if !attempts.retry_after(&error).await => return Err(error),
             Err(_) => {}
         }
+    }
+}
+
+fn check_huge_pages(setup: &Setup, browser: &Browser) {
+    match setup.copy().map(|copy| copy.check(browser.pid())) {
+        Some(true) => tracing::info!("the browser's program is mapped with huge pages"),
+        Some(false) => {
+            tracing::info!("the file system or the kernel does not map the browser's program with huge pages")
+        }
+        None => {}
     }
 }

@@ -13,7 +13,8 @@ use crate::Options;
 use crate::jail::Launcher;
 use crate::options::FrameMode;
 use crate::process::{
-    self, Cgroup, Cgroups, Owner, RunDir, RunDirError, can_enter, find_executable, remove_leftovers, short_name,
+    self, Cgroup, Cgroups, Owner, ProgramCopy, RunDir, RunDirError, can_enter, find_executable, remove_leftovers,
+    short_name,
 };
 use crate::proxy::{self, Proxy};
 
@@ -32,7 +33,10 @@ const MIN_RESPONSE_BYTES: u64 = 16 << 20;
 
 /// What is needed to start a browser.
 pub(super) struct Setup {
-    pub(super) executable: PathBuf,
+    /// The installed program.
+    executable: PathBuf,
+    /// A copy of it, which is used instead.
+    copy: Option<ProgramCopy>,
     pub(super) owner: Owner,
     /// When browsers draw.
     pub(super) frames: FrameMode,
@@ -83,6 +87,7 @@ impl Setup {
         };
         let grabs = usize::try_from(recycle.grabs).unwrap_or(usize::MAX);
         Ok(Self {
+            copy: copy_program(&executable, options.program_cache.as_deref(), owner).await,
             executable,
             owner,
             frames: options.frames,
@@ -99,6 +104,24 @@ impl Setup {
             limits,
             started: AtomicU64::new(0),
         })
+    }
+
+    /// The program of the next browser.
+    pub(super) fn executable(&self) -> &Path {
+        match &self.copy {
+            Some(copy) if copy.exists() => copy.program(),
+            Some(_) | None => &self.executable,
+        }
+    }
+
+    /// The copy of the program, if it is used.
+    pub(super) fn copy(&self) -> Option<&ProgramCopy> {
+        self.copy.as_ref()
+    }
+
+    /// Uses the installed program from now on. Returns false if it is used already.
+    pub(super) fn use_original(&mut self) -> bool {
+        self.copy.take().is_some()
     }
 
     /// Returns a new directory for a browser.
@@ -130,6 +153,20 @@ impl Setup {
         drop(tokio::fs::remove_dir(self.run_dir.path()).await);
         if let Some(cgroups) = &self.cgroups {
             cgroups.remove();
+        }
+    }
+}
+
+/// Prepares the copy of the program. Without one, browsers run the installed program.
+async fn copy_program(executable: &Path, cache: Option<&Path>, owner: Owner) -> Option<ProgramCopy> {
+    let (executable, cache) = (executable.to_owned(), cache?.to_owned());
+    let path = cache.display().to_string();
+    let prepared = tokio::task::spawn_blocking(move || ProgramCopy::prepare(&executable, &cache, owner)).await.ok()?;
+    match prepared {
+        Ok(copy) => Some(copy),
+        Err(why) => {
+            tracing::info!(%why, path, "the browser's program is not copied for huge pages");
+            None
         }
     }
 }

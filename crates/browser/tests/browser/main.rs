@@ -26,6 +26,8 @@ mod lifecycle;
 mod network;
 mod options;
 #[cfg(test)]
+mod program_copy;
+#[cfg(test)]
 mod readiness;
 #[cfg(test)]
 mod rig;

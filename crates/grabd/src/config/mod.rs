@@ -171,6 +171,7 @@ pub struct Limits {
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Browser {
     pub executable: PathBuf,
+    pub program_cache: PathBuf,
     pub slots: usize,
     pub user: String,
     pub run_dir: PathBuf,
