@@ -109,7 +109,7 @@ impl Setup {
     /// The program of the next browser.
     pub(super) fn executable(&self) -> &Path {
         match &self.copy {
-            Some(copy) if copy.exists() => copy.program(),
+            Some(copy) if copy.is_usable() => copy.program(),
             Some(_) | None => &self.executable,
         }
     }

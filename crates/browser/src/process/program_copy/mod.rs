@@ -46,10 +46,29 @@ const TMPFS: i64 = 0x0102_1994;
 #[derive(Debug)]
 pub(crate) struct ProgramCopy {
     program: PathBuf,
+    /// The installed program, by the name that was given.
+    installed: PathBuf,
+    version: Version,
     directory: PathBuf,
     boot: String,
     /// Held while the copy is used, so that it is not removed.
     _lock: File,
+}
+
+/// What changes with an update of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Version {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl Version {
+    fn of(data: &fs::Metadata) -> Self {
+        let modified = (data.mtime(), data.mtime_nsec());
+        Self { device: data.dev(), inode: data.ino(), size: data.size(), modified }
+    }
 }
 
 /// Why the program itself is used. The texts are for operators.
@@ -83,8 +102,8 @@ pub(crate) enum CopyError {
 
 impl ProgramCopy {
     /// Returns the copy of `program` in `parent`. Writes it if there is none yet, which takes a fraction of a second.
-    pub(crate) fn prepare(program: &Path, parent: &Path, owner: Owner) -> Result<Self, CopyError> {
-        let program = program.canonicalize()?;
+    pub(crate) fn prepare(installed: &Path, parent: &Path, owner: Owner) -> Result<Self, CopyError> {
+        let program = installed.canonicalize()?;
         let (Some(origin), Some(name)) = (program.parent(), program.file_name()) else {
             return Err(CopyError::Program);
         };
@@ -92,6 +111,7 @@ impl ProgramCopy {
             return Err(CopyError::Program);
         }
         let source = File::open(&program)?;
+        let version = Version::of(&source.metadata()?);
         let layout = Layout::read(&source)?.ok_or(CopyError::Program)?;
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
 
@@ -106,11 +126,12 @@ impl ProgramCopy {
         let parent = parent.canonicalize()?;
         can_enter(owner, &parent).map_err(CopyError::Barred)?;
 
-        let directory = parent.join(directory_name(&program, &source.metadata()?));
+        let directory = parent.join(directory_name(&program, version));
         fs::DirBuilder::new().recursive(true).mode(0o755).create(&directory)?;
         let lock = File::open(&directory)?;
         flock(&lock, FlockOperation::NonBlockingLockShared).map_err(|_| CopyError::Busy)?;
-        let copy = Self { program: directory.join(name), directory, boot, _lock: lock };
+        let (program, installed) = (directory.join(name), installed.to_owned());
+        let copy = Self { program, installed, version, directory, boot, _lock: lock };
         if !copy.is_current()? {
             flock(&copy._lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| CopyError::Busy)?;
             // Another service may have written it before this one had the lock.
@@ -128,9 +149,11 @@ impl ProgramCopy {
         &self.program
     }
 
-    /// Whether the copy still exists. Directories of caches may be cleared at any time.
-    pub(crate) fn exists(&self) -> bool {
-        self.program.exists()
+    /// Whether the next browser can run the copy. Directories of caches may be cleared at any time, and the files beside the
+    /// program, to which the copy has links, change with an update.
+    pub(crate) fn is_usable(&self) -> bool {
+        let installed = fs::metadata(&self.installed).is_ok_and(|data| Version::of(&data) == self.version);
+        installed && self.program.exists()
     }
 
     /// Checks that a running browser maps the copy with huge pages. If it does not, the next service does not use it
@@ -152,7 +175,7 @@ impl ProgramCopy {
         let mut lines = state.lines();
         match (lines.next() == Some(&self.boot), lines.next()) {
             (true, Some(UNSUITABLE)) => Err(CopyError::Unsuitable),
-            (is_current, _) => Ok(is_current && self.exists()),
+            (is_current, _) => Ok(is_current && self.program.exists()),
         }
     }
 
@@ -200,9 +223,8 @@ impl ProgramCopy {
 }
 
 /// A name that differs for each version of a program.
-fn directory_name(program: &Path, data: &fs::Metadata) -> String {
-    let version = format!("{} {} {} {}", program.display(), data.size(), data.mtime(), data.mtime_nsec());
-    format!("{PREFIX}{}", short_name(Path::new(&version)))
+fn directory_name(program: &Path, version: Version) -> String {
+    format!("{PREFIX}{}", short_name(Path::new(&format!("{} {version:?}", program.display()))))
 }
 
 /// Removes the copies that no service uses, except `kept`.
@@ -285,13 +307,15 @@ mod tests {
             let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
             File::options().append(true).open(&program).unwrap().set_modified(time).unwrap();
         };
+        assert!(first.is_usable());
         touch(1);
+        assert!(!first.is_usable());
         let second = ProgramCopy::prepare(&program, &parent, Owner::Ourselves).unwrap();
-        assert!(copies(&parent) == 2 && first.exists());
+        assert!(copies(&parent) == 2 && first.program.exists());
         drop(first);
         touch(2);
         let third = ProgramCopy::prepare(&program, &parent, Owner::Ourselves).unwrap();
-        assert!(copies(&parent) == 2 && second.exists() && third.exists());
+        assert!(copies(&parent) == 2 && second.program.exists() && third.is_usable());
     }
 
     #[test]
