@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod migrate;
 mod net;
 mod output;
+mod program_cache;
 mod run_dir;
 pub mod serve;
 pub mod wiring;

@@ -72,9 +72,7 @@ async fn start_with_retries(setup: &mut Setup, options: &Options) -> Result<Arc<
 fn check_huge_pages(setup: &Setup, browser: &Browser) {
     match setup.copy().map(|copy| copy.check(browser.pid())) {
         Some(true) => tracing::info!("the browser's program is mapped with huge pages"),
-        Some(false) => {
-            tracing::info!("the file system or the kernel does not map the browser's program with huge pages")
-        }
+        Some(false) => tracing::info!("this system does not map the browser's program with huge pages"),
         None => {}
     }
 }
