@@ -121,7 +121,9 @@ fn shared_memory() -> Finding {
 /// Starts a browser, and runs the self-test in it.
 async fn browser(options: &Options, guard: Guard) -> Vec<Finding> {
     let run_dir = options.run_dir.join(format!("probe-{}", std::process::id()));
-    let options = Options { run_dir: run_dir.clone(), spare_contexts: 1, slots: 1, ..options.clone() };
+    // A copy of the program would remain, and belong to whoever runs the checks.
+    let program_cache = None;
+    let options = Options { run_dir: run_dir.clone(), spare_contexts: 1, slots: 1, program_cache, ..options.clone() };
     let policy = guard.policy().clone();
     let (version, jail, report) = match Chromium::start(options, guard).await {
         Ok(chromium) => {

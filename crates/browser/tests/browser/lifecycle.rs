@@ -168,7 +168,8 @@ async fn failed_browser_start_reports_the_reason() {
 #[tokio::test(flavor = "multi_thread")]
 async fn probe_reports_a_working_browser_and_cleans_up() {
     let directory = open_directory();
-    let findings = probe(&Options::new(directory.path()), guard(&[])).await;
+    let program_cache = Some(directory.path().join("cache"));
+    let findings = probe(&Options { program_cache, ..Options::new(directory.path()) }, guard(&[])).await;
     let of = |name: &str| findings.iter().find(|finding| finding.name == name).unwrap();
     assert!(of("browser").ok && of("browser").detail.contains("Chrome"), "{:?}", of("browser"));
     assert!(findings.iter().all(|finding| finding.ok || !finding.remedy.is_empty()));
