@@ -60,8 +60,8 @@ async fn start_with_retries(setup: &mut Setup, options: &Options) -> Result<Arc<
             // Jail errors are permanent. Other errors may be temporary, and a jail is worth the wait.
             Err(error @ StartError::Jail(_)) => return Err(error),
             // A security policy may allow only the installed program to make a sandbox.
-            Err(error) if setup.use_original() => {
-                tracing::warn!(%error, "a copy of the browser's program does not start; the program itself is used");
+            Err(error) if setup.use_installed() => {
+                tracing::warn!(%error, "a copy of the browser's program does not start; the installed program is used");
             }
             Err(error) if !attempts.retry_after(&error).await => return Err(error),
             Err(_) => {}

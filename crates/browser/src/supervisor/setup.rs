@@ -120,7 +120,7 @@ impl Setup {
     }
 
     /// Uses the installed program from now on. Returns false if it is used already.
-    pub(super) fn use_original(&mut self) -> bool {
+    pub(super) fn use_installed(&mut self) -> bool {
         self.copy.take().is_some()
     }
 

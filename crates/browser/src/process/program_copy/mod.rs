@@ -52,7 +52,7 @@ pub(crate) struct ProgramCopy {
     directory: PathBuf,
     boot: String,
     /// Held while the copy is used, so that it is not removed.
-    _lock: File,
+    lock: File,
 }
 
 /// What changes with an update of a program.
@@ -71,14 +71,14 @@ impl Version {
     }
 }
 
-/// Why the program itself is used. The texts are for operators.
+/// Why the installed program is used. The texts are for operators.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CopyError {
     /// It is a script, or another kind of program.
     #[error("the program is not an executable of Chromium that can be copied")]
     Program,
     /// The directory could be changed by others.
-    #[error("the directory belongs to another user, or others may write to it")]
+    #[error("the directory belongs to another user, is a link, or others may write to it")]
     Foreign,
     /// The browser's user cannot enter this directory.
     #[error("the browser's user cannot enter {0}")]
@@ -101,7 +101,7 @@ pub(crate) enum CopyError {
 }
 
 impl ProgramCopy {
-    /// Returns the copy of `program` in `parent`. Writes it if there is none yet, which takes a fraction of a second.
+    /// Returns the copy of the installed program in `parent`. Writes it if there is none yet, which takes about a second.
     pub(crate) fn prepare(installed: &Path, parent: &Path, owner: Owner) -> Result<Self, CopyError> {
         let program = installed.canonicalize()?;
         let (Some(origin), Some(name)) = (program.parent(), program.file_name()) else {
@@ -131,15 +131,15 @@ impl ProgramCopy {
         let lock = File::open(&directory)?;
         flock(&lock, FlockOperation::NonBlockingLockShared).map_err(|_| CopyError::Busy)?;
         let (program, installed) = (directory.join(name), installed.to_owned());
-        let copy = Self { program, installed, version, directory, boot, _lock: lock };
+        let copy = Self { program, installed, version, directory, boot, lock };
         if !copy.is_current()? {
-            flock(&copy._lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| CopyError::Busy)?;
+            flock(&copy.lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| CopyError::Busy)?;
             // Another service may have written it before this one had the lock.
             if !copy.is_current()? {
                 remove_unused(&parent, &copy.directory);
                 copy.write(&source, &layout, origin)?;
             }
-            flock(&copy._lock, FlockOperation::NonBlockingLockShared).map_err(|_| CopyError::Busy)?;
+            flock(&copy.lock, FlockOperation::NonBlockingLockShared).map_err(|_| CopyError::Busy)?;
         }
         Ok(copy)
     }
