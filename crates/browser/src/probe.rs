@@ -1,5 +1,7 @@
 //! Checks whether browsers can run on this machine, and what to do if not.
 
+mod memory;
+
 use std::fs;
 use std::path::Path;
 
@@ -13,7 +15,7 @@ use crate::{Chromium, Options, SelfTestError, SelfTestReport};
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The check: `program`, `user`, `sandbox`, `fonts`, `shared_memory`, `browser`, `jail`, `guard`.
+    /// The check: `program`, `user`, `sandbox`, `fonts`, `shared_memory`, `memory`, `browser`, `jail`, `guard`.
     pub name: &'static str,
     /// Whether the check passed.
     pub ok: bool,
@@ -36,6 +38,7 @@ impl Finding {
 /// running service.
 pub async fn probe(options: &Options, guard: Guard) -> Vec<Finding> {
     let mut findings = vec![program(options), user(options), sandbox(), fonts(), shared_memory()];
+    findings.push(memory::check(Path::new(memory::SETTINGS)));
     findings.extend(browser(options, guard).await);
     findings
 }

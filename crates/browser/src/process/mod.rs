@@ -18,7 +18,7 @@ pub(crate) use launch::{Launch, Network, Process};
 pub(crate) use leftovers::remove_leftovers;
 pub use owner::BrowserUser;
 pub(crate) use owner::{Owner, OwnerError, can_enter};
-pub(crate) use program_copy::ProgramCopy;
+pub(crate) use program_copy::{Mapping, ProgramCopy};
 pub use run_dir::short_name;
 pub(crate) use run_dir::{RunDir, RunDirError};
 pub(crate) use tree::Usage;

@@ -117,6 +117,7 @@ impl Browser {
         setup.tracker.spawn(browser.clone().refill());
         setup.tracker.spawn(browser.clone().monitor());
         tracing::info!(browser.pid = browser.pid(), "a browser is running");
+        setup.check_mapping(browser.pid()).await;
         Ok(browser)
     }
 

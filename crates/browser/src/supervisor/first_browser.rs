@@ -53,10 +53,7 @@ async fn start_with_retries(setup: &mut Setup, options: &Options) -> Result<Arc<
     let mut attempts = StartAttempts::default();
     loop {
         match Browser::start(setup, options.spare_contexts, setup.max_grabs).await {
-            Ok(browser) => {
-                check_huge_pages(setup, &browser);
-                return Ok(browser);
-            }
+            Ok(browser) => return Ok(browser),
             // Jail errors are permanent. Other errors may be temporary, and a jail is worth the wait.
             Err(error @ StartError::Jail(_)) => return Err(error),
             // A security policy may allow only the installed program to make a sandbox.
@@ -66,13 +63,5 @@ async fn start_with_retries(setup: &mut Setup, options: &Options) -> Result<Arc<
             Err(error) if !attempts.retry_after(&error).await => return Err(error),
             Err(_) => {}
         }
-    }
-}
-
-fn check_huge_pages(setup: &Setup, browser: &Browser) {
-    match setup.copy().map(|copy| copy.check(browser.pid())) {
-        Some(true) => tracing::info!("the browser's program is mapped with huge pages"),
-        Some(false) => tracing::info!("this system does not map the browser's program with huge pages"),
-        None => {}
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio_util::sync::CancellationToken;
@@ -13,7 +14,7 @@ use crate::Options;
 use crate::jail::Launcher;
 use crate::options::FrameMode;
 use crate::process::{
-    self, Cgroup, Cgroups, Owner, ProgramCopy, RunDir, RunDirError, can_enter, find_executable, remove_leftovers,
+    self, Cgroup, Cgroups, Mapping, Owner, ProgramCopy, RunDir, RunDirError, can_enter, find_executable, remove_leftovers,
     short_name,
 };
 use crate::proxy::{self, Proxy};
@@ -36,7 +37,7 @@ pub(super) struct Setup {
     /// The installed program.
     executable: PathBuf,
     /// A copy of it, which is used instead.
-    copy: Option<ProgramCopy>,
+    copy: Option<Arc<ProgramCopy>>,
     pub(super) owner: Owner,
     /// When browsers draw.
     pub(super) frames: FrameMode,
@@ -114,9 +115,24 @@ impl Setup {
         }
     }
 
-    /// The copy of the program, if it is used.
-    pub(super) fn copy(&self) -> Option<&ProgramCopy> {
-        self.copy.as_ref()
+    /// Checks that a new browser maps its program with huge pages. If only parts of the copy are, it is written again for the
+    /// next browsers.
+    pub(super) async fn check_mapping(&self, pid: u32) {
+        let Some(copy) = self.copy.clone() else { return };
+        let checked = copy.clone();
+        let Ok(mapping) = tokio::task::spawn_blocking(move || checked.check(pid)).await else { return };
+        match mapping {
+            Mapping::Huge => tracing::info!(browser.pid = pid, "the browser's program is mapped with huge pages"),
+            Mapping::Unsupported => tracing::info!("this system does not map the browser's program with huge pages"),
+            Mapping::Unknown => {}
+            Mapping::Fragmented => {
+                tracing::info!(browser.pid = pid, "parts of the browser's program are mapped with small pages");
+                self.tracker.spawn_blocking(move || match copy.renew() {
+                    Ok(()) => {}
+                    Err(why) => tracing::info!(%why, "the copy of the browser's program is not written again"),
+                });
+            }
+        }
     }
 
     /// Uses the installed program from now on. Returns false if it is used already.
@@ -158,12 +174,12 @@ impl Setup {
 }
 
 /// Prepares the copy of the program. Without one, browsers run the installed program.
-async fn copy_program(executable: &Path, cache: Option<&Path>, owner: Owner) -> Option<ProgramCopy> {
+async fn copy_program(executable: &Path, cache: Option<&Path>, owner: Owner) -> Option<Arc<ProgramCopy>> {
     let (executable, cache) = (executable.to_owned(), cache?.to_owned());
     let path = cache.display().to_string();
     let prepared = tokio::task::spawn_blocking(move || ProgramCopy::prepare(&executable, &cache, owner)).await.ok()?;
     match prepared {
-        Ok(copy) => Some(copy),
+        Ok(copy) => Some(Arc::new(copy)),
         Err(why) => {
             tracing::info!(%why, path, "the browser's program is not copied for huge pages");
             None

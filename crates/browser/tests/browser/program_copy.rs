@@ -1,10 +1,11 @@
 //! The copy of the browser's program.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::{Advice, fadvise};
 use rustix::process::Signal;
 
 use crate::rig::{Rig, signal};
@@ -21,13 +22,24 @@ fn program(rig: &Rig) -> PathBuf {
 async fn kill(rig: &Rig) {
     let pid = rig.chromium.health().pids[0];
     signal(pid, Signal::KILL);
-    let replaced = async {
+    until(|| rig.chromium.health().pids.first().is_some_and(|other| *other != pid)).await;
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    let fulfilled = async {
         let mut interval = tokio::time::interval(Duration::from_millis(10));
-        while rig.chromium.health().pids.first().is_none_or(|other| *other == pid) {
+        while !condition() {
             interval.tick().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), replaced).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(20), fulfilled).await.unwrap();
+}
+
+/// A directory for copies, on a disk, since copies are not made in memory.
+fn cache() -> tempfile::TempDir {
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    directory
 }
 
 async fn start(cache: &Path) -> Rig {
@@ -37,9 +49,7 @@ async fn start(cache: &Path) -> Rig {
 #[tokio::test(flavor = "multi_thread")]
 async fn copy_is_run_while_it_exists_and_starts() {
     let site = Site::start(2, [("/", html("<body style='background:lime'>"))]).await;
-    // On a disk, since copies are not made in memory.
-    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let directory = cache();
     let cache = directory.path().canonicalize().unwrap();
     let installed = grabd_browser::find_executable(None, "").unwrap().canonicalize().unwrap();
 
@@ -67,5 +77,39 @@ async fn copy_is_run_while_it_exists_and_starts() {
     let rig = start(&cache).await;
     assert_eq!(program(&rig), installed);
     assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "lime");
+    rig.chromium.shutdown().await;
+}
+
+/// Kibibytes of files that a process maps with huge pages.
+fn huge(pid: u32) -> u64 {
+    let mappings = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
+    let sizes = mappings.lines().filter_map(|line| line.strip_prefix("FilePmdMapped:")?.trim().strip_suffix(" kB"));
+    sizes.map(|size| size.parse::<u64>().unwrap()).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_that_was_dropped_from_memory_is_written_again() {
+    let directory = cache();
+    let rig = start(directory.path()).await;
+    let copy = program(&rig);
+    let before = huge(rig.chromium.health().pids[0]);
+    rig.chromium.shutdown().await;
+    let state = fs::read_to_string(copy.with_file_name("grabd-state")).unwrap();
+    assert_eq!(state.lines().count(), if before == 0 { 2 } else { 1 }, "{state}");
+    if before == 0 {
+        eprintln!("this file system or kernel has no huge pages for files: nothing more to see");
+        return;
+    }
+    let file = fs::File::open(&copy).unwrap();
+    file.sync_all().unwrap();
+    fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+
+    let rig = start(directory.path()).await;
+    assert!(huge(rig.chromium.health().pids[0]) < before / 2);
+    let inode = file.metadata().unwrap().ino();
+    until(|| fs::metadata(&copy).is_ok_and(|data| data.ino() != inode)).await;
+    kill(&rig).await;
+    let after = huge(rig.chromium.health().pids[0]);
+    assert!(after * 4 >= before * 3, "{after} KiB after {before} KiB");
     rig.chromium.shutdown().await;
 }

@@ -9,17 +9,21 @@
 //! and its time, and which the services that use it have locked.
 
 mod layout;
+mod mapping;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::owner::{Owner, can_enter};
 use super::run_dir::short_name;
 use layout::Layout;
+pub(crate) use mapping::Mapping;
 
 /// Names of the directories of copies begin with this.
 const PREFIX: &str = "program-";
@@ -36,6 +40,10 @@ const RESOURCE: &str = "icudtl.dat";
 /// The size of writes: whole huge pages.
 const BLOCK: u64 = 4 << 20;
 
+/// The least time between two times that a service writes a copy. If huge pages are rare because memory is short, writing it
+/// again does not help.
+const WRITE_INTERVAL: Duration = Duration::from_hours(1);
+
 /// The space that must remain on the disk.
 const SPARE_SPACE: u64 = 2 << 30;
 
@@ -51,6 +59,8 @@ pub(crate) struct ProgramCopy {
     version: Version,
     directory: PathBuf,
     boot: String,
+    /// When this process wrote the copy. `None`: another one did.
+    written: Mutex<Option<Instant>>,
     /// Held while the copy is used, so that it is not removed.
     lock: File,
 }
@@ -131,7 +141,7 @@ impl ProgramCopy {
         let lock = File::open(&directory)?;
         flock(&lock, FlockOperation::NonBlockingLockShared).map_err(|_| CopyError::Busy)?;
         let (program, installed) = (directory.join(name), installed.to_owned());
-        let copy = Self { program, installed, version, directory, boot, lock };
+        let copy = Self { program, installed, version, directory, boot, written: Mutex::default(), lock };
         if !copy.is_current()? {
             flock(&copy.lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| CopyError::Busy)?;
             // Another service may have written it before this one had the lock.
@@ -156,17 +166,41 @@ impl ProgramCopy {
         installed && self.program.exists()
     }
 
-    /// Checks that a running browser maps the copy with huge pages. If it does not, the next service does not use it
-    /// before the system is restarted. Returns true if it does, or if that cannot be read.
-    pub(crate) fn check(&self, pid: u32) -> bool {
-        let Ok(mappings) = fs::read_to_string(format!("/proc/{pid}/smaps")) else { return true };
-        if has_huge_pages(&mappings, &self.program) {
-            return true;
-        }
-        if let Err(error) = fs::write(self.directory.join(STATE), format!("{}\n{UNSUITABLE}\n", self.boot)) {
+    /// Checks how a running browser maps the copy, which takes some milliseconds. If the system does not map it with huge
+    /// pages at all, the next service does not use it before the system is restarted.
+    pub(crate) fn check(&self, pid: u32) -> Mapping {
+        let mappings = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default();
+        let mapping = Mapping::read(&mappings, &self.program, self.is_new());
+        if mapping == Mapping::Unsupported
+            && let Err(error) = fs::write(self.directory.join(STATE), format!("{}\n{UNSUITABLE}\n", self.boot))
+        {
             tracing::warn!(%error, "cannot record that the browser's program is not mapped with huge pages");
         }
-        false
+        mapping
+    }
+
+    /// Writes the copy again for the next browsers, which takes about a second. Running browsers keep the former file.
+    /// Does nothing if this process has written it within [`WRITE_INTERVAL`].
+    pub(crate) fn renew(&self) -> Result<(), CopyError> {
+        if self.is_new() || !self.is_usable() {
+            return Ok(());
+        }
+        // Other services that use the copy have locked its directory, too, and may come to the same conclusion.
+        let state = File::open(self.directory.join(STATE))?;
+        flock(&state, FlockOperation::NonBlockingLockExclusive).map_err(|_| CopyError::Busy)?;
+        let installed = self.installed.canonicalize()?;
+        let source = File::open(&installed)?;
+        let layout = Layout::read(&source)?.ok_or(CopyError::Program)?;
+        self.write(&source, &layout, installed.parent().ok_or(CopyError::Program)?)
+    }
+
+    /// Whether this process has written the copy within [`WRITE_INTERVAL`].
+    fn is_new(&self) -> bool {
+        self.written().is_some_and(|written| written.elapsed() < WRITE_INTERVAL)
+    }
+
+    fn written(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.written.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Whether the copy was written in this run of the system.
@@ -205,6 +239,7 @@ impl ProgramCopy {
         written?;
         fs::rename(&new, &self.program)?;
         fs::write(self.directory.join(STATE), format!("{}\n", self.boot))?;
+        *self.written() = Some(Instant::now());
         Ok(())
     }
 
@@ -242,22 +277,6 @@ fn remove_unused(parent: &Path, kept: &Path) {
     }
 }
 
-/// Whether a part of a program is mapped with huge pages, according to `/proc/PID/smaps`.
-fn has_huge_pages(mappings: &str, program: &Path) -> bool {
-    let mut is_of_program = false;
-    mappings.lines().any(|line| {
-        match line.split_once(':') {
-            Some(("FilePmdMapped", size)) => is_of_program && size.trim() != "0 kB",
-            // The first line of a mapping ends with its file. It has the time and a device with a colon.
-            _ if line.contains('-') => {
-                is_of_program = line.ends_with(&*program.to_string_lossy());
-                false
-            }
-            _ => false,
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,14 +307,21 @@ mod tests {
         let written = fs::metadata(copy.program()).unwrap().ino();
         let again = ProgramCopy::prepare(&program, &parent, Owner::Ourselves).unwrap();
         assert_eq!(fs::metadata(again.program()).unwrap().ino(), written);
+        // It is written again if the kernel has dropped it from memory, but not twice.
+        copy.renew().unwrap();
+        assert_eq!(fs::metadata(again.program()).unwrap().ino(), written);
+        again.renew().unwrap();
+        let renewed = fs::metadata(again.program()).unwrap().ino();
+        again.renew().unwrap();
+        assert!(renewed != written && fs::metadata(copy.program()).unwrap().ino() == renewed);
         // In another run of the system.
         fs::write(copy.directory.join(STATE), "another\n").unwrap();
         assert!(matches!(ProgramCopy::prepare(&program, &parent, Owner::Ourselves), Err(CopyError::Busy)));
         drop((copy, again));
         let later = ProgramCopy::prepare(&program, &parent, Owner::Ourselves).unwrap();
-        assert_ne!(fs::metadata(later.program()).unwrap().ino(), written);
-        // The process maps no copy at all.
-        assert!(!later.check(std::process::id()));
+        assert_ne!(fs::metadata(later.program()).unwrap().ino(), renewed);
+        assert_eq!(later.check(std::process::id()), Mapping::Unknown, "this process does not run the copy");
+        fs::write(later.directory.join(STATE), format!("{}\n{UNSUITABLE}\n", later.boot)).unwrap();
         assert!(matches!(ProgramCopy::prepare(&program, &parent, Owner::Ourselves), Err(CopyError::Unsuitable)));
     }
 
@@ -333,18 +359,5 @@ mod tests {
         assert!(matches!(ProgramCopy::prepare(&program, &parent, other), Err(CopyError::Barred(_))));
         fs::set_permissions(&parent, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
         assert!(matches!(ProgramCopy::prepare(&program, &parent, Owner::Ourselves), Err(CopyError::Foreign)));
-    }
-
-    #[test]
-    fn huge_pages_are_those_of_the_program() {
-        let mappings = |program: u32, other: u32| {
-            format!(
-                "55-56 r-xp 02dfc000 fe:00 57 /cache/program-1/shell\nRss: 60 kB\nFilePmdMapped: {program} kB\n\
-                 VmFlags: rd ex\n7f-80 r--s 00000000 fe:00 5 /cache/program-1/data.pak\nFilePmdMapped: {other} kB\n"
-            )
-        };
-        let program = Path::new("/cache/program-1/shell");
-        assert!(has_huge_pages(&mappings(2048, 0), program));
-        assert!(!has_huge_pages(&mappings(0, 2048), program));
     }
 }
