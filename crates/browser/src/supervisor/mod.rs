@@ -11,6 +11,7 @@ mod restart;
 mod setup;
 mod shared;
 mod start;
+mod start_limit;
 mod supervise;
 mod watchdog;
 

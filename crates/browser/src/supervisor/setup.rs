@@ -14,8 +14,8 @@ use crate::Options;
 use crate::jail::Launcher;
 use crate::options::FrameMode;
 use crate::process::{
-    self, Cgroup, Cgroups, Mapping, Owner, ProgramCopy, RunDir, RunDirError, can_enter, find_executable, remove_leftovers,
-    short_name,
+    self, Cgroup, Cgroups, Mapping, Owner, ProgramCopy, RunDir, RunDirError, can_enter, find_executable,
+    remove_leftovers, short_name,
 };
 use crate::proxy::{self, Proxy};
 

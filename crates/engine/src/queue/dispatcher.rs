@@ -181,7 +181,8 @@ pub struct Lease {
     pub budget: Duration,
     /// Number of the attempt, from 1.
     pub attempt: u32,
-    pub(crate) account: Account,
+    /// The account that the slot is counted for.
+    pub account: Account,
     /// When the slot was assigned.
     pub(crate) since: Timestamp,
 }
