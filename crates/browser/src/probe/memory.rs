@@ -1,4 +1,4 @@
-//! The size of the pieces in which the kernel gives memory to browsers.
+//! The size of the memory pages that browsers get.
 
 use std::fs;
 use std::path::Path;
@@ -8,21 +8,19 @@ use super::Finding;
 /// The kernel's settings (`Documentation/admin-guide/mm/transhuge.rst` of Linux).
 pub(super) const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// Sizes that make captures quicker, in KiB. Pieces of 2 MiB are mostly empty, and were not.
+/// Sizes with which captures take less processor time, in KiB. They did not with 2 MiB, which is also a setting.
 const SIZES: [u32; 6] = [16, 32, 64, 128, 256, 512];
 
-/// A recommendation in the text, since browsers run with either.
+/// Small pages are no failure: the text recommends larger ones.
 pub(super) fn check(settings: &Path) -> Finding {
     let anonymous = size(settings, "enabled");
     let shared = size(settings, "shmem_enabled");
     let detail = match (anonymous, shared) {
-        (Some(anonymous), Some(shared)) => format!("in pieces of {anonymous} KiB, shared memory of {shared} KiB"),
+        (Some(anonymous), Some(shared)) => format!("pages of {anonymous} KiB, shared memory of {shared} KiB"),
         _ if settings.join("hugepages-64kB/shmem_enabled").exists() => {
-            "in pieces of 4 KiB; with larger ones, captures take less processor time (docs/OPERATING.md, Larger pieces of \
-             memory)"
-                .to_owned()
+            "pages of 4 KiB; with larger ones, captures take less processor time (docs/OPERATING.md)".to_owned()
         }
-        _ => "in pieces of 4 KiB, since this kernel has no setting for larger ones".to_owned(),
+        _ => "pages of 4 KiB, since this kernel has no setting for larger ones".to_owned(),
     };
     Finding { name: "memory", ok: true, detail, remedy: "" }
 }
@@ -53,6 +51,6 @@ mod tests {
         fs::write(directory.path().join("shmem_enabled"), "always within_size [advise] never deny force\n").unwrap();
         assert!(detail().contains("OPERATING"), "{}", detail());
         fs::write(directory.path().join("shmem_enabled"), "[always] within_size advise never deny force\n").unwrap();
-        assert_eq!(detail(), "in pieces of 64 KiB, shared memory of 64 KiB");
+        assert_eq!(detail(), "pages of 64 KiB, shared memory of 64 KiB");
     }
 }
