@@ -10,15 +10,13 @@ use bytes::Bytes;
 
 use crate::capture::{CaptureSpec, FileKind};
 use crate::grabs::{Failure, RenderMetadata, SlicePlace, Stage, ViewportSize};
-use crate::ids::{AccountId, GrabId};
+use crate::ids::GrabId;
 
 /// One attempt at a grab.
 #[derive(Clone, Debug)]
 pub struct RenderTask {
     /// The grab, for logs.
     pub id: GrabId,
-    /// The account, of which few captures start at a time. `None`: no limit.
-    pub account: Option<AccountId>,
     /// What to capture.
     pub spec: CaptureSpec,
     /// Time limit for the image, measured by the renderer's monotonic clock.

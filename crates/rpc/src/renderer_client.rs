@@ -357,10 +357,9 @@ async fn run_assignment<T, R>(
     <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
     R: Renderer,
 {
-    let Assignment { grab_id, lease_token, options, budget, alone, margin, upload, session_id: _, account_id } =
-        assignment;
+    let Assignment { grab_id, lease_token, options, budget, alone, margin, upload, session_id: _ } = assignment;
     let budget = budget.and_then(|budget| Duration::try_from(budget).ok()).unwrap_or_default();
-    let task = task(&grab_id, &account_id, options, budget, alone, stages);
+    let task = task(&grab_id, options, budget, alone, stages);
     let margin = margin.and_then(|margin| Duration::try_from(margin).ok()).unwrap_or(LEASE_MARGIN);
     let received = Instant::now();
     let lease_ends = received + budget + margin;
@@ -407,12 +406,11 @@ async fn upload_image<R>(
 
 fn task(
     grab_id: &str,
-    account_id: &str,
     options: Option<CaptureOptions>,
     budget: Duration,
     alone: bool,
     stages: StageReporter,
 ) -> Option<RenderTask> {
     let spec = CaptureSpec::restore(&options::decode(options?, Vec::new()))?;
-    Some(RenderTask { id: grab_id.parse().ok()?, account: account_id.parse().ok(), spec, budget, alone, stages })
+    Some(RenderTask { id: grab_id.parse().ok()?, spec, budget, alone, stages })
 }

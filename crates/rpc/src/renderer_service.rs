@@ -232,7 +232,6 @@ async fn to_response(core: &Core, session: SessionId, is_remote: bool, message: 
                 margin: prost_types::Duration::try_from(lease.spec.lease_margin()).ok(),
                 upload: upload.map(|target| wire_target(target, core.image_max_bytes())),
                 session_id: session.to_string(),
-                account_id: lease.account.id.to_string(),
             }))
         }
         SessionMessage::Cancel(token) => Outgoing::Cancel(Cancel { lease_token: token.to_string() }),

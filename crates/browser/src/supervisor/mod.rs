@@ -11,7 +11,6 @@ mod restart;
 mod setup;
 mod shared;
 mod start;
-mod start_limit;
 mod supervise;
 mod watchdog;
 

@@ -18,7 +18,6 @@ use super::lease::Lease;
 use super::restart::RestartReason;
 use super::setup::Setup;
 use super::start::StartError;
-use super::start_limit::StartLimit;
 use crate::Options;
 use crate::jail::Jail;
 use crate::page::{self, CaptureError, Limits, Picture, TimeMode};
@@ -69,7 +68,6 @@ pub(crate) struct Shared {
     /// Whether browsers are jailed.
     pub(crate) jail: Jail,
     slots: Semaphore,
-    start_limit: StartLimit,
     limits: Limits,
     restarts: Mutex<BTreeMap<RestartReason, u64>>,
     running: Mutex<Vec<Arc<Browser>>>,
@@ -89,7 +87,6 @@ impl Shared {
             lanes: Lanes::new(options.frames, options.slots),
             failed: watch::Sender::new(None),
             slots: Semaphore::new(options.slots.max(1)),
-            start_limit: StartLimit::new(),
             limits: Limits {
                 settle_budget: options.settle_budget,
                 full_page_max_height: options.full_page_max_height,
@@ -116,23 +113,18 @@ impl Shared {
         let timed_out = |what: &str| RenderError::Lost(format!("no {what} in time"));
         let slot = timeout_at(deadline, self.slots.acquire()).await.map_err(|_| timed_out("free slot"))?;
         let _slot = slot.map_err(|_| timed_out("open slot"))?;
-        let start =
-            timeout_at(deadline, self.start_limit.wait(task.account)).await.map_err(|_| timed_out("processor"))?;
         match task.alone {
-            true => start.run(self.render_in_dedicated_browser(task, deadline)).await,
-            false => start.run(self.render_in_lane(task, deadline)).await,
+            true => self.render_in_dedicated_browser(task, deadline).await,
+            false => {
+                let start = |lane| drop(self.setup.tracker.spawn(self.clone().start_lane(lane)));
+                let guard = timeout_at(deadline, self.lanes.take(start)).await.ok().flatten();
+                let guard = guard.ok_or_else(|| timed_out("free browser"))?;
+                let lease = || async {
+                    timeout_at(deadline, self.lease(guard.lane())).await.map_err(|_| timed_out("ready browser"))?
+                };
+                self.render_with(lease, task, deadline).await
+            }
         }
-    }
-
-    /// Renders in the browser of a free lane.
-    async fn render_in_lane(self: &Arc<Self>, task: &RenderTask, deadline: Instant) -> Result<Picture, RenderError> {
-        let timed_out = |what: &str| RenderError::Lost(format!("no {what} in time"));
-        let start = |lane| drop(self.setup.tracker.spawn(self.clone().start_lane(lane)));
-        let guard = timeout_at(deadline, self.lanes.take(start)).await.ok().flatten();
-        let guard = guard.ok_or_else(|| timed_out("free browser"))?;
-        let lease =
-            || async { timeout_at(deadline, self.lease(guard.lane())).await.map_err(|_| timed_out("ready browser"))? };
-        self.render_with(lease, task, deadline).await
     }
 
     /// Renders in a dedicated browser. If that browser dies, the page is the cause.

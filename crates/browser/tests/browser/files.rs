@@ -257,7 +257,6 @@ fn own_document(html: &str, base_url: &str) -> RenderTask {
     let spec = CaptureSpec::parse(&asked).unwrap();
     RenderTask {
         id: GrabId(Uuid::nil()),
-        account: None,
         spec,
         budget: Duration::from_secs(25),
         alone: false,

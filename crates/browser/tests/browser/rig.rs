@@ -110,7 +110,6 @@ pub(crate) fn task(request: CaptureRequest) -> RenderTask {
     let spec = CaptureSpec { url, ..CaptureSpec::parse(&validated).unwrap() };
     RenderTask {
         id: GrabId(Uuid::nil()),
-        account: None,
         spec,
         budget: Duration::from_secs(25),
         alone: false,

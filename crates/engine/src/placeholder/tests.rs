@@ -175,7 +175,6 @@ async fn render_reports_a_page_that_responded_at_once() {
     let id = GrabId(uuid::Uuid::nil());
     let task = RenderTask {
         id,
-        account: None,
         spec: spec.clone(),
         budget: Duration::from_secs(1),
         alone: false,

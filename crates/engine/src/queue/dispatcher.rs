@@ -181,8 +181,7 @@ pub struct Lease {
     pub budget: Duration,
     /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// The account that the slot is counted for.
-    pub account: Account,
+    pub(crate) account: Account,
     /// When the slot was assigned.
     pub(crate) since: Timestamp,
 }

@@ -110,8 +110,7 @@ async fn render(core: &Core, sample: Sample) -> Result<SampleImage, SampleError>
     let kept = core.queue.admission.kept_percent(now);
     let slot = core.queue.dispatcher.reserve(visitors, kept).ok_or(SampleError::Busy)?;
     let id = random::grab_id(now);
-    let task =
-        RenderTask { id, account: None, spec, budget: TIME_LIMIT, alone: false, stages: StageReporter::default() };
+    let task = RenderTask { id, spec, budget: TIME_LIMIT, alone: false, stages: StageReporter::default() };
     let rendered = render(task).await;
     drop(slot);
     let failed = |error: &dyn std::fmt::Display| {
