@@ -3,26 +3,23 @@
 use std::fs;
 use std::path::Path;
 
-use super::Finding;
-
 /// The kernel's settings (`Documentation/admin-guide/mm/transhuge.rst` of Linux).
 pub(super) const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
 
 /// Sizes with which captures take less processor time, in KiB. They did not with 2 MiB, which is also a setting.
 const SIZES: [u32; 6] = [16, 32, 64, 128, 256, 512];
 
-/// Small pages are no failure: the text recommends larger ones.
-pub(super) fn check(settings: &Path) -> Finding {
+/// The size of pages, for operators. Recommends larger ones if the kernel has a setting for them.
+pub(super) fn describe(settings: &Path) -> String {
     let anonymous = size(settings, "enabled");
     let shared = size(settings, "shmem_enabled");
-    let detail = match (anonymous, shared) {
+    match (anonymous, shared) {
         (Some(anonymous), Some(shared)) => format!("pages of {anonymous} KiB, shared memory of {shared} KiB"),
         _ if settings.join("hugepages-64kB/shmem_enabled").exists() => {
             "pages of 4 KiB; with larger ones, captures take less processor time (docs/OPERATING.md)".to_owned()
         }
         _ => "pages of 4 KiB, since this kernel has no setting for larger ones".to_owned(),
-    };
-    Finding { name: "memory", ok: true, detail, remedy: "" }
+    }
 }
 
 /// The first size that processes get without asking for it.
@@ -42,7 +39,7 @@ mod tests {
     #[test]
     fn size_is_that_of_the_settings() {
         let directory = tempfile::tempdir().unwrap();
-        let detail = || check(directory.path()).detail;
+        let detail = || describe(directory.path());
         assert!(detail().contains("no setting"));
         let of_64 = directory.path().join("hugepages-64kB");
         fs::create_dir(&of_64).unwrap();
