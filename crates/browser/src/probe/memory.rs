@@ -6,7 +6,8 @@ use std::path::Path;
 /// The kernel's settings (`Documentation/admin-guide/mm/transhuge.rst` of Linux).
 pub(super) const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// Sizes with which captures take less processor time, in KiB. They did not with 2 MiB, which is also a setting.
+/// Sizes with which captures take less processor time, in KiB. Anonymous memory in pages of 2 MiB, which is also a setting, did
+/// not help.
 const SIZES: [u32; 6] = [16, 32, 64, 128, 256, 512];
 
 /// The size of pages, for operators. Recommends larger ones if the kernel has a setting for them.
