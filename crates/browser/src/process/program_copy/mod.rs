@@ -16,6 +16,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
@@ -61,6 +62,8 @@ pub(crate) struct ProgramCopy {
     boot: String,
     /// When this process wrote the copy. `None`: another one did.
     written: Mutex<Option<Instant>>,
+    /// Whether the system does not map it with huge pages. It is of no use then, and not written again.
+    is_unsupported: AtomicBool,
     /// Held while the copy is used, so that it is not removed.
     lock: File,
 }
@@ -141,7 +144,16 @@ impl ProgramCopy {
         let lock = File::open(&directory)?;
         flock(&lock, FlockOperation::NonBlockingLockShared).map_err(|_| CopyError::Busy)?;
         let (program, installed) = (directory.join(name), installed.to_owned());
-        let copy = Self { program, installed, version, directory, boot, written: Mutex::default(), lock };
+        let copy = Self {
+            program,
+            installed,
+            version,
+            directory,
+            boot,
+            written: Mutex::default(),
+            is_unsupported: AtomicBool::new(false),
+            lock,
+        };
         if !copy.is_current()? {
             flock(&copy.lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| CopyError::Busy)?;
             // Another service may have written it before this one had the lock.
@@ -163,20 +175,25 @@ impl ProgramCopy {
     /// program, to which the copy has links, change with an update.
     pub(crate) fn is_usable(&self) -> bool {
         let installed = fs::metadata(&self.installed).is_ok_and(|data| Version::of(&data) == self.version);
-        installed && self.program.exists()
+        installed && self.program.exists() && !self.is_unsupported.load(Ordering::Relaxed)
     }
 
     /// Checks how a running browser maps the copy, which takes some milliseconds. If the system does not map it with huge
-    /// pages at all, the next service does not use it before the system is restarted.
+    /// pages at all, it is not used by the next browsers, nor by the next service before the system is restarted.
     pub(crate) fn check(&self, pid: u32) -> Mapping {
         let mappings = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default();
         let mapping = Mapping::read(&mappings, &self.program, self.is_new());
-        if mapping == Mapping::Unsupported
-            && let Err(error) = fs::write(self.directory.join(STATE), format!("{}\n{UNSUITABLE}\n", self.boot))
-        {
-            tracing::warn!(%error, "cannot record that the browser's program is not mapped with huge pages");
+        if mapping == Mapping::Unsupported {
+            self.record_unsupported();
         }
         mapping
+    }
+
+    fn record_unsupported(&self) {
+        self.is_unsupported.store(true, Ordering::Relaxed);
+        if let Err(error) = fs::write(self.directory.join(STATE), format!("{}\n{UNSUITABLE}\n", self.boot)) {
+            tracing::warn!(%error, "cannot record that the browser's program is not mapped with huge pages");
+        }
     }
 
     /// Writes the copy again for the next browsers, which takes about a second. Running browsers keep the former file.
@@ -321,7 +338,11 @@ mod tests {
         let later = ProgramCopy::prepare(&program, &parent, Owner::Ourselves).unwrap();
         assert_ne!(fs::metadata(later.program()).unwrap().ino(), renewed);
         assert_eq!(later.check(std::process::id()), Mapping::Unknown, "this process does not run the copy");
-        fs::write(later.directory.join(STATE), format!("{}\n{UNSUITABLE}\n", later.boot)).unwrap();
+        // It is not written again and again where it is of no use.
+        later.record_unsupported();
+        *later.written() = None;
+        later.renew().unwrap();
+        assert!(!later.is_usable());
         assert!(matches!(ProgramCopy::prepare(&program, &parent, Owner::Ourselves), Err(CopyError::Unsuitable)));
     }
 
