@@ -114,10 +114,12 @@ impl Browser {
             usage: Mutex::default(),
             _deny: deny,
         });
+        // These tasks run until the browser is closed, which its caller does. So nothing may be awaited from here on: a start
+        // that is cancelled at shutdown would leave a browser that nobody closes.
         setup.tracker.spawn(browser.clone().refill());
         setup.tracker.spawn(browser.clone().monitor());
         tracing::info!(browser.pid = browser.pid(), "a browser is running");
-        setup.check_mapping(browser.pid()).await;
+        setup.check_mapping(browser.pid());
         Ok(browser)
     }
 

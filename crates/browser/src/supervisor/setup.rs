@@ -115,24 +115,21 @@ impl Setup {
         }
     }
 
-    /// Checks that a new browser maps its program with huge pages. If only parts of the copy are, it is written again for the
-    /// next browsers.
-    pub(super) async fn check_mapping(&self, pid: u32) {
+    /// Checks in the background whether a new browser maps its program with huge pages. If only parts of the copy are, it is
+    /// written again for the next browsers.
+    pub(super) fn check_mapping(&self, pid: u32) {
         let Some(copy) = self.copy.clone() else { return };
-        let checked = copy.clone();
-        let Ok(mapping) = tokio::task::spawn_blocking(move || checked.check(pid)).await else { return };
-        match mapping {
+        self.tracker.spawn_blocking(move || match copy.check(pid) {
             Mapping::Huge => tracing::info!(browser.pid = pid, "the browser's program is mapped with huge pages"),
             Mapping::Unsupported => tracing::info!("this system does not map the browser's program with huge pages"),
             Mapping::Unknown => {}
             Mapping::Fragmented => {
                 tracing::info!(browser.pid = pid, "parts of the browser's program are mapped with small pages");
-                self.tracker.spawn_blocking(move || match copy.renew() {
-                    Ok(()) => {}
-                    Err(why) => tracing::info!(%why, "the copy of the browser's program is not written again"),
-                });
+                if let Err(why) = copy.renew() {
+                    tracing::info!(%why, "the copy of the browser's program is not written again");
+                }
             }
-        }
+        });
     }
 
     /// Uses the installed program from now on. Returns false if it is used already.

@@ -1,13 +1,18 @@
 //! Browsers are replaced without losing a grab, except one in a browser that crashed.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_browser::{BrowserUser, Chromium, FrameMode, Options, StartError, probe};
 use grabd_domain::grabs::FailureReason;
 use grabd_domain::render::{RenderError, RenderTask, Renderer};
+use tokio::sync::Notify;
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::rig::{Rig, guard, open_directory, request, signal, task};
+use crate::rig::{Rig, guard, jailed, open_directory, request, signal, task};
 use crate::site::{Reply, Site, html};
 
 fn green() -> Reply {
@@ -132,6 +137,50 @@ async fn shutdown_leaves_no_process_and_no_directory() {
     assert_eq!(processes_of(&rig.run_dir), 0);
     assert!(!rig.run_dir.exists());
     assert!(rig.chromium.health().pids.is_empty());
+}
+
+/// Notifies when a browser has just started, before it can be leased.
+struct StartNotifier(Arc<Notify>);
+
+impl<S: tracing::Subscriber> Layer<S> for StartNotifier {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        let mut text = String::new();
+        event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+            if field.name() == "message" {
+                text = format!("{value:?}");
+            }
+        });
+        if text == "a browser is running" {
+            self.0.notify_one();
+        }
+    }
+}
+
+// On one thread, so that all log events are seen, and the service ends before anything else happens.
+#[tokio::test]
+async fn browser_that_starts_during_a_shutdown_is_ended() {
+    let started = Arc::new(Notify::new());
+    let _guard = tracing_subscriber::registry().with(StartNotifier(started.clone())).set_default();
+    let site = Site::start(2, [("/silent", Reply::Silence)]).await;
+    let directory = open_directory();
+    // A copy of the program is checked when a browser has started.
+    let cache = tempfile::tempdir_in("/var/tmp").unwrap();
+    std::fs::set_permissions(cache.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let run_dir = directory.path().join("browsers");
+    let options = Options { slots: 2, program_cache: Some(cache.path().to_owned()), ..jailed(&run_dir) };
+    let chromium = Chromium::start(options, guard(&[2])).await.unwrap();
+    started.notified().await;
+
+    let url = site.url("/silent");
+    let captures = futures::future::join_all([(); 2].map(|()| chromium.render(task(request(&url)))));
+    let end = async {
+        started.notified().await;
+        tokio::time::timeout(Duration::from_secs(20), chromium.shutdown()).await.expect("a browser is not ended");
+    };
+    let (lost, ()) = tokio::join!(captures, end);
+    assert!(lost.iter().all(|lost| matches!(lost, Err(RenderError::Lost(_)))), "{lost:?}");
+    assert_eq!(processes_of(&run_dir), 0);
+    assert!(!run_dir.exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
