@@ -47,13 +47,13 @@ pub(super) async fn add_ended(database: &OwnDatabase, count: u64) -> Result<()> 
     execute(database, statements).await
 }
 
-/// Inserts grabs that wait, the same number for each team, until there are `count` instead of `present`.
-pub(super) async fn add_waiting(database: &OwnDatabase, present: u64, count: u64) -> Result<()> {
-    if count <= present {
+/// Inserts grabs that wait, the same number for each team.
+pub(super) async fn add_waiting(database: &OwnDatabase, count: u64) -> Result<()> {
+    if count == 0 {
         return Ok(());
     }
     let now = Clock::system().now().as_ms();
-    let (series, id) = (series(database, present + 1, count), id(database, 8));
+    let (series, id) = (series(database, 1, count), id(database, 8));
     let grabs = format!(
         "INSERT INTO grab (id, team_id, env, class, status, request, attempts, created_at) \
          {series} SELECT {id}, bench_team.team_id, 0, 1, 0, sample.request, 0, {now} FROM series \

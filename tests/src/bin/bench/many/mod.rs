@@ -1,5 +1,8 @@
 //! Creates and completes grabs in the store alone, without HTTP and without renders: how many each second, and whether that
 //! depends on the number of grabs that are stored and that wait.
+//!
+//! There is a database for each of these numbers, and they are measured in turn. *Why:* one after the other, measurements
+//! with the same numbers differed by a quarter within 30 seconds.
 
 mod database;
 mod history;
@@ -43,11 +46,14 @@ pub(crate) struct Args {
     /// Numbers of stored grabs that have ended, each with its entry in the ledger.
     #[arg(long, value_delimiter = ',', default_values_t = [0, 1_000_000])]
     stored: Vec<u64>,
-    /// Numbers of grabs that wait, in ascending order.
+    /// Numbers of grabs that wait.
     #[arg(long, value_delimiter = ',', default_values_t = [0, 10_000, 100_000])]
     queued: Vec<u64>,
+    /// How often each is measured, in turn. The table shows the medians.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100))]
+    rounds: u64,
     /// Length of each measurement.
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
 }
 
@@ -72,37 +78,75 @@ impl std::fmt::Display for Start {
 /// Measures all combinations, and prints a table.
 pub(crate) async fn measure(args: &Args) -> Result<()> {
     println!(
-        "{CALLERS} callers, {TEAMS} teams, store only; ratio to the first row with the same start; ms from create to completed"
+        "{CALLERS} callers, {TEAMS} teams, store only; {} rounds of {} s; medians; \
+         ratio to the first row with the same start; ms from create to completed",
+        args.rounds, args.seconds
     );
     println!(
         "{:<10}{:>10}{:>9}{:>11}{:>10}{:>7}{:>9}{:>9}",
         "database", "stored", "waiting", "start", "grabs/s", "ratio", "p50 ms", "p99 ms"
     );
     for &kind in &args.databases {
-        let mut first = [None; 2];
+        let mut rows = Vec::new();
         for &stored in &args.stored {
-            let bench = Bench::prepare(kind, stored).await.with_context(|| format!("{kind}, {stored} stored"))?;
-            let mut waiting = 0;
-            for &queued in &args.queued {
-                history::add_waiting(&bench.database, waiting, queued).await?;
-                waiting = waiting.max(queued);
-                let starts: &[Start] = if waiting == 0 { &[Start::Immediate, Start::Queued] } else { &[Start::Queued] };
-                for &start in starts {
-                    let (rate, mut took) = bench.run(start, Duration::from_secs(args.seconds)).await?;
-                    let base = *first[usize::from(start == Start::Queued)].get_or_insert(rate);
-                    println!(
-                        "{:<10}{stored:>10}{waiting:>9}{start:>11}{rate:>10.0}{:>7.2}{:>9.1}{:>9.1}",
-                        kind.to_string(),
-                        rate / base,
-                        took.quantile(0.5),
-                        took.quantile(0.99),
-                    );
-                }
+            for &waiting in &args.queued {
+                let bench = Bench::prepare(kind, stored, waiting).await;
+                let bench = bench.with_context(|| format!("{kind}, {stored} stored, {waiting} waiting"))?;
+                rows.push(Row { stored, waiting, bench, immediate: Vec::new(), queued: Vec::new() });
             }
-            bench.finish().await?;
+        }
+        for _ in 0..args.rounds {
+            for row in &mut rows {
+                let length = Duration::from_secs(args.seconds);
+                // While grabs wait, there is no free slot.
+                if row.waiting == 0 {
+                    row.immediate.push(row.bench.run(Start::Immediate, length).await?);
+                }
+                row.queued.push(row.bench.run(Start::Queued, length).await?);
+            }
+        }
+        for start in [Start::Immediate, Start::Queued] {
+            let mut first = None;
+            for row in &mut rows {
+                row.print(kind, start, &mut first);
+            }
+        }
+        for row in rows {
+            row.bench.finish().await?;
         }
     }
     Ok(())
+}
+
+/// A database, and what was measured with it.
+struct Row {
+    stored: u64,
+    waiting: u64,
+    bench: Bench,
+    immediate: Vec<(f64, Sample)>,
+    queued: Vec<(f64, Sample)>,
+}
+
+impl Row {
+    /// Prints the round with the median rate. `first` is the rate of the first row.
+    fn print(&mut self, kind: DatabaseKind, start: Start, first: &mut Option<f64>) {
+        let rounds = match start {
+            Start::Immediate => &mut self.immediate,
+            Start::Queued => &mut self.queued,
+        };
+        rounds.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let middle = rounds.len() / 2;
+        let Some((rate, took)) = rounds.get_mut(middle) else { return };
+        println!(
+            "{:<10}{:>10}{:>9}{start:>11}{rate:>10.0}{:>7.2}{:>9.1}{:>9.1}",
+            kind.to_string(),
+            self.stored,
+            self.waiting,
+            *rate / *first.get_or_insert(*rate),
+            took.quantile(0.5),
+            took.quantile(0.99),
+        );
+    }
 }
 
 struct Bench {
@@ -113,7 +157,7 @@ struct Bench {
 }
 
 impl Bench {
-    async fn prepare(kind: DatabaseKind, stored: u64) -> Result<Self> {
+    async fn prepare(kind: DatabaseKind, stored: u64, waiting: u64) -> Result<Self> {
         let database = OwnDatabase::create(kind).await?;
         let store = Store::open(&database.url()).await?;
         store.migrate().await?;
@@ -127,6 +171,7 @@ impl Bench {
         // History is made of copies of this grab.
         bench.grab(bench.teams[0], Start::Immediate).await?;
         history::add_ended(&bench.database, stored).await?;
+        history::add_waiting(&bench.database, waiting).await?;
         Ok(bench)
     }
 
