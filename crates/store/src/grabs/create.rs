@@ -13,7 +13,7 @@ use grabd_domain::idempotency::Fingerprint;
 use grabd_domain::ids::{GrabId, KeyId, LeaseToken, LotId, SessionId, TeamId};
 use grabd_domain::limits::MAX_ATTEMPTS;
 use sea_orm::ActiveValue::Set;
-use sea_orm::sea_query::{Expr, LockBehavior, LockType, Query, SelectStatement};
+use sea_orm::sea_query::{CaseStatement, Expr, ExprTrait, LockBehavior, LockType, Query, SelectStatement};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QueryResult, QuerySelect,
     QueryTrait, Select,
@@ -23,7 +23,7 @@ use uuid::Uuid;
 use crate::codes::{self, ACTIVE, OPEN};
 use crate::credits::held::{hold_credits, lock_lots_of};
 use crate::database::{BatchedTransaction, Transaction, Tx, padded};
-use crate::entities::{grab, job, job_secrets, team};
+use crate::entities::{grab, job, job_secrets, lot, team};
 use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
 use crate::grabs::release::BACK_OFF;
 use crate::{Error, Result, Store};
@@ -351,7 +351,14 @@ impl Queue {
             .expr_as(first(head), column("head", number))
             .expr_as(first(before), column("before", number));
         if let Some(others) = new.queue_limit().and_then(|limit| limit.checked_sub(1)) {
-            query.expr_as(first(open.offset(u64::from(others))), column("full", number));
+            // Counting takes longer the more there are. Each open grab holds a credit, so it is only done if enough are held.
+            let held = lot::Entity::find()
+                .select_only()
+                .column_as(lot::Column::Held.sum(), "held")
+                .filter(lot::Column::TeamId.eq(new.team.0));
+            let is_possible = Expr::from(held.into_query()).gt(others);
+            let counted = CaseStatement::new().case(is_possible, first(open.offset(u64::from(others))));
+            query.expr_as(counted, column("full", number));
         }
     }
 
