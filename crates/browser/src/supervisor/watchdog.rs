@@ -118,7 +118,7 @@ impl Browser {
         let pid = self.pid();
         let mut nothing_to_end = false;
         loop {
-            // This reads a file of every process of the system.
+            // This reads files of every process of the browser.
             let usage = spawn_blocking(move || tree::usage(pid)).await.unwrap_or_default();
             self.set_usage(usage);
             let bytes = usage.memory_bytes;
