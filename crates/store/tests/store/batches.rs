@@ -75,8 +75,13 @@ impl Crowd {
         let raw = db.raw_connection().await;
         let lock = raw.begin().await.unwrap();
         lock.execute_unprepared(&format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await.unwrap();
-        let blocked = changes.map(|change| TaskTracker::new().spawn(change)).collect();
-        wait_for_locked(&raw, CONCURRENT).await;
+        let mut blocked = Vec::new();
+        // One after the other: two that begin at the same moment could be one batch.
+        for change in changes {
+            blocked.push(TaskTracker::new().spawn(change));
+            wait_for_locked(&raw, blocked.len()).await;
+        }
+        assert_eq!(blocked.len(), CONCURRENT);
         Self { raw, lock, blocked }
     }
 
