@@ -121,6 +121,20 @@ pub enum Warning {
     FrameUnfinished,
     /// A text or the links beside the image were cut at their maximum size.
     AlsoTruncated,
+    /// The document broke off, or was still arriving.
+    DocumentIncomplete,
+    /// Storage, encryption or a service worker of the page had not answered.
+    WorkPending,
+    /// A box on the page can be scrolled further than the image shows.
+    ScrollerCut,
+    /// Number of characters for which this machine has no font.
+    GlyphsMissing(u32),
+    /// Number of elements that the selector matches. The image shows the first visible one.
+    SelectorMany(u32),
+    /// Number of areas of one colour where the page has an image or text.
+    AreasBlank(u32),
+    /// The beginning of the full page differs from the first screen.
+    FirstScreenDiffers,
 }
 
 impl Warning {
@@ -137,6 +151,13 @@ impl Warning {
             Self::VirtualList => ("virtual_list", None),
             Self::FrameUnfinished => ("frame_unfinished", None),
             Self::AlsoTruncated => ("also_truncated", None),
+            Self::DocumentIncomplete => ("document_incomplete", None),
+            Self::WorkPending => ("work_pending", None),
+            Self::ScrollerCut => ("scroller_cut", None),
+            Self::GlyphsMissing(count) => ("glyphs_missing", Some(count)),
+            Self::SelectorMany(count) => ("selector_many", Some(count)),
+            Self::AreasBlank(count) => ("areas_blank", Some(count)),
+            Self::FirstScreenDiffers => ("first_screen_differs", None),
         }
     }
 
@@ -159,6 +180,13 @@ impl Warning {
             Self::VirtualList,
             Self::FrameUnfinished,
             Self::AlsoTruncated,
+            Self::DocumentIncomplete,
+            Self::WorkPending,
+            Self::ScrollerCut,
+            Self::GlyphsMissing(number),
+            Self::SelectorMany(number),
+            Self::AreasBlank(number),
+            Self::FirstScreenDiffers,
         ]
         .into_iter()
         .find(|warning| warning.parts() == (word, count))

@@ -11,7 +11,7 @@ const CMP_CHARS: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Findings {
-    /// Whether the page shows nothing but a background. `None` unless there is an image.
+    /// Whether the image has one colour. `None` unless there is an image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blank: Option<bool>,
     /// The bot protection service whose challenge the page is.

@@ -84,12 +84,19 @@ fn metadata_round_trips_and_skips_unknown_warnings() {
         Warning::VirtualList,
         Warning::FrameUnfinished,
         Warning::AlsoTruncated,
+        Warning::DocumentIncomplete,
+        Warning::WorkPending,
+        Warning::ScrollerCut,
+        Warning::GlyphsMissing(4),
+        Warning::SelectorMany(2),
+        Warning::AreasBlank(1),
+        Warning::FirstScreenDiffers,
     ];
     let metadata = RenderMetadata { warnings: all.to_vec(), ..RenderMetadata::default() };
     let stored = serde_json::to_string(&metadata).unwrap();
     assert!(stored.contains(r#""warnings":["requests_in_flight:2","images_failed:3""#), "{stored}");
     assert_eq!(serde_json::from_str::<RenderMetadata>(&stored).unwrap(), metadata);
-    let later = stored.replace("blank", "a_later_warning");
+    let later = stored.replace("\"blank\"", "\"a_later_warning\"");
     assert_eq!(serde_json::from_str::<RenderMetadata>(&later).unwrap().warnings.len(), all.len() - 1);
     assert!(!serde_json::to_string(&RenderMetadata::default()).unwrap().contains("warnings"));
     for text in ["", "blank:1", "images_failed", "images_failed:x", "images_failed:-1", "Blank"] {

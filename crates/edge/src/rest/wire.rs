@@ -77,7 +77,9 @@ pub(crate) struct Grab<'a> {
     truncated: Option<bool>,
     /// What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
     /// `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
-    /// `virtual_list`, `frame_unfinished`. Null before the grab has ended; later versions may add values.
+    /// `virtual_list`, `frame_unfinished`, `document_incomplete`, `work_pending`, `scroller_cut`, `glyphs_missing:N`,
+    /// `selector_many:N`, `areas_blank:N`, `first_screen_differs`. Null before the grab has ended; later versions may add
+    /// values.
     warnings: Option<&'a [String]>,
     /// Whose fault a failure is: that of the request (`request`), of the target site (`target`), or of the service
     /// (`service`). Only present if the grab has failed.
@@ -141,7 +143,7 @@ pub(crate) struct Grab<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline, nullable = false)]
     blocked: Option<BlockedRequests>,
-    /// Whether the page shows nothing but a background. Absent unless a page was captured.
+    /// Whether the image has one colour. False for an element that has no content. Absent unless a page was captured.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     blank: Option<bool>,

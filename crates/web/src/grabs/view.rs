@@ -428,6 +428,17 @@ fn warning_text(warning: Warning) -> String {
         Warning::VirtualList => "A list on the page only keeps the rows in view; others may be missing".to_owned(),
         Warning::FrameUnfinished => "A frame on the page had not finished loading".to_owned(),
         Warning::AlsoTruncated => "A text or the links beside the image were cut at their maximum size".to_owned(),
+        Warning::DocumentIncomplete => "The document broke off, or was still arriving".to_owned(),
+        Warning::WorkPending => "The page was still waiting for its storage or a service worker".to_owned(),
+        Warning::ScrollerCut => "A box on the page can be scrolled further than the image shows".to_owned(),
+        Warning::GlyphsMissing(count) => counted(count, "A character has", "characters have") + " no font here",
+        Warning::SelectorMany(count) => format!("{count} elements match the selector; this is the first visible one"),
+        Warning::AreasBlank(count) => {
+            counted(count, "An area is", "areas are") + " empty where the page has text or an image"
+        }
+        Warning::FirstScreenDiffers => {
+            "The beginning of the image differs from the first screen of the page".to_owned()
+        }
     }
 }
 
