@@ -51,6 +51,9 @@ struct Head {
     #[serde(default = "default_height")]
     height: u32,
     expect: Vec<String>,
+    fragment: Option<String>,
+    #[serde(default)]
+    request: serde_json::Map<String, Value>,
     #[serde(default)]
     plain: bool,
     #[serde(default)]
@@ -78,6 +81,8 @@ pub struct Page {
     pub about: String,
     pub mode: Mode,
     pub selector: Option<String>,
+    /// Further members of the request.
+    pub options: serde_json::Map<String, Value>,
     pub width: u32,
     pub height: u32,
     pub expect: Vec<Expectation>,
@@ -118,10 +123,14 @@ impl Page {
         let relative = file.strip_prefix(directory)?.to_str().context("file name is not UTF-8")?;
         Ok(Some(Self {
             name: relative.trim_end_matches(".html").trim_end_matches("/index").to_owned(),
-            path: format!("{prefix}{relative}"),
+            path: match head.fragment {
+                Some(fragment) => format!("{prefix}{relative}#{fragment}"),
+                None => format!("{prefix}{relative}"),
+            },
             about: head.about,
             mode: head.mode,
             selector: head.selector,
+            options: head.request,
             width: head.width,
             height: head.height,
             expect,
@@ -138,6 +147,9 @@ impl Page {
             Mode::Viewport => {}
             Mode::FullPage => body["full_page"] = json!(true),
             Mode::Element => body["selector"] = json!(self.selector),
+        }
+        for (name, value) in &self.options {
+            body[name] = value.clone();
         }
         body
     }

@@ -416,8 +416,8 @@ options! { $
         group: Group::Changes,
         label: "Script",
         help: "JavaScript that is run in the page before the image is taken, as the body of an async function.",
-        description: "It is waited for, for up to 5 seconds. The capture fails, without charge, if it throws. Not \
-                      without `javascript`.",
+        description: "It is waited for, for up to 5 seconds. The capture fails, without charge, if it throws or takes \
+                      longer. Not without `javascript`.",
         example: "\"document.querySelector('details').open = true\""
     }
     /// Stop everything that moves.

@@ -51,8 +51,14 @@ pub(crate) enum Event {
     DownloadBegan,
     /// An intercepted request waits for a decision.
     RequestPaused { request: String, frame: String, kind: String, url: String, headers: Vec<(String, String)> },
-    /// The page started a worker.
-    WorkerStarted,
+    /// The page, or one of its workers, started a worker. Shared workers are not reported.
+    WorkerStarted { session: String, url: String },
+    /// The headers of a response arrived. Unlike [`Event::ResponseReceived`], this is also reported for the scripts of
+    /// workers.
+    HeadersReceived { request: String },
+    /// The page wanted to open a window, which the browser is configured to prevent. The URL is empty if a script would
+    /// write its document.
+    WindowPrevented { url: String },
     /// The granted virtual time has passed.
     TimeBudgetExpired,
     /// The page, or the browser about the page, logged an error.
@@ -89,7 +95,7 @@ pub(crate) enum Kind {
     Events,
     /// Scripts of pages.
     Script,
-    /// Scripts of workers. No event reports their end; the next event is the start of the worker.
+    /// Scripts of workers. No event reports their end; the next event is the start of the worker, unless it is shared.
     Worker,
     /// Style sheets.
     Style,
@@ -196,11 +202,18 @@ impl Event {
                 Self::RequestFailed { request: request_id, error: error_text }
             }
             "Target.attachedToTarget" => {
-                let Attached { target_info } = serde_json::from_str(params)?;
+                let Attached { session_id, target_info } = serde_json::from_str(params)?;
                 match target_info.r#type.as_str() {
-                    "worker" => Self::WorkerStarted,
+                    "worker" => Self::WorkerStarted { session: session_id, url: target_info.url },
                     _ => return Ok(None),
                 }
+            }
+            "Network.responseReceivedExtraInfo" => {
+                Self::HeadersReceived { request: serde_json::from_str::<RequestRef>(params)?.request_id }
+            }
+            "Page.windowOpen" => {
+                let WindowOpen { url } = serde_json::from_str(params)?;
+                Self::WindowPrevented { url }
             }
             "Emulation.virtualTimeBudgetExpired" => Self::TimeBudgetExpired,
             "Fetch.requestPaused" => {
@@ -245,6 +258,11 @@ struct Frame {
 #[serde(rename_all = "camelCase")]
 struct WithinDocument {
     frame_id: String,
+    url: String,
+}
+
+#[derive(Deserialize)]
+struct WindowOpen {
     url: String,
 }
 
@@ -383,12 +401,14 @@ fn challenge<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Challenge> 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Attached {
+    session_id: String,
     target_info: Target,
 }
 
 #[derive(Deserialize)]
 struct Target {
     r#type: String,
+    url: String,
 }
 
 #[derive(Deserialize)]
@@ -474,7 +494,8 @@ mod tests {
         };
         assert_eq!((kind, frame), (Kind::Other, None));
         assert_eq!(Event::parse("Page.somethingNew", "{}").unwrap(), None);
-        assert_eq!(Event::parse("Target.attachedToTarget", r#"{"targetInfo":{"type":"future"}}"#).unwrap(), None);
+        let attached = r#"{"sessionId":"s","targetInfo":{"type":"future","url":"x:"}}"#;
+        assert_eq!(Event::parse("Target.attachedToTarget", attached).unwrap(), None);
         assert!(Event::parse("Page.frameNavigated", "{}").is_err());
     }
 }

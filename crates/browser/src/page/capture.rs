@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use chromiumoxide::cdp::browser_protocol::page::HandleJavaScriptDialogParams;
-use grabd_domain::capture::FileKind;
-use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata, SettledBy, Stage, Timings};
+use grabd_domain::capture::{FileKind, WaitUntil};
+use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata, SettledBy, Stage, Timings, Warning};
 use grabd_domain::render::{CapturedFile, CapturedSlice, CapturedViewport, RenderTask};
 use tokio::time::Instant;
 
@@ -13,11 +13,14 @@ use super::error::CaptureError;
 use super::extract;
 use super::limits::Limits;
 use super::settle::{self, Ready, Settled};
+use super::shot::Shot;
 use super::shown::ImageSize;
-use super::state::{Content, PageState};
+use super::state::PageState;
 use super::tab::Tab;
 use super::watch::{Document, Excess, Gone, PausedRequest};
-use super::{area, freeze, hiding, metadata, navigate, report, requested, shot, slices, verdict, viewports};
+use super::{
+    area, freeze, hiding, metadata, navigate, outside, report, requested, shot, slices, verdict, viewports, workers,
+};
 
 /// Dialogs that are dismissed before the capture fails.
 const MAX_DIALOGS: u32 = 10;
@@ -67,6 +70,7 @@ async fn handle_events(drive: &Drive<'_>) -> CaptureError {
         Excess(Excess),
         Dialog { leave: bool, count: u32 },
         Paused(PausedRequest),
+        Worker(String),
         Gone(Gone),
     }
     let watch = async {
@@ -77,6 +81,7 @@ async fn handle_events(drive: &Drive<'_>) -> CaptureError {
                 (None, None) => seen
                     .take_dialog()
                     .map(|leave| Action::Dialog { leave, count: seen.dialogs })
+                    .or_else(|| seen.take_unwatched_worker().map(Action::Worker))
                     .or_else(|| seen.take_paused().map(Action::Paused)),
             });
             match action.await {
@@ -92,6 +97,7 @@ async fn handle_events(drive: &Drive<'_>) -> CaptureError {
                     let answer = HandleJavaScriptDialogParams::new(leave);
                     drive.tab.client.tell(Some(&drive.tab.session), &answer);
                 }
+                Some(Action::Worker(session)) => workers::watch(drive.tab, session).await,
                 Some(Action::Paused(request)) => drive.interception.answer(drive.tab, request).await,
                 Some(Action::Gone(gone)) => break explain_end(drive, gone).await,
                 // The caller ends the capture at the same deadline.
@@ -193,9 +199,12 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
     let for_slices = slices::memory_bytes(drive.spec, shot::max_size(drive.spec, area.clip.as_ref()), most);
     let for_viewports = viewports::memory_bytes(drive.spec, most);
     let for_files = extract::memory_bytes(drive.spec).saturating_add(for_slices).saturating_add(for_viewports);
-    let (clip, limit) = (area.clip.clone(), drive.time_left());
-    let taken = shot::take(drive.tab, &drive.clock, drive.spec, &drive.limits, clip, for_files, limit);
-    let shot = match drive.unless_left(document, taken).await? {
+    let taken = async { tokio::try_join!(shot::take(drive, &area, for_files), uses_storage(drive, &area.state)) };
+    let (shot, uses_storage) = match drive.unless_left(document, taken).await? {
+        Some((shot, uses_storage)) => (Some(shot), uses_storage),
+        None => (None, false),
+    };
+    let shot = match shot {
         Some(Some(shot)) => shot,
         Some(None) => {
             navigate::wait_for_replacement(drive, document).await;
@@ -206,6 +215,10 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
     if drive.has_left(document) {
         return Ok(None);
     }
+    if uses_storage {
+        // It began to do so in the last moment of its virtual time.
+        return Ok(None);
+    }
     navigate::check_current(drive, document)?;
     drive.stages.reach(Stage::Captured);
     let is_quiet = by == SettledBy::Quiet && !area.is_incomplete && unsettled == 0;
@@ -213,8 +226,18 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
     let state = area.state.without_blocked(&drive.spec.blocking, is_listed, drive.interception.blocked_fonts());
     drive.tab.watch.set_challenge(state.challenge);
     let known = metadata::of_tab(drive.tab);
+    let is_blank = !area.may_be_plain && has_one_colour(&shot).await;
     let mut warnings = state.warnings(unsettled);
+    if is_blank {
+        warnings.push(Warning::Blank);
+    }
+    if drive.tab.watch.read(|seen| seen.is_cut || !(seen.is_received || seen.parsed_at.is_some())) {
+        warnings.push(Warning::DocumentIncomplete);
+    }
     warnings.extend(area.warnings);
+    if !shot.frames_painted && !warnings.contains(&Warning::FrameUnfinished) {
+        warnings.push(Warning::FrameUnfinished);
+    }
     let mut metadata = RenderMetadata {
         settled_by: Some(if is_quiet { SettledBy::Quiet } else { SettledBy::Deadline }),
         image_width: Some(shot.width),
@@ -223,11 +246,7 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
         warnings,
         page: about,
         timings: Some(timings(drive, shot_at)),
-        findings: Findings {
-            blank: Some(state.content == Content::Empty),
-            consent: drive.consent.result(),
-            ..known.findings
-        },
+        findings: Findings { blank: Some(is_blank), consent: drive.consent.result(), ..known.findings },
         ..known
     };
     // The image must not be kept if the document is replaced: its files would be those of another one.
@@ -243,10 +262,28 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
     Ok(Some(Picture { image: shot.image, metadata, files, slices, viewports }))
 }
 
-/// Stops what moves, and reads what the page says about itself.
+/// Stops what moves, applies the caller's changes a last time, and reads what the page says about itself.
 async fn prepare_image(drive: &Drive<'_>) -> Result<PageInfo, CaptureError> {
     freeze::apply(drive).await?;
+    requested::enforce_changes(drive).await?;
     metadata::about(drive).await
+}
+
+/// Whether the page has begun to use storage or a service worker, whose answers were not waited for. It is then to be settled
+/// again.
+async fn uses_storage(drive: &Drive<'_>, state: &PageState) -> Result<bool, CaptureError> {
+    match state.scripted && drive.spec.wait_until == WaitUntil::Auto && !drive.is_late() {
+        true => outside::is_unsettled(drive).await,
+        false => Ok(false),
+    }
+}
+
+/// Whether the image shows nothing.
+async fn has_one_colour(shot: &Shot) -> bool {
+    let image = shot.image.clone();
+    // An image without content is decoded to its end.
+    let looked = tokio::task::spawn_blocking(move || grabd_pixels::has_one_colour(&image));
+    looked.await.ok().flatten().unwrap_or(false)
 }
 
 /// How long the steps took, up to now. The image was begun at `shot_at`.

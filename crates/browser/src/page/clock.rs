@@ -67,13 +67,13 @@ pub(crate) enum TimeMode {
     Real,
 }
 
-/// The result of advancing the clock.
+/// What happened while the clock was advanced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AdvanceResult {
-    /// The time has passed.
-    Passed,
+pub(super) struct Advanced {
     /// The page started a request in that time.
-    RequestStarted,
+    pub(super) has_request: bool,
+    /// The frame at the end differs from the one before. False if the browser draws frames by itself.
+    pub(super) has_damage: bool,
 }
 
 /// The clock of one page.
@@ -85,6 +85,8 @@ pub(super) struct Clock<'a> {
     draws_fast: AtomicU32,
     /// The number of callers whose scripts scroll.
     scrolls: AtomicU32,
+    /// The number of callers whose scripts wait for answers from outside of the page.
+    asks: AtomicU32,
     /// Whether the clock was ever advanced.
     is_advanced: AtomicBool,
 }
@@ -176,6 +178,7 @@ impl<'a> Clock<'a> {
             state: Mutex::default(),
             draws_fast: AtomicU32::default(),
             scrolls: AtomicU32::default(),
+            asks: AtomicU32::default(),
             is_advanced: AtomicBool::default(),
         }
     }
@@ -197,17 +200,14 @@ impl<'a> Clock<'a> {
     ///
     /// # Errors
     /// When the page does not answer.
-    pub(super) async fn advance(&self, time: Duration) -> Result<AdvanceResult, CaptureError> {
+    pub(super) async fn advance(&self, time: Duration) -> Result<Advanced, CaptureError> {
         let watch = &self.tab.watch;
         let starts = watch.read(|seen| seen.starts);
-        let result = || match watch.read(|seen| seen.starts) > starts {
-            true => AdvanceResult::RequestStarted,
-            false => AdvanceResult::Passed,
-        };
+        let result = |has_damage| Advanced { has_request: watch.read(|seen| seen.starts) > starts, has_damage };
         if self.mode == TimeMode::Real {
             // The time that the page is given.
             sleep(time).await;
-            return Ok(result());
+            return Ok(result(false));
         }
         let mut state = self.state.lock().await;
         // Time is paused while requests are open, except for requests that are not waited for any more.
@@ -228,16 +228,16 @@ impl<'a> Clock<'a> {
             let until = Instant::now() + ADVANCE_LIMIT;
             watch.until(until, |seen| (seen.grants_expired >= number || seen.starts > starts).then_some(())).await;
             self.record_expired(&mut state);
-            self.step(&mut state).await?;
+            let has_damage = self.step(&mut state).await?;
             state.advanced_at = Some(Instant::now());
-            Ok(())
+            Ok(has_damage)
         };
-        passing.await.map_err(|error| match matches!(error, CallError::Timeout(_)) {
+        let has_damage = passing.await.map_err(|error| match matches!(error, CallError::Timeout(_)) {
             true => CaptureError::NeedsRealTime,
             false => error.into(),
         })?;
         match state.idle_frames < MAX_IDLE_FRAMES {
-            true => Ok(result()),
+            true => Ok(result(has_damage)),
             false => Err(CaptureError::NeedsRealTime),
         }
     }
@@ -284,6 +284,12 @@ impl<'a> Clock<'a> {
         DrawGuard::count(&self.scrolls)
     }
 
+    /// Lets the page receive answers from outside, until the result is dropped: its time passes in small steps without frames.
+    /// While time stands still, no answer reaches the page.
+    pub(super) fn ask(&self) -> DrawGuard<'_> {
+        DrawGuard::count(&self.asks)
+    }
+
     /// Advances the clock and draws frames at the speed of real time, unless the browser does so itself. Returns when
     /// the page waits for its clock.
     pub(super) async fn run(&self) -> CaptureError {
@@ -294,7 +300,8 @@ impl<'a> Clock<'a> {
             let is_left = || self.tab.watch.read(|seen| seen.navigation.is_some());
             let document = self.tab.watch.frame_and_loader();
             let stays = || self.tab.watch.frame_and_loader() == document && !is_left();
-            let is_fast = self.draws_fast.load(Ordering::Relaxed) > 0;
+            let is_asking = self.asks.load(Ordering::Relaxed) > 0;
+            let is_fast = is_asking || self.draws_fast.load(Ordering::Relaxed) > 0;
             let interval = if is_fast { FAST_FRAME_INTERVAL } else { FRAME_INTERVAL };
             // Until the next frame is due.
             sleep(interval).await;
@@ -304,15 +311,18 @@ impl<'a> Clock<'a> {
                 // No more time is needed while the clock is being advanced. Also, the browser runs idle callbacks only
                 // if time passes in large steps (Chromium 156).
                 if is_left() || state.advanced_at.is_some_and(|at| at + interval > Instant::now()) {
-                    return Ok(());
+                    return Ok::<(), CallError>(());
                 }
                 self.wait_for_missing_answer(&mut state).await;
                 if state.base_ms.is_some() {
                     let passed = now - last;
                     let is_whole = self.scrolls.load(Ordering::Relaxed) > 0;
                     self.follow(&mut state, if is_whole { passed.max(FRAME_INTERVAL) } else { passed }).await?;
+                    if is_asking {
+                        return Ok(());
+                    }
                 }
-                self.step(&mut state).await
+                self.step(&mut state).await.map(drop)
             };
             match tokio::time::timeout(STUCK, tick).await {
                 Ok(Ok(())) => {}
@@ -403,22 +413,22 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Draws a frame without an image.
-    async fn step(&self, state: &mut State) -> Result<(), CallError> {
-        let Frames::OnDemand(frames) = &self.tab.frames else { return Ok(()) };
+    /// Draws a frame without an image. Returns whether it differs from the one before, if it was displayed.
+    async fn step(&self, state: &mut State) -> Result<bool, CallError> {
+        let Frames::OnDemand(frames) = &self.tab.frames else { return Ok(false) };
         if !self.can_draw() {
-            return Ok(());
+            return Ok(false);
         }
         if self.scrolls.load(Ordering::Relaxed) > 0 && state.hidden_frames < MAX_HIDDEN_FRAMES {
             self.frame(state, frames, None, Display::Hidden).await?;
-            return Ok(());
+            return Ok(false);
         }
         let (began, is_virtual) = (Instant::now(), state.base_ms.is_some());
         let drawn = self.frame(state, frames, None, Display::Shown).await?;
         let has_damage = drawn.parse::<FrameResult>().is_ok_and(|drawn| drawn.has_damage);
         let is_idle = is_virtual && !has_damage && began.elapsed() > IDLE_FRAME;
         state.idle_frames = if is_idle { state.idle_frames + 1 } else { 0 };
-        Ok(())
+        Ok(has_damage)
     }
 
     /// Returns true if a frame of the current document can be drawn. Until the process of a new document has answered,

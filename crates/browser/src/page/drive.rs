@@ -17,6 +17,7 @@ use super::consent::ConsentProgress;
 use super::error::CaptureError;
 use super::intercept::Interception;
 use super::limits::Limits;
+use super::outside::OutsideWork;
 use super::script;
 use super::tab::Tab;
 use super::watch::Document;
@@ -46,6 +47,8 @@ pub(super) struct Drive<'a> {
     pub(super) interactions: Interactions,
     /// The viewport that the page is shown in: that of the spec, then further ones.
     viewport: Mutex<Viewport>,
+    /// What the page does outside of its thread.
+    pub(super) outside: OutsideWork,
     /// What became of a consent dialog.
     pub(super) consent: ConsentProgress,
     /// The beginning of the capture.
@@ -96,6 +99,7 @@ impl<'a> Drive<'a> {
             interception,
             interactions,
             viewport: Mutex::new(spec.viewport),
+            outside: OutsideWork::default(),
             consent,
             began: now,
             load_by,

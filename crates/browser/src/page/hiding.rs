@@ -23,8 +23,5 @@ pub(super) async fn apply(drive: &Drive<'_>) -> Result<bool, CaptureError> {
     let Some(blocklist) = drive.tab.listener.blocklist().filter(|list| list.has_lists()) else { return Ok(false) };
     let Some(names) = drive.call_script::<PageNames>("newNames", &()).await? else { return Ok(false) };
     let selectors = blocklist.hidden_selectors(&names);
-    if selectors.is_empty() {
-        return Ok(false);
-    }
     Ok(drive.call_script("hideListed", &HideArguments { selectors }).await?.unwrap_or(false))
 }

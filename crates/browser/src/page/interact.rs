@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::input::{DispatchMouseEventParams, DispatchMouseEventType, MouseButton};
+use chromiumoxide::cdp::browser_protocol::page::NavigateParams;
 use chromiumoxide::cdp::js_protocol::runtime::{EvaluateParams, TimeDelta};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -75,6 +76,7 @@ pub(super) async fn click_all(drive: &Drive<'_>) -> Result<bool, CaptureError> {
         let Some((x, y)) = find_target(drive, selector).await? else { break };
         // A click that leads to another document must not be repeated there.
         done.fetch_add(1, Ordering::Relaxed);
+        drop(drive.tab.watch.take_prevented_window());
         for kind in [
             DispatchMouseEventType::MouseMoved,
             DispatchMouseEventType::MousePressed,
@@ -94,8 +96,30 @@ pub(super) async fn click_all(drive: &Drive<'_>) -> Result<bool, CaptureError> {
         }
         settle::settle_again(drive).await?;
         has_clicked = true;
+        if let Some(url) = drive.tab.watch.take_prevented_window() {
+            follow(drive, selector, &url).await?;
+        }
     }
     Ok(has_clicked)
+}
+
+/// Shows in this tab what a click opens in a new window.
+///
+/// # Errors
+/// If it is no page that has an address.
+async fn follow(drive: &Drive<'_>, selector: &str, url: &str) -> Result<(), CaptureError> {
+    if !["http:", "https:"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(CaptureError::failed(format!(
+            "`click` \"{selector}\" opens a window that has no address, which cannot be captured."
+        )));
+    }
+    let opener = drive.tab.watch.read(|seen| seen.document.as_ref().map(|document| document.url.clone()));
+    let navigate = NavigateParams { referrer: opener, ..NavigateParams::new(url) };
+    match drive.tab.client.call_within(drive.time_left(), Some(&drive.tab.session), navigate).await {
+        // The document that replaces this one is checked like every other.
+        Ok(_) | Err(CallError::Refused { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The centre of the element, or `None` if the document was replaced.
@@ -140,19 +164,20 @@ pub(super) async fn run_script(drive: &Drive<'_>) -> Result<bool, CaptureError> 
         Ok(ScriptResult { exception_details: Some(thrown) }) => {
             Err(CaptureError::failed(format!("`script` failed: {}", first_line(thrown))))
         }
-        // The browser ended it. It reports an internal error then (Chromium 156).
-        Err(CallError::Refused { .. }) if began.elapsed() >= SCRIPT_LIMIT => {
-            Err(CaptureError::failed(format!("`script` was still running after {} seconds.", SCRIPT_LIMIT.as_secs())))
-        }
+        // The browser ended it, and reports an internal error then (Chromium 156), or what it waits for takes longer.
+        Err(CallError::Timeout(_)) => Err(still_running()),
+        Err(CallError::Refused { .. }) if began.elapsed() >= SCRIPT_LIMIT => Err(still_running()),
         // The document was replaced, which the caller notices by itself.
         Err(CallError::Refused { message, .. }) => {
             tracing::debug!(message, "the caller's script ended early");
             Ok(true)
         }
-        // What it waits for takes longer.
-        Err(CallError::Timeout(_)) => Ok(true),
         Err(error) => Err(error.into()),
     }
+}
+
+fn still_running() -> CaptureError {
+    CaptureError::failed(format!("`script` was still running after {} seconds.", SCRIPT_LIMIT.as_secs()))
 }
 
 /// The first line of what a script threw.

@@ -189,6 +189,23 @@ pub(super) async fn wait_and_change(drive: &Drive<'_>) -> Result<bool, CaptureEr
     Ok(is_unsettled || has_clicked)
 }
 
+/// Hides and removes elements again that the page shows nevertheless.
+///
+/// # Errors
+/// If some of them stay visible.
+pub(super) async fn enforce_changes(drive: &Drive<'_>) -> Result<(), CaptureError> {
+    let Changes { hide, remove, .. } = &drive.spec.changes;
+    if hide.is_empty() && remove.is_empty() {
+        return Ok(());
+    }
+    match drive.call_script::<u32>("enforceChanges", &()).await? {
+        None | Some(0) => Ok(()),
+        Some(count) => Err(CaptureError::failed(format!(
+            "The page still shows {count} of the elements that `hide` and `remove` match."
+        ))),
+    }
+}
+
 async fn wait(drive: &Drive<'_>, selector: &Selector, is_gone: bool) -> Result<(), CaptureError> {
     let _fast = drive.clock.draw_fast();
     let (name, selector) = (if is_gone { "wait_for_gone" } else { "wait_for" }, selector.as_str());

@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use grabd_domain::capture::WaitUntil;
 use grabd_domain::grabs::{SettledBy, Stage};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use url::Url;
 
-use super::clock::AdvanceResult;
 use super::drive::Drive;
 use super::error::CaptureError;
+use super::outside;
 use super::script;
 use super::state::{Content, PageState};
 use super::watch::{Document, WaitLimit, WatchState};
+use super::workers::{self, WorkerState};
 use crate::cdp::CallError;
 
 /// The result of waiting for a document.
@@ -53,9 +55,9 @@ const MAX_ARRIVALS: u32 = 5;
 const CALM_TIME: Duration = Duration::from_millis(200);
 const MAX_EXTRA_TIME: Duration = Duration::from_secs(2);
 
-/// The time between two frames of a page that changes, and of one that does not. Scripts that animate by the time since
-/// their last frame treat a gap of half a second as a pause.
-const SHORT_STEP: Duration = Duration::from_millis(50);
+/// The time between two frames of a page that changes, and of one that does not. Some scripts count frames. Scripts that
+/// animate by the time since their last frame treat a gap of half a second as a pause.
+const SHORT_STEP: Duration = Duration::from_millis(16);
 const LONG_STEP: Duration = Duration::from_millis(350);
 
 /// In real time, a page without activity for this long is ready.
@@ -67,8 +69,11 @@ const DRAW_TIME: Duration = Duration::from_millis(150);
 /// How long the results of workers are waited for. Virtual time does not apply to workers.
 const WORKER_LIMIT: Duration = Duration::from_millis(1500);
 
-/// How long a page with scripts may be empty, or show that it is loading, without any pending request.
-const EMPTY_LIMIT: Duration = Duration::from_secs(2);
+/// How long a page with scripts may be empty, or show a splash screen or that it is loading, without any pending request,
+/// and the time after which it is looked at again. Scripts that hide a page until a test has been chosen for the visitor
+/// give up after four seconds.
+const APPEAR_LIMIT: Duration = Duration::from_secs(5);
+const APPEAR_STEP: Duration = Duration::from_secs(1);
 
 /// How long an incompletely loaded page is waited for.
 const LAST_WAIT: Duration = Duration::from_secs(1);
@@ -95,6 +100,8 @@ pub(super) async fn settle(drive: &Drive<'_>, document: &Document) -> Result<Set
     let (state, until) = match loaded {
         ScriptResult::Left => return Ok(Settled::Left),
         ScriptResult::Done(state) if drive.tab.watch.read(|seen| seen.loaded_at.is_some()) => (state, settle_by(drive)),
+        // No load event follows.
+        ScriptResult::Done(state) if drive.tab.watch.read(|seen| seen.is_cut) => (state, settle_by(drive)),
         // The requests that block the load event have had their time.
         ScriptResult::Done(state) => (state, (Instant::now() + LAST_WAIT).min(drive.capture_by)),
         ScriptResult::TimeUp => {
@@ -211,7 +218,7 @@ pub(super) async fn at_rest(drive: &Drive<'_>, until: Instant) -> Result<bool, C
         if !requests_ended(drive, until, WaitLimit::Short).await {
             return Ok(false);
         }
-        if drive.clock.advance(DRAW_TIME).await? == AdvanceResult::Passed {
+        if !drive.clock.advance(DRAW_TIME).await?.has_request {
             return Ok(true);
         }
     }
@@ -234,7 +241,7 @@ pub(super) async fn advance_settled(
     until: Instant,
     time: Duration,
 ) -> Result<Option<PageState>, CaptureError> {
-    let changes = count_changes(drive).await?;
+    let changes = observe(drive).await?.count;
     advance_while_changing(drive, until, time, changes).await
 }
 
@@ -253,7 +260,7 @@ async fn advance_while_changing(
         let advanced = drive.clock.advance(step).await?;
         // The time of a busy page passes more slowly than real time.
         passed = (passed + step).max(began.elapsed());
-        if advanced == AdvanceResult::RequestStarted {
+        if advanced.has_request {
             if !requests_ended(drive, until, WaitLimit::Short).await {
                 return Ok(None);
             }
@@ -262,8 +269,10 @@ async fn advance_while_changing(
                 time = time.max(passed + ARRIVAL_TIME);
             }
         }
-        let before = std::mem::replace(&mut changes, count_changes(drive).await?);
-        let is_changing = changes != before;
+        let observed = observe(drive).await?;
+        let before = std::mem::replace(&mut changes, observed.count);
+        // Drawing on a canvas does not change the document.
+        let is_changing = changes != before || (observed.draws && advanced.has_damage);
         if is_changing {
             changed_at = passed;
         }
@@ -281,18 +290,22 @@ async fn advance_while_changing(
 
 #[derive(Default, Deserialize)]
 struct Changes {
+    /// The number of changes of the document.
     count: u64,
+    /// True if the page may draw without changing the document.
+    draws: bool,
     /// The page's clock in milliseconds.
     now: f64,
 }
 
-async fn count_changes(drive: &Drive<'_>) -> Result<u64, CaptureError> {
+/// Observes what has changed. Nothing if the document was replaced.
+async fn observe(drive: &Drive<'_>) -> Result<Changes, CaptureError> {
     let changes: Changes = match script::call(drive.tab, drive.time_left(), "changes", &()).await {
-        Err(CallError::Refused { .. }) => return Ok(0),
+        Err(CallError::Refused { .. }) => return Ok(Changes::default()),
         changes => changes?.unwrap_or_default(),
     };
     drive.clock.correct(changes.now).await;
-    Ok(changes.count)
+    Ok(changes)
 }
 
 /// The time limit of settling: the settle budget after the load event, and early enough to take the image.
@@ -341,12 +354,17 @@ impl DurationArguments {
 /// Waits until the document is loaded, or until the rest of it is no longer expected.
 async fn load(drive: &Drive<'_>, document: &Document) -> Result<ScriptResult, CaptureError> {
     let step = ready(drive, document, true, load_or_stall(drive)).await?;
-    // The load event did not come, or a resource did not. Continue with the parsed document.
     match step {
-        ScriptResult::TimeUp if drive.tab.watch.read(|seen| seen.parsed_at.is_some()) => {
+        // The load event did not come, or a resource did not. Continue with what was received.
+        ScriptResult::TimeUp if drive.tab.watch.read(|seen| seen.parsed_at.is_some() || seen.is_cut) => {
             ready(drive, document, false, sleep_until(settle_by(drive))).await
         }
-        step @ (ScriptResult::Done(_) | ScriptResult::Left | ScriptResult::TimeUp) => Ok(step),
+        ScriptResult::Done(state) => {
+            // The script has waited for the load event. The browser's report may be on its way.
+            drive.tab.watch.set_loaded();
+            Ok(ScriptResult::Done(state))
+        }
+        step @ (ScriptResult::Left | ScriptResult::TimeUp) => Ok(step),
     }
 }
 
@@ -385,10 +403,13 @@ async fn load_or_stall(drive: &Drive<'_>) {
     let progress = |seen: &WatchState| seen.requests.progress_at.max(seen.parsed_at);
     loop {
         let now = Instant::now();
-        let (is_loaded, last, is_waiting) = watch.read(|seen| {
+        let (is_loaded, is_cut, last, is_waiting) = watch.read(|seen| {
             let is_waiting = seen.parsed_at.is_none() || seen.requests.hold(WaitLimit::Short, now).is_some();
-            (seen.loaded_at.is_some(), progress(seen).unwrap_or(now), is_waiting)
+            (seen.loaded_at.is_some(), seen.is_cut, progress(seen).unwrap_or(now), is_waiting)
         });
+        if is_cut {
+            return;
+        }
         if is_loaded {
             drive.stages.reach(Stage::Loaded);
             return sleep_until(settle_by(drive)).await;
@@ -398,7 +419,9 @@ async fn load_or_stall(drive: &Drive<'_>) {
             return;
         }
         let next = if now < last + REST_CHECK_INTERVAL { last + REST_CHECK_INTERVAL } else { limit };
-        let happened = |seen: &mut WatchState| (seen.loaded_at.is_some() || progress(seen) > Some(last)).then_some(());
+        let happened = |seen: &mut WatchState| {
+            (seen.loaded_at.is_some() || seen.is_cut || progress(seen) > Some(last)).then_some(())
+        };
         if watch.until(next.min(drive.load_by()), happened).await.is_none() && is_waiting {
             ignore_hidden_requests(drive).await;
         }
@@ -418,12 +441,12 @@ pub(super) async fn ignore_hidden_requests(drive: &Drive<'_>) {
     }
 }
 
-/// Calls a script that returns the state of the page.
-async fn call_script(
+/// Calls a script. `None` if it ended early, because the document was replaced.
+async fn call_script<T: DeserializeOwned>(
     drive: &Drive<'_>,
     function: &str,
     arguments: &impl Serialize,
-) -> Result<Option<PageState>, CaptureError> {
+) -> Result<Option<T>, CaptureError> {
     match script::call(drive.tab, drive.time_left(), function, arguments).await {
         Err(CallError::Refused { message, .. }) => {
             tracing::debug!(message, "a script ended early");
@@ -442,40 +465,97 @@ struct SettleWait<'a> {
     header_refresh: Option<Duration>,
 }
 
+/// What was waited for already.
+#[derive(Default)]
+struct Waited {
+    limit: WaitLimit,
+    for_workers: bool,
+    /// The time that has passed for content to appear.
+    for_content: Duration,
+    /// The number of changes when storage, encryption and service workers had answered.
+    for_answers: Option<u64>,
+    /// True if they had not when their time was up.
+    is_unanswered: bool,
+}
+
 impl SettleWait<'_> {
     /// Waits until nothing is expected that could change the image.
     async fn wait(self, mut state: PageState) -> Result<Ready, CaptureError> {
         let Self { drive, until, .. } = self;
-        let watch = &drive.tab.watch;
         let ready = |by, state| Ok(Ready { by, state });
-        let (mut wait_limit, mut has_appeared, mut has_worked) = (WaitLimit::Short, false, false);
+        let mut waited = Waited::default();
         let refresh = self.header_refresh.or(state.refreshes_after()).filter(|after| *after <= MAX_REFRESH_DELAY);
         let mut time = refresh.map_or(LOADED_TIME, |after| LOADED_TIME.max(after + REFRESH_SLACK));
         loop {
             let changes = state.changes;
-            let is_over = !requests_ended(drive, until, wait_limit).await;
+            let is_over = !requests_ended(drive, until, waited.limit).await;
             let played = if is_over { None } else { advance_until_calm(drive, until, time).await? };
             state = match played {
                 Some(state) => state,
                 None => return ready(SettledBy::Deadline, read_state(drive).await?.unwrap_or_default()),
             };
-            time = ARRIVAL_TIME;
-            let (data, messages) = watch.read(|seen| (seen.requests.awaits_data(), seen.requests.awaits_messages()));
-            // If the first message changed nothing, the content comes with another one.
-            let has_only_greeting = state.changes == changes && watch.read(|seen| seen.requests.has_messages());
-            let awaits = (data && state.is_loading()) || (messages && expects_content(&state)) || has_only_greeting;
-            if wait_limit == WaitLimit::Short && awaits {
-                wait_limit = WaitLimit::Long;
-            } else if !has_worked && watch.read(|seen| seen.workers > 0) {
-                has_worked = true;
-                call_script(drive, "nextChange", &DurationArguments::time(WORKER_LIMIT)).await?;
-            } else if !has_appeared && expects_content(&state) {
-                has_appeared = true;
-                time = EMPTY_LIMIT;
-            } else if watch.read(|seen| seen.requests.hold(wait_limit, Instant::now())).is_none() {
-                return ready(SettledBy::Quiet, state);
+            match self.expects(&state, changes, &mut waited).await? {
+                Some(next) => time = next,
+                None => {
+                    state.is_unanswered = waited.is_unanswered && state.is_loading();
+                    return ready(SettledBy::Quiet, state);
+                }
             }
         }
+    }
+
+    /// Looks for what may still change the image, and waits for what happens outside of the page's time. Returns the time
+    /// to advance the page by before it is looked at again; `None` if nothing is expected.
+    async fn expects(
+        &self,
+        state: &PageState,
+        changes: u64,
+        waited: &mut Waited,
+    ) -> Result<Option<Duration>, CaptureError> {
+        let (drive, watch) = (self.drive, &self.drive.tab.watch);
+        let (data, messages) = watch.read(|seen| (seen.requests.awaits_data(), seen.requests.awaits_messages()));
+        // If the first message changed nothing, the content comes with another one.
+        let has_only_greeting = state.changes == changes && watch.read(|seen| seen.requests.has_messages());
+        // What a worker requests is not for later: it draws maps and fills tables.
+        let has_workers = watch.read(|seen| seen.has_workers(Instant::now()));
+        let awaits_data = data && (state.is_loading() || has_workers);
+        let awaits = awaits_data || (messages && expects_content(state)) || has_only_greeting;
+        if waited.limit == WaitLimit::Short && awaits {
+            waited.limit = WaitLimit::Long;
+            return Ok(Some(ARRIVAL_TIME));
+        }
+        if !waited.for_workers && has_workers {
+            waited.for_workers = true;
+            if self.workers_may_have_answered(state).await? {
+                return Ok(Some(ARRIVAL_TIME));
+            }
+        }
+        if waited.for_content < APPEAR_LIMIT && (expects_content(state) || may_be_splash(state)) {
+            waited.for_content += APPEAR_STEP;
+            return Ok(Some(APPEAR_STEP));
+        }
+        if watch.read(|seen| seen.requests.hold(waited.limit, Instant::now())).is_some() {
+            return Ok(Some(ARRIVAL_TIME));
+        }
+        if state.scripted && waited.for_answers != Some(state.changes) && outside::is_used(drive).await? {
+            waited.for_answers = Some(state.changes);
+            waited.is_unanswered = !outside::answered(drive, self.until).await?;
+            return Ok(Some(DRAW_TIME));
+        }
+        Ok(None)
+    }
+
+    /// Waits until the workers are not computing anything. If the page shows that it is loading, a worker may also wait
+    /// for something else, and the next change of the page is waited for. Returns false if the workers were idle.
+    async fn workers_may_have_answered(&self, state: &PageState) -> Result<bool, CaptureError> {
+        let began = Instant::now();
+        let workers = workers::wait_until_idle(self.drive, WORKER_LIMIT).await;
+        if state.is_loading() {
+            let left = WORKER_LIMIT.saturating_sub(began.elapsed());
+            call_script::<serde_json::Value>(self.drive, "nextChange", &DurationArguments::time(left)).await?;
+            return Ok(true);
+        }
+        Ok(workers == WorkerState::WereBusy)
     }
 }
 
@@ -487,6 +567,11 @@ fn expects_content(state: &PageState) -> bool {
         Content::Sparse => state.scripted,
         Content::Empty => state.scripted && !state.page_background,
     }
+}
+
+/// Returns true if the page may be a splash screen, which another one follows.
+fn may_be_splash(state: &PageState) -> bool {
+    state.scripted && (state.one_screen || state.content == Content::Empty)
 }
 
 /// The time after which the value of a `Refresh` header redirects a page to another URL.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use chromiumoxide::cdp::browser_protocol::emulation::SetScriptExecutionDisabledParams;
 use chromiumoxide::cdp::browser_protocol::headless_experimental::{ScreenshotParams, ScreenshotParamsFormat};
 use chromiumoxide::cdp::browser_protocol::page::{CaptureScreenshotFormat, CaptureScreenshotParams, Viewport as Clip};
 use grabd_domain::capture::{CaptureSpec, Format, Scale, Viewport};
@@ -16,10 +15,13 @@ use grabd_memory::{MemoryError, Reservation};
 use serde::Deserialize;
 use tokio::time::timeout;
 
+use super::area::CaptureArea;
 use super::clock::Clock;
+use super::drive::Drive;
 use super::error::CaptureError;
 use super::frames::{Frames, OnDemand};
-use super::limits::Limits;
+use super::scaled::Scaled;
+use super::scripts_disabled::ScriptsDisabled;
 use super::tab::Tab;
 use crate::cdp::{CallError, RawResult};
 
@@ -45,6 +47,8 @@ pub(super) struct Shot {
     pub(super) height: u32,
     /// The memory for the files beside it. None if the whole budget is smaller.
     pub(super) for_files: Option<Reservation>,
+    /// False if frames of other sites are missing in it.
+    pub(super) frames_painted: bool,
 }
 
 #[derive(Deserialize)]
@@ -60,51 +64,63 @@ struct FrameResult<'a> {
     screenshot_data: Option<Cow<'a, str>>,
 }
 
-/// Takes an image of the viewport, or of `clip` anywhere on the page, and reserves `for_files` bytes of memory for what is
-/// made after it. Returns `None` while one document replaces another.
-pub(super) async fn take(
-    tab: &Tab,
-    clock: &Clock<'_>,
-    spec: &CaptureSpec,
-    limits: &Limits,
-    clip: Option<Clip>,
-    for_files: u64,
-    limit: Duration,
-) -> Result<Option<Shot>, CaptureError> {
+/// Takes an image of the viewport, or of another part of the page, and reserves `for_files` bytes of memory for what is made
+/// after it. Returns `None` while one document replaces another.
+pub(super) async fn take(drive: &Drive<'_>, area: &CaptureArea, for_files: u64) -> Result<Option<Shot>, CaptureError> {
     // All memory of a capture is reserved at once: captures that wait for more while they hold some could wait for each
     // other.
-    let needed = base64_bytes(max_file_bytes(max_size(spec, clip.as_ref())).min(limits.image_max_bytes)) + for_files;
-    let memory = limits.memory.reserve_at_most(needed, limit.min(MEMORY_WAIT)).await;
-    let memory = memory.map_err(no_memory)?;
-    take_in(tab, clock, spec, limits, clip, (memory, for_files), limit).await
+    let most = max_file_bytes(max_size(drive.spec, area.clip.as_ref())).min(drive.limits.image_max_bytes);
+    let needed = base64_bytes(most) + for_files;
+    let memory = drive.limits.memory.reserve_at_most(needed, drive.time_left().min(MEMORY_WAIT)).await;
+    take_in(drive, area, (memory.map_err(no_memory)?, for_files)).await
 }
 
 /// The same in `memory`, of which `for_files` bytes are left for what is made after it.
 pub(super) async fn take_in(
-    tab: &Tab,
-    clock: &Clock<'_>,
-    spec: &CaptureSpec,
-    limits: &Limits,
-    clip: Option<Clip>,
+    drive: &Drive<'_>,
+    area: &CaptureArea,
     (memory, for_files): (Reservation, u64),
-    limit: Duration,
 ) -> Result<Option<Shot>, CaptureError> {
+    let (spec, limits, limit) = (drive.spec, &drive.limits, drive.time_left());
     // Scripts could set a frozen page in motion again.
-    let _frozen = match spec.freeze && spec.javascript {
-        true => Some(ScriptsDisabled::for_tab(tab).await?),
+    let frozen = match spec.freeze && spec.javascript {
+        true => Some(ScriptsDisabled::for_tab(drive.tab).await?),
         false => None,
     };
-    let taken = match (&tab.frames, clip) {
+    let mut frames_painted = true;
+    let taken = match (&drive.tab.frames, &area.clip) {
         // The image of a frame is not scaled (Chromium 156).
-        (Frames::OnDemand(frames), None) if spec.scale == Scale::ONE => from_frame(clock, frames, spec, limit).await,
+        (Frames::OnDemand(frames), None) if spec.scale == Scale::ONE => {
+            from_frame(&drive.clock, frames, spec, limit).await
+        }
         (Frames::OnDemand(_) | Frames::Timer, clip) => {
             // A screenshot waits for frames: of the enlarged window, and of its content.
-            let _fast = clock.draw_fast();
-            from_display(tab, spec, clip, limit).await
+            let _fast = drive.clock.draw_fast();
+            // The browser briefly makes the window as large as the image, which the page must not notice.
+            let disabled = match clip {
+                Some(_) if spec.javascript && !spec.freeze => Some(ScriptsDisabled::for_tab(drive.tab).await?),
+                Some(_) | None => None,
+            };
+            let scaled = match clip {
+                Some(clip) if area.unpainted_frames > 0 => Scaled::to_window(drive, clip).await?,
+                Some(_) | None => None,
+            };
+            frames_painted = area.unpainted_frames == 0 || scaled.is_some();
+            let clip = scaled.as_ref().map(Scaled::clip).or_else(|| clip.clone());
+            let taken = from_display(drive.tab, spec, clip, limit).await;
+            if let Some(scaled) = scaled {
+                scaled.undo(drive).await?;
+            }
+            ScriptsDisabled::end(disabled).await;
+            taken
         }
     };
+    ScriptsDisabled::end(frozen).await;
     match taken {
-        Ok(Some(text)) => decode(text, limits.image_max_bytes, memory, for_files).map(Some),
+        Ok(Some(text)) => {
+            let shot = decode(text, limits.image_max_bytes, memory, for_files)?;
+            Ok(Some(Shot { frames_painted, ..shot }))
+        }
         Ok(None) => Ok(None),
         Err(TakeError::Call(CallError::TooLarge { bytes, .. })) => {
             let bytes = u64::try_from(bytes).unwrap_or(u64::MAX) / 4 * 3;
@@ -230,11 +246,6 @@ async fn from_display(
         optimize_for_speed: Some(true),
     };
     let take = || tab.client.call_raw(limit, Some(&tab.session), &params);
-    // The browser briefly makes the window as large as the image, which the page must not notice.
-    let _disabled = match &params.clip {
-        Some(_) if spec.javascript && !spec.freeze => Some(ScriptsDisabled::for_tab(tab).await?),
-        Some(_) | None => None,
-    };
     let mut answer = take().await;
     // The surface was not available; try again.
     if let Err(CallError::Refused { message, .. }) = &answer
@@ -249,24 +260,6 @@ async fn from_display(
             let data = answer?.into_part(screenshot_data);
             data.ok_or_else(|| TakeError::Capture(invalid_image("is missing"))).map(Some)
         }
-    }
-}
-
-/// Disables the page's scripts until it is dropped, also when taking the image is cancelled.
-struct ScriptsDisabled<'a>(&'a Tab);
-
-impl<'a> ScriptsDisabled<'a> {
-    /// Waits for the response: this command and the screenshot reach the page on different paths.
-    async fn for_tab(tab: &'a Tab) -> Result<Self, CallError> {
-        let disabled = Self(tab);
-        tab.client.call(Some(&tab.session), SetScriptExecutionDisabledParams::new(true)).await?;
-        Ok(disabled)
-    }
-}
-
-impl Drop for ScriptsDisabled<'_> {
-    fn drop(&mut self) {
-        self.0.client.tell(Some(&self.0.session), &SetScriptExecutionDisabledParams::new(false));
     }
 }
 
@@ -297,7 +290,7 @@ fn decode(text: Vec<u8>, max_bytes: u64, mut memory: Reservation, for_files: u64
     let (width, height) = size.ok_or_else(|| invalid_image("cannot be read"))?;
     let for_files = memory.split(for_files.min(memory.bytes().saturating_sub(bytes)));
     memory.shrink_to(bytes);
-    Ok(Shot { image: memory.attach(image), width, height, for_files })
+    Ok(Shot { image: memory.attach(image), width, height, for_files, frames_painted: true })
 }
 
 /// Decodes base64 without a second buffer: the bytes replace the text, which is longer.

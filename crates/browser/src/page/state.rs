@@ -30,12 +30,18 @@ pub(super) struct PageState {
     pub(super) content: Content,
     /// True if the page has its own background. Only set if the content is not `full`.
     pub(super) page_background: bool,
+    /// True if the page shows little text, and no more than one screen can be seen: it may be a splash screen.
+    pub(super) one_screen: bool,
     /// True if the page has scripts.
     pub(super) scripted: bool,
     /// True if the page marks itself as loading, for example with `aria-busy`.
     pub(super) busy: bool,
     /// True if an endless animation is in view, as of a spinner.
     pub(super) endless_animation: bool,
+    /// True if it was captured before storage, encryption or a service worker had answered, while it showed that it is
+    /// loading. Set by the wait.
+    #[serde(skip)]
+    pub(super) is_unanswered: bool,
     refresh_ms: Option<f64>,
     /// The number of observed changes.
     pub(super) changes: u64,
@@ -86,8 +92,8 @@ impl PageState {
             (self.failed_fonts, Warning::FontsFailed(self.failed_fonts)),
             // On a complete page, an endless animation is decoration.
             (u32::from(self.busy || (self.endless_animation && is_waiting)), Warning::SpinnerVisible),
-            (u32::from(self.content == Content::Empty), Warning::Blank),
             (self.unfinished_frames, Warning::FrameUnfinished),
+            (u32::from(self.is_unanswered), Warning::WorkPending),
         ];
         counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, warning)| warning).collect()
     }
@@ -120,7 +126,6 @@ mod tests {
                 "images_missing:1",
                 "fonts_failed:1",
                 "spinner_visible",
-                "blank",
                 "frame_unfinished"
             ]
         );

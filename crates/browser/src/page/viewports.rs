@@ -83,8 +83,7 @@ async fn take_one(
         // The whole budget is smaller than what the capture may take, and this capture holds all of it.
         None => drive.limits.memory.reserve(0, Duration::ZERO).await.map_err(shot::no_memory)?,
     };
-    let (clip, limit) = (area.clip.clone(), drive.time_left());
-    let shot = shot::take_in(drive.tab, &drive.clock, drive.spec, &drive.limits, clip, (reserved, 0), limit).await?;
+    let shot = shot::take_in(drive, &area, (reserved, 0)).await?;
     match shot {
         Some(shot) if !has_size(&shot, viewport, drive.spec, area.clip.as_ref()) => {
             let Shot { width, height, .. } = shot;

@@ -2,6 +2,7 @@
 
 mod record;
 mod requests;
+mod workers;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +15,7 @@ use tokio::time::Instant;
 
 pub(crate) use self::record::{Record, RecordedRequest};
 pub(crate) use self::requests::{Hold, Requests, WaitLimit};
+pub(crate) use self::workers::Workers;
 
 use crate::cdp::{Event, Head, Kind, Sink};
 
@@ -71,6 +73,10 @@ pub(crate) struct WatchState {
     pub(crate) parsed_at: Option<Instant>,
     /// When the load event of the current document came.
     pub(crate) loaded_at: Option<Instant>,
+    /// True if the current document broke off while it was received.
+    pub(crate) is_cut: bool,
+    /// True if the current document was received to its end.
+    pub(crate) is_received: bool,
     /// The number of started requests that could change the image.
     pub(crate) starts: u64,
     /// Pending requests.
@@ -84,8 +90,8 @@ pub(crate) struct WatchState {
     event_bytes: usize,
     /// The number of grants of virtual time that have expired.
     pub(crate) grants_expired: u64,
-    /// The number of started workers.
-    pub(crate) workers: u32,
+    /// The page's workers.
+    pub(crate) workers: Workers,
     /// The limit that the page exceeded.
     pub(crate) excess: Option<Excess>,
     /// True if the page's navigation is blocked. Its further navigations are then ignored.
@@ -98,6 +104,8 @@ pub(crate) struct WatchState {
     page_challenge: Option<Challenge>,
     /// The document's loader, and the isolated world of our scripts in it.
     world: Option<(String, World)>,
+    /// The URL of the last window that the page wanted to open.
+    prevented_window: Option<String>,
     /// The number of opened dialogs.
     pub(crate) dialogs: u32,
     /// Open dialogs. True for one about leaving the page.
@@ -198,6 +206,31 @@ impl Watch {
         })
     }
 
+    /// The receiver of the events of one of the page's workers. Only its requests, its own workers and its end count.
+    pub(crate) fn worker_sink(self: &Arc<Self>, worker: String) -> Sink {
+        let page = self.sink();
+        let watch = self.clone();
+        Arc::new(move |bytes, event| {
+            let event = match event {
+                Some(Event::Detached) => {
+                    watch.lock().workers.end(&worker);
+                    None
+                }
+                // The browser does not name the types of these requests: they are scripts and data.
+                Some(Event::RequestStarted { request, loader, kind, url, redirected, frame: _ }) => {
+                    let kind = if matches!(kind, Kind::Script | Kind::Worker) { Kind::Script } else { Kind::Data };
+                    Some(Event::RequestStarted { request, loader, frame: None, kind, url, redirected })
+                }
+                Some(Event::ResponseReceived { request, loader, head, length, kind: _ }) => {
+                    Some(Event::ResponseReceived { request, loader, kind: Kind::Data, head, length })
+                }
+                event => event.filter(is_of_worker),
+            };
+            page(bytes, event);
+            watch.changed.notify_waiters();
+        })
+    }
+
     /// Reads the current state.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&WatchState) -> T) -> T {
         read(&self.lock())
@@ -218,6 +251,18 @@ impl Watch {
     /// The main frame and the loader of the current document.
     pub(crate) fn frame_and_loader(&self) -> (String, Option<String>) {
         self.read(|seen| (seen.main_frame.clone(), seen.document.as_ref().map(|document| document.loader.clone())))
+    }
+
+    /// The sessions of the running workers.
+    pub(crate) fn worker_sessions(&self) -> Vec<String> {
+        self.read(|seen| seen.workers.sessions())
+    }
+
+    /// Records that the current document is loaded. The script that waits for the load event may return before the browser
+    /// reports it.
+    pub(crate) fn set_loaded(&self) {
+        self.lock().loaded_at.get_or_insert_with(Instant::now);
+        self.changed.notify_waiters();
     }
 
     /// Marks all requests as relevant again.
@@ -247,6 +292,11 @@ impl Watch {
     /// Records the bot protection service whose challenge the current document looks like.
     pub(crate) fn set_challenge(&self, challenge: Option<Challenge>) {
         self.lock().page_challenge = challenge;
+    }
+
+    /// Takes the URL of the last window that the page wanted to open.
+    pub(crate) fn take_prevented_window(&self) -> Option<String> {
+        self.lock().prevented_window.take()
     }
 
     /// Records that navigation is blocked from now on.
@@ -308,15 +358,40 @@ impl Watch {
     }
 }
 
+/// Returns true for the events of a worker that concern its page.
+fn is_of_worker(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::WorkerStarted { .. }
+            | Event::DataReceived { .. }
+            | Event::RequestFinished { .. }
+            | Event::RequestFailed { .. }
+            | Event::SocketOpened { .. }
+            | Event::SocketSent { .. }
+            | Event::MessageReceived { .. }
+            | Event::SocketClosed { .. }
+    )
+}
+
 impl WatchState {
     /// Takes the next open dialog. True if it is about leaving the page.
     pub(crate) fn take_dialog(&mut self) -> Option<bool> {
         self.unanswered.pop_front()
     }
 
+    /// Takes the session of a new worker, to watch its requests.
+    pub(crate) fn take_unwatched_worker(&mut self) -> Option<String> {
+        self.workers.take_unwatched()
+    }
+
     /// Takes the next paused request.
     pub(crate) fn take_paused(&mut self) -> Option<PausedRequest> {
         self.paused.pop_front()
+    }
+
+    /// Returns true if a worker is running, or may be: shared workers are not reported.
+    pub(crate) fn has_workers(&self, now: Instant) -> bool {
+        self.workers.are_running() || self.requests.has_unreported_worker(now)
     }
 
     /// The navigation that will replace the current document.
@@ -375,6 +450,7 @@ impl WatchState {
             }
             Event::SocketClosed { request } => self.requests.end(&request, now),
             Event::RequestFinished { request } => {
+                self.is_received |= self.document.as_ref().is_some_and(|document| document.loader == request);
                 self.received.remove(&request);
                 self.requests.end(&request, now);
             }
@@ -397,13 +473,15 @@ impl WatchState {
                     self.paused.push_back(PausedRequest { request, url, kind, is_main, headers });
                 }
             }
-            Event::WorkerStarted => {
-                self.workers += 1;
-                self.requests.worker_started(now);
-                if self.workers > MAX_WORKERS {
+            Event::HeadersReceived { request } => self.requests.receive_headers(&request, now),
+            Event::WorkerStarted { session, url } => {
+                self.requests.worker_started(&url, now);
+                self.workers.start(session, url);
+                if self.workers.started() > MAX_WORKERS {
                     self.excess.get_or_insert(Excess::Workers);
                 }
             }
+            Event::WindowPrevented { url } => self.prevented_window = Some(url),
             Event::TimeBudgetExpired => self.grants_expired += 1,
             Event::Crashed => self.gone = Some(Gone::Crashed),
             Event::Detached => _ = self.gone.get_or_insert(Gone::Closed),
@@ -431,6 +509,7 @@ impl WatchState {
         let head = self.heads.iter().rev().find(|(of, _)| *of == loader).map(|(_, head)| head.clone());
         self.document = Some(Document { loader, url, unreachable_url, error, head });
         (self.committed_at, self.parsed_at, self.loaded_at, self.aborted) = (Some(now), None, None, None);
+        (self.is_cut, self.is_received) = (false, false);
         self.page_challenge = None;
         self.requests.clear();
     }
@@ -463,7 +542,7 @@ impl WatchState {
             }
             // The browser's error page follows.
             Some(navigation) => navigation.error = Some(error),
-            None => {}
+            None => self.is_cut |= self.document.as_ref().is_some_and(|document| document.loader == request),
         }
     }
 

@@ -79,7 +79,9 @@ impl Drop for Lease {
 
 async fn dispose(browser: &Browser, pooled: PooledTab) {
     let PooledTab { tab, order_on_return } = pooled;
-    tab.client.unroute(&tab.session);
+    for session in tab.watch.worker_sessions().iter().chain([&tab.session]) {
+        tab.client.unroute(session);
+    }
     let disposed = DisposeBrowserContextParams::new(tab.context.clone());
     let disposed = tab.client.call_within(DISPOSE_LIMIT, None, disposed).await;
     tab.frames.end();

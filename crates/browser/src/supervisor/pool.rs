@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chromiumoxide::cdp::browser_protocol::browser::{SetDownloadBehaviorBehavior, SetDownloadBehaviorParams};
 use chromiumoxide::cdp::browser_protocol::target::{
     AttachToTargetParams, CreateBrowserContextParams, CreateTargetParams, DisposeBrowserContextParams,
-    SetAutoAttachParams,
 };
 use chromiumoxide::cdp::browser_protocol::{network, page as cdp_page};
 use grabd_domain::capture::{Device, Viewport};
@@ -143,14 +142,12 @@ async fn prepare(
         max_resource_buffer_size: Some(1),
         ..Default::default()
     };
-    // Reports workers. No command is ever sent to them.
-    let workers = SetAutoAttachParams { flatten: Some(true), ..SetAutoAttachParams::new(true, false) };
     let set_up = async {
         let (pages, requests, sized, attached, named) = tokio::join!(
             client.call(on, cdp_page::EnableParams::default()),
             client.call(on, network),
             client.call(on, page::metrics(viewport)),
-            client.call(on, workers),
+            client.call(on, page::report_workers()),
             client.call(on, identity.on(Device::Desktop)),
         );
         pages.and(requests).and(sized).and(attached).and(named).map(drop)

@@ -22,6 +22,10 @@ pub(in crate::page) struct CaptureArea {
     pub(in crate::page) truncated: bool,
     /// True if the time ended before all content was loaded.
     pub(in crate::page) is_incomplete: bool,
+    /// True for an element that shows nothing by itself but its background.
+    pub(in crate::page) may_be_plain: bool,
+    /// The number of frames of other sites in it that are outside the window, where the browser does not paint them.
+    pub(in crate::page) unpainted_frames: u32,
     /// The current state of the page.
     pub(in crate::page) state: PageState,
     /// Warnings about this part of the page.

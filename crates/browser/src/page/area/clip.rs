@@ -36,6 +36,8 @@ struct ClipLayout {
     /// The size of the page.
     width: f64,
     height: f64,
+    /// The number of frames of other sites in the rectangle that are outside the window.
+    frames: u32,
     state: PageState,
 }
 
@@ -65,5 +67,10 @@ pub(super) async fn find(drive: &Drive<'_>, clip: ClipArea) -> Result<CaptureAre
             layout.height.ceil()
         )));
     }
-    Ok(CaptureArea { state: layout.state, is_incomplete: !is_at_rest, ..cut(x, y, width, height, Bounds::of(drive)) })
+    Ok(CaptureArea {
+        state: layout.state,
+        unpainted_frames: layout.frames,
+        is_incomplete: !is_at_rest,
+        ..cut(x, y, width, height, Bounds::of(drive))
+    })
 }

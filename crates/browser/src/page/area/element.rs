@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use grabd_domain::capture::Selector;
+use grabd_domain::grabs::Warning;
 use serde::{Deserialize, Serialize};
 
 use super::capture_area::{Bounds, CaptureArea, cut};
@@ -35,7 +36,7 @@ struct FindResult {
 #[serde(untagged)]
 enum PlaceResult {
     Problem { problem: Problem },
-    Box { x: f64, y: f64, width: f64, height: f64, state: PageState },
+    Box { x: f64, y: f64, width: f64, height: f64, matching: u32, filled: bool, frames: u32, state: PageState },
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -80,12 +81,22 @@ pub(super) async fn find(drive: &Drive<'_>, selector: &Selector) -> Result<Captu
         .ok_or_else(not_searchable)?;
     match placed {
         PlaceResult::Problem { problem } => Err(problem.into_error(selector)),
-        PlaceResult::Box { x, y, width, height, state } => {
+        PlaceResult::Box { x, y, width, height, matching, filled, frames, state } => {
             let padding = f64::from(drive.spec.padding);
             // The page has no content left of it or above it.
             let (left, top) = ((x - padding).max(0.0), (y - padding).max(0.0));
             let (width, height) = (x + width + padding - left, y + height + padding - top);
-            Ok(CaptureArea { state, is_incomplete: !is_at_rest, ..cut(left, top, width, height, Bounds::of(drive)) })
+            let mut area = cut(left, top, width, height, Bounds::of(drive));
+            if matching > 1 {
+                area.warnings.push(Warning::SelectorMany(matching));
+            }
+            Ok(CaptureArea {
+                state,
+                is_incomplete: !is_at_rest,
+                unpainted_frames: frames,
+                may_be_plain: !filled,
+                ..area
+            })
         }
     }
 }

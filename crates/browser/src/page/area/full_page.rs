@@ -9,7 +9,6 @@ use tokio::time::Instant;
 
 use super::capture_area::{Bounds, CaptureArea, cut};
 use super::search::{STATE_TIME, call_script, end_of_search, left_until, millis};
-use crate::page::clock::AdvanceResult;
 use crate::page::drive::Drive;
 use crate::page::error::CaptureError;
 use crate::page::settle;
@@ -20,6 +19,9 @@ const DEBOUNCE: Duration = Duration::from_millis(350);
 
 /// Consecutive positions that loaded nothing, after which the search stops.
 const MAX_FRUITLESS: u32 = 3;
+
+/// How often a page is arranged that requests something because of it.
+const MAX_ARRANGEMENTS: u32 = 2;
 
 /// The relative change of height up to which a page counts as unaffected by the window size.
 const SAME_HEIGHT: f64 = 0.02;
@@ -50,10 +52,31 @@ struct VisitResult {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct FullPageLayout {
     width: f64,
     height: f64,
+    /// The number of frames of other sites outside the window.
+    frames: u32,
+    /// True if a large box can be scrolled further than the image shows.
+    cut: bool,
+    /// The number of large areas whose content is hidden.
+    hidden_areas: u32,
+    /// True if the first screen was another one before the page was scrolled.
+    differs: bool,
     state: PageState,
+}
+
+impl FullPageLayout {
+    fn warnings(&self) -> impl Iterator<Item = Warning> + use<> {
+        [
+            (self.cut, Warning::ScrollerCut),
+            (self.hidden_areas > 0, Warning::AreasBlank(self.hidden_areas)),
+            (self.differs, Warning::FirstScreenDiffers),
+        ]
+        .into_iter()
+        .filter_map(|(applies, warning)| applies.then_some(warning))
+    }
 }
 
 pub(super) async fn find(drive: &Drive<'_>) -> Result<CaptureArea, CaptureError> {
@@ -70,8 +93,7 @@ pub(super) async fn find(drive: &Drive<'_>) -> Result<CaptureArea, CaptureError>
     }
     let ending: Option<SweepEnd> = sweep.call_script("endSweep").await?;
     let is_virtual = ending.is_some_and(|ending| ending.r#virtual);
-    let unpainted: u64 = sweep.call_script("unpaintedFrames").await?.unwrap_or_default();
-    let is_tall = match ending.filter(|_| is_virtual || unpainted > 0) {
+    let is_tall = match ending.filter(|_| is_virtual) {
         Some(ending) => sweep.enlarge_window(ending.height).await?,
         None => false,
     };
@@ -80,16 +102,21 @@ pub(super) async fn find(drive: &Drive<'_>) -> Result<CaptureArea, CaptureError>
     let time = if has_arrived { settle::ARRIVAL_TIME } else { DEBOUNCE };
     let played = settle::advance_settled(drive, until, time).await?;
     is_at_rest &= played.is_some();
-    let arranged: Option<FullPageLayout> =
-        sweep.call_script_within(left_until(until).max(STATE_TIME), "arrangeFullPage").await?;
+    let arranged = sweep.arrange(&mut is_at_rest).await?;
     let viewport = drive.viewport();
     let arranged = arranged.unwrap_or_else(|| FullPageLayout {
         width: viewport.width().into(),
         height: viewport.height().into(),
+        frames: 0,
+        cut: false,
+        hidden_areas: 0,
+        differs: false,
         state: played.unwrap_or_default(),
     });
 
     let mut area = cut(0.0, 0.0, arranged.width, arranged.height, Bounds::of(drive));
+    area.warnings.extend(arranged.warnings());
+    area.unpainted_frames = arranged.frames;
     area.state = arranged.state;
     area.is_incomplete = !is_at_rest;
     if grows {
@@ -98,9 +125,6 @@ pub(super) async fn find(drive: &Drive<'_>) -> Result<CaptureArea, CaptureError>
     }
     if !is_filled {
         area.warnings.push(Warning::VirtualList);
-    }
-    if !is_tall && unpainted > 0 {
-        area.warnings.push(Warning::FrameUnfinished);
     }
     // The image shows more text than the first screen.
     if area.state.content == Content::Sparse {
@@ -129,7 +153,7 @@ impl Sweep<'_> {
                 return Ok(true);
             }
             // Debounced scroll handlers run now.
-            let mut has_requests = self.drive.clock.advance(DEBOUNCE).await? == AdvanceResult::RequestStarted;
+            let mut has_requests = self.drive.clock.advance(DEBOUNCE).await?.has_request;
             has_requests |= watch.read(|seen| seen.starts) > starts;
             if has_requests {
                 settle::at_rest_since(self.drive, self.until, starts).await?;
@@ -166,9 +190,24 @@ impl Sweep<'_> {
         Ok(fruitful > 0)
     }
 
-    /// Makes the window as tall as the page: a virtual list then has all of its rows, and cross-origin frames are
-    /// painted, which the browser does only inside the window. Returns whether the page kept its height; if not, the
-    /// window gets its former size.
+    /// Arranges the page for one image. What that makes the page request is waited for, and then the page is arranged
+    /// again.
+    async fn arrange(&self, is_at_rest: &mut bool) -> Result<Option<FullPageLayout>, CaptureError> {
+        let watch = &self.drive.tab.watch;
+        for _ in 0..MAX_ARRANGEMENTS {
+            let starts = watch.read(|seen| seen.starts);
+            let arranged = self.call_script_within(left_until(self.until).max(STATE_TIME), "arrangeFullPage").await?;
+            if watch.read(|seen| seen.starts) == starts || Instant::now() >= self.until {
+                return Ok(arranged);
+            }
+            *is_at_rest &= settle::at_rest_since(self.drive, self.until, starts).await?;
+            settle::advance_settled(self.drive, self.until, DEBOUNCE).await?;
+        }
+        self.call_script_within(left_until(self.until).max(STATE_TIME), "arrangeFullPage").await
+    }
+
+    /// Makes the window as tall as the page: a virtual list then has all of its rows. Returns whether the page kept its
+    /// height; if not, the window gets its former size.
     async fn enlarge_window(&self, height: f64) -> Result<bool, CaptureError> {
         let width = self.drive.viewport().width();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded just before")]

@@ -11,7 +11,7 @@ use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
 use grabd_domain::capture::Fit;
 use serde::Deserialize;
 
-use self::capture_area::CaptureArea;
+pub(super) use self::capture_area::CaptureArea;
 use self::search::{STATE_TIME, call_script};
 use super::drive::Drive;
 use super::error::CaptureError;

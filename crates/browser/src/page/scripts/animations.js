@@ -23,9 +23,38 @@ const finishAnimations = () => {
   return finished;
 };
 
+// When an SVG animation ends, in seconds of its document; null if it never does, or does not start by itself.
+const endOfSvgAnimation = (element) => {
+  try {
+    const start = element.getStartTime();
+    const once = element.getSimpleDuration();
+    const repeats = element.getAttribute('repeatCount');
+    const repeated = repeats === null ? once : once * Number(repeats);
+    const end = start + repeated;
+    return Number.isFinite(end) ? end : null;
+  } catch {
+    return null;
+  }
+};
+
+// Advances SVG animations, which are not in the list of the document, until the finite ones have ended. Returns the number
+// of images that were advanced.
+const finishSvgAnimations = () => {
+  let finished = 0;
+  for (const svg of elements('svg')) {
+    if (svg.ownerSVGElement || svg.animationsPaused()) continue;
+    const ends = [...svg.querySelectorAll('animate, animateTransform, animateMotion, set')].map(endOfSvgAnimation);
+    const end = Math.max(0, ...ends.filter((time) => time !== null));
+    if (end <= svg.getCurrentTime()) continue;
+    svg.setCurrentTime(end);
+    finished += 1;
+  }
+  return finished;
+};
+
 // The end of one animation often starts another one.
 const finishAllAnimations = async () => {
-  for (let round = 0; round < 3 && finishAnimations() > 0; round += 1) await frame();
+  for (let round = 0; round < 3 && finishAnimations() + finishSvgAnimations() > 0; round += 1) await frame();
 };
 
 // Below the first screen, animations with a view timeline are at their beginning. In a full-page image, each is shown

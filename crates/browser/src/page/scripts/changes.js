@@ -1,16 +1,90 @@
 // Applies the changes that the caller requested, and waits for elements.
 
+// In a layer, declarations with `!important` win over all those of the page that are in none, whatever their selectors are.
+// Those in `style` attributes win over them.
+const LAYER = 'grabd-changes';
+const HIDDEN = { opacity: '0', visibility: 'hidden' };
+const REMOVED = { display: 'none' };
+// How often a script of the page may undo the change of one element.
+const MAX_REPEATS = 50;
+
+const declarations = (values) => Object.entries(values).map(([name, value]) => `${name}: ${value} !important`).join('; ');
+
+let requested = { hide: [], remove: [] };
+const repeats = new WeakMap();
+
+// The elements that match, without those whose selector the browser does not know: the rule for it has no effect either.
+const matches = (selectors) =>
+  selectors.flatMap((selector) => {
+    try {
+      return elements(selector);
+    } catch {
+      return [];
+    }
+  });
+
+const isRendered = (element) => element.getClientRects().length > 0;
+
+// Is nothing of the element visible, whatever its descendants declare?
+const isHidden = (element) => {
+  const { display, opacity } = getComputedStyle(element);
+  return display === 'contents' ? [...element.children].every(isHidden) : opacity === '0' || !isRendered(element);
+};
+
+// An element without a box of its own is hidden by hiding its children.
+const hideBoxes = (element) => {
+  if (getComputedStyle(element).display !== 'contents') return keepStyle(element, { ...HIDDEN, transition: 'none' });
+  for (const child of element.children) hideBoxes(child);
+};
+
+const isAllowed = (element) => {
+  const count = repeats.get(element) ?? 0;
+  repeats.set(element, count + 1);
+  return count < MAX_REPEATS;
+};
+
+// Hides and removes what the style sheet did not, because the page has declarations that win over it.
+const enforce = (isLast) => {
+  for (const element of matches(requested.hide)) {
+    if (!isHidden(element) && (isLast || isAllowed(element))) hideBoxes(element);
+  }
+  for (const element of matches(requested.remove)) {
+    if (!isRendered(element) || !(isLast || isAllowed(element))) continue;
+    keepStyle(element, { ...REMOVED, transition: 'none' });
+    if (isLast && isRendered(element)) element.remove();
+  }
+};
+
+const fights = new MutationObserver(() => enforce(false));
+
 // Styles are added to the document and to every open shadow tree. Constructed style sheets are not subject to the page's
 // content security policy.
 page.applyChanges = ({ hide, remove, css }) => {
+  requested = { hide, remove };
   const sheet = new CSSStyleSheet();
-  const rules = [css ?? '', ...hide.map((selector) => `${selector} { visibility: hidden !important }`), ...remove.map((selector) => `${selector} { display: none !important }`)];
-  sheet.replaceSync(rules.join('\n'));
+  const rules = [
+    ...hide.map((selector) => `${selector} { ${declarations(HIDDEN)} }`),
+    ...hide.map((selector) => `${selector}::backdrop { ${declarations(REMOVED)} }`),
+    ...remove.map((selector) => `${selector} { ${declarations(REMOVED)} }`),
+  ];
+  sheet.replaceSync(`${css ?? ''}\n@layer ${LAYER} {\n${rules.join('\n')}\n}`);
   for (const tree of trees()) tree.adoptedStyleSheets = [...tree.adoptedStyleSheets, sheet];
+  if (hide.length + remove.length > 0) {
+    enforce(false);
+    for (const tree of trees()) fights.observe(tree, { subtree: true, childList: true, attributes: true, attributeFilter: ['style', 'class', 'id', 'hidden'] });
+  }
   return {};
 };
 
-const isVisible = (element) => hasArea(element.getBoundingClientRect()) && isShown(element);
+// Applies the changes a last time, and returns the number of elements that are visible nevertheless.
+page.enforceChanges = () => {
+  fights.disconnect();
+  enforce(true);
+  const visible = matches(requested.hide).filter((element) => !isHidden(element));
+  return visible.length + matches(requested.remove).filter(isRendered).length;
+};
+
+const isVisible = (element) => hasArea(boxOf(element)) && isShown(element);
 
 // Waits until an element is visible, or until none is. Returns the problem if the wait fails.
 page.waitFor = async ({ selector, isGone, budgetMs }) => {

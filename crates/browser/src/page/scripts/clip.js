@@ -31,7 +31,8 @@ page.placeClip = async ({ x, y, width, height, budgetMs }) => {
     );
   const decoded = decodeImages({ waits: true, shows: (image) => isCaptured(image, image.getBoundingClientRect()) });
   await Promise.race([decoded, after(budgetMs)]);
-  return { ...pageSize(), state: state(isCaptured) };
+  const frames = unpaintedFrames({ left: x, top: y, right: x + width, bottom: y + height });
+  return { ...pageSize(), frames, state: state(isCaptured) };
 };
 
 // Where the part of the page is that the window shows, in CSS pixels of the page.

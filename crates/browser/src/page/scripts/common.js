@@ -28,6 +28,12 @@ const elements = (selector = '*') => trees().flatMap((tree) => [...tree.querySel
 // The parent in the flat tree: through slots and out of shadow trees.
 const parentOf = (element) => element.assignedSlot ?? element.parentElement ?? element.getRootNode().host ?? null;
 
+// Is `inner` the element, or inside it, also across shadow trees?
+const holds = (outer, inner) => {
+  for (let at = inner; at; at = parentOf(at)) if (at === outer) return true;
+  return false;
+};
+
 const hasArea = (box) => box.width > 0 && box.height > 0;
 
 const overlaps = (box, other) =>
@@ -40,7 +46,11 @@ const isInView = (element) => {
   return hasArea(box) && overlaps(box, viewport());
 };
 
-const isShown = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+// An element with `display: contents` has no box of its own, and is shown if its parent is.
+const isShown = (element) =>
+  getComputedStyle(element).display === 'contents'
+    ? isShown(parentOf(element) ?? document.documentElement)
+    : element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
 
 // Sets styles for good.
 const keepStyle = (element, values) => {
@@ -50,25 +60,39 @@ const keepStyle = (element, values) => {
 // The styles that elements had before the page was laid out for an image.
 const formerStyles = new Map();
 
-// Sets styles until the layout is undone.
-const setStyle = (element, values) => {
+// Sets styles until `restore` is called with the same map.
+const setStyle = (element, values, formerOf = formerStyles) => {
   if (!element.style) return;
-  const former = formerStyles.get(element) ?? new Map();
-  formerStyles.set(element, former);
+  const former = formerOf.get(element) ?? new Map();
+  formerOf.set(element, former);
   for (const name of Object.keys(values)) {
     if (!former.has(name)) former.set(name, [element.style.getPropertyValue(name), element.style.getPropertyPriority(name)]);
   }
   keepStyle(element, values);
 };
 
-const restoreFormerStyles = () => {
-  for (const [element, former] of formerStyles) {
+const restore = (formerOf) => {
+  for (const [element, former] of formerOf) {
     for (const [name, [value, priority]] of former) {
       if (value) element.style.setProperty(name, value, priority);
       else element.style.removeProperty(name);
     }
   }
-  formerStyles.clear();
+  formerOf.clear();
 };
+
+// The box of an element. One with `display: contents` has none of its own, but its content has.
+const boxOf = (element) => {
+  if (getComputedStyle(element).display !== 'contents') return element.getBoundingClientRect();
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  return range.getBoundingClientRect();
+};
+
+const PAINTING = 'img, svg, canvas, video, iframe, frame, object, embed, input, button, select, textarea, meter, math';
+
+// Does the element show text, an image or a control by itself?
+const showsSomething = (element) =>
+  element.matches(PAINTING) || [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim() !== '');
 
 const scrollToTop = (y) => scrollTo({ left: 0, top: y, behavior: 'instant' });

@@ -1,8 +1,8 @@
 // Arranges the whole page for one image, as if the screens of a user were joined.
 
 // Is the element fixed to the viewport, and not to an ancestor that establishes a containing block?
-const isFixedToViewport = (element) => {
-  for (let parent = parentOf(element); parent; parent = parentOf(parent)) {
+const isFixedToViewport = (element, end = null) => {
+  for (let parent = parentOf(element); parent && parent !== end; parent = parentOf(parent)) {
     const { transform, perspective, filter, backdropFilter, contain, willChange, containerType } = getComputedStyle(parent);
     const moved = [transform, perspective, filter, backdropFilter ?? 'none'].some((value) => value !== 'none');
     if (moved || /paint|layout|strict|content/.test(contain) || /transform|perspective|filter/.test(willChange) || containerType === 'size') return false;
@@ -26,26 +26,30 @@ const positionFixed = (element, style, height) => {
     // A layer with content, such as a dialog, stays on the first screen. A background layer is extended, and so is a
     // side bar.
     if (!isLayer || Number(style.zIndex) < 0 || isBare(element)) {
-      setStyle(element, { transition: 'none', bottom: 'auto', 'max-height': 'none', [isLayer ? 'height' : 'min-height']: `${height - Math.max(0, box.top)}px` });
+      setStyle(element, { transition: 'none', bottom: 'auto', 'max-height': 'none', [isLayer ? 'height' : 'min-height']: `${height - Math.max(0, box.top)}px` }, arranged);
     }
     return;
   }
   const atBottom = isGiven(element, 'bottom') ? !isGiven(element, 'top') : innerHeight - box.bottom < box.top / 4;
   if (!atBottom) return;
   const [x = '0px', y = '0px'] = style.translate === 'none' ? [] : style.translate.split(' ');
-  setStyle(element, { transition: 'none', translate: `${x} calc(${y} + ${height - innerHeight}px)` });
+  setStyle(element, { transition: 'none', translate: `${x} calc(${y} + ${height - innerHeight}px)` }, arranged);
 };
 
 const documentHeight = () => Math.max(root().scrollHeight, innerHeight);
 
-// Positions elements that are fixed, sticky or painted relative to the viewport for the full page.
+// The styles before the page was arranged.
+const arranged = new Map();
+
+// Positions elements that are fixed, sticky or painted relative to the viewport for the full page. It can be repeated.
 const arrange = () => {
+  restore(arranged);
   const fixed = [];
   for (const element of elements()) {
     const style = getComputedStyle(element);
-    if (style.backgroundAttachment.includes('fixed')) setStyle(element, { 'background-attachment': 'scroll' });
+    if (style.backgroundAttachment.includes('fixed')) setStyle(element, { 'background-attachment': 'scroll' }, arranged);
     // Otherwise it would be in the middle of the captured image.
-    if (style.position === 'sticky' && style.bottom !== 'auto') setStyle(element, { position: 'relative', top: 'auto', bottom: 'auto' });
+    if (style.position === 'sticky' && style.bottom !== 'auto') setStyle(element, { position: 'relative', top: 'auto', bottom: 'auto' }, arranged);
     if (style.position === 'fixed') fixed.push([element, style]);
   }
   const height = documentHeight();
@@ -71,6 +75,27 @@ const hidesWidth = () => {
   return applied === 'hidden' || applied === 'clip';
 };
 
+// A part of the first screen that may have changed by itself while the page was scrolled.
+const MAX_LOST = 0.3;
+// Fewer elements say nothing about the page.
+const LEAST_COMPARED = 4;
+// An area of this many pixels is not overlooked.
+const LARGE_AREA = 60_000;
+
+// The number of large areas whose content is still hidden: it appears only when a reader scrolls to it.
+const hiddenAreas = (isCaptured) => {
+  const found = [];
+  for (const element of elements('body *')) {
+    const box = element.getBoundingClientRect();
+    if (area(box) < LARGE_AREA || !isCaptured(element, box) || found.some((outer) => holds(outer, element))) continue;
+    const style = getComputedStyle(element);
+    if (style.visibility !== 'hidden' && Number(style.opacity) > 0.1) continue;
+    if (/fixed|absolute/.test(style.position) || style.pointerEvents === 'none' || !isUncut(element, box)) continue;
+    if (element.textContent.trim() !== '' || element.querySelector(PAINTING) !== null) found.push(element);
+  }
+  return found.length;
+};
+
 // Prepares the page for a full-page capture and returns its size.
 page.arrangeFullPage = async ({ maxHeight, budgetMs }) => {
   const until = performance.now() + budgetMs;
@@ -87,12 +112,22 @@ page.arrangeFullPage = async ({ maxHeight, budgetMs }) => {
   const decoded = decodeImages({ waits: true, shows: (image) => hasArea(image.getBoundingClientRect()) && isCaptured(image, image.getBoundingClientRect()) });
   await Promise.race([decoded, after(Math.max(0, until - performance.now()))]);
   const width = hidesWidth() ? innerWidth : Math.max(root().scrollWidth, innerWidth);
-  return { width, height: documentHeight(), state: state(isCaptured) };
+  const height = documentHeight();
+  return {
+    width,
+    height,
+    frames: unpaintedFrames({ left: 0, top: 0, right: width, bottom: Math.min(height, maxHeight) }),
+    cut: isCut(),
+    hiddenAreas: hiddenAreas(isCaptured),
+    differs: unscrolled.seen.length >= LEAST_COMPARED && lostPart(unscrolled) > MAX_LOST,
+    state: state(isCaptured),
+  };
 };
 
 // Undoes what was done to the page for an image, so that it can be laid out for another one.
 page.undoLayout = () => {
-  restoreFormerStyles();
+  restore(arranged);
+  restore(formerStyles);
   for (const known of [visited, ancestors, savedStyles, sizes]) known.clear();
   scrollToTop(0);
   return {};

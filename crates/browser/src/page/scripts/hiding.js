@@ -5,6 +5,7 @@ const MAX_NAME_LENGTH = 128;
 
 const knownNames = { classes: new Set(), ids: new Set() };
 const knownSelectors = new Set();
+const hidingSelectors = [];
 let hidingSheet = null;
 
 // Returns the classes and ids in the page that it has not returned before, and whether this is the first call.
@@ -33,7 +34,8 @@ page.hideListed = ({ selectors }) => {
     knownSelectors.add(selector);
     try {
       if (isWholePage(selector)) return false;
-      hidingSheet.insertRule(`${selector} { display: none !important }`, hidingSheet.cssRules.length);
+      hidingSheet.insertRule(`@layer ${LAYER} { ${selector} { ${declarations(REMOVED)} } }`, hidingSheet.cssRules.length);
+      hidingSelectors.push(selector);
       return true;
     } catch {
       return false;
@@ -42,5 +44,7 @@ page.hideListed = ({ selectors }) => {
   for (const tree of trees()) {
     if (!tree.adoptedStyleSheets.includes(hidingSheet)) tree.adoptedStyleSheets = [...tree.adoptedStyleSheets, hidingSheet];
   }
-  return added.length > 0 && trees().some((tree) => tree.querySelector(added.join()));
+  const listed = matches([hidingSelectors.join()]);
+  for (const element of listed) if (isRendered(element)) keepStyle(element, REMOVED);
+  return added.length > 0 && listed.length > 0;
 };

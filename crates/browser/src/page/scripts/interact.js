@@ -11,12 +11,6 @@ const elementAt = (x, y) => {
   return element;
 };
 
-// Does a click on `inner` reach the element?
-const receives = (element, inner) => {
-  for (let at = inner; at; at = parentOf(at)) if (at === element) return true;
-  return false;
-};
-
 // Waits until an element is visible and not covered, scrolls to it, and returns its centre in the window.
 page.clickTarget = async ({ selector, budgetMs }) => {
   const until = performance.now() + budgetMs;
@@ -33,7 +27,7 @@ page.clickTarget = async ({ selector, budgetMs }) => {
       // A link that is broken into lines has a box for each of them.
       const box = [...found.getClientRects()].find(hasArea) ?? found.getBoundingClientRect();
       const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
-      if (receives(found, elementAt(x, y))) return { x, y };
+      if (holds(found, elementAt(x, y))) return { x, y };
     }
     if (performance.now() >= until) return { problem: found ? 'covered' : 'missing' };
     await frame();

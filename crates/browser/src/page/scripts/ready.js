@@ -29,11 +29,12 @@ page.ready = async ({ waitForLoad }) => {
   return state();
 };
 
-// Returns the number of observed changes and the page's clock.
+// Returns the number of observed changes, whether the page may also draw without changing the document, and its clock.
 page.changes = () => {
   // Idle callbacks run only after a frame that the page requested.
   requestAnimationFrame(() => {});
-  return { count: changes, now: performance.now() };
+  const draws = [document, ...observed].some((tree) => tree.querySelector('canvas') !== null);
+  return { count: changes, draws, now: performance.now() };
 };
 
 // Finishes the animations and returns the state.

@@ -16,9 +16,10 @@ const observeChanges = () => {
   }
 };
 
-const textLength = (enough) => {
+// The number of characters that are shown, up to `enough`: in the whole document, or in one element.
+const textLength = (enough, within = null) => {
   let length = 0;
-  for (const tree of trees()) {
+  for (const tree of within ? [within] : trees()) {
     const walker = document.createTreeWalker(tree === document ? (document.body ?? document) : tree, NodeFilter.SHOW_TEXT);
     while (length < enough && walker.nextNode()) {
       const text = walker.currentNode.data.trim();
@@ -39,8 +40,6 @@ const isLarge = (element) => {
   return box.width >= SMALL_PX && box.height >= SMALL_PX && overlaps(box, viewport());
 };
 
-const PAINTING = 'img, svg, canvas, video, iframe, object, embed, input, button, select, textarea, meter, math';
-
 // Is anything painted besides text and the page's background?
 const isPainted = () =>
   elements(PAINTING).some((element) => isLarge(element) && isShown(element)) ||
@@ -51,6 +50,29 @@ const content = () => {
   const length = textLength(ENOUGH_TEXT);
   if (length >= ENOUGH_TEXT || isPainted()) return 'full';
   return length > 0 ? 'sparse' : 'empty';
+};
+
+// The positioned element that covers the window, if there is one: nothing behind it is seen.
+const frontLayer = () => {
+  let layer = null;
+  for (const across of [0.02, 0.5, 0.98]) {
+    for (const down of [0.02, 0.5, 0.98]) {
+      let element = document.elementFromPoint(innerWidth * across, innerHeight * down);
+      while (element && getComputedStyle(element).position === 'static') element = parentOf(element);
+      if (!element || element === document.body || element === document.documentElement) return null;
+      if (!layer || holds(element, layer)) layer = element;
+      else if (!holds(layer, element)) return null;
+    }
+  }
+  const box = layer.getBoundingClientRect();
+  return box.left <= 1 && box.top <= 1 && box.right >= innerWidth - 1 && box.bottom >= innerHeight - 1 ? layer : null;
+};
+
+// Is there little text, and no more than one screen to be seen?
+const isOneScreen = () => {
+  const layer = frontLayer();
+  const height = layer ? innerHeight : root().scrollHeight;
+  return height <= innerHeight + SMALL_PX && textLength(ENOUGH_TEXT, layer) < ENOUGH_TEXT;
 };
 
 const hasPageBackground = () =>
@@ -97,9 +119,20 @@ const challenge = () => {
   return null;
 };
 
-// Can nothing in the page start any activity? It has no script, frame, media or refresh.
+// May the page still be scrolling to the fragment of its URL?
+const scrollsToFragment = () => {
+  if (location.hash.length < 2) return false;
+  for (let element = document.querySelector(':target') ?? root(); element; element = parentOf(element)) {
+    if (getComputedStyle(element).scrollBehavior === 'smooth') return true;
+  }
+  return getComputedStyle(document.documentElement).scrollBehavior === 'smooth';
+};
+
+// Can nothing in the page start any activity? It has no script, frame, media, refresh, or movement of its own.
 const isStill = () =>
   document.scripts.length === 0 &&
+  !scrollsToFragment() &&
+  document.querySelector('animate, animateTransform, animateMotion, set') === null &&
   window.length === 0 &&
   document.querySelector('object, embed, video, audio, meta[http-equiv="refresh" i], img[srcset][sizes="auto" i]') === null &&
   !document.evaluate('boolean(//@*[starts-with(local-name(), "on")])', document, null, XPathResult.BOOLEAN_TYPE).booleanValue;
@@ -154,7 +187,7 @@ const isPlaceholder = (image, box = image.getBoundingClientRect()) =>
 const unfinishedFrames = (isCaptured) =>
   elements('iframe').filter((frame) => {
     const box = frame.getBoundingClientRect();
-    if (box.width < 2 || box.height < 2 || !isCaptured(frame, box) || !isShown(frame)) return false;
+    if (box.width < 2 || box.height < 2 || !isCaptured(frame, box) || !isShown(frame) || !isUncut(frame, box)) return false;
     try {
       const inner = frame.contentDocument;
       // A cross-origin document cannot be read and counts as loaded.
@@ -180,6 +213,7 @@ const state = (isCaptured = (element, box) => overlaps(box, viewport())) => {
     content: amount,
     pageBackground: amount !== 'full' && hasPageBackground(),
     scripted: document.scripts.length > 0,
+    oneScreen: isOneScreen(),
     busy,
     endlessAnimation: endless,
     refreshMs: refreshMs(),

@@ -11,64 +11,13 @@ const visited = new Set();
 const ancestors = new Map();
 // The height that was scrolled through.
 let knownHeight = 0;
+// The first screen before the page was scrolled.
+let unscrolled = { seen: [] };
 
 const scrollTop = () => (scroller ? scroller.scrollTop : scrollY);
 const screenHeight = () => (scroller ? scroller.clientHeight : innerHeight);
 const contentHeight = () => (scroller ?? root()).scrollHeight;
 const scrollToY = (top) => (scroller ?? window).scrollTo({ left: scroller?.scrollLeft ?? 0, top, behavior: 'instant' });
-
-const scrolls = (element) => /^(?:auto|scroll|overlay)$/.test(getComputedStyle(element).overflowY);
-const hides = (element) => /^(?:hidden|clip)$/.test(getComputedStyle(element).overflowY);
-const hiddenHeight = (element) => element.scrollHeight - element.clientHeight;
-
-// Finds the element that scrolls in place of the document: it hides more height than the document and covers at least a
-// third of the window. An element that only clips, as a page does behind a dialog, must cover the window.
-const findScroller = () => {
-  const whole = innerWidth * innerHeight;
-  const least = Math.max(1, root().scrollHeight - innerHeight);
-  if (least > innerHeight / 4) return null;
-  let best = null;
-  for (const element of elements('body, body *, :host *')) {
-    if (element === root() || hiddenHeight(element) <= Math.max(least, best ? hiddenHeight(best) : 0)) continue;
-    const area = Math.min(element.clientWidth, innerWidth) * Math.min(element.clientHeight, innerHeight);
-    if ((area >= whole / 3 && scrolls(element)) || (area >= whole * 0.9 && hides(element))) best = element;
-  }
-  return best;
-};
-
-// Gives a scrolling element, and its ancestors, the height of its content.
-const expand = (inner) => {
-  const resize = [];
-  const growth = hiddenHeight(inner);
-  for (let element = inner; element; element = parentOf(element)) {
-    const style = getComputedStyle(element);
-    const parent = parentOf(element);
-    const parentStyle = parent && getComputedStyle(parent);
-    const values = { height: 'auto', 'max-height': 'none', 'overflow-y': 'visible' };
-    if (style.overflowX !== 'visible') {
-      // Content that is too wide stays inside.
-      values['overflow-x'] = 'clip';
-      values['min-width'] = '0';
-    }
-    if (/strict|content|size|layout|paint/.test(style.contain)) values.contain = 'none';
-    if (style.containerType === 'size') values['container-type'] = 'inline-size';
-    if (parentStyle && /flex/.test(parentStyle.display) && parentStyle.flexDirection.startsWith('column')) values.flex = 'none';
-    if (/grid/.test(style.display)) {
-      // The current row heights become minimum heights.
-      const rows = style.gridTemplateRows.split(' ').filter((row) => /^[\d.]+px$/.test(row));
-      if (rows.length > 0) values['grid-template-rows'] = rows.map((row) => `minmax(${row}, auto)`).join(' ');
-    }
-    if (style.position === 'fixed' || style.position === 'absolute') {
-      values.position = 'absolute';
-      values.bottom = 'auto';
-      // Elements below it keep their distance.
-      const holder = isGiven(element, 'bottom') ? element.offsetParent : null;
-      if (holder && holder !== document.body) resize.push([holder, { 'min-height': `${holder.offsetHeight + growth}px` }]);
-    }
-    resize.push([element, values]);
-  }
-  for (const [element, values] of resize) setStyle(element, values);
-};
 
 const recordVisible = () => {
   for (const across of [0.3, 0.6]) {
@@ -127,6 +76,7 @@ page.prepareSweep = ({ maxHeight }) => {
   scroller = findScroller();
   knownHeight = contentHeight();
   for (const tree of trees()) styleObserver.observe(tree, { subtree: true, attributes: true, attributeFilter: ['class', 'style'] });
+  unscrolled = firstScreen();
   return {};
 };
 
@@ -151,32 +101,31 @@ page.sweep = async ({ maxHeight, budgetMs }) => {
 
 page.hasGrown = () => contentHeight() > knownHeight;
 
+// Does a box that covers a third of the window hide content that a reader can scroll to?
+const isCut = () =>
+  elements('body *').some((element) => {
+    if (hiddenHeight(element) < innerHeight * LEAST_CLIPPED || !scrolls(element) || !isShown(element)) return false;
+    return Math.min(element.clientWidth, innerWidth) * Math.min(element.clientHeight, innerHeight) >= (innerWidth * innerHeight) / 3;
+  });
+
 // Scrolls to the top and expands an inner scroller to the height of its content.
 page.endSweep = async ({ maxHeight }) => {
   scrollToY(0);
   await frame();
-  if (scroller) {
+  // The scroller may contain another one.
+  for (let round = 0; scroller && round < 2; round += 1) {
     const before = contentHeight();
-    expand(scroller);
+    if (!expand(scroller)) break;
     await frame();
     // A virtual list would fill any height.
     if (root().scrollHeight > Math.max(2 * before, 2 * maxHeight)) setStyle(scroller, { 'max-height': `${maxHeight}px`, 'overflow-y': 'clip' });
     scroller = findScroller();
-    if (scroller) expand(scroller);
-    scroller = null;
-    await frame();
   }
+  scroller = null;
   layOutSections();
   const gone = [...visited].filter((element) => !element.isConnected).length;
   return { virtual: visited.size >= 12 && gone * 3 > visited.size, height: documentHeight() };
 };
-
-// The number of cross-origin frames in the capture that are outside the window: the browser does not paint those.
-page.unpaintedFrames = ({ maxHeight }) =>
-  elements('iframe').filter((inner) => {
-    const box = inner.getBoundingClientRect();
-    return inner.contentDocument === null && hasArea(box) && box.top < maxHeight && !overlaps(box, viewport()) && isShown(inner);
-  }).length;
 
 // Sizes that depend on the height of the window. They are kept when the window becomes as tall as the page.
 const SIZES = ['height', 'min-height', 'max-height'];
@@ -234,7 +183,7 @@ const isToBeSwapped = (image) =>
 const unfilled = (maxHeight) =>
   elements('body *').filter((element) => {
     const box = element.getBoundingClientRect();
-    if (box.width < SMALL_PX || box.height < SMALL_PX || (scroller && !scroller.contains(element))) return false;
+    if (box.width < SMALL_PX || box.height < SMALL_PX || (scroller && !holds(scroller, element))) return false;
     if (placeOf(box) >= maxHeight || placeOf(box) + box.height <= 0) return false;
     if (element instanceof HTMLImageElement) return element.complete && (isPlaceholder(element, box) || isToBeSwapped(element));
     if (element instanceof HTMLIFrameElement) return !element.src && !element.srcdoc && namesAnotherSource(element);

@@ -99,7 +99,9 @@ impl Record {
             | Event::DialogOpened { .. }
             | Event::DownloadBegan
             | Event::RequestPaused { .. }
-            | Event::WorkerStarted
+            | Event::WorkerStarted { .. }
+            | Event::HeadersReceived { .. }
+            | Event::WindowPrevented { .. }
             | Event::TimeBudgetExpired
             | Event::Crashed
             | Event::Detached => {}

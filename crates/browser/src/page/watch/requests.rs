@@ -61,6 +61,8 @@ pub(crate) enum Hold {
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     pending: HashMap<String, Pending>,
+    /// When data last arrived.
+    data_at: Option<Instant>,
     /// When a request last started, progressed or ended.
     pub(crate) progress_at: Option<Instant>,
 }
@@ -87,16 +89,25 @@ struct Pending {
 }
 
 impl Pending {
-    fn hold(&self, wait_limit: WaitLimit) -> Hold {
+    /// `data_at` is the time when data last arrived for the page.
+    fn hold(&self, wait_limit: WaitLimit, data_at: Option<Instant>) -> Hold {
         let limit = wait_limit.duration();
         match self.kind {
             Kind::Other => Hold::Until(self.started),
             _ if self.irrelevant => Hold::Until(self.started),
             Kind::Document | Kind::Script | Kind::Style | Kind::Image => Hold::UntilEnd,
             Kind::Font => Hold::Until(self.started + FONT_LIMIT),
-            Kind::Worker => Hold::Until(self.started + limit),
+            // The worker starts soon after its script has arrived. A shared one does so without an event.
+            Kind::Worker => Hold::Until(match self.answered {
+                Some(answered) => answered + QUIET,
+                None => self.started + limit,
+            }),
             Kind::Data => Hold::Until(match (self.answered, self.received) {
-                (None, _) => self.started + limit,
+                // While other data arrives, more is expected.
+                (None, _) => {
+                    let expected = data_at.map_or(self.started, |at| at.max(self.started)) + limit;
+                    expected.min(self.started + WaitLimit::Long.duration())
+                }
                 (Some(answered), None) => answered + QUIET,
                 (Some(_), Some(_)) if self.is_complete() => self.started,
                 (Some(answered), Some(last)) => (last + BODY_GAP).min(answered + BODY_LIMIT),
@@ -106,6 +117,8 @@ impl Pending {
                     WaitLimit::Short => awaited + QUIET,
                     WaitLimit::Long => (last + BODY_GAP).min(self.started + limit),
                 },
+                // The server has nothing else to say.
+                (None, _) if self.kind == Kind::Events => self.started + BODY_LIMIT,
                 // The first message, or a response, is expected.
                 (_, _) => (self.sent.unwrap_or(self.started) + limit).min(self.started + BODY_LIMIT),
             }),
@@ -119,9 +132,12 @@ impl Pending {
     /// Returns true if its response may still change the image.
     fn is_unsettled(&self, now: Instant) -> bool {
         match self.kind {
-            Kind::Other | Kind::Socket | Kind::Events => false,
+            Kind::Other | Kind::Socket => false,
             _ if self.irrelevant => false,
-            Kind::Document | Kind::Script | Kind::Style | Kind::Image | Kind::Font | Kind::Worker => true,
+            // Without its first event, the content may be missing.
+            Kind::Events => self.received.is_none(),
+            Kind::Document | Kind::Script | Kind::Style | Kind::Image | Kind::Font => true,
+            Kind::Worker => self.answered.is_none(),
             Kind::Data => match (self.answered, self.received) {
                 (None, _) => true,
                 (Some(_), None) => false,
@@ -161,6 +177,9 @@ impl Requests {
     /// Records the response head of a request.
     pub(crate) fn answer(&mut self, request: &str, length: Option<u64>, now: Instant) {
         if let Some(pending) = self.pending.get_mut(request) {
+            if pending.kind == Kind::Data {
+                self.data_at = Some(now);
+            }
             pending.answered = Some(now);
             pending.length = length;
             self.progress_at = Some(now);
@@ -197,19 +216,36 @@ impl Requests {
         }
     }
 
-    /// Ends the oldest request for a worker's script, because a worker has started.
-    pub(crate) fn worker_started(&mut self, now: Instant) {
-        let scripts = self.pending.iter().filter(|(_, pending)| pending.kind == Kind::Worker);
+    /// Records that the headers of a response have arrived, which is the only event about the script of a worker.
+    pub(crate) fn receive_headers(&mut self, request: &str, now: Instant) {
+        if let Some(pending) = self.pending.get_mut(request).filter(|pending| pending.kind == Kind::Worker) {
+            pending.answered.get_or_insert(now);
+            self.progress_at = Some(now);
+        }
+    }
+
+    /// Ends the oldest request for this script, because a worker has started with it.
+    pub(crate) fn worker_started(&mut self, url: &str, now: Instant) {
+        let of = |pending: &Pending| pending.kind == Kind::Worker && url.starts_with(&pending.url);
+        let scripts = self.pending.iter().filter(|(_, pending)| of(pending));
         let first = scripts.min_by_key(|(_, pending)| pending.started).map(|(request, _)| request.clone());
         if let Some(request) = first {
             self.end(&request, now);
         }
     }
 
-    /// Returns true if no request except sockets is pending. The browser counts event streams as requests, but not
-    /// sockets.
+    /// Returns true if the script of a worker has arrived, and no worker has started with it: it is a shared worker, or the
+    /// script is of no use.
+    pub(crate) fn has_unreported_worker(&self, now: Instant) -> bool {
+        let has_started = |pending: &Pending| pending.answered.is_some_and(|answered| answered + QUIET <= now);
+        self.pending.values().any(|pending| pending.kind == Kind::Worker && has_started(pending))
+    }
+
+    /// Returns true if no request is pending, except sockets and scripts of workers that have arrived. The browser counts
+    /// event streams as requests, but not sockets.
     pub(crate) fn is_empty(&self) -> bool {
-        self.pending.values().all(|pending| pending.kind == Kind::Socket)
+        let has_arrived = |pending: &Pending| pending.kind == Kind::Worker && pending.answered.is_some();
+        self.pending.values().all(|pending| pending.kind == Kind::Socket || has_arrived(pending))
     }
 
     /// Removes all requests, because another document is shown.
@@ -219,7 +255,11 @@ impl Requests {
 
     /// How long the requests delay the image in total; `None` if they do not.
     pub(crate) fn hold(&self, wait_limit: WaitLimit, now: Instant) -> Option<Hold> {
-        self.pending.values().map(|pending| pending.hold(wait_limit)).filter(|hold| *hold > Hold::Until(now)).max()
+        self.pending
+            .values()
+            .map(|pending| pending.hold(wait_limit, self.data_at))
+            .filter(|hold| *hold > Hold::Until(now))
+            .max()
     }
 
     /// The number of requests that may still change the image.
@@ -232,7 +272,7 @@ impl Requests {
     pub(crate) fn awaits_data(&self) -> bool {
         let due = |pending: &Pending| match pending.kind {
             Kind::Data => pending.answered.is_none(),
-            Kind::Worker => true,
+            Kind::Worker => pending.answered.is_none(),
             Kind::Document | Kind::Script | Kind::Style | Kind::Image | Kind::Font => false,
             Kind::Socket | Kind::Events | Kind::Other => false,
         };
@@ -253,7 +293,8 @@ impl Requests {
     /// The URLs of the requests that delay the image, if all of them are for images and frames, which may be out of
     /// view.
     pub(crate) fn only_images_and_frames(&self, now: Instant) -> Option<Vec<String>> {
-        let holding = || self.pending.values().filter(|pending| pending.hold(WaitLimit::Short) > Hold::Until(now));
+        let holding =
+            || self.pending.values().filter(|pending| pending.hold(WaitLimit::Short, self.data_at) > Hold::Until(now));
         let all = holding().all(|pending| matches!(pending.kind, Kind::Image | Kind::Document));
         let urls: Vec<String> = holding().map(|pending| pending.url.clone()).collect();
         (all && !urls.is_empty()).then_some(urls)
@@ -317,6 +358,19 @@ mod tests {
     }
 
     #[test]
+    fn data_holds_longer_while_other_data_arrives() {
+        let (mut requests, now) = requests(Kind::Data);
+        requests.begin("2".into(), Kind::Data, "http://a/2", now);
+        requests.answer("2", Some(0), now + 800 * MS);
+        requests.end("2", now + 800 * MS);
+        assert_eq!(requests.hold(SHORT, now), Some(Hold::Until(now + 1800 * MS)));
+        requests.begin("3".into(), Kind::Data, "http://a/3", now);
+        requests.answer("3", Some(0), now + 3500 * MS);
+        requests.end("3", now + 3500 * MS);
+        assert_eq!(requests.hold(SHORT, now), Some(Hold::Until(now + WaitLimit::Long.duration())));
+    }
+
+    #[test]
     fn unread_body_does_not_hold() {
         let (mut requests, now) = requests(Kind::Data);
         requests.answer("1", None, now);
@@ -348,7 +402,10 @@ mod tests {
     fn socket_holds_until_its_first_message_or_a_response() {
         for kind in [Kind::Socket, Kind::Events] {
             let (mut requests, now) = requests(kind);
-            assert_eq!(requests.hold(SHORT, now), Some(Hold::Until(now + Duration::from_secs(1))));
+            // A server sends events only if it has something to say.
+            let (first, is_missing) = if kind == Kind::Events { (BODY_LIMIT, 1) } else { (1000 * MS, 0) };
+            assert_eq!(requests.hold(SHORT, now), Some(Hold::Until(now + first)));
+            assert_eq!(requests.unsettled(now), is_missing);
             requests.receive("1", 0, now + 50 * MS);
             assert_eq!(requests.hold(SHORT, now), Some(Hold::Until(now + 50 * MS + QUIET)));
             requests.send("1", now + 60 * MS);
@@ -369,12 +426,24 @@ mod tests {
     #[test]
     fn worker_start_ends_the_request_for_its_script() {
         let (mut requests, now) = requests(Kind::Worker);
-        requests.begin("2".into(), Kind::Worker, "", now + MS);
+        requests.begin("2".into(), Kind::Worker, "http://a/2", now + MS);
         assert_eq!(requests.hold(SHORT, now), Some(Hold::Until(now + MS + Duration::from_secs(1))));
-        requests.worker_started(now + 2 * MS);
-        requests.worker_started(now + 2 * MS);
-        requests.worker_started(now + 2 * MS);
+        for url in ["http://a/2", "http://a/2", "http://a/1"] {
+            requests.worker_started(url, now + 2 * MS);
+        }
         assert_eq!((requests.hold(SHORT, now), requests.unsettled(now)), (None, 0));
+    }
+
+    #[test]
+    fn script_of_a_shared_worker_does_not_hold_after_its_response() {
+        let (mut requests, now) = requests(Kind::Worker);
+        assert_eq!(requests.unsettled(now), 1);
+        requests.receive_headers("1", now + MS);
+        assert_eq!(requests.hold(SHORT, now), Some(Hold::Until(now + MS + QUIET)));
+        assert_eq!((requests.unsettled(now + MS), requests.awaits_data()), (0, false));
+        assert!(!requests.has_unreported_worker(now + MS) && requests.has_unreported_worker(now + MS + QUIET));
+        requests.worker_started("http://a/1", now + 2 * MS);
+        assert!(!requests.has_unreported_worker(now + 2 * QUIET));
     }
 
     #[test]

@@ -116,7 +116,8 @@ fn event_bytes_are_limited() {
 
 #[test]
 fn workers_are_limited() {
-    let started = |count| seen((0..count).map(|_| Event::WorkerStarted)).excess;
+    let worker = |number: u32| Event::WorkerStarted { session: number.to_string(), url: String::new() };
+    let started = |count| seen((0..count).map(worker)).excess;
     assert_eq!((started(MAX_WORKERS), started(MAX_WORKERS + 1)), (None, Some(Excess::Workers)));
 }
 
