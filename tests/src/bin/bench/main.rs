@@ -11,6 +11,7 @@ mod hostile_tenants;
 mod lists;
 mod many;
 mod measure;
+mod other_tools;
 mod peers;
 mod pictures;
 mod resources;

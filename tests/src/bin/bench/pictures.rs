@@ -3,10 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -15,10 +13,10 @@ use grabd_tests::harness::ALLOWED;
 use grabd_tests::programs;
 use grabd_tests::site::Site;
 use grabd_tests::site::hard::{built, directory};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::measure::Sample;
+use crate::other_tools::{Peers, Task};
 use crate::service::Service;
 use crate::sheet;
 
@@ -371,66 +369,4 @@ fn report(names: &[String], table: &[(Page, Vec<Outcome>)], parts: &[String]) ->
         }
     }
     text
-}
-
-/// The process that runs the other tools.
-struct Peers {
-    process: Child,
-    tasks: Option<ChildStdin>,
-    responses: BufReader<ChildStdout>,
-}
-
-#[derive(Serialize)]
-struct Task<'a> {
-    contender: &'a str,
-    url: &'a str,
-    mode: &'a str,
-    selector: Option<&'a str>,
-    width: u32,
-    height: u32,
-    file: &'a Path,
-}
-
-#[derive(Deserialize)]
-struct PeerResponse {
-    ms: f64,
-    error: Option<String>,
-}
-
-impl Peers {
-    fn start() -> anyhow::Result<Self> {
-        let root = programs::root();
-        let installed = root.join("target/peers");
-        anyhow::ensure!(
-            installed.join("node_modules").is_dir(),
-            "the other tools are missing: run script/bench pictures"
-        );
-        let mut process = Command::new(programs::node())
-            .arg(root.join("tests/peers/capture.mjs").canonicalize()?)
-            .current_dir(installed)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let tasks = process.stdin.take();
-        let responses = BufReader::new(process.stdout.take().context("stdout")?);
-        Ok(Self { process, tasks, responses })
-    }
-
-    fn capture(&mut self, task: &Task<'_>) -> anyhow::Result<PeerResponse> {
-        let tasks = self.tasks.as_mut().context("the other tools are not running")?;
-        writeln!(tasks, "{}", serde_json::to_string(task)?)?;
-        tasks.flush()?;
-        let mut line = String::new();
-        self.responses.read_line(&mut line)?;
-        serde_json::from_str(&line).with_context(|| format!("invalid response of the other tools: {line}"))
-    }
-}
-
-impl Drop for Peers {
-    fn drop(&mut self) {
-        // Closing its standard input makes it close its browsers and exit.
-        self.tasks = None;
-        let _ = self.process.wait();
-    }
 }
