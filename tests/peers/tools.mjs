@@ -6,15 +6,15 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
+import { DEVICES, executablePath, isolatedFlags } from './browser.mjs';
+
 const require = createRequire(process.cwd() + '/');
 const load = async (name) => {
   const module = await import(pathToFileURL(require.resolve(name)).href);
   return module.default ?? module;
 };
 
-const executablePath = process.env.GRABD_PEERS_CHROMIUM ?? '/usr/bin/chromium-headless-shell';
-// The pages are our own, and the tools cannot run as another user, so no sandbox is needed.
-const args = ['--no-sandbox', '--hide-scrollbars', '--disable-background-networking', '--disable-dev-shm-usage'];
+const args = isolatedFlags();
 const LIMIT_MS = 30_000;
 // More than script/bench peers captures at the same time.
 const CLUSTER_WORKERS = 16;
@@ -51,12 +51,18 @@ const byPuppeteer = (waitUntil) => async ({ url, mode, selector, width, height, 
   }
 };
 
-const byPlaywright = async ({ url, mode, selector, width, height, imaged = unobserved }) => {
+const byPlaywright = async ({ url, mode, selector, width, height, device, dark, imaged = unobserved }) => {
   const browser = await once('playwright', async () => {
     const playwright = await load('playwright-core');
     return playwright.chromium.launch({ executablePath, args, headless: true });
   });
-  const context = await browser.newContext({ viewport: { width, height } });
+  const options = { viewport: { width, height } };
+  if (device === 'phone') {
+    Object.assign(options, { deviceScaleFactor: DEVICES.phone.scale, isMobile: true, hasTouch: true });
+    options.userAgent = `Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${browser.version()} Mobile Safari/537.36`;
+  }
+  if (dark) options.colorScheme = 'dark';
+  const context = await browser.newContext(options);
   try {
     const page = await context.newPage();
     await page.goto(url, { waitUntil: 'load', timeout: LIMIT_MS });

@@ -27,7 +27,8 @@ pub enum Record {
 }
 
 struct Zone {
-    default_address: Ipv4Addr,
+    /// Of all names without records of their own. `None` if they have no address.
+    default_address: Option<Ipv4Addr>,
     /// For each name, one set of records per A query. The last set repeats.
     names: HashMap<String, Vec<Vec<Record>>>,
     queries: HashMap<String, usize>,
@@ -36,9 +37,18 @@ struct Zone {
 impl Dns {
     /// Starts a server that answers every name with this address and a TTL of 0.
     pub async fn start(answer: Ipv4Addr) -> std::io::Result<Self> {
+        Self::start_with(Some(answer)).await
+    }
+
+    /// Starts a server for which no name has an address.
+    pub async fn start_empty() -> std::io::Result<Self> {
+        Self::start_with(None).await
+    }
+
+    async fn start_with(default_address: Option<Ipv4Addr>) -> std::io::Result<Self> {
         let socket = UdpSocket::bind("127.0.0.1:0").await?;
         let address = socket.local_addr()?;
-        let zone = Zone { default_address: answer, names: HashMap::new(), queries: HashMap::new() };
+        let zone = Zone { default_address, names: HashMap::new(), queries: HashMap::new() };
         let zone = Arc::new(Mutex::new(zone));
         let records = Arc::clone(&zone);
         let task = TaskTracker::new().spawn(async move {
@@ -57,7 +67,7 @@ impl Dns {
     /// Changes the address of all names without records of their own.
     pub fn set_default(&self, answer: IpAddr) {
         if let IpAddr::V4(answer) = answer {
-            self.zone.lock().unwrap_or_else(PoisonError::into_inner).default_address = answer;
+            self.zone.lock().unwrap_or_else(PoisonError::into_inner).default_address = Some(answer);
         }
     }
 
@@ -71,7 +81,9 @@ impl Dns {
 impl Zone {
     /// Only A queries advance to the next set, because clients send the AAAA query at the same time.
     fn records(&mut self, name: &str, about_a: bool) -> Vec<Record> {
-        let Some(answers) = self.names.get(name) else { return vec![Record::A(self.default_address)] };
+        let Some(answers) = self.names.get(name) else {
+            return self.default_address.map(Record::A).into_iter().collect();
+        };
         let query = self.queries.entry(name.to_owned()).or_default();
         let records = answers.get(*query).or(answers.last()).cloned().unwrap_or_default();
         *query += usize::from(about_a);

@@ -92,8 +92,9 @@ async fn file(State((root, other)): State<(PathBuf, Other)>, Path(path): Path<St
     ([(CONTENT_TYPE, media), (ACCESS_CONTROL_ALLOW_ORIGIN, "*")], content).into_response()
 }
 
-fn media_type(path: &FilePath) -> &'static str {
-    match path.extension().and_then(|ending| ending.to_str()).unwrap_or_default() {
+/// The media type of a file by the end of its name, as static hosting has it.
+pub fn media_type(path: &FilePath) -> &'static str {
+    match path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase().as_str() {
         "html" | "htm" => HTML,
         "css" => "text/css",
         "js" | "mjs" | "cjs" => "text/javascript",
@@ -103,10 +104,27 @@ fn media_type(path: &FilePath) -> &'static str {
         "jpg" | "jpeg" => "image/jpeg",
         "webp" => "image/webp",
         "gif" => "image/gif",
+        "avif" => "image/avif",
+        "bmp" => "image/bmp",
         "ico" => "image/x-icon",
         "woff" => "font/woff",
         "woff2" => "font/woff2",
         "ttf" => "font/ttf",
+        "otf" => "font/otf",
+        "eot" => "application/vnd.ms-fontobject",
+        "mp4" | "m4v" => "video/mp4",
+        "webm" => "video/webm",
+        "ogv" => "video/ogg",
+        "mp3" => "audio/mpeg",
+        "ogg" | "oga" => "audio/ogg",
+        "wav" => "audio/wav",
+        "vtt" => "text/vtt",
+        "pdf" => "application/pdf",
+        "xhtml" => "application/xhtml+xml",
+        "xml" => "application/xml",
+        "webmanifest" => "application/manifest+json",
+        "geojson" => "application/geo+json",
+        "csv" => "text/csv; charset=utf-8",
         "wasm" => "application/wasm",
         "txt" | "md" => "text/plain; charset=utf-8",
         _ => "application/octet-stream",

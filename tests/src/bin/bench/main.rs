@@ -18,6 +18,7 @@ mod resources;
 mod rest_api;
 mod service;
 mod sheet;
+mod sites;
 mod soak;
 mod tables;
 mod watchers;
@@ -113,6 +114,8 @@ enum Command {
     },
     /// Compares how many images of hard pages are correct for grabd and other tools.
     Pictures(pictures::Args),
+    /// Compares pictures of folders of built sites with what a patient reader sees.
+    Sites(sites::Args),
     /// Measures a cluster without browsers: grabs per second, and processor time for each grab.
     Fleet(fleet::Args),
     /// Creates and completes grabs in the store alone, with many grabs stored and many waiting.
@@ -160,6 +163,7 @@ async fn main() -> anyhow::Result<()> {
             return soak::measure(soak::Plan { length: Duration::from_secs(minutes * 60), at_a_time, chart }).await;
         }
         Some(Command::Pictures(args)) => return pictures::measure(args).await,
+        Some(Command::Sites(args)) => return sites::measure(args).await,
         Some(Command::Fleet(args)) => return fleet::measure(&args).await,
         Some(Command::Many(args)) => return many::measure(&args).await,
         Some(Command::Peers(args)) => return peers::measure(args).await,

@@ -24,6 +24,9 @@ pub(crate) struct Task<'a> {
     pub(crate) selector: Option<&'a str>,
     pub(crate) width: u32,
     pub(crate) height: u32,
+    /// `desktop` or `phone`. Only Playwright shows a page as on a phone, and in its dark design.
+    pub(crate) device: &'a str,
+    pub(crate) dark: bool,
     pub(crate) file: &'a Path,
 }
 
@@ -36,6 +39,15 @@ pub(crate) struct PeerResponse {
 
 impl Peers {
     pub(crate) fn start() -> anyhow::Result<Self> {
+        Self::start_with(&[])
+    }
+
+    /// Starts the tools in browsers that know no host but this one.
+    pub(crate) fn start_isolated(host: &str) -> anyhow::Result<Self> {
+        Self::start_with(&[("GRABD_PEERS_ONLY_HOST", host)])
+    }
+
+    fn start_with(environment: &[(&str, &str)]) -> anyhow::Result<Self> {
         let root = programs::root();
         let installed = root.join("target/peers");
         anyhow::ensure!(
@@ -45,6 +57,7 @@ impl Peers {
         let mut process = Command::new(programs::node())
             .arg(root.join("tests/peers/capture.mjs").canonicalize()?)
             .current_dir(installed)
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

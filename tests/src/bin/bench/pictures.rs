@@ -171,6 +171,8 @@ impl Tool {
                     selector: page.selector.as_deref(),
                     width: page.width,
                     height: page.height,
+                    device: "desktop",
+                    dark: false,
                     file,
                 })?;
                 let wrong = match response.error {
@@ -368,5 +370,7 @@ fn report(names: &[String], table: &[(Page, Vec<Outcome>)], parts: &[String]) ->
             text.push_str(&line(&mut heads.into_iter().chain(row.iter().map(cell))));
         }
     }
+    text.push('\n');
+    text.push_str(include_str!("sites/real_sites.md"));
     text
 }
