@@ -59,6 +59,8 @@ pub(crate) enum Event {
     /// The page wanted to open a window, which the browser is configured to prevent. The URL is empty if a script would
     /// write its document.
     WindowPrevented { url: String },
+    /// A database of the page has changed, if that is tracked.
+    DatabaseChanged,
     /// The granted virtual time has passed.
     TimeBudgetExpired,
     /// The page, or the browser about the page, logged an error.
@@ -215,6 +217,7 @@ impl Event {
                 let WindowOpen { url } = serde_json::from_str(params)?;
                 Self::WindowPrevented { url }
             }
+            "Storage.indexedDBListUpdated" | "Storage.indexedDBContentUpdated" => Self::DatabaseChanged,
             "Emulation.virtualTimeBudgetExpired" => Self::TimeBudgetExpired,
             "Fetch.requestPaused" => {
                 let Paused { request_id, frame_id, resource_type, request } = serde_json::from_str(params)?;

@@ -16,10 +16,10 @@ use url::Url;
 pub(super) use self::advance::{
     ARRIVAL_TIME, advance_settled, advance_until_calm, at_rest, at_rest_since, ignore_hidden_requests, requests_ended,
 };
-use self::advance::{DRAW_TIME, REST_CHECK_INTERVAL};
+use self::advance::{DRAW_TIME, QUIET_TIME, REST_CHECK_INTERVAL, observe};
 use super::drive::Drive;
 use super::error::CaptureError;
-use super::outside;
+use super::outside::{self, Use};
 use super::script;
 use super::state::{Content, PageState};
 use super::watch::{Document, WaitLimit, WatchState};
@@ -55,11 +55,14 @@ const LOADED_TIME: Duration = Duration::from_secs(1);
 /// How long the results of workers are waited for. Virtual time does not apply to workers.
 const WORKER_LIMIT: Duration = Duration::from_millis(1500);
 
-/// How long a page with scripts may be empty, or show a splash screen or that it is loading, without any pending request,
-/// and the time after which it is looked at again. Scripts that hide a page until a test has been chosen for the visitor
-/// give up after four seconds.
+/// How long a page with scripts may be empty, or show a splash screen or that it is loading, without any pending request.
+/// It passes in few steps, unless the page changes. Scripts that hide a page until a test has been chosen for the visitor give
+/// up after four seconds.
 const APPEAR_LIMIT: Duration = Duration::from_secs(5);
-const APPEAR_STEP: Duration = Duration::from_secs(1);
+const APPEAR_STEP: Duration = Duration::from_millis(2500);
+
+/// How often answers of storage, encryption and service workers are waited for.
+const MAX_ANSWERS: u32 = 6;
 
 /// How long an incompletely loaded page is waited for.
 const LAST_WAIT: Duration = Duration::from_secs(1);
@@ -313,10 +316,11 @@ struct SettleWait<'a> {
 struct Waited {
     limit: WaitLimit,
     for_workers: bool,
-    /// The time that has passed for content to appear.
-    for_content: Duration,
-    /// The number of changes when storage, encryption and service workers had answered.
-    for_answers: Option<u64>,
+    for_content: bool,
+    /// How often answers of storage, encryption and service workers were waited for.
+    answers: u32,
+    /// The number of changes when they had answered last.
+    answered_at: Option<u64>,
     /// True if they had not when their time was up.
     is_unanswered: bool,
 }
@@ -373,19 +377,44 @@ impl SettleWait<'_> {
                 return Ok(Some(ARRIVAL_TIME));
             }
         }
-        if waited.for_content < APPEAR_LIMIT && (expects_content(state) || may_be_splash(state)) {
-            waited.for_content += APPEAR_STEP;
-            return Ok(Some(APPEAR_STEP));
+        if !waited.for_content && (expects_content(state) || may_be_splash(state)) {
+            waited.for_content = true;
+            if self.content_appears(state.changes).await? {
+                return Ok(Some(ARRIVAL_TIME));
+            }
         }
         if watch.read(|seen| seen.requests.hold(waited.limit, Instant::now())).is_some() {
             return Ok(Some(ARRIVAL_TIME));
         }
-        if state.scripted && waited.for_answers != Some(state.changes) && outside::is_used(drive).await? {
-            waited.for_answers = Some(state.changes);
-            waited.is_unanswered = !outside::answered(drive, self.until).await?;
-            return Ok(Some(DRAW_TIME));
+        if state.scripted && waited.answers < MAX_ANSWERS {
+            let found = outside::look(drive, state.changes, may_be_splash(state)).await?;
+            let has_answered = waited.answered_at == Some(state.changes);
+            if found == Use::Active || (found == Use::Exists && !has_answered) {
+                waited.answers += 1;
+                waited.answered_at = Some(state.changes);
+                waited.is_unanswered = !outside::answered(drive, self.until).await?;
+                return Ok(Some(DRAW_TIME));
+            }
         }
         Ok(None)
+    }
+
+    /// Lets time pass for content that may appear. Returns whether the page has changed, or started a request.
+    async fn content_appears(&self, changes: u64) -> Result<bool, CaptureError> {
+        let mut passed = Duration::ZERO;
+        while passed < APPEAR_LIMIT && Instant::now() < self.until {
+            // In real time, it would take as long.
+            let step = if self.drive.clock.is_virtual() { APPEAR_STEP } else { QUIET_TIME };
+            passed += step;
+            let advanced = self.drive.clock.advance(step).await?;
+            if advanced.has_request || observe(self.drive).await?.count != changes {
+                return Ok(true);
+            }
+            if !self.drive.clock.is_virtual() {
+                break;
+            }
+        }
+        Ok(false)
     }
 
     /// Waits until the workers are not computing anything. If the page shows that it is loading, a worker may also wait

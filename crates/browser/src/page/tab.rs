@@ -30,6 +30,8 @@ pub(crate) struct Tab {
     pub(crate) frames: Frames,
     /// What its browser calls itself.
     pub(crate) identity: Arc<Identity>,
+    /// The process ID of its browser.
+    pub(crate) browser: u32,
 }
 
 impl Tab {

@@ -104,6 +104,8 @@ pub(crate) struct WatchState {
     page_challenge: Option<Challenge>,
     /// The document's loader, and the isolated world of our scripts in it.
     world: Option<(String, World)>,
+    /// The number of changes of databases, if they are tracked.
+    pub(crate) database_changes: u64,
     /// The URL of the last window that the page wanted to open.
     prevented_window: Option<String>,
     /// The number of opened dialogs.
@@ -481,6 +483,7 @@ impl WatchState {
                     self.excess.get_or_insert(Excess::Workers);
                 }
             }
+            Event::DatabaseChanged => self.database_changes += 1,
             Event::WindowPrevented { url } => self.prevented_window = Some(url),
             Event::TimeBudgetExpired => self.grants_expired += 1,
             Event::Crashed => self.gone = Some(Gone::Crashed),

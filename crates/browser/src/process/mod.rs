@@ -9,6 +9,7 @@ mod leftovers;
 mod owner;
 mod program_copy;
 mod run_dir;
+mod threads;
 pub(crate) mod tree;
 
 pub(crate) use cgroup::{Cgroup, Cgroups, Limits};
@@ -21,4 +22,5 @@ pub(crate) use owner::{Owner, OwnerError, can_enter};
 pub(crate) use program_copy::{Mapping, ProgramCopy};
 pub use run_dir::short_name;
 pub(crate) use run_dir::{RunDir, RunDirError};
+pub(crate) use threads::ThreadTimes;
 pub(crate) use tree::Usage;

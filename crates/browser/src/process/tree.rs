@@ -18,6 +18,25 @@ pub(crate) struct Usage {
     pub(crate) memory_bytes: u64,
 }
 
+/// The levels of processes between a browser and its renderers, which are the children of a zygote, at most.
+const MAX_DEPTH: usize = 4;
+
+/// The renderers of a browser. This reads some files, instead of looking at all processes of the system.
+pub(crate) fn renderers(browser: u32) -> Vec<u32> {
+    let (mut level, mut found) = (vec![browser], Vec::new());
+    for _ in 0..MAX_DEPTH {
+        level = level.iter().flat_map(|pid| children(*pid)).collect();
+        found.extend(level.iter().copied().filter(|pid| is_renderer(*pid)));
+    }
+    found
+}
+
+/// The processes that the first thread of a process has started. Only that thread of a browser and of a zygote does so.
+fn children(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
 /// Current usage of a process group.
 pub(crate) fn usage(group: u32) -> Usage {
     members(&[group]).fold(Usage::default(), |sum, pid| Usage {

@@ -208,7 +208,7 @@ impl Browser {
                 biased;
                 () = self.closing.cancelled() => return,
                 () = self.client.closed().cancelled() => return,
-                result = self.pool.refill(&self.client, &self.proxy, &self.identity, || self.frames()) => result,
+                result = self.pool.refill(&self.client, &self.proxy, &self.identity, self.pid(), || self.frames()) => result,
             };
             match result {
                 Ok(()) => failed = 0,

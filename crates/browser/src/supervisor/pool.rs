@@ -81,16 +81,17 @@ impl Pool {
         self.wanted.add_permits(1);
     }
 
-    /// Prepares one tab as soon as one is requested.
+    /// Prepares one tab as soon as one is requested. `browser` is the browser's process ID.
     pub(super) async fn refill(
         &self,
         client: &Client,
         proxy: &Proxy,
         identity: &Arc<Identity>,
+        browser: u32,
         frames: impl FnOnce() -> Frames,
     ) -> Result<(), PrepareError> {
         let Ok(order) = self.wanted.acquire().await else { return Ok(()) };
-        let tab = prepare(client, proxy, identity, frames()).await?;
+        let tab = prepare(client, proxy, identity, browser, frames()).await?;
         order.forget();
         self.ready().push_back(tab);
         self.arrived.notify_one();
@@ -107,6 +108,7 @@ async fn prepare(
     client: &Client,
     proxy: &Proxy,
     identity: &Arc<Identity>,
+    browser: u32,
     frames: Frames,
 ) -> Result<Tab, PrepareError> {
     let listener = proxy.open().await?;
@@ -163,5 +165,5 @@ async fn prepare(
         done = set_up => done?,
     }
     let identity = identity.clone();
-    Ok(Tab { client: client.clone(), context, session, watch, listener, viewport, frames, identity })
+    Ok(Tab { client: client.clone(), context, session, watch, listener, viewport, frames, identity, browser })
 }

@@ -98,6 +98,10 @@ pub(super) async fn find(drive: &Drive<'_>) -> Result<CaptureArea, CaptureError>
         None => false,
     };
     let is_filled = !is_virtual || (is_tall && sweep.call_script("isListFilled").await?.unwrap_or(false));
+    if !is_filled {
+        // Without its rows, the list would be an empty box of its full height.
+        let _: Option<Value> = sweep.call_script("undoExpand").await?;
+    }
     let has_arrived = drive.tab.watch.read(|seen| seen.starts) > starts;
     let time = if has_arrived { settle::ARRIVAL_TIME } else { DEBOUNCE };
     let played = settle::advance_settled(drive, until, time).await?;

@@ -17,7 +17,9 @@ const address = (link) => {
   return typeof url === 'string' && /^https?:/.test(url) && url.length <= MAX_ADDRESS ? url : null;
 };
 
-page.about = () => {
+// Last: what began to move since the page was laid out is shown at its end.
+page.about = async () => {
+  await finishAllAnimations();
   const meta = (selector) => document.querySelector(selector)?.content;
   const { width, height } = pageSize();
   return {

@@ -116,6 +116,9 @@ const isAbove = (element, other) => {
   return above;
 };
 
+// Also descendants that are visible on their own are hidden.
+const COVERING = { visibility: 'hidden', opacity: '0', transition: 'none' };
+
 // Hides what covers the element and does not belong to it: fixed or sticky bars, dialogs, and neighbours that extend
 // over its edge. What lies entirely within it, such as a badge, belongs to it; what is painted below it is its background.
 const uncover = (element) => {
@@ -124,7 +127,7 @@ const uncover = (element) => {
     const { position } = getComputedStyle(other);
     if ((position !== 'fixed' && position !== 'sticky') || isRelated(element, other)) continue;
     const over = other.getBoundingClientRect();
-    if (hasArea(over) && overlaps(box, over) && isAbove(element, other)) setStyle(other, { visibility: 'hidden', transition: 'none' });
+    if (hasArea(over) && overlaps(box, over) && isAbove(element, other)) setStyle(other, COVERING);
   }
   for (let step = 0; step < 25; step += 1) {
     const x = box.left + (box.width * ((step % 5) + 0.5)) / 5;
@@ -135,7 +138,7 @@ const uncover = (element) => {
       while (parentOf(neighbour) && !holds(parentOf(neighbour), element)) neighbour = parentOf(neighbour);
       const reach = neighbour.getBoundingClientRect();
       const within = reach.left >= box.left - 2 && reach.top >= box.top - 2 && reach.right <= box.right + 2 && reach.bottom <= box.bottom + 2;
-      if (!within) setStyle(over, { visibility: 'hidden', transition: 'none' });
+      if (!within) setStyle(over, COVERING);
     }
   }
 };

@@ -68,7 +68,7 @@ const percentHeights = (chain) => {
   for (const element of elements('body *')) {
     if (chain.has(element)) continue;
     const styles = element.computedStyleMap?.();
-    if (styles && ['height', 'min-height'].some((name) => isPercentage(styles.get(name)))) found.push([element, getComputedStyle(element).height]);
+    if (styles && ['height', 'min-height', 'max-height'].some((name) => isPercentage(styles.get(name)))) found.push([element, getComputedStyle(element).height]);
   }
   return found;
 };
@@ -111,8 +111,9 @@ const moveToTop = (inner) => {
   }
 };
 
-// The styles before a box was expanded, to take it back.
+// The styles before a box was expanded, until it is decided whether it stays so, and those of all boxes that do.
 const expanded = new Map();
+const grown = new Map();
 
 // Gives a box, and its ancestors, the height of its content.
 const grow = (inner) => {
@@ -155,7 +156,7 @@ const grow = (inner) => {
   for (const [element, values] of resize) setStyle(element, values, expanded);
   for (const [element, height] of heights) {
     if (getComputedStyle(element).height === height || !height.endsWith('px')) continue;
-    setStyle(element, holds(inner, element) ? { height } : { 'min-height': height }, expanded);
+    setStyle(element, holds(inner, element) ? { height, 'max-height': 'none' } : { 'min-height': height }, expanded);
   }
   for (const [element, before] of places) {
     const now = element.getBoundingClientRect();
@@ -189,25 +190,45 @@ const lostPart = ({ seen }, bottom = Number.POSITIVE_INFINITY) => {
   return seen.length === 0 ? 0 : seen.filter(isLost).length / seen.length;
 };
 
-// Undoes what was done to expand a box together with everything else.
 const keepExpanded = () => {
   for (const [element, former] of expanded) {
-    const known = formerStyles.get(element) ?? new Map();
+    const known = grown.get(element) ?? new Map();
     for (const [name, value] of former) if (!known.has(name)) known.set(name, value);
-    formerStyles.set(element, known);
+    grown.set(element, known);
   }
   expanded.clear();
 };
 
-// Expands a box, unless the page then shows less than a reader would see, or shows it elsewhere. Returns whether it did.
-const expand = (inner) => {
+page.undoExpand = () => {
+  restore(grown);
+  return {};
+};
+
+// The part of the screens below `from` that show nothing.
+const emptyPart = (from) => {
+  const count = Math.ceil((documentHeight() - from) / innerHeight);
+  const filled = new Set();
+  for (const element of elements('body *')) {
+    const box = element.getBoundingClientRect();
+    if (box.bottom <= from || !hasArea(box) || !showsSomething(element) || !isShown(element)) continue;
+    for (let at = Math.max(0, Math.floor((box.top - from) / innerHeight)); at < Math.min(count, (box.bottom - from) / innerHeight); at += 1) filled.add(at);
+    if (filled.size === count) break;
+  }
+  return count <= 0 ? 0 : 1 - filled.size / count;
+};
+
+// Expands a box, unless the page then shows less than a reader would see, or shows it elsewhere. Returns whether it did. A
+// list that renders only its visible rows is not filled yet.
+const expand = (inner, isVirtual) => {
   const before = firstScreen();
   const { bottom, height } = inner.getBoundingClientRect();
   const inside = { seen: before.seen.filter(([element]) => holds(inner, element)) };
   const around = { seen: before.seen.filter(([element]) => !holds(inner, element)) };
+  const hadText = before.seen.some(([element]) => holds(inner, element));
   grow(inner);
   const isHigher = documentHeight() >= before.height && inner.getBoundingClientRect().height > height + 1;
-  const isWorse = !isHigher || lostPart(inside) > 0.1 || lostPart(around, bottom) > 0.3;
+  const isEmptier = !isVirtual && hadText && emptyPart(bottom) > 0.5;
+  const isWorse = !isHigher || isEmptier || lostPart(inside) > 0.1 || lostPart(around, bottom) > 0.3;
   if (isWorse) restore(expanded);
   keepExpanded();
   return !isWorse;

@@ -18,6 +18,33 @@ const isGiven = (element, side) => {
 
 const isBare = (element) => !element.textContent.trim() && ![...element.querySelectorAll('*')].some((inside) => isLarge(inside) && isShown(inside));
 
+const hasPicture = (style) => /url\(|gradient\(/.test(style.backgroundImage);
+
+const contentTops = (element) => [...element.querySelectorAll('*')].slice(0, 200).map((inside) => inside.getBoundingClientRect().top);
+
+// Copies without content that continue a layer or a rail below the first screen.
+const continuations = [];
+const MAX_CONTINUATIONS = 24;
+
+// Continues the background of a box that is as tall as the window. A picture is shown once on each screen, as a reader sees
+// it. Returns whether that is possible.
+const continueBackground = (element, box, style, height) => {
+  if (element.localName.includes('-') || element.matches(PAINTING) || element.getRootNode() !== document) return false;
+  const isPicture = hasPicture(style);
+  const step = isPicture ? box.height : height - box.bottom;
+  if (step < 1 || (height - box.bottom) / step > MAX_CONTINUATIONS) return false;
+  for (let top = box.bottom; top < height - 1; top += step) {
+    const copy = element.cloneNode(false);
+    copy.removeAttribute('hidden');
+    element.after(copy);
+    continuations.push(copy);
+    const size = { width: `${box.width}px`, height: `${Math.min(step, height - top)}px`, 'min-height': '0', 'max-height': 'none', 'box-sizing': 'border-box' };
+    const picture = isPicture ? { height: `${step}px`, 'clip-path': `inset(0 0 ${Math.max(0, top + step - height)}px 0)` } : {};
+    keepStyle(copy, { ...size, ...picture, top: `${top}px`, left: `${box.left}px`, right: 'auto', bottom: 'auto', margin: '0', transition: 'none', animation: 'none', 'pointer-events': 'none' });
+  }
+  return true;
+};
+
 const positionFixed = (element, style, height) => {
   const box = element.getBoundingClientRect();
   if (!hasArea(box) || !overlaps(box, viewport()) || !isFixedToViewport(element)) return;
@@ -25,12 +52,21 @@ const positionFixed = (element, style, height) => {
     const isLayer = box.width >= innerWidth * 0.9;
     // A layer with content, such as a dialog, stays on the first screen. A background layer is extended, and so is a
     // side bar.
-    if (!isLayer || Number(style.zIndex) < 0 || isBare(element)) {
-      setStyle(element, { transition: 'none', bottom: 'auto', 'max-height': 'none', [isLayer ? 'height' : 'min-height']: `${height - Math.max(0, box.top)}px` }, arranged);
+    if (isLayer && Number(style.zIndex) >= 0 && !isBare(element)) return;
+    if (hasPicture(style) && continueBackground(element, box, style, height)) return;
+    const before = isLayer ? [] : contentTops(element);
+    setStyle(element, { transition: 'none', bottom: 'auto', 'max-height': 'none', [isLayer ? 'height' : 'min-height']: `${height - Math.max(0, box.top)}px` }, arranged);
+    // Content that is centred in a rail stays where readers see it. Content at the end of the rail moves to its new end.
+    const growth = element.getBoundingClientRect().height - box.height;
+    const isCentred = contentTops(element).some((top, at) => Math.abs(top - before[at]) > 1 && Math.abs(top - before[at] - growth) > 1);
+    if (isCentred) {
+      setStyle(element, { 'min-height': `${box.height}px`, 'max-height': `${box.height}px` }, arranged);
+      continueBackground(element, box, style, height);
     }
     return;
   }
-  const atBottom = isGiven(element, 'bottom') ? !isGiven(element, 'top') : innerHeight - box.bottom < box.top / 4;
+  const isLow = innerHeight - box.bottom < box.top / 4;
+  const atBottom = isGiven(element, 'bottom') ? !isGiven(element, 'top') : isLow && (!isGiven(element, 'top') || box.top > innerHeight / 2);
   if (!atBottom) return;
   const [x = '0px', y = '0px'] = style.translate === 'none' ? [] : style.translate.split(' ');
   setStyle(element, { transition: 'none', translate: `${x} calc(${y} + ${height - innerHeight}px)` }, arranged);
@@ -44,6 +80,7 @@ const arranged = new Map();
 // Positions elements that are fixed, sticky or painted relative to the viewport for the full page. It can be repeated.
 const arrange = () => {
   restore(arranged);
+  for (const copy of continuations.splice(0)) copy.remove();
   const fixed = [];
   for (const element of elements()) {
     const style = getComputedStyle(element);
@@ -127,6 +164,8 @@ page.arrangeFullPage = async ({ maxHeight, budgetMs }) => {
 // Undoes what was done to the page for an image, so that it can be laid out for another one.
 page.undoLayout = () => {
   restore(arranged);
+  for (const copy of continuations.splice(0)) copy.remove();
+  restore(grown);
   restore(formerStyles);
   for (const known of [visited, ancestors, savedStyles, sizes]) known.clear();
   scrollToTop(0);

@@ -3,48 +3,47 @@
 // page that were begun before.
 
 // Operations of the page that may follow each other before they change the document.
-const ROUNDS = 10;
+const ROUNDS = 16;
 
 const orElse = (promise, value) => Promise.resolve(promise).catch(() => value);
 
 const databaseCount = async () => (await orElse(globalThis.indexedDB?.databases(), []))?.length ?? 0;
 
-const cacheCount = async () => (await orElse(globalThis.caches?.keys(), []))?.length ?? 0;
+// Bytes that the page has stored, by kind.
+const storedBytes = async () => (await orElse(navigator.storage?.estimate(), {}))?.usageDetails ?? {};
 
-// Does the page have files of its own?
-const hasFiles = async () => {
-  const directory = await orElse(navigator.storage?.getDirectory?.(), null);
-  return directory !== null && !(await orElse(directory.keys().next(), { done: true })).done;
+// The number of locks that the page holds or waits for.
+const lockCount = async () => {
+  const { held = [], pending = [] } = (await orElse(navigator.locks?.query(), {})) ?? {};
+  return held.length + pending.length;
 };
 
 const registrations = async () => (await orElse(navigator.serviceWorker?.getRegistrations(), [])) ?? [];
 
-// Derives a key, for which the browser has one thread (Chromium 156). What takes no time, such as a digest of a few bytes,
-// is not carried out there.
-let derivable = null;
-const encrypt = async () => {
-  const subtle = globalThis.crypto?.subtle;
-  if (!subtle) return;
-  derivable ??= await orElse(subtle.importKey('raw', new Uint8Array(8), 'PBKDF2', false, ['deriveBits']), null);
-  const algorithm = { name: 'PBKDF2', salt: new Uint8Array(8), iterations: 1, hash: 'SHA-256' };
-  if (derivable) await orElse(subtle.deriveBits(algorithm, derivable, 128), null);
+const isStarting = ({ installing, active }) => installing !== null || active?.state === 'activating';
+
+// What the page has outside of its thread.
+const holdings = async () => {
+  const [databases, stored, locks, workers] = await Promise.all([databaseCount(), storedBytes(), lockCount(), registrations()]);
+  const counts = [databases, workers.length, ...Object.values(stored)];
+  return { counts, isActive: locks > 0 || workers.some(isStarting) };
 };
 
 // Does the page use any of that? Our own operations are answered after those of the page.
 page.look = async () => {
-  const [, databases, caches, files, { length }] = await Promise.all([encrypt(), databaseCount(), cacheCount(), hasFiles(), registrations()]);
-  return databases > 0 || caches > 0 || files || length > 0;
+  const { counts, isActive } = await holdings();
+  return { exists: counts.some((count) => count > 0), active: isActive, changes };
 };
-
-const isStarting = ({ installing, active }) => installing !== null || active?.state === 'activating';
 
 // Waits until the page's operations have been answered, or until the time is up.
 page.answers = async ({ forMs }) => {
   const until = performance.now() + forMs;
+  let known = '';
   for (let round = 0; ; ) {
-    const [, , , workers] = await Promise.all([encrypt(), databaseCount(), hasFiles(), registrations()]);
-    const isPending = workers.some(isStarting);
-    round = isPending ? 0 : round + 1;
+    const { counts, isActive } = await holdings();
+    const isSame = String(counts) === known;
+    known = String(counts);
+    round = isActive || !isSame ? 0 : round + 1;
     if (round >= ROUNDS) return { pending: false };
     if (performance.now() >= until) return { pending: true };
   }

@@ -52,6 +52,13 @@ const styleObserver = new MutationObserver((records) => {
   }
 });
 
+const setAttributes = (element, values) => {
+  for (const name of ['class', 'style']) {
+    if (values[name] === null) element.removeAttribute(name);
+    else element.setAttribute(name, values[name]);
+  }
+};
+
 // Restores the class and style of elements below the first screen that are now hidden or have shrunk.
 const restoreStyles = () => {
   styleObserver.disconnect();
@@ -60,10 +67,10 @@ const restoreStyles = () => {
     const isSame = ['class', 'style'].every((name) => element.getAttribute(name) === saved[name]);
     const box = element.getBoundingClientRect();
     if (isSame || !element.isConnected || overlaps(box, viewport()) || !(area(box) < saved.area / 2 || isHidden(element))) continue;
-    for (const name of ['class', 'style']) {
-      if (saved[name] === null) element.removeAttribute(name);
-      else element.setAttribute(name, saved[name]);
-    }
+    const now = { class: element.getAttribute('class'), style: element.getAttribute('style') };
+    setAttributes(element, saved);
+    // What is fixed to the window would be on the first screen.
+    if (isInFixed(element) && overlaps(element.getBoundingClientRect(), viewport())) setAttributes(element, now);
   }
 };
 
@@ -108,6 +115,12 @@ const isCut = () =>
     return Math.min(element.clientWidth, innerWidth) * Math.min(element.clientHeight, innerHeight) >= (innerWidth * innerHeight) / 3;
   });
 
+// Were many of the elements removed that were seen while the page was scrolled?
+const isVirtual = () => {
+  const gone = [...visited].filter((element) => !element.isConnected).length;
+  return visited.size >= 12 && gone * 3 > visited.size;
+};
+
 // Scrolls to the top and expands an inner scroller to the height of its content.
 page.endSweep = async ({ maxHeight }) => {
   scrollToY(0);
@@ -115,7 +128,7 @@ page.endSweep = async ({ maxHeight }) => {
   // The scroller may contain another one.
   for (let round = 0; scroller && round < 2; round += 1) {
     const before = contentHeight();
-    if (!expand(scroller)) break;
+    if (!expand(scroller, isVirtual())) break;
     await frame();
     // A virtual list would fill any height.
     if (root().scrollHeight > Math.max(2 * before, 2 * maxHeight)) setStyle(scroller, { 'max-height': `${maxHeight}px`, 'overflow-y': 'clip' });
@@ -123,8 +136,7 @@ page.endSweep = async ({ maxHeight }) => {
   }
   scroller = null;
   layOutSections();
-  const gone = [...visited].filter((element) => !element.isConnected).length;
-  return { virtual: visited.size >= 12 && gone * 3 > visited.size, height: documentHeight() };
+  return { virtual: isVirtual(), height: documentHeight() };
 };
 
 // Sizes that depend on the height of the window. They are kept when the window becomes as tall as the page.

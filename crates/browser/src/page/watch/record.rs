@@ -102,6 +102,7 @@ impl Record {
             | Event::WorkerStarted { .. }
             | Event::HeadersReceived { .. }
             | Event::WindowPrevented { .. }
+            | Event::DatabaseChanged
             | Event::TimeBudgetExpired
             | Event::Crashed
             | Event::Detached => {}
