@@ -54,6 +54,23 @@ def common_headers(context, response, case):
 
 
 @schemathesis.check
+def exact_errors(context, response, case):
+    """An error has a code and a message, and its cause in a header."""
+    causes = response.headers.get("error-cause", [])
+    if response.status_code < 400:
+        if causes:
+            raise AssertionError(f"{response.status_code} has an Error-Cause")
+        return
+    if causes not in (["request"], ["target"], ["service"]):
+        raise AssertionError(f"Error-Cause is {causes}")
+    if response.headers.get("content-type") == ["image/svg+xml"] or case.method.upper() == "HEAD":
+        return
+    body = response.json()
+    if list(body) != ["error"] or sorted(body["error"]) != ["code", "message"]:
+        raise AssertionError(f"an error with other members: {response.text}")
+
+
+@schemathesis.check
 def unknown_to_other_teams(context, response, case):
     """Objects of one team are not found for another team."""
     if response.status_code not in (200, 201, 202) or "json" not in str(response.headers.get("content-type")):

@@ -5,6 +5,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
 
+use crate::contract::Shape;
 use crate::harness::TestApp;
 
 /// The newest protocol revision, which has no handshake.
@@ -41,7 +42,7 @@ impl McpResponse {
         Ok(&self.result()?["structuredContent"])
     }
 
-    /// The error of a tool call: `{"error":{code,message},"hint"}`. Fails if the call succeeded.
+    /// The error of a tool call: `{"error":{code,message},"hint",cause}`. Fails if the call succeeded.
     pub fn failure(&self) -> Result<Value> {
         let result = &self.body["result"];
         ensure!(self.status == 200 && result["isError"] == json!(true), "{} {}", self.status, self.body);
@@ -129,6 +130,16 @@ impl<'a> Agent<'a> {
     }
 }
 
+/// Checks the text of a failed tool call against the contract. Other messages are not checked.
+pub fn check_tool_error(message: &Value) -> Result<()> {
+    let result = &message["result"];
+    if result["isError"] != json!(true) {
+        return Ok(());
+    }
+    let text = result["content"][0]["text"].as_str().with_context(|| format!("no text in {message}"))?;
+    Shape::ToolError.check(&serde_json::from_str(text).with_context(|| text.to_owned())?)
+}
+
 /// Reads a response to its end.
 pub async fn read_response(response: Response) -> Result<McpResponse> {
     let (status, headers) = (response.status(), response.headers().clone());
@@ -138,5 +149,6 @@ pub async fn read_response(response: Response) -> Result<McpResponse> {
         false => serde_json::from_str(&text).with_context(|| format!("{status}: {text}"))?,
     };
     ensure!(status != StatusCode::OK || headers["content-type"] == "application/json", "{headers:?}");
+    check_tool_error(&body)?;
     Ok(McpResponse { status: status.as_u16(), headers, body })
 }

@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
+use crate::client::Client;
+use crate::contract::ApiError;
 use crate::leftovers::check_no_leftovers;
 use crate::site::Site;
 
@@ -41,7 +43,7 @@ pub struct TestApp {
     /// The team and its keys.
     pub team: NewTeamKeys,
     /// A client that does not follow redirects.
-    pub client: reqwest::Client,
+    pub client: Client,
     settings: BTreeMap<&'static str, String>,
     rendering: Rendering,
     dir: tempfile::TempDir,
@@ -170,6 +172,12 @@ impl TestApp {
         let response = request.send().await?;
         let status = response.status().as_u16();
         Ok((status, response.json().await?))
+    }
+
+    /// Creates a grab with the live key, which must be refused or fail.
+    pub async fn create_refused(&self, body: Value) -> anyhow::Result<ApiError> {
+        let request = self.client.post(format!("{}/grabs", self.base())).bearer_auth(self.live()).json(&body);
+        ApiError::read(request.send().await?).await
     }
 
     /// Captures a page of the site with the live key and fails if that fails. Returns the grab and the image.

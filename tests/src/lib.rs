@@ -1,6 +1,7 @@
 //! Shared code of the end-to-end tests and the benchmarks.
 //!
-//! [`harness`] starts the whole service, [`site`] is the fixture site with known pixels, [`pixels`] checks images of
+//! [`client`] is the HTTP client, which checks every error response with the schemas of [`contract`]. [`harness`] starts the
+//! whole service, [`site`] is the fixture site with known pixels, [`pixels`] checks images of
 //! it, [`agent`] is an MCP client, [`authenticator`] an authenticator app, [`passkey`] a device with a passkey, [`forward`]
 //! gives a service a host name, or interrupts its connections, [`scenario`] captures hostile pages and reports the results,
 //! [`process_tree`] measures processes, [`cpu_share`] limits them, [`leftovers`] checks what a stopped service left behind,
@@ -12,6 +13,7 @@
 pub mod agent;
 pub mod authenticator;
 pub mod client;
+pub mod contract;
 pub mod cpu_share;
 pub mod dns;
 pub mod forward;

@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// An API client with a live key.
 pub struct Customer {
     /// The HTTP client.
-    pub client: reqwest::Client,
+    pub client: crate::client::Client,
     /// The API root, ending in `/v1`.
     pub base: String,
     /// The live key.

@@ -86,7 +86,7 @@ impl<'a> Visitor<'a> {
         self.send(request.header("content-type", "application/x-www-form-urlencoded").body(body)).await
     }
 
-    async fn send(&mut self, mut request: reqwest::RequestBuilder) -> Result<PageResponse> {
+    async fn send(&mut self, mut request: crate::client::RequestBuilder) -> Result<PageResponse> {
         let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         for (name, value) in &self.headers {
             request = request.header(*name, value);
@@ -190,4 +190,21 @@ pub fn authorization_path(client: &str, changes: &[(&str, &str)]) -> Result<Stri
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
     let url = reqwest::Url::parse_with_params("http://request.invalid/oauth/authorize", fields)?;
     Ok(format!("{}?{}", url.path(), url.query().unwrap_or_default()))
+}
+
+/// Exchanges an authorization code for tokens.
+pub async fn exchange(app: &TestApp, request: &str, code: &str) -> Result<Value> {
+    let request = reqwest::Url::parse(&format!("http://request.invalid{request}"))?;
+    let client = request.query_pairs().find(|(name, _)| name == "client_id").map(|(_, value)| value.into_owned());
+    let form = [
+        ("grant_type", "authorization_code"),
+        ("code", code),
+        ("redirect_uri", REDIRECT),
+        ("client_id", &client.unwrap_or_default()),
+        ("code_verifier", VERIFIER),
+    ];
+    let answer = Visitor::new(app).post("/v1/oauth/token", &form).await?;
+    ensure!(answer.status == 200, "{} {}", answer.status, answer.body);
+    ensure!(answer.header("cache-control") == "no-store", "{:?}", answer.headers);
+    answer.json()
 }

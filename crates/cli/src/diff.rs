@@ -96,10 +96,7 @@ async fn capture_again(api: &Api, args: &DiffArgs, earlier: &Grab, url: &str) ->
     let later = capture::create_one(api, body.into()).await?;
     match later.fields.status.as_str() {
         "done" => Ok(later),
-        _ => {
-            let message = later.fields.error_message.unwrap_or_else(|| "The capture failed.".to_owned());
-            Err(Failure::CaptureFailed { message })
-        }
+        _ => Err(Failure::CaptureFailed(later.fields.error())),
     }
 }
 

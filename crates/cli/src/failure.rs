@@ -71,11 +71,8 @@ pub(crate) enum Failure {
         seconds: u64,
     },
     /// A capture failed.
-    #[error("{message}")]
-    CaptureFailed {
-        /// The reason.
-        message: String,
-    },
+    #[error("{0}")]
+    CaptureFailed(CaptureError),
     /// A capture has no image to download or open.
     #[error("{0}")]
     NoImage(String),
@@ -110,6 +107,8 @@ pub(crate) struct ApiError {
     pub(crate) code: String,
     /// The message for the user.
     pub(crate) message: String,
+    /// Whose fault it is, if the service says it.
+    pub(crate) cause: Option<String>,
     /// Identifies the request in the service's log.
     pub(crate) request_id: Option<String>,
 }
@@ -117,6 +116,26 @@ pub(crate) struct ApiError {
 impl std::fmt::Display for ApiError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ({})", self.message, self.code)
+    }
+}
+
+/// Why a capture failed, as its grab says.
+#[derive(Clone, Debug)]
+pub(crate) struct CaptureError {
+    /// The error code. None from versions of the service that do not send it.
+    pub(crate) code: Option<String>,
+    /// The message for the user.
+    pub(crate) message: String,
+    /// Whose fault it is.
+    pub(crate) cause: Option<String>,
+}
+
+impl std::fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.code {
+            Some(code) => write!(f, "{} ({code})", self.message),
+            None => write!(f, "{}", self.message),
+        }
     }
 }
 
@@ -134,20 +153,30 @@ impl Failure {
         |source| Self::Unreachable { base, source: source.without_url() }
     }
 
-    /// The error code, if the API returned an error.
+    /// The error code, if the API returned an error or a failed capture.
     pub(crate) fn code(&self) -> Option<&str> {
+        self.api_error().0
+    }
+
+    /// Whose fault it is, if the API says it.
+    pub(crate) fn error_cause(&self) -> Option<&str> {
+        self.api_error().1
+    }
+
+    /// Code and cause of what the API returned.
+    fn api_error(&self) -> (Option<&str>, Option<&str>) {
         match self {
-            Self::Api(error) => Some(&error.code),
+            Self::Api(ApiError { code, cause, .. }) => (Some(code), cause.as_deref()),
+            Self::CaptureFailed(CaptureError { code, cause, .. }) => (code.as_deref(), cause.as_deref()),
             Self::Usage(_)
             | Self::Unreachable { .. }
             | Self::UnexpectedResponse { .. }
             | Self::WaitTimedOut { .. }
-            | Self::CaptureFailed { .. }
             | Self::NoImage(_)
             | Self::NotSaved { .. }
             | Self::File { .. }
             | Self::NotSignedIn
-            | Self::Login(_) => None,
+            | Self::Login(_) => (None, None),
         }
     }
 
@@ -156,7 +185,7 @@ impl Failure {
         match self {
             Self::Usage(_) => Exit::Usage,
             Self::Unreachable { .. } => Exit::Unreachable,
-            Self::WaitTimedOut { .. } | Self::CaptureFailed { .. } | Self::NoImage(_) => Exit::Failed,
+            Self::WaitTimedOut { .. } | Self::CaptureFailed(_) | Self::NoImage(_) => Exit::Failed,
             Self::NotSaved { cause, .. } => cause.exit(),
             Self::UnexpectedResponse { .. } | Self::File { .. } => Exit::Internal,
             Self::NotSignedIn | Self::Login(_) => Exit::Unauthorized,
@@ -184,7 +213,7 @@ impl Failure {
             Self::WaitTimedOut { id, .. } => {
                 return Some(format!("The capture continues; follow it with `grab watch {id}`."));
             }
-            Self::CaptureFailed { .. } => "Nothing was charged.",
+            Self::CaptureFailed(_) => "Nothing was charged.",
             Self::NotSaved { id, .. } => {
                 return Some(format!(
                     "The capture is complete and was charged. Download its image with `grab show {id} -o FILE`."

@@ -121,7 +121,7 @@ pub(crate) fn print(api: &Api, json: bool, grab: &Grab) -> Result<(), Failure> {
         ("format", fields.format.clone().zip(pixels).map(|(format, pixels)| format!("{format}, {pixels}"))),
         ("size", fields.bytes.map(output::size)),
         ("rendered in", fields.execution_ms.map(|ms| format!("{ms} ms"))),
-        ("error", fields.error_message.clone()),
+        ("error", (fields.status == "failed").then(|| fields.error().to_string())),
     ];
     for (name, value) in rows {
         if let Some(value) = value {

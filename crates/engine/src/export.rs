@@ -168,7 +168,8 @@ fn grab_line(grab: &Grab) -> Value {
         }),
         State::Failed { finished_at, failure, metadata } => json!({
             "status": "failed", "finished_at": finished_at.to_string(), "error": failure.reason.code().as_str(),
-            "error_message": failure.message, "error_cause": failure.cause.as_str(),
+            "error_code": failure.reason.code().as_str(), "error_message": failure.message,
+            "error_cause": failure.cause.as_str(),
             "metadata": serde_json::to_value(metadata).unwrap_or_default(),
         }),
     };

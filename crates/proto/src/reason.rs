@@ -8,6 +8,8 @@ use crate::v1::{ErrorCause, ErrorCode};
 /// The `domain` of every `ErrorInfo` of this service.
 pub const DOMAIN: &str = "grabd";
 
+/// Response header of HTTP errors: the [`ErrorCause`].
+pub const ERROR_CAUSE: &str = "error-cause";
 /// Key of the [`ErrorCause`] in the metadata of an `ErrorInfo`.
 pub const CAUSE: &str = "cause";
 

@@ -82,13 +82,17 @@ def errors() -> None:
         try:
             live.capture(task["refused_page"])
         except grabd.SsrfDetectedError as error:
-            check((error.status, error.code) == (400, "ssrf_detected") and bool(error.request_id), error)
+            seen = (error.status, error.code, error.cause)
+            check(seen == (400, "ssrf_detected", "request") and bool(error.request_id), error)
         else:
             raise AssertionError("a private address was captured")
         try:
             live.capture(task["failing_page"])
         except grabd.RenderFailedError as error:
             check(error.grab_id is not None and len(error.grab_id) == 36, error.grab_id)
+            failed = live.get_grab(error.grab_id or "")
+            seen = (failed.error_code, failed.error_cause, failed.error_message)
+            check(seen == (error.code, error.cause, str(error)), failed)
         else:
             raise AssertionError("a page without content was captured")
         try:

@@ -61,12 +61,16 @@ class ClientTest(unittest.TestCase):
             self.assertEqual(preferences, [None, None, "respond-async"])
 
     def test_batch_is_one_request_with_its_own_key_and_unknown_options_are_refused(self) -> None:
-        error = {"code": "bad_request", "message": "`url` must be set.", "cause": "request"}
-        results = [{"grab": grab("pending"), "error": None}, {"grab": None, "error": error}]
+        error = {"code": "bad_request", "message": "`url` must be set."}
+        results = [
+            {"grab": grab("pending"), "error": None},
+            {"grab": None, "error": error, "error_cause": "request"},
+        ]
         for call, service in self.scenarios(failure(503, "internal_error"), answer(200, {"results": results})):
             batch = call("create_batch", [URL, {"width": 400}], format="webp")
             self.assertEqual((batch.results[0].grab.status, batch.results[0].error), ("pending", None))
-            self.assertEqual((batch.results[1].grab, batch.results[1].error.code), (None, "bad_request"))
+            refused = batch.results[1]
+            self.assertEqual((refused.grab, refused.error.code, refused.error_cause), (None, "bad_request", "request"))
             first, second = service.received
             self.assertEqual(
                 first.json(), {"grabs": [{"url": URL}, {"width": 400}], "options": {"format": "webp"}}
@@ -90,12 +94,13 @@ class ClientTest(unittest.TestCase):
             (422, "render_blocked"),
             (500, "render_failed"),
         ]:
-            for call, service in self.scenarios(failure(status, code, {"location": "/v1/grabs/id-1"})):
+            headers = {"location": "/v1/grabs/id-1", "error-cause": "target"}
+            for call, service in self.scenarios(failure(status, code, headers)):
                 with self.assertRaises(grabd.ERROR_CLASSES[code]) as caught:
                     call("capture", URL)
                 error = caught.exception
                 self.assertEqual((error.status, error.code, str(error)), (status, code, f"It is {code}."))
-                self.assertEqual((error.request_id, error.grab_id), ("request-1", "id-1"))
+                self.assertEqual((error.request_id, error.grab_id, error.cause), ("request-1", "id-1", "target"))
                 self.assertEqual(len(service.received), 1)
 
     def test_transient_errors_are_retried(self) -> None:
@@ -182,6 +187,7 @@ class ClientTest(unittest.TestCase):
             with self.assertRaises(grabd.ApiError) as caught:
                 call("usage")
             self.assertEqual((type(caught.exception), caught.exception.code), (grabd.ApiError, "teapot"))
+            self.assertIsNone(caught.exception.cause)
 
     def test_unknown_members_are_kept(self) -> None:
         for call, _ in self.scenarios(answer(200, grab("done", colour="red"))):

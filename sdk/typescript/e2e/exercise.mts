@@ -83,14 +83,15 @@ async function errors(): Promise<void> {
   await assert.rejects(grabd.capture(task.refused_page), (error) => {
     assert.ok(error instanceof SsrfDetectedError);
     assert.deepEqual([error.status, error.code, error.name], [400, "ssrf_detected", "SsrfDetectedError"]);
+    assert.equal(error.cause, "request");
     assert.match(error.requestId ?? "", /^\S+$/);
     return true;
   });
-  await assert.rejects(grabd.capture(task.failing_page), (error) => {
-    assert.ok(error instanceof RenderFailedError);
-    assert.match(error.grabId ?? "", /^[0-9a-f-]{36}$/);
-    return true;
-  });
+  const failure = await grabd.capture(task.failing_page).catch((error: unknown) => error);
+  assert.ok(failure instanceof RenderFailedError);
+  assert.match(failure.grabId ?? "", /^[0-9a-f-]{36}$/);
+  const { error_code, error_cause, error_message } = await grabd.getGrab(failure.grabId ?? "");
+  assert.deepEqual([error_code, error_cause, error_message], [failure.code, failure.cause, failure.message]);
   await assert.rejects(grabd.getGrab("01993e1c-7b1a-7000-8000-0123456789ab"), NotFoundError);
   await assert.rejects(new Grabd({ baseUrl: task.base_url, apiKey: "sk_live_wrong" }).usage(), UnauthorizedError);
   // @ts-expect-error: a misspelled option is an error of the compiler, and costs no credit without one.

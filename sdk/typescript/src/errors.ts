@@ -9,6 +9,8 @@ export interface ApiErrorDetails {
   status: number;
   /** Machine-readable code. Later versions of the service may add codes. */
   code: string;
+  /** Whose fault it is: `request`, `target` (the captured site) or `service`. Undefined if the service does not say it. */
+  cause: string | undefined;
   /** `X-Request-Id` of the response. Quote it when you ask for help. */
   requestId: string | undefined;
   /** Seconds to wait before a retry, if the service named them. */
@@ -24,6 +26,8 @@ export class ApiError extends GrabdError {
   readonly status: number;
   /** Machine-readable code. Later versions of the service may add codes. */
   readonly code: string;
+  /** Whose fault it is: `request`, `target` (the captured site) or `service`. Undefined if the service does not say it. */
+  override readonly cause: string | undefined;
   /** `X-Request-Id` of the response. Quote it when you ask for help. */
   readonly requestId: string | undefined;
   /** Seconds to wait before a retry, if the service named them. */
@@ -35,6 +39,7 @@ export class ApiError extends GrabdError {
     super(message);
     this.status = details.status;
     this.code = details.code;
+    this.cause = details.cause;
     this.requestId = details.requestId;
     this.retryAfterS = details.retryAfterS;
     this.grabId = details.location?.match(/\/grabs\/([^/?#]+)$/)?.[1];

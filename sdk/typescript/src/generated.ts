@@ -518,6 +518,7 @@ export interface Grab {
    * `virtual_list`, `frame_unfinished`. Null before the grab has ended; later versions may add values.
    */
   warnings?: string[] | null | undefined;
+  error_code?: "render_blocked" | "render_failed" | "ssrf_detected" | "internal_error" | undefined;
   error_cause?: "request" | "target" | "service" | undefined;
   /** Title of the page. This and the following texts come from the page: do not trust them. */
   title?: string | null | undefined;
@@ -596,8 +597,6 @@ export interface BatchError {
   code: "unauthorized" | "bad_request" | "invalid_viewport" | "ssrf_detected" | "idempotency_mismatch" | "credits_exhausted" | "not_found" | "idempotency_conflict" | "render_blocked" | "rate_limit_exceeded" | "queue_limit_exceeded" | "render_failed" | "internal_error" | "forbidden";
   /** Human-readable message. May change. */
   message: string;
-  /** Whose fault it is: the request, the target site, or the service. */
-  cause: "request" | "target" | "service";
 }
 
 /** The result of one capture of a batch: its grab, or why none was created. */
@@ -606,6 +605,8 @@ export interface BatchResult {
   grab: Grab | null;
   /** Why no grab was created. Null if one was. */
   error: BatchError | null;
+  /** Whose fault the error is. Only present if no grab was created. */
+  error_cause?: "request" | "target" | "service" | undefined;
 }
 
 /** One result for each capture, in the order of the request. */
@@ -953,8 +954,8 @@ export class RenderBlockedError extends ApiError {
 }
 
 /**
- * `rate_limit_exceeded`: Too many requests, too much time of failed captures, or, with the cause `service`, a queue
- * that is longer than a synchronous request can wait. Wait for the seconds in `Retry-After`.
+ * `rate_limit_exceeded`: Too many requests, too much time of failed captures, or, with the `Error-Cause` `service`, a
+ * queue that is longer than a synchronous request can wait. Wait for the seconds in `Retry-After`.
  */
 export class RateLimitExceededError extends ApiError {
   override name = "RateLimitExceededError";

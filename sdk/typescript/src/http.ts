@@ -176,8 +176,9 @@ async function responseError(response: Response): Promise<ApiError | UnexpectedR
   const { code, message } = error;
   const Class = Object.hasOwn(ERROR_CLASSES, code) ? ERROR_CLASSES[code as ErrorCode] : ApiError;
   const location = response.headers.get("location") ?? undefined;
+  const cause = response.headers.get("error-cause") ?? undefined;
   return new Class(message, {
-    status, code, requestId: requestId(response), retryAfterS: retryAfterS(response), location,
+    status, code, cause, requestId: requestId(response), retryAfterS: retryAfterS(response), location,
   });
 }
 

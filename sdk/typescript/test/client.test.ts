@@ -42,12 +42,12 @@ test("different creates have different keys unless the caller chooses one", asyn
 });
 
 test("batch is one request with its own key, and unknown options are refused before it is sent", async () => {
-  const error = { code: "bad_request", message: "`url` must be set.", cause: "request" };
-  const results = [{ grab: grab("pending"), error: null }, { grab: null, error }];
+  const error = { code: "bad_request", message: "`url` must be set." };
+  const results = [{ grab: grab("pending"), error: null }, { grab: null, error, error_cause: "request" }];
   await FakeService.with([failure(503, "internal_error"), json(200, { results })], async (client, service) => {
     const batch = await client.createBatch(["https://example.com/", { width: 400 }], { options: { format: "webp" } });
     assert.equal(batch.results[0]?.grab?.status, "pending");
-    assert.equal(batch.results[1]?.error?.code, "bad_request");
+    assert.deepEqual([batch.results[1]?.error?.code, batch.results[1]?.error_cause], ["bad_request", "request"]);
     const [first, second] = service.received;
     assert.deepEqual(JSON.parse(first!.body), {
       grabs: [{ url: "https://example.com/" }, { width: 400 }], options: { format: "webp" },
@@ -69,11 +69,12 @@ const FINAL: [number, ErrorCode][] = [
 ];
 for (const [status, code] of FINAL) {
   test(`${code} is not retried and has its own class`, async () => {
-    await FakeService.with([failure(status, code, { location: "/v1/grabs/id-1" })], async (client, service) => {
+    const headers = { location: "/v1/grabs/id-1", "error-cause": "target" };
+    await FakeService.with([failure(status, code, headers)], async (client, service) => {
       await assert.rejects(client.capture("https://example.com/"), (error) => {
         assert.ok(error instanceof ERROR_CLASSES[code] && error instanceof ApiError);
         assert.deepEqual([error.status, error.code, error.message], [status, code, `It is ${code}.`]);
-        assert.deepEqual([error.requestId, error.grabId], ["request-1", "id-1"]);
+        assert.deepEqual([error.requestId, error.grabId, error.cause], ["request-1", "id-1", "target"]);
         return true;
       });
       assert.equal(service.received.length, 1);
@@ -192,7 +193,9 @@ test("response of something else is reported as such", async () => {
 
 test("unknown code is an ApiError", async () => {
   await FakeService.with([failure(418, "constructor")], async (client) => {
-    await assert.rejects(client.usage(), (error) => error instanceof ApiError && error.constructor === ApiError);
+    await assert.rejects(client.usage(), (error) => (
+      error instanceof ApiError && error.constructor === ApiError && error.cause === undefined
+    ));
   });
 });
 

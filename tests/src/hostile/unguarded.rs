@@ -20,7 +20,7 @@ const NOBODY: u32 = 65_534;
 /// and frames of other sites.
 pub struct UnguardedBrowser {
     tabs: String,
-    client: reqwest::Client,
+    client: crate::client::Client,
     process: Child,
     _reading: DropGuard,
     _profile: tempfile::TempDir,

@@ -7,9 +7,10 @@ use futures::future::try_join_all;
 use grabd_domain::ids::TeamId;
 use grabd_engine::accounts;
 use grabd_engine::clock::Clock;
+use grabd_tests::contract::ApiError;
 use grabd_tests::harness::TestApp;
 use reqwest::Response;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::task::TaskTracker;
 
 const SLOTS: usize = 4;
@@ -93,10 +94,9 @@ async fn sync_create_is_refused_at_once_when_its_expected_wait_is_too_long() -> 
     let response = create(&app, app.live(), "/tiny").await?;
     assert_eq!(response.status(), 429);
     assert_eq!(response.headers()["retry-after"], "24");
-    let error: Value = response.json().await?;
-    assert_eq!((&error["error"]["code"], &error["error"]["cause"]), (&json!("rate_limit_exceeded"), &json!("service")));
-    let message = error["error"]["message"].as_str().context("a message")?;
-    ensure!(message.contains("queue of synchronous grabs") && message.contains("24 s"), "{message}");
+    let refused = ApiError::read(response).await?;
+    assert_eq!(refused.summary(), (429, "rate_limit_exceeded", "service"));
+    ensure!(refused.message.contains("queue of synchronous grabs") && refused.message.contains("24 s"), "{refused:?}");
     // Nothing is stored or held.
     let usage = app.get("/usage", app.live()).await?.1;
     assert_eq!((&usage["credits"]["held"], &usage["credits"]["total"]), (&json!(0), &json!(1)));
@@ -127,16 +127,14 @@ async fn failing_captures_use_up_the_budget_until_it_is_refilled() -> Result<()>
     let settings = [("browser.slots", "2"), ("abuse.failed_seconds_per_minute_unpaid", "1")];
     let app = TestApp::start(5, &settings).await?;
     let missing = json!({ "url": app.site.url("/slow/1500"), "selector": "#nowhere" });
-    let (status, failed) = app.create(missing).await?;
-    assert_eq!((status, &failed["error"]["cause"]), (500, &json!("target")), "{failed}");
+    assert_eq!(app.create_refused(missing).await?.summary(), (500, "render_failed", "target"));
 
     let response = create(&app, app.live(), "/tiny").await?;
     assert_eq!(response.status(), 429);
     let retry_after: u64 = response.headers()["retry-after"].to_str()?.parse()?;
     // At least half a second is missing, at one second per minute.
     ensure!((25..=25 * 60).contains(&retry_after), "{retry_after}");
-    let error: Value = response.json().await?;
-    assert_eq!((&error["error"]["code"], &error["error"]["cause"]), (&json!("rate_limit_exceeded"), &json!("request")));
+    assert_eq!(ApiError::read(response).await?.summary(), (429, "rate_limit_exceeded", "request"));
     // Another account and test keys are not affected.
     let other = hostile_teams(&app, 1).await?;
     assert_eq!(create(&app, &other[0], "/tiny").await?.status(), 200);
@@ -152,32 +150,40 @@ async fn failing_captures_use_up_the_budget_until_it_is_refilled() -> Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_grabs_tell_whose_fault_it_was() -> Result<()> {
+async fn failed_grabs_have_the_code_and_cause_that_their_caller_got() -> Result<()> {
     let app = TestApp::start(9, &[]).await?;
     let cases = [
         // Nothing answers DNS in this test.
-        (json!({ "url": "http://nowhere.example/" }), "target"),
-        (json!({ "url": app.site.url("/tiny"), "selector": "#nowhere" }), "target"),
-        (json!({ "url": app.site.url("/status/403") }), "target"),
-        (json!({ "url": app.site.url("/hang") }), "target"),
+        (json!({ "url": "http://nowhere.example/" }), 500, "render_failed"),
+        (json!({ "url": app.site.url("/tiny"), "selector": "#nowhere" }), 500, "render_failed"),
+        (json!({ "url": app.site.url("/status/403") }), 422, "render_blocked"),
+        (json!({ "url": app.site.url("/hang") }), 500, "render_failed"),
     ];
     let service = &app;
-    let captures = cases.iter().map(|(body, expected)| async move {
-        let (status, answer) = service.create(body.clone()).await?;
-        ensure!(matches!(status, 422 | 500), "{body}: {status} {answer}");
-        assert_eq!(answer["error"]["cause"], json!(expected), "{body}: {answer}");
-        Ok(())
+    let captures = cases.iter().map(|(body, status, code)| async move {
+        let failed = service.create_refused(body.clone()).await?;
+        ensure!(failed.summary() == (*status, *code, "target"), "{body}: {failed:?}");
+        Ok(failed)
     });
-    try_join_all(captures).await?;
+    let refused = try_join_all(captures).await?;
+    // The grab says what its synchronous caller was told.
     let listed = app.get("/grabs", app.live()).await?.1;
-    for grab in listed["data"].as_array().context("grabs")? {
-        assert_eq!((&grab["status"], &grab["error_cause"]), (&json!("failed"), &json!("target")), "{grab}");
+    let listed = listed["data"].as_array().context("grabs")?;
+    assert_eq!(listed.len(), refused.len());
+    for ApiError { code, message, cause, .. } in &refused {
+        let grab =
+            listed.iter().find(|grab| grab["error_message"] == json!(message)).context("no grab has the message")?;
+        assert_eq!(
+            (&grab["status"], &grab["error_code"], &grab["error_cause"]),
+            (&json!("failed"), &json!(code), &json!(cause)),
+            "{grab}"
+        );
     }
     // Other grabs and other errors.
     let (_, done) = app.create(json!({ "url": app.site.url("/tiny") })).await?;
-    assert_eq!(done.get("error_cause"), None, "{done}");
-    for (body, expected) in [(json!({}), "request"), (json!({ "url": "http://127.0.0.3/" }), "request")] {
-        assert_eq!(app.create(body).await?.1["error"]["cause"], json!(expected));
+    assert_eq!((done.get("error_code"), done.get("error_cause")), (None, None), "{done}");
+    for (body, code) in [(json!({}), "bad_request"), (json!({ "url": "http://127.0.0.3/" }), "ssrf_detected")] {
+        assert_eq!(app.create_refused(body).await?.summary(), (400, code, "request"));
     }
     app.finish().await
 }

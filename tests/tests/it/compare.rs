@@ -163,7 +163,7 @@ async fn deletion_of_the_earlier_image_fails_the_capture_uncharged() -> Result<(
     let (before, _) = app.capture("/tiny", json!({})).await?;
     assert_eq!(credits(&app).await?, (json!(2), json!(0)));
     let body = json!({ "url": app.site.url("/held/tiny"), "compare_to": id(&before)? });
-    let mut capture = Box::pin(app.create(body));
+    let mut capture = Box::pin(app.create_refused(body));
     let deletion = async {
         app.site.wait_for_hits("/held/tiny", 1).await;
         delete(&app, app.live(), &before).await?;
@@ -175,17 +175,17 @@ async fn deletion_of_the_earlier_image_fails_the_capture_uncharged() -> Result<(
         ended = &mut capture => panic!("the capture ended too early: {ended:?}"),
         deleted = deletion => deleted?,
     }
-    let (status, failed) = capture.await?;
-    let error = &failed["error"];
-    assert_eq!((status, &error["code"]), (500, &json!("render_failed")), "{failed}");
-    assert!(
-        error["message"].as_str().is_some_and(|text| text.contains("was deleted before it was compared")),
-        "{failed}"
-    );
+    let failed = capture.await?;
+    assert_eq!(failed.summary(), (500, "render_failed", "request"));
+    assert!(failed.message.contains("was deleted before it was compared"), "{failed:?}");
     assert_eq!(credits(&app).await?, (json!(2), json!(0)));
     let (_, list) = app.get("/grabs", app.live()).await?;
     let failed = &list["data"][0];
-    assert_eq!((&failed["status"], &failed["error_cause"]), (&json!("failed"), &json!("request")), "{failed}");
+    assert_eq!(
+        (&failed["status"], &failed["error_code"], &failed["error_cause"]),
+        (&json!("failed"), &json!("render_failed"), &json!("request")),
+        "{failed}"
+    );
     assert_eq!((&failed["image_sha256"], failed.get("files"), failed.get("difference")), (&Value::Null, None, None));
     assert_eq!(stored_bytes(&app).await?, 0);
     app.finish().await

@@ -1,6 +1,7 @@
 //! The public REST contract, in process and over gRPC.
 
 use anyhow::{Context, Result};
+use grabd_tests::contract::ApiError;
 use grabd_tests::harness::{REFUSED, TestApp};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
@@ -27,19 +28,11 @@ impl RestApi<'_> {
         let response = self.send(method, path, key, body).await?;
         let status = response.status().as_u16();
         let headers = response.headers().clone();
-        let text = response.text().await?;
-        let body: Value = serde_json::from_str(&text).with_context(|| format!("{path}: {status} {text}"))?;
         anyhow::ensure!(headers.contains_key("x-request-id"), "{path}: no request id");
         anyhow::ensure!(headers["content-type"] == "application/json", "{path}: {:?}", headers["content-type"]);
-        let error = body["error"].as_object().with_context(|| format!("{path}: {body}"))?;
-        anyhow::ensure!(error.len() == 3 && body.as_object().is_some_and(|o| o.len() == 1), "{path}: {body}");
-        anyhow::ensure!(
-            ["request", "target", "service"].contains(&error["cause"].as_str().context("cause")?),
-            "{body}"
-        );
-        let message = error["message"].as_str().context("message")?;
-        anyhow::ensure!(!message.is_empty() && !message.contains("127.99."), "{path}: {message}");
-        Ok((status, error["code"].as_str().context("code")?.to_owned()))
+        let ApiError { code, message, .. } = ApiError::read(response).await?;
+        anyhow::ensure!(!message.contains("127.99."), "{path}: {message}");
+        Ok((status, code))
     }
 }
 

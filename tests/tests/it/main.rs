@@ -11,6 +11,7 @@ mod browser_crash;
 mod commands;
 mod compare;
 mod contract;
+mod contract_tables;
 mod crash_recovery;
 mod credits;
 mod delete;

@@ -12,14 +12,9 @@ async fn site_that_opts_out_is_not_captured_and_nothing_is_charged() -> Result<(
     // A redirect leads to such a page as well.
     let redirect = "/redirect?to=/robots-tag/noarchive";
     for path in ["/robots-tag/noimageindex", "/robots-tag/googlebot:%20all,%20grabd:%20none", redirect] {
-        let (status, answer) = app.create(json!({ "url": app.site.url(path) })).await?;
-        let error = &answer["error"];
-        assert_eq!(
-            (status, &error["code"], &error["cause"]),
-            (422, &json!("render_blocked"), &json!("target")),
-            "{answer}"
-        );
-        assert!(error["message"].as_str().is_some_and(|message| message.contains("X-Robots-Tag")), "{answer}");
+        let refused = app.create_refused(json!({ "url": app.site.url(path) })).await?;
+        assert_eq!(refused.summary(), (422, "render_blocked", "target"));
+        assert!(refused.message.contains("X-Robots-Tag"), "{refused:?}");
     }
     let (status, grab) = app.create(json!({ "url": app.site.url("/robots-tag/noindex,%20nofollow") })).await?;
     assert_eq!(status, 200, "{grab}");

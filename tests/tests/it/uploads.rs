@@ -140,14 +140,9 @@ async fn refused_upload_fails_the_grab_uncharged() -> Result<()> {
         (bucket.url(), "target", "`upload_url` answered with HTTP 503, so the image was not uploaded."),
         (closed, "target", "The image could not be uploaded: there is no connection to the host of `upload_url`."),
     ] {
-        let (status, failed) = app.create(json!({ "url": app.site.url("/tiny"), "upload_url": url })).await?;
-        let error = &failed["error"];
-        assert_eq!(
-            (status, &error["code"], &error["cause"]),
-            (500, &json!("render_failed"), &json!(cause)),
-            "{failed}"
-        );
-        assert_eq!(error["message"], expected);
+        let failed = app.create_refused(json!({ "url": app.site.url("/tiny"), "upload_url": url })).await?;
+        assert_eq!(failed.summary(), (500, "render_failed", cause));
+        assert_eq!(failed.message, expected);
     }
     assert_eq!(bucket.puts().len(), 3);
     assert_eq!(credits(&app).await?, (json!(3), json!(0)));

@@ -9,6 +9,7 @@ use grabd::config::Config;
 use grabd::serve::{Rendering, Timeouts};
 use grabd_engine::accounts;
 use grabd_engine::clock::Clock;
+use grabd_tests::contract::Shape;
 use grabd_tests::dns::Dns;
 use grabd_tests::harness::{ALLOWED, REFUSED, TestApp};
 use grabd_tests::receiver::{ReceivedRequest, Receiver};
@@ -151,6 +152,9 @@ async fn ended_grabs_are_delivered_once_with_valid_signatures() -> Result<()> {
     let message = received.json()?;
     assert_eq!((received.path.as_str(), &message["type"]), ("/hook/failed", &json!("grab.failed")));
     assert_eq!((&message["data"]["id"], &message["data"]["status"]), (&json!(failed), &json!("failed")));
+    Shape::Grab.check(&message["data"])?;
+    assert_eq!(message["data"]["error_code"], "render_failed");
+    assert_eq!(message["data"], webhooks.call(Method::GET, &format!("/grabs/{failed}"), None).await?.1);
     webhooks.delivery(&failures, "delivered").await?;
 
     // For a day after a rotation, messages are signed with both secrets.

@@ -12,6 +12,7 @@ use super::retry::{self, Retry};
 use crate::failure::{ApiError, Failure};
 
 const REQUEST_ID: &str = "x-request-id";
+const ERROR_CAUSE: &str = "error-cause";
 
 /// A request builder.
 #[derive(Debug)]
@@ -153,8 +154,8 @@ async fn read_error(response: Response) -> (Failure, HeaderMap) {
     let body = response.bytes().await.unwrap_or_default();
     let failure = match serde_json::from_slice::<ErrorEnvelope>(&body) {
         Ok(ErrorEnvelope { error: ErrorBody { code, message } }) => {
-            let request_id = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
-            Failure::Api(ApiError { code, message, request_id })
+            let header = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
+            Failure::Api(ApiError { code, message, cause: header(ERROR_CAUSE), request_id: header(REQUEST_ID) })
         }
         Err(_) => Failure::UnexpectedResponse { url, status },
     };

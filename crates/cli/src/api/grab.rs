@@ -7,7 +7,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{Api, ApiResponse};
-use crate::failure::Failure;
+use crate::failure::{CaptureError, Failure};
 
 /// A capture.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub(crate) struct GrabFields {
     pub(crate) bytes: Option<u64>,
     pub(crate) execution_ms: Option<u64>,
     pub(crate) error_message: Option<String>,
+    pub(crate) error_code: Option<String>,
+    pub(crate) error_cause: Option<String>,
     pub(crate) http_status: Option<u16>,
     pub(crate) image_width: Option<u32>,
     pub(crate) image_height: Option<u32>,
@@ -44,6 +46,17 @@ pub(crate) struct GrabFields {
     pub(crate) phash: Option<String>,
     #[serde(default)]
     pub(crate) stages: Vec<StageReached>,
+}
+
+impl GrabFields {
+    /// Why a failed capture failed.
+    pub(crate) fn error(&self) -> CaptureError {
+        CaptureError {
+            code: self.error_code.clone(),
+            message: self.error_message.clone().unwrap_or_else(|| "The capture failed.".to_owned()),
+            cause: self.error_cause.clone(),
+        }
+    }
 }
 
 /// A stage that the render has reached.

@@ -62,7 +62,7 @@ pub(super) fn classify(
         | Failure::UnexpectedResponse { .. }
         | Failure::Usage(_)
         | Failure::WaitTimedOut { .. }
-        | Failure::CaptureFailed { .. }
+        | Failure::CaptureFailed(_)
         | Failure::NoImage(_)
         | Failure::NotSaved { .. }
         | Failure::File { .. }
@@ -121,7 +121,7 @@ mod tests {
 
     fn api_error(code: &str) -> Failure {
         let (code, message) = (code.to_owned(), String::new());
-        Failure::Api(ApiError { code, message, request_id: None })
+        Failure::Api(ApiError { code, message, cause: None, request_id: None })
     }
 
     #[test]

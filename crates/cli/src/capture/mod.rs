@@ -99,10 +99,7 @@ async fn try_capture(
     let grab = grab.insert(created);
     match grab.fields.status.as_str() {
         "done" => {}
-        "failed" => {
-            let message = grab.fields.error_message.clone().unwrap_or_else(|| "The capture failed.".to_owned());
-            return Err(Failure::CaptureFailed { message });
-        }
+        "failed" => return Err(Failure::CaptureFailed(grab.fields.error())),
         // Queued without `--wait`.
         _ => return Ok(()),
     }

@@ -39,6 +39,7 @@ impl Outcome {
         if let Some(failure) = &self.failure {
             let error = json!({ "code": failure.code(), "message": failure.message() });
             object.insert("error".to_owned(), error);
+            object.extend(failure.error_cause().map(|cause| ("error_cause".to_owned(), json!(cause))));
         }
         Value::Object(object)
     }

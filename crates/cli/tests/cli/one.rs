@@ -136,6 +136,27 @@ async fn errors_set_the_exit_code_and_print_a_hint() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn failures_are_json_with_their_code_and_cause() {
+    let rig = Rig::start(1, &[]).await;
+    // A refused request, one that fails while it is waited for, and a queued capture that fails.
+    let sync = rig.test(&["https://blocked.test", "--json"]).await.expect_exit(1).json().remove(0);
+    assert_eq!((&sync["error"]["code"], &sync["error_cause"]), (&"render_blocked".into(), &"target".into()), "{sync}");
+    let invalid = rig.test(&["https://example.com", "--width", "9", "--json"]).await.expect_exit(2).json().remove(0);
+    let codes = (&invalid["error"]["code"], &invalid["error_cause"]);
+    assert_eq!(codes, (&"invalid_viewport".into(), &"request".into()), "{invalid}");
+    let url = rig.harness.site.url("/status/403");
+    let queued = rig.live(&[&url, "--wait", "60", "--json"]).await.expect_exit(1).json().remove(0);
+    assert_eq!((&queued["status"], &queued["error_code"]), (&"failed".into(), &"render_blocked".into()), "{queued}");
+    for failure in [&sync, &invalid, &queued] {
+        assert_eq!(failure["error"].as_object().unwrap().keys().collect::<Vec<_>>(), ["code", "message"], "{failure}");
+    }
+    assert_eq!((&queued["error"]["code"], &queued["error_cause"]), (&"render_blocked".into(), &"target".into()));
+    let shown = rig.live(&["show", queued["id"].as_str().unwrap()]).await.expect_exit(0).text();
+    assert!(shown.contains("(render_blocked)"), "{shown}");
+    rig.harness.finish().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn configuration_file_supplies_the_defaults() {
     let rig = Rig::start(0, &[]).await;
     let directory = rig.file("config/grab");

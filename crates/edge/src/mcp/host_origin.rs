@@ -25,7 +25,7 @@ const REQUEST_HEADERS: &str = "authorization, content-type, accept, mcp-protocol
                                mcp-session-id, last-event-id, x-request-id, traceparent, tracestate";
 /// Response headers that MCP clients read.
 const RESPONSE_HEADERS: &str =
-    "WWW-Authenticate, MCP-Protocol-Version, X-Request-Id, Retry-After, RateLimit, RateLimit-Policy";
+    "WWW-Authenticate, MCP-Protocol-Version, Error-Cause, X-Request-Id, Retry-After, RateLimit, RateLimit-Policy";
 
 /// The names of the loopback interface.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];

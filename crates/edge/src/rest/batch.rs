@@ -36,13 +36,16 @@ struct Batch<'a> {
     results: Vec<ShownResult<'a>>,
 }
 
-/// The result of one capture of a batch. Either member is null.
+/// The result of one capture of a batch. Either `grab` or `error` is null.
 #[derive(Serialize)]
 struct ShownResult<'a> {
     /// The grab, if it was created by this request or an earlier one with the same key.
     grab: Option<wire::Grab<'a>>,
     /// Why no grab was created.
     error: Option<error::Body<'a>>,
+    /// Whose fault the error is: a result has no header of its own. Absent without an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_cause: Option<&'static str>,
 }
 
 /// Queues the captures. If the core refuses the first one for a reason that meets all, that is the response.
@@ -188,7 +191,7 @@ fn respond(request: &HeaderMap, created: &Created, total: usize) -> Result<Respo
 /// One result. `None` if its grab is incomplete.
 fn show(result: &Result<Grab, ApiError>) -> Option<ShownResult<'_>> {
     Some(match result {
-        Ok(grab) => ShownResult { grab: Some(wire::grab(grab)?), error: None },
-        Err(error) => ShownResult { grab: None, error: Some(error.body()) },
+        Ok(grab) => ShownResult { grab: Some(wire::grab(grab)?), error: None, error_cause: None },
+        Err(error) => ShownResult { grab: None, error: Some(error.body()), error_cause: Some(error.cause_name()) },
     })
 }

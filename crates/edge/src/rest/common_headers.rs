@@ -1,4 +1,5 @@
-//! Headers of every HTTP response: the request id, which is also logged, and for errors a link to the documentation.
+//! Headers of every HTTP response: the request id, which is also logged, and for errors a link to the documentation and whose
+//! fault they are.
 
 use std::sync::Arc;
 
@@ -6,9 +7,10 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::Response;
+use grabd_proto::v1::ErrorCause;
 use grabd_proto::{correlation, reason};
 use http::header::{LINK, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tracing::Instrument;
 
 use super::{headers, paths};
@@ -47,16 +49,27 @@ async fn add_common_headers(reference: Arc<str>, mut request: Request, next: Nex
     }
     let mut response = next.run(request).instrument(span).await;
     let anchor = response.extensions().get().copied();
-    let is_error = response.status().is_client_error() || response.status().is_server_error();
+    let usual_cause = usual_cause(response.status());
     let headers = response.headers_mut();
     headers.insert(headers::REQUEST_ID, request_id);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if is_error {
+    if let Some(cause) = usual_cause {
+        headers.entry(headers::ERROR_CAUSE).or_insert(HeaderValue::from_static(cause));
         let anchor = anchor.map_or("errors", |ErrorAnchor(anchor)| anchor);
         let link = HeaderValue::from_str(&format!("<{reference}#{anchor}>; rel=\"help\""));
         headers.append(LINK, link.expect("an origin and a code are visible ASCII"));
     }
     response
+}
+
+/// The cause of errors that do not name one: those of OAuth, of the MCP protocol and of pages. `None` for other statuses.
+fn usual_cause(status: StatusCode) -> Option<&'static str> {
+    let cause = match status {
+        _ if status.is_client_error() => ErrorCause::Request,
+        _ if status.is_server_error() => ErrorCause::Service,
+        _ => return None,
+    };
+    reason::cause_name(cause)
 }
 
 fn trace_id(headers: &HeaderMap) -> Option<&str> {

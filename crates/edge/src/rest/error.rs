@@ -33,7 +33,7 @@ pub(super) const MISSING_TOKEN: &str = "Bearer";
 pub(crate) struct ApiError {
     pub(crate) code: ErrorCode,
     pub(crate) message: Cow<'static, str>,
-    /// Whose fault it is.
+    /// Whose fault it is. Sent as a header.
     pub(crate) cause: ErrorCause,
     /// Additional response headers. Boxed to keep results that contain this error small.
     pub(crate) headers: Box<HeaderMap>,
@@ -53,9 +53,14 @@ impl ApiError {
     }
 
     /// The object that describes the error.
-    pub(super) fn body(&self) -> Body<'_> {
-        let Self { code, message, cause, headers: _ } = self;
-        Body { code: status_and_code(*code).1, message, cause: reason::cause_name(*cause) }
+    pub(crate) fn body(&self) -> Body<'_> {
+        Body { code: status_and_code(self.code).1, message: &self.message }
+    }
+
+    /// The name of the cause.
+    pub(crate) fn cause_name(&self) -> &'static str {
+        // `Unspecified` has none, and is never set.
+        reason::cause_name(self.cause).unwrap_or("service")
     }
 
     /// An internal error. Logs the cause, which is not sent to the caller.
@@ -129,9 +134,11 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let (status, code) = status_and_code(self.code);
+        let cause = HeaderValue::from_static(self.cause_name());
         let mut response =
             headers::json_response(status, "no-store", &Envelope { error: self.body() }, &HeaderMap::new());
         response.headers_mut().extend(*self.headers);
+        response.headers_mut().insert(headers::ERROR_CAUSE, cause);
         response.extensions_mut().insert(ErrorAnchor(code));
         response
     }
@@ -147,13 +154,11 @@ struct Envelope<'a> {
     error: Body<'a>,
 }
 
-/// The object `error` of an error response.
+/// The object `error` of an error response. The contract allows no other members.
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(crate) struct Body<'a> {
     code: &'static str,
     message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cause: Option<&'static str>,
 }
 
 /// HTTP status and name of each error code.

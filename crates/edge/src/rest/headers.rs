@@ -12,6 +12,8 @@ use super::limits;
 
 /// Identifies the request in the log and in the response.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static(grabd_proto::reason::REQUEST_ID);
+/// Whose fault an error is. The error body has no member for it.
+pub(crate) const ERROR_CAUSE: HeaderName = HeaderName::from_static(grabd_proto::reason::ERROR_CAUSE);
 /// Preferences of the request that were applied (RFC 7240).
 pub(crate) const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 /// Marks a response that repeats the one to an earlier request with the same key.

@@ -21,6 +21,7 @@ use self::difference::Difference;
 pub(crate) use self::packet::PricingPacket;
 use self::stage::StageReached;
 pub(crate) use self::usage::{Usage, usage};
+use super::error::status_and_code;
 
 /// One capture of a web page. Further members may appear.
 #[derive(Debug, Serialize, ToSchema)]
@@ -81,10 +82,13 @@ pub(crate) struct Grab<'a> {
     /// `selector_many:N`, `areas_blank:N`, `first_screen_differs`. Null before the grab has ended; later versions may add
     /// values.
     warnings: Option<&'a [String]>,
-    /// Whose fault a failure is: that of the request (`request`), of the target site (`target`), or of the service
-    /// (`service`). Only present if the grab has failed.
+    /// The error code of a failure. The schema has its description.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = cause_schema)]
+    #[schema(schema_with = failure_code_schema)]
+    error_code: Option<&'static str>,
+    /// Whose fault a failure is. The schema has its description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = failure_cause_schema)]
     error_cause: Option<&'static str>,
     /// Title of the page. This and the following texts come from the page: do not trust them.
     #[schema(max_length = 300)]
@@ -285,7 +289,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         bytes,
         execution_ms,
         error_message,
-        // Returned as the code of the error envelope of a create.
+        // Returned as `error_code`.
         failure_reason: _,
         final_url,
         http_status,
@@ -321,6 +325,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         phash,
         stages,
     } = grab;
+    let failure = failure(grab);
     Some(Grab {
         id,
         status: status_name(grab.status())?,
@@ -341,7 +346,8 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         image_height: *image_height,
         truncated: *truncated,
         warnings: truncated.is_some().then_some(warnings.as_slice()),
-        error_cause: reason::cause_name(grab.error_cause()),
+        error_code: failure.map(|failure| status_and_code(failure.0).1),
+        error_cause: failure.and_then(|failure| reason::cause_name(failure.1)),
         title: title.as_deref(),
         description: description.as_deref(),
         lang: lang.as_deref(),
@@ -372,6 +378,13 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         phash: phash.as_deref(),
         stages: (!stages.is_empty()).then(|| stages.iter().filter_map(StageReached::of).collect()),
     })
+}
+
+/// Code and cause of a failed grab.
+fn failure(grab: &v1::Grab) -> Option<(v1::ErrorCode, v1::ErrorCause)> {
+    let (code, cause) = (grab.failure_reason(), grab.error_cause());
+    let cause = if cause == v1::ErrorCause::Unspecified { reason::usual_cause(code) } else { cause };
+    (grab.status() == v1::GrabStatus::Failed).then_some((code, cause))
 }
 
 fn grab_file(file: &v1::GrabFile) -> GrabFile<'_> {
@@ -455,6 +468,31 @@ fn settled_by_schema() -> Object {
         string_enum(known.into_iter().filter_map(settled_by_name), SchemaType::from_iter([Type::String, Type::Null]));
     words.enum_values.iter_mut().for_each(|values| values.push(serde_json::Value::Null));
     words
+}
+
+/// OpenAPI schema of the code of a failure.
+fn failure_code_schema() -> Object {
+    let known = [
+        v1::ErrorCode::RenderBlocked,
+        v1::ErrorCode::RenderFailed,
+        v1::ErrorCode::SsrfDetected,
+        v1::ErrorCode::InternalError,
+    ];
+    let codes = known.into_iter().map(|code| status_and_code(code).1);
+    let about =
+        "The error code of the failure, which a synchronous create returns. Only present if the grab has failed.";
+    let mut schema = string_enum(codes, Type::String.into());
+    schema.description = Some(about.to_owned());
+    schema
+}
+
+/// OpenAPI schema of the cause of a failure.
+fn failure_cause_schema() -> Object {
+    let about = "Whose fault the failure is: that of the request (`request`), of the target site (`target`), or of the \
+                 service (`service`). Only present if the grab has failed.";
+    let mut schema = cause_schema();
+    schema.description = Some(about.to_owned());
+    schema
 }
 
 /// OpenAPI schema of a cause.

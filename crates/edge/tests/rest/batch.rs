@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
+use grabd_proto::reason;
 use grabd_proto::v1::batch_result::Result as CoreResult;
 use grabd_proto::v1::{BatchCreateGrabsResponse, BatchError, BatchResult, ErrorCode, GrabStatus};
 use serde_json::{Value, json};
@@ -63,8 +64,11 @@ async fn one_refused_capture_is_reported_in_its_place() {
         let response = send(&app, None, r#"{"grabs":[{},{},{}]}"#).await;
         let results = response.json();
         assert_eq!((response.status, &results["results"][0]["grab"]), (200.try_into().unwrap(), &Value::Null));
-        assert_eq!(results["results"][0]["error"]["message"], "Refused.");
-        assert_eq!(results["results"][2]["grab"]["status"], "pending");
+        let refused = &results["results"][0];
+        assert_eq!(refused["error"], json!({ "code": reason::of(code).to_lowercase(), "message": "Refused." }));
+        assert_eq!(refused["error_cause"], "request");
+        let created = &results["results"][2];
+        assert_eq!((&created["grab"]["status"], created.get("error_cause")), (&json!("pending"), None), "{created}");
         let sent = app.core.batch.take_request().1.requests;
         assert!(sent.iter().all(|request| request.idempotency_key.is_none()));
     }
@@ -86,7 +90,7 @@ async fn response_says_when_to_try_the_rest_again() {
         let results = response.json();
         assert_eq!(results["results"].as_array().map(Vec::len), Some(3));
         assert_eq!(results["results"][0]["grab"]["status"], "pending");
-        assert_eq!(results["results"][1]["error"], results["results"][2]["error"]);
+        assert_eq!(results["results"][1], results["results"][2]);
     }
 }
 

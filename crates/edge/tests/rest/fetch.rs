@@ -2,6 +2,7 @@
 
 use futures::stream;
 use grabd_proto::v1::{ErrorCause, ErrorCode, GetGrabResponse, Grab, GrabStatus, WatchGrabRequest};
+use serde_json::json;
 use tokio::time::Instant;
 use tonic::Status;
 
@@ -37,22 +38,44 @@ async fn fetch_returns_the_grab_with_its_revision_as_etag() {
 }
 
 #[tokio::test]
-async fn fetch_returns_200_for_a_failed_grab() {
+async fn failed_grab_is_200_with_the_code_and_cause_of_its_failure() {
     let app = TestApp::new();
-    app.core.get.respond_with(|| {
-        let failed = Grab {
-            failure_reason: ErrorCode::RenderFailed.into(),
-            error_message: Some("The host does not exist.".to_owned()),
-            error_cause: ErrorCause::Target.into(),
-            ..grab(GrabStatus::Failed, 4)
-        };
-        with_limit_headers(GetGrabResponse { grab: Some(failed) })
-    });
-    let response = app.get(PATH).await;
-    assert_eq!(response.status, 200);
-    assert_eq!(response.json()["status"], "failed");
-    assert_eq!(response.json()["error_message"], "The host does not exist.");
-    assert_eq!(response.json()["error_cause"], "target");
+    for (reason, cause, expected) in [
+        (ErrorCode::RenderFailed, ErrorCause::Target, ("render_failed", "target")),
+        (ErrorCode::RenderFailed, ErrorCause::Service, ("render_failed", "service")),
+        (ErrorCode::RenderBlocked, ErrorCause::Target, ("render_blocked", "target")),
+        (ErrorCode::SsrfDetected, ErrorCause::Target, ("ssrf_detected", "target")),
+        (ErrorCode::InternalError, ErrorCause::Service, ("internal_error", "service")),
+        // A core that does not say it. A create would be the same error.
+        (ErrorCode::RenderBlocked, ErrorCause::Unspecified, ("render_blocked", "target")),
+        (ErrorCode::Unspecified, ErrorCause::Unspecified, ("internal_error", "service")),
+    ] {
+        app.core.get.respond_with(move || {
+            let failed = Grab {
+                failure_reason: reason.into(),
+                error_message: Some("The host does not exist.".to_owned()),
+                error_cause: cause.into(),
+                ..grab(GrabStatus::Failed, 4)
+            };
+            with_limit_headers(GetGrabResponse { grab: Some(failed) })
+        });
+        let response = app.get(PATH).await;
+        assert_eq!(response.status, 200);
+        let shown = response.json();
+        assert_eq!((&shown["status"], &shown["error_message"]), (&json!("failed"), &json!("The host does not exist.")));
+        assert_eq!((&shown["error_code"], &shown["error_cause"]), (&json!(expected.0), &json!(expected.1)));
+    }
+}
+
+#[tokio::test]
+async fn only_failed_grabs_have_an_error_code() {
+    let app = TestApp::new();
+    for status in [GrabStatus::Pending, GrabStatus::Processing, GrabStatus::Done] {
+        app.core.get.respond_with(move || with_limit_headers(GetGrabResponse { grab: Some(grab(status, 4)) }));
+        let shown = app.get(PATH).await.json();
+        assert_eq!((shown.get("error_code"), shown.get("error_cause")), (None, None), "{shown}");
+        assert!(shown["error_message"].is_null(), "{shown}");
+    }
 }
 
 #[tokio::test]

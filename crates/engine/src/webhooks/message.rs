@@ -72,7 +72,7 @@ pub(crate) fn low_balance_message(alert: &LowBalance, id: DeliveryId, at: Timest
 fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
     let Grab { id, team: _, environment: _, class: _, spec, created_at, deleted_at: _, attempts: _, state } = grab;
     let (mut image_url, mut bytes, mut execution_ms, mut error_message) = (None, None, None, None);
-    let mut error_cause = None;
+    let (mut error_code, mut error_cause) = (None, None);
     let none = RenderMetadata::default();
     let metadata = match state {
         State::Pending | State::Processing => None,
@@ -84,6 +84,7 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
         }
         State::Failed { finished_at: _, failure, metadata } => {
             error_message = Some(failure.message.as_str());
+            error_code = Some(failure.reason.code().as_str());
             error_cause = Some(failure.cause.as_str());
             Some(metadata)
         }
@@ -166,9 +167,8 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
             if !files.is_empty() {
                 data.insert("files".to_owned(), Value::Array(files));
             }
-            if let Some(cause) = error_cause {
-                data.insert("error_cause".to_owned(), Value::from(cause));
-            }
+            data.extend(error_code.map(|code| ("error_code".to_owned(), Value::from(code))));
+            data.extend(error_cause.map(|cause| ("error_cause".to_owned(), Value::from(cause))));
             if !spec.metadata.is_empty() {
                 data.insert("metadata".to_owned(), json!(spec.metadata));
             }
@@ -278,6 +278,7 @@ mod tests {
         let start = r#"{"id":"msg_00000000000000000000000000009f1c","type":"grab.failed","timestamp":"2026-11-20T20:32:54.120Z","environment":"live","data":{"id":"00000000-0000-0000-0000-000000000000","status":"failed","created_at":"1970-01-01T00:00:00.001Z","target_url":"https://example.com/","image_url":null,"#;
         assert!(text.starts_with(start), "{text}");
         assert!(text.contains(r#""error_message":"It said no.","final_url":"https://example.com/","http_status":403"#));
+        assert!(text.contains(r#""error_code":"render_blocked","error_cause":"target""#), "{text}");
         let test = compose(&owed(None, Event::Test), "");
         assert!(test.ends_with(r#""data":{"webhook_id":"00000000-0000-0000-0000-000000000000"}}"#), "{test}");
     }

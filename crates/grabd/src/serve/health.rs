@@ -7,8 +7,9 @@ use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use grabd_browser::Chromium;
-use grabd_edge::allow_methods;
+use grabd_edge::{allow_methods, error_response};
 use grabd_engine::Core;
+use grabd_proto::v1::ErrorCode;
 use grabd_rpc::renderer_pool::AttachedCores;
 
 use crate::config::ProcessRole;
@@ -40,6 +41,12 @@ pub(super) fn renderer_router(cores: AttachedCores, browser: Chromium) -> Router
     Router::new()
         .route("/healthz", allow_methods(METHODS, get(healthy)))
         .route("/readyz", allow_methods(METHODS, get(ready)))
+        .fallback(no_api)
+}
+
+/// The response at all other paths of a process that serves only these two.
+pub(super) async fn no_api() -> Response {
+    error_response(ErrorCode::NotFound, "This process serves /healthz and /readyz only; the API is at the edges.")
 }
 
 async fn healthy() -> Response {

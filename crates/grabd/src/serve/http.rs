@@ -66,11 +66,11 @@ fn malformed(bytes: &[u8]) -> Option<Vec<u8>> {
 /// A complete HTTP/1.1 response that closes the connection.
 fn raw_response(status: &str, header: &str, code: &str, message: &str) -> Vec<u8> {
     // Such responses are only sent to clients that did something wrong.
-    let body = format!(r#"{{"error":{{"code":"{code}","message":"{message}","cause":"request"}}}}"#);
+    let body = format!(r#"{{"error":{{"code":"{code}","message":"{message}"}}}}"#);
     let length = body.len();
     format!(
-        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncache-control: no-store\r\n{header}\
-         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncache-control: no-store\r\nerror-cause: request\r\n\
+         {header}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
     )
     .into_bytes()
 }

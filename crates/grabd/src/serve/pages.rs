@@ -9,6 +9,7 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use grabd_engine::Core;
+use grabd_proto::reason::ERROR_CAUSE;
 use grabd_web::Address;
 use ipnet::IpNet;
 
@@ -24,10 +25,14 @@ pub(super) async fn html_not_found(
     let is_browser = accepts.contains("text/html") && !request.uri().path().starts_with("/v1/");
     let response = next.run(request).await;
     let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
-    match is_browser && is_json && response.status() == StatusCode::NOT_FOUND {
-        true => page(),
-        false => response,
+    if !(is_browser && is_json && response.status() == StatusCode::NOT_FOUND) {
+        return response;
     }
+    let mut page = page();
+    if let Some(cause) = response.headers().get(ERROR_CAUSE) {
+        page.headers_mut().insert(ERROR_CAUSE, cause.clone());
+    }
+    page
 }
 
 /// The routes of the pages.

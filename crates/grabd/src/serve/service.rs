@@ -180,7 +180,7 @@ impl Service {
         ));
         let not_found: Arc<dyn Fn() -> Response + Send + Sync> = Arc::new(grabd_web::not_found_page(core.clone()));
         let router = match role {
-            ProcessRole::Core => grabd_edge::common_headers(health, &public_url),
+            ProcessRole::Core => grabd_edge::common_headers(health.fallback(health::no_api), &public_url),
             ProcessRole::All | ProcessRole::Edge | ProcessRole::Renderer => {
                 router.layer(middleware::from_fn_with_state(not_found, pages::html_not_found))
             }

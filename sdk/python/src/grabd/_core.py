@@ -295,6 +295,7 @@ def response_error(response: httpx.Response, content: bytes) -> GrabdError:
         message,
         status=status,
         code=code,
+        cause=headers.get("error-cause"),
         request_id=headers.get("x-request-id"),
         retry_after=_retry_after(headers.get("retry-after")),
         location=headers.get("location"),

@@ -18,6 +18,7 @@ class ApiError(GrabdError):
         *,
         status: int,
         code: str,
+        cause: str | None = None,
         request_id: str | None = None,
         retry_after: float | None = None,
         location: str | None = None,
@@ -27,6 +28,8 @@ class ApiError(GrabdError):
         """HTTP status."""
         self.code = code
         """Machine-readable code. Later versions of the service may add codes."""
+        self.cause = cause
+        """Whose fault it is: `request`, `target` (the captured site) or `service`. None if the service does not say it."""
         self.request_id = request_id
         """`X-Request-Id` of the response. Quote it when you ask for help."""
         self.retry_after = retry_after

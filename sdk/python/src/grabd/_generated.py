@@ -586,6 +586,7 @@ class Grab(Model):
     `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
     `virtual_list`, `frame_unfinished`. Null before the grab has ended; later versions may add values.
     """
+    error_code: Literal["render_blocked", "render_failed", "ssrf_detected", "internal_error"] | None = None
     error_cause: Literal["request", "target", "service"] | None = None
     title: str | None = None
     """Title of the page. This and the following texts come from the page: do not trust them."""
@@ -674,8 +675,6 @@ class BatchError(Model):
     """Machine-readable error code. Stable."""
     message: str
     """Human-readable message. May change."""
-    cause: Literal["request", "target", "service"]
-    """Whose fault it is: the request, the target site, or the service."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -686,6 +685,8 @@ class BatchResult(Model):
     """The grab. Null if none was created."""
     error: BatchError | None
     """Why no grab was created. Null if one was."""
+    error_cause: Literal["request", "target", "service"] | None = None
+    """Whose fault the error is. Only present if no grab was created."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "grab": Grab,
@@ -1123,8 +1124,8 @@ class RenderBlockedError(ApiError):
 
 
 class RateLimitExceededError(ApiError):
-    """`rate_limit_exceeded`: Too many requests, too much time of failed captures, or, with the cause `service`, a queue
-    that is longer than a synchronous request can wait. Wait for the seconds in `Retry-After`.
+    """`rate_limit_exceeded`: Too many requests, too much time of failed captures, or, with the `Error-Cause` `service`,
+    a queue that is longer than a synchronous request can wait. Wait for the seconds in `Retry-After`.
     """
 
 

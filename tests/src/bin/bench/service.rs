@@ -14,7 +14,7 @@ use grabd_tests::scenario::Customer;
 /// The running binary, with a team and its keys.
 pub(crate) struct Service {
     process: Child,
-    client: reqwest::Client,
+    client: grabd_tests::client::Client,
     base: String,
     /// The gRPC address as `host:port`.
     pub(crate) grpc: String,

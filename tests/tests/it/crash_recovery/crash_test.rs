@@ -9,11 +9,12 @@ use anyhow::{Context, Result, bail, ensure};
 use grabd_engine::accounts;
 use grabd_engine::clock::Clock;
 use grabd_store::Store;
+use grabd_tests::client::{Client, RequestBuilder};
 use grabd_tests::harness::ALLOWED;
 use grabd_tests::leftovers::processes_in;
 use grabd_tests::receiver::Receiver;
 use grabd_tests::site::Site;
-use reqwest::{RequestBuilder, Response};
+use reqwest::Response;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -28,7 +29,7 @@ pub(crate) struct CrashTest {
     /// Receives the webhooks of every team, at a path that is the team's index.
     pub(crate) receiver: Receiver,
     pub(crate) teams: Vec<Team>,
-    pub(crate) client: reqwest::Client,
+    pub(crate) client: Client,
     /// The API root of the current service, if one is running.
     base: watch::Sender<Option<String>>,
     /// Grab ids by idempotency key, of creates that were acknowledged.
@@ -166,7 +167,7 @@ impl CrashTest {
     /// Sends a request until it is answered. A broken connection leaves the outcome open, so the request is repeated.
     pub(crate) async fn send_until_answered(
         &self,
-        request: impl Fn(&reqwest::Client, &str) -> RequestBuilder,
+        request: impl Fn(&Client, &str) -> RequestBuilder,
     ) -> Result<Response> {
         loop {
             let base = self.base().await?;
@@ -182,7 +183,7 @@ impl CrashTest {
     /// The status of a response, the id of the grab it names, and its JSON. Repeats the request if the body breaks off.
     pub(crate) async fn json(
         &self,
-        request: impl Fn(&reqwest::Client, &str) -> RequestBuilder,
+        request: impl Fn(&Client, &str) -> RequestBuilder,
     ) -> Result<(u16, Option<String>, serde_json::Value)> {
         loop {
             let response = self.send_until_answered(&request).await?;

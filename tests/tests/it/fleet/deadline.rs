@@ -21,6 +21,8 @@ struct Answer {
     /// The path of the grab.
     location: String,
     body: Value,
+    /// Whose fault it is.
+    cause: String,
     took: Duration,
 }
 
@@ -32,7 +34,8 @@ async fn create(cluster: &TestCluster, edge: &Process, key: &str) -> Result<Answ
     let response = request.json(&json!({ "url": format!("http://{ALLOWED}/page") })).send().await?;
     let status = response.status().as_u16();
     let location = response.headers().get("location").context("no location")?.to_str()?.to_owned();
-    Ok(Answer { status, location, body: response.json().await?, took: began.elapsed() })
+    let cause = response.headers().get("error-cause").context("no cause")?.to_str()?.to_owned();
+    Ok(Answer { status, location, body: response.json().await?, cause, took: began.elapsed() })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -56,21 +59,21 @@ async fn time_out_at_an_edge_is_uncharged_and_the_same_everywhere() -> Result<()
     };
     let (rendered, (assignment, waiting)) = tokio::try_join!(rendered, others)?;
 
-    for (answer, cause) in [(&rendered, "target"), (&waiting, "service")] {
-        let Answer { status, location, body, took } = answer;
+    for (answer, expected) in [(&rendered, "target"), (&waiting, "service")] {
+        let Answer { status, location, body, cause, took } = answer;
         ensure!((SYNC_DEADLINE..SYNC_DEADLINE + LATE).contains(took), "{took:?}");
         let error = &body["error"];
-        assert_eq!((*status, &error["code"], &error["cause"]), (500, &json!("render_failed"), &json!(cause)), "{body}");
+        assert_eq!((*status, &error["code"], &**cause), (500, &json!("render_failed"), expected), "{body}");
         let message = error["message"].as_str().context("a message")?;
         ensure!(message.contains("25 s"), "{message}");
         let grab = location.rsplit('/').next().context("an id")?.parse()?;
         let (at_one, at_other) = (cluster.get(&edges.0, grab).await?, cluster.get(&edges.1, grab).await?);
         assert_eq!(at_one, at_other);
         assert_eq!(
-            (&at_one["status"], &at_one["error_message"], &at_one["error_cause"], &at_one["image_url"]),
-            (&json!("failed"), &error["message"], &error["cause"], &Value::Null)
+            (&at_one["status"], &at_one["error_code"], &at_one["error_message"], &at_one["error_cause"]),
+            (&json!("failed"), &error["code"], &error["message"], &json!(expected))
         );
-        assert_eq!(cluster.wait_for_end(grab).await?.attempts, u32::from(cause == "target"));
+        assert_eq!(cluster.wait_for_end(grab).await?.attempts, u32::from(expected == "target"));
     }
     // A retry at the other edge gets the same answer, and captures nothing.
     let repeated = create(&cluster, &edges.1, "rendered").await?;

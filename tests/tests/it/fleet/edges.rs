@@ -155,9 +155,9 @@ async fn edge_refuses_captures_that_would_wait_too_long() -> Result<()> {
     cluster.execute(slow).await?;
     // It knows of the core.
     edge.wait_until_ready(&cluster.client).await?;
-    let (status, refused) = cluster.create(&edge, false).await?;
-    ensure!((status, &refused["error"]["cause"]) == (429, &json!("service")), "{status} {refused}");
-    ensure!(refused["error"]["message"].as_str().is_some_and(|text| text.contains("200 s")), "{refused}");
+    let refused = cluster.create_refused(&edge).await?;
+    ensure!(refused.summary() == (429, "rate_limit_exceeded", "service"), "{refused:?}");
+    ensure!(refused.message.contains("200 s"), "{refused:?}");
     let (status, queued) = cluster.create(&edge, true).await?;
     ensure!(status == 202, "{status} {queued}");
     edge.stop().await?;

@@ -75,6 +75,8 @@ pub(super) struct FailedCall {
     pub(super) took: Duration,
     /// The body.
     pub(super) body: Value,
+    /// The value of `Error-Cause`.
+    pub(super) cause: Option<String>,
     /// The value of `Retry-After`.
     pub(super) retry_after: Option<String>,
     /// Whether a grab existed already, whose end was not known.
@@ -87,7 +89,7 @@ impl FailedCall {
         let error = &self.body["error"];
         let message = error["message"].as_str().unwrap_or_default();
         self.retry_after.is_some()
-            && (&error["code"], &error["cause"]) == (&json!("internal_error"), &json!("service"))
+            && (&error["code"], self.cause.as_deref()) == (&json!("internal_error"), Some("service"))
             && message.contains("database")
     }
 }
@@ -252,11 +254,12 @@ impl<'a> Load<'a> {
                 // The first request is still being answered, the queue is too long, or the edge is stopping.
                 (409, Some("idempotency_conflict"), _) | (429 | 503, _, _) => {}
                 (500, Some("internal_error"), None) => {
-                    let retry_after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
+                    let header = |name: &str| Some(headers.get(name)?.to_str().ok()?.to_owned());
+                    let (retry_after, cause) = (header(RETRY_AFTER.as_str()), header("error-cause"));
                     let took = began.elapsed();
                     // A synchronous caller may have waited for its grab when the database went away.
                     let has_grab = !is_async;
-                    self.seen().failed.push(FailedCall { took, body, retry_after, has_grab });
+                    self.seen().failed.push(FailedCall { took, body, cause, retry_after, has_grab });
                 }
                 _ => anyhow::bail!("{key}: {status} {body}"),
             }

@@ -16,8 +16,11 @@ use grabd_engine::clock::Clock;
 use grabd_engine::vault::Vault;
 use grabd_store::Store;
 use grabd_store::grabs::{Cursor, PageRequest};
+use grabd_tests::client::Client;
+use grabd_tests::contract::ApiError;
 use grabd_tests::harness::ALLOWED;
 use grabd_tests::s3_server::S3Server;
+use reqwest::Response;
 use rustix::process::{Pid, Signal, kill_process};
 use sea_orm::{ConnectionTrait, Statement};
 use serde_json::{Value, json};
@@ -52,7 +55,7 @@ pub(super) struct TestCluster {
     pub(super) dir: tempfile::TempDir,
     pub(super) store: Store,
     pub(super) team: Team,
-    pub(super) client: reqwest::Client,
+    pub(super) client: Client,
 }
 
 /// The team whose grabs are created.
@@ -191,10 +194,19 @@ impl TestCluster {
 
     /// Creates a grab through an edge. Returns the status and the body.
     pub(super) async fn create(&self, edge: &Process, is_async: bool) -> Result<(u16, Value)> {
+        let response = self.send_create(edge, is_async).await?;
+        Ok((response.status().as_u16(), response.json().await?))
+    }
+
+    /// Creates a synchronous grab, which must be refused.
+    pub(super) async fn create_refused(&self, edge: &Process) -> Result<ApiError> {
+        ApiError::read(self.send_create(edge, false).await?).await
+    }
+
+    async fn send_create(&self, edge: &Process, is_async: bool) -> Result<Response> {
         let request = self.client.post(format!("http://{}/v1/grabs?async={is_async}", edge.http));
         let body = json!({ "url": format!("http://{ALLOWED}/page") });
-        let response = request.bearer_auth(self.team.live.expose()).json(&body).send().await?;
-        Ok((response.status().as_u16(), response.json().await?))
+        Ok(request.bearer_auth(self.team.live.expose()).json(&body).send().await?)
     }
 
     /// Creates an asynchronous grab.
@@ -395,7 +407,7 @@ impl Process {
     }
 
     /// Waits until `/readyz` answers 200.
-    pub(super) async fn wait_until_ready(&self, client: &reqwest::Client) -> Result<()> {
+    pub(super) async fn wait_until_ready(&self, client: &Client) -> Result<()> {
         poll("readiness", async || {
             let response = client.get(format!("http://{}/readyz", self.http)).send().await?;
             Ok(response.status().is_success().then_some(()))

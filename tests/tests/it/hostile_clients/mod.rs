@@ -13,7 +13,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use grabd_tests::contract;
 use grabd_tests::harness::TestApp;
+use http::{HeaderMap, HeaderName, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -48,12 +50,19 @@ async fn exchange(to: SocketAddr, sent: &[u8]) -> Result<String> {
     Ok(String::from_utf8_lossy(&until_closed(&mut stream).await?).into_owned())
 }
 
-/// The status and the JSON of the last response in a text.
+/// The status and the JSON of the last response in a text. Fails if it is an error that the contract does not allow.
 fn answer(text: &str) -> Result<(u16, Value)> {
     let text = &text[text.rfind("HTTP/1.").with_context(|| format!("no response in {text:?}"))?..];
-    let status = text.split(' ').nth(1).context("a status")?.parse()?;
-    let body = text.split_once("\r\n\r\n").context("a body")?.1;
-    Ok((status, serde_json::from_str(body).unwrap_or_default()))
+    let status: StatusCode = text.split(' ').nth(1).context("a status")?.parse()?;
+    let (head, body) = text.split_once("\r\n\r\n").context("a body")?;
+    if status.is_client_error() || status.is_server_error() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in head.lines().filter_map(|line| line.split_once(": ")) {
+            headers.append(HeaderName::from_bytes(name.as_bytes())?, value.parse()?);
+        }
+        contract::check_response(&Method::GET, "/v1/", status, &headers, body.as_bytes())?;
+    }
+    Ok((status.as_u16(), serde_json::from_str(body).unwrap_or_default()))
 }
 
 /// Resident memory of this process, which contains both service and attacker.

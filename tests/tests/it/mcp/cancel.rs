@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use grabd_proto::v1::{CaptureGrabRequest, CreateGrabRequest, GrabStatus};
-use grabd_tests::agent::{Agent, LEGACY, MODERN};
+use grabd_tests::agent::{Agent, LEGACY, MODERN, check_tool_error};
 use grabd_tests::harness::TestApp;
 use reqwest::Response;
 use serde_json::{Value, json};
@@ -159,6 +159,7 @@ async fn legacy_client_cancels_by_notification() -> Result<()> {
     assert_eq!(agent.post(&note(json!("c-1"))).await?.status, 202);
     let answer: Value = timeout(WAIT_LIMIT, call).await???.json().await?;
     assert_eq!(answer["result"]["isError"], true, "{answer}");
+    check_tool_error(&answer)?;
     assert_cancelled(&app).await?;
     app.finish().await
 }

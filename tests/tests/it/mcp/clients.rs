@@ -222,7 +222,7 @@ impl Drop for Proxy {
     }
 }
 
-type To = Arc<(reqwest::Client, String, String, String)>;
+type To = Arc<(grabd_tests::client::Client, String, String, String)>;
 
 async fn forward(State(to): State<To>, request: Request) -> Response {
     let (client, url, key, own) = &*to;

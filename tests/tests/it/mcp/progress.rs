@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use futures::StreamExt;
-use grabd_tests::agent::{Agent, LEGACY, MODERN, read_response};
+use grabd_tests::agent::{Agent, LEGACY, MODERN, check_tool_error, read_response};
 use grabd_tests::harness::TestApp;
 use serde_json::{Value, json};
 
@@ -108,6 +108,7 @@ async fn stream_of_a_hanging_page_is_kept_alive_and_ends_in_time() -> Result<()>
     let (messages, _) = parse(&text)?;
     let last = messages.last().context("an answer")?;
     assert_eq!(last["result"]["isError"], true, "{last}");
+    check_tool_error(last)?;
     assert!(last["result"]["content"][0]["text"].as_str().is_some_and(|text| text.contains("render_failed")));
     assert!((24..29).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
     assert!(messages.len() >= 5, "progress is sent every five seconds: {}", messages.len());

@@ -170,9 +170,10 @@ async fn tool_errors_have_a_code_and_a_hint() -> Result<()> {
         let grab = live
             .call("get_grab", json!({ "id": failed.structured()?["data"][0]["id"], "include_image": true }))
             .await?;
+        let grab = grab.structured()?;
         assert_eq!(
-            (&grab.structured()?["status"], &grab.structured()?["error_message"]),
-            (&json!("failed"), &failure["error"]["message"])
+            (&grab["status"], &grab["error_message"], &grab["error_code"], &grab["error_cause"]),
+            (&json!("failed"), &failure["error"]["message"], &failure["error"]["code"], &failure["cause"])
         );
         let none = live.ask("tools/call", json!({ "name": "get_usage" })).await?;
         assert_eq!(none.result()?["isError"], false, "missing arguments are allowed");

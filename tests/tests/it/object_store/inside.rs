@@ -52,9 +52,9 @@ async fn comparison_that_cannot_read_the_bucket_fails_uncharged() -> Result<()> 
     server.fail_next(1, Method::GET, StatusCode::FORBIDDEN, "AccessDenied");
     let body = json!({ "url": app.site.url("/tiny"), "compare_to": id(&first)? });
     let image = png([0, 0, 200]);
-    let (created, accepted) = tokio::try_join!(app.create(body), renderer.render(&image, &[]))?;
+    let (created, accepted) = tokio::try_join!(app.create_refused(body), renderer.render(&image, &[]))?;
     assert!(accepted && server.failures_left() == 0);
-    assert_eq!((created.0, &created.1["error"]["cause"]), (500, &json!("service")), "{created:?}");
+    assert_eq!(created.summary(), (500, "render_failed", "service"));
     assert_eq!(super::credits_left(&app).await?, json!(1));
     app.finish().await
 }

@@ -44,7 +44,7 @@ async fn signed_url_writes_one_object_once_until_it_expires() -> Result<()> {
     // Neither another object, nor another method, nor without the headers.
     let other = target.url.replace(key().as_str(), ImageKey::new(1, "png").as_str());
     let client = grabd_tests::client::client().build()?;
-    let signed = |request: reqwest::RequestBuilder| {
+    let signed = |request: grabd_tests::client::RequestBuilder| {
         target.headers.iter().fold(request, |request, (name, value)| request.header(name, value))
     };
     for request in [signed(client.put(&other)), signed(client.delete(&target.url)), client.put(&target.url)] {

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::operator::set_operator;
 use super::team::team_of;
-use super::visitor::{PASSWORD, Visitor, authorization_path, register, start_app};
+use super::visitor::{PASSWORD, Visitor, authorization_path, exchange, register, start_app};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sign_in_redirects_only_to_own_pages() -> Result<()> {
@@ -104,7 +104,7 @@ async fn app_can_be_disconnected_only_by_its_person() -> Result<()> {
     let request = authorization_path(&register(&app).await?, &[])?;
     let page = ada.get(&request).await?;
     let code = ada.decide(&page, "allow", &[]).await?.redirect_param("code")?;
-    super::oauth::exchange(&app, &request, &code).await?;
+    exchange(&app, &request, &code).await?;
 
     let list = ada.get("/apps").await?;
     let path = list.body.split("action=\"/apps/").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();

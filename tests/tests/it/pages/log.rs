@@ -7,8 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::oauth::exchange;
-use super::visitor::{PASSWORD, VERIFIER, Visitor, authorization_path, register, start_app};
+use super::visitor::{PASSWORD, VERIFIER, Visitor, authorization_path, exchange, register, start_app};
 
 /// The log of this process.
 #[derive(Clone, Default)]

@@ -7,7 +7,7 @@ use grabd_tests::harness::TestApp;
 use grabd_tests::mail_server::{MailServer, TlsMode};
 
 use super::log::Log;
-use super::visitor::{PASSWORD, PageResponse, Visitor, authorization_path, register, start_app};
+use super::visitor::{PASSWORD, PageResponse, Visitor, authorization_path, exchange, register, start_app};
 
 const NEW: &str = "quite another password";
 
@@ -41,7 +41,7 @@ async fn password_reset_works_with_the_emailed_link() -> Result<()> {
     let request = authorization_path(&register(&app).await?, &[])?;
     let page = ada.get(&request).await?;
     let code = ada.decide(&page, "allow", &[]).await?.redirect_param("code")?;
-    let tokens = super::oauth::exchange(&app, &request, &code).await?;
+    let tokens = exchange(&app, &request, &code).await?;
 
     assert_eq!(request_password_reset(&app, " Ada@Example.com ").await?.status, 200);
     let email = server.wait_for(0).await?;

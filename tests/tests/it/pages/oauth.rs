@@ -1,28 +1,10 @@
 //! OAuth requests of apps, and the responses.
 
-use anyhow::{Result, ensure};
-use grabd_tests::harness::TestApp;
+use anyhow::Result;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::visitor::{REDIRECT, VERIFIER, Visitor, authorization_path, register, start_app};
-
-/// Exchanges an authorization code for tokens.
-pub(super) async fn exchange(app: &TestApp, request: &str, code: &str) -> Result<Value> {
-    let request = reqwest::Url::parse(&format!("http://request.invalid{request}"))?;
-    let client = request.query_pairs().find(|(name, _)| name == "client_id").map(|(_, value)| value.into_owned());
-    let form = [
-        ("grant_type", "authorization_code"),
-        ("code", code),
-        ("redirect_uri", REDIRECT),
-        ("client_id", &client.unwrap_or_default()),
-        ("code_verifier", VERIFIER),
-    ];
-    let answer = Visitor::new(app).post("/v1/oauth/token", &form).await?;
-    ensure!(answer.status == 200, "{} {}", answer.status, answer.body);
-    assert_eq!(answer.header("cache-control"), "no-store");
-    answer.json()
-}
+use super::visitor::{REDIRECT, Visitor, authorization_path, exchange, register, start_app};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn authorization_redirects_only_to_registered_uris() -> Result<()> {

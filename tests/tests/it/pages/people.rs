@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use grabd_tests::harness::TestApp;
 
-use super::visitor::{PASSWORD, PageResponse, Visitor, authorization_path, register, start_app};
+use super::visitor::{PASSWORD, PageResponse, Visitor, authorization_path, exchange, register, start_app};
 
 /// The routes of the web crate, to check that the table below is complete.
 const ROUTES: &str = include_str!("../../../../crates/web/src/routes.rs");
@@ -251,7 +251,7 @@ async fn removing_a_member_revokes_their_apps() -> Result<()> {
     let page = bob.get(&request).await?;
     let place = format!("{}/test", team.strip_prefix("/teams/").context("a team")?);
     let code = bob.decide(&page, "allow", &[("place", &place)]).await?.redirect_param("code")?;
-    let tokens = super::oauth::exchange(&app, &request, &code).await?;
+    let tokens = exchange(&app, &request, &code).await?;
     let access = tokens["access_token"].as_str().context("a token")?;
     assert_eq!(app.get("/usage", access).await?.0, 200);
     let bobs = ids(&ada.get(&people(&team)).await?, "id=\"remove-").pop().context("member")?;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::super::era::Era;
 use super::super::methods::result_meta;
 use super::hints;
-use crate::rest::error::{ApiError, status_and_code};
+use crate::rest::error::ApiError;
 
 /// Maximum size of a result in bytes. The rest of the response stays within the documented 900,000 bytes.
 pub(super) const MAX_RESULT_BYTES: usize = 890_000;
@@ -45,12 +45,12 @@ pub(in super::super) fn success_result(era: Era, success: ToolOutput) -> CallToo
     result
 }
 
-/// The result of a failed call: the error code and message, and a hint for the agent.
+/// The result of a failed call: the error code and message, and beside them a hint for the agent and whose fault it is.
 pub(in super::super) fn error_result(era: Era, failure: &ApiError) -> CallToolResult {
-    let (_, code) = status_and_code(failure.code);
     let error = json!({
-        "error": { "code": code, "message": failure.message, "cause": grabd_proto::reason::cause_name(failure.cause) },
+        "error": failure.body(),
         "hint": hints::for_code(failure.code),
+        "cause": failure.cause_name(),
     });
     for_era(era, CallToolResult::error(vec![ContentBlock::text(error.to_string())]))
 }

@@ -105,7 +105,7 @@ fn only_modern_results_have_a_type_and_server_info() {
     let error: &RawValue = serde_json::from_str(text).unwrap();
     assert_eq!(
         error.get(),
-        r#"{"error":{"code":"credits_exhausted","message":"No live credits left.","cause":"request"},"hint":"Call get_usage; the user can top up at its top_up address."}"#
+        r#"{"error":{"code":"credits_exhausted","message":"No live credits left."},"hint":"Call get_usage; the user can top up at its top_up address.","cause":"request"}"#
     );
     let legacy = serde_json::to_value(error_result(Era::Legacy, &failure)).unwrap();
     assert!(legacy.get("resultType").is_none() && legacy.get("_meta").is_none());

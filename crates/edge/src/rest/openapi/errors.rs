@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use grabd_proto::reason;
 use grabd_proto::v1::ErrorCode;
 use serde_json::json;
-use utoipa::openapi::schema::AllOfBuilder;
-use utoipa::openapi::{ContentBuilder, Object, ObjectBuilder, Ref, Response, ResponseBuilder, Type};
+use utoipa::openapi::schema::{AdditionalProperties, AllOfBuilder};
+use utoipa::openapi::{ContentBuilder, Object, ObjectBuilder, Ref, Response, ResponseBuilder, Schema, Type};
 
-use super::super::{error, wire};
+use super::super::error;
 use super::headers::header;
 
 /// Every code, in the order of the contract's table, and then the additions to it.
@@ -51,8 +50,8 @@ pub(in super::super) fn meaning(code: ErrorCode) -> &'static str {
         }
         ErrorCode::RenderBlocked => "The target site blocked the capture. Nothing was charged.",
         ErrorCode::RateLimitExceeded => {
-            "Too many requests, too much time of failed captures, or, with the cause `service`, a queue that is longer \
-             than a synchronous request can wait. Wait for the seconds in `Retry-After`."
+            "Too many requests, too much time of failed captures, or, with the `Error-Cause` `service`, a queue that is \
+             longer than a synchronous request can wait. Wait for the seconds in `Retry-After`."
         }
         ErrorCode::QueueLimitExceeded => {
             "Too many asynchronous grabs of the team are open. Wait until some have ended."
@@ -94,12 +93,13 @@ fn example(code: ErrorCode) -> &'static str {
     }
 }
 
-/// Schema of the error envelope.
+/// Schema of the error envelope. The contract allows no further members.
 pub(super) fn schema() -> Object {
     ObjectBuilder::new()
-        .description(Some("Body of every error response."))
+        .description(Some("Body of every error response. The header `Error-Cause` says whose fault it is."))
         .property("error", error())
         .required("error")
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
         .build()
 }
 
@@ -116,15 +116,12 @@ fn error_with(codes: &[ErrorCode]) -> Object {
         .description(Some("Machine-readable error code. Stable."));
     let message =
         ObjectBuilder::new().schema_type(Type::String).description(Some("Human-readable message. May change."));
-    let mut cause = wire::cause_schema();
-    cause.description = Some("Whose fault it is: the request, the target site, or the service.".to_owned());
     ObjectBuilder::new()
         .property("code", code)
         .property("message", message)
-        .property("cause", cause)
         .required("code")
         .required("message")
-        .required("cause")
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
         .build()
 }
 
@@ -145,8 +142,7 @@ fn response(status: u16, codes: &[ErrorCode]) -> Response {
     let error = ObjectBuilder::new().property("error", error_with(codes));
     let schema = AllOfBuilder::new().item(Ref::from_schema_name("Error")).item(error);
     let examples = codes.iter().zip(words).map(|(code, word)| {
-        let cause = reason::cause_name(reason::usual_cause(*code));
-        let value = json!({ "error": { "code": word, "message": example(*code), "cause": cause } });
+        let value = json!({ "error": { "code": word, "message": example(*code) } });
         (word, utoipa::openapi::example::ExampleBuilder::new().value(Some(value)).build())
     });
     let content = ContentBuilder::new().schema(Some(schema)).examples_from_iter(examples);
@@ -157,7 +153,7 @@ fn response(status: u16, codes: &[ErrorCode]) -> Response {
         409 | 429 => &["Retry-After"],
         _ => &[],
     };
-    for name in ["X-Request-Id", "RateLimit", "RateLimit-Policy"].iter().chain(further) {
+    for name in ["X-Request-Id", "Error-Cause", "RateLimit", "RateLimit-Policy"].iter().chain(further) {
         response = response.header_ref(*name, header(name));
     }
     response.build()

@@ -109,8 +109,9 @@ fn create_batch() -> OperationBuilder {
         .required(Some(Required::True))
         .content("application/json", json_content("CreateBatchRequest", example).build());
     let codes = [ErrorCode::BadRequest, ErrorCode::CreditsExhausted, ErrorCode::QueueLimitExceeded];
-    let refused = json!({ "code": "bad_request", "message": "`url` must be …", "cause": "request" });
-    let results = json!({ "results": [{ "grab": pending(), "error": null }, { "grab": null, "error": refused }] });
+    let refused = json!({ "code": "bad_request", "message": "`url` must be …" });
+    let refused = json!({ "grab": null, "error": refused, "error_cause": "request" });
+    let results = json!({ "results": [{ "grab": pending(), "error": null }, refused] });
     let response = success_response("One result for each capture.", &["Retry-After"])
         .content("application/json", json_content("Batch", results).build());
     authenticated(TAG, "createBatch", "Capture several pages", &about, &codes)
@@ -127,8 +128,14 @@ pub(super) fn batch() -> Object {
     };
     let grab = or_null(Ref::from_schema_name("Grab").into(), "The grab. Null if none was created.");
     let error = or_null(errors::error().into(), "Why no grab was created. Null if one was.");
-    let result =
-        ObjectBuilder::new().property("grab", grab).property("error", error).required("grab").required("error");
+    let mut cause = wire::cause_schema();
+    cause.description = Some("Whose fault the error is. Only present if no grab was created.".to_owned());
+    let result = ObjectBuilder::new()
+        .property("grab", grab)
+        .property("error", error)
+        .property("error_cause", cause)
+        .required("grab")
+        .required("error");
     ObjectBuilder::new()
         .description(Some("One result for each capture, in the order of the request."))
         .property("results", ArrayBuilder::new().items(result))

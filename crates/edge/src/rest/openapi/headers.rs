@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::{ObjectBuilder, Ref, Type};
 
+use super::super::wire;
 use super::examples::EXAMPLE_ID;
 
 /// A reference to one of [`headers`].
@@ -24,6 +25,12 @@ pub(super) fn headers() -> Vec<(&'static str, Header)> {
             "Id of the request, also used in the log.",
             text(),
             json!("0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44"),
+        ),
+        header(
+            "Error-Cause",
+            "Whose fault an error is: that of the request or the caller's limits, of the target site, or of the service.",
+            wire::cause_schema().into(),
+            json!("request"),
         ),
         header(
             "RateLimit",

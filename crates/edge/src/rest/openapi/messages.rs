@@ -32,6 +32,7 @@ pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
     let low = json!({ "team_id": EXAMPLE_ID, "credits": 99, "alert_below": 100 });
     failed["status"] = json!("failed");
     failed["error_message"] = json!("The page did not respond.");
+    failed["error_code"] = json!("render_failed");
     failed["error_cause"] = json!("target");
     [
         ("grab.done", "grabDone", "A grab is done", GRAB_MESSAGE, done()),

@@ -65,12 +65,29 @@ fn operations_have_unique_ids_descriptions_and_common_responses() {
             assert!(tags.contains(operation["tags"][0].as_str().unwrap()), "{method} {path}");
             assert!(operation["description"].as_str().is_some_and(|text| text.ends_with('.')), "{method} {path}");
             for (status, response) in operation["responses"].as_object().unwrap() {
-                assert!(response["headers"]["X-Request-Id"].is_object(), "{method} {path} {status}");
+                let headers = &response["headers"];
+                assert!(headers["X-Request-Id"].is_object(), "{method} {path} {status}");
+                let is_error = status.starts_with(['4', '5']);
+                assert_eq!(headers["Error-Cause"].is_object(), is_error, "{method} {path} {status}");
             }
             let open = operation["security"] == serde_json::json!([{}]);
             assert_eq!(open, operation["responses"]["401"].is_null(), "{method} {path}");
         }
     }
+}
+
+#[test]
+fn error_objects_have_a_code_and_a_message_only() {
+    let document = json();
+    let schemas = &document["components"]["schemas"];
+    let envelope = &schemas["Error"];
+    let in_batch = &schemas["Batch"]["properties"]["results"]["items"]["properties"]["error"]["oneOf"][0];
+    let members = serde_json::json!(["code", "message"]);
+    for error in [&envelope["properties"]["error"], in_batch] {
+        assert_eq!((&error["required"], &error["additionalProperties"]), (&members, &Value::Bool(false)), "{error}");
+        assert!(error["properties"].as_object().unwrap().keys().eq(members.as_array().unwrap()), "{error}");
+    }
+    assert_eq!(envelope["additionalProperties"], Value::Bool(false));
 }
 
 #[test]

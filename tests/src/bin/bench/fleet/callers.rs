@@ -111,7 +111,7 @@ impl Callers {
 }
 
 struct Caller {
-    client: reqwest::Client,
+    client: grabd_tests::client::Client,
     url: String,
     key: String,
     begun: Begun,
