@@ -14,6 +14,7 @@ use image::{DynamicImage, ImageEncoder as _, ImageError, ImageFormat, ImageReade
 
 use crate::limited::Limited;
 use crate::plan::{Rows, is_uniform, plan};
+use crate::trusted::{Timed, check_jpeg, check_size};
 
 /// Memory for rows, and for the compression of a PNG.
 const ROWS_BYTES: u64 = 4 << 20;
@@ -155,9 +156,12 @@ fn not_encoded(error: png::EncodingError) -> Error {
     Error::NotEncoded(ImageError::IoError(error.into()))
 }
 
-fn rows_of_png(image: &[u8]) -> Result<png::Reader<Cursor<&[u8]>>, Error> {
-    let mut decoder = png::Decoder::new(Cursor::new(image));
+fn rows_of_png(image: &[u8]) -> Result<png::Reader<Timed<Cursor<&[u8]>>>, Error> {
+    let mut decoder = png::Decoder::new(Timed::new(Cursor::new(image)));
     decoder.set_transformations(png::Transformations::normalize_to_color8());
+    decoder.set_ignore_text_chunk(true);
+    let (width, height) = decoder.read_header_info().map_err(undecodable)?.size();
+    check_size(width, height).map_err(Error::Undecodable)?;
     let reader = decoder.read_info().map_err(undecodable)?;
     match reader.info().interlaced {
         true => Err(undecodable("captures are not interlaced")),
@@ -206,8 +210,13 @@ fn planned(height: u32, how: &Cut<'_>, uniform: &[bool]) -> Result<Vec<Rows>, Er
 }
 
 fn cut_decoded(image: &[u8], how: &Cut<'_>) -> Result<Vec<Slice>, Error> {
-    let decoded = ImageReader::with_format(Cursor::new(image), how.format.of_image());
-    let decoded = decoded.decode().map_err(Error::Undecodable)?;
+    let reader = || ImageReader::with_format(Timed::new(Cursor::new(image)), how.format.of_image());
+    let (width, height) = reader().into_dimensions().map_err(Error::Undecodable)?;
+    check_size(width, height).map_err(Error::Undecodable)?;
+    if how.format == Format::Jpeg {
+        check_jpeg(&mut Cursor::new(image)).map_err(Error::Undecodable)?;
+    }
+    let decoded = reader().decode().map_err(Error::Undecodable)?;
     let decoded: DynamicImage = match decoded.color().has_alpha() {
         true => decoded.into_rgba8().into(),
         false => decoded.into_rgb8().into(),

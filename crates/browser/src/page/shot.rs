@@ -288,6 +288,7 @@ fn decode(text: Vec<u8>, max_bytes: u64, mut memory: Reservation, for_files: u64
     let reader = image::ImageReader::new(Cursor::new(&image)).with_guessed_format();
     let size = reader.ok().and_then(|reader| reader.into_dimensions().ok());
     let (width, height) = size.ok_or_else(|| invalid_image("cannot be read"))?;
+    grabd_pixels::check_size(width, height).map_err(|_| invalid_image("is larger than a capture can be"))?;
     let for_files = memory.split(for_files.min(memory.bytes().saturating_sub(bytes)));
     memory.shrink_to(bytes);
     Ok(Shot { image: memory.attach(image), width, height, for_files, frames_painted: true })

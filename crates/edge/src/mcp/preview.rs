@@ -11,12 +11,12 @@ use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use grabd_memory::{MemoryBudget, MemoryError, Reservation};
-use grabd_pixels::{encode_jpeg, image_on_white};
+use grabd_pixels::{MAX_SIDE, Timed, check_jpeg, check_size, encode_jpeg, image_on_white};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use image::imageops::FilterType;
-use image::{DynamicImage, ImageReader, Limits};
+use image::{DynamicImage, ImageFormat, ImageReader, Limits};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
@@ -38,8 +38,7 @@ const MAX_FILE_BYTES: usize = 48 << 20;
 const HEAD_BYTES: usize = 64 << 10;
 /// Width and height that are assumed when the size is not in the head: those of the largest image.
 const LARGEST_PX: (u32, u32) = (1920, 16_384);
-/// Longest side of an image to decode, and the memory limit of the decoder. Full pages have at most 16384 pixels.
-const MAX_SIDE_PX: u32 = 20_000;
+/// The memory limit of the decoder.
 const MAX_DECODED_BYTES: u64 = 256 << 20;
 /// Maximum number of concurrent scalings, and how long one waits for its turn and for memory before the result is sent
 /// without an image.
@@ -255,7 +254,9 @@ impl ImageFile {
     /// Width and height of the image. Assumed to be the largest if they are not in the head.
     fn dimensions(&self) -> Result<(u32, u32), PreviewError> {
         let head = ImageReader::new(Cursor::new(self.head())).with_guessed_format().map_err(image::ImageError::from)?;
-        Ok(head.into_dimensions().unwrap_or(LARGEST_PX))
+        let (width, height) = head.into_dimensions().unwrap_or(LARGEST_PX);
+        check_size(width, height)?;
+        Ok((width, height))
     }
 
     /// The whole file.
@@ -289,10 +290,19 @@ fn scaling_bytes(width: u32, height: u32, file_bytes: u64) -> u64 {
 }
 
 fn decode(file: Vec<u8>) -> Result<DynamicImage, PreviewError> {
-    let mut reader = ImageReader::new(Cursor::new(&file)).with_guessed_format().map_err(image::ImageError::from)?;
+    let open = || {
+        let reader = ImageReader::new(Timed::new(Cursor::new(&file)));
+        reader.with_guessed_format().map_err(image::ImageError::from)
+    };
+    let (width, height) = open()?.into_dimensions()?;
+    check_size(width, height)?;
+    let mut reader = open()?;
+    if reader.format() == Some(ImageFormat::Jpeg) {
+        check_jpeg(&mut Cursor::new(&file))?;
+    }
     let mut limits = Limits::no_limits();
-    limits.max_image_width = Some(MAX_SIDE_PX);
-    limits.max_image_height = Some(MAX_SIDE_PX);
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
     limits.max_alloc = Some(MAX_DECODED_BYTES);
     reader.limits(limits);
     let decoded = reader.decode()?;

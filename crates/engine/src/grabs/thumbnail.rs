@@ -152,7 +152,7 @@ pub async fn thumbnail(core: &Core, caller: Caller, id: GrabId) -> Result<Bytes,
     let part = if spec.is_part() { Part::Whole } else { Part::Top };
     match find_or_make(core, caller.team, key, part).await {
         Ok(thumbnail) => Ok(thumbnail),
-        Err(Error::Deleted | Error::TooLarge) => Err(none),
+        Err(Error::Deleted | Error::TooLarge | Error::Undecodable(image::ImageError::Limits(_))) => Err(none),
         Err(Error::Busy) => Err(IMAGES_BUSY),
         Err(Error::Image(error)) if error.is_busy() => Err(IMAGES_BUSY),
         Err(error) => Err(internal_error("grabs.thumbnail")(error)),
