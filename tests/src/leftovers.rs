@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use grabd::config::Config;
+use grabd::run_dir::recorded_run_dirs;
 use grabd::wiring;
 use grabd_domain::grabs::ImageKey;
 use grabd_store::images::Location;
@@ -45,11 +46,12 @@ pub async fn check_no_leftovers(config: &Config) -> Result<()> {
     let missing: Vec<_> = shown.difference(&files).collect();
     ensure!(missing.is_empty(), "grabs without their images: {missing:?}");
 
-    let run_dir = wiring::browser_options(config, wiring::image_memory(config), None).run_dir;
-    let processes = processes_in(&run_dir);
-    ensure!(processes.is_empty(), "browser processes remain: {processes:?}");
-    let directories: Vec<_> = std::fs::read_dir(run_dir).into_iter().flatten().flatten().collect();
-    ensure!(directories.is_empty(), "browser directories remain: {directories:?}");
+    for run_dir in recorded_run_dirs(&config.data_dir) {
+        let processes = processes_in(&run_dir);
+        ensure!(processes.is_empty(), "browser processes remain: {processes:?}");
+        let directories: Vec<_> = std::fs::read_dir(run_dir).into_iter().flatten().flatten().collect();
+        ensure!(directories.is_empty(), "browser directories remain: {directories:?}");
+    }
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use grabd_memory::MemoryBudget;
 
 use crate::FilterLists;
 use crate::jail::NetworkJail;
-use crate::process::BrowserUser;
+use crate::process::{BrowserUser, short_name};
 
 /// When a browser draws frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -39,6 +39,8 @@ pub struct Options {
     /// Run directories of earlier configurations. Their browsers are ended and their contents removed, unless another
     /// service holds them.
     pub former_run_dirs: Vec<PathBuf>,
+    /// Names the control group of the browsers. The same at each start, and different for each service of the machine.
+    pub instance: String,
     /// The user that browsers run as when the service is root. `None` selects `grabd` if it exists, else `nobody`.
     pub user: Option<BrowserUser>,
     /// Whether browsers get their own network namespace.
@@ -76,12 +78,14 @@ impl Options {
     /// Default values.
     pub fn new(run_dir: impl Into<PathBuf>) -> Self {
         Self {
+        let run_dir = run_dir.into();
             executable: None,
             program_cache: None,
             slots: 2,
             frames: FrameMode::OnDemand,
             spare_contexts: 2,
-            run_dir: run_dir.into(),
+            instance: short_name(&run_dir),
+            run_dir,
             former_run_dirs: Vec::new(),
             user: None,
             network_jail: NetworkJail::Auto,

@@ -124,10 +124,18 @@ fn shared_memory() -> Finding {
 
 /// Starts a browser, and runs the self-test in it.
 async fn browser(options: &Options, guard: Guard) -> Vec<Finding> {
-    let run_dir = options.run_dir.join(format!("probe-{}", std::process::id()));
+    let (parent, name) = (options.run_dir.clone(), format!("probe-{}", std::process::id()));
+    let (run_dir, had_parent) = (parent.join(&name), parent.exists());
     // A copy of the program would remain, and belong to whoever runs the checks.
     let program_cache = None;
-    let options = Options { run_dir: run_dir.clone(), spare_contexts: 1, slots: 1, program_cache, ..options.clone() };
+    let options = Options {
+        run_dir: run_dir.clone(),
+        instance: name,
+        spare_contexts: 1,
+        slots: 1,
+        program_cache,
+        ..options.clone()
+    };
     let policy = guard.policy().clone();
     let (version, jail, report) = match Chromium::start(options, guard).await {
         Ok(chromium) => {
@@ -144,6 +152,9 @@ async fn browser(options: &Options, guard: Guard) -> Vec<Finding> {
     };
     // Empty by now. If it is not, the next start of the service clears it.
     let _ = fs::remove_dir(&run_dir);
+    if !had_parent {
+        let _ = fs::remove_dir(&parent);
+    }
     let guarded = |report: Result<SelfTestReport, SelfTestError>| {
         let seen = report.map(|report| report.to_string()).map_err(|error| error.to_string());
         Finding::new("guard", seen, "Use an unchanged chromium-headless-shell; the service does not start like this.")

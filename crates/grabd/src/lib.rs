@@ -15,6 +15,6 @@ pub mod migrate;
 mod net;
 mod output;
 mod program_cache;
-mod run_dir;
+pub mod run_dir;
 pub mod serve;
 pub mod wiring;

@@ -27,7 +27,7 @@ use grabd_store::{Images, OtherService, ServiceLock, Store};
 use crate::config::{Config, ProcessRole, operations};
 use crate::database_url::WithoutPassword;
 use crate::program_cache::program_cache;
-use crate::run_dir::{RunDirRecord, run_dir};
+use crate::run_dir::{RunDirRecord, instance, run_dir};
 
 /// Memory limit for cached placeholders.
 const PLACEHOLDER_CACHE_BYTES: usize = 32 << 20;
@@ -517,6 +517,7 @@ pub fn browser_options(config: &Config, memory: MemoryBudget, launcher: Option<&
         },
         run_dir: run_dir(config),
         former_run_dirs: Vec::new(),
+        instance: instance(config),
         user: browser_user(config),
         network_jail: browser.network_jail,
         launcher: launcher.map(Path::to_owned),

@@ -595,3 +595,50 @@ fn doctor_reports_problems_with_remedies() {
     assert!(!sick.status.success(), "{report}");
     assert!(report.lines().any(|line| line.starts_with("FAIL") && line.contains("/nonexistent/browser")), "{report}");
 }
+
+#[test]
+fn directories_that_other_users_made_do_not_prevent_the_start() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    let dir = open_dir();
+    let temporary = dir.path().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    std::fs::set_permissions(&temporary, std::fs::Permissions::from_mode(0o1777)).unwrap();
+    let command = || {
+        let mut command = grabd(dir.path());
+        command.env_remove("GRABD_BROWSER__RUN_DIR").env("TMPDIR", &temporary);
+        command
+    };
+    std::fs::create_dir(dir.path().join("data")).unwrap();
+    let uid = rustix::process::getuid().as_raw();
+    let guessed = grabd_browser::short_name(&dir.path().join("data").canonicalize().unwrap());
+    let planted = temporary.join(format!("grabd-{uid}-{guessed}"));
+    std::fs::create_dir(&planted).unwrap();
+    if uid == 0 {
+        chown(&planted, Some(60_001), Some(60_001)).unwrap();
+    }
+    std::os::unix::fs::symlink("/etc", planted.join("browser-0")).unwrap();
+    let made = || -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(&temporary).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| *path != planted).collect()
+    };
+
+    let mut service = RunningService::of(command().arg("serve"));
+    service.until("is up");
+    let first = made();
+    let [run_dir] = &first[..] else { panic!("{first:?}") };
+    let data = std::fs::metadata(run_dir).unwrap();
+    assert_eq!((data.uid(), data.permissions().mode() & 0o707), (uid, 0o700), "{}", run_dir.display());
+    // Killed: the next start ends its browsers, and removes what it left.
+    let browser = browser_of(run_dir);
+    signal(service.child.id(), Signal::KILL);
+    service.child.wait().unwrap();
+    let mut service = RunningService::of(command().arg("serve"));
+    service.until("is up");
+    assert!(!is_running(browser) && !run_dir.exists());
+    let second = made();
+    assert!(second.len() == 1 && second != first, "{second:?}");
+    service.terminate();
+    service.wait();
+    assert_eq!(made(), Vec::<std::path::PathBuf>::new());
+    assert!(planted.join("browser-0").is_symlink(), "what others made is left alone");
+}

@@ -1,30 +1,30 @@
 //! Cleans up after an earlier run that was killed.
 
 use std::io;
-use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use super::flags::PROFILE_FLAG;
+use super::run_dir::RunDir;
 use super::tree;
 
 /// A killed process ends within milliseconds, unless its disk hangs.
 const DEATH_LIMIT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
-/// Ends every process whose profile is inside `run_dir`, with its group, and removes the contents of the directory. The
-/// caller must hold the directory.
+/// Ends every process whose profile is inside `run_dir`, with its group, and removes the directories in it. Symlinks are not
+/// followed.
 ///
 /// # Errors
 /// When the directory cannot be cleared.
-pub(crate) async fn remove_leftovers(run_dir: &Path) -> io::Result<()> {
-    for pid in tree::with_path_argument_inside(PROFILE_FLAG, run_dir) {
+pub(crate) async fn remove_leftovers(run_dir: &RunDir) -> io::Result<()> {
+    for pid in tree::with_path_argument_inside(PROFILE_FLAG, run_dir.path()) {
         tracing::warn!(pid, "ending a browser that an earlier run left behind");
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
             end(pid).await;
         }
     }
-    let mut entries = tokio::fs::read_dir(run_dir).await?;
+    let mut entries = tokio::fs::read_dir(run_dir.pinned_path()).await?;
     while let Some(entry) = entries.next_entry().await? {
         if entry.file_type().await?.is_dir() {
             tokio::fs::remove_dir_all(entry.path()).await?;
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use std::io::{BufRead, BufReader};
     use std::os::unix::process::CommandExt;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
     use std::process::{Child, Command, Stdio};
 
     #[tokio::test]
@@ -79,13 +79,19 @@ mod tests {
         let (helper, others) = (helper_of(&mut left_behind), helper_of(&mut neighbour));
         assert!(is_running(&helper) && is_running(&others));
 
-        remove_leftovers(&ours).await.unwrap();
+        // A link that a browser's user made leads to what must stay.
+        std::os::unix::fs::symlink(&other, ours.join("link")).unwrap();
+        std::os::unix::fs::symlink(&other, ours.join("browser-1/link")).unwrap();
+
+        remove_leftovers(&RunDir::lock_existing(&ours).unwrap()).await.unwrap();
 
         // Waiting closes the helper's input, which would also end it.
         assert!(!is_running(&helper), "a browser's helper outlived it");
         assert!(!left_behind.wait().unwrap().success());
         assert!(is_running(&others), "a neighbour's helper was ended");
-        assert_eq!(std::fs::read_dir(&ours).unwrap().count(), 0);
+        let left: Vec<_> = std::fs::read_dir(&ours).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["link"]);
+        assert!(other.exists());
         assert!(neighbour.try_wait().unwrap().is_none(), "a neighbour was ended");
         neighbour.kill().unwrap();
         neighbour.wait().unwrap();

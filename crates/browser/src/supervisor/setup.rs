@@ -15,7 +15,7 @@ use crate::jail::Launcher;
 use crate::options::FrameMode;
 use crate::process::{
     self, Cgroup, Cgroups, Mapping, Owner, ProgramCopy, RunDir, RunDirError, can_enter, find_executable,
-    remove_leftovers, short_name,
+    remove_leftovers,
 };
 use crate::proxy::{self, Proxy};
 
@@ -73,10 +73,10 @@ impl Setup {
             remove_former_run(former).await;
         }
         let failed = |reason: String| StartError::RunDir { path: options.run_dir.clone(), reason };
-        let run_dir = RunDir::lock(&options.run_dir).map_err(|error| failed(error.to_string()))?;
+        let run_dir = RunDir::lock(&options.run_dir, owner).map_err(|error| failed(error.to_string()))?;
         can_enter(owner, run_dir.path()).map_err(StartError::Barred)?;
-        remove_leftovers(run_dir.path()).await.map_err(|error| failed(error.to_string()))?;
-        let cgroups = set_up_cgroups(run_dir.path()).await;
+        remove_leftovers(&run_dir).await.map_err(|error| failed(error.to_string()))?;
+        let cgroups = set_up_cgroups(&options.instance).await;
         let limits = process::Limits { memory_bytes: options.memory_limit_bytes, tasks: options.process_limit };
         let tracker = TaskTracker::new();
         let proxy = Proxy::new(guard, proxy::Options::default(), tracker.clone(), shutdown.clone());
@@ -200,7 +200,7 @@ fn max_sockets(options: &Options) -> usize {
 /// Removes what an earlier run left in another directory. Errors do not prevent this run.
 async fn remove_former_run(path: &Path) {
     let cleared = match RunDir::lock_existing(path) {
-        Ok(held) => match remove_leftovers(held.path()).await {
+        Ok(held) => match remove_leftovers(&held).await {
             Ok(()) => tokio::fs::remove_dir(held.path()).await,
             failed => failed,
         },
@@ -216,11 +216,11 @@ async fn remove_former_run(path: &Path) {
 }
 
 /// Sets up control groups. Logs at start if the kernel does not enforce the browsers' limits.
-async fn set_up_cgroups(run_dir: &Path) -> Option<Cgroups> {
-    match Cgroups::set_up(&short_name(run_dir)).await {
+async fn set_up_cgroups(instance: &str) -> Option<Cgroups> {
+    match Cgroups::set_up(instance).await {
         Ok(cgroups) => Some(cgroups),
         Err(why) => {
-            tracing::warn!(%why, "browsers run without control groups: their memory is watched instead, their processes are not counted");
+            tracing::warn!(%why, "browsers run without control groups: their memory is watched instead");
             None
         }
     }
