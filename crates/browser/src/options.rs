@@ -68,7 +68,8 @@ pub struct Options {
     pub user_agent_token: String,
     /// Whether a page is not captured if its site asks for that with `X-Robots-Tag`.
     pub respect_opt_out: bool,
-    /// Maximum processes and threads of a browser. Enforced only where control groups can be created.
+    /// Maximum processes and threads of a browser. The kernel enforces it in a control group or a jail; otherwise they are
+    /// counted.
     pub process_limit: u32,
     /// The lists by which ads and trackers are blocked.
     pub lists: Arc<FilterLists>,
@@ -77,8 +78,8 @@ pub struct Options {
 impl Options {
     /// Default values.
     pub fn new(run_dir: impl Into<PathBuf>) -> Self {
-        Self {
         let run_dir = run_dir.into();
+        Self {
             executable: None,
             program_cache: None,
             slots: 2,
@@ -100,7 +101,7 @@ impl Options {
             memory_limit_bytes: 2 << 30,
             user_agent_token: String::new(),
             respect_opt_out: false,
-            process_limit: 2000,
+            process_limit: 1000,
             lists: Arc::default(),
         }
     }

@@ -26,6 +26,8 @@ pub struct RenderTask {
     pub alone: bool,
     /// Receives the stages as they are reached.
     pub stages: StageReporter,
+    /// Kept by the renderer until nothing of the attempt runs any more.
+    pub slot: SlotHold,
 }
 
 impl RenderTask {
@@ -56,6 +58,24 @@ impl StageReporter {
 impl fmt::Debug for StageReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("StageReporter").field(&self.0.is_some()).finish()
+    }
+}
+
+/// Keeps a slot in use. A page may keep its processes busy for longer than its capture takes, so a renderer keeps a clone until
+/// they have ended. The slot takes no other grab before all clones are dropped.
+#[derive(Clone, Default)]
+pub struct SlotHold(Option<Arc<dyn Send + Sync>>);
+
+impl SlotHold {
+    /// A hold that drops `guard` with its last clone.
+    pub fn new(guard: impl Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(guard)))
+    }
+}
+
+impl fmt::Debug for SlotHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SlotHold").field(&self.0.is_some()).finish()
     }
 }
 

@@ -202,7 +202,7 @@ fn invalid_jail_setting_is_rejected() {
 #[test]
 fn launcher_without_a_service_fails_immediately() {
     let output = Command::new(Path::new(env!("CARGO_BIN_EXE_grabd")))
-        .args(["jailed-browser", "1", "/bin/true"])
+        .args(["jailed-browser", "1", "1000", "/bin/true"])
         .stdin(Stdio::null())
         .output()
         .unwrap();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::grabs::Stages;
 use grabd_domain::limits::LEASE_MARGIN;
-use grabd_domain::render::{Capture, RenderTask, Renderer, RendererStatus, StageReporter};
+use grabd_domain::render::{Capture, RenderTask, Renderer, RendererStatus, SlotHold, StageReporter};
 use grabd_engine::renderers::{HEARTBEAT_INTERVAL, UploadTarget};
 use grabd_proto::internal::v1::attach_request::Message as Request;
 use grabd_proto::internal::v1::attach_response::Message as Response;
@@ -18,7 +18,7 @@ use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
     Assignment, AssignmentStage, AttachRequest, BrokenSession, Condition as WireCondition, Draining, Hello, Ready,
-    Released, UploadHeader, UploadTarget as WireTarget,
+    Released, SlotFreed, UploadHeader, UploadTarget as WireTarget,
 };
 use grabd_proto::options;
 use grabd_proto::v1::CaptureOptions;
@@ -44,8 +44,11 @@ const RECONNECT_DELAY: Duration = Duration::from_millis(500);
 const MAX_MESSAGE_BYTES: usize = 4 << 20;
 /// Time limit for the begin of a session.
 const ATTACH_LIMIT: Duration = Duration::from_secs(10);
-/// Outgoing messages of a session for each slot: that it is ready, and the stages of its assignment.
-const MESSAGES_PER_SLOT: usize = 5;
+/// Outgoing messages of a session for each slot: that it is ready, how long it was used after the result, and the stages of
+/// its assignment.
+const MESSAGES_PER_SLOT: usize = 6;
+/// The longest wait for the end of an attempt's processes and for the successor of its browser.
+const SLOT_LIMIT: Duration = Duration::from_secs(60);
 
 /// What makes images, and what may upload them.
 pub(crate) struct Worker<R> {
@@ -264,9 +267,16 @@ where
                     SlotSource::Offered { offers, .. } => Some(Arc::clone(offers)),
                 };
                 renders.spawn(async move {
-                    let stages = stage_reporter(outbox.clone(), assignment.lease_token.clone());
-                    run_assignment(core, &worker, *assignment, stages, &cancel).await;
+                    let lease_token = assignment.lease_token.clone();
+                    let stages = stage_reporter(outbox.clone(), lease_token.clone());
+                    let slot = UsedSlot::new();
+                    let complete = |task| RenderTask { stages, slot: slot.hold.clone(), ..task };
+                    run_assignment(core, &worker, *assignment, complete, &cancel).await;
                     cancel.cancel();
+                    let ms = u32::try_from(slot.wait().await.as_millis()).unwrap_or(u32::MAX);
+                    let freed = Request::SlotFreed(SlotFreed { lease_token, ms });
+                    // Fails only when the session has ended, and its leases with it.
+                    let _ = outbox.send(AttachRequest { message: Some(freed) }).await;
                     match offers {
                         Some(offers) => offers.free(),
                         // Fails only when the session has ended; it needs no slots then.
@@ -347,7 +357,7 @@ async fn run_assignment<T, R>(
     core: RendererServiceClient<T>,
     worker: &Worker<R>,
     assignment: Assignment,
-    stages: StageReporter,
+    complete: impl FnOnce(RenderTask) -> RenderTask + Send,
     cancel: &CancellationToken,
 ) where
     T: GrpcService<Body> + Clone + Send + Sync + 'static,
@@ -359,7 +369,7 @@ async fn run_assignment<T, R>(
 {
     let Assignment { grab_id, lease_token, options, budget, alone, margin, upload, session_id: _ } = assignment;
     let budget = budget.and_then(|budget| Duration::try_from(budget).ok()).unwrap_or_default();
-    let task = task(&grab_id, options, budget, alone, stages);
+    let task = task(&grab_id, options, budget, alone).map(complete);
     let margin = margin.and_then(|margin| Duration::try_from(margin).ok()).unwrap_or(LEASE_MARGIN);
     let received = Instant::now();
     let lease_ends = received + budget + margin;
@@ -375,6 +385,30 @@ async fn run_assignment<T, R>(
     };
     // Also ends a report: without its session, the lease is released, and the slot must not wait for a core that is gone.
     cancel.run_until_cancelled(work).await;
+}
+
+/// A slot that is in use until the renderer has dropped all of its holds.
+struct UsedSlot {
+    hold: SlotHold,
+    is_free: CancellationToken,
+}
+
+impl UsedSlot {
+    fn new() -> Self {
+        let is_free = CancellationToken::new();
+        Self { hold: SlotHold::new(is_free.clone().drop_guard()), is_free }
+    }
+
+    /// Waits until nothing of an attempt runs any more. Returns how long that took.
+    async fn wait(self) -> Duration {
+        let Self { hold, is_free } = self;
+        drop(hold);
+        let since = Instant::now();
+        if tokio::time::timeout(SLOT_LIMIT, is_free.cancelled()).await.is_err() {
+            tracing::error!("the processes of an attempt do not end; its slot is used again");
+        }
+        since.elapsed()
+    }
 }
 
 /// Uploads the image of an assignment that was received at this time, if the core allows that and it is possible.
@@ -404,13 +438,8 @@ async fn upload_image<R>(
     }
 }
 
-fn task(
-    grab_id: &str,
-    options: Option<CaptureOptions>,
-    budget: Duration,
-    alone: bool,
-    stages: StageReporter,
-) -> Option<RenderTask> {
+fn task(grab_id: &str, options: Option<CaptureOptions>, budget: Duration, alone: bool) -> Option<RenderTask> {
     let spec = CaptureSpec::restore(&options::decode(options?, Vec::new()))?;
-    Some(RenderTask { id: grab_id.parse().ok()?, spec, budget, alone, stages })
+    let (id, stages, slot) = (grab_id.parse().ok()?, StageReporter::default(), SlotHold::default());
+    Some(RenderTask { id, spec, budget, alone, stages, slot })
 }

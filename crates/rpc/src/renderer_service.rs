@@ -268,6 +268,12 @@ async fn receive_messages(session: &RendererSession, inbound: &mut Streaming<Att
             Some(Message::Condition(reported)) => session.record_heartbeat(condition(reported)),
             Some(Message::Stage(reported)) => record_stage(session, &reported),
             Some(Message::Draining(_)) => session.drain(),
+            // What cannot be read is ignored: the account then pays less.
+            Some(Message::SlotFreed(freed)) => {
+                if let Ok(token) = freed.lease_token.parse() {
+                    session.record_freed(token, Duration::from_millis(freed.ms.into())).await;
+                }
+            }
             // What cannot be read is ignored: the other core will be noticed without it.
             Some(Message::BrokenSession(broken)) => {
                 if let Ok(broken) = broken.session_id.parse() {

@@ -187,3 +187,29 @@ async fn failed_grabs_have_the_code_and_cause_that_their_caller_got() -> Result<
     }
     app.finish().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn time_until_the_processes_of_a_page_are_gone_counts_for_its_account() -> Result<()> {
+    let settings = [("browser.slots", "2"), ("abuse.failed_seconds_per_minute_unpaid", "1")];
+    let app = TestApp::start(0, &settings).await?;
+    let keys = hostile_teams(&app, 2).await?;
+    // An ordinary page costs its account nothing.
+    ensure!(create(&app, &keys[1], "/tiny").await?.status() == 200);
+    // Neither is the image of this page a failure, but its workers run on.
+    ensure!(create(&app, &keys[0], "/hostile/busy-workers").await?.status() == 200);
+    let refused = async {
+        loop {
+            let response = create(&app, &keys[0], "/tiny").await?;
+            match response.status().as_u16() {
+                429 => return response.json::<Value>().await.context("an error"),
+                // No credit is left, which is checked afterwards.
+                402 => tokio::time::sleep(Duration::from_millis(20)).await,
+                status => anyhow::bail!("{status}"),
+            }
+        }
+    };
+    let refused = tokio::time::timeout(Duration::from_secs(20), refused).await??;
+    let message = refused["error"]["message"].as_str().unwrap_or_default();
+    ensure!(message.contains("failed"), "{refused}");
+    app.finish().await
+}

@@ -42,8 +42,8 @@ impl Launcher {
     }
 
     /// The arguments that precede the browser's.
-    pub(crate) fn arguments(browser: &Path, sockets: usize) -> [OsString; 3] {
-        [COMMAND.into(), sockets.to_string().into(), browser.into()]
+    pub(crate) fn arguments(browser: &Path, sockets: usize, max_tasks: u32) -> [OsString; 4] {
+        [COMMAND.into(), sockets.to_string().into(), max_tasks.to_string().into(), browser.into()]
     }
 }
 

@@ -11,15 +11,17 @@ use std::process::{Command, ExitCode, Stdio};
 
 use nix::sched::{CloneFlags, unshare};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::{Resource, Rlimit, setrlimit, setsid};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::{COMMAND, DENY_PORT, handover, loopback};
-use crate::proxy;
+use crate::process::priority;
+use crate::{jail, proxy};
 
 /// Why the jail could not be created.
 #[derive(Debug, thiserror::Error)]
 enum LauncherError {
-    #[error("the launcher must be called as `{COMMAND} SOCKETS PROGRAM [ARGUMENT]...`")]
+    #[error("the launcher must be called as `{COMMAND} SOCKETS TASKS PROGRAM [ARGUMENT]...`")]
     Usage,
     #[error("the kernel grants no user and network namespace ({0})")]
     Namespaces(#[source] io::Error),
@@ -61,8 +63,13 @@ fn become_browser(
     mut arguments: impl Iterator<Item = OsString>,
 ) -> Result<Infallible, LauncherError> {
     let sockets = arguments.next().and_then(|text| text.to_str()?.parse().ok()).ok_or(LauncherError::Usage)?;
+    let max_tasks = arguments.next().and_then(|text| text.to_str()?.parse().ok()).ok_or(LauncherError::Usage)?;
     let program = arguments.next().ok_or(LauncherError::Usage)?;
+    // Refused only if the process leads a group already, as when it was started by hand.
+    let _ = setsid();
+    priority::lower_session();
     enter_namespaces()?;
+    limit_tasks(max_tasks);
     loopback::bring_up().map_err(LauncherError::Loopback)?;
     let sockets = bind(sockets).map_err(LauncherError::Sockets)?;
     handover::send(service, &sockets).map_err(LauncherError::Handover)?;
@@ -82,6 +89,16 @@ fn enter_namespaces() -> Result<(), LauncherError> {
         .and_then(|()| fs::write("/proc/self/uid_map", format!("{uid} {uid} 1")))
         .and_then(|()| fs::write("/proc/self/gid_map", format!("{gid} {gid} 1")))
         .map_err(LauncherError::Map)
+}
+
+/// Limits the number of processes and threads of the user in the namespace, which are those of the browser. Older kernels count
+/// all processes of the user on the machine, so there the service watches their number.
+fn limit_tasks(max: u64) {
+    if jail::counts_tasks() {
+        let limit = Rlimit { current: Some(max), maximum: Some(max) };
+        // It can only fail if a lower limit is in force already.
+        let _ = setrlimit(Resource::Nproc, limit);
+    }
 }
 
 /// Binds the deny-all proxy's socket, which listens, and the sockets for grabs, which do not yet listen: a connection

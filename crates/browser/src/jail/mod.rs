@@ -26,6 +26,19 @@ const COMMAND: &str = "jailed-browser";
 /// Port of the deny-all proxy inside the jail. It can be fixed because the namespace is empty.
 pub(crate) const DENY_PORT: u16 = 3128;
 
+/// Linux counts the processes and threads of a user in each user namespace since this version.
+const COUNTS_TASKS: (u32, u32) = (5, 14);
+
+/// Whether the kernel limits the number of processes and threads of each jail.
+pub(crate) fn counts_tasks() -> bool {
+    is_at_least(rustix::system::uname().release().to_str().unwrap_or_default(), COUNTS_TASKS)
+}
+
+fn is_at_least(release: &str, (major, minor): (u32, u32)) -> bool {
+    let mut numbers = release.split(|of: char| !of.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
+}
+
 /// Whether browsers are to be jailed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -65,6 +78,25 @@ impl std::fmt::Display for Jail {
             Self::Jailed => f.write_str("each browser has a network of its own that leads to the egress proxy alone"),
             Self::Disabled => f.write_str("off by configuration: browsers are in this machine's network"),
             Self::Unavailable { why } => write!(f, "not here, so browsers are in this machine's network: {why}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_releases_are_compared_by_their_numbers() {
+        for (release, expected) in [
+            ("6.18.44-fc-v657", true),
+            ("5.14.0", true),
+            ("5.13.9-x", false),
+            ("5.4", false),
+            ("10", true),
+            ("", false),
+        ] {
+            assert_eq!(is_at_least(release, COUNTS_TASKS), expected, "{release}");
         }
     }
 }

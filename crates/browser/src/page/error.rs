@@ -17,7 +17,7 @@ pub(crate) enum CaptureError {
 
 impl CaptureError {
     /// The page failed, as `message` says.
-    pub(super) fn failed(message: impl Into<String>) -> Self {
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self::Page(Failure::new(FailureReason::RenderFailed, message))
     }
 

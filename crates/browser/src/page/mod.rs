@@ -44,5 +44,5 @@ pub(crate) use identity::Identity;
 pub(crate) use limits::Limits;
 pub(crate) use metadata::failure_metadata;
 pub(crate) use tab::{Tab, metrics};
-pub(crate) use watch::Watch;
+pub(crate) use watch::{Excess, Watch};
 pub(crate) use workers::report_workers;

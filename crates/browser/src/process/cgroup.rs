@@ -15,6 +15,12 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Controllers that must be available.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 
+/// The controller that weighs groups. Without it, the niceness of their processes has to do.
+const WEIGHT_CONTROLLER: &str = "cpu";
+
+/// The weight of all browsers together. Groups usually have 100, as has that of the service.
+const WEIGHT: u32 = 33;
+
 /// Killed processes end within milliseconds, unless their disk hangs.
 const DEATH_LIMIT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
@@ -28,6 +34,15 @@ pub(crate) struct Limits {
     pub(crate) memory_bytes: u64,
     /// Processes and threads.
     pub(crate) tasks: u32,
+}
+
+/// A limit that a browser exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exceeded {
+    /// Its memory, so that the kernel ended one of its processes.
+    Memory,
+    /// Its processes and threads, so that the kernel refused one.
+    Tasks,
 }
 
 /// Why groups cannot be used.
@@ -56,6 +71,7 @@ pub(crate) enum Unavailable {
 #[derive(Debug)]
 pub(crate) struct Cgroups {
     path: PathBuf,
+    is_weighted: bool,
 }
 
 /// The group of one browser.
@@ -79,6 +95,7 @@ impl Cgroups {
         enable_controllers(&own)?;
         let path = own.join(format!("browsers-{name}"));
         make_directory(&path)?;
+        let is_weighted = enable_weights(&own) && write(&path.join("cpu.weight"), &WEIGHT.to_string()).is_ok();
         for left in fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()) {
             if left.is_dir() {
                 tracing::warn!(group = %left.display(), "ending a browser group left by an earlier run");
@@ -86,7 +103,14 @@ impl Cgroups {
             }
         }
         enable_controllers(&path)?;
-        Ok(Self { path })
+        // Browsers share their weight alike, however many threads each has.
+        let is_weighted = is_weighted && enable_weights(&path);
+        Ok(Self { path, is_weighted })
+    }
+
+    /// Whether the processors are shared by browsers, not by threads.
+    pub(crate) fn is_weighted(&self) -> bool {
+        self.is_weighted
     }
 
     /// Creates an empty group for one browser.
@@ -110,6 +134,19 @@ impl Cgroups {
 }
 
 impl Cgroup {
+    /// The limit that its processes have exceeded, if any.
+    pub(crate) fn exceeded(&self) -> Option<Exceeded> {
+        let count = |file: &str, event: &str| {
+            let events = fs::read_to_string(self.path.join(file)).unwrap_or_default();
+            let found = events.lines().find_map(|line| line.strip_prefix(event)?.trim().parse::<u64>().ok());
+            found.unwrap_or(0)
+        };
+        if count("memory.events", "oom_kill ") > 0 {
+            return Some(Exceeded::Memory);
+        }
+        (count("pids.events", "max ") > 0).then_some(Exceeded::Tasks)
+    }
+
     /// Moves a process into the group. Its future children are included.
     pub(crate) fn add(&self, pid: u32) -> Result<(), Unavailable> {
         write(&self.path.join("cgroup.procs"), &pid.to_string())
@@ -133,6 +170,25 @@ impl Cgroup {
             tracing::warn!(%error, group = %self.path.display(), "a browser's group cannot be removed");
         }
     }
+}
+
+/// Whether the kernel shares the processors by sessions (`autogroup`), not by threads. It does so only outside of control
+/// groups for processors.
+pub(crate) fn weighs_sessions() -> bool {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let groups = read("/proc/self/cgroup");
+    let own = own_group(&read("/proc/self/mountinfo"), &groups);
+    let is_in_group = own.is_some_and(|own| own.join("cpu.weight").exists()) || in_former_group(&groups);
+    read("/proc/sys/kernel/sched_autogroup_enabled").trim() == "1" && !is_in_group
+}
+
+/// Whether `/proc/self/cgroup` has a group of cgroup v1 for processors, other than the root.
+fn in_former_group(groups: &str) -> bool {
+    groups.lines().any(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, group) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        controllers.split(',').any(|name| name == WEIGHT_CONTROLLER) && group != "/"
+    })
 }
 
 /// The directory of this process's group, from `/proc/self/mountinfo` and `/proc/self/cgroup`.
@@ -166,6 +222,11 @@ fn move_to_child_group(own: &Path) -> Result<(), Unavailable> {
 
 fn enable_controllers(group: &Path) -> Result<(), Unavailable> {
     write(&group.join("cgroup.subtree_control"), &CONTROLLERS.map(|name| format!("+{name}")).join(" "))
+}
+
+/// Enables the weights of the groups in a group. Returns false if they are not available.
+fn enable_weights(group: &Path) -> bool {
+    write(&group.join("cgroup.subtree_control"), &format!("+{WEIGHT_CONTROLLER}")).is_ok()
 }
 
 fn members(group: &Path) -> Vec<i32> {
@@ -279,5 +340,41 @@ mod tests {
         group.end().await;
         groups.remove();
         assert!(!path.exists() && !groups.path.exists());
+    }
+
+    #[test]
+    fn exceeded_limit_is_read_from_the_events_of_the_group() {
+        let directory = tempfile::tempdir().unwrap();
+        let group = Cgroup { path: directory.path().to_owned() };
+        assert_eq!(group.exceeded(), None, "an old kernel has no such files");
+        let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+        write("memory.events", "low 0\nhigh 0\nmax 5\noom 0\noom_kill 0\noom_group_kill 0\n");
+        write("pids.events", "max 0\n");
+        assert_eq!(group.exceeded(), None);
+        write("pids.events", "max 3\n");
+        assert_eq!(group.exceeded(), Some(Exceeded::Tasks));
+        write("memory.events", "low 0\nhigh 0\nmax 5\noom 1\noom_kill 1\noom_group_kill 0\n");
+        assert_eq!(group.exceeded(), Some(Exceeded::Memory));
+    }
+
+    #[test]
+    fn group_of_cgroup_v1_for_processors_is_recognized() {
+        for (groups, expected) in [
+            ("4:cpu,cpuacct:/docker/4711\n0::/\n", true),
+            ("3:cpuset:/a\n2:cpuacct:/a\n1:cpu:/\n0::/x\n", false),
+            ("0::/system.slice\n", false),
+            ("", false),
+        ] {
+            assert_eq!(in_former_group(groups), expected, "{groups}");
+        }
+    }
+
+    #[test]
+    fn weights_are_enabled_only_where_the_kernel_offers_them() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(!enable_weights(directory.path()));
+        fs::write(directory.path().join("cgroup.subtree_control"), "").unwrap();
+        assert!(enable_weights(directory.path()));
+        assert_eq!(fs::read_to_string(directory.path().join("cgroup.subtree_control")).unwrap(), "+cpu");
     }
 }

@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use command_fds::{CommandFdExt, FdMapping};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::flags;
 use super::owner::Owner;
+use super::{flags, priority, tree};
 use crate::cdp::Client;
 use crate::jail::{self, Launcher};
 use crate::options::FrameMode;
@@ -39,6 +39,10 @@ const STDERR_LINE_BYTES: usize = 400;
 /// How long a browser may take to exit by itself.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
 
+/// How often the processes of a killed browser are looked at. They end within milliseconds, unless the machine is overloaded.
+const DEATH_CHECK_INTERVAL: Duration = Duration::from_millis(20);
+const MAX_DEATH_CHECKS: u32 = 100;
+
 /// Parameters of a browser.
 pub(crate) struct Launch<'a> {
     /// The program.
@@ -53,6 +57,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) frames: FrameMode,
     /// The maximum size of one of its responses, in bytes.
     pub(crate) max_response_bytes: usize,
+    /// The maximum number of its processes and threads. Enforced in a jail.
+    pub(crate) max_tasks: u32,
 }
 
 /// The network a browser starts in.
@@ -87,18 +93,17 @@ impl Launch<'_> {
     /// # Errors
     /// When the directories, the pipes or the process cannot be created.
     pub(crate) fn start(self, tracker: &TaskTracker) -> io::Result<(Process, Client)> {
-        let Self { executable, directory, owner, network, frames, max_response_bytes } = self;
+        let Self { executable, directory, owner, network, frames, max_response_bytes, max_tasks } = self;
         make_directories(&directory, owner)?;
         let (commands, to_browser) = make_pipe()?;
         let (from_browser, answers) = make_pipe()?;
-        let mut command = network.command(executable, &directory.join("profile"), frames);
+        let mut command = network.command(executable, &directory.join("profile"), frames, max_tasks);
         command
             .env_clear()
             .envs(environment(&directory))
             .current_dir(&directory)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
-            .process_group(0)
             .kill_on_drop(true);
         if let Owner::Other { uid, gid } = owner {
             // The standard library then also drops all supplementary groups.
@@ -115,6 +120,7 @@ impl Launch<'_> {
         drop(command);
 
         let pid = child.id().unwrap_or_default();
+        priority::lower(pid);
         let stderr = Arc::new(Mutex::new(VecDeque::new()));
         if let Some(output) = child.stderr.take() {
             tracker.spawn(keep_tail(output, stderr.clone()));
@@ -133,17 +139,18 @@ impl Launch<'_> {
 
 impl Network<'_> {
     /// The command with its arguments and its standard input.
-    fn command(self, executable: &Path, profile: &Path, frames: FrameMode) -> Command {
+    fn command(self, executable: &Path, profile: &Path, frames: FrameMode, max_tasks: u32) -> Command {
         match self {
             Self::Host { deny_port } => {
                 let mut command = Command::new(executable);
-                command.args(flags::command_line(profile, deny_port, frames)).stdin(Stdio::null());
+                command.args(flags::command_line(profile, deny_port, frames)).stdin(Stdio::null()).process_group(0);
                 command
             }
             Self::Jail { launcher, sockets, input } => {
                 let mut command = Command::new(launcher.program());
+                // The launcher makes a session of its own, which is a process group.
                 command
-                    .args(Launcher::arguments(executable, sockets))
+                    .args(Launcher::arguments(executable, sockets, max_tasks))
                     .args(flags::command_line(profile, jail::DENY_PORT, frames))
                     .stdin(input);
                 command
@@ -169,6 +176,11 @@ impl Process {
         lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | ")
     }
 
+    /// Kills the process and its group, without waiting for their end.
+    pub(crate) fn kill(&self) {
+        self.kill.cancel();
+    }
+
     /// Waits until the process exits by itself, or kills it. Its directory is removed afterwards.
     pub(crate) async fn end(&self, graceful: bool) {
         if graceful {
@@ -176,7 +188,7 @@ impl Process {
             let _ = tokio::time::timeout(CLOSE_LIMIT, self.exited.cancelled()).await;
         }
         self.kill.cancel();
-        if tokio::time::timeout(CLOSE_LIMIT, self.exited.cancelled()).await.is_err() {
+        if tokio::time::timeout(2 * CLOSE_LIMIT, self.exited.cancelled()).await.is_err() {
             tracing::error!(pid = self.pid, "a browser did not end after it was killed");
         }
     }
@@ -192,12 +204,17 @@ impl Drop for Process {
 async fn reap(mut child: Child, directory: PathBuf, exited: CancellationToken, kill: CancellationToken) {
     let pid = child.id().unwrap_or_default();
     if kill.run_until_cancelled(child.wait()).await.is_none() {
+        // The launcher may not have made the group yet.
+        if let Some(leader) = to_pid(pid) {
+            let _ = kill_process(leader, Signal::KILL);
+        }
         kill_group(pid);
         // A second wait only fails if the first one has collected the status.
         let _ = child.wait().await;
     }
     // Helper processes that outlived the browser.
     kill_group(pid);
+    group_ended(pid).await;
     if let Err(error) = tokio::fs::remove_dir_all(&directory).await
         && error.kind() != io::ErrorKind::NotFound
     {
@@ -206,8 +223,28 @@ async fn reap(mut child: Child, directory: PathBuf, exited: CancellationToken, k
     exited.cancel();
 }
 
+fn to_pid(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+/// Waits until the killed processes of a group have released their memory and processors. Those that process 1 does not
+/// collect stay in the group.
+async fn group_ended(pid: u32) {
+    let Some(group) = to_pid(pid) else { return };
+    // There is no event for the end of a process that is not a child.
+    let mut ticks = tokio::time::interval(DEATH_CHECK_INTERVAL);
+    for _ in 0..MAX_DEATH_CHECKS {
+        ticks.tick().await;
+        let is_empty = test_kill_process_group(group).is_err();
+        if is_empty || tokio::task::spawn_blocking(move || !tree::has_living_member(pid)).await.unwrap_or(true) {
+            return;
+        }
+    }
+    tracing::error!(pid, "some processes of a browser did not end after they were killed");
+}
+
 fn kill_group(pid: u32) {
-    if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+    if let Some(group) = to_pid(pid) {
         // `ESRCH` means that the group has ended.
         let _ = kill_process_group(group, Signal::KILL);
     }

@@ -7,12 +7,13 @@ mod idle;
 mod launch;
 mod leftovers;
 mod owner;
+pub(crate) mod priority;
 mod program_copy;
 mod run_dir;
 mod threads;
 pub(crate) mod tree;
 
-pub(crate) use cgroup::{Cgroup, Cgroups, Limits};
+pub(crate) use cgroup::{Cgroup, Cgroups, Exceeded, Limits, weighs_sessions};
 pub use executable::find_executable;
 pub(crate) use idle::idle_state;
 pub(crate) use launch::{Launch, Network, Process};

@@ -13,6 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(crate) struct Usage {
     /// Number of processes.
     pub(crate) processes: usize,
+    /// Number of their threads, of which each process has at least one.
+    pub(crate) tasks: u32,
     /// Anonymous and shared memory in bytes: what ending the group would release. File-backed pages, such as the
     /// program itself, are not counted.
     pub(crate) memory_bytes: u64,
@@ -39,10 +41,24 @@ fn children(pid: u32) -> Vec<u32> {
 
 /// Current usage of a process group.
 pub(crate) fn usage(group: u32) -> Usage {
-    members(&[group]).fold(Usage::default(), |sum, pid| Usage {
-        processes: sum.processes + 1,
-        memory_bytes: sum.memory_bytes.saturating_add(memory(pid)),
+    members(&[group]).fold(Usage::default(), |sum, pid| {
+        let of_process = usage_of_process(pid);
+        Usage {
+            processes: sum.processes + 1,
+            tasks: sum.tasks.saturating_add(of_process.tasks),
+            memory_bytes: sum.memory_bytes.saturating_add(of_process.memory_bytes),
+        }
     })
+}
+
+/// Whether a process of a group has not ended. One that has may wait for its parent to notice.
+pub(super) fn has_living_member(group: u32) -> bool {
+    let is_dead = |pid| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The state follows the name in parentheses, which may contain any character.
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+    };
+    members(&[group]).any(|pid| !is_dead(pid))
 }
 
 /// Kills the renderer of a process group that uses the most memory, as the kernel's OOM killer would. Returns its
@@ -80,10 +96,25 @@ pub(super) fn members(groups: &[u32]) -> impl Iterator<Item = u32> {
 
 /// Resident anonymous and shared memory of a process in bytes. Zero if it has exited.
 fn memory(pid: u32) -> u64 {
+    usage_of_process(pid).memory_bytes
+}
+
+fn usage_of_process(pid: u32) -> Usage {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let kilobytes = |line: &str| line.split_whitespace().nth(1)?.parse::<u64>().ok();
-    let counted = |line: &&str| line.starts_with("RssAnon:") || line.starts_with("RssShmem:");
-    status.lines().filter(counted).filter_map(kilobytes).sum::<u64>().saturating_mul(1024)
+    let mut usage = Usage { processes: 1, ..Usage::default() };
+    for line in status.lines() {
+        let Some((name, value)) = line.split_once(':') else { continue };
+        let number = || value.split_whitespace().next()?.parse::<u64>().ok();
+        match name {
+            "RssAnon" | "RssShmem" => {
+                let bytes = number().unwrap_or(0).saturating_mul(1024);
+                usage.memory_bytes = usage.memory_bytes.saturating_add(bytes);
+            }
+            "Threads" => usage.tasks = number().and_then(|tasks| u32::try_from(tasks).ok()).unwrap_or(0),
+            _ => {}
+        }
+    }
+    usage
 }
 
 fn arguments(pid: u32) -> Vec<OsString> {
@@ -116,7 +147,7 @@ mod tests {
         let group = group_of(std::process::id()).unwrap();
         assert_eq!(group.cast_signed(), rustix::process::getpgrp().as_raw_nonzero().get());
         let before = usage(group);
-        assert!(before.processes >= 1);
+        assert!(before.processes >= 1 && before.tasks >= 1 && has_living_member(group));
         let allocation = std::hint::black_box(vec![1_u8; 64 << 20]);
         assert!(memory(std::process::id()) > 64 << 20);
         drop(allocation);

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::browser::{CloseParams, GetVersionParams, GetVersionReturns};
@@ -18,9 +18,10 @@ use super::restart::{RecyclePolicy, RestartReason};
 use super::setup::Setup;
 use super::start::StartError;
 use crate::cdp::{CallError, Client};
+use crate::jail;
 use crate::options::FrameMode;
 use crate::page::{DrawLock, Frames, Identity};
-use crate::process::{Cgroup, Launch, Process, Usage};
+use crate::process::{Cgroup, Exceeded, Launch, Process, Usage};
 use crate::proxy::{Listener, OpenError, Proxy};
 
 /// A cold start takes about a second, or several on a loaded machine.
@@ -42,6 +43,15 @@ pub(crate) struct Browser {
     /// What it calls itself.
     identity: Arc<Identity>,
     pub(super) process: Process,
+    /// Whether it has the pages of one grab at a time, so that ending it affects no other grab.
+    pub(super) is_exclusive: bool,
+    is_jailed: bool,
+    /// Whether a page with many threads takes the processors from other browsers.
+    pub(super) shares_by_thread: bool,
+    /// The maximum number of its processes and threads.
+    pub(super) max_tasks: u32,
+    /// The limit that its page exceeded.
+    exceeded: OnceLock<Exceeded>,
     /// The control group that enforces its limits, until it is closed.
     cgroup: Mutex<Option<Cgroup>>,
     proxy: Proxy,
@@ -75,6 +85,7 @@ impl Browser {
             network,
             frames: setup.frames,
             max_response_bytes: setup.max_response_bytes,
+            max_tasks: setup.limits.tasks,
         };
         let (process, client) = launch
             .start(&setup.tracker)
@@ -101,6 +112,11 @@ impl Browser {
             identity: Arc::new(Identity::new(&version.product, &version.user_agent, &setup.user_agent_token)),
             product: version.product,
             process,
+            is_exclusive: setup.frames == FrameMode::OnDemand || grabs == 1,
+            exceeded: OnceLock::new(),
+            is_jailed: setup.launcher.is_some(),
+            shares_by_thread: !setup.weighs_browsers(),
+            max_tasks: setup.limits.tasks,
             cgroup: Mutex::new(cgroup),
             proxy,
             started: Instant::now(),
@@ -170,9 +186,36 @@ impl Browser {
     pub(super) fn mark_hung(&self) {
         if !self.client.closed().is_cancelled() {
             tracing::warn!(browser.pid = self.pid(), "a browser is not responding");
-            self.request_replacement(RestartReason::Hung);
+        }
+        self.end_at_once(RestartReason::Hung);
+    }
+
+    /// Kills the browser, which ends all of its grabs. Whoever keeps it running replaces it.
+    pub(super) fn end_at_once(&self, why: RestartReason) {
+        if !self.client.closed().is_cancelled() {
+            tracing::info!(browser.pid = self.pid(), why = why.as_str(), "ending a browser at once");
+            self.request_replacement(why);
+            self.process.kill();
             self.client.closed().cancel();
         }
+    }
+
+    /// Kills the browser because its only page exceeds a limit.
+    pub(super) fn end_page(&self, exceeded: Exceeded) {
+        // The first one counts.
+        let _ = self.exceeded.set(exceeded);
+        self.end_at_once(RestartReason::Excess);
+    }
+
+    /// The limit that its only page exceeded. None if it has pages of several grabs.
+    pub(super) fn exceeded(&self) -> Option<Exceeded> {
+        let by_kernel = || self.cgroup.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.exceeded();
+        self.exceeded.get().copied().or_else(|| by_kernel().filter(|_| self.is_exclusive))
+    }
+
+    /// Whether the kernel limits the number of processes and threads.
+    pub(super) fn has_task_limit(&self) -> bool {
+        self.is_jailed && jail::counts_tasks() || self.cgroup.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Requests a replacement. A reason that ends grabs overrides one that does not.

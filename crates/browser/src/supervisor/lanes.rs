@@ -3,11 +3,12 @@
 //! after an idle time. If a timer draws the frames, all slots share one lane.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::browser::Browser;
@@ -18,6 +19,10 @@ const IDLE_LIMIT: Duration = Duration::from_mins(5);
 
 /// The interval of checks for idle lanes.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
+
+/// How long a grab waits for a lane whose last grab has ended, before another browser is started. Disposing of a page takes
+/// milliseconds, and starting a browser a second.
+const RETURN_WAIT: Duration = Duration::from_millis(250);
 
 /// A browser and the browsers that replace it.
 pub(super) struct Lane {
@@ -38,14 +43,17 @@ struct State {
     free: Vec<(usize, Instant)>,
     /// Lanes without a browser. The first one is started next.
     stopped: VecDeque<usize>,
+    /// The number of lanes whose grab has ended, but not everything of it.
+    returning: usize,
     /// Cancelled when a lane is to stop.
     stops: Vec<CancellationToken>,
 }
 
 /// Reserves a lane for one grab until it is dropped.
-pub(super) struct LaneGuard<'a> {
-    lanes: &'a Lanes,
+pub(super) struct LaneGuard {
+    lanes: Arc<Lanes>,
     lane: usize,
+    is_returning: AtomicBool,
 }
 
 impl Lanes {
@@ -63,6 +71,7 @@ impl Lanes {
             state: Mutex::new(State {
                 free: vec![(0, now); guards],
                 stopped: (1..lanes).collect(),
+                returning: 0,
                 stops: (0..lanes).map(|_| CancellationToken::new()).collect(),
             }),
         }
@@ -82,10 +91,17 @@ impl Lanes {
     }
 
     /// Waits for a lane that can take a grab. If none can, passes a stopped one to `start`. Cancel-safe.
-    pub(super) async fn take(&self, start: impl FnOnce(usize)) -> Option<LaneGuard<'_>> {
-        let permit = match self.free.try_acquire() {
-            Ok(permit) => permit,
-            Err(_) => {
+    pub(super) async fn take(self: &Arc<Self>, start: impl FnOnce(usize)) -> Option<LaneGuard> {
+        let now = match self.free.try_acquire() {
+            Ok(permit) => Some(permit),
+            Err(_) if self.state().returning > 0 => {
+                timeout(RETURN_WAIT, self.free.acquire()).await.ok().and_then(Result::ok)
+            }
+            Err(_) => None,
+        };
+        let permit = match now {
+            Some(permit) => permit,
+            None => {
                 if let Some(lane) = self.state().stopped.pop_front() {
                     start(lane);
                 }
@@ -97,7 +113,7 @@ impl Lanes {
         let mut state = self.state();
         let first = state.free.iter().enumerate().min_by_key(|(_, (lane, _))| *lane).map(|(at, _)| at)?;
         let (lane, _) = state.free.swap_remove(first);
-        Some(LaneGuard { lanes: self, lane })
+        Some(LaneGuard { lanes: self.clone(), lane, is_returning: AtomicBool::new(false) })
     }
 
     /// Records that a lane has its browser.
@@ -140,16 +156,26 @@ impl Lanes {
     }
 }
 
-impl LaneGuard<'_> {
+impl LaneGuard {
     /// The number of the lane.
     pub(super) fn lane(&self) -> usize {
         self.lane
     }
+
+    /// Notes that the grab has ended, and the lane is about to be free.
+    pub(super) fn begin_return(&self) {
+        if !self.is_returning.swap(true, Ordering::Relaxed) {
+            self.lanes.state().returning += 1;
+        }
+    }
 }
 
-impl Drop for LaneGuard<'_> {
+impl Drop for LaneGuard {
     fn drop(&mut self) {
-        self.lanes.state().free.push((self.lane, Instant::now()));
+        let mut state = self.lanes.state();
+        state.returning -= usize::from(self.is_returning.load(Ordering::Relaxed));
+        state.free.push((self.lane, Instant::now()));
+        drop(state);
         self.lanes.free.add_permits(1);
     }
 }

@@ -8,17 +8,24 @@ use chromiumoxide::cdp::browser_protocol::target::DisposeBrowserContextParams;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::browser::Browser;
+use super::occupancy::Occupancy;
 use super::pool::PooledTab;
 use super::restart::RestartReason;
 use crate::page::Tab;
 
-/// Disposing of a context takes milliseconds, or about 100 ms for a page that keeps its process busy.
-const DISPOSE_LIMIT: Duration = Duration::from_secs(5);
+/// Disposing of a context takes milliseconds, or about 100 ms for a page that keeps its process busy. In a browser that has
+/// no other grab, nothing is lost by ending it instead.
+const DISPOSE_LIMIT: Duration = Duration::from_secs(1);
+
+/// The same in a browser that all slots share, whose other grabs would be lost.
+const SHARED_DISPOSE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Holds a tab. Dropping it disposes of the tab's context in the background, so that the image is not delayed.
 pub(crate) struct Lease {
     browser: Arc<Browser>,
     pooled: Option<(PooledTab, TaskTrackerToken)>,
+    /// Keeps the slot of the grab until the tab is disposed of.
+    occupancy: Option<Arc<Occupancy>>,
 }
 
 impl Browser {
@@ -51,7 +58,14 @@ impl Browser {
 
 impl Lease {
     fn new(browser: Arc<Browser>, pooled: PooledTab, token: TaskTrackerToken) -> Self {
-        Self { browser, pooled: Some((pooled, token)) }
+        Self { browser, pooled: Some((pooled, token)), occupancy: None }
+    }
+
+    /// The same for a grab, whose slot is in use until the tab is disposed of.
+    pub(super) fn of_grab(self, occupancy: &Arc<Occupancy>) -> Self {
+        let mut lease = self;
+        lease.occupancy = Some(occupancy.clone());
+        lease
     }
 
     /// The tab.
@@ -68,10 +82,11 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         if let Some((pooled, token)) = self.pooled.take() {
-            let browser = self.browser.clone();
+            let (browser, occupancy) = (self.browser.clone(), self.occupancy.take());
             self.browser.tracker.spawn(async move {
                 dispose(&browser, pooled).await;
                 drop(token);
+                drop(occupancy);
             });
         }
     }
@@ -83,7 +98,8 @@ async fn dispose(browser: &Browser, pooled: PooledTab) {
         tab.client.unroute(session);
     }
     let disposed = DisposeBrowserContextParams::new(tab.context.clone());
-    let disposed = tab.client.call_within(DISPOSE_LIMIT, None, disposed).await;
+    let limit = if browser.is_exclusive { DISPOSE_LIMIT } else { SHARED_DISPOSE_LIMIT };
+    let disposed = tab.client.call_within(limit, None, disposed).await;
     tab.frames.end();
     tracing::debug!(traffic_bytes = tab.listener.bytes(), "a tab was returned");
     // After the context: a page that loses its proxy first would see errors and could react to them.
@@ -95,6 +111,9 @@ async fn dispose(browser: &Browser, pooled: PooledTab) {
         && !browser.client.closed().is_cancelled()
     {
         tracing::warn!(%error, "cannot dispose of a browser context");
+        if browser.is_exclusive {
+            return browser.end_at_once(RestartReason::Excess);
+        }
         match browser.is_responsive().await {
             true => browser.request_replacement(RestartReason::Stuck),
             false => browser.mark_hung(),

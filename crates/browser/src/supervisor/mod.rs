@@ -6,6 +6,8 @@ mod first_browser;
 mod lanes;
 mod lease;
 mod network_setup;
+mod occupancy;
+mod page_excess;
 mod pool;
 mod restart;
 mod setup;

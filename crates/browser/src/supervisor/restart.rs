@@ -9,6 +9,8 @@ pub(super) enum RestartReason {
     Died,
     /// It does not answer or does not draw.
     Hung,
+    /// Its only page used more than a capture may, crashed, or could not be disposed of in time.
+    Excess,
     /// A tab could not be created or disposed of.
     Stuck,
     /// It reached its maximum number of grabs.
@@ -34,6 +36,7 @@ impl RestartReason {
         match self {
             Self::Died => "died",
             Self::Hung => "hung",
+            Self::Excess => "excess",
             Self::Stuck => "stuck",
             Self::Grabs => "grabs",
             Self::Age => "age",
@@ -44,7 +47,7 @@ impl RestartReason {
     /// Returns true if the browser still works and its grabs may finish.
     pub(super) fn may_finish(self) -> bool {
         match self {
-            Self::Died | Self::Hung => false,
+            Self::Died | Self::Hung | Self::Excess => false,
             Self::Stuck | Self::Grabs | Self::Age | Self::Memory => true,
         }
     }

@@ -56,7 +56,7 @@ pub(super) struct Setup {
     pub(super) max_response_bytes: usize,
     run_dir: RunDir,
     cgroups: Option<Cgroups>,
-    limits: process::Limits,
+    pub(super) limits: process::Limits,
     started: AtomicU64,
 }
 
@@ -158,6 +158,12 @@ impl Setup {
             return None;
         }
         Some(cgroup)
+    }
+
+    /// Whether the kernel shares the processors by browsers, not by threads: by their control groups, or by the sessions that
+    /// the launcher makes.
+    pub(super) fn weighs_browsers(&self) -> bool {
+        self.cgroups.as_ref().is_some_and(Cgroups::is_weighted) || self.launcher.is_some() && process::weighs_sessions()
     }
 
     /// Removes the run directory and the control groups after the last browser has ended.

@@ -15,12 +15,13 @@ use super::browser::Browser;
 use super::first_browser;
 use super::lanes::Lanes;
 use super::lease::Lease;
+use super::occupancy::Occupancy;
 use super::restart::RestartReason;
 use super::setup::Setup;
 use super::start::StartError;
 use crate::Options;
 use crate::jail::Jail;
-use crate::page::{self, CaptureError, Limits, Picture, TimeMode};
+use crate::page::{self, CaptureError, Excess, Limits, Picture, TimeMode};
 
 /// How long a timed-out grab waits to learn whether its browser hangs.
 const RESPONSE_CHECK_LIMIT: Duration = Duration::from_secs(2);
@@ -46,7 +47,7 @@ pub struct Health {
     pub processes: usize,
     /// Memory that ending them would free, in bytes, at the last measurement.
     pub memory_bytes: u64,
-    /// The number of browser replacements by reason: `died`, `hung`, `stuck`, `grabs`, `age`, `memory`.
+    /// The number of browser replacements by reason: `died`, `hung`, `excess`, `stuck`, `grabs`, `age`, `memory`.
     pub restarts: BTreeMap<&'static str, u64>,
 }
 
@@ -63,11 +64,11 @@ pub(crate) struct Shared {
     pub(super) spare_contexts: usize,
     pub(crate) shutdown: CancellationToken,
     /// The browsers that take new grabs.
-    pub(super) lanes: Lanes,
+    pub(super) lanes: Arc<Lanes>,
     pub(super) failed: watch::Sender<Option<StartError>>,
     /// Whether browsers are jailed.
     pub(crate) jail: Jail,
-    slots: Semaphore,
+    slots: Arc<Semaphore>,
     limits: Limits,
     restarts: Mutex<BTreeMap<RestartReason, u64>>,
     running: Mutex<Vec<Arc<Browser>>>,
@@ -84,9 +85,9 @@ impl Shared {
             jail,
             spare_contexts: options.spare_contexts,
             shutdown,
-            lanes: Lanes::new(options.frames, options.slots),
+            lanes: Arc::new(Lanes::new(options.frames, options.slots)),
             failed: watch::Sender::new(None),
-            slots: Semaphore::new(options.slots.max(1)),
+            slots: Arc::new(Semaphore::new(options.slots.max(1))),
             limits: Limits {
                 settle_budget: options.settle_budget,
                 full_page_max_height: options.full_page_max_height,
@@ -111,31 +112,35 @@ impl Shared {
     /// Makes one attempt at a grab.
     pub(crate) async fn render(self: &Arc<Self>, task: &RenderTask, deadline: Instant) -> Result<Picture, RenderError> {
         let timed_out = |what: &str| RenderError::Lost(format!("no {what} in time"));
-        let slot = timeout_at(deadline, self.slots.acquire()).await.map_err(|_| timed_out("free slot"))?;
-        let _slot = slot.map_err(|_| timed_out("open slot"))?;
-        match task.alone {
-            true => self.render_in_dedicated_browser(task, deadline).await,
-            false => {
-                let start = |lane| drop(self.setup.tracker.spawn(self.clone().start_lane(lane)));
-                let guard = timeout_at(deadline, self.lanes.take(start)).await.ok().flatten();
-                let guard = guard.ok_or_else(|| timed_out("free browser"))?;
-                let lease = || async {
-                    timeout_at(deadline, self.lease(guard.lane())).await.map_err(|_| timed_out("ready browser"))?
-                };
-                self.render_with(lease, task, deadline).await
-            }
+        let slot = self.slots.clone().acquire_owned();
+        let slot = timeout_at(deadline, slot).await.map_err(|_| timed_out("free slot"))?;
+        let slot = slot.map_err(|_| timed_out("open slot"))?;
+        let occupancy = Occupancy::new(self.clone(), slot, task.slot.clone());
+        if task.alone {
+            return self.render_in_dedicated_browser(task, Arc::new(occupancy), deadline).await;
         }
+        let start = |lane| drop(self.setup.tracker.spawn(self.clone().start_lane(lane)));
+        let guard = timeout_at(deadline, self.lanes.take(start)).await.ok().flatten();
+        let occupancy = Arc::new(occupancy.in_lane(guard.ok_or_else(|| timed_out("free browser"))?));
+        let lease = || async {
+            let leased = timeout_at(deadline, self.lease(occupancy.lane())).await;
+            Ok::<_, RenderError>(leased.map_err(|_| timed_out("ready browser"))??.of_grab(&occupancy))
+        };
+        let rendered = self.render_with(lease, task, deadline).await;
+        occupancy.grab_ended();
+        rendered
     }
 
     /// Renders in a dedicated browser. If that browser dies, the page is the cause.
     async fn render_in_dedicated_browser(
         self: &Arc<Self>,
         task: &RenderTask,
+        occupancy: Arc<Occupancy>,
         deadline: Instant,
     ) -> Result<Picture, RenderError> {
         let starting = timeout_at(deadline, self.start_browser(1, 1)).await;
         let browser = match starting {
-            Ok(Ok(browser)) => DedicatedBrowser { browser, shared: self.clone() },
+            Ok(Ok(browser)) => DedicatedBrowser { browser, shared: self.clone(), occupancy },
             Ok(Err(error)) => return Err(RenderError::Lost(error.to_string())),
             Err(_) => return Err(RenderError::Lost("no browser started in time".into())),
         };
@@ -199,10 +204,21 @@ impl Shared {
         let capture = page::capture(lease.tab(), task, self.limits.clone(), time, deadline);
         let ended = timeout_at(deadline, capture).await;
         let has_image = matches!(ended, Ok(Ok(_)));
-        let is_stuck = !has_image && lease.tab().frames.are_stuck().await;
+        let has_many_workers = lease.tab().watch.read(|seen| seen.excess == Some(Excess::Workers));
+        let has_excess = has_many_workers || lease.tab().has_crashed() || browser.exceeded().is_some();
+        if browser.is_exclusive && has_excess {
+            // Nothing else is lost, and disposing of the page may take long.
+            browser.end_at_once(RestartReason::Excess);
+        }
+        let is_stuck = !has_image && !has_excess && lease.tab().frames.are_stuck().await;
         let result = match ended {
             Ok(ended) => ended,
             Err(_) => self.timed_out(browser, task, is_stuck).await,
+        };
+        let result = match (result, browser.exceeded()) {
+            // What the loss looks like depends on when it was noticed.
+            (Err(CaptureError::Lost(_)), Some(exceeded)) => Err(exceeded.into()),
+            (result, _) => result,
         };
         if is_stuck {
             // Replace the browser, so that the next grab gets one that draws.
@@ -257,10 +273,21 @@ impl Shared {
         Ok(browser)
     }
 
-    /// Closes a browser in the background, after its leased tabs are returned if it still works.
-    pub(super) fn retire(self: &Arc<Self>, browser: Arc<Browser>, why: RestartReason) {
+    /// Closes a browser in the background, after its leased tabs are returned.
+    pub(super) fn retire(self: &Arc<Self>, browser: Arc<Browser>) {
         let shared = self.clone();
-        self.setup.tracker.spawn(async move { shared.end(&browser, why.may_finish()).await });
+        self.setup.tracker.spawn(async move { shared.end(&browser, true).await });
+    }
+
+    /// Whether a lane has a browser that takes grabs.
+    pub(super) fn lane_works(&self, lane: usize) -> bool {
+        works(&self.lanes.lane(lane).current.borrow())
+    }
+
+    /// Waits until a lane has a browser that takes grabs.
+    pub(super) async fn lane_replaced(&self, lane: usize) {
+        // The sender is never dropped.
+        let _ = self.lanes.lane(lane).current.subscribe().wait_for(works).await;
     }
 
     /// Closes a browser, after its leased tabs are returned if `may_finish`.
@@ -317,14 +344,24 @@ impl Shared {
     }
 }
 
-/// A browser for one grab, closed in the background when dropped.
+fn works(browser: &Option<Arc<Browser>>) -> bool {
+    browser.as_ref().is_some_and(|browser| !browser.client.closed().is_cancelled())
+}
+
+/// A browser for one grab, ended when dropped. The slot of the grab is in use until then.
 struct DedicatedBrowser {
     browser: Arc<Browser>,
     shared: Arc<Shared>,
+    occupancy: Arc<Occupancy>,
 }
 
 impl Drop for DedicatedBrowser {
     fn drop(&mut self) {
-        self.shared.retire(self.browser.clone(), RestartReason::Grabs);
+        self.browser.end_at_once(RestartReason::Grabs);
+        let (browser, shared, occupancy) = (self.browser.clone(), self.shared.clone(), self.occupancy.clone());
+        self.shared.setup.tracker.spawn(async move {
+            shared.end(&browser, false).await;
+            drop(occupancy);
+        });
     }
 }

@@ -23,6 +23,8 @@ impl Shared {
             self.count_restart(why);
             if !why.may_finish() {
                 current.send_replace(None);
+                // First, since it may keep all processors busy.
+                self.end(&browser, false).await;
             }
             // A worn browser takes grabs until its successor runs.
             let Some(started) = self.shutdown.run_until_cancelled(self.start_successor(lane, &browser)).await else {
@@ -32,7 +34,9 @@ impl Shared {
             // Publish the successor first: a tab that is still leased from the worn browser is then counted before it
             // closes.
             current.send_replace(successor);
-            self.retire(browser, why);
+            if why.may_finish() {
+                self.retire(browser);
+            }
             browser = match started {
                 Ok(successor) => successor,
                 Err(error) => {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::browser::Browser;
 use super::restart::RestartReason;
-use crate::process::{Usage, idle_state, tree};
+use crate::process::{Exceeded, Usage, idle_state, priority, tree};
 
 /// How often a browser is asked for an answer.
 const PING_INTERVAL: Duration = Duration::from_millis(300);
@@ -31,8 +31,15 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// How often drawing is checked. A page that blocks it then costs other pages less time than their time limits.
 const DRAW_CHECK_INTERVAL: Duration = Duration::from_secs(4);
 
-/// How often memory usage is measured.
-const MEMORY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often memory, processes and threads are measured.
+const USAGE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How much more often that is while a grab runs, where the kernel does not limit the number of processes and threads.
+const CHECKS_OF_TASKS: u32 = 4;
+
+/// From this number of processes and threads on, a browser yields to others. An idle browser has 75, and few pages need more
+/// than twice as many.
+const MANY_TASKS: u32 = 200;
 
 impl Browser {
     /// Watches for process exit, lost responses, blocked drawing, memory usage and the maximum age. Age is wall-clock
@@ -40,9 +47,9 @@ impl Browser {
     pub(super) async fn monitor(self: Arc<Self>) {
         // The maximum age, at which the browser is replaced.
         let old = tokio::time::sleep_until(self.started + self.limits.age);
-        let (unresponsive, not_drawing, over_memory) =
-            (self.stops_answering(), self.stops_drawing(), self.exceeds_memory());
-        tokio::pin!(old, unresponsive, not_drawing, over_memory);
+        let (unresponsive, not_drawing, over_limit) =
+            (self.stops_answering(), self.stops_drawing(), self.exceeds_limit());
+        tokio::pin!(old, unresponsive, not_drawing, over_limit);
         loop {
             tokio::select! {
                 // Biased, so that a browser that was given up is not checked again.
@@ -51,7 +58,10 @@ impl Browser {
                 () = self.process.exited().cancelled() => break,
                 () = &mut unresponsive => self.mark_hung(),
                 () = &mut not_drawing => self.mark_hung(),
-                () = &mut over_memory => self.mark_hung(),
+                exceeded = &mut over_limit => match exceeded {
+                    Some(exceeded) => self.end_page(exceeded),
+                    None => self.mark_hung(),
+                },
                 () = &mut old, if !old.is_elapsed() => self.request_replacement(RestartReason::Age),
             }
         }
@@ -111,17 +121,43 @@ impl Browser {
         }
     }
 
-    /// Measures memory usage and ends the largest page when the limit is exceeded. Returns when no page is left to end.
-    /// Where a control group enforces the limit, it is never exceeded here.
-    async fn exceeds_memory(&self) {
-        let mut ticks = every(MEMORY_CHECK_INTERVAL);
+    /// Measures memory, processes and threads. Returns the limit that the page of the only grab exceeds. In a browser with
+    /// pages of several grabs, the largest one is ended when the memory is exceeded, and `None` is returned when no page is
+    /// left to end. Where a control group enforces the limits, they are hardly ever exceeded here.
+    async fn exceeds_limit(&self) -> Option<Exceeded> {
+        let is_frequent = !self.has_task_limit();
+        let mut ticks = every(if is_frequent { USAGE_CHECK_INTERVAL / CHECKS_OF_TASKS } else { USAGE_CHECK_INTERVAL });
+        let (mut tick, mut has_yielded) = (0_u32, false);
         let pid = self.pid();
         let mut nothing_to_end = false;
         loop {
+            tick = tick.wrapping_add(1);
+            if is_frequent && self.leased.is_empty() && !tick.is_multiple_of(CHECKS_OF_TASKS) {
+                ticks.tick().await;
+                continue;
+            }
             // This reads files of every process of the browser.
             let usage = spawn_blocking(move || tree::usage(pid)).await.unwrap_or_default();
             self.set_usage(usage);
             let bytes = usage.memory_bytes;
+            if self.is_exclusive && !self.leased.is_empty() {
+                if bytes > self.limits.memory_limit_bytes {
+                    tracing::warn!(browser.pid = pid, bytes, "a page uses too much memory");
+                    return Some(Exceeded::Memory);
+                }
+                // Below the kernel's limit, at which the page may only become slow.
+                if usage.tasks > self.max_tasks / 10 * 9 {
+                    tracing::warn!(browser.pid = pid, tasks = usage.tasks, "a page starts too many threads");
+                    return Some(Exceeded::Tasks);
+                }
+            }
+            if usage.tasks > MANY_TASKS && self.shares_by_thread && !has_yielded {
+                tracing::debug!(browser.pid = pid, tasks = usage.tasks, "a browser with many threads yields to others");
+                priority::minimize(pid);
+                has_yielded = true;
+                // It stays slow on a busy machine.
+                self.request_replacement(RestartReason::Grabs);
+            }
             if bytes > self.limits.memory_limit_bytes {
                 // Ending the page frees its memory. The browser itself is measured without it.
                 match spawn_blocking(move || tree::end_largest_renderer(pid)).await.ok().flatten() {
@@ -133,7 +169,7 @@ impl Browser {
                     None if !nothing_to_end => nothing_to_end = true,
                     None => {
                         tracing::warn!(browser.pid = pid, bytes, "a browser without pages uses too much memory");
-                        return;
+                        return None;
                     }
                 }
             } else if bytes > self.limits.rss_bytes {

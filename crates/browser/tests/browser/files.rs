@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec, FileKind, Secret};
 use grabd_domain::grabs::Warning;
 use grabd_domain::ids::GrabId;
-use grabd_domain::render::{Capture, RenderTask, Renderer as _, StageReporter};
+use grabd_domain::render::{Capture, RenderTask, Renderer as _, SlotHold, StageReporter};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -261,6 +261,7 @@ fn own_document(html: &str, base_url: &str) -> RenderTask {
         budget: Duration::from_secs(25),
         alone: false,
         stages: StageReporter::default(),
+        slot: SlotHold::default(),
     }
 }
 

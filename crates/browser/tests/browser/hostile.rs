@@ -113,9 +113,10 @@ async fn uncapturable_page_fails_without_affecting_the_next() {
         let RenderError::Page { failure, .. } = error else { panic!("{error:?}") };
         assert!(failure.message.contains("closed itself"), "{}", failure.message);
     }
-    // A loop that begins during a frame keeps it from ending, so that the browser of the page is replaced.
+    // A loop that begins during a frame keeps it from ending, so that the browser of the page is replaced. On a busy machine,
+    // disposing of the page may take too long.
     let restarts = rig.chromium.health().restarts;
-    assert!(restarts.keys().all(|why| *why == "hung"), "{restarts:?}");
+    assert!(restarts.keys().all(|why| ["hung", "excess"].contains(why)), "{restarts:?}");
     rig.chromium.shutdown().await;
 }
 

@@ -211,7 +211,7 @@ fn unprotected_browser_in_jail_reaches_nothing() {
     let canaries = Canaries::new();
     let (ours, theirs) = UnixStream::pair().unwrap();
     let browser = browser();
-    let arguments = ["jailed-browser", "2", browser.to_str().unwrap()];
+    let arguments = ["jailed-browser", "2", "1000", browser.to_str().unwrap()];
     let bare = UnprotectedBrowser::start(LAUNCHER, &arguments, OwnedFd::from(theirs).into(), 3128);
     let listener = TcpListener::from(first_socket(&ours));
     assert_eq!(canaries.report(&listener), "failed,closed,0");

@@ -7,6 +7,8 @@ mod blocked;
 #[cfg(test)]
 mod blocking;
 #[cfg(test)]
+mod burning;
+#[cfg(test)]
 mod consent;
 #[cfg(test)]
 mod failing;

@@ -9,7 +9,7 @@ use grabd_domain::address::Policy;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::grabs::{Failure, FailureReason, RenderMetadata};
 use grabd_domain::ids::GrabId;
-use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer, StageReporter};
+use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer, SlotHold, StageReporter};
 use grabd_domain::target::TargetUrl;
 use grabd_egress::Guard;
 use uuid::Uuid;
@@ -114,6 +114,7 @@ pub(crate) fn task(request: CaptureRequest) -> RenderTask {
         budget: Duration::from_secs(25),
         alone: false,
         stages: StageReporter::default(),
+        slot: SlotHold::default(),
     }
 }
 

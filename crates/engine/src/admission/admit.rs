@@ -54,12 +54,24 @@ pub(crate) fn refuse_wait(core: &Core, expected: Duration) -> Fault {
 /// Records how long a slot was used, and delays the account's waiting jobs if its budget is empty.
 pub(crate) async fn slot_used(core: &Core, ended: EndedLease, used: SlotUse) {
     let now = core.clock.now();
-    let took = ended.used(now);
-    let Some(until) = core.queue.admission.record(ended.account, took, used, now) else { return };
-    match core.store.delay_jobs(ended.account.id, until).await {
+    // A page that fails now probably lost its earlier attempts, too.
+    let took = ended.used(now) + if used == SlotUse::Failed { ended.lost } else { Duration::ZERO };
+    let until = core.queue.admission.record(ended.account, took, used, now);
+    delay_jobs(core, ended.account, until).await;
+}
+
+/// Takes time from an account's budget of failed renders: that for which a page used its slot after its result.
+pub(crate) async fn charge(core: &Core, account: Account, took: Duration) {
+    let until = core.queue.admission.spend(account, took.min(MAX_RENDER_BUDGET), core.clock.now());
+    delay_jobs(core, account, until).await;
+}
+
+async fn delay_jobs(core: &Core, account: Account, until: Option<Timestamp>) {
+    let Some(until) = until else { return };
+    match core.store.delay_jobs(account.id, until).await {
         Ok(0) => {}
         Ok(delayed) => {
-            let account = ended.account.id;
+            let account = account.id;
             tracing::info!(account.id = %account, delayed, %until, "failed renders used up an account's budget");
         }
         // They are leased before others' jobs are; the account's next creates are refused anyway.

@@ -24,7 +24,7 @@ use grabd_domain::{Fault, Timestamp};
 use crate::limits::TeamLimits;
 use crate::queue::Occupancy;
 
-pub(crate) use admit::{admit, own_load, refuse_wait, slot_used, wait_limit};
+pub(crate) use admit::{admit, charge, own_load, refuse_wait, slot_used, wait_limit};
 pub(crate) use load::Load;
 pub(crate) use pressure::LastPressure;
 pub use pressure::{Pressure, QueuePressure};
@@ -120,15 +120,23 @@ impl Admission {
 
     /// Records the end of a render. Returns until when the account's waiting jobs must be delayed.
     fn record(&self, account: Account, took: Duration, used: SlotUse, now: Timestamp) -> Option<Timestamp> {
+        {
+            let mut state = self.lock();
+            state.all.observe(took);
+            if account.has_paid {
+                state.paid.observe(took);
+            }
+        }
+        match used {
+            SlotUse::Fine => None,
+            SlotUse::Failed => self.spend(account, took, now),
+        }
+    }
+
+    /// Takes the time from the account's budget. Returns until when its waiting jobs must be delayed.
+    fn spend(&self, account: Account, took: Duration, now: Timestamp) -> Option<Timestamp> {
         let per_minute = self.per_minute(account);
         let mut state = self.lock();
-        state.all.observe(took);
-        if account.has_paid {
-            state.paid.observe(took);
-        }
-        if used == SlotUse::Fine {
-            return None;
-        }
         if state.budgets.len() >= MAX_BUDGETS {
             self.forget_full(&mut state, now);
         }

@@ -54,6 +54,15 @@ fn images_use_no_budget() {
 }
 
 #[test]
+fn time_after_a_result_uses_the_budget_and_is_no_render() {
+    let admission = admission();
+    let usual = admission.lock().all.smoothed();
+    assert_eq!(admission.spend(account(1, false), 25 * S, at(0)), Some(Timestamp::from_ms(15_001)));
+    assert!(admission.check(account(1, false), at(0)).is_err());
+    assert_eq!(admission.lock().all.smoothed(), usual);
+}
+
+#[test]
 fn paying_account_has_the_larger_budget() {
     let admission = admission();
     for (number, has_paid, expected) in [(1, false, false), (2, true, true)] {

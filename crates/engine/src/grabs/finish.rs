@@ -243,9 +243,11 @@ pub(crate) async fn finish(
         AttemptResult::Released { cause } => {
             let lost = core.queue.dispatcher.forget(token);
             let accepted = sweep::release(core, grab, token, &cause).await;
-            // All attempts but the first have a browser of their own. A page that loses that is probably the cause.
-            if let Some(lost) = lost.filter(|lost| accepted && lost.attempt > 1) {
-                admission::slot_used(core, lost, SlotUse::Failed).await;
+            match lost.filter(|_| accepted) {
+                // All attempts but the first have a browser of their own. A page that loses that is probably the cause.
+                Some(lost) if lost.attempt > 1 => admission::slot_used(core, lost, SlotUse::Failed).await,
+                Some(lost) => core.queue.dispatcher.note_lost(grab, lost, core.clock.now()),
+                None => {}
             }
             return Ok(accepted);
         }

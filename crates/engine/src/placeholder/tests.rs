@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use grabd_domain::capture::{CaptureRequest, OptionValue, SliceNumber, ViewportNumber};
 use grabd_domain::ids::GrabId;
-use grabd_domain::render::StageReporter;
+use grabd_domain::render::{SlotHold, StageReporter};
 use image::{ImageFormat, RgbImage};
 
 use super::*;
@@ -179,6 +179,7 @@ async fn render_reports_a_page_that_responded_at_once() {
         budget: Duration::from_secs(1),
         alone: false,
         stages: StageReporter::default(),
+        slot: SlotHold::default(),
     };
     let Capture { image, metadata, .. } = placeholder.render(task).await.unwrap();
     assert_eq!(image, placeholder.draw(&spec).await.unwrap());

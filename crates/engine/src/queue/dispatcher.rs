@@ -14,6 +14,8 @@ use grabd_domain::render::RendererStatus;
 use tokio::sync::{Notify, mpsc};
 
 use super::final_steps::FinalSteps;
+pub(crate) use ended::EndedLease;
+use ended::EndedLeases;
 
 /// Sends assignments to sessions. A slot is idle, reserved, or in use by a renderer.
 #[derive(Default)]
@@ -27,6 +29,7 @@ pub(crate) struct Dispatcher {
 struct State {
     sessions: HashMap<SessionId, Session>,
     leases: HashMap<LeaseToken, HeldLease>,
+    ended: EndedLeases,
     /// Whether the table may have an unleased job. Set after a commit that left one, cleared before the table is read.
     waiting: bool,
     /// Whether jobs of accounts that never paid wait for another slot than the kept ones.
@@ -88,6 +91,13 @@ impl SessionSlots {
         }
     }
 
+    /// All slots, also those that other cores may use.
+    const fn all(self) -> usize {
+        match self {
+            Self::Own(all) | Self::Offered { all, .. } => all,
+        }
+    }
+
     /// This core's share in slots, rounded up.
     fn share(self) -> usize {
         self.share_in_thousandths().div_ceil(1000)
@@ -132,17 +142,6 @@ pub(crate) struct RequestedFiles {
     pub(crate) slice_height: Option<u32>,
     /// Further viewports.
     pub(crate) viewports: Vec<Viewport>,
-}
-
-/// A lease that has ended, for the account of its slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EndedLease {
-    /// The account of the grab.
-    pub(crate) account: Account,
-    /// When the slot was assigned.
-    pub(crate) since: Timestamp,
-    /// Number of the attempt.
-    pub(crate) attempt: u32,
 }
 
 /// How the slots of all sessions are used.
@@ -241,7 +240,7 @@ impl State {
             return slots;
         }
         let leased = self.leases.values().filter(|held| !held.ended.account.has_paid).count();
-        (slots - kept).saturating_sub(leased + self.reserved_unpaid)
+        (slots - kept).saturating_sub(leased + self.reserved_unpaid + self.unpaid_in_use())
     }
 }
 
@@ -280,6 +279,7 @@ impl Dispatcher {
         let mut state = self.lock();
         state.sessions.remove(&id);
         state.leases.retain(|_, held| held.session != id);
+        state.ended.forget_session(id);
     }
 
     /// Removes all sessions and their leases. Their streams end.
@@ -287,6 +287,7 @@ impl Dispatcher {
         let mut state = self.lock();
         state.sessions.clear();
         state.leases.clear();
+        state.ended = EndedLeases::default();
     }
 
     /// Marks slots of a session as idle.
@@ -461,12 +462,14 @@ impl Dispatcher {
 
     /// Removes a lease that ended.
     pub(crate) fn forget(&self, token: LeaseToken) -> Option<EndedLease> {
-        self.lock().leases.remove(&token).map(|held| held.ended)
+        self.lock().end_lease(token)
     }
 
     /// Removes leases that expired long ago. Their renderers could not report a result, but are ready for others.
     pub(crate) fn forget_expired(&self, now: Timestamp) {
-        self.lock().leases.retain(|_, held| now.since(held.ended.since) < MAX_LEASE + LEASE_MARGIN);
+        let mut state = self.lock();
+        state.leases.retain(|_, held| now.since(held.ended.since) < MAX_LEASE + LEASE_MARGIN);
+        state.ended.forget_expired(now);
     }
 
     /// The lease of this grab, if any.
@@ -494,7 +497,7 @@ impl Dispatcher {
             .iter()
             .find(|(_, held)| held.grab == grab)
             .map(|(token, held)| (*token, held.session, held.ended))?;
-        state.leases.remove(&token);
+        state.end_lease(token);
         if let Some(session) = state.sessions.get(&session) {
             // The outbox is full only when the session is stuck; its leases will expire.
             let _ = session.outbox.try_send(SessionMessage::Cancel(token));
@@ -544,7 +547,8 @@ impl Reservation<'_> {
     /// When the session is gone. The caller must then release the lease.
     pub(crate) fn assign(mut self, lease: Lease) -> Result<(), SessionLost> {
         self.used = true;
-        let ended = EndedLease { account: lease.account, since: lease.since, attempt: lease.attempt };
+        let lost = self.dispatcher.lock().ended.take_lost(lease.grab);
+        let ended = EndedLease { account: lease.account, since: lease.since, attempt: lease.attempt, lost };
         let (token, grab, upload_key) = (lease.token, lease.grab, lease.upload_key.clone());
         let CaptureSpec { also, slice_height, viewports, .. } = &lease.spec;
         let also = also.iter().copied().filter(|kind| kind.is_of_page()).collect();
@@ -582,6 +586,7 @@ impl Drop for Reservation<'_> {
     }
 }
 
+mod ended;
 #[cfg(test)]
 mod stage_tests;
 #[cfg(test)]

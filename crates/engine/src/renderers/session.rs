@@ -1,17 +1,21 @@
 //! One renderer's session, and the results of its leases.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use grabd_domain::grabs::Stage;
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::render::RendererStatus;
 use tokio::sync::mpsc;
 
+use crate::admission;
 use crate::cluster::NotMember;
 use crate::core::Core;
 use crate::grabs::finish::{self, AttemptResult, OutcomeUnknown};
 use crate::queue::{RequestedFiles, SessionMessage, SessionSlots, sweep};
 use crate::random;
+
+/// Disposing of a page takes less than this, unless the page prevents it.
+const MIN_OVERRUN: Duration = Duration::from_millis(300);
 
 /// Why a renderer cannot attach now.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +93,16 @@ impl RendererSession {
     pub fn record_stage(&self, token: LeaseToken, stage: Stage, ms: u32) {
         if let Some((grab, stages)) = self.core.queue.dispatcher.record_stage(self.id, token, stage, ms) {
             self.core.queue.watchers.publish_stages(grab, stages);
+        }
+    }
+
+    /// Records that the slot of a lease that has ended is free, after it was in use for this much longer. Ignored unless this
+    /// session held the lease, and once for each lease.
+    pub async fn record_freed(&self, token: LeaseToken, took: Duration) {
+        if let Some(account) = self.core.queue.dispatcher.take_ended(self.id, token)
+            && took >= MIN_OVERRUN
+        {
+            admission::charge(&self.core, account, took).await;
         }
     }
 

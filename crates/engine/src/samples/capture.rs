@@ -8,9 +8,10 @@ use grabd_domain::Fault;
 use grabd_domain::admission::Account;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::ids::TeamId;
-use grabd_domain::render::{Capture, RenderTask, Renderer, StageReporter};
+use grabd_domain::render::{Capture, RenderTask, Renderer, SlotHold, StageReporter};
 use grabd_domain::target::TargetUrl;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::cache::Outcome;
@@ -110,8 +111,11 @@ async fn render(core: &Core, sample: Sample) -> Result<SampleImage, SampleError>
     let kept = core.queue.admission.kept_percent(now);
     let slot = core.queue.dispatcher.reserve(visitors, kept).ok_or(SampleError::Busy)?;
     let id = random::grab_id(now);
-    let task = RenderTask { id, spec, budget: TIME_LIMIT, alone: false, stages: StageReporter::default() };
-    let rendered = render(task).await;
+    let (stages, is_free) = (StageReporter::default(), CancellationToken::new());
+    let hold = SlotHold::new(is_free.clone().drop_guard());
+    let rendered = render(RenderTask { id, spec, budget: TIME_LIMIT, alone: false, stages, slot: hold }).await;
+    // A sample that is late is no harm.
+    let _ = timeout(TIME_LIMIT, is_free.cancelled()).await;
     drop(slot);
     let failed = |error: &dyn std::fmt::Display| {
         tracing::warn!(%error, ?sample, "a sample could not be captured");

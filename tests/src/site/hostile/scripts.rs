@@ -45,6 +45,11 @@ pub(super) const PAGES: &[Page] = &[
         GreenOrFailed,
     ),
     Page::new("busy-worker", Script("new Worker(URL.createObjectURL(new Blob(['for (;;) ;'])))"), Green),
+    Page::new(
+        "busy-workers",
+        Script("for (let i = 0; i < 40; i++) new Worker(URL.createObjectURL(new Blob(['for (;;) ;'])))"),
+        Green,
+    ),
     Page::new("busy-shared-worker", Script("new SharedWorker(URL.createObjectURL(new Blob(['for (;;) ;'])))"), Green),
     Page::new("busy-frame-elsewhere", Script("add('iframe', { src: elsewhere('/hostile/busy') })"), GreenOrFailed)
         .working(),
@@ -55,6 +60,11 @@ pub(super) const PAGES: &[Page] = &[
              i++) new Worker(URL.createObjectURL(new Blob(['setInterval(() => {}, 1)'])))",
         ),
         Failed("workers"),
+    ),
+    Page::new(
+        "busy-worker-swarm",
+        Script("for (let i = 0; i < 500; i++) new Worker(URL.createObjectURL(new Blob(['for (;;) ;'])))"),
+        Failed(""),
     ),
     Page::new(
         "timers-cleared",

@@ -193,10 +193,17 @@ fn ended_lease_opens_its_slot_for_all_accounts() {
     dispatcher.reserve(free(1), 50).unwrap().assign(lease).unwrap();
     assert!(dispatcher.reserve(free(2), 50).is_none());
     dispatcher.hold_back();
-    let ended = EndedLease { account: free(1), since: Timestamp::from_ms(0), attempt: 1 };
+    let ended = EndedLease { account: free(1), since: Timestamp::from_ms(0), attempt: 1, lost: Duration::ZERO };
     assert_eq!(dispatcher.lease_of(grab), Some(ended));
     assert_eq!(dispatcher.forget(token), Some(ended));
     assert_eq!(dispatcher.forget(token), None);
+    // What runs of its page still uses the slot.
+    dispatcher.notify();
+    assert_eq!((dispatcher.open_slots(50).left(), dispatcher.occupancy(50).open_to_all), (0, 0));
+    assert_eq!(dispatcher.take_ended(random::session_id(), token), None, "of another session");
+    assert_eq!(dispatcher.take_ended(id, token), Some(free(1)));
+    assert_eq!(dispatcher.take_ended(id, token), None);
+    dispatcher.hold_back();
     dispatcher.ready(id, 1);
     // Jobs that were held back go first.
     assert!(dispatcher.reserve(free(2), 50).is_none());
@@ -217,4 +224,43 @@ fn assign_fails_when_the_session_is_gone() {
     assert!(reserved.assign(lease()).is_err());
     let (dispatcher, ..) = (attached(1).0, drop(messages));
     assert!(dispatcher.reserve(free(1), 0).unwrap().assign(lease()).is_err(), "its receiver is dropped");
+}
+
+#[test]
+fn account_of_a_cancelled_lease_is_known_until_its_slot_is_free_or_its_session_ends() {
+    let (dispatcher, id, _messages) = attached(3);
+    let leases = [lease(), lease(), lease()];
+    let of = leases.each_ref().map(|lease| (lease.grab, lease.token));
+    for lease in leases {
+        dispatcher.reserve(free(1), 0).unwrap().assign(lease).unwrap();
+    }
+    assert!(dispatcher.cancel(of[0].0).is_some() && dispatcher.forget(of[1].1).is_some());
+    assert_eq!(dispatcher.take_ended(id, of[0].1), Some(free(1)));
+    assert_eq!(dispatcher.take_ended(id, of[2].1), None, "it has not ended");
+    dispatcher.forget_expired(Timestamp::from_ms(0) + 2 * MAX_LEASE);
+    assert_eq!(dispatcher.take_ended(id, of[1].1), None, "forgotten");
+    dispatcher.forget(of[2].1);
+    dispatcher.detach(id);
+    assert_eq!(dispatcher.take_ended(id, of[2].1), None);
+}
+
+#[test]
+fn time_of_lost_attempts_is_kept_for_the_next_one() {
+    let (dispatcher, id, _messages) = attached(1);
+    let (first, grab) = (lease(), random::grab_id(Timestamp::from_ms(0)));
+    let token = first.token;
+    dispatcher.reserve(free(1), 0).unwrap().assign(Lease { grab, ..first }).unwrap();
+    let ended = dispatcher.forget(token).unwrap();
+    dispatcher.note_lost(grab, ended, Timestamp::from_ms(7_000));
+    dispatcher.ready(id, 1);
+    drop(dispatcher.reserve_for_waiting());
+    let second = Lease { grab, attempt: 2, since: Timestamp::from_ms(8_000), ..lease() };
+    let token = second.token;
+    dispatcher.reserve(free(1), 0).unwrap().assign(second).unwrap();
+    let ended = dispatcher.forget(token).unwrap();
+    assert_eq!((ended.lost, ended.attempt), (Duration::from_secs(7), 2));
+    // A grab that is not attempted again is forgotten.
+    dispatcher.note_lost(grab, ended, Timestamp::from_ms(9_000));
+    dispatcher.forget_expired(Timestamp::from_ms(9_000) + MAX_LEASE);
+    assert_eq!(dispatcher.lock().ended.take_lost(grab), Duration::ZERO);
 }
