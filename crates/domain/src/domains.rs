@@ -10,7 +10,8 @@ use std::str::FromStr;
 use psl::Type;
 use url::Host;
 
-use crate::target::{TargetHost, is_well_formed_name};
+use crate::grabs::{Failure, FailureReason};
+use crate::target::{TargetHost, TargetUrl, is_well_formed_name};
 
 /// A domain of a rule: at least two labels, in lower case and ASCII.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,6 +103,37 @@ pub struct DomainRules {
 }
 
 impl DomainRules {
+    /// Whether there are none, so that every page may be captured.
+    pub fn is_empty(&self) -> bool {
+        self.deny.is_empty() && self.allow.is_empty()
+    }
+
+    /// Whether a document may be loaded from this URL. Others than those of the web are no documents of a domain.
+    pub fn allows_url(&self, url: &str) -> bool {
+        TargetUrl::restore(url).is_none_or(|url| self.allows(&url.host()))
+    }
+
+    /// The rules for domains that were parsed before.
+    pub fn restore(deny: Vec<String>, allow: Vec<String>) -> Self {
+        Self { deny: deny.into_iter().collect(), allow: allow.into_iter().collect() }
+    }
+
+    /// The domains of all rules of a kind, sorted.
+    pub fn domains(&self, rule: DomainRule) -> Vec<String> {
+        let of_kind = match rule {
+            DomainRule::Deny => &self.deny,
+            DomainRule::Allow => &self.allow,
+        };
+        let mut domains: Vec<String> = of_kind.iter().cloned().collect();
+        domains.sort();
+        domains
+    }
+
+    /// The failure of a grab whose page led to a domain that may not be captured.
+    pub fn failure() -> Failure {
+        Failure::new(FailureReason::RenderBlocked, "The page led to a domain that this service does not capture.")
+    }
+
     /// Whether a page of this host may be captured. Addresses match no rule.
     pub fn allows(&self, host: &TargetHost) -> bool {
         let covers = |rules: &HashSet<String>| match host {
@@ -196,5 +228,25 @@ mod tests {
         }
         assert!(!rules.allows(&TargetHost::Address("192.0.2.1".parse().unwrap())));
         assert!(allows(&DomainRules::default(), "example.org"));
+        assert!(DomainRules::default().is_empty() && !rules.is_empty());
+        assert_eq!(rules.domains(DomainRule::Allow), ["example.com"]);
+        let of_kind = |rule| rules.domains(rule);
+        assert_eq!(DomainRules::restore(of_kind(DomainRule::Deny), of_kind(DomainRule::Allow)), rules);
+    }
+
+    #[test]
+    fn documents_are_checked_by_the_host_of_their_url() {
+        let denied = rules(&["example.com"], &[]);
+        for (url, allowed) in [
+            ("https://user@www.EXAMPLE.com.:8443/x?y#z", false),
+            ("http://example.com%2e/", false),
+            ("https://example.org/?http://example.com/", true),
+            ("about:srcdoc", true),
+            ("data:text/html,example.com", true),
+            ("blob:https://example.com/1", true),
+        ] {
+            assert_eq!(denied.allows_url(url), allowed, "{url}");
+        }
+        assert!(!rules(&[], &["example.com"]).allows_url("https://192.0.2.1/"));
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::capture::{CaptureSpec, FileKind};
+use crate::domains::DomainRules;
 use crate::grabs::{Failure, RenderMetadata, SlicePlace, Stage, ViewportSize};
 use crate::ids::GrabId;
 
@@ -28,6 +29,8 @@ pub struct RenderTask {
     pub stages: StageReporter,
     /// Kept by the renderer until nothing of the attempt runs any more.
     pub slot: SlotHold,
+    /// The domains whose documents may be loaded.
+    pub domains: Arc<DomainRules>,
 }
 
 impl RenderTask {

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use grabd_domain::Fault;
 use grabd_domain::domains::{Domain, DomainRule, DomainRules};
 use grabd_domain::faults::Field;
-use grabd_domain::grabs::{Failure, FailureReason};
+use grabd_domain::grabs::Failure;
 use grabd_domain::target::TargetUrl;
 use grabd_store::Store;
 use tokio::sync::Mutex;
@@ -33,7 +33,10 @@ impl DomainPolicy {
         let _refreshing = self.refreshing.lock().await;
         let stored = store.list_domain_rules().await?.into_iter().map(|stored| (stored.domain, stored.rule));
         let rules: DomainRules = self.configured.iter().cloned().chain(stored).collect();
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+        // Otherwise the same rules would be sent to all renderers again.
+        if *self.current() != rules {
+            *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+        }
         Ok(())
     }
 
@@ -59,14 +62,12 @@ impl DomainPolicy {
         let Some(url) = url.and_then(TargetUrl::restore) else { return Ok(()) };
         match self.current().allows(&url.host()) {
             true => Ok(()),
-            false => Err(Failure::new(
-                FailureReason::RenderBlocked,
-                "The page led to a domain that this service does not capture.",
-            )),
+            false => Err(DomainRules::failure()),
         }
     }
 
-    fn current(&self) -> Arc<DomainRules> {
+    /// The rules that are in effect.
+    pub(crate) fn current(&self) -> Arc<DomainRules> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -74,6 +75,7 @@ impl DomainPolicy {
 #[cfg(test)]
 mod tests {
     use grabd_domain::Timestamp;
+    use grabd_domain::grabs::FailureReason;
 
     use super::*;
 

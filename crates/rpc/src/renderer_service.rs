@@ -1,10 +1,12 @@
 //! `grabd.internal.v1.RendererService`: the core's side of a renderer session.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
 use grabd_domain::capture::CaptureRequest;
+use grabd_domain::domains::{DomainRule, DomainRules};
 use grabd_domain::grabs::{Failure, FailureReason, SlicePlace, ViewportSize};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::shortened;
@@ -20,9 +22,10 @@ use grabd_proto::internal::v1::finish_picture_request::Message as Part;
 use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_server::RendererService;
 use grabd_proto::internal::v1::{
-    Assignment, AssignmentStage, AttachRequest, AttachResponse, Cancel, Condition as WireCondition, FileHeader,
-    FinishPictureRequest, FinishPictureResponse, FinishRequest, FinishResponse, Hello, PageFailure, Picture,
-    PictureHeader, Released, Returned, SliceHeader, UploadHeader, UploadTarget as WireTarget, ViewportHeader,
+    Assignment, AssignmentStage, AttachRequest, AttachResponse, Cancel, Condition as WireCondition,
+    DomainRules as WireRules, FileHeader, FinishPictureRequest, FinishPictureResponse, FinishRequest, FinishResponse,
+    Hello, PageFailure, Picture, PictureHeader, Released, Returned, SliceHeader, UploadHeader,
+    UploadTarget as WireTarget, ViewportHeader,
 };
 use grabd_proto::options;
 use tokio::time::{MissedTickBehavior, timeout};
@@ -78,9 +81,14 @@ impl RendererService for RendererSessions {
         // A renderer with one core is part of its process.
         let is_remote = matches!(slots, SessionSlots::Offered { .. });
         let core = self.0.clone();
+        let mut sent_rules = Arc::default();
         let responses = ReceiverStream::new(messages).then(move |message| {
             let core = core.clone();
-            async move { Ok(to_response(&core, id, is_remote, message).await) }
+            let rules = match &message {
+                SessionMessage::Assign(_) => new_rules(&core, &mut sent_rules),
+                SessionMessage::Cancel(_) | SessionMessage::Return(_) => None,
+            };
+            async move { Ok(to_response(&core, id, is_remote, message, rules).await) }
         });
         Ok(Response::new(Box::pin(responses)))
     }
@@ -215,8 +223,24 @@ async fn next_part(parts: &mut Streaming<FinishPictureRequest>) -> Result<Option
     }
 }
 
+/// The rules for domains, unless the session has been sent the same.
+fn new_rules(core: &Core, sent: &mut Arc<DomainRules>) -> Option<WireRules> {
+    let rules = renderers::domain_rules(core);
+    if *rules == **sent {
+        return None;
+    }
+    *sent = rules.clone();
+    Some(WireRules { deny: rules.domains(DomainRule::Deny), allow: rules.domains(DomainRule::Allow) })
+}
+
 /// A message for a renderer, which may upload images itself if it is remote.
-async fn to_response(core: &Core, session: SessionId, is_remote: bool, message: SessionMessage) -> AttachResponse {
+async fn to_response(
+    core: &Core,
+    session: SessionId,
+    is_remote: bool,
+    message: SessionMessage,
+    domain_rules: Option<WireRules>,
+) -> AttachResponse {
     let message = match message {
         SessionMessage::Assign(lease) => {
             let upload = if is_remote { renderers::upload_target(core, &lease).await } else { None };
@@ -232,6 +256,7 @@ async fn to_response(core: &Core, session: SessionId, is_remote: bool, message: 
                 margin: prost_types::Duration::try_from(lease.spec.lease_margin()).ok(),
                 upload: upload.map(|target| wire_target(target, core.image_max_bytes())),
                 session_id: session.to_string(),
+                domain_rules,
             }))
         }
         SessionMessage::Cancel(token) => Outgoing::Cancel(Cancel { lease_token: token.to_string() }),

@@ -515,7 +515,7 @@ export interface Grab {
   /**
    * What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
    * `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
-   * `virtual_list`, `frame_unfinished`. Null before the grab has ended; later versions may add values.
+   * `virtual_list`, `frame_unfinished`, `documents_denied:N`. Null before the grab has ended; later versions may add values.
    */
   warnings?: string[] | null | undefined;
   error_code?: "render_blocked" | "render_failed" | "ssrf_detected" | "internal_error" | undefined;

@@ -18,8 +18,12 @@ async fn site_that_opts_out_is_not_captured_and_nothing_is_charged() -> Result<(
     }
     let (status, grab) = app.create(json!({ "url": app.site.url("/robots-tag/noindex,%20nofollow") })).await?;
     assert_eq!(status, 200, "{grab}");
+    // Such a document is not shown in a frame either.
+    let frame = format!("<p>Content.<iframe src='{}'></iframe>", app.site.url("/robots-tag/noarchive"));
+    let (status, grab) = app.create(json!({ "html": frame, "base_url": app.site.url("/") })).await?;
+    assert_eq!((status, &grab["warnings"]), (200, &json!(["documents_denied:1"])), "{grab}");
     let balance = Balance::of(&app.service.store().lots(app.team.team).await?, Clock::system().now());
-    assert_eq!((balance.prepaid, balance.held), (8, 0));
+    assert_eq!((balance.prepaid, balance.held), (7, 0));
     app.finish().await
 }
 

@@ -50,7 +50,7 @@ pub(crate) enum Event {
     /// A download started, which the browser is configured to deny.
     DownloadBegan,
     /// An intercepted request waits for a decision.
-    RequestPaused { request: String, frame: String, kind: String, url: String, headers: Vec<(String, String)> },
+    RequestPaused(PausedRequest),
     /// The page, or one of its workers, started a worker. Shared workers are not reported.
     WorkerStarted { session: String, url: String },
     /// The headers of a response arrived. Unlike [`Event::ResponseReceived`], this is also reported for the scripts of
@@ -69,6 +69,37 @@ pub(crate) enum Event {
     Crashed,
     /// The session was detached.
     Detached,
+}
+
+/// A request that waits for a decision, before it is sent or after its response headers arrived.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PausedRequest {
+    /// Identifies the pause.
+    pub(crate) id: String,
+    /// Identifies the request in the other events. Requests of workers have none.
+    pub(crate) request: Option<String>,
+    /// The frame that it is for.
+    pub(crate) frame: String,
+    pub(crate) url: String,
+    pub(crate) method: String,
+    /// The browser's name of its type.
+    pub(crate) kind: String,
+    pub(crate) headers: Vec<(String, String)>,
+    /// After the response headers: whether the site asks that no image of the document is made.
+    pub(crate) opts_out: Option<bool>,
+}
+
+impl PausedRequest {
+    /// Whether it is for a document of any frame.
+    pub(crate) fn is_document(&self) -> bool {
+        self.kind == "Document"
+    }
+
+    /// The URL of the document, style sheet or worker script that caused it. It may be hidden, but not forged.
+    pub(crate) fn referrer(&self) -> Option<&str> {
+        let referrer = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("referer"));
+        referrer.map(|(_, url)| url.as_str())
+    }
 }
 
 /// The parts of response headers that are used.
@@ -220,11 +251,8 @@ impl Event {
             "Storage.indexedDBListUpdated" | "Storage.indexedDBContentUpdated" => Self::DatabaseChanged,
             "Emulation.virtualTimeBudgetExpired" => Self::TimeBudgetExpired,
             "Fetch.requestPaused" => {
-                let Paused { request_id, frame_id, resource_type, request } = serde_json::from_str(params)?;
-                let PausedDetails { url, headers } = request;
-                let headers = headers.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
-                let headers = headers.collect();
-                Self::RequestPaused { request: request_id, frame: frame_id, kind: resource_type, url, headers }
+                let paused: Paused = serde_json::from_str(params)?;
+                Self::RequestPaused(paused.into_request())
             }
             "Log.entryAdded" => {
                 let LogEntryAdded { entry } = serde_json::from_str(params)?;
@@ -335,16 +363,46 @@ struct RequestRef {
 #[serde(rename_all = "camelCase")]
 struct Paused {
     request_id: String,
+    network_id: Option<String>,
     frame_id: String,
     resource_type: String,
     request: PausedDetails,
+    response_headers: Option<Vec<ResponseHeader>>,
 }
 
 #[derive(Deserialize)]
 struct PausedDetails {
     url: String,
     #[serde(default)]
+    method: String,
+    #[serde(default)]
     headers: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct ResponseHeader {
+    name: String,
+    value: String,
+}
+
+impl Paused {
+    fn into_request(self) -> PausedRequest {
+        let Self { request_id, network_id, frame_id, resource_type, request, response_headers } = self;
+        let PausedDetails { url, method, headers } = request;
+        let headers = headers.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
+        let is_opt_out =
+            |header: &ResponseHeader| header.name.eq_ignore_ascii_case("x-robots-tag") && opts_out(&header.value);
+        PausedRequest {
+            id: request_id,
+            request: network_id,
+            frame: frame_id,
+            url,
+            method,
+            kind: resource_type,
+            headers: headers.collect(),
+            opts_out: response_headers.map(|headers| headers.iter().any(is_opt_out)),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -485,6 +543,31 @@ mod tests {
             let event = Event::parse("Network.requestWillBeSent", &params).unwrap();
             assert!(matches!(event, Some(Event::RequestStarted { kind: read, .. }) if read == kind), "{initiator}");
         }
+    }
+
+    #[test]
+    fn paused_response_says_whether_the_site_opts_out() {
+        let opts_out = |rest: &str| {
+            let params = format!(
+                r#"{{"requestId":"interception-job-1.0","networkId":"N","frameId":"F","resourceType":"Document",
+                    "request":{{"url":"http://a/","method":"GET","headers":{{"Referer":"http://b/"}}}}{rest}}}"#
+            );
+            match Event::parse("Fetch.requestPaused", &params).unwrap() {
+                Some(Event::RequestPaused(paused)) => {
+                    assert_eq!((paused.referrer(), paused.is_document()), (Some("http://b/"), true));
+                    paused.opts_out
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(opts_out(""), None);
+        assert_eq!(
+            opts_out(r#","responseStatusCode":200,"responseHeaders":[{"name":"A","value":"noarchive"}]"#),
+            Some(false)
+        );
+        let twice =
+            r#","responseHeaders":[{"name":"x-robots-tag","value":"all"},{"name":"X-Robots-Tag","value":"noarchive"}]"#;
+        assert_eq!(opts_out(twice), Some(true));
     }
 
     #[test]

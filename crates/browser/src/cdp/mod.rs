@@ -9,4 +9,4 @@ mod event;
 mod robots_tag;
 
 pub(crate) use client::{CallError, Client, RawResult, Sink};
-pub(crate) use event::{Event, Head, Kind};
+pub(crate) use event::{Event, Head, Kind, PausedRequest};

@@ -17,10 +17,11 @@ use super::shot::Shot;
 use super::shown::ImageSize;
 use super::state::PageState;
 use super::tab::Tab;
-use super::watch::{Document, Excess, Gone, PausedRequest};
+use super::watch::{Document, Excess, Gone, REQUESTER_WAIT};
 use super::{
     area, freeze, hiding, metadata, navigate, outside, report, requested, shot, slices, verdict, viewports, workers,
 };
+use crate::cdp::PausedRequest;
 
 /// Dialogs that are dismissed before the capture fails.
 const MAX_DIALOGS: u32 = 10;
@@ -46,6 +47,9 @@ pub(crate) async fn capture(
 ) -> Result<Picture, CaptureError> {
     let drive = Drive::new(tab, task, limits, time, deadline);
     tab.watch.reset();
+    if drive.interception.has_headers() {
+        tab.watch.start_requesters();
+    }
     drive.stages.reach(Stage::Navigating);
     if task.spec.also.contains(&FileKind::Report) {
         tab.watch.start_record();
@@ -75,14 +79,16 @@ async fn handle_events(drive: &Drive<'_>) -> CaptureError {
     }
     let watch = async {
         loop {
-            let action = drive.tab.watch.until(drive.deadline, |seen| match (seen.gone, seen.excess) {
+            // A paused request may have to be answered although no further event comes.
+            let wake_at = drive.deadline.min(Instant::now() + REQUESTER_WAIT);
+            let action = drive.tab.watch.until(wake_at, |seen| match (seen.gone, seen.excess) {
                 (Some(gone), _) => Some(Action::Gone(gone)),
                 (None, Some(excess)) => Some(Action::Excess(excess)),
                 (None, None) => seen
                     .take_dialog()
                     .map(|leave| Action::Dialog { leave, count: seen.dialogs })
                     .or_else(|| seen.take_unwatched_worker().map(Action::Worker))
-                    .or_else(|| seen.take_paused().map(Action::Paused)),
+                    .or_else(|| seen.take_paused(Instant::now()).map(Action::Paused)),
             });
             match action.await {
                 Some(Action::Excess(Excess::Bytes)) => break CaptureError::over_limit(),
@@ -100,6 +106,7 @@ async fn handle_events(drive: &Drive<'_>) -> CaptureError {
                 Some(Action::Worker(session)) => workers::watch(drive.tab, session).await,
                 Some(Action::Paused(request)) => drive.interception.answer(drive.tab, request).await,
                 Some(Action::Gone(gone)) => break explain_end(drive, gone).await,
+                None if Instant::now() < drive.deadline => {}
                 // The caller ends the capture at the same deadline.
                 None => std::future::pending().await,
             }
@@ -238,6 +245,8 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
     if !shot.frames_painted && !warnings.contains(&Warning::FrameUnfinished) {
         warnings.push(Warning::FrameUnfinished);
     }
+    let denied = drive.interception.denied_documents();
+    warnings.extend((denied > 0).then_some(Warning::DocumentsDenied(denied)));
     let mut metadata = RenderMetadata {
         settled_by: Some(if is_quiet { SettledBy::Quiet } else { SettledBy::Deadline }),
         image_width: Some(shot.width),

@@ -78,7 +78,7 @@ impl Interactions {
 
 impl<'a> Drive<'a> {
     pub(super) fn new(tab: &'a Tab, task: &'a RenderTask, limits: Limits, time: TimeMode, deadline: Instant) -> Self {
-        let RenderTask { spec, stages, .. } = task;
+        let RenderTask { spec, stages, domains, .. } = task;
         let now = Instant::now();
         let budget = deadline.saturating_duration_since(now);
         let load_limit = LOAD_LIMIT + budget.saturating_sub(RENDER_BUDGET);
@@ -87,7 +87,8 @@ impl<'a> Drive<'a> {
         if let Some(blocklist) = Blocklist::new(&spec.blocking, &limits.lists, spec.url.as_str()) {
             tab.listener.set_blocklist(blocklist);
         }
-        let interception = Interception::new(spec, tab.listener.blocklist().cloned());
+        let blocklist = tab.listener.blocklist().cloned();
+        let interception = Interception::new(spec, blocklist, domains.clone(), limits.respect_opt_out);
         let (clock, interactions, consent) =
             (Clock::new(tab, time), Interactions::default(), ConsentProgress::default());
         Self {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::page::{NavigateParams, StopLoadingParams};
 use grabd_domain::capture::{Device, Scale};
+use grabd_domain::domains::DomainRules;
 use grabd_domain::grabs::Failure;
 use grabd_egress::EgressError;
 use serde::Deserialize;
@@ -70,7 +71,8 @@ pub(super) async fn navigate(drive: &Drive<'_>) -> Result<(), CaptureError> {
         }
         Some(error) => {
             let failed = last_navigation(drive, Some(error.clone()));
-            Err(over_limit_or(drive, verdict::unreached_failure(&failed.url, Some(&error), unreached_reason(drive))))
+            let failure = verdict::unreached_failure(&failed.url, Some(&error), unreached_reason(drive));
+            Err(refused_or(drive, &failed.url, failure))
         }
     }
 }
@@ -177,11 +179,14 @@ pub(super) fn check_current(drive: &Drive<'_>, document: &Document) -> Result<()
 }
 
 fn check(drive: &Drive<'_>, document: &Document) -> Result<(), CaptureError> {
+    let url = document.unreachable_url.as_ref().unwrap_or(&document.url);
     match verdict::check(document, &drive.spec.statuses, unreached_reason(drive)) {
         Ok(()) if drive.tab.listener.over_limit() => Err(CaptureError::over_limit()),
+        // A document that came without a request, for example from a prefetch.
+        Ok(()) if drive.interception.denies(url) => Err(DomainRules::failure().into()),
         Ok(()) if drive.limits.respect_opt_out && verdict::opts_out(document) => Err(verdict::opt_out_failure().into()),
         Ok(()) => Ok(()),
-        Err(failure) => Err(over_limit_or(drive, failure)),
+        Err(failure) => Err(refused_or(drive, url, failure)),
     }
 }
 
@@ -190,11 +195,15 @@ async fn abort(drive: &Drive<'_>, navigation: &Navigation, download: bool) -> Ca
         // A crash also aborts the navigation, and its event comes first.
         drive.tab.watch.until(Instant::now() + CLOSE_DELAY, |seen| seen.gone).await;
     }
-    over_limit_or(drive, verdict::aborted_failure(navigation, download, unreached_reason(drive)))
+    refused_or(drive, &navigation.url, verdict::aborted_failure(navigation, download, unreached_reason(drive)))
 }
 
-/// A connection that the proxy cut has its own message, whatever error the browser reports.
-fn over_limit_or(drive: &Drive<'_>, failure: Failure) -> CaptureError {
+/// A document that was not requested has its own failure, as has a connection that the proxy cut, whatever error the browser
+/// reports.
+fn refused_or(drive: &Drive<'_>, url: &str, failure: Failure) -> CaptureError {
+    if drive.interception.denies(url) {
+        return DomainRules::failure().into();
+    }
     match drive.tab.listener.over_limit() {
         true => CaptureError::over_limit(),
         false => failure.into(),

@@ -1,6 +1,7 @@
 //! The state of one page, derived from its events in the order in which the browser sent them.
 
 mod record;
+mod requesters;
 mod requests;
 mod workers;
 
@@ -12,12 +13,14 @@ use chromiumoxide::cdp::js_protocol::runtime::ExecutionContextId;
 use grabd_domain::grabs::Challenge;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use url::Url;
 
 pub(crate) use self::record::{Record, RecordedRequest};
+pub(crate) use self::requesters::{DocumentOrigin, Requesters};
 pub(crate) use self::requests::{Hold, Requests, WaitLimit};
 pub(crate) use self::workers::Workers;
 
-use crate::cdp::{Event, Head, Kind, Sink};
+use crate::cdp::{Event, Head, Kind, PausedRequest, Sink};
 
 /// The number of pending responses whose bytes are counted separately.
 const MAX_COUNTED_RESPONSES: usize = 1024;
@@ -40,6 +43,9 @@ const MAX_HEADS: usize = 16;
 
 /// The maximum number of paused requests.
 const MAX_PAUSED: usize = 4096;
+
+/// How long a paused request waits for the event that says which document caused it. It usually came before.
+pub(crate) const REQUESTER_WAIT: Duration = Duration::from_millis(500);
 
 /// A document that takes longer than this to load counts as slow.
 const SLOW_LOAD: Duration = Duration::from_millis(300);
@@ -98,8 +104,10 @@ pub(crate) struct WatchState {
     pub(crate) navigation_blocked: bool,
     /// The number of navigations until then.
     pub(crate) navigations_before_block: u32,
-    /// Paused requests, to be answered.
-    paused: VecDeque<PausedRequest>,
+    /// Paused requests, to be answered, and when they arrived.
+    paused: VecDeque<(PausedRequest, Instant)>,
+    /// Which document caused which request, if that matters.
+    requesters: Option<Box<Requesters>>,
     /// The bot protection service whose challenge the current document looks like.
     page_challenge: Option<Challenge>,
     /// The document's loader, and the isolated world of our scripts in it.
@@ -116,19 +124,6 @@ pub(crate) struct WatchState {
     pub(crate) gone: Option<Gone>,
     /// What the page requested and logged, if that is recorded.
     pub(crate) record: Option<Box<Record>>,
-}
-
-/// A request that waits for a decision.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PausedRequest {
-    /// Identifies it.
-    pub(crate) request: String,
-    pub(crate) url: String,
-    /// The browser's name of its type.
-    pub(crate) kind: String,
-    /// Does it come from the main frame, or is it a document for it?
-    pub(crate) is_main: bool,
-    pub(crate) headers: Vec<(String, String)>,
 }
 
 /// A committed document of the main frame.
@@ -248,6 +243,11 @@ impl Watch {
     /// Records from now on what the page requests and logs.
     pub(crate) fn start_record(&self) {
         self.lock().record = Some(Box::default());
+    }
+
+    /// Records from now on which document causes which request.
+    pub(crate) fn start_requesters(&self) {
+        self.lock().requesters = Some(Box::default());
     }
 
     /// The main frame and the loader of the current document.
@@ -386,9 +386,36 @@ impl WatchState {
         self.workers.take_unwatched()
     }
 
-    /// Takes the next paused request.
-    pub(crate) fn take_paused(&mut self) -> Option<PausedRequest> {
-        self.paused.pop_front()
+    /// Takes the next paused request for which a decision can be made.
+    pub(crate) fn take_paused(&mut self, now: Instant) -> Option<PausedRequest> {
+        let is_ready =
+            |(paused, since): &(PausedRequest, Instant)| now >= *since + REQUESTER_WAIT || !self.is_early(paused);
+        let first = self.paused.iter().position(is_ready)?;
+        self.paused.remove(first).map(|(paused, _)| paused)
+    }
+
+    /// Whether the document that caused a request is not known yet.
+    fn is_early(&self, paused: &PausedRequest) -> bool {
+        let Some(requesters) = &self.requesters else { return false };
+        if paused.is_document() || paused.request.is_none() {
+            // Only the document that is about to be committed can name its own origin before.
+            let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
+            let referrer = paused.referrer().and_then(origin);
+            let next = self.navigation.as_ref().and_then(|navigation| origin(&navigation.url));
+            let current = self.document.as_ref().and_then(|document| origin(&document.url));
+            return referrer.is_some() && referrer == next && referrer != current && !self.is_for_main(paused);
+        }
+        paused.request.as_ref().is_some_and(|request| !requesters.knows(request))
+    }
+
+    /// Whether a paused request is for the main frame.
+    pub(crate) fn is_for_main(&self, paused: &PausedRequest) -> bool {
+        paused.frame == self.main_frame
+    }
+
+    /// The origin of the document that caused a paused request. `None` if it is not known.
+    pub(crate) fn requester(&self, paused: &PausedRequest) -> Option<&DocumentOrigin> {
+        self.requesters.as_ref()?.origin(paused.request.as_ref()?)
     }
 
     /// Returns true if a worker is running, or may be: shared workers are not reported.
@@ -414,6 +441,9 @@ impl WatchState {
     fn apply(&mut self, event: Event, now: Instant) {
         if let Some(record) = &mut self.record {
             record.note(&event, &self.main_frame, now);
+        }
+        if let Some(requesters) = &mut self.requesters {
+            requesters.note(&event);
         }
         match event {
             Event::FrameNavigated { is_main: true, frame: _, loader, url, unreachable_url } => {
@@ -468,11 +498,10 @@ impl WatchState {
                 self.unanswered.push_back(is_before_unload);
             }
             Event::DownloadBegan => self.download = true,
-            Event::RequestPaused { request, frame, kind, url, headers } => {
+            Event::RequestPaused(paused) => {
                 // Further requests stay paused. Real pages have at most some hundred at a time.
                 if self.paused.len() < MAX_PAUSED {
-                    let is_main = frame == self.main_frame;
-                    self.paused.push_back(PausedRequest { request, url, kind, is_main, headers });
+                    self.paused.push_back((paused, now));
                 }
             }
             Event::HeadersReceived { request } => self.requests.receive_headers(&request, now),

@@ -1,5 +1,6 @@
 //! Files beside the image, and documents of the caller.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_domain::capture::{CaptureRequest, CaptureSpec, FileKind, Secret};
@@ -262,6 +263,7 @@ fn own_document(html: &str, base_url: &str) -> RenderTask {
         alone: false,
         stages: StageReporter::default(),
         slot: SlotHold::default(),
+        domains: Arc::default(),
     }
 }
 

@@ -11,6 +11,8 @@ mod burning;
 #[cfg(test)]
 mod consent;
 #[cfg(test)]
+mod domains;
+#[cfg(test)]
 mod failing;
 #[cfg(test)]
 mod files;

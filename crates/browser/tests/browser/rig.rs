@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_browser::{Chromium, NetworkJail, Options};
@@ -115,6 +116,7 @@ pub(crate) fn task(request: CaptureRequest) -> RenderTask {
         alone: false,
         stages: StageReporter::default(),
         slot: SlotHold::default(),
+        domains: Arc::default(),
     }
 }
 

@@ -25,6 +25,8 @@ pub enum Warning {
     VirtualList,
     /// A frame in the image had not finished loading.
     FrameUnfinished,
+    /// Number of documents in frames that were not loaded: of domains that the service does not capture, or whose sites opt out.
+    DocumentsDenied(u32),
     /// A text or the links beside the image were cut at their maximum size.
     AlsoTruncated,
     /// The document broke off, or was still arriving.
@@ -56,6 +58,7 @@ impl Warning {
             Self::Endless => ("endless", None),
             Self::VirtualList => ("virtual_list", None),
             Self::FrameUnfinished => ("frame_unfinished", None),
+            Self::DocumentsDenied(count) => ("documents_denied", Some(count)),
             Self::AlsoTruncated => ("also_truncated", None),
             Self::DocumentIncomplete => ("document_incomplete", None),
             Self::WorkPending => ("work_pending", None),
@@ -85,6 +88,7 @@ impl Warning {
             Self::Endless,
             Self::VirtualList,
             Self::FrameUnfinished,
+            Self::DocumentsDenied(number),
             Self::AlsoTruncated,
             Self::DocumentIncomplete,
             Self::WorkPending,

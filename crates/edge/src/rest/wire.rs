@@ -78,9 +78,9 @@ pub(crate) struct Grab<'a> {
     truncated: Option<bool>,
     /// What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
     /// `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
-    /// `virtual_list`, `frame_unfinished`, `document_incomplete`, `work_pending`, `scroller_cut`, `glyphs_missing:N`,
-    /// `selector_many:N`, `areas_blank:N`, `first_screen_differs`. Null before the grab has ended; later versions may add
-    /// values.
+    /// `virtual_list`, `frame_unfinished`, `documents_denied:N`, `document_incomplete`, `work_pending`, `scroller_cut`,
+    /// `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`. Null before the grab has ended;
+    /// later versions may add values.
     warnings: Option<&'a [String]>,
     /// The error code of a failure. The schema has its description.
     #[serde(skip_serializing_if = "Option::is_none")]

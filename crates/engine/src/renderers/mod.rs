@@ -11,7 +11,7 @@ pub use crate::image_digest::ImageDigest;
 pub use crate::queue::{Lease, SessionMessage, SessionSlots};
 pub use grabd_store::images::{UploadError, UploadTarget, Uploader};
 pub use receive::{ImageReceiver, ReceiveError, UploadedImage};
-pub use session::{AttachError, RendererSession, image_not_stored, needs_files, record};
+pub use session::{AttachError, RendererSession, domain_rules, image_not_stored, needs_files, record};
 pub use upload_target::upload_target;
 
 /// How often a renderer reports its condition.

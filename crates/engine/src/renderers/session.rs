@@ -1,7 +1,9 @@
 //! One renderer's session, and the results of its leases.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use grabd_domain::domains::DomainRules;
 use grabd_domain::grabs::Stage;
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::render::RendererStatus;
@@ -116,6 +118,11 @@ impl RendererSession {
     pub async fn end(self) {
         sweep::session_lost(&self.core, self.id).await;
     }
+}
+
+/// The rules for the domains of documents that are in effect. The same as before if they have not changed.
+pub fn domain_rules(core: &Core) -> Arc<DomainRules> {
+    core.grabs.domains.current()
 }
 
 /// Whether the grab of this lease asks for files beside its image.

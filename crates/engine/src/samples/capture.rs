@@ -112,8 +112,8 @@ async fn render(core: &Core, sample: Sample) -> Result<SampleImage, SampleError>
     let slot = core.queue.dispatcher.reserve(visitors, kept).ok_or(SampleError::Busy)?;
     let id = random::grab_id(now);
     let (stages, is_free) = (StageReporter::default(), CancellationToken::new());
-    let hold = SlotHold::new(is_free.clone().drop_guard());
-    let rendered = render(RenderTask { id, spec, budget: TIME_LIMIT, alone: false, stages, slot: hold }).await;
+    let (hold, domains) = (SlotHold::new(is_free.clone().drop_guard()), core.grabs.domains.current());
+    let rendered = render(RenderTask { id, spec, budget: TIME_LIMIT, alone: false, stages, slot: hold, domains }).await;
     // A sample that is late is no harm.
     let _ = timeout(TIME_LIMIT, is_free.cancelled()).await;
     drop(slot);

@@ -427,6 +427,10 @@ fn warning_text(warning: Warning) -> String {
         Warning::Endless => "The page goes on without end; the image has its beginning".to_owned(),
         Warning::VirtualList => "A list on the page only keeps the rows in view; others may be missing".to_owned(),
         Warning::FrameUnfinished => "A frame on the page had not finished loading".to_owned(),
+        Warning::DocumentsDenied(count) => {
+            counted(count, "A document in a frame was", "documents in frames were")
+                + " not loaded, because of rules of the service or the wish of its site"
+        }
         Warning::AlsoTruncated => "A text or the links beside the image were cut at their maximum size".to_owned(),
         Warning::DocumentIncomplete => "The document broke off, or was still arriving".to_owned(),
         Warning::WorkPending => "The page was still waiting for its storage or a service worker".to_owned(),

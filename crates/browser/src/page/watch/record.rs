@@ -98,7 +98,7 @@ impl Record {
             | Event::SocketClosed { .. }
             | Event::DialogOpened { .. }
             | Event::DownloadBegan
-            | Event::RequestPaused { .. }
+            | Event::RequestPaused(_)
             | Event::WorkerStarted { .. }
             | Event::HeadersReceived { .. }
             | Event::WindowPrevented { .. }
