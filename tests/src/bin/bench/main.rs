@@ -85,12 +85,8 @@ enum Command {
         /// Only these pages.
         pages: Vec<String>,
     },
-    /// Measures a paying team's captures while hostile teams keep the slots busy for free.
-    HostileTenants {
-        /// Seconds for each of the three numbers of hostile teams.
-        #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u64).range(5..=600))]
-        seconds: u64,
-    },
+    /// Measures a paying team's captures while hostile accounts do what costs the service most, for free.
+    HostileTenants(hostile_tenants::Options),
     /// Does everything that strangers can do, for simulated days, and shows what it leaves in each table.
     AbuseWeek {
         /// Simulated days.
@@ -155,9 +151,7 @@ async fn main() -> anyhow::Result<()> {
             return watchers::measure(streams, Duration::from_secs(seconds)).await;
         }
         Some(Command::Hostile { grabs, at_a_time, pages }) => return hostile::measure(grabs, at_a_time, &pages).await,
-        Some(Command::HostileTenants { seconds }) => {
-            return hostile_tenants::measure(Duration::from_secs(seconds)).await;
-        }
+        Some(Command::HostileTenants(options)) => return hostile_tenants::measure(&options).await,
         Some(Command::AbuseWeek { days, rounds }) => return abuse_week::measure(days, rounds).await,
         Some(Command::Soak { minutes, at_a_time, chart }) => {
             return soak::measure(soak::Plan { length: Duration::from_secs(minutes * 60), at_a_time, chart }).await;

@@ -11,6 +11,15 @@ use serde_json::{Value, json};
 use grabd_tests::process_tree::ProcessTree;
 use grabd_tests::scenario::Customer;
 
+/// Which control groups the service sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Groups {
+    /// Those of the machine, if it has any.
+    OfTheMachine,
+    /// None, by a mount over them. Needs root.
+    Hidden,
+}
+
 /// The running binary, with a team and its keys.
 pub(crate) struct Service {
     process: Child,
@@ -33,11 +42,32 @@ impl Service {
         Self::start_binary(&std::env::current_exe()?.with_file_name("grabd"), settings).await
     }
 
+    /// Starts with or without the control groups of the machine.
+    pub(crate) async fn start_in(groups: Groups, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
+        let binary = std::env::current_exe()?.with_file_name("grabd");
+        match groups {
+            Groups::OfTheMachine => Self::start_command(|| Command::new(&binary), settings).await,
+            Groups::Hidden => {
+                let hidden = || {
+                    let mut command = Command::new("unshare");
+                    let script = r#"mount -t tmpfs none /sys/fs/cgroup && exec "$0" "$@""#;
+                    command.args(["--mount", "--", "sh", "-c", script]).arg(&binary);
+                    command
+                };
+                Self::start_command(hidden, settings).await
+            }
+        }
+    }
+
     /// Starts another build with these settings.
     pub(crate) async fn start_binary(binary: &Path, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
+        Self::start_command(|| Command::new(binary), settings).await
+    }
+
+    async fn start_command(program: impl Fn() -> Command, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
         let run = |args: &[&str]| {
-            let mut command = Command::new(binary);
+            let mut command = program();
             command
                 .args(args)
                 .env("GRABD_DATA_DIR", dir.path().join("data"))
@@ -54,7 +84,7 @@ impl Service {
         };
         let team = run(&["admin", "team", "create", "bench", "--credits", "100000000", "--json"])
             .output()
-            .with_context(|| format!("{}; script/bench builds it", binary.display()))?;
+            .with_context(|| format!("{:?}; script/bench builds it", program()))?;
         let team: Value = serde_json::from_slice(&team.stdout).context("the team's keys")?;
         let mut process = run(&["serve"]).stdout(Stdio::piped()).spawn()?;
         let mut lines = BufReader::new(process.stdout.take().context("stdout")?).lines();
@@ -80,6 +110,15 @@ impl Service {
 
     pub(crate) fn tree(&self) -> ProcessTree {
         ProcessTree(self.process.id())
+    }
+
+    /// Whether its browsers are in control groups.
+    pub(crate) fn uses_control_groups(&self) -> bool {
+        let is_in_group = |pid: u32| {
+            let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+            groups.lines().any(|line| line.contains("/browsers-"))
+        };
+        self.tree().pids().into_iter().any(is_in_group)
     }
 
     /// A client with the live key.
