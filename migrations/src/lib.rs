@@ -29,6 +29,7 @@ mod m0020_changed_event;
 mod m0021_node_load;
 mod m0022_onboarding;
 mod m0023_low_balance;
+mod m0026_app_scopes;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -97,4 +98,5 @@ steps![
     m0021_node_load: MayContinue,
     m0022_onboarding: MayContinue,
     m0023_low_balance: MayContinue,
+    m0026_app_scopes: MayContinue,
 ];

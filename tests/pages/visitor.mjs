@@ -26,7 +26,7 @@ export class Visitor {
     return location.origin === this.#origin ? this.visit(location) : { url: location };
   }
 
-  /// Signs in if asked, and allows an app. Returns the URL that the app is redirected to.
+  /// Signs in if asked, and allows an app all that it asks for. Returns the URL that the app is redirected to.
   async allow(url, { email, password }) {
     let page = await this.visit(url);
     if (new URL(page.url).pathname === "/sign-in") {
@@ -34,7 +34,8 @@ export class Visitor {
     }
     assert.equal(page.status, 200, page.html);
     const [, place] = page.html.match(/name="place" value="([^"]*)" checked/);
-    const form = { ...hidden(page.html), place, decision: "allow" };
+    const ticked = page.html.includes('name="manage" value="yes" checked') ? { manage: "yes" } : {};
+    const form = { ...hidden(page.html), ...ticked, place, decision: "allow" };
     return (await this.visit(new URL("/oauth/authorize", this.#origin), form)).url;
   }
 }

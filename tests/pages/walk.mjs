@@ -108,6 +108,39 @@ assert.deepEqual([...returned[0].keys()].sort(), ["code", "iss", "state"]);
 assert.equal(returned[0].get("iss"), origin);
 await exchange(origin, client, returned[0], callback, request);
 
+// An app that asks for more has a box for it, which the person may untick.
+await authorize(client, { scope: "grabs manage" });
+await audit("consent-manage", 200);
+const box = page.getByRole("checkbox", { name: /^Use webhooks and delete images/ });
+assert.ok(await box.isChecked());
+await box.uncheck();
+await page.$$eval("[name=place]", (choices) => choices.forEach((choice) => (choice.checked = false)));
+await send("Allow");
+await audit("consent-manage-nothing-chosen", 422);
+assert.ok(!(await box.isChecked()));
+await send("Deny");
+const wider = await authorize(client, { scope: "grabs manage" });
+await page.getByRole("radio").last().check();
+await send("Allow");
+const { access_token, scope } = await exchange(origin, client, returned.at(-1), callback, wider);
+assert.equal(scope, "grabs manage");
+const webhook = { method: "POST", body: JSON.stringify({ url: "https://93.184.215.14/hooks/grabd" }) };
+const headers = { authorization: `Bearer ${access_token}`, "content-type": "application/json" };
+assert.equal((await fetch(`${origin}/v1/webhooks`, { ...webhook, headers })).status, 201);
+await page.goto(`${origin}/apps`);
+await audit("apps-manage", 200);
+await page.goto(`${origin}/grabs`);
+await page.getByRole("link", { name: "Webhooks" }).click();
+await page.waitForURL("**/webhooks");
+await audit("webhooks-of-app", 200);
+await page.locator("h2 a").click();
+await page.waitForURL("**/webhooks/*");
+await audit("webhook-of-app", 200);
+await page.goto(`${origin}/apps`);
+await page.getByRole("button", { name: "Disconnect" }).first().click();
+await page.waitForURL("**/apps?disconnected");
+assert.equal((await fetch(`${origin}/v1/webhooks`, { headers })).status, 401);
+
 // A consent request can be answered once.
 await authorize(client);
 const spent = await page.$eval("[name=ticket]", (field) => field.value);

@@ -1,15 +1,18 @@
 // Browser walk through webhooks, with a receiver: node webhooks.mjs FILE, where FILE holds {origin, site, allowed,
-// email, password, dir, screenshots}. The person has an account, one team, and credits. `site` serves the pages to
-// capture, and `allowed` is the address of the receiver. Findings are printed, and make the exit status 1.
+// email, former, password, dir, screenshots}. The person has an account, one team, and credits; `former` is the address
+// of another one, whose team has a webhook without a known creator. `site` serves the pages to capture, and `allowed` is
+// the address of the receiver. Findings are printed, and make the exit status 1.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { open } from "./audits.mjs";
 
-const { origin, site, allowed, email, password, dir, screenshots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const { origin, site, allowed, email, former, password, dir, screenshots } = JSON.parse(
+  readFileSync(process.argv[2], "utf8"),
+);
 const own = () => [new URL(origin).host];
-const { browser, context, page, audit, send, fill, close } = await open({ dir, screenshots, own });
+const { browser, context, page, audit, send, fill, close, visitor } = await open({ dir, screenshots, own });
 
 const path = () => new URL(page.url()).pathname;
 const follow = (name) =>
@@ -188,6 +191,24 @@ assert.equal(await old.getByRole("button", { name: "Copy" }).count(), 0);
 await Promise.all([old.waitForNavigation(), old.getByRole("link", { name: "Done" }).click()]);
 await press("Send test message");
 assert.equal(await old.locator(".stands .state").innerText(), "Delivered");
+
+// A webhook of an earlier version, whose creator was not recorded.
+const bob = await visitor();
+await bob.page.goto(`${origin}/apps`);
+await bob.fill({ "E-mail address": former, Password: password });
+await bob.send("Sign in");
+await bob.audit("apps-with-unknown-webhooks", 200);
+await bob.page.getByRole("link", { name: /^webhooks of/ }).click();
+await bob.page.waitForURL("**/webhooks");
+await bob.audit("webhooks-unknown", 200);
+await bob.page.locator("h2 a").click();
+await bob.page.waitForURL("**/webhooks/*");
+await bob.audit("webhook-unknown", 200);
+await bob.send("Keep webhook");
+assert.equal(await bob.page.getByRole("status").innerText(), "Webhook kept.");
+assert.equal(await bob.page.getByText("Do you know").count(), 0);
+await bob.page.goto(`${origin}/apps`);
+assert.equal(await bob.page.getByRole("link", { name: /^webhooks of/ }).count(), 0);
 
 receiver.closeAllConnections();
 receiver.close();

@@ -109,7 +109,8 @@ impl<'a> Visitor<'a> {
         self.post("/sign-in", &form).await
     }
 
-    /// Submits the consent page. `changes` replace fields of the form.
+    /// Submits the consent page as it is, with its ticked boxes. `changes` replace fields of the form; `("manage", "")`
+    /// unticks the box of that name.
     pub async fn decide(
         &mut self,
         page: &PageResponse,
@@ -119,10 +120,19 @@ impl<'a> Visitor<'a> {
         let (form_token, ticket) = (page.hidden_field("form_token")?, page.hidden_field("ticket")?);
         let place = page.body.split("name=\"place\" value=\"").nth(1).context("a place")?;
         let place = place.split('"').next().unwrap_or_default();
-        let fields = [("form_token", &*form_token), ("ticket", &*ticket), ("place", place), ("decision", decision)];
+        let manage = if page.body.contains("name=\"manage\" value=\"yes\" checked") { "yes" } else { "" };
+        let fields = [
+            ("form_token", &*form_token),
+            ("ticket", &*ticket),
+            ("place", place),
+            ("manage", manage),
+            ("decision", decision),
+        ];
         let changed = |name| changes.iter().find(|(changed, _)| *changed == name).map(|(_, value)| *value);
         let fields = fields.map(|(name, value)| (name, changed(name).unwrap_or(value)));
-        self.post("/oauth/authorize", &fields).await
+        // A browser does not send a box that is not ticked.
+        let sent: Vec<_> = fields.into_iter().filter(|(name, value)| *name != "manage" || !value.is_empty()).collect();
+        self.post("/oauth/authorize", &sent).await
     }
 
     /// Whether the session is signed in.
@@ -184,6 +194,7 @@ pub fn authorization_path(client: &str, changes: &[(&str, &str)]) -> Result<Stri
         ("code_challenge", CHALLENGE),
         ("code_challenge_method", "S256"),
         ("state", "a state & more"),
+        ("scope", ""),
     ];
     let changed = |name| changes.iter().find(|(changed, _)| *changed == name).map(|(_, value)| *value);
     let fields = fields.map(|(name, value)| (name, changed(name).unwrap_or(value)));

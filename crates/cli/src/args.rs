@@ -190,6 +190,9 @@ pub(crate) enum Command {
         /// Print the URL instead of opening it
         #[arg(long)]
         no_browser: bool,
+        /// Ask also to use webhooks and to delete captures
+        #[arg(long)]
+        manage: bool,
     },
     /// Sign out and revoke the tokens
     Logout,

@@ -25,6 +25,10 @@ pub(crate) async fn status(api: &Api, settings: &Settings, json: bool) -> Result
         let used = credential.zip(source.as_ref()).map(|(credential, source)| format!("{credential} from {source}"));
         output::line(&format!("{:12} {}", "credential", used.as_deref().unwrap_or("none")))?;
     }
+    let scope = api.credential().scope().await;
+    if let Some(scope) = scope.as_ref().filter(|_| !json) {
+        output::line(&format!("{:12} {scope}", "scope"))?;
+    }
     if credential.is_none() {
         return Err(Failure::NotSignedIn);
     }
@@ -35,6 +39,7 @@ pub(crate) async fn status(api: &Api, settings: &Settings, json: bool) -> Result
             "base_url": api.base(),
             "credential": credential,
             "source": source,
+            "scope": scope,
             "environment": environment,
             "credits": credits,
         });

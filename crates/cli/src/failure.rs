@@ -220,7 +220,7 @@ impl Failure {
                 ));
             }
             Self::Api(error) => match error.code.as_str() {
-                "forbidden" => "Use an API key with that scope, or sign in with `grab login`.",
+                "forbidden" => "Sign in with `grab login --manage`, or use an API key with that scope.",
                 "unauthorized" => "The API key or the sign-in is unknown or revoked. Sign in with `grab login`.",
                 "credits_exhausted" => "`grab usage` shows where to buy credits.",
                 "rate_limit_exceeded" => "Try again in a minute, or use a larger --retries.",

@@ -89,7 +89,7 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
         Some(Command::Delete { ids }) => list::delete(&api, &ids).await,
         Some(Command::Usage) => usage::usage(&api, json).await,
         Some(Command::Pricing { provider, full }) => usage::pricing(&api, json, provider.as_deref(), full).await,
-        Some(Command::Login { no_browser }) => login::login(&settings, !no_browser).await,
+        Some(Command::Login { no_browser, manage }) => login::login(&settings, !no_browser, manage).await,
         Some(Command::Logout) => login::logout(&settings).await,
         Some(Command::Auth(AuthCommand::Status)) => auth::status(&api, &settings, json).await,
         Some(Command::Webhooks(command)) => webhooks::run(&api, json, &command).await,

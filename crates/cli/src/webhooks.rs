@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::api::Api;
 use crate::args::WebhookCommand;
 use crate::failure::{Exit, Failure};
+use crate::login::Credential;
 use crate::{list, output};
 
 /// Runs a webhook command.
@@ -47,6 +48,12 @@ pub(crate) async fn run(api: &Api, json: bool, command: &WebhookCommand) -> Resu
     };
     let body = call.send().await?.body;
     print(json, command, &body)?;
+    if matches!((command, api.credential()), (WebhookCommand::Create { .. }, Credential::SignIn(_))) {
+        eprintln!(
+            "Note: this webhook belongs to your sign-in, and is deleted when that ends: with `grab logout` or another \
+             `grab login`, or after 30 days without use. Create one that stays with an API key, or in the web app."
+        );
+    }
     Ok(Exit::Done)
 }
 

@@ -120,6 +120,14 @@ impl Principal {
             Self::Grant(_) | Self::Person(_) => None,
         }
     }
+
+    /// The grant of the app, if it is one.
+    pub const fn grant(self) -> Option<GrantId> {
+        match self {
+            Self::Grant(grant) => Some(grant),
+            Self::Key(_) | Self::Person(_) => None,
+        }
+    }
 }
 
 /// The authenticated caller. All use cases are scoped to it.
@@ -129,7 +137,7 @@ pub struct Caller {
     pub team: TeamId,
     /// The environment within the team.
     pub environment: Environment,
-    /// How the caller was authenticated. The gate has checked the scopes of a key.
+    /// How the caller was authenticated. The gate has checked the scopes of a key or an app.
     pub principal: Principal,
 }
 

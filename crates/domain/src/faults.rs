@@ -5,6 +5,7 @@ use std::fmt;
 use crate::credentials::{Scope, Scopes};
 use crate::limits::{OUTAGE_RETRY, STORAGE_RETRY};
 use crate::links::LinkRefusal;
+use crate::oauth::OauthScope;
 use crate::timestamp::Timestamp;
 
 /// A stable, machine-readable error code of the contract (section 7).
@@ -152,6 +153,30 @@ impl fmt::Display for Field {
     }
 }
 
+/// What a credential may be used for that lacks a scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granted {
+    /// An API key with these scopes.
+    Key(Scopes),
+    /// An app's access token.
+    App,
+}
+
+impl Granted {
+    /// The message for the caller who lacks a scope.
+    fn lacks(self, needed: Scope) -> String {
+        match self {
+            Self::Key(granted) => format!(
+                "This API key lacks the scope `{needed}`; its scopes: {granted}. Use another key, or create one."
+            ),
+            Self::App => {
+                let needed = OauthScope::including(needed);
+                format!("The access of this app lacks the scope `{needed}`. Connect the app again with this scope.")
+            }
+        }
+    }
+}
+
 /// An error that callers see. Internal causes are not included; they are logged where they occur.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
@@ -170,13 +195,13 @@ pub enum Fault {
         /// When it expired.
         expired_at: Timestamp,
     },
-    /// The API key is valid, but not for this kind of request.
-    #[error("This API key lacks the scope `{needed}`; its scopes: {granted}. Use another key, or create one.")]
+    /// The credential is valid, but not for this kind of request.
+    #[error("{}", granted.lacks(*needed))]
     Forbidden {
         /// The scope that the request needs.
         needed: Scope,
-        /// The scopes of the key.
-        granted: Scopes,
+        /// What the credential may be used for.
+        granted: Granted,
     },
     /// Invalid input.
     #[error("{0}")]

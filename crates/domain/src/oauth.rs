@@ -1,7 +1,7 @@
-//! OAuth 2.1 rules. A person authorizes an app for one team and one environment. The app then has the same access as an
-//! API key of that team and environment.
+//! OAuth 2.1 rules. A person authorizes an app for one team and one environment. The app then has the access of an API key
+//! of that team and environment whose scopes follow from [`OauthScopes`].
 //!
-//! Each rule has its own file: [`RedirectUri`], [`Challenge`], [`Resources`], [`check_scope`], client metadata, and
+//! Each rule has its own file: [`RedirectUri`], [`Challenge`], [`Resources`], [`OauthScopes`], client metadata, and
 //! reuse of refresh tokens.
 
 mod client;
@@ -21,7 +21,7 @@ pub use pkce::{Challenge, Verifier};
 pub use redirect::{RedirectError, RedirectUri};
 pub use refresh::{MAX_REFRESH_RETRIES, PreviousUse, RefreshUse, classify_refresh};
 pub use resource::{ResourceError, Resources};
-pub use scope::{SCOPE, ScopeError, check_refresh_scope, check_scope};
+pub use scope::{OauthScope, OauthScopes, ScopeError};
 
 /// Lifetime of an authorization code. Apps exchange codes at once, so a leaked code soon expires.
 pub const CODE_LIFE: Duration = Duration::from_secs(60);

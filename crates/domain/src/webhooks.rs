@@ -5,7 +5,7 @@ mod registration;
 
 use std::time::Duration;
 
-pub use endpoint::{Delivery, DeliveryError, DeliveryStatus, DisabledReason, Endpoint, message_id};
+pub use endpoint::{Creator, Delivery, DeliveryError, DeliveryStatus, DisabledReason, Endpoint, message_id};
 pub use registration::{EndpointRequest, EndpointRules, EndpointUpdate, Registration};
 
 /// The event type of a message.

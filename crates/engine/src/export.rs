@@ -7,7 +7,7 @@ use grabd_domain::credentials::{Environment, Scope};
 use grabd_domain::credits::LotKind;
 use grabd_domain::grabs::{Grab, State};
 use grabd_domain::ids::TeamId;
-use grabd_domain::webhooks::DisabledReason;
+use grabd_domain::webhooks::{Creator, DisabledReason};
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::credits::Entry;
 use grabd_store::operations::{ExportCursor, ExportPage, StoredLimit};
@@ -107,12 +107,12 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
         }));
     }
     for environment in [Environment::Live, Environment::Test] {
-        for endpoint in store.list_endpoints(team, environment).await? {
+        for endpoint in store.list_endpoints(team, environment, None).await? {
             lines.push(json!({
                 "type": "webhook", "id": endpoint.id.to_string(), "environment": environment.as_str(),
                 "url": endpoint.url.to_string(), "events": endpoint.events.words(),
                 "description": endpoint.description, "disabled": endpoint.disabled.map(DisabledReason::as_str),
-                "created_at": endpoint.created_at.to_string(),
+                "created_at": endpoint.created_at.to_string(), "created_by": endpoint.creator.map(creator_name),
             }));
         }
     }
@@ -124,6 +124,14 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
         }));
     }
     Ok(lines)
+}
+
+const fn creator_name(creator: Creator) -> &'static str {
+    match creator {
+        Creator::Key => "key",
+        Creator::Person => "person",
+        Creator::App(_) => "app",
+    }
 }
 
 const fn kind_name(kind: LotKind) -> &'static str {

@@ -123,7 +123,7 @@ mod tests {
     use grabd_domain::credentials::Environment;
     use grabd_domain::ids::{EndpointId, TeamId, UserId};
     use grabd_domain::target::TargetUrl;
-    use grabd_domain::webhooks::{Events, Registration};
+    use grabd_domain::webhooks::{Creator, Events, Registration};
     use grabd_store::accounts::{InitialTeam, NewPerson, NewSecondFactor, NewTeam};
     use grabd_store::webhooks::NewEndpoint;
     use uuid::Uuid;
@@ -141,7 +141,8 @@ mod tests {
             description: String::new(),
         };
         let secret = vault.seal(number.to_string().as_bytes(), id.0.as_bytes());
-        let new = NewEndpoint { id, team, environment: Environment::Live, registration, secret, now: NOW };
+        let (environment, creator) = (Environment::Live, Creator::Key);
+        let new = NewEndpoint { id, team, environment, registration, secret, creator, now: NOW };
         store.register_endpoint(new).await.unwrap();
         id
     }

@@ -13,6 +13,9 @@ pub const ERROR_CAUSE: &str = "error-cause";
 /// Key of the [`ErrorCause`] in the metadata of an `ErrorInfo`.
 pub const CAUSE: &str = "cause";
 
+/// Key of the OAuth scope that a forbidden call needs, in the metadata of an `ErrorInfo`.
+pub const OAUTH_SCOPE: &str = "oauth_scope";
+
 /// Metadata key of the caller's rate limit state (draft-ietf-httpapi-ratelimit-headers).
 pub const RATE_LIMIT: &str = "ratelimit";
 /// Metadata key of the rate limit policy (draft-ietf-httpapi-ratelimit-headers).
@@ -76,6 +79,12 @@ pub fn cause(status: &Status) -> ErrorCause {
             known.into_iter().find(|cause| cause_name(*cause) == info.metadata.get(CAUSE).map(String::as_str))
         })
         .unwrap_or_else(|| usual_cause(code(status)))
+}
+
+/// The OAuth scope that a forbidden call needs.
+pub fn oauth_scope(status: &Status) -> Option<String> {
+    let info = status.get_details_error_info().filter(|info| info.domain == DOMAIN)?;
+    info.metadata.get(OAUTH_SCOPE).cloned()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The gate: a tower layer around the public services that authenticates callers, enforces the request rate, and checks
-//! the scopes of API keys.
+//! the scopes of API keys and access tokens.
 //!
 //! REST, MCP and internal callers all pass the same gate.
 
@@ -121,7 +121,7 @@ pub(crate) type Rejection = (Fault, Option<RateLimitDecision>);
 
 /// Counts the call against the request rate, and then checks the scope: refused calls cost the service as much.
 async fn admit(core: &Core, access: Access, path: &str) -> Result<(Caller, Option<RateLimitDecision>), Rejection> {
-    let Access { caller, scopes: granted } = access;
+    let Access { caller, .. } = access;
     let decision = match path {
         path if UNCOUNTED.contains(&path) => None,
         // The edge reports the limit of the queue with creates. It knows only the setting.
@@ -134,7 +134,7 @@ async fn admit(core: &Core, access: Access, path: &str) -> Result<(Caller, Optio
         }
         _ => Some(check_rate_limit(core, caller).await?),
     };
-    scopes::check(path, granted).map_err(|fault| (fault, decision))?;
+    scopes::check(path, access).map_err(|fault| (fault, decision))?;
     Ok((caller, decision))
 }
 

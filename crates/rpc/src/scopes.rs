@@ -1,23 +1,25 @@
-//! The scope that each RPC needs of an API key. This is the only place where scopes are decided, for REST, gRPC and MCP
-//! alike. Apps and people have all scopes.
+//! The scope that each RPC needs of an API key or an app's access token. This is the only place where scopes are decided,
+//! for REST, gRPC and MCP alike. People have all scopes.
 
 use grabd_domain::Fault;
-use grabd_domain::credentials::{Scope, Scopes};
+use grabd_domain::credentials::{Principal, Scope, Scopes};
+use grabd_domain::faults::Granted;
+use grabd_engine::accounts::Access;
 
-/// What an RPC needs of the API key that calls it.
+/// What an RPC needs of the credential that calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needed {
-    /// The key must be valid, whatever its scopes.
-    AnyKey,
-    /// The key must have this scope.
+    /// The credential must be valid, whatever its scopes.
+    AnyCredential,
+    /// The credential must have this scope.
     Scope(Scope),
 }
 
-/// The decision for the RPC with this path. `None` if there is none: then only a key with all scopes may call it, so
-/// that a new RPC is never open to a restricted key by mistake.
+/// The decision for the RPC with this path. `None` if there is none: then only a credential with all scopes may call it,
+/// so that a new RPC is never open to a restricted one by mistake.
 pub(crate) fn needed(path: &str) -> Option<Needed> {
     let needed = match path.strip_prefix("/grabd.v1.")? {
-        "AccessService/Authenticate" | "AccessService/TakeRequest" => Needed::AnyKey,
+        "AccessService/Authenticate" | "AccessService/TakeRequest" => Needed::AnyCredential,
         // A link is opened with the scopes of the key that signed it, which `links::verify` checks.
         "GrabService/CreateGrab"
         | "GrabService/BatchCreateGrabs"
@@ -43,17 +45,26 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
     Some(needed)
 }
 
-/// Checks that a key with these scopes may call the RPC with this path.
+/// Checks that a caller may call the RPC with this path.
 ///
 /// # Errors
 /// [`Fault::Forbidden`] with the missing scope.
-pub(crate) fn check(path: &str, granted: Scopes) -> Result<(), Fault> {
-    let missing = match needed(path) {
-        Some(Needed::AnyKey) => None,
+pub(crate) fn check(path: &str, access: Access) -> Result<(), Fault> {
+    let Access { caller, scopes } = access;
+    let granted = match caller.principal {
+        Principal::Grant(_) => Granted::App,
+        Principal::Key(_) | Principal::Person(_) => Granted::Key(scopes),
+    };
+    missing(path, scopes).map_or(Ok(()), |needed| Err(Fault::Forbidden { needed, granted }))
+}
+
+/// The first scope that these lack for the RPC with this path.
+fn missing(path: &str, granted: Scopes) -> Option<Scope> {
+    match needed(path) {
+        Some(Needed::AnyCredential) => None,
         Some(Needed::Scope(scope)) => Some(scope).filter(|scope| !granted.includes(*scope)),
         None => Scope::ALL.into_iter().find(|scope| !granted.includes(*scope)),
-    };
-    missing.map_or(Ok(()), |needed| Err(Fault::Forbidden { needed, granted }))
+    }
 }
 
 #[cfg(test)]
@@ -111,7 +122,7 @@ mod tests {
             for bits in 1..=7 {
                 let granted = Scopes::from_bits(bits).unwrap();
                 let allowed = expected.is_empty() || granted.iter().any(|scope| scope.as_str() == expected);
-                assert_eq!(check(path, granted).is_ok(), allowed, "{path} with {granted}");
+                assert_eq!(missing(path, granted).is_none(), allowed, "{path} with {granted}");
             }
         }
     }
@@ -120,8 +131,8 @@ mod tests {
     fn rpc_without_a_decision_needs_all_scopes() {
         let restricted = Scopes::new([Scope::Read, Scope::Create]).unwrap();
         for path in ["/grabd.v1.GrabService/Later", "/grabd.v2.GrabService/GetGrab", "/", ""] {
-            assert_eq!(check(path, restricted), Err(Fault::Forbidden { needed: Scope::Manage, granted: restricted }));
-            assert_eq!(check(path, Scopes::ALL), Ok(()));
+            assert_eq!(missing(path, restricted), Some(Scope::Manage));
+            assert_eq!(missing(path, Scopes::ALL), None);
         }
     }
 }

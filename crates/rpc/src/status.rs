@@ -6,6 +6,7 @@ use std::time::Duration;
 use grabd_domain::Fault;
 use grabd_domain::faults::{Code, ErrorCause};
 use grabd_domain::limits::{OUTAGE_RETRY, STORAGE_RETRY, TEAM_STORAGE_RETRY};
+use grabd_domain::oauth::OauthScope;
 use grabd_engine::grabs::CreateError;
 use grabd_proto::reason;
 use grabd_proto::v1::{self, ErrorCode};
@@ -24,7 +25,8 @@ const OUT_OF_TIME: &str =
 
 /// Converts a fault.
 pub(crate) fn to_status(fault: &Fault) -> Status {
-    let mut details = details(fault.code(), fault.cause());
+    let mut details =
+        ErrorDetails::with_error_info(reason::of(to_proto(fault.code())), reason::DOMAIN, metadata(fault));
     if let Some(field) = fault.field() {
         details.add_bad_request_violation(field.name, fault.to_string());
     }
@@ -60,14 +62,19 @@ pub(crate) fn to_batch_error(refusal: &CreateError) -> v1::BatchError {
 /// The status for calls beyond the limit of open calls per address. The listener sends it without reading the call.
 pub fn too_many_calls() -> Status {
     let code = Code::RateLimitExceeded;
-    let mut details = details(code, code.cause());
+    let metadata = HashMap::from([(reason::CAUSE.to_owned(), code.cause().as_str().to_owned())]);
+    let mut details = ErrorDetails::with_error_info(reason::of(to_proto(code)), reason::DOMAIN, metadata);
     details.set_retry_info(Some(CALLS_RETRY));
     Status::with_error_details(grpc(code), "Too many calls of this address are under way.", details)
 }
 
-fn details(code: Code, cause: ErrorCause) -> ErrorDetails {
-    let metadata = HashMap::from([(reason::CAUSE.to_owned(), cause.as_str().to_owned())]);
-    ErrorDetails::with_error_info(reason::of(to_proto(code)), reason::DOMAIN, metadata)
+/// The metadata of the `ErrorInfo` of a fault: its cause, and the scope that the caller's token would need.
+fn metadata(fault: &Fault) -> HashMap<String, String> {
+    let mut metadata = HashMap::from([(reason::CAUSE.to_owned(), fault.cause().as_str().to_owned())]);
+    if let Fault::Forbidden { needed, .. } = fault {
+        metadata.insert(reason::OAUTH_SCOPE.to_owned(), OauthScope::including(*needed).to_string());
+    }
+    metadata
 }
 
 /// The protobuf value of a cause.

@@ -144,7 +144,7 @@ fn update(request: v1::UpdateWebhookRequest) -> (String, EndpointRequest) {
 }
 
 fn webhook(endpoint: Endpoint, secret: Option<&Secret>) -> v1::Webhook {
-    let Endpoint { id, team: _, environment: _, url, events, description, disabled, created_at } = endpoint;
+    let Endpoint { id, team: _, environment: _, url, events, description, disabled, created_at, creator: _ } = endpoint;
     let status = match disabled {
         None => v1::WebhookStatus::Enabled,
         Some(_) => v1::WebhookStatus::Disabled,

@@ -8,7 +8,7 @@ use grabd_domain::credits::{EntryKind, LotKind};
 use grabd_domain::domains::DomainRule;
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::Class;
-use grabd_domain::oauth::AuthMethod;
+use grabd_domain::oauth::{AuthMethod, OauthScopes};
 
 use crate::credits::DisputeState;
 use crate::{Error, Result};
@@ -49,6 +49,15 @@ pub(crate) fn scopes(scopes: Scopes) -> i16 {
 
 pub(crate) fn read_scopes(code: i16) -> Result<Scopes> {
     u8::try_from(code).ok().and_then(Scopes::from_bits).ok_or(Error::Inconsistent("unknown scopes of a key"))
+}
+
+/// One bit for each OAuth scope.
+pub(crate) fn oauth_scopes(scopes: OauthScopes) -> i16 {
+    scopes.bits().into()
+}
+
+pub(crate) fn read_oauth_scopes(code: i16) -> Result<OauthScopes> {
+    u8::try_from(code).ok().and_then(OauthScopes::from_bits).ok_or(Error::Inconsistent("unknown scopes of an app"))
 }
 
 pub(crate) const fn class(class: Class) -> i16 {

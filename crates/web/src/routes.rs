@@ -176,6 +176,7 @@ fn routes(web: &Web) -> Vec<Route> {
         (webhooks::OFF.to_owned(), FORM, get(webhooks::switch::confirm_off).post(webhooks::switch::off)),
         (webhooks::ON.to_owned(), WRITE, post(webhooks::switch::on)),
         (webhooks::DELETE.to_owned(), FORM, get(webhooks::delete::show).post(webhooks::delete::submit)),
+        (webhooks::KEEP.to_owned(), WRITE, post(webhooks::keep::submit)),
         (webhooks::TEST.to_owned(), WRITE, post(webhooks::send::test)),
         (webhooks::DELIVERY.to_owned(), READ, get(webhooks::delivery::show)),
         (webhooks::AGAIN.to_owned(), WRITE, post(webhooks::send::again)),

@@ -979,7 +979,7 @@ export class InternalError extends ApiError {
   override name = "InternalError";
 }
 
-/** `forbidden`: The API key is valid, but lacks the scope that the request needs; the message names it. */
+/** `forbidden`: The API key or the app's token is valid, but lacks the scope that the request needs; the message names it. */
 export class ForbiddenError extends ApiError {
   override name = "ForbiddenError";
 }

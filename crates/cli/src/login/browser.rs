@@ -24,13 +24,19 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_LINE_BYTES: u64 = 16 << 10;
 
 /// Opens the authorization page, waits for the redirect and exchanges the code for tokens.
-pub(super) async fn sign_in(http: &Client, service: &Service, open_browser: bool) -> Result<Tokens, Failure> {
+pub(super) async fn sign_in(
+    http: &Client,
+    service: &Service,
+    scope: &str,
+    open_browser: bool,
+) -> Result<Tokens, Failure> {
     let io = |error: std::io::Error| Failure::Login(format!("cannot listen on a loopback address: {error}"));
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(io)?;
     let redirect = format!("http://127.0.0.1:{}/callback", listener.local_addr().map_err(io)?.port());
     let client_id = service.register(http, &redirect).await?;
     let (state, verifier) = (secret()?, secret()?);
-    let url = authorization_url(service, &client_id, &redirect, &state, &verifier);
+    let mut url = authorization_url(service, &client_id, &redirect, &state, &verifier);
+    url.query_pairs_mut().append_pair("scope", scope);
     if open_browser && open::that_detached(url.as_str()).is_ok() {
         eprintln!("The sign-in page was opened in your browser. If it does not appear, open this URL:\n\n  {url}\n");
     } else {
@@ -60,6 +66,7 @@ pub(super) async fn sign_in(http: &Client, service: &Service, open_browser: bool
         access: response.access_token,
         refresh,
         expires_at,
+        scope: response.scope,
         client_id,
         token_endpoint: service.server.token_endpoint.clone(),
         revocation_endpoint: service.server.revocation_endpoint.clone(),
@@ -73,7 +80,6 @@ fn authorization_url(service: &Service, client_id: &str, redirect: &str, state: 
         .append_pair("response_type", "code")
         .append_pair("client_id", client_id)
         .append_pair("redirect_uri", redirect)
-        .append_pair("scope", "grabs")
         .append_pair("state", state)
         .append_pair("code_challenge", &challenge)
         .append_pair("code_challenge_method", "S256")

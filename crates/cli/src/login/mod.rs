@@ -16,6 +16,11 @@ use crate::settings::Settings;
 use discovery::Service;
 use tokens::{File, Tokens};
 
+/// The scope that is enough to capture, list and read.
+const FIRST_SCOPE: &str = "grabs";
+/// The same, and webhooks and the deletion of captures.
+const ALL_SCOPES: &str = "grabs manage";
+
 /// The credential of requests.
 #[derive(Debug)]
 pub(crate) enum Credential {
@@ -46,6 +51,14 @@ impl Credential {
         };
         let (file, base) = (settings.credentials.clone(), settings.base.clone());
         Ok(Self::SignIn(Box::new(Mutex::new(SignIn { file, base, tokens }))))
+    }
+
+    /// The scopes of the sign-in, if it is one and the service has named them.
+    pub(crate) async fn scope(&self) -> Option<String> {
+        match self {
+            Self::None | Self::Key(_) => None,
+            Self::SignIn(sign_in) => sign_in.lock().await.tokens.scope.clone(),
+        }
     }
 
     /// The bearer token, refreshed if it is about to expire.
@@ -89,15 +102,27 @@ impl SignIn {
     }
 }
 
-/// Signs in through the browser and stores the tokens.
-pub(crate) async fn login(settings: &Settings, open_browser: bool) -> Result<Exit, Failure> {
+/// Signs in through the browser and stores the tokens. `manage` asks for the scope of that name too.
+pub(crate) async fn login(settings: &Settings, open_browser: bool, manage: bool) -> Result<Exit, Failure> {
     let http = client().map_err(Failure::unreachable(&settings.base))?;
     let service = Service::discover(&http, &settings.base).await?;
-    let tokens = browser::sign_in(&http, &service, open_browser).await?;
+    let scope = if manage { ALL_SCOPES } else { FIRST_SCOPE };
+    let tokens = browser::sign_in(&http, &service, scope, open_browser).await?;
+    let may_manage = tokens.may_manage();
     let lock = File::lock(&settings.credentials)?;
+    let former = File::read(&settings.credentials)?.get(&settings.base).cloned();
     File::update(&settings.credentials, |file| file.insert(&settings.base, tokens))?;
     drop(lock);
+    // Nobody could use the former sign-in any more, and it would stay among the connected apps.
+    if let Some(former) = former
+        && former.revoke(&http).await.is_err()
+    {
+        eprintln!("Note: the previous sign-in could not be ended. Disconnect it in the web app, under Connected apps.");
+    }
     eprintln!("Signed in at {}. Sign out with `grab logout`.", settings.base);
+    if manage && !may_manage {
+        eprintln!("Note: you did not allow webhooks and the deletion of captures.");
+    }
     if settings.api_key.is_some() {
         eprintln!("Note: an API key is also set and takes precedence over this sign-in.");
     }

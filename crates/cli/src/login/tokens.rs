@@ -25,6 +25,9 @@ pub(super) struct Tokens {
     pub(super) refresh: String,
     /// When the access token expires, in seconds since the Unix epoch.
     pub(super) expires_at: i64,
+    /// The scopes, separated by spaces. `None` if the service did not name them.
+    #[serde(default)]
+    pub(super) scope: Option<String>,
     /// The client id of this program.
     pub(super) client_id: String,
     /// Refreshes tokens.
@@ -39,6 +42,7 @@ pub(super) struct TokenResponse {
     pub(super) access_token: String,
     pub(super) refresh_token: Option<String>,
     pub(super) expires_in: Option<i64>,
+    pub(super) scope: Option<String>,
 }
 
 /// An error response (RFC 6749 section 5.2).
@@ -54,13 +58,19 @@ impl Tokens {
         now() + REFRESH_MARGIN_S >= self.expires_at
     }
 
+    /// Whether they allow webhooks and the deletion of captures.
+    pub(super) fn may_manage(&self) -> bool {
+        self.scope.as_deref().is_some_and(|scope| scope.split(' ').any(|scope| scope == "manage"))
+    }
+
     /// Exchanges the refresh token for new tokens.
     pub(super) async fn refreshed(&self, http: &Client) -> Result<Self, Failure> {
         let form = [("grant_type", "refresh_token"), ("refresh_token", &self.refresh), ("client_id", &self.client_id)];
         let response = request(http, &self.token_endpoint, &form).await?;
         let refresh = response.refresh_token.clone().unwrap_or_else(|| self.refresh.clone());
         let expires_at = response.expires_at();
-        Ok(Self { access: response.access_token, refresh, expires_at, ..self.clone() })
+        let scope = response.scope.or_else(|| self.scope.clone());
+        Ok(Self { access: response.access_token, refresh, expires_at, scope, ..self.clone() })
     }
 
     /// Revokes the tokens, which ends the sign-in at the service.
@@ -176,6 +186,7 @@ mod tests {
             access: access.to_owned(),
             refresh: "grt_x".to_owned(),
             expires_at: now() + 3600,
+            scope: Some("grabs".to_owned()),
             client_id: "gcl_x".to_owned(),
             token_endpoint: Url::parse("https://grabd.example/v1/oauth/token").unwrap(),
             revocation_endpoint: None,

@@ -3,19 +3,18 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use grabd_tests::harness::PASSWORD;
+use grabd_tests::harness::{ALLOWED, PASSWORD};
 use grabd_tests::programs::{node, root, run};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::rig::{Rig, TIMEOUT};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn login_refreshes_tokens_and_logout_revokes_them() {
-    let rig = Rig::start(3, &[]).await;
-    rig.harness.create_member("ada@example.com").await.unwrap();
+/// Signs in as a member, who allows what is asked for.
+async fn sign_in(rig: &Rig, options: &[&str]) {
     let mut login = rig.command();
-    let mut login = login.args(["login", "--no-browser"]).stderr(Stdio::piped()).spawn().unwrap();
+    login.args(["login", "--no-browser"]).args(options);
+    let mut login = login.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(login.stderr.take().unwrap()).lines();
     let address = async {
         loop {
@@ -32,6 +31,13 @@ async fn login_refreshes_tokens_and_logout_revokes_them() {
     assert!(is_success && text.contains("the app answered 200"), "{text}");
     let status = tokio::time::timeout(TIMEOUT, login.wait()).await.unwrap().unwrap();
     assert!(status.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn login_refreshes_tokens_and_logout_revokes_them() {
+    let rig = Rig::start(3, &[]).await;
+    rig.harness.create_member("ada@example.com").await.unwrap();
+    sign_in(&rig, &[]).await;
 
     let stored = rig.file("config/grab/credentials.json");
     assert_eq!(std::fs::metadata(&stored).unwrap().permissions().mode() & 0o777, 0o600);
@@ -57,5 +63,43 @@ async fn login_refreshes_tokens_and_logout_revokes_them() {
     std::fs::write(&stored, copy).unwrap();
     let output = rig.run(None, &["usage"]).await.expect_exit(3);
     assert!(output.stderr.contains("grab login"), "{}", output.stderr);
+    rig.harness.finish().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn login_asks_for_webhooks_and_deletion_only_with_manage_and_replaces_the_former_sign_in() {
+    let rig = Rig::start(1, &[("webhooks.allow_http", "true")]).await;
+    rig.harness.create_member("ada@example.com").await.unwrap();
+    let url = format!("http://{ALLOWED}/hook");
+    sign_in(&rig, &[]).await;
+    let status = rig.run(None, &["auth", "status"]).await.expect_exit(0).text();
+    assert!(status.lines().any(|line| line == "scope        grabs"), "{status}");
+    for args in
+        [&["webhooks", "list"][..], &["webhooks", "create", &url], &["delete", "01990a1b-2c3d-7e4f-8a5b-6c7d8e9f0a1b"]]
+    {
+        let refused = rig.run(None, args).await.expect_exit(3);
+        assert!(
+            refused.stderr.contains("`manage`") && refused.stderr.contains("grab login --manage"),
+            "{args:?}: {}",
+            refused.stderr
+        );
+    }
+    let stored = rig.file("config/grab/credentials.json");
+    let former = std::fs::read(&stored).unwrap();
+    sign_in(&rig, &["--manage"]).await;
+    let status = rig.run(None, &["auth", "status", "--json"]).await.expect_exit(0).json().remove(0);
+    assert_eq!(status["scope"], "grabs manage");
+    let created = rig.run(None, &["webhooks", "create", &url, "--json"]).await.expect_exit(0);
+    assert!(created.stderr.contains("grab logout"), "{}", created.stderr);
+    let id = created.json()[0]["id"].as_str().unwrap().to_owned();
+    rig.live(&["webhooks", "show", &id]).await.expect_exit(0);
+    assert_eq!(rig.live(&["webhooks", "create", &url]).await.expect_exit(0).stderr, "");
+    // The webhook ends with the sign-in.
+    let latest = std::fs::read(&stored).unwrap();
+    std::fs::write(&stored, former).unwrap();
+    rig.run(None, &["usage"]).await.expect_exit(3);
+    std::fs::write(&stored, latest).unwrap();
+    rig.run(None, &["logout"]).await.expect_exit(0);
+    rig.live(&["webhooks", "show", &id]).await.expect_exit(1);
     rig.harness.finish().await.unwrap();
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::credentials::Environment;
-use crate::ids::{DeliveryId, EndpointId, TeamId};
+use crate::credentials::{Environment, Principal};
+use crate::ids::{DeliveryId, EndpointId, GrantId, TeamId};
 use crate::target::TargetUrl;
 use crate::timestamp::Timestamp;
 use crate::webhooks::{Event, Events};
@@ -27,6 +27,29 @@ pub struct Endpoint {
     pub disabled: Option<DisabledReason>,
     /// Registration time.
     pub created_at: Timestamp,
+    /// Who created it. `None` if an earlier version did not record that; it may have been an app.
+    pub creator: Option<Creator>,
+}
+
+/// Who created an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creator {
+    /// Somebody with an API key.
+    Key,
+    /// A person in the web app.
+    Person,
+    /// The app with this grant. The endpoint is deleted with the grant, and no other app sees it.
+    App(GrantId),
+}
+
+impl From<Principal> for Creator {
+    fn from(principal: Principal) -> Self {
+        match principal {
+            Principal::Key(_) => Self::Key,
+            Principal::Person(_) => Self::Person,
+            Principal::Grant(grant) => Self::App(grant),
+        }
+    }
 }
 
 /// Why an endpoint is disabled.

@@ -18,6 +18,7 @@ use super::preview::Previews;
 use super::tools::Tools;
 use crate::rest::body::LargeBodies;
 use crate::rest::call;
+use crate::rest::challenges::{FIRST_SCOPE, add_metadata};
 use crate::rest::error::ApiError;
 use crate::transport::Transport;
 
@@ -49,17 +50,14 @@ impl Mcp {
         }
     }
 
-    /// An error that is sent as an HTTP response without JSON-RPC: authentication failed, or the key lacks a scope.
+    /// An error that is sent as an HTTP response without JSON-RPC: authentication failed, or the credential lacks a scope.
     pub(super) fn http_error(&self, request: &HeaderMap, failure: ApiError) -> Response {
         let mut response = failure.into_response();
         match response.status() {
             StatusCode::UNAUTHORIZED => {
                 response.headers_mut().insert(WWW_AUTHENTICATE, self.challenge_header(request));
             }
-            StatusCode::FORBIDDEN => {
-                let challenge = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
-                response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
-            }
+            StatusCode::FORBIDDEN => add_metadata(&mut response, &self.metadata()),
             _ => {}
         }
         response
@@ -76,7 +74,12 @@ impl Mcp {
             true => "error=\"invalid_token\", ",
             false => "",
         };
-        let text = format!("Bearer {error}resource_metadata=\"{}\", scope=\"grabs\"", self.metadata_url);
+        let text = format!("Bearer {error}{}, scope=\"{FIRST_SCOPE}\"", self.metadata());
         HeaderValue::from_str(&text).expect("URLs are visible ASCII")
+    }
+
+    /// The parameter of challenges that names the protected resource metadata (RFC 9728 section 5.1).
+    fn metadata(&self) -> String {
+        format!("resource_metadata=\"{}\"", self.metadata_url)
     }
 }

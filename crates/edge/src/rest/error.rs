@@ -27,6 +27,8 @@ pub(crate) const INTERNAL_MESSAGE: &str =
 pub(super) const INVALID_TOKEN: &str = "Bearer error=\"invalid_token\"";
 /// Challenge of a request without a token.
 pub(super) const MISSING_TOKEN: &str = "Bearer";
+/// Challenge of a request whose credential lacks a scope.
+pub(super) const INSUFFICIENT_SCOPE: &str = "Bearer error=\"insufficient_scope\"";
 
 /// An error response.
 #[derive(Debug)]
@@ -94,8 +96,7 @@ impl ApiError {
             failure.headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
         }
         if code == ErrorCode::Forbidden {
-            let challenge = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
-            failure.headers.insert(WWW_AUTHENTICATE, challenge);
+            failure.headers.insert(WWW_AUTHENTICATE, insufficient_scope(status));
         }
         failure
     }
@@ -142,6 +143,13 @@ impl IntoResponse for ApiError {
         response.extensions_mut().insert(ErrorAnchor(code));
         response
     }
+}
+
+/// The challenge with the OAuth scope that the call needs (RFC 6750 section 3).
+fn insufficient_scope(status: &Status) -> HeaderValue {
+    let scope = reason::oauth_scope(status).map(|scope| format!("{INSUFFICIENT_SCOPE}, scope=\"{scope}\""));
+    let challenge = scope.and_then(|challenge| HeaderValue::try_from(challenge).ok());
+    challenge.unwrap_or_else(|| HeaderValue::from_static(INSUFFICIENT_SCOPE))
 }
 
 /// An error response, for routes outside of REST.

@@ -8,7 +8,7 @@ mod batch;
 pub(crate) mod body;
 pub(crate) mod call;
 mod captures;
-mod challenges;
+pub(crate) mod challenges;
 mod common_headers;
 mod cors;
 pub(crate) mod create;

@@ -151,12 +151,33 @@ async fn challenge_distinguishes_invalid_from_missing_credentials() {
         let response = app.send(without_body(request)).await;
         response.assert_error(401, "unauthorized");
         let metadata = "resource_metadata=\"https://grabd.example/.well-known/oauth-protected-resource\"";
-        assert_eq!(response.header("www-authenticate"), format!("{challenge}{metadata}"), "{lines:?}");
+        let expected = format!("{challenge}{metadata}, scope=\"grabs\"");
+        assert_eq!(response.header("www-authenticate"), expected, "{lines:?}");
         let metadata = app.core.get.take_request().0;
         assert_eq!(metadata.get("authorization").is_some(), forwarded, "{lines:?}");
     }
     app.core.get.respond_with(|| Err(error_status(ErrorCode::NotFound, "x", None)));
     assert_eq!(app.get("/v1/grabs/x").await.header("www-authenticate"), "");
+}
+
+#[tokio::test]
+async fn challenge_of_a_forbidden_request_names_the_scope_that_it_needs() {
+    let app = TestApp::new();
+    let forbidden = |scope: Option<&'static str>| {
+        let scope = scope.map(|scope| (reason::OAUTH_SCOPE.to_owned(), scope.to_owned()));
+        let metadata = HashMap::from_iter(scope);
+        let details = ErrorDetails::with_error_info(reason::of(ErrorCode::Forbidden), reason::DOMAIN, metadata);
+        Status::with_error_details(Code::PermissionDenied, "x", details)
+    };
+    let metadata = "resource_metadata=\"https://grabd.example/.well-known/oauth-protected-resource\"";
+    for (scope, parameter) in [(Some("manage"), "scope=\"manage\", "), (Some("grabs"), "scope=\"grabs\", "), (None, "")]
+    {
+        app.core.get.respond_with(move || Err(forbidden(scope)));
+        let response = app.get("/v1/grabs/x").await;
+        response.assert_error(403, "forbidden");
+        let expected = format!("Bearer error=\"insufficient_scope\", {parameter}{metadata}");
+        assert_eq!(response.header("www-authenticate"), expected);
+    }
 }
 
 /// Captures log output.

@@ -6,6 +6,7 @@ use grabd_domain::credentials::{Caller, Credential, Scopes};
 use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::KeyCaller;
+use grabd_store::oauth::TokenCaller;
 
 use super::rate_limits::RateLimitDecision;
 use crate::core::Core;
@@ -17,7 +18,7 @@ use crate::faults::internal_error;
 pub struct Access {
     /// The caller.
     pub caller: Caller,
-    /// The scopes of the credential. Tokens have all of them.
+    /// The scopes of the credential. Those of a token follow from the OAuth scopes that were granted.
     pub scopes: Scopes,
 }
 
@@ -106,7 +107,9 @@ async fn find_caller(
         },
         Credential::Token(_) => {
             let found = core.store.authenticate_token(hash, now).await.map_err(internal_error("authenticate"))?;
-            Ok(found.map(|(caller, expires_at)| (Access { caller, scopes: Scopes::ALL }, Some(expires_at))))
+            Ok(found.map(|TokenCaller { caller, scopes, expires_at }| {
+                (Access { caller, scopes: scopes.to_api() }, Some(expires_at))
+            }))
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::{Caller, LinkSecret, Scope};
+use grabd_domain::faults::Granted;
 use grabd_domain::grabs::{Class, State};
 use grabd_domain::links::{Link, LinkRefusal, SignedQuery};
 use hmac::{Hmac, KeyInit, Mac};
@@ -53,7 +54,7 @@ pub async fn verify(core: &Core, query: String) -> Result<SignedLink, Fault> {
     }
     // A link creates grabs.
     if !signer.scopes.includes(Scope::Create) {
-        return Err(Fault::Forbidden { needed: Scope::Create, granted: signer.scopes });
+        return Err(Fault::Forbidden { needed: Scope::Create, granted: Granted::Key(signer.scopes) });
     }
     if signer.is_suspended {
         return Err(Fault::TeamSuspended);

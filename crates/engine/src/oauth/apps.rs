@@ -2,6 +2,7 @@
 
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{GrantId, UserId};
+use grabd_domain::oauth::OauthScope;
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::oauth::Connection;
 
@@ -25,6 +26,10 @@ pub struct ConnectedApp {
     pub created_at: Timestamp,
     /// When it last sent a request, accurate to a few seconds.
     pub last_used_at: Option<Timestamp>,
+    /// Whether it may also manage webhooks and delete images.
+    pub manages: bool,
+    /// How many webhooks it has created. They are deleted when it is disconnected.
+    pub webhooks: u32,
 }
 
 /// The apps with a grant from this person, newest first.
@@ -51,8 +56,18 @@ pub async fn disconnect(core: &Core, user: UserId, grant: GrantId) -> Result<boo
 
 impl From<Connection> for ConnectedApp {
     fn from(connection: Connection) -> Self {
-        let Connection { grant, client_name, client_host, team_name, environment, created_at, last_used_at } =
-            connection;
-        Self { grant, client_name, client_host, team_name, environment, created_at, last_used_at }
+        let Connection {
+            grant,
+            client_name,
+            client_host,
+            team_name,
+            environment,
+            created_at,
+            last_used_at,
+            scopes,
+            webhooks,
+        } = connection;
+        let manages = scopes.includes(OauthScope::Manage);
+        Self { grant, client_name, client_host, team_name, environment, created_at, last_used_at, manages, webhooks }
     }
 }

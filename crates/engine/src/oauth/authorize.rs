@@ -3,7 +3,9 @@
 use grabd_domain::Fault;
 use grabd_domain::credentials::{AuthorizationCode, ConsentToken, Environment};
 use grabd_domain::ids::{TeamId, UserId};
-use grabd_domain::oauth::{CONSENT_LIFE, Challenge, ClientId, REQUEST_BYTES, RedirectUri, Resources, check_scope};
+use grabd_domain::oauth::{
+    CONSENT_LIFE, Challenge, ClientId, OauthScope, OauthScopes, REQUEST_BYTES, RedirectUri, Resources,
+};
 use grabd_store::oauth::{ConsentOutcome, NewConsent, NewConsentRequest};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +32,7 @@ pub struct AuthorizationRequest {
     pub is_loopback: bool,
     state: Option<String>,
     challenge: Challenge,
+    scopes: OauthScopes,
     resources: Resources,
 }
 
@@ -58,6 +61,17 @@ impl AuthorizationRequest {
     pub fn redirect_origin_or_scheme(&self) -> String {
         self.redirect.origin_or_scheme()
     }
+
+    /// Whether the app asks to manage webhooks and delete images, which the person may refuse.
+    pub const fn asks_to_manage(&self) -> bool {
+        self.scopes.includes(OauthScope::Manage)
+    }
+
+    /// The same request without that.
+    #[must_use]
+    pub fn without_manage(self) -> Self {
+        Self { scopes: OauthScopes::GRABS, ..self }
+    }
 }
 
 /// Validates a request. Errors are redirected to the app only when the client and its redirect URI are valid.
@@ -80,7 +94,7 @@ pub async fn check_request(core: &Core, fields: &Fields) -> Result<Authorization
     let validated = validate(core, form);
     let state = form.one("state").ok().flatten().map(str::to_owned);
     match validated {
-        Ok((challenge, resources)) => Ok(AuthorizationRequest {
+        Ok((challenge, scopes, resources)) => Ok(AuthorizationRequest {
             client: client.id,
             client_name: client.name,
             client_host: client.host,
@@ -88,6 +102,7 @@ pub async fn check_request(core: &Core, fields: &Fields) -> Result<Authorization
             redirect,
             state,
             challenge,
+            scopes,
             resources,
         }),
         Err(ErrorResponse(error, description)) => {
@@ -127,7 +142,7 @@ fn redirect(form: Form<'_>, client: &Client) -> Result<RedirectUri, String> {
     }
 }
 
-fn validate(core: &Core, form: Form<'_>) -> Result<(Challenge, Resources), ErrorResponse> {
+fn validate(core: &Core, form: Form<'_>) -> Result<(Challenge, OauthScopes, Resources), ErrorResponse> {
     let invalid = |text: &str| ErrorResponse("invalid_request", text.to_owned());
     form.one("state")?;
     match form.one("response_type")? {
@@ -147,10 +162,11 @@ fn validate(core: &Core, form: Form<'_>) -> Result<(Challenge, Resources), Error
     let challenge = Challenge::parse(challenge, method).ok_or_else(|| {
         invalid("`code_challenge_method` must be S256, and `code_challenge` 43 base64url characters.")
     })?;
-    check_scope(form.one("scope")?).map_err(|error| ErrorResponse("invalid_scope", error.to_string()))?;
+    let scopes = OauthScopes::requested(form.one("scope")?)
+        .map_err(|error| ErrorResponse("invalid_scope", error.to_string()))?;
     let resources = Resources::parse(form.all("resource"), &core.oauth.settings.resources())
         .map_err(|error| ErrorResponse("invalid_target", error.to_string()))?;
-    Ok((challenge, resources))
+    Ok((challenge, scopes, resources))
 }
 
 /// The redirect with response fields. `iss` protects apps that use several servers against mix-up attacks (RFC 9207).
@@ -170,7 +186,14 @@ struct StoredRequest {
     redirect: String,
     state: Option<String>,
     challenge: String,
+    /// The bits. Requests that an earlier version has stored are for `grabs`.
+    #[serde(default = "grabs")]
+    scopes: u8,
     resources: String,
+}
+
+const fn grabs() -> u8 {
+    OauthScopes::GRABS.bits()
 }
 
 /// Stores a request until the person decides. The returned secret is put into the consent form. It is valid once, for a
@@ -191,6 +214,7 @@ pub async fn create_consent_request(
         is_loopback: _,
         state,
         challenge,
+        scopes,
         resources,
     } = request;
     let stored = StoredRequest {
@@ -200,6 +224,7 @@ pub async fn create_consent_request(
         redirect: redirect.to_string(),
         state: state.clone(),
         challenge: challenge.as_str().to_owned(),
+        scopes: scopes.bits(),
         resources: resources.to_text(),
     };
     let ticket = ConsentToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
@@ -241,12 +266,13 @@ impl StoredRequest {
             redirect,
             state: self.state,
             challenge: Challenge::parse(&self.challenge, Some("S256"))?,
+            scopes: OauthScopes::from_bits(self.scopes)?,
             resources: Resources::from_text(&self.resources),
         })
     }
 }
 
-/// Grants the app access to one of the person's teams in one environment. Returns the redirect with the code.
+/// Grants the app what it asks for in one environment of one of the person's teams. Returns the redirect with the code.
 ///
 /// # Errors
 /// [`AuthorizationError::Page`] when the person is not in the team, or is not verified and allows live access.
@@ -266,6 +292,7 @@ pub async fn allow(
     let now = core.clock.now();
     let grant = random::grant_id(now);
     let location = location(core, &request.redirect, request.state.as_deref(), &[("code", code.expose())]);
+    let scope = request.scopes.to_string();
     let consent = NewConsent {
         grant,
         user,
@@ -274,6 +301,7 @@ pub async fn allow(
         client: request.client,
         client_name: request.client_name,
         client_host: request.client_host,
+        scopes: request.scopes,
         resources: request.resources,
         code: digest::of(code.expose()),
         redirect: request.redirect,
@@ -283,7 +311,7 @@ pub async fn allow(
     match core.store.consent(consent).await {
         Ok(ConsentOutcome::Granted) => {
             let environment = environment.as_str();
-            tracing::info!(grant.id = %grant, team.id = %team, environment, "app access granted");
+            tracing::info!(grant.id = %grant, team.id = %team, environment, scope, "app access granted");
             Ok(location)
         }
         Ok(ConsentOutcome::NotMember) => {

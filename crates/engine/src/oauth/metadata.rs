@@ -1,6 +1,6 @@
 //! Metadata of the authorization server (RFC 8414) and of the protected resources (RFC 9728).
 
-use grabd_domain::oauth::{AuthMethod, SCOPE};
+use grabd_domain::oauth::{AuthMethod, OauthScope};
 use serde_json::{Value, json};
 
 use crate::core::Core;
@@ -32,7 +32,7 @@ pub fn metadata(core: &Core) -> Value {
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": AuthMethod::ALL.map(AuthMethod::as_str),
         "revocation_endpoint_auth_methods_supported": AuthMethod::ALL.map(AuthMethod::as_str),
-        "scopes_supported": [SCOPE],
+        "scopes_supported": names(&OauthScope::ALL),
         "authorization_response_iss_parameter_supported": true,
         "client_id_metadata_document_supported": true,
     })
@@ -41,16 +41,21 @@ pub fn metadata(core: &Core) -> Value {
 /// Protected resource metadata (RFC 9728).
 pub fn resource_metadata(core: &Core, resource: Resource) -> Value {
     let oauth = &core.oauth.settings;
-    let name = match resource {
-        Resource::Mcp => &oauth.mcp_url,
-        Resource::Api => &oauth.base_url,
-        Resource::Service => &oauth.origin,
+    let (name, scopes) = match resource {
+        // No tool needs more. Many clients ask for all scopes that are listed.
+        Resource::Mcp => (&oauth.mcp_url, &[OauthScope::Grabs][..]),
+        Resource::Api => (&oauth.base_url, &OauthScope::ALL[..]),
+        Resource::Service => (&oauth.origin, &OauthScope::ALL[..]),
     };
     json!({
         "resource": name,
         "authorization_servers": [oauth.issuer],
-        "scopes_supported": [SCOPE],
+        "scopes_supported": names(scopes),
         "bearer_methods_supported": ["header"],
         "resource_name": "grabd",
     })
+}
+
+fn names(scopes: &[OauthScope]) -> Vec<&'static str> {
+    scopes.iter().map(|scope| scope.as_str()).collect()
 }

@@ -2,7 +2,7 @@
 //! metadata is shown to people as untrusted text.
 
 use grabd_domain::credentials::ClientSecret;
-use grabd_domain::oauth::{AuthMethod, ClientId, ClientMetadata, MetadataError, RawMetadata, RedirectUri, SCOPE};
+use grabd_domain::oauth::{AuthMethod, ClientId, ClientMetadata, MetadataError, OauthScopes, RawMetadata, RedirectUri};
 use grabd_store::oauth::NewClient;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -83,7 +83,8 @@ fn response(id: &ClientId, secret: Option<&ClientSecret>, metadata: &ClientMetad
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": auth_method.as_str(),
-        "scope": SCOPE,
+        // What it may ask for. Whether it gets that is the decision of each person.
+        "scope": OauthScopes::ALL.to_string(),
     });
     if let Some(secret) = secret {
         response["client_secret"] = secret.expose().into();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use grabd_domain::credentials::{AccessToken, AuthorizationCode, ClientSecret, RefreshToken};
-use grabd_domain::oauth::{AuthMethod, Challenge, ClientId, Resources, SCOPE, Verifier, check_refresh_scope};
+use grabd_domain::oauth::{AuthMethod, Challenge, ClientId, OauthScopes, Resources, ScopeError, Verifier};
 use grabd_store::oauth::{Exchange, NewTokenPair, Refresh, TokenOutcome};
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub struct Tokens {
     token_type: &'static str,
     expires_in: u64,
     refresh_token: String,
-    scope: &'static str,
+    scope: String,
 }
 
 /// An error response of the token or revocation endpoint (RFC 6749 section 5.2).
@@ -68,6 +68,12 @@ impl From<RepeatedField> for TokenError {
     }
 }
 
+impl From<ScopeError> for TokenError {
+    fn from(error: ScopeError) -> Self {
+        Self::bad("invalid_scope", error.to_string())
+    }
+}
+
 /// Handles a request to the token endpoint. `authorization` is the value of the `Authorization` header.
 ///
 /// # Errors
@@ -87,17 +93,19 @@ pub async fn token(core: &Core, form: &Fields, authorization: Option<&str>) -> R
         None => return Err(TokenError::invalid_request("`grant_type` is missing.")),
     };
     match exchanged {
-        TokenOutcome::Issued { grant, expires_at } => {
+        TokenOutcome::Issued { grant, scopes, expires_at } => {
             tracing::info!(grant.id = %grant, "tokens issued");
             let expires_in = expires_at.since(core.clock.now()).as_secs();
             let (access_token, refresh_token) = tokens;
-            Ok(Tokens { access_token, token_type: "Bearer", expires_in, refresh_token, scope: SCOPE })
+            let scope = scopes.to_string();
+            Ok(Tokens { access_token, token_type: "Bearer", expires_in, refresh_token, scope })
         }
         TokenOutcome::Invalid(why) => {
             tracing::info!(why, "token request refused");
             Err(unusable())
         }
         TokenOutcome::InvalidTarget => Err(TokenError::bad("invalid_target", INVALID_TARGET)),
+        TokenOutcome::InvalidScope => Err(ScopeError.into()),
         TokenOutcome::Replayed(grant) => {
             tracing::warn!(grant.id = %grant, "code or refresh token reused; grant revoked");
             Err(unusable())
@@ -140,12 +148,11 @@ async fn refresh(
 ) -> Result<TokenOutcome, TokenError> {
     let token = form.one("refresh_token")?;
     let token = token.ok_or_else(|| TokenError::invalid_request("`refresh_token` is missing."))?;
-    let scope = check_refresh_scope(form.one("scope")?);
-    scope.map_err(|error| TokenError::bad("invalid_scope", error.to_string()))?;
+    let scopes = OauthScopes::of_refresh(form.one("scope")?)?;
     let resources = resources(core, form)?;
     let token = digest::of(RefreshToken::parse(token).ok_or_else(unusable)?.expose());
     let grace = Duration::from_secs(core.oauth.settings.refresh_reuse_grace_s);
-    let refresh = Refresh { token, client, resources, pair, grace, now: core.clock.now() };
+    let refresh = Refresh { token, client, resources, scopes, pair, grace, now: core.clock.now() };
     core.store.refresh(refresh).await.map_err(TokenError::internal_error("oauth.refresh"))
 }
 

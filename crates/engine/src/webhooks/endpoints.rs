@@ -1,11 +1,13 @@
 //! Endpoints: register, get, list, change, rotate the secret, remove.
 
+use std::collections::HashMap;
+
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::{Code, Field};
-use grabd_domain::ids::EndpointId;
+use grabd_domain::ids::{EndpointId, GrantId, TeamId, UserId};
 use grabd_domain::webhooks::{
-    Endpoint, EndpointRequest, EndpointRules, EndpointUpdate, ROTATION_OVERLAP, Registration,
+    Creator, Endpoint, EndpointRequest, EndpointRules, EndpointUpdate, ROTATION_OVERLAP, Registration,
 };
 use grabd_store::webhooks::{EndpointRef, NewEndpoint, RegisterOutcome};
 
@@ -15,10 +17,11 @@ use crate::faults::internal_error;
 use crate::random;
 use crate::targets;
 
-/// Registers an endpoint. The secret is returned only here.
+/// Registers an endpoint. The secret is returned only here. That of an app is deleted with its grant.
 ///
 /// # Errors
-/// [`Fault::BadRequest`] and [`Fault::SsrfDetected`], with the invalid field.
+/// [`Fault::BadRequest`] and [`Fault::SsrfDetected`], with the invalid field. [`Fault::Unauthorized`] when the grant of the
+/// app has ended in the meantime.
 #[tracing::instrument(name = "webhooks.create", skip_all)]
 pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) -> Result<(Endpoint, Secret), Fault> {
     let registration = count_refused(core, Registration::parse(request, rules(core)))?;
@@ -27,8 +30,9 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
     let id = random::endpoint_id(now);
     let secret = Secret::generate();
     let sealed = secret.seal(&core.webhooks.vault, id);
-    let Caller { team, environment, .. } = caller;
-    let new = NewEndpoint { id, team, environment, registration, secret: sealed, now };
+    let Caller { team, environment, principal } = caller;
+    let creator = principal.into();
+    let new = NewEndpoint { id, team, environment, registration, secret: sealed, creator, now };
     match core.store.register_endpoint(new).await.map_err(internal_error("webhooks.register"))? {
         RegisterOutcome::Registered(endpoint) => Ok((*endpoint, secret)),
         RegisterOutcome::TooMany { limit } => {
@@ -36,26 +40,29 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
             Err(Fault::BadRequest(Field::new("webhooks", "one more", allowed)))
         }
         RegisterOutcome::TeamInactive => Err(Fault::TeamSuspended),
+        RegisterOutcome::AccessEnded => Err(Fault::Unauthorized),
     }
 }
 
-/// Returns an endpoint of the caller.
+/// Returns an endpoint of the caller's team, or of the app that calls.
 ///
 /// # Errors
-/// [`Fault::NotFound`] when the endpoint does not exist or belongs to another team.
+/// [`Fault::NotFound`] when the endpoint does not exist or is not the caller's.
 #[tracing::instrument(name = "webhooks.get", skip_all)]
 pub async fn get(core: &Core, caller: Caller, id: EndpointId) -> Result<Endpoint, Fault> {
-    let endpoint = core.store.find_endpoint(caller.team, caller.environment, id).await;
+    let endpoint = core.store.find_endpoint(endpoint_of(caller, id)).await;
     endpoint.map_err(internal_error("webhooks.get"))?.ok_or_else(not_found)
 }
 
-/// Lists the caller's endpoints, newest first.
+/// Lists the endpoints of the caller's team, or those of the app that calls, newest first.
 ///
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
 #[tracing::instrument(name = "webhooks.list", skip_all)]
 pub async fn list(core: &Core, caller: Caller) -> Result<Vec<Endpoint>, Fault> {
-    core.store.list_endpoints(caller.team, caller.environment).await.map_err(internal_error("webhooks.list"))
+    let Caller { team, environment, principal } = caller;
+    let listed = core.store.list_endpoints(team, environment, principal.grant()).await;
+    listed.map_err(internal_error("webhooks.list"))
 }
 
 /// Changes the given fields of an endpoint.
@@ -99,8 +106,42 @@ pub async fn remove(core: &Core, caller: Caller, id: EndpointId) -> Result<(), F
     }
 }
 
+/// Records that a person knows an endpoint whose creator was not recorded.
+///
+/// # Errors
+/// [`Fault::NotFound`] when there is no such endpoint.
+#[tracing::instrument(name = "webhooks.keep", skip_all)]
+pub async fn keep(core: &Core, caller: Caller, id: EndpointId) -> Result<(), Fault> {
+    match core.store.keep_endpoint(endpoint_of(caller, id)).await.map_err(internal_error("webhooks.keep"))? {
+        true => Ok(()),
+        false => Err(not_found()),
+    }
+}
+
+/// The names of the apps that have created some of these endpoints. The apps have chosen them.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database cannot be read.
+pub async fn app_names(core: &Core, endpoints: &[Endpoint]) -> Result<HashMap<GrantId, String>, Fault> {
+    let grants = endpoints.iter().filter_map(|endpoint| match endpoint.creator {
+        Some(Creator::App(grant)) => Some(grant),
+        Some(Creator::Key | Creator::Person) | None => None,
+    });
+    let grants: Vec<GrantId> = grants.collect();
+    core.store.app_names(&grants).await.map_err(internal_error("webhooks.app_names"))
+}
+
+/// The teams of a person that have endpoints whose creator was not recorded. It may have been an app.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database cannot be read.
+pub async fn teams_with_unknown_endpoints(core: &Core, user: UserId) -> Result<Vec<(TeamId, String)>, Fault> {
+    core.store.teams_with_unknown_endpoints(user).await.map_err(internal_error("webhooks.unknown"))
+}
+
 pub(super) const fn endpoint_of(caller: Caller, endpoint: EndpointId) -> EndpointRef {
-    EndpointRef { team: caller.team, environment: caller.environment, endpoint }
+    let Caller { team, environment, principal } = caller;
+    EndpointRef { team, environment, grant: principal.grant(), endpoint }
 }
 
 pub(super) const fn not_found() -> Fault {

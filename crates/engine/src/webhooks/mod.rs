@@ -21,7 +21,9 @@ use crate::vault::Vault;
 pub use deliveries::{
     DELIVERY_FIELD, DeliveriesRequest, await_delivery, get_delivery, list_deliveries, redeliver, send_test,
 };
-pub use endpoints::{change, get, list, register, remove, rotate_secret};
+pub use endpoints::{
+    app_names, change, get, keep, list, register, remove, rotate_secret, teams_with_unknown_endpoints,
+};
 pub use grabd_store::webhooks::{Deliveries, Message};
 pub(crate) use message::low_balance_message;
 pub use secret::Secret;

@@ -9,7 +9,9 @@ use grabd_engine::oauth::{
     self, AuthorizationError, Fields, Resource, allow, check_request, create_consent_request, deny,
     take_consent_request,
 };
-use serde_json::json;
+use grabd_store::oauth::NewConsentRequest;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::test_core::{
     API, ISSUER, MCP, REDIRECT, TestCore, WEB, add_field, person, query, request, set_field, value,
@@ -109,6 +111,7 @@ async fn other_errors_are_redirected_to_the_app() {
         add_field(good(), "response_mode", "query"),
         add_field(good(), "scope", "grabs"),
         add_field(good(), "scope", "grabs offline_access"),
+        add_field(good(), "scope", "manage"),
         // An empty value counts as omitted.
         add_field(good(), "scope", ""),
         add_field(add_field(add_field(good(), "resource", MCP), "resource", &format!("{API}/")), "resource", WEB),
@@ -121,6 +124,32 @@ async fn other_errors_are_redirected_to_the_app() {
     let twice = check_request(&test.core, &add_field(good(), "state", "another")).await;
     let Err(AuthorizationError::Redirect(location)) = twice else { panic!("{twice:?}") };
     assert!(!location.contains("state="), "{location}");
+    test.end().await;
+}
+
+#[tokio::test]
+async fn request_asks_to_manage_only_with_that_scope_and_keeps_it_until_it_is_answered() {
+    let test = TestCore::new().await;
+    let client = test.app().await;
+    for (scope, asks) in [(None, false), (Some("grabs"), false), (Some("grabs manage"), true), (Some("manage"), true)] {
+        let checked = check_request(&test.core, &set_field(request(&client), "scope", scope)).await.unwrap();
+        assert_eq!(checked.asks_to_manage(), asks, "{scope:?}");
+        let ticket = create_consent_request(&test.core, test.user, &checked).await.unwrap();
+        let taken = take_consent_request(&test.core, test.user, ticket.expose()).await.unwrap().unwrap();
+        assert_eq!(taken, checked);
+        assert!(!taken.without_manage().asks_to_manage(), "{scope:?}");
+    }
+    // A request that an earlier version has stored, which did not know this scope.
+    let checked = check_request(&test.core, &request(&client)).await.unwrap();
+    let ticket = create_consent_request(&test.core, test.user, &checked).await.unwrap();
+    let hash = Sha256::digest(ticket.expose()).into();
+    let stored = test.store.consume_consent_request(hash, test.user, test.clock.now()).await.unwrap().unwrap();
+    let mut former: Value = serde_json::from_str(&stored).unwrap();
+    assert!(former.as_object_mut().unwrap().remove("scopes").is_some(), "{stored}");
+    let expires_at = test.clock.now() + CONSENT_LIFE;
+    let former = NewConsentRequest { hash, user: test.user, request: former.to_string(), expires_at };
+    test.store.create_consent_request(former).await.unwrap();
+    assert_eq!(take_consent_request(&test.core, test.user, ticket.expose()).await.unwrap(), Some(checked));
     test.end().await;
 }
 
@@ -208,16 +237,22 @@ async fn metadata_lists_endpoints_and_resources() {
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],
             "revocation_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],
-            "scopes_supported": ["grabs"],
+            "scopes_supported": ["grabs", "manage"],
             "authorization_response_iss_parameter_supported": true,
             "client_id_metadata_document_supported": true,
         })
     );
-    for (resource, name) in [(Resource::Mcp, MCP), (Resource::Api, API), (Resource::Service, "https://grabd.example")] {
+    let all = json!(["grabs", "manage"]);
+    for (resource, name, scopes) in [
+        // No tool needs more, and many clients ask for all scopes that they find here.
+        (Resource::Mcp, MCP, &json!(["grabs"])),
+        (Resource::Api, API, &all),
+        (Resource::Service, "https://grabd.example", &all),
+    ] {
         assert_eq!(
             oauth::resource_metadata(&test.core, resource),
             json!({
-                "resource": name, "authorization_servers": [ISSUER], "scopes_supported": ["grabs"],
+                "resource": name, "authorization_servers": [ISSUER], "scopes_supported": scopes,
                 "bearer_methods_supported": ["header"], "resource_name": "grabd",
             })
         );

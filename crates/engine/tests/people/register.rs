@@ -26,7 +26,7 @@ async fn public_client_gets_an_id_and_no_secret() {
         json!({
             "client_id": id, "client_id_issued_at": NOW.as_ms() / 1000, "client_name": "An app",
             "redirect_uris": [REDIRECT], "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"], "token_endpoint_auth_method": "none", "scope": "grabs",
+            "response_types": ["code"], "token_endpoint_auth_method": "none", "scope": "grabs manage",
         })
     );
     assert_ne!(test.app().await, id);

@@ -20,6 +20,8 @@ pub(crate) struct Model {
     /// When the code was exchanged. Until then the app has no tokens.
     pub(crate) connected_at: Option<i64>,
     pub(crate) last_used_at: Option<i64>,
+    /// What the person lets the app do.
+    pub(crate) scopes: i16,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

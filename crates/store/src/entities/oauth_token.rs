@@ -18,6 +18,8 @@ pub(crate) struct Model {
     pub(crate) parent: Option<Vec<u8>>,
     /// How often the refresh token was exchanged again.
     pub(crate) siblings: i32,
+    /// What an access token may be used for, unless its grant allows less.
+    pub(crate) scopes: i16,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

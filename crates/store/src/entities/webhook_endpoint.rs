@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
-use grabd_domain::ids::{EndpointId, TeamId};
+use grabd_domain::ids::{EndpointId, GrantId, TeamId};
 use grabd_domain::target::TargetUrl;
-use grabd_domain::webhooks::{DisabledReason, Endpoint, Events};
+use grabd_domain::webhooks::{Creator, DisabledReason, Endpoint, Events};
 use sea_orm::entity::prelude::*;
 
 use crate::codes;
@@ -36,6 +36,10 @@ pub(crate) struct Model {
     pub(crate) previous_secret: Option<Vec<u8>>,
     pub(crate) previous_until: Option<i64>,
     pub(crate) created_at: i64,
+    /// The grant of the app that created the endpoint, which is deleted with it.
+    pub(crate) grant_id: Option<Uuid>,
+    /// Who created the endpoint; NULL if an earlier version did not record it.
+    pub(crate) creator: Option<i16>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -43,8 +47,18 @@ pub(crate) enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// Endpoints visible to a caller. Every read or change on behalf of a caller starts from this query.
-pub(crate) fn scoped(team: TeamId, environment: Environment) -> Select<Entity> {
+/// Endpoints visible to a caller: all of the team, or those that an app has created with its grant. Every read or change
+/// on behalf of a caller starts from this query.
+pub(crate) fn scoped(team: TeamId, environment: Environment, grant: Option<GrantId>) -> Select<Entity> {
+    let of_team = of_team(team, environment);
+    match grant {
+        None => of_team,
+        Some(grant) => of_team.filter(Column::GrantId.eq(grant.0)),
+    }
+}
+
+/// All endpoints of a team, which share its limit.
+pub(crate) fn of_team(team: TeamId, environment: Environment) -> Select<Entity> {
     Entity::find().filter(Column::TeamId.eq(team.0)).filter(Column::Env.eq(codes::environment(environment)))
 }
 
@@ -56,7 +70,7 @@ pub(crate) fn of_teams(teams: &BTreeSet<TeamId>, environment: Environment) -> Se
 
 /// Converts a row, without the secrets.
 pub(crate) fn read(row: Model) -> Result<Endpoint> {
-    let Model { id, team_id, env, url, events, description, disabled, created_at, .. } = row;
+    let Model { id, team_id, env, url, events, description, disabled, created_at, grant_id, creator, .. } = row;
     Ok(Endpoint {
         id: EndpointId(id),
         team: TeamId(team_id),
@@ -66,6 +80,7 @@ pub(crate) fn read(row: Model) -> Result<Endpoint> {
         description,
         disabled: disabled.map(read_disabled).transpose()?,
         created_at: Timestamp::from_ms(created_at),
+        creator: creator.map(|creator| read_creator(creator, grant_id)).transpose()?,
     })
 }
 
@@ -80,6 +95,21 @@ pub(crate) fn write_events(events: &Events) -> String {
 pub(crate) fn read_events(text: &str) -> Result<Events> {
     let words: Vec<&str> = text.split(',').collect();
     Events::parse(&words).map_err(|_| Error::Inconsistent("unknown event name"))
+}
+
+/// The values of `creator` and `grant_id`.
+pub(crate) const fn creator(creator: Creator) -> (i16, Option<Uuid>) {
+    match creator {
+        Creator::Key => (0, None),
+        Creator::Person => (1, None),
+        Creator::App(grant) => (2, Some(grant.0)),
+    }
+}
+
+fn read_creator(code: i16, grant: Option<Uuid>) -> Result<Creator> {
+    let known = [Some(Creator::Key), Some(Creator::Person), grant.map(|grant| Creator::App(GrantId(grant)))];
+    let found = known.into_iter().flatten().find(|known| creator(*known) == (code, grant));
+    found.ok_or(Error::Inconsistent("unknown creator code"))
 }
 
 pub(crate) const fn disabled(why: DisabledReason) -> i16 {

@@ -3,7 +3,7 @@
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{GrantId, TeamId, UserId};
-use grabd_domain::oauth::{CODE_LIFE, Challenge, ClientId, GRANT_LIFE, GRANTS, RedirectUri, Resources};
+use grabd_domain::oauth::{CODE_LIFE, Challenge, ClientId, GRANT_LIFE, GRANTS, OauthScopes, RedirectUri, Resources};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, Func, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect};
@@ -25,6 +25,7 @@ pub struct NewConsent {
     pub client: ClientId,
     pub client_name: String,
     pub client_host: Option<String>,
+    pub scopes: OauthScopes,
     pub resources: Resources,
     /// SHA-256 of the code.
     pub code: [u8; 32],
@@ -74,6 +75,7 @@ impl Transaction for NewConsent {
             expires_at: Set((self.now + GRANT_LIFE).as_ms()),
             connected_at: Set(None),
             last_used_at: Set(None),
+            scopes: Set(codes::oauth_scopes(self.scopes)),
         };
         oauth_grant::Entity::insert(grant).exec_without_returning(tx).await?;
         self.end_oldest_grants(tx).await?;

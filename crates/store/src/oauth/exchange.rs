@@ -9,7 +9,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 use super::{NewTokenPair, TokenOutcome, delete_grant, issue_tokens, lock_grant, unusable_reason};
 use crate::database::{Transaction, Tx};
 use crate::entities::{oauth_code, oauth_grant};
-use crate::{Result, Store};
+use crate::{Result, Store, codes};
 
 /// A presented code with the parameters that must match the authorization request.
 #[derive(Clone, Debug)]
@@ -73,8 +73,9 @@ impl Transaction for Exchange {
             .filter(oauth_grant::Column::Id.eq(grant.id))
             .exec(tx)
             .await?;
-        let expires_at = issue_tokens(tx, &grant, &self.pair, None, self.now).await?;
-        Ok(TokenOutcome::Issued { grant: GrantId(grant.id), expires_at })
+        let scopes = codes::read_oauth_scopes(grant.scopes)?;
+        let expires_at = issue_tokens(tx, &grant, &self.pair, scopes, None, self.now).await?;
+        Ok(TokenOutcome::Issued { grant: GrantId(grant.id), scopes, expires_at })
     }
 }
 

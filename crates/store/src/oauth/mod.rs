@@ -15,21 +15,21 @@ pub(crate) mod revoke;
 pub use consent::{ConsentOutcome, NewConsent};
 pub use consent_request::NewConsentRequest;
 pub use exchange::Exchange;
-pub use queries::{Client, Connection};
+pub use queries::{Client, Connection, TokenCaller};
 pub use refresh::Refresh;
 pub use register::NewClient;
 pub use revoke::RevokeOutcome;
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{GrantId, TeamId};
-use grabd_domain::oauth::{ACCESS_LIFE, REFRESH_LIFE};
+use grabd_domain::oauth::{ACCESS_LIFE, OauthScopes, REFRESH_LIFE};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 use uuid::Uuid;
 
 use crate::Result;
-use crate::codes::{ACCESS, ACTIVE, REFRESH};
+use crate::codes::{self, ACCESS, ACTIVE, REFRESH};
 use crate::database::Tx;
 use crate::entities::{oauth_client, oauth_grant, oauth_token, team};
 
@@ -49,6 +49,8 @@ pub enum TokenOutcome {
     Issued {
         /// The grant.
         grant: GrantId,
+        /// What the access token may be used for.
+        scopes: OauthScopes,
         /// Expiry of the access token.
         expires_at: Timestamp,
     },
@@ -56,6 +58,8 @@ pub enum TokenOutcome {
     Invalid(&'static str),
     /// Rejected without any change: a requested resource was not granted.
     InvalidTarget,
+    /// Rejected without any change: a requested scope was not granted.
+    InvalidScope,
     /// The code or token was used before. The grant and all its tokens were revoked.
     Replayed(GrantId),
 }
@@ -83,16 +87,18 @@ async fn is_active(tx: &Tx, team: TeamId) -> Result<bool> {
     Ok(active.one(tx).await?.is_some())
 }
 
-/// Stores the token pair and returns the expiry of the access token. Neither token outlives the grant.
+/// Stores the token pair and returns the expiry of the access token, which has these scopes. Neither token outlives the
+/// grant.
 async fn issue_tokens(
     tx: &Tx,
     grant: &oauth_grant::Model,
     pair: &NewTokenPair,
+    scopes: OauthScopes,
     parent: Option<&[u8; 32]>,
     now: Timestamp,
 ) -> Result<Timestamp> {
     let until = |life| (now + life).min(Timestamp::from_ms(grant.expires_at));
-    let row = |hash: &[u8; 32], kind, expires_at: Timestamp| oauth_token::ActiveModel {
+    let row = |hash: &[u8; 32], kind, scopes, expires_at: Timestamp| oauth_token::ActiveModel {
         hash: Set(hash.to_vec()),
         grant_id: Set(grant.id),
         kind: Set(kind),
@@ -101,9 +107,13 @@ async fn issue_tokens(
         rotated_at: Set(None),
         parent: Set(parent.map(|parent| parent.to_vec())),
         siblings: Set(0),
+        scopes: Set(scopes),
     };
     let expires_at = until(ACCESS_LIFE);
-    let rows = [row(&pair.access, ACCESS, expires_at), row(&pair.refresh, REFRESH, until(REFRESH_LIFE))];
+    let rows = [
+        row(&pair.access, ACCESS, codes::oauth_scopes(scopes), expires_at),
+        row(&pair.refresh, REFRESH, grant.scopes, until(REFRESH_LIFE)),
+    ];
     oauth_token::Entity::insert_many(rows).exec_without_returning(tx).await?;
     touch_client(tx, &grant.client_id, now).await?;
     Ok(expires_at)

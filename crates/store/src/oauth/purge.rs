@@ -1,11 +1,14 @@
 //! Deletes expired OAuth rows.
 
+use std::collections::HashSet;
+
 use grabd_domain::Timestamp;
 use grabd_domain::oauth::{UNUSED_CLIENT_LIFE, USED_CODE_LIFE};
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
+use uuid::Uuid;
 
-use crate::database::{Transaction, Tx};
+use crate::database::{Transaction, Tx, padded};
 use crate::entities::{oauth_client, oauth_code, oauth_grant, oauth_ticket, oauth_token};
 use crate::{Result, Store};
 
@@ -47,8 +50,7 @@ impl Transaction for PurgeOauth {
     async fn apply(&self, tx: &Tx) -> Result<u64> {
         let &Self { now, limit } = self;
         let mut deleted_rows = purge!(tx, oauth_ticket, Hash, ExpiresAt <= now, limit);
-        // A rotated refresh token is kept until its expiry, so that its reuse is detected.
-        deleted_rows += purge!(tx, oauth_token, Hash, ExpiresAt <= now, limit);
+        deleted_rows += purge_tokens(tx, now, limit).await?;
         deleted_rows += purge!(tx, oauth_code, Hash, ExpiresAt <= now - USED_CODE_LIFE, limit);
         deleted_rows += purge!(tx, oauth_grant, Id, ExpiresAt <= now, limit);
         // Grants that were never connected: their codes have long expired.
@@ -57,6 +59,39 @@ impl Transaction for PurgeOauth {
         deleted_rows += purge!(tx, oauth_client, Id, SeenAt <= now - UNUSED_CLIENT_LIFE, limit, is_unused());
         Ok(deleted_rows)
     }
+}
+
+/// Deletes up to `limit` expired tokens, and the grants whose last tokens they were: their apps can never have access
+/// again. A rotated refresh token is kept until its expiry, so that its reuse is detected.
+async fn purge_tokens(tx: &Tx, now: Timestamp, limit: u32) -> Result<u64> {
+    let expired: Vec<(Vec<u8>, Uuid)> = oauth_token::Entity::find()
+        .select_only()
+        .columns([oauth_token::Column::Hash, oauth_token::Column::GrantId])
+        .filter(oauth_token::Column::ExpiresAt.lte(now.as_ms()))
+        .order_by_asc(oauth_token::Column::ExpiresAt)
+        .limit(u64::from(limit))
+        .into_tuple()
+        .all(tx)
+        .await?;
+    if expired.is_empty() {
+        return Ok(0);
+    }
+    let (tokens, grants): (Vec<_>, HashSet<_>) = expired.into_iter().unzip();
+    // The number of tokens varies, but a purge is rare.
+    let tokens = oauth_token::Entity::delete_many().filter(oauth_token::Column::Hash.is_in(tokens)).exec(tx).await?;
+    let left = Query::select()
+        .expr(Expr::val(1))
+        .from(oauth_token::Entity)
+        .and_where(
+            Expr::col((oauth_token::Entity, oauth_token::Column::GrantId))
+                .equals((oauth_grant::Entity, oauth_grant::Column::Id)),
+        )
+        .take();
+    let grants = oauth_grant::Entity::delete_many()
+        .filter(oauth_grant::Column::Id.is_in(padded(grants)))
+        .filter(oauth_grant::Column::ConnectedAt.is_not_null())
+        .filter(Expr::exists(left).not());
+    Ok(tokens.rows_affected + grants.exec(tx).await?.rows_affected)
 }
 
 /// Whether a client has no grant.

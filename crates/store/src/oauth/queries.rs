@@ -1,14 +1,17 @@
 //! OAuth clients, grants and access token authentication.
 
+use std::collections::HashMap;
+
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{GrantId, TeamId, UserId};
-use grabd_domain::oauth::{ClientMetadata, RedirectUri};
+use grabd_domain::oauth::{ClientMetadata, OauthScopes, RedirectUri};
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait};
 use uuid::Uuid;
 
 use crate::codes::{self, ACCESS, ACTIVE, SUSPENDED, read_time};
-use crate::entities::{oauth_client, oauth_grant, oauth_token, team, user};
+use crate::database::padded;
+use crate::entities::{oauth_client, oauth_grant, oauth_token, team, user, webhook_endpoint};
 use crate::{Error, Result, Store};
 
 /// A registered app.
@@ -18,6 +21,17 @@ pub struct Client {
     pub metadata: ClientMetadata,
     /// SHA-256 of its secret, if it has one.
     pub secret_hash: Option<[u8; 32]>,
+}
+
+/// The caller that an access token identifies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenCaller {
+    /// The caller.
+    pub caller: Caller,
+    /// What the token may be used for.
+    pub scopes: OauthScopes,
+    /// When the token or its grant expires.
+    pub expires_at: Timestamp,
 }
 
 /// An app that a person has connected.
@@ -37,20 +51,26 @@ pub struct Connection {
     pub created_at: Timestamp,
     /// Last use, accurate to a few seconds.
     pub last_used_at: Option<Timestamp>,
+    /// What it may do.
+    pub scopes: OauthScopes,
+    /// How many webhooks it has created. They are deleted with the grant.
+    pub webhooks: u32,
 }
 
 impl Store {
-    /// The caller that the access token with this hash identifies, and when the token or its grant expires. Ignores
-    /// expired tokens and grants, inactive teams and suspended people. One indexed read.
+    /// The caller that the access token with this hash identifies. Ignores expired tokens and grants, inactive teams and
+    /// suspended people. One indexed read.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn authenticate_token(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<(Caller, Timestamp)>> {
-        let found: Option<(Uuid, Uuid, i16, i64, i64)> = oauth_token::Entity::find_by_id(hash.to_vec())
+    pub async fn authenticate_token(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<TokenCaller>> {
+        let found: Option<(Uuid, Uuid, i16, i64, i64, i16, i16)> = oauth_token::Entity::find_by_id(hash.to_vec())
             .select_only()
             .columns([oauth_grant::Column::Id, oauth_grant::Column::TeamId, oauth_grant::Column::Env])
             .column(oauth_token::Column::ExpiresAt)
             .column(oauth_grant::Column::ExpiresAt)
+            .column(oauth_token::Column::Scopes)
+            .column(oauth_grant::Column::Scopes)
             .join(JoinType::InnerJoin, oauth_token::Relation::Grant.def())
             .join(JoinType::InnerJoin, oauth_grant::Relation::Team.def())
             .join(JoinType::InnerJoin, oauth_grant::Relation::User.def())
@@ -62,12 +82,16 @@ impl Store {
             .into_tuple()
             .one(self.database.reader())
             .await?;
-        let caller = |(grant, team, environment, token_expires_at, grant_expires_at): (_, _, _, i64, _)| {
-            let environment = codes::read_environment(environment)?;
-            let caller = Caller { team: TeamId(team), environment, principal: Principal::Grant(GrantId(grant)) };
-            Ok((caller, Timestamp::from_ms(token_expires_at.min(grant_expires_at))))
+        let Some((grant, team, environment, token_expires_at, grant_expires_at, scopes, granted)) = found else {
+            return Ok(None);
         };
-        found.map(caller).transpose()
+        let environment = codes::read_environment(environment)?;
+        let scopes = codes::read_oauth_scopes(scopes)?.and(codes::read_oauth_scopes(granted)?);
+        Ok(scopes.map(|scopes| TokenCaller {
+            caller: Caller { team: TeamId(team), environment, principal: Principal::Grant(GrantId(grant)) },
+            scopes,
+            expires_at: Timestamp::from_ms(token_expires_at.min(grant_expires_at)),
+        }))
     }
 
     /// Whether the access token with this hash would identify a caller if its team were not suspended. One indexed
@@ -114,6 +138,16 @@ impl Store {
             .order_by_desc(oauth_grant::Column::Id)
             .all(self.database.reader())
             .await?;
+        let created: Vec<(Uuid, i64)> = webhook_endpoint::Entity::find()
+            .select_only()
+            .column(webhook_endpoint::Column::GrantId)
+            .column_as(webhook_endpoint::Column::Id.count(), "webhooks")
+            .filter(webhook_endpoint::Column::GrantId.is_in(padded(rows.iter().map(|(grant, _)| grant.id))))
+            .group_by(webhook_endpoint::Column::GrantId)
+            .into_tuple()
+            .all(self.database.reader())
+            .await?;
+        let created: HashMap<Uuid, i64> = created.into_iter().collect();
         let read = |(grant, team): (oauth_grant::Model, Option<team::Model>)| {
             let team = team.ok_or(Error::Inconsistent("grant without a team"))?;
             Ok(Connection {
@@ -124,6 +158,8 @@ impl Store {
                 environment: codes::read_environment(grant.env)?,
                 created_at: Timestamp::from_ms(grant.created_at),
                 last_used_at: read_time(grant.last_used_at),
+                scopes: codes::read_oauth_scopes(grant.scopes)?,
+                webhooks: created.get(&grant.id).and_then(|count| u32::try_from(*count).ok()).unwrap_or(0),
             })
         };
         rows.into_iter().map(read).collect()

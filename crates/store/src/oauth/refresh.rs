@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::GrantId;
-use grabd_domain::oauth::{ClientId, PreviousUse, RefreshUse, Resources, USED_REFRESH_TOKENS, classify_refresh};
+use grabd_domain::oauth::{
+    ClientId, OauthScopes, PreviousUse, RefreshUse, Resources, USED_REFRESH_TOKENS, classify_refresh,
+};
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
 use super::{NewTokenPair, TokenOutcome, delete_grant, issue_tokens, lock_grant, unusable_reason};
-use crate::codes::{REFRESH, read_count};
+use crate::codes::{self, REFRESH, read_count};
 use crate::database::{Transaction, Tx};
 use crate::entities::oauth_token;
 use crate::{Result, Store};
@@ -24,6 +26,8 @@ pub struct Refresh {
     pub client: ClientId,
     /// The requested resources.
     pub resources: Resources,
+    /// The scopes that the access token is to have. `None`: those of the grant, which the refresh token always keeps.
+    pub scopes: Option<OauthScopes>,
     /// The tokens to issue.
     pub pair: NewTokenPair,
     /// How long after the first use another use is accepted.
@@ -71,6 +75,11 @@ impl Transaction for Refresh {
         if Resources::from_text(&grant.resources).check(&self.resources).is_err() {
             return Ok(TokenOutcome::InvalidTarget);
         }
+        let granted = codes::read_oauth_scopes(grant.scopes)?;
+        let scopes = self.scopes.unwrap_or(granted);
+        if !granted.includes_all(scopes) {
+            return Ok(TokenOutcome::InvalidScope);
+        }
         let change = oauth_token::Entity::update_many().filter(oauth_token::Column::Hash.eq(token.hash));
         let change = match presented {
             RefreshUse::Retry => {
@@ -83,8 +92,8 @@ impl Transaction for Refresh {
         };
         change.exec(tx).await?;
         forget_oldest(tx, grant.id).await?;
-        let expires_at = issue_tokens(tx, &grant, &self.pair, Some(&self.token), self.now).await?;
-        Ok(TokenOutcome::Issued { grant: GrantId(grant.id), expires_at })
+        let expires_at = issue_tokens(tx, &grant, &self.pair, scopes, Some(&self.token), self.now).await?;
+        Ok(TokenOutcome::Issued { grant: GrantId(grant.id), scopes, expires_at })
     }
 }
 

@@ -2,11 +2,11 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
-use grabd_domain::ids::{EndpointId, TeamId};
-use grabd_domain::webhooks::{DisabledReason, Endpoint, EndpointUpdate};
+use grabd_domain::ids::{EndpointId, GrantId, TeamId};
+use grabd_domain::webhooks::{Creator, DisabledReason, Endpoint, EndpointUpdate};
 use sea_orm::ActiveValue::{self, NotSet, Set, Unchanged};
-use sea_orm::sea_query::LockType;
-use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use sea_orm::sea_query::{Expr, LockType};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QuerySelect, Select};
 
 use super::{cancel_pending, disable};
 use crate::database::{Transaction, Tx};
@@ -20,6 +20,8 @@ pub struct EndpointRef {
     pub team: TeamId,
     /// The caller's environment.
     pub environment: Environment,
+    /// The grant of a caller that is an app, which sees only what it has created with it.
+    pub grant: Option<GrantId>,
     /// The endpoint.
     pub endpoint: EndpointId,
 }
@@ -36,6 +38,10 @@ struct RotateSecret {
 }
 
 struct RemoveEndpoint {
+    target: EndpointRef,
+}
+
+struct KeepEndpoint {
     target: EndpointRef,
 }
 
@@ -70,13 +76,27 @@ impl Store {
     pub async fn remove_endpoint(&self, target: EndpointRef) -> Result<bool> {
         self.database.write(RemoveEndpoint { target }).await
     }
+
+    /// Records that a person knows an endpoint whose creator was not recorded. `false` when there is no such
+    /// endpoint.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn keep_endpoint(&self, target: EndpointRef) -> Result<bool> {
+        self.database.write(KeepEndpoint { target }).await
+    }
 }
 
 impl EndpointRef {
     /// Reads and locks the endpoint. The lock conflicts with grabs that end and enqueue deliveries for it.
     pub(super) async fn lock(&self, tx: &Tx, lock: LockType) -> Result<Option<Model>> {
-        let target = scoped(self.team, self.environment).filter(webhook_endpoint::Column::Id.eq(self.endpoint.0));
-        Ok(target.lock(lock).one(tx).await?)
+        Ok(self.query().lock(lock).one(tx).await?)
+    }
+
+    /// Selects the endpoint, if the caller sees it.
+    pub(super) fn query(&self) -> Select<webhook_endpoint::Entity> {
+        let &Self { team, environment, grant, endpoint } = self;
+        scoped(team, environment, grant).filter(webhook_endpoint::Column::Id.eq(endpoint.0))
     }
 }
 
@@ -133,6 +153,22 @@ impl Transaction for RemoveEndpoint {
         // Its deliveries are left to the purge: they are no longer accessible, and there may be many.
         cancel_pending(tx, row.id).await?;
         Ok(true)
+    }
+}
+
+impl Transaction for KeepEndpoint {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let Some(row) = self.target.lock(tx, LockType::Update).await? else { return Ok(false) };
+        let (person, _) = webhook_endpoint::creator(Creator::Person);
+        let kept = webhook_endpoint::Entity::update_many()
+            .col_expr(webhook_endpoint::Column::Creator, Expr::value(person))
+            .filter(webhook_endpoint::Column::Id.eq(row.id))
+            .filter(webhook_endpoint::Column::Creator.is_null())
+            .exec(tx)
+            .await?;
+        Ok(kept.rows_affected > 0)
     }
 }
 

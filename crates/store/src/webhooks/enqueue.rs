@@ -12,6 +12,7 @@ use sea_orm::sea_query::LockType;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 use uuid::Uuid;
 
+use super::creators::Inactive;
 use crate::Result;
 use crate::database::Tx;
 use crate::entities::delivery;
@@ -24,7 +25,8 @@ pub(crate) async fn enqueue_deliveries<'a>(
 ) -> Result<()> {
     let reported: Vec<_> = ended.into_iter().filter_map(|(grab, now)| Some((grab, events_of(grab)?, now))).collect();
     let teams: BTreeSet<_> = reported.iter().map(|(grab, ..)| grab.team).collect();
-    let receivers = receivers(tx, &teams, Environment::Live).await?;
+    let Some(latest) = reported.iter().map(|(_, _, now)| *now).max() else { return Ok(()) };
+    let receivers = receivers(tx, &teams, Environment::Live, latest).await?;
     let mut deliveries = Vec::new();
     for (grab, happened, now) in reported {
         for (endpoint, events) in receivers.get(&grab.team).into_iter().flatten() {
@@ -59,7 +61,7 @@ pub(crate) async fn enqueue_for_team(
     message: impl Fn(EndpointId) -> (DeliveryId, String),
     now: Timestamp,
 ) -> Result<()> {
-    let mut receivers = receivers(tx, &BTreeSet::from([team]), Environment::Live).await?;
+    let mut receivers = receivers(tx, &BTreeSet::from([team]), Environment::Live, now).await?;
     let endpoints = receivers.remove(&team).unwrap_or_default();
     let subscribed = endpoints.into_iter().filter(|(_, events)| events.contains(event));
     let deliveries = subscribed.map(|(endpoint, _)| {
@@ -69,15 +71,13 @@ pub(crate) async fn enqueue_for_team(
     insert(tx, deliveries.collect()).await
 }
 
-/// The enabled endpoints of each team, and the events that they are subscribed to.
+/// The enabled endpoints of each team, except those of apps without access, and the events that they are subscribed to.
 async fn receivers(
     tx: &Tx,
     teams: &BTreeSet<TeamId>,
     environment: Environment,
+    now: Timestamp,
 ) -> Result<HashMap<TeamId, Vec<(EndpointId, Events)>>> {
-    if teams.is_empty() {
-        return Ok(HashMap::new());
-    }
     // A shared lock serializes with removing and disabling the endpoint: either those see the delivery and cancel it,
     // or none is enqueued.
     let endpoints = webhook_endpoint::of_teams(teams, environment)
@@ -85,8 +85,9 @@ async fn receivers(
         .lock(LockType::Share)
         .all(tx)
         .await?;
+    let inactive = Inactive::find(tx, &endpoints, now).await?;
     let mut receivers: HashMap<_, Vec<_>> = HashMap::new();
-    for endpoint in endpoints {
+    for endpoint in endpoints.into_iter().filter(|endpoint| !inactive.contains(endpoint)) {
         match read_events(&endpoint.events) {
             Ok(events) => {
                 let of_team = receivers.entry(TeamId(endpoint.team_id)).or_default();

@@ -12,6 +12,7 @@ use sea_orm::sea_query::{Expr, LockBehavior, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait};
 use uuid::Uuid;
 
+use super::creators::Inactive;
 use crate::database::padded;
 use crate::database::{Transaction, Tx};
 use crate::entities::{delivery, grab, webhook_endpoint};
@@ -132,13 +133,15 @@ impl<F: Fn(&MessageContent) -> String + Send + Sync + 'static> Transaction for L
         let of = |work: &'static str| move |(row, error)| (work, row, error);
         let mut unprocessable: Vec<_> = unreadable.into_iter().map(of(DELIVERIES)).collect();
         let (endpoints, unreadable) = endpoints_of(tx, &due).await?;
+        let inactive = Inactive::find(tx, endpoints.values(), self.now).await?;
         let mut capacity = self.capacity.clone();
         let mut attempts = Vec::new();
         for row in due {
             if unreadable.iter().any(|(endpoint, _)| *endpoint == row.endpoint_id) {
                 continue;
             }
-            let endpoint = endpoints.get(&row.endpoint_id).filter(|endpoint| endpoint.disabled.is_none());
+            let endpoint = endpoints.get(&row.endpoint_id);
+            let endpoint = endpoint.filter(|endpoint| endpoint.disabled.is_none() && !inactive.contains(endpoint));
             let Some(endpoint) = endpoint else {
                 abandon(tx, row.id).await?;
                 continue;
@@ -258,7 +261,8 @@ async fn endpoints_of(tx: &Tx, due: &[delivery::Model]) -> Result<(Endpoints, Ve
     Ok((readable.into_iter().map(|row| (row.id, row)).collect(), unreadable))
 }
 
-/// Ends a delivery whose endpoint is missing or disabled, or whose grab no longer exists, so that it is no longer due.
+/// Ends a delivery whose endpoint is missing, disabled or that of an app without access, or whose grab no longer exists, so
+/// that it is no longer due.
 async fn abandon(tx: &Tx, id: Uuid) -> Result<()> {
     delivery::Entity::update_many()
         .col_expr(delivery::Column::State, Expr::value(delivery::state(DeliveryStatus::Exhausted)))

@@ -4,6 +4,7 @@
 //! Lock order, after the locks of a grab: endpoint, delivery.
 
 pub(crate) mod change;
+pub(crate) mod creators;
 pub(crate) mod enqueue;
 pub(crate) mod lease;
 pub(crate) mod purge;

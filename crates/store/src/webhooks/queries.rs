@@ -2,7 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
-use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, TeamId};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, GrantId, TeamId};
 use grabd_domain::webhooks::{DELIVERY_RETENTION, Delivery, Endpoint};
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::database::padded;
 use crate::entities::{delivery, webhook_endpoint};
+use crate::webhooks::change::EndpointRef;
 use crate::webhooks::lease::DELIVERIES;
 use crate::{Result, Store};
 
@@ -38,22 +39,21 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_endpoint(
-        &self,
-        team: TeamId,
-        environment: Environment,
-        id: EndpointId,
-    ) -> Result<Option<Endpoint>> {
-        let query = webhook_endpoint::scoped(team, environment).filter(webhook_endpoint::Column::Id.eq(id.0));
-        query.one(self.database.reader()).await?.map(webhook_endpoint::read).transpose()
+    pub async fn find_endpoint(&self, target: EndpointRef) -> Result<Option<Endpoint>> {
+        target.query().one(self.database.reader()).await?.map(webhook_endpoint::read).transpose()
     }
 
-    /// All endpoints of a caller, newest first.
+    /// All endpoints of a team, or those that an app has created with its grant, newest first.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_endpoints(&self, team: TeamId, environment: Environment) -> Result<Vec<Endpoint>> {
-        let newest_first = webhook_endpoint::scoped(team, environment)
+    pub async fn list_endpoints(
+        &self,
+        team: TeamId,
+        environment: Environment,
+        grant: Option<GrantId>,
+    ) -> Result<Vec<Endpoint>> {
+        let newest_first = webhook_endpoint::scoped(team, environment, grant)
             .order_by_desc(webhook_endpoint::Column::CreatedAt)
             .order_by_desc(webhook_endpoint::Column::Id);
         let rows = newest_first.all(self.database.reader()).await?;

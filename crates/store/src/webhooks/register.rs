@@ -4,12 +4,14 @@ use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{EndpointId, TeamId};
 use grabd_domain::team_limits::TeamLimit;
-use grabd_domain::webhooks::{Endpoint, MAX_ENDPOINTS, Registration};
+use grabd_domain::webhooks::{Creator, Endpoint, MAX_ENDPOINTS, Registration};
 use sea_orm::ActiveValue::Set;
-use sea_orm::{EntityTrait, PaginatorTrait};
+use sea_orm::sea_query::LockType;
+use sea_orm::{EntityTrait, PaginatorTrait, QuerySelect};
 
 use crate::database::{Transaction, Tx};
-use crate::entities::webhook_endpoint::{self, scoped, write_events};
+use crate::entities::oauth_grant;
+use crate::entities::webhook_endpoint::{self, of_team, write_events};
 use crate::grabs::create::lock_team;
 use crate::operations::limits::limit_of;
 use crate::{Result, Store, codes};
@@ -27,6 +29,8 @@ pub struct NewEndpoint {
     pub registration: Registration,
     /// Its secret, encrypted.
     pub secret: Vec<u8>,
+    /// Who creates it.
+    pub creator: Creator,
     /// Current time.
     pub now: Timestamp,
 }
@@ -43,6 +47,8 @@ pub enum RegisterOutcome {
     },
     /// Nothing was registered: the team does not exist or is inactive.
     TeamInactive,
+    /// Nothing was registered: the grant of the app has just ended.
+    AccessEnded,
 }
 
 impl Store {
@@ -64,8 +70,16 @@ impl Transaction for NewEndpoint {
             return Ok(RegisterOutcome::TeamInactive);
         }
         let limit = limit_of(tx, self.team, TeamLimit::Webhooks, MAX_ENDPOINTS.into()).await?;
-        if scoped(self.team, self.environment).count(tx).await? >= limit {
+        if of_team(self.team, self.environment).count(tx).await? >= limit {
             return Ok(RegisterOutcome::TooMany { limit });
+        }
+        let (creator, grant) = webhook_endpoint::creator(self.creator);
+        if let Some(grant) = grant {
+            // The lock conflicts with the end of the grant, which deletes the endpoint.
+            let grant = oauth_grant::Entity::find_by_id(grant).lock(LockType::KeyShare);
+            if grant.one(tx).await?.is_none() {
+                return Ok(RegisterOutcome::AccessEnded);
+            }
         }
         let Registration { url, events, description } = &self.registration;
         let row = webhook_endpoint::ActiveModel {
@@ -81,6 +95,8 @@ impl Transaction for NewEndpoint {
             previous_secret: Set(None),
             previous_until: Set(None),
             created_at: Set(self.now.as_ms()),
+            grant_id: Set(grant),
+            creator: Set(Some(creator)),
         };
         webhook_endpoint::Entity::insert(row).exec_without_returning(tx).await?;
         Ok(RegisterOutcome::Registered(Box::new(Endpoint {
@@ -92,6 +108,7 @@ impl Transaction for NewEndpoint {
             description: description.clone(),
             disabled: None,
             created_at: self.now,
+            creator: Some(self.creator),
         })))
     }
 }

@@ -8,7 +8,7 @@ use grabd_domain::credentials::{Environment, Scopes};
 use grabd_domain::ids::{AccountId, EndpointId, GrabId, InvitationId, KeyId, TeamId, UserId};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::{LimitChange, TeamLimit};
-use grabd_domain::webhooks::{Events, Registration};
+use grabd_domain::webhooks::{Creator, Events, Registration};
 use grabd_store::accounts::{
     InitialTeam, InvitedSignUp, NewInvitation, NewKey, NewPerson, SignUpOutcome, TeamResult, TeamRuleError,
 };
@@ -90,7 +90,7 @@ async fn register(db: &TestDb, team: TeamId) -> RegisterOutcome {
     let events = Events::parse::<&str>(&[]).unwrap();
     let registration = Registration { url, events, description: "A hook".into() };
     let (id, environment) = (EndpointId(db.id()), Environment::Live);
-    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], now: NOW };
+    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, now: NOW };
     db.store.register_endpoint(new).await.unwrap()
 }
 

@@ -10,7 +10,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::credits::LotKind;
 use grabd_domain::ids::{DeliveryId, EndpointId, TeamId, UserId};
 use grabd_domain::target::TargetUrl;
-use grabd_domain::webhooks::{Events, Registration};
+use grabd_domain::webhooks::{Creator, Events, Registration};
 use grabd_store::accounts::{InitialTeam, NewPerson, TeamRuleError};
 use grabd_store::grabs::FailureSource;
 use grabd_store::low_balance::LowBalance;
@@ -59,7 +59,7 @@ async fn listen(db: &TestDb, team: TeamId, events: &[&str]) -> EndpointId {
     let url = TargetUrl::restore("https://example.com/hook").unwrap();
     let registration = Registration { url, events: Events::parse(events).unwrap(), description: String::new() };
     let (id, environment) = (EndpointId(db.id()), Environment::Live);
-    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], now: NOW };
+    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, now: NOW };
     db.store.register_endpoint(new).await.unwrap();
     id
 }

@@ -6,3 +6,4 @@ mod races;
 mod refresh;
 mod revoke;
 mod test_app;
+mod webhooks;

@@ -10,7 +10,7 @@ use grabd_domain::grabs::{Class, Failure, FailureReason, ImageKey, State};
 use grabd_domain::ids::{EndpointId, GrabId, SessionId, TeamId, UserId};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::LimitChange;
-use grabd_domain::webhooks::{Events, Registration};
+use grabd_domain::webhooks::{Creator, Events, Registration};
 use grabd_store::accounts::{InitialTeam, NewPerson, NewTeam};
 use grabd_store::credits::Grant;
 use grabd_store::credits::{OperatorGrant, OperatorGrantOutcome};
@@ -255,7 +255,7 @@ on_both! {
                 description: String::new(),
             };
             let id = EndpointId(db.id());
-            let new = NewEndpoint { id, team, environment: Live, registration, secret: vec![1; 73], now: NOW };
+            let new = NewEndpoint { id, team, environment: Live, registration, secret: vec![1; 73], creator: Creator::Key, now: NOW };
             assert!(matches!(db.store.register_endpoint(new).await.unwrap(), RegisterOutcome::Registered(_)));
             endpoints.push(db.literal(id.0));
         }

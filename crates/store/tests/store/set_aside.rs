@@ -10,7 +10,7 @@ use grabd_domain::grabs::{Class, ImageKey, Status};
 use grabd_domain::ids::{DeliveryId, EndpointId, TeamId};
 use grabd_domain::limits::SYNC_DEADLINE;
 use grabd_domain::target::TargetUrl;
-use grabd_domain::webhooks::{Events, MAX_SENDS, Registration};
+use grabd_domain::webhooks::{Creator, Events, MAX_SENDS, Registration};
 use grabd_store::Kind;
 use grabd_store::grabs::LostLeases;
 use grabd_store::webhooks::{
@@ -37,9 +37,10 @@ impl TestDb {
         let url = TargetUrl::restore("https://example.com/hook").unwrap();
         let registration = Registration { url, events: Events::all(), description: String::new() };
         let environment = Environment::Live;
-        let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], now: NOW };
+        let new =
+            NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, now: NOW };
         self.store.register_endpoint(new).await.unwrap();
-        let target = EndpointRef { team, environment, endpoint: id };
+        let target = EndpointRef { team, environment, grant: None, endpoint: id };
         let delivery = DeliveryId(self.id());
         assert!(matches!(self.store.test_endpoint(target, delivery, NOW).await.unwrap(), ResendOutcome::Due(_)));
         (target, delivery)

@@ -9,7 +9,7 @@ use grabd_domain::grabs::{ImageKey, RenderMetadata, State};
 use grabd_domain::ids::{EndpointId, GrabId, InvitationId, KeyId, TeamId, UserId};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::LimitChange;
-use grabd_domain::webhooks::{Events, Registration};
+use grabd_domain::webhooks::{Creator, Events, Registration};
 use grabd_store::accounts::{InitialTeam, NewInvitation, NewKey, NewPerson, NewSession};
 use grabd_store::grabs::NewPlaceholder;
 use grabd_store::operations::{Erasure, ExpiredPeople};
@@ -82,7 +82,7 @@ async fn register_webhook(db: &TestDb, team: TeamId) {
     let url = TargetUrl::restore("https://example.com/hook").unwrap();
     let registration = Registration { url, events: Events::parse(&["*"]).unwrap(), description: "A hook".into() };
     let (id, environment) = (EndpointId(db.id()), Environment::Test);
-    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], now: NOW };
+    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, now: NOW };
     db.store.register_endpoint(new).await.unwrap();
 }
 

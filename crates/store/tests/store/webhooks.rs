@@ -11,8 +11,8 @@ use grabd_domain::ids::{DeliveryId, EndpointId, TeamId};
 use grabd_domain::limits::SYNC_DEADLINE;
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{
-    DELIVERY_RETENTION, Delivery, DeliveryError, DeliveryStatus, DisabledReason, EndpointUpdate, Event, Events,
-    FAILING_LIMIT, Registration,
+    Creator, DELIVERY_RETENTION, Delivery, DeliveryError, DeliveryStatus, DisabledReason, EndpointUpdate, Event,
+    Events, FAILING_LIMIT, Registration,
 };
 use grabd_store::grabs::FailureSource;
 use grabd_store::webhooks::{
@@ -37,13 +37,14 @@ fn new_endpoint(db: &TestDb, team: TeamId, environment: Environment, events: &[&
             description: "A hook".into(),
         },
         secret: vec![1; 73],
+        creator: Creator::Key,
         now: NOW,
     }
 }
 
 async fn endpoint(db: &TestDb, team: TeamId, events: &[&str]) -> EndpointRef {
     let new = new_endpoint(db, team, Environment::Live, events);
-    let target = EndpointRef { team, environment: Environment::Live, endpoint: new.id };
+    let target = EndpointRef { team, environment: Environment::Live, grant: None, endpoint: new.id };
     assert!(matches!(db.store.register_endpoint(new).await.unwrap(), RegisterOutcome::Registered(_)));
     target
 }
@@ -261,7 +262,7 @@ on_both! {
         let again = AfterDelivery::Retry(restart + FAILING_LIMIT * 2);
         let ended = record(db, &fourth[0], restart + FAILING_LIMIT, None, again).await;
         assert_eq!(ended, Some(DisabledReason::Failing));
-        let found = db.store.find_endpoint(team, Environment::Live, target.endpoint).await.unwrap().unwrap();
+        let found = db.store.find_endpoint(target).await.unwrap().unwrap();
         assert_eq!(found.disabled, Some(DisabledReason::Failing));
         // Disabling cancels its pending delivery, and nothing new is enqueued.
         assert!(!db.store.has_due(restart + FAILING_LIMIT * 9).await.unwrap());
@@ -318,7 +319,7 @@ on_both! {
         let registered =
             outcomes.into_iter().filter(|outcome| matches!(outcome, Ok(RegisterOutcome::Registered(_)))).count();
         assert_eq!(registered, 10);
-        assert_eq!(db.store.list_endpoints(team, Environment::Live).await.unwrap().len(), 10);
+        assert_eq!(db.store.list_endpoints(team, Environment::Live, None).await.unwrap().len(), 10);
         assert_eq!(db.store.register_endpoint(new()).await.unwrap(), RegisterOutcome::TooMany { limit: 10 });
         let test = new_endpoint(db, team, Environment::Test, &[]);
         assert!(matches!(db.store.register_endpoint(test).await.unwrap(), RegisterOutcome::Registered(_)));
@@ -332,8 +333,8 @@ on_both! {
         let theirs = [EndpointRef { team: other, ..target }, EndpointRef { environment: Environment::Test, ..target }];
         let id = DeliveryId(db.id());
         for theirs in theirs {
-            assert_eq!(db.store.find_endpoint(theirs.team, theirs.environment, target.endpoint).await.unwrap(), None);
-            assert_eq!(db.store.list_endpoints(theirs.team, theirs.environment).await.unwrap(), []);
+            assert_eq!(db.store.find_endpoint(theirs).await.unwrap(), None);
+            assert_eq!(db.store.list_endpoints(theirs.team, theirs.environment, theirs.grant).await.unwrap(), []);
             assert_eq!(db.store.change_endpoint(theirs, EndpointUpdate::default()).await.unwrap(), None);
             assert_eq!(db.store.rotate_secret(theirs, vec![2], NOW).await.unwrap(), None);
             assert_eq!(db.store.test_endpoint(theirs, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
@@ -348,9 +349,9 @@ on_both! {
         };
         let changed = db.store.change_endpoint(target, change).await.unwrap().unwrap();
         assert_eq!((changed.url.as_str(), changed.description.as_str()), ("https://example.org/", "Another"));
-        let found = db.store.find_endpoint(team, Environment::Live, target.endpoint).await.unwrap().unwrap();
+        let found = db.store.find_endpoint(target).await.unwrap().unwrap();
         assert_eq!((&found, found.events.words()), (&changed, vec!["*"]));
-        assert_eq!(db.store.list_endpoints(team, Environment::Live).await.unwrap(), [found]);
+        assert_eq!(db.store.list_endpoints(team, Environment::Live, None).await.unwrap(), [found]);
     }
 
     async fn previous_secret_signs_until_its_expiry(db) {

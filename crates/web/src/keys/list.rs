@@ -52,7 +52,7 @@ const fn describe(scope: Scope) -> (&'static str, &'static str) {
     match scope {
         Scope::Read => ("Read", "See captures, their images and the usage."),
         Scope::Create => ("Create", "Capture pages."),
-        Scope::Manage => ("Manage", "Manage webhooks and delete images."),
+        Scope::Manage => ("Manage", "Manage webhooks, which receive captures, and delete images."),
     }
 }
 

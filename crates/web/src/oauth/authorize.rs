@@ -37,7 +37,7 @@ pub(crate) async fn show(
         Err(refusal) => return reject(refusal),
     };
     match web.signed_in(request.headers()).await? {
-        Some(person) => page(&web, &person, &asked, StatusCode::OK, &[]).await,
+        Some(person) => page(&web, &person, &asked, true, StatusCode::OK, &[]).await,
         None => Ok(see_other(&sign_in_url(uri.path_and_query().map_or("", |own| own.as_str())))),
     }
 }
@@ -62,9 +62,11 @@ pub(crate) async fn decide(
         let message = "This request was already answered, or the page was open for more than ten minutes.";
         return Err(Problem::bad_request("Request expired", message, GO_BACK));
     };
+    let may_manage = input.get(consent::MANAGE_FIELD) == consent::YES;
     match (input.get("decision"), TeamEnvironment::parse(input.get("place"))) {
         ("allow", Some(TeamEnvironment { team, environment })) => {
             web.limits.changes.take(user).map_err(Problem::too_many_changes)?;
+            let asked = if may_manage { asked } else { asked.without_manage() };
             match oauth::allow(&web.core, user, asked, team, environment).await {
                 Ok(location) => Ok(see_other(&location)),
                 Err(refusal) => reject(refusal),
@@ -73,7 +75,7 @@ pub(crate) async fn decide(
         ("allow", None) => {
             let message = "Choose what the app may use.".to_owned();
             let missing = [FieldError { field: "place", message }];
-            page(&web, &person, &asked, StatusCode::UNPROCESSABLE_ENTITY, &missing).await
+            page(&web, &person, &asked, may_manage, StatusCode::UNPROCESSABLE_ENTITY, &missing).await
         }
         (_, _) => Ok(see_other(&oauth::deny(&web.core, &asked))),
     }
@@ -83,13 +85,15 @@ async fn page(
     web: &Web,
     person: &SignedIn,
     asked: &AuthorizationRequest,
+    may_manage: bool,
     status: StatusCode,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
     let user = person.session.person.id;
     let teams = accounts::list_memberships(&web.core, user).await?;
     let ticket = oauth::create_consent_request(&web.core, user, asked).await?;
-    Ok(consent::page(web, &person.session, asked, &teams, ticket.expose(), status, errors))
+    let form = consent::ConsentForm { ticket: ticket.expose(), may_manage, errors };
+    Ok(consent::page(web, &person.session, asked, &teams, &form, status))
 }
 
 fn reject(refusal: AuthorizationError) -> Result<Response, Problem> {

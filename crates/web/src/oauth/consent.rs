@@ -18,6 +18,11 @@ use crate::state::Web;
 /// The field with the ticket, which allows a single decision.
 pub(super) const TICKET_FIELD: &str = "ticket";
 
+/// The box that lets an app manage webhooks and delete images, if it has asked for that.
+pub(super) const MANAGE_FIELD: &str = "manage";
+/// The value of [`MANAGE_FIELD`] when it is ticked.
+pub(super) const YES: &str = "yes";
+
 /// Maximum length of an app's name in the title.
 const TITLE_CHARS: usize = 40;
 
@@ -34,8 +39,21 @@ struct ConsentPage<'a> {
     is_loopback: bool,
     email: &'a str,
     warning: String,
+    /// Whether the app asks to manage webhooks and delete images.
+    asks_to_manage: bool,
+    /// Whether the box for that is ticked.
+    may_manage: bool,
     choices: Vec<Choice>,
     errors: &'a [FieldError],
+}
+
+/// The state of the form.
+pub(super) struct ConsentForm<'a> {
+    /// The ticket of the form.
+    pub(super) ticket: &'a str,
+    /// Whether the box of [`MANAGE_FIELD`] is ticked, if there is one.
+    pub(super) may_manage: bool,
+    pub(super) errors: &'a [FieldError],
 }
 
 /// What an app gets access to: one environment of a team.
@@ -70,10 +88,10 @@ pub(super) fn page(
     session: &Session,
     asked: &AuthorizationRequest,
     teams: &[Membership],
-    ticket: &str,
+    form: &ConsentForm<'_>,
     status: StatusCode,
-    errors: &[FieldError],
 ) -> Response {
+    let &ConsentForm { ticket, may_manage, errors } = form;
     let template = ConsentPage {
         layout: web.plain_layout(),
         form_token: &session.csrf,
@@ -85,6 +103,8 @@ pub(super) fn page(
         is_loopback: asked.redirect.is_loopback(),
         email: session.person.email.as_str(),
         warning: warning(&asked.client_name, asked.client_host.as_deref(), asked.redirect.is_loopback()),
+        asks_to_manage: asked.asks_to_manage(),
+        may_manage,
         choices: choices(teams),
         errors,
     };

@@ -8,7 +8,7 @@ use axum::response::Response;
 use grabd_engine::webhooks::{self, DeliveriesRequest};
 use http::StatusCode;
 
-use super::view::{DeliveryView, WebhookView};
+use super::view::{CreatorView, DeliveryView, WebhookView};
 use crate::environments::ENVIRONMENTS;
 use crate::extract::{QueryForm, TeamPage};
 use crate::page::{Layout, page};
@@ -21,6 +21,8 @@ struct WebhooksPage {
     layout: Layout,
     team: String,
     is_deleted: bool,
+    /// Whether it is unknown who created one of them.
+    has_unknown: bool,
     hooks: Vec<Row>,
     create: String,
 }
@@ -28,6 +30,7 @@ struct WebhooksPage {
 /// A webhook with its latest delivery.
 struct Row {
     hook: WebhookView,
+    creator: CreatorView,
     last: Option<DeliveryView>,
 }
 
@@ -42,16 +45,20 @@ pub(crate) async fn show(
     // The number of webhooks is small, so one query for each is acceptable.
     for environment in ENVIRONMENTS {
         let caller = at.team_member.admit(&web.core, environment).await?;
-        for webhook in webhooks::list(&web.core, caller).await? {
+        let listed = webhooks::list(&web.core, caller).await?;
+        let names = webhooks::app_names(&web.core, &listed).await?;
+        for webhook in listed {
             let deliveries = webhooks::list_deliveries(&web.core, caller, webhook.id, &newest).await?.deliveries;
             let last = deliveries.first().map(|delivery| DeliveryView::of(delivery, &webhook, &at, now));
-            hooks.push(Row { hook: WebhookView::of(&webhook, &at), last });
+            let creator = CreatorView::of(&webhook, &names);
+            hooks.push(Row { hook: WebhookView::of(&webhook, &at), creator, last });
         }
     }
     let template = WebhooksPage {
         layout: web.webhook_layout(&at),
         team: at.team_member.team_name.clone(),
         is_deleted: query.has("deleted"),
+        has_unknown: hooks.iter().any(|row| row.creator.is_unknown()),
         hooks,
         create: at.path("webhooks/new"),
     };

@@ -6,6 +6,7 @@ pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod delivery;
 mod fields;
+pub(crate) mod keep;
 pub(crate) mod list;
 pub(crate) mod secret;
 pub(crate) mod send;
@@ -41,6 +42,8 @@ pub(crate) const OFF: &str = "/teams/{team}/webhooks/{webhook}/off";
 pub(crate) const ON: &str = "/teams/{team}/webhooks/{webhook}/on";
 /// Deletes a webhook.
 pub(crate) const DELETE: &str = "/teams/{team}/webhooks/{webhook}/delete";
+/// Keeps a webhook whose creator was not recorded.
+pub(crate) const KEEP: &str = "/teams/{team}/webhooks/{webhook}/keep";
 /// Sends a test message.
 pub(crate) const TEST: &str = "/teams/{team}/webhooks/{webhook}/test";
 /// One delivery.

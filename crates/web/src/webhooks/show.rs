@@ -10,7 +10,7 @@ use grabd_engine::webhooks::{self, DeliveriesRequest};
 use http::StatusCode;
 
 use super::PAGE;
-use super::view::{DeliveryView, WebhookView};
+use super::view::{CreatorView, DeliveryView, WebhookView};
 use crate::extract::{QueryForm, TeamPage};
 use crate::form::Form;
 use crate::page::{Layout, page};
@@ -28,6 +28,7 @@ struct WebhookPage<'a> {
     notice: &'static str,
     list: String,
     hook: WebhookView,
+    creator: CreatorView,
     sent: Vec<DeliveryView>,
     newest: Option<String>,
     older: Option<String>,
@@ -56,11 +57,13 @@ pub(crate) async fn show(
         Err(fault) => return Err(fault.into()),
     };
     let (hook, now) = (WebhookView::of(&webhook, &at), web.core.now());
+    let names = webhooks::app_names(&web.core, std::slice::from_ref(&webhook)).await?;
     let last = listed.deliveries.last().filter(|_| listed.has_more);
     let template = WebhookPage {
         layout: web.webhook_layout(&at),
         form_token: at.form_token(),
-        notice: notice(&query, hook.is_on),
+        notice: notice(&query, hook.is_on, webhook.creator.is_some()),
+        creator: CreatorView::of(&webhook, &names),
         list: at.path(PAGE),
         sent: listed.deliveries.iter().map(|delivery| DeliveryView::of(delivery, &webhook, &at, now)).collect(),
         newest: is_later_page.then(|| hook.path.clone()),
@@ -71,13 +74,15 @@ pub(crate) async fn show(
 }
 
 /// The notice for the query parameter, if it is still true.
-fn notice(query: &Form, is_on: bool) -> &'static str {
+fn notice(query: &Form, is_on: bool, is_known: bool) -> &'static str {
     if query.has("changed") {
         "Changes saved. They apply from the next message on."
     } else if query.has("on") && is_on {
         "Webhook enabled."
     } else if query.has("off") && !is_on {
         "Webhook disabled. Pending messages were cancelled."
+    } else if query.has("kept") && is_known {
+        "Webhook kept."
     } else {
         ""
     }

@@ -1,9 +1,12 @@
 //! Webhooks and deliveries for display.
 
+use std::collections::HashMap;
+
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
+use grabd_domain::ids::GrantId;
 use grabd_domain::webhooks::{
-    Delivery, DeliveryError, DeliveryStatus, DisabledReason, Endpoint, Event, Events, message_id,
+    Creator, Delivery, DeliveryError, DeliveryStatus, DisabledReason, Endpoint, Event, Events, message_id,
 };
 
 use crate::environments::environment_name;
@@ -29,6 +32,34 @@ pub(super) struct WebhookView {
     pub(super) class: &'static str,
     pub(super) sentence: &'static str,
     pub(super) created: Moment,
+}
+
+/// Who created a webhook, as a page shows it.
+pub(super) enum CreatorView {
+    /// An app, by the name that it has chosen.
+    App(String),
+    /// Somebody with an API key.
+    Key,
+    /// A person on these pages.
+    Person,
+    /// It was not recorded.
+    Unknown,
+}
+
+impl CreatorView {
+    /// `names` are those of apps.
+    pub(super) fn of(webhook: &Endpoint, names: &HashMap<GrantId, String>) -> Self {
+        match webhook.creator {
+            Some(Creator::App(grant)) => Self::App(names.get(&grant).cloned().unwrap_or_default()),
+            Some(Creator::Key) => Self::Key,
+            Some(Creator::Person) => Self::Person,
+            None => Self::Unknown,
+        }
+    }
+
+    pub(super) const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown)
+    }
 }
 
 /// A delivery as a page shows it.
@@ -63,7 +94,7 @@ pub(super) struct NextAttempt {
 
 impl WebhookView {
     pub(super) fn of(webhook: &Endpoint, at: &TeamContext) -> Self {
-        let Endpoint { id, team: _, environment, url, events, description, disabled, created_at } = webhook;
+        let Endpoint { id, team: _, environment, url, events, description, disabled, created_at, creator: _ } = webhook;
         let (class, sentence) = status_summary(*environment, *disabled);
         Self {
             id: id.to_string(),

@@ -1144,7 +1144,7 @@ class InternalError(ApiError):
 
 
 class ForbiddenError(ApiError):
-    """`forbidden`: The API key is valid, but lacks the scope that the request needs; the message names it."""
+    """`forbidden`: The API key or the app's token is valid, but lacks the scope that the request needs; the message names it."""
 
 
 ERROR_CLASSES: Mapping[str, type[ApiError]] = {

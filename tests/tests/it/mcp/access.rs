@@ -221,7 +221,10 @@ async fn key_without_the_scope_of_a_tool_is_told_which_one_it_lacks() -> Result<
         let create = agent.message(json!(2), "tools/call", json!({ "name": "create_grab", "arguments": arguments }));
         let refused = agent.send(agent.headers(&create), create.to_string()).await?;
         assert_eq!(refused.status(), 403, "{version}");
-        assert_eq!(refused.headers()["www-authenticate"], header("Bearer error=\"insufficient_scope\"")?);
+        let metadata = format!("{}/.well-known/oauth-protected-resource/mcp", app.service.public_url());
+        let challenge =
+            format!("Bearer error=\"insufficient_scope\", scope=\"grabs\", resource_metadata=\"{metadata}\"");
+        assert_eq!(refused.headers()["www-authenticate"], header(&challenge)?);
         let body: Value = refused.json().await?;
         assert_eq!(body["error"]["code"], "forbidden", "{body}");
     }

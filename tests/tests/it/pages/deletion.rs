@@ -51,7 +51,9 @@ async fn restricted_key_is_forbidden_what_it_lacks() -> Result<()> {
     let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(&key);
     let refused = request.json(&json!({ "url": "https://example.com/" })).send().await?;
     assert_eq!(refused.status(), 403);
-    assert_eq!(refused.headers()["www-authenticate"], "Bearer error=\"insufficient_scope\"");
+    let metadata = format!("resource_metadata=\"{}/.well-known/oauth-protected-resource\"", app.service.public_url());
+    let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"grabs\", {metadata}");
+    assert_eq!(refused.headers()["www-authenticate"], challenge);
     let body: Value = refused.json().await?;
     assert_eq!(body["error"]["code"], "forbidden");
     ensure!(body["error"]["message"].as_str().is_some_and(|text| text.contains("`create`")), "{body}");

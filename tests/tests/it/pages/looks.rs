@@ -15,12 +15,14 @@ use grabd_tests::stripe::WEBHOOK_SECRET;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::app_access::forget_creators;
 use super::billing::{BillingApp, history};
 use super::mail::{request_password_reset, start_app_with_mail};
 use super::operator::set_operator;
 use super::run_script;
 use super::team::team_of;
 use super::visitor::{PASSWORD, Visitor, start_app, start_capturing_app};
+use super::webhooks::create_webhook;
 
 /// The directory for screenshots of all pages, if set.
 const SCREENSHOTS: &str = "GRABD_TEST_SCREENSHOTS";
@@ -139,6 +141,11 @@ async fn verification_pages_pass_all_audits() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn webhook_pages_pass_all_audits() -> Result<()> {
     let app = start_capturing_app(&[("webhooks.allow_http", "true")]).await?;
+    let mut bob = Visitor::with_account(&app, "bob@example.com").await?;
+    let bobs = team_of(&app, "bob@example.com", 0).await?;
+    let former = format!("http://{ALLOWED}/former");
+    create_webhook(&mut bob, bobs, &[("url", &*former), ("events", "*"), ("environment", "live")]).await?;
+    forget_creators(&app).await?;
     Visitor::with_account(&app, "ada@example.com").await?;
     team_of(&app, "ada@example.com", 25).await?;
     let dir = tempfile::tempdir()?;
@@ -147,6 +154,7 @@ async fn webhook_pages_pass_all_audits() -> Result<()> {
         "site": app.site.origin(),
         "allowed": ALLOWED,
         "email": "ada@example.com",
+        "former": "bob@example.com",
         "password": PASSWORD,
         "dir": dir.path(),
         "screenshots": std::env::var_os(SCREENSHOTS).map(PathBuf::from),

@@ -8,6 +8,7 @@
 //! loads, and an HTML validator checks the pages that the walks save. `script/bench pages` measures page speed. A new
 //! page of a team also gets a row in `team` or `people`, and an operator page a row in `operator`.
 
+mod app_access;
 mod billing;
 mod csrf;
 mod deletion;

@@ -12,7 +12,7 @@ use super::webhooks::{create_webhook, submit};
 
 /// All routes of a team, and whether they take forms. `{grab}` is a grab of the team, `{webhook}` one of its webhooks,
 /// and `{delivery}` a message sent to it.
-const ROUTES: [(&str, bool); 33] = [
+const ROUTES: [(&str, bool); 34] = [
     ("billing", false),
     ("billing/ledger", false),
     ("billing/ledger.csv", false),
@@ -41,6 +41,7 @@ const ROUTES: [(&str, bool); 33] = [
     ("webhooks/{webhook}/off", false),
     ("webhooks/{webhook}/off", true),
     ("webhooks/{webhook}/on", true),
+    ("webhooks/{webhook}/keep", true),
     ("webhooks/{webhook}/delete", false),
     ("webhooks/{webhook}/delete", true),
     ("webhooks/{webhook}/test", true),

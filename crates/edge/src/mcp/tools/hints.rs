@@ -7,7 +7,7 @@ pub(super) fn for_code(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::Unauthorized => "The connection's credential is no longer valid: ask the user to connect again.",
         ErrorCode::Forbidden => {
-            "The connection's API key may not do this: ask the user for a key with the scope named above."
+            "This connection may not do this: ask the user to connect again, or for an API key, with the scope named above."
         }
         ErrorCode::BadRequest => "Correct the argument that the message names, and call again.",
         ErrorCode::InvalidViewport => {

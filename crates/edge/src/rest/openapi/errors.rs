@@ -33,7 +33,7 @@ pub(in super::super) fn meaning(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::Unauthorized => "The Bearer token is missing or not valid. Check the key.",
         ErrorCode::Forbidden => {
-            "The API key is valid, but lacks the scope that the request needs; the message names it."
+            "The API key or the app's token is valid, but lacks the scope that the request needs; the message names it."
         }
         ErrorCode::BadRequest => "The request is invalid; the message names the problem. Do not retry it unchanged.",
         ErrorCode::InvalidViewport => "`width` or `height` is not an integer within its range.",

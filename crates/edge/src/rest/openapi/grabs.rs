@@ -12,7 +12,8 @@ use super::super::{captures, wire};
 use super::errors;
 use super::examples::{done, pending};
 use super::parts::{
-    authenticated, id, if_none_match, integer, json_content, not_modified, parameter, path, success_response, text,
+    authenticated, id, if_none_match, integer, json_content, managing, not_modified, parameter, path, success_response,
+    text,
 };
 
 const TAG: &str = "Grabs";
@@ -190,7 +191,7 @@ fn delete() -> OperationBuilder {
     let about = "Permanently deletes the image: its URL stops working at once. The grab stays in the list, with an \
                  `image_url` of null, and its credit stays spent. Repeating the request has no effect. A grab that is \
                  still open runs to its end and then has no image.";
-    authenticated(TAG, "deleteGrab", "Delete an image", about, &[ErrorCode::NotFound])
+    managing(TAG, "deleteGrab", "Delete an image", about, &[ErrorCode::NotFound])
         .parameter(id("grab"))
         .response("204", success_response("The image is deleted. No body.", &[]))
 }

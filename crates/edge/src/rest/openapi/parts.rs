@@ -10,14 +10,27 @@ use utoipa::openapi::{
 use super::errors;
 use super::examples::EXAMPLE_ID;
 use super::headers::header;
-use super::security::{BEARER, OAUTH, OAUTH_SCOPE};
+use super::security::{BEARER, GRABS, MANAGE, OAUTH};
 
-/// An operation that needs a key. `codes` are its errors in addition to the common ones.
+/// An operation that needs a key, or a token with the scope `grabs`. `codes` are its errors in addition to the common
+/// ones.
 pub(super) fn authenticated(tag: &str, id: &str, summary: &str, about: &str, codes: &[ErrorCode]) -> OperationBuilder {
-    let codes = [codes, &[ErrorCode::Unauthorized, ErrorCode::Forbidden]].concat();
+    scoped(GRABS, public(tag, id, summary, about, &with_credential(codes)))
+}
+
+/// The same for an operation that needs a token with the scope `manage`.
+pub(super) fn managing(tag: &str, id: &str, summary: &str, about: &str, codes: &[ErrorCode]) -> OperationBuilder {
+    scoped(MANAGE, public(tag, id, summary, about, &with_credential(codes)))
+}
+
+fn scoped(scope: &str, operation: OperationBuilder) -> OperationBuilder {
     let by_key = SecurityRequirement::new::<_, [&str; 0], _>(BEARER, []);
-    let by_token = SecurityRequirement::new(OAUTH, [OAUTH_SCOPE]);
-    public(tag, id, summary, about, &codes).securities(Some([by_key, by_token]))
+    operation.securities(Some([by_key, SecurityRequirement::new(OAUTH, [scope])]))
+}
+
+/// The errors of an operation that needs a credential.
+fn with_credential(codes: &[ErrorCode]) -> Vec<ErrorCode> {
+    [codes, &[ErrorCode::Unauthorized, ErrorCode::Forbidden]].concat()
 }
 
 /// An operation that needs no key.

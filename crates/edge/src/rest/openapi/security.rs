@@ -6,8 +6,10 @@ use utoipa::openapi::security::{AuthorizationCode, Flow, HttpAuthScheme, HttpBui
 pub(super) const BEARER: &str = "bearer";
 /// Name of the security scheme of access tokens.
 pub(super) const OAUTH: &str = "oauth";
-/// The scope of access tokens.
-pub(super) const OAUTH_SCOPE: &str = "grabs";
+/// The scope of access tokens that every app has.
+pub(super) const GRABS: &str = "grabs";
+/// The scope of access tokens for everything else that an app may do.
+pub(super) const MANAGE: &str = "manage";
 
 /// API keys.
 pub(super) fn bearer() -> SecurityScheme {
@@ -20,7 +22,10 @@ pub(super) fn bearer() -> SecurityScheme {
 /// How apps get access tokens. `base_url` is that of the API.
 pub(super) fn oauth(base_url: &str, auth_url: &str) -> SecurityScheme {
     let token_url = format!("{base_url}/oauth/token");
-    let scopes = Scopes::from_iter([(OAUTH_SCOPE, "Capture pages and read captures for one team.")]);
+    let scopes = Scopes::from_iter([
+        (GRABS, "Capture pages, list and read captures, and read the credit balance, for one team."),
+        (MANAGE, "Create webhooks, which end with the app's access, and delete images."),
+    ]);
     let authorize_url = format!("{auth_url}/oauth/authorize");
     let flow = AuthorizationCode::with_refresh_url(authorize_url, token_url.clone(), scopes, token_url);
     SecurityScheme::OAuth2(OAuth2::with_description(

@@ -7,7 +7,7 @@ use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::{Required, SchemaFormat};
 
 use super::examples::EXAMPLE_ID;
-use super::parts::{authenticated, id, integer, json_content, parameter, path, success_response, text};
+use super::parts::{id, integer, json_content, managing, parameter, path, success_response, text};
 
 const TAG: &str = "Webhooks";
 
@@ -33,24 +33,25 @@ fn create() -> OperationBuilder {
     let example = json!({ "url": "https://example.com/hooks/grabd", "events": ["grab.done", "grab.failed"] });
     let registered = success_response("Registered, with its secret.", &["Location"])
         .content("application/json", json_content("Webhook", with_secret()).build());
-    authenticated(TAG, "createWebhook", "Register a webhook", about, &codes)
+    managing(TAG, "createWebhook", "Register a webhook", about, &codes)
         .request_body(Some(body("CreateWebhookRequest", example)))
         .response("201", registered)
 }
 
 fn list() -> OperationBuilder {
-    let about = "The webhooks of the key's team and environment, newest first, all on one page.";
+    let about = "The webhooks of the key's team and environment, newest first, all on one page. An app sees and changes \
+                 only those that it has created, and they are deleted when its access ends.";
     let all = json!({ "data": [webhook()], "has_more": false });
     let page =
         success_response("All webhooks.", &[]).content("application/json", json_content("WebhookList", all).build());
-    authenticated(TAG, "listWebhooks", "List webhooks", about, &[]).response("200", page)
+    managing(TAG, "listWebhooks", "List webhooks", about, &[]).response("200", page)
 }
 
 fn fetch() -> OperationBuilder {
     let about = "One webhook, without its secret.";
     let response =
         success_response("The webhook.", &[]).content("application/json", json_content("Webhook", webhook()).build());
-    authenticated(TAG, "getWebhook", "Fetch a webhook", about, &[ErrorCode::NotFound])
+    managing(TAG, "getWebhook", "Fetch a webhook", about, &[ErrorCode::NotFound])
         .parameter(id("webhook"))
         .response("200", response)
 }
@@ -61,7 +62,7 @@ fn update() -> OperationBuilder {
     let codes = [ErrorCode::NotFound, ErrorCode::BadRequest, ErrorCode::SsrfDetected];
     let changed = success_response("The changed webhook.", &[])
         .content("application/json", json_content("Webhook", webhook()).build());
-    authenticated(TAG, "updateWebhook", "Change a webhook", about, &codes)
+    managing(TAG, "updateWebhook", "Change a webhook", about, &codes)
         .parameter(id("webhook"))
         .request_body(Some(body("UpdateWebhookRequest", json!({ "status": "disabled" }))))
         .response("200", changed)
@@ -69,7 +70,7 @@ fn update() -> OperationBuilder {
 
 fn delete() -> OperationBuilder {
     let about = "Removes a webhook. Its pending deliveries are not sent.";
-    authenticated(TAG, "deleteWebhook", "Remove a webhook", about, &[ErrorCode::NotFound])
+    managing(TAG, "deleteWebhook", "Remove a webhook", about, &[ErrorCode::NotFound])
         .parameter(id("webhook"))
         .response("204", success_response("The webhook is removed. No body.", &[]))
 }
@@ -79,14 +80,14 @@ fn rotate_secret() -> OperationBuilder {
                  the old one, so that you can switch without losing a message.";
     let rotated = success_response("The webhook with its new secret.", &[])
         .content("application/json", json_content("Webhook", with_secret()).build());
-    authenticated(TAG, "rotateWebhookSecret", "Rotate the secret", about, &[ErrorCode::NotFound])
+    managing(TAG, "rotateWebhookSecret", "Rotate the secret", about, &[ErrorCode::NotFound])
         .parameter(id("webhook"))
         .response("200", rotated)
 }
 
 fn test() -> OperationBuilder {
     let about = "Sends a `webhook.test` message at once. Test keys can do this too.";
-    authenticated(TAG, "testWebhook", "Send a test", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
+    managing(TAG, "testWebhook", "Send a test", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
         .parameter(id("webhook"))
         .response("202", scheduled())
 }
@@ -97,7 +98,7 @@ fn deliveries() -> OperationBuilder {
     let limit = integer(1, 100).default(Some(json!(25)));
     let cursor = text().format(Some(SchemaFormat::Custom("uuid".to_owned())));
     let page = json!({ "data": [delivery()], "has_more": true });
-    authenticated(TAG, "listDeliveries", "List deliveries", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
+    managing(TAG, "listDeliveries", "List deliveries", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
         .parameter(id("webhook"))
         .parameter(parameter(ParameterIn::Query, "limit", "Maximum number of deliveries on the page.", limit, None))
         .parameter(parameter(
@@ -116,7 +117,7 @@ fn deliveries() -> OperationBuilder {
 
 fn redeliver() -> OperationBuilder {
     let about = "Sends a message again at once: the same bytes with the same `webhook-id`.";
-    authenticated(TAG, "redeliverWebhook", "Send a message again", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
+    managing(TAG, "redeliverWebhook", "Send a message again", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
         .parameter(id("webhook"))
         .parameter(delivery_id())
         .response("202", scheduled())

@@ -2,16 +2,25 @@
 
 use std::time::Duration;
 
+use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Caller, Environment, Principal};
-use grabd_domain::ids::{TeamId, UserId};
-use grabd_domain::oauth::{ACCESS_LIFE, AuthMethod, CODE_LIFE, Challenge, ClientMetadata, RedirectUri, Resources};
+use grabd_domain::ids::{GrantId, TeamId, UserId};
+use grabd_domain::oauth::{
+    ACCESS_LIFE, AuthMethod, CODE_LIFE, Challenge, ClientMetadata, OauthScopes, RedirectUri, Resources,
+};
 use grabd_store::Error;
-use grabd_store::oauth::{Client, ConsentOutcome, Exchange, NewClient, NewConsent, NewConsentRequest, TokenOutcome};
+use grabd_store::oauth::{
+    Client, ConsentOutcome, Exchange, NewClient, NewConsent, NewConsentRequest, Refresh, TokenOutcome,
+};
 
 use super::test_app::{TestApp, client_id, hash, new_client, redirect};
 use crate::harness::{NOW, on_both};
 
 const SOON: Duration = Duration::from_secs(1);
+
+fn issued(grant: GrantId, expires_at: Timestamp) -> TokenOutcome {
+    TokenOutcome::Issued { grant, scopes: OauthScopes::GRABS, expires_at }
+}
 
 on_both! {
     async fn client_is_found_as_registered(db) {
@@ -66,7 +75,7 @@ on_both! {
         let grant = app.consent(1).await;
         assert_eq!(db.store.list_connections(app.user, NOW).await.unwrap(), [], "not connected yet");
         let exchanged = db.store.exchange(app.exchange(1, 1)).await.unwrap();
-        assert_eq!(exchanged, TokenOutcome::Issued { grant, expires_at: NOW + ACCESS_LIFE });
+        assert_eq!(exchanged, issued(grant, NOW + ACCESS_LIFE));
         let expected = Caller { team: app.team, environment: Environment::Test, principal: Principal::Grant(grant) };
         assert_eq!(app.authenticate(1, NOW).await, Some(expected));
         let last = NOW + ACCESS_LIFE - Duration::from_millis(1);
@@ -119,7 +128,7 @@ on_both! {
         }
         let last = NOW + CODE_LIFE - Duration::from_millis(1);
         let exchanged = db.store.exchange(Exchange { redirect: None, now: last, ..good() }).await.unwrap();
-        assert_eq!(exchanged, TokenOutcome::Issued { grant, expires_at: last + ACCESS_LIFE });
+        assert_eq!(exchanged, issued(grant, last + ACCESS_LIFE));
     }
 
     async fn exchange_rejects_resources_that_were_not_granted(db) {
@@ -135,6 +144,69 @@ on_both! {
         foreign.resources = api;
         assert_eq!(db.store.refresh(foreign).await.unwrap(), TokenOutcome::InvalidTarget);
         assert!(matches!(app.refresh(1, 2, NOW).await, TokenOutcome::Issued { .. }), "the token was not used up");
+    }
+
+    async fn tokens_have_the_scopes_that_were_granted_and_a_refresh_may_ask_for_fewer(db) {
+        let app = TestApp::new(db).await;
+        let manage = OauthScopes::from_bits(2).unwrap();
+        let consent = NewConsent { scopes: OauthScopes::ALL, ..app.new_consent(1) };
+        db.store.consent(consent).await.unwrap();
+        db.store.exchange(app.exchange(1, 1)).await.unwrap();
+        app.connect(2).await;
+        assert_eq!((app.scopes(1).await, app.scopes(2).await), ("grabs manage".to_owned(), "grabs".to_owned()));
+        assert_eq!(db.store.list_connections(app.user, NOW).await.unwrap()[1].scopes, OauthScopes::ALL);
+        // Each refresh may ask for any of them again, because the refresh token keeps them all.
+        for (token, scopes, expected) in [
+            (1, Some(OauthScopes::GRABS), "grabs"),
+            (3, Some(manage), "manage"),
+            (4, Some(OauthScopes::ALL), "grabs manage"),
+            (5, Some(OauthScopes::GRABS), "grabs"),
+            (6, None, "grabs manage"),
+        ] {
+            let next = if token == 1 { 3 } else { token + 1 };
+            let refresh = Refresh { scopes, ..app.refresh_request(token, next, NOW) };
+            let refreshed = db.store.refresh(refresh).await.unwrap();
+            assert!(matches!(&refreshed, TokenOutcome::Issued { scopes, .. } if scopes.to_string() == expected), "{refreshed:?}");
+            assert_eq!(app.scopes(next).await, expected, "{token}");
+        }
+        // What was not granted is refused, and the refresh token is not used up.
+        for scopes in [manage, OauthScopes::ALL] {
+            let refresh = Refresh { scopes: Some(scopes), ..app.refresh_request(2, 20, NOW) };
+            assert_eq!(db.store.refresh(refresh).await.unwrap(), TokenOutcome::InvalidScope);
+        }
+        assert!(matches!(app.refresh(2, 21, NOW).await, TokenOutcome::Issued { .. }));
+        // A token never has more than its grant.
+        db.execute_raw("UPDATE oauth_grant SET scopes = 1").await.unwrap();
+        assert_eq!(app.scopes(7).await, "grabs");
+        db.execute_raw("UPDATE oauth_grant SET scopes = 2").await.unwrap();
+        assert_eq!((app.scopes(7).await, app.scopes(6).await), ("manage".to_owned(), String::new()));
+        assert_eq!(app.authenticate(6, NOW).await, None);
+    }
+
+    async fn grants_and_tokens_of_earlier_versions_have_the_scope_grabs(db) {
+        let app = TestApp::new(db).await;
+        let consent = NewConsent { scopes: OauthScopes::ALL, ..app.new_consent(1) };
+        db.store.consent(consent).await.unwrap();
+        db.store.exchange(app.exchange(1, 1)).await.unwrap();
+        assert_eq!(app.scopes(1).await, "grabs manage");
+        // The same rows as an earlier version writes them, which does not know the column.
+        let tables = [
+            ("oauth_grant", "id, team_id, user_id, env, client_id, client_name, resources, created_at, expires_at"),
+            ("oauth_token", "hash, grant_id, kind, created_at, expires_at, siblings"),
+        ];
+        for (table, columns) in tables {
+            db.execute_raw(&format!("CREATE TABLE former_{table} AS SELECT {columns} FROM {table}")).await.unwrap();
+        }
+        db.execute_raw("DELETE FROM oauth_grant").await.unwrap();
+        assert_eq!(app.scopes(1).await, "");
+        for (table, columns) in tables {
+            let insert = format!("INSERT INTO {table} ({columns}) SELECT {columns} FROM former_{table}");
+            db.execute_raw(&insert).await.unwrap();
+        }
+        assert_eq!(app.scopes(1).await, "grabs");
+        let wider = Refresh { scopes: Some(OauthScopes::ALL), ..app.refresh_request(1, 2, NOW) };
+        assert_eq!(db.store.refresh(wider).await.unwrap(), TokenOutcome::InvalidScope);
+        assert!(matches!(app.refresh(1, 2, NOW).await, TokenOutcome::Issued { scopes: OauthScopes::GRABS, .. }));
     }
 
     async fn code_reuse_revokes_the_grant(db) {

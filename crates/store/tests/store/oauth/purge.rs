@@ -48,6 +48,21 @@ on_both! {
         assert_eq!(db.store.list_connections(app.user, NOW).await.unwrap(), []);
     }
 
+    async fn grant_is_purged_when_its_last_refresh_token_has_expired(db) {
+        let app = TestApp::new(db).await;
+        let (grant, other) = (app.connect(1).await, app.connect(2).await);
+        assert!(matches!(app.refresh(1, 3, NOW + MOMENT).await, TokenOutcome::Issued { .. }));
+        let grants = async |now| {
+            db.store.purge_oauth(now, 99).await.unwrap();
+            let listed = db.store.list_connections(app.user, NOW).await.unwrap();
+            listed.into_iter().map(|connection| connection.grant).collect::<Vec<_>>()
+        };
+        assert_eq!(grants(NOW + REFRESH_LIFE - MOMENT).await.len(), 2);
+        assert_eq!(grants(NOW + REFRESH_LIFE).await, [grant], "{other} was not used for a month");
+        assert_eq!(grants(NOW + REFRESH_LIFE + MOMENT).await, []);
+        assert_eq!(db.store.purge_oauth(NOW + REFRESH_LIFE + MOMENT, 99).await.unwrap(), 0);
+    }
+
     async fn unused_client_is_purged_after_a_day_unless_it_has_a_grant(db) {
         let app = TestApp::new(db).await;
         let used = app.connect(1).await;

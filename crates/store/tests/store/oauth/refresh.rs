@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
-use grabd_domain::oauth::{ACCESS_LIFE, GRANT_LIFE, MAX_REFRESH_RETRIES, REFRESH_LIFE, USED_REFRESH_TOKENS};
+use grabd_domain::oauth::{
+    ACCESS_LIFE, GRANT_LIFE, MAX_REFRESH_RETRIES, OauthScopes, REFRESH_LIFE, USED_REFRESH_TOKENS,
+};
 use grabd_store::oauth::{Refresh, TokenOutcome};
 
 use super::test_app::{GRACE, TestApp, client_id, new_client};
@@ -32,7 +34,8 @@ on_both! {
         let app = TestApp::new(db).await;
         let grant = app.connect(1).await;
         let later = NOW + ACCESS_LIFE;
-        assert_eq!(app.refresh(1, 2, later).await, TokenOutcome::Issued { grant, expires_at: later + ACCESS_LIFE });
+        let expected = TokenOutcome::Issued { grant, scopes: OauthScopes::GRABS, expires_at: later + ACCESS_LIFE };
+        assert_eq!(app.refresh(1, 2, later).await, expected);
         assert_eq!(app.authenticate(2, later).await, app.caller(grant));
         assert!(refresh_succeeds(db, &app, 2, 3, later).await);
     }
@@ -115,7 +118,7 @@ on_both! {
         }
         assert_eq!(token, 7, "about half a year");
         let end = NOW + GRANT_LIFE;
-        let expected = TokenOutcome::Issued { grant, expires_at: end };
+        let expected = TokenOutcome::Issued { grant, scopes: OauthScopes::GRABS, expires_at: end };
         assert_eq!(app.refresh(token, 50, end - MOMENT).await, expected, "tokens expire with the grant");
         assert_eq!(app.authenticate(50, end).await, None);
         assert!(matches!(app.refresh(50, 51, end).await, TokenOutcome::Invalid(_)));

@@ -6,7 +6,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{GrantId, TeamId, UserId};
-use grabd_domain::oauth::{AuthMethod, Challenge, ClientId, ClientMetadata, RedirectUri, Resources};
+use grabd_domain::oauth::{AuthMethod, Challenge, ClientId, ClientMetadata, OauthScopes, RedirectUri, Resources};
 use grabd_store::accounts::{InitialTeam, NewPerson};
 use grabd_store::oauth::{ConsentOutcome, Exchange, NewClient, NewConsent, NewTokenPair, Refresh, TokenOutcome};
 
@@ -69,6 +69,7 @@ impl<'a> TestApp<'a> {
             client: self.client.clone(),
             client_name: "An app".into(),
             client_host: None,
+            scopes: OauthScopes::GRABS,
             resources: Resources::default(),
             code: hash(b'c', code),
             redirect: redirect(),
@@ -102,6 +103,7 @@ impl<'a> TestApp<'a> {
             token: hash(b'r', token),
             client: self.client.clone(),
             resources: Resources::default(),
+            scopes: None,
             pair: pair(pair_number),
             grace: GRACE,
             now,
@@ -122,7 +124,13 @@ impl<'a> TestApp<'a> {
 
     /// Authenticates with the access token of this number.
     pub(super) async fn authenticate(&self, number: u16, now: Timestamp) -> Option<Caller> {
-        self.db.store.authenticate_token(&hash(b'a', number), now).await.unwrap().map(|(caller, _)| caller)
+        self.db.store.authenticate_token(&hash(b'a', number), now).await.unwrap().map(|token| token.caller)
+    }
+
+    /// The scopes of the access token of this number.
+    pub(super) async fn scopes(&self, number: u16) -> String {
+        let token = self.db.store.authenticate_token(&hash(b'a', number), NOW).await.unwrap();
+        token.map(|token| token.scopes.to_string()).unwrap_or_default()
     }
 
     pub(super) fn caller(&self, grant: GrantId) -> Option<Caller> {
