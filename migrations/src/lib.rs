@@ -29,6 +29,7 @@ mod m0020_changed_event;
 mod m0021_node_load;
 mod m0022_onboarding;
 mod m0023_low_balance;
+mod m0025_known_secrets;
 mod m0026_app_scopes;
 
 /// All steps, in the order they are applied.
@@ -98,5 +99,6 @@ steps![
     m0021_node_load: MayContinue,
     m0022_onboarding: MayContinue,
     m0023_low_balance: MayContinue,
+    m0025_known_secrets: MayContinue,
     m0026_app_scopes: MayContinue,
 ];

@@ -21,6 +21,12 @@ impl Account {
     pub const fn of_team(team: TeamId) -> Self {
         Self { id: AccountId(team.0), has_paid: false }
     }
+
+    /// The account that the captures of its signed links are counted for.
+    #[must_use]
+    pub fn for_links(self) -> Self {
+        Self { id: self.id.for_links(), ..self }
+    }
 }
 
 /// Number of slots kept for paying accounts: this share of all, rounded up, but never the last one.

@@ -128,6 +128,14 @@ impl Principal {
             Self::Key(_) | Self::Person(_) => None,
         }
     }
+
+    /// The person, if one is signed in.
+    pub const fn person(self) -> Option<UserId> {
+        match self {
+            Self::Person(user) => Some(user),
+            Self::Key(_) | Self::Grant(_) => None,
+        }
+    }
 }
 
 /// The authenticated caller. All use cases are scoped to it.

@@ -86,6 +86,14 @@ id! {
     DeliveryId
 }
 
+impl AccountId {
+    /// The account that the captures of an account's signed links are counted for.
+    #[must_use]
+    pub fn for_links(self) -> Self {
+        Self(Uuid::new_v5(&self.0, b"links"))
+    }
+}
+
 /// A credit lot. The number is assigned by the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LotId(pub i64);

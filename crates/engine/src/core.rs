@@ -299,7 +299,7 @@ impl Core {
             return Ok(Some(Image::Stored(stored)));
         }
         Ok(match self.store.find_image(key).await? {
-            Some(ShownImage::Placeholder(spec)) => Some(Image::Placeholder(self.grabs.placeholder.draw(&spec).await?)),
+            Some(ShownImage::Placeholder(spec)) => Some(Image::Placeholder(self.grabs.shown.images.draw(&spec).await?)),
             Some(ShownImage::Stored) => images.needs_lookup().then_some(Image::Stored(stored)),
             None => None,
         })
@@ -316,10 +316,10 @@ impl Core {
         let content = match placeholder_of {
             Some(spec) => match name {
                 BesideName::Also(FileKind::Difference) => {
-                    self.grabs.differences.image(&self.store, &self.tasks, &spec).await?
+                    self.grabs.shown.differences.image(&self.store, &self.tasks, &spec).await?
                 }
                 BesideName::Also(_) | BesideName::Slice(_) | BesideName::Viewport(_) => {
-                    self.grabs.placeholder.file(&spec, name).await?
+                    self.grabs.shown.images.file(&spec, name).await?
                 }
             }
             .map(Image::Placeholder),

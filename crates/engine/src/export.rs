@@ -14,8 +14,10 @@ use grabd_store::operations::{ExportCursor, ExportPage, StoredLimit};
 use grabd_store::{Error, Store};
 use serde_json::{Value, json};
 
+use crate::accounts::find_account;
 use crate::core::Core;
 use crate::faults::internal_error;
+use crate::grabs::ArchiveError;
 
 /// Rows in memory at a time.
 const CHUNK: u32 = 500;
@@ -34,9 +36,20 @@ enum Stage {
 ///
 /// The stream ends with [`Fault::InternalError`] when the database fails; the file must not look complete then. A
 /// complete one ends with a line of the type `end`.
-pub fn team_export(core: &Core, team: TeamId) -> impl Stream<Item = Result<Bytes, Fault>> + Send + use<> {
+///
+/// # Errors
+/// See [`ArchiveError`]: the same limits as for archives apply, apart from them.
+pub async fn team_export(
+    core: &Core,
+    team: TeamId,
+) -> Result<impl Stream<Item = Result<Bytes, Fault>> + Send + use<>, ArchiveError> {
+    let account = find_account(core, team).await?;
+    let turn = core.grabs.exports.try_take(&account.id)?;
     let lines = team_export_of(core.store.clone(), team, core.clock.now());
-    lines.map(|chunk| chunk.map_err(internal_error("export.team")))
+    Ok(lines.map(move |chunk| {
+        let _held = &turn;
+        chunk.map_err(internal_error("export.team"))
+    }))
 }
 
 /// The same on behalf of an operator.

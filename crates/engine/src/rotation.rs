@@ -142,7 +142,7 @@ mod tests {
         };
         let secret = vault.seal(number.to_string().as_bytes(), id.0.as_bytes());
         let (environment, creator) = (Environment::Live, Creator::Key);
-        let new = NewEndpoint { id, team, environment, registration, secret, creator, now: NOW };
+        let new = NewEndpoint { id, team, environment, registration, secret, creator, by: None, now: NOW };
         store.register_endpoint(new).await.unwrap();
         id
     }

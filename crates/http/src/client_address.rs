@@ -1,18 +1,19 @@
 //! The client address, resolved through trusted proxies. Requests without a recognised team are rate limited by it.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request};
+use grabd_limiters::client_network;
 use http::HeaderMap;
 use ipnet::IpNet;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The address to count a request under. All requests without a peer address share one.
+/// The address to count a request under: the /64 network for IPv6. All requests without a peer address share one.
 pub fn client_address(request: &Request, trusted: &[IpNet]) -> IpAddr {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip().to_canonical());
-    rate_limit_address(forwarded(peer, request.headers(), trusted))
+    client_network(forwarded(peer, request.headers(), trusted))
 }
 
 /// The right-most address that is not a trusted proxy. Addresses left of it can be forged by the client.
@@ -35,14 +36,6 @@ fn parse(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare = text.parse::<IpAddr>().or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip()));
     bare.ok().map(|address| address.to_canonical())
-}
-
-/// The address to use as a rate limit key: the /64 network for IPv6, because one subscriber usually has a whole /64.
-pub fn rate_limit_address(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-    }
 }
 
 #[cfg(test)]
@@ -75,18 +68,6 @@ mod tests {
             }
             let client = forwarded(peer.parse().unwrap(), &headers, &trusted);
             assert_eq!(client, expected.parse::<IpAddr>().unwrap(), "{peer} {lines:?}");
-        }
-    }
-
-    #[test]
-    fn ipv6_addresses_are_counted_by_their_64_bit_network() {
-        for (address, expected) in [
-            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
-            ("2001:db8:1:2:ffff::", "2001:db8:1:2::"),
-            ("2001:db8:1:3::", "2001:db8:1:3::"),
-            ("192.0.2.1", "192.0.2.1"),
-        ] {
-            assert_eq!(rate_limit_address(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap());
         }
     }
 }

@@ -484,9 +484,10 @@ options! { $
         group: Group::Timing,
         label: "Maximum age",
         help: "Answer with an earlier image of the same options that is at most this old, in seconds, without charge.",
-        description: "Only images of the same team and environment are used, and only if they were not deleted. Such a \
-                      grab has `cached: true` and is not a new one. Captures with secret options are always new. With 0, \
-                      every capture is new.",
+        description: "Only images of the same team and environment are used, and only if they were not deleted; by a key \
+                      without the scope `read`, only those that it has made itself. Such a grab has `cached: true` and \
+                      the `metadata` of the request, and is not a new one. Captures with secret options are always new. \
+                      With 0, every capture is new.",
         example: "86400",
         in_mcp: true
     }
@@ -529,8 +530,9 @@ options! { $
         label: "Compare to",
         help: "Id of an earlier grab of the same team and environment: report what changed since its image.",
         description: "The result is in `difference` of the grab, see docs/FILES.md. The capture fails, without charge, if \
-                      the images cannot be compared, for example because the earlier one is deleted meanwhile. Such a \
-                      capture is always new. Not in signed links.",
+                      the images cannot be compared, for example because the earlier one is deleted meanwhile. A key \
+                      without the scope `read` can name only grabs that it has created itself. Such a capture is always \
+                      new. Not in signed links.",
         example: "\"01993e1c-7b1a-7000-8000-0123456789ab\"",
         in_mcp: true
     }

@@ -13,8 +13,9 @@ use grabd_proto::{options, v1};
 use crate::render_metadata::{to_findings, to_i32, to_settled_by, to_timings};
 use crate::status::{cause_to_proto, to_batch_error, to_proto};
 
-/// Converts a create request. Unknown enum values are passed on as numbers, so that validation reports them.
-pub(crate) fn create_request(request: v1::CreateGrabRequest) -> CreateRequest {
+/// Converts a create request of a caller that may read grabs or not. Unknown enum values are passed on as numbers, so
+/// that validation reports them.
+pub(crate) fn create_request(request: v1::CreateGrabRequest, may_read: bool) -> CreateRequest {
     let v1::CreateGrabRequest {
         url,
         width,
@@ -50,12 +51,13 @@ pub(crate) fn create_request(request: v1::CreateGrabRequest) -> CreateRequest {
         selector: options.selector.or(selector),
         ..options
     };
-    CreateRequest { capture: options::decode(options, unparsed), class, idempotency_key }
+    let capture = options::decode(options, unparsed);
+    CreateRequest { capture, class, idempotency_key, may_read, is_link: false }
 }
 
 /// Converts a request of a batch, which is always asynchronous.
-pub(crate) fn queued_request(request: v1::CreateGrabRequest) -> CreateRequest {
-    CreateRequest { class: Class::Async, ..create_request(request) }
+pub(crate) fn queued_request(request: v1::CreateGrabRequest, may_read: bool) -> CreateRequest {
+    CreateRequest { class: Class::Async, ..create_request(request, may_read) }
 }
 
 /// Converts the result of one capture of a batch.

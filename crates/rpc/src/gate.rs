@@ -84,7 +84,10 @@ where
         let core = self.core.clone();
         let response = async move {
             let admitted = match authenticate(&core, request.headers()).await {
-                Ok(access) => admit(&core, access, request.uri().path()).await,
+                Ok(access) => {
+                    request.extensions_mut().insert(access.scopes);
+                    admit(&core, access, request.uri().path()).await
+                }
                 Err(fault) => Err((fault, None)),
             };
             let (decision, mut response) = match admitted {

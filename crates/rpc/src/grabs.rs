@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use futures::{Stream, StreamExt, stream};
 use grabd_domain::Fault;
-use grabd_domain::credentials::Caller;
+use grabd_domain::credentials::{Caller, Scope, Scopes};
 use grabd_domain::grabs::Stages;
 use grabd_domain::ids::GrabId;
 use grabd_engine::Core;
@@ -30,8 +30,8 @@ pub(crate) struct Grabs(pub(crate) Core);
 #[tonic::async_trait]
 impl GrabService for Grabs {
     async fn create_grab(&self, request: Request<CreateGrabRequest>) -> Result<Response<CreateGrabResponse>, Status> {
-        let caller = caller(&request)?;
-        let request = convert::create_request(request.into_inner());
+        let (caller, may_read) = (caller(&request)?, may_read(&request));
+        let request = convert::create_request(request.into_inner(), may_read);
         let result = grabs::create(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
         let grab = Some(convert::created(&result, self.0.public_url()));
         Ok(Response::new(CreateGrabResponse { grab, replayed: result.replayed }))
@@ -41,8 +41,9 @@ impl GrabService for Grabs {
         &self,
         request: Request<BatchCreateGrabsRequest>,
     ) -> Result<Response<BatchCreateGrabsResponse>, Status> {
-        let caller = caller(&request)?;
-        let requests: Vec<_> = request.into_inner().requests.into_iter().map(convert::queued_request).collect();
+        let (caller, may_read) = (caller(&request)?, may_read(&request));
+        let requests = request.into_inner().requests.into_iter();
+        let requests: Vec<_> = requests.map(|request| convert::queued_request(request, may_read)).collect();
         let batch = grabs::create_batch(&self.0, caller, &requests).await.map_err(|fault| to_status(&fault))?;
         let Batch { results, is_stopped: stopped, decision } = batch;
         let results = results.iter().map(|result| convert::batch_result(result, self.0.public_url())).collect();
@@ -62,9 +63,9 @@ impl GrabService for Grabs {
         &self,
         request: Request<CaptureGrabRequest>,
     ) -> Result<Response<Self::CaptureGrabStream>, Status> {
-        let caller = caller(&request)?;
+        let (caller, may_read) = (caller(&request)?, may_read(&request));
         let CaptureGrabRequest { create, with_stages } = request.into_inner();
-        let request = convert::create_request(create.unwrap_or_default());
+        let request = convert::create_request(create.unwrap_or_default(), may_read);
         let captured = grabs::capture(&self.0, caller, &request, Follow::stages_if(with_stages)).await;
         let CaptureStream { first, rest } = captured.map_err(|fault| to_status(&fault))?;
         let first = CaptureState { result: first, stages: Stages::default() };
@@ -132,6 +133,11 @@ impl Grabs {
 /// [`Fault::Unauthorized`] when the call did not pass the gate.
 pub(crate) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
     request.extensions().get().copied().ok_or_else(|| to_status(&Fault::Unauthorized))
+}
+
+/// Whether the caller may read grabs, and thus get those of others as an answer.
+fn may_read<T>(request: &Request<T>) -> bool {
+    request.extensions().get::<Scopes>().is_some_and(|scopes| scopes.includes(Scope::Read))
 }
 
 /// Malformed ids are reported as not found.

@@ -87,7 +87,7 @@ impl PublicServices {
         health.set_serving::<WebhookServiceServer<webhooks::Webhooks>>().await;
         let mut routes = Routes::new(public!(GrabServiceServer, grabs::Grabs(core.clone()), MAX_GRAB_REQUEST_BYTES))
             .add_service(public!(LinkServiceServer, links::Links(core.clone()), MAX_REQUEST_BYTES))
-            .add_service(public!(AccessServiceServer, access::Access, MAX_OPEN_REQUEST_BYTES))
+            .add_service(public!(AccessServiceServer, access::Access(core.clone()), MAX_OPEN_REQUEST_BYTES))
             .add_service(public!(UsageServiceServer, usage::Usage(core.clone()), MAX_OPEN_REQUEST_BYTES))
             .add_service(public!(PricingServiceServer, pricing::Pricing(core.clone()), MAX_OPEN_REQUEST_BYTES))
             .add_service(public!(WebhookServiceServer, webhooks::Webhooks(core.clone()), MAX_REQUEST_BYTES))

@@ -2,7 +2,7 @@
 
 use grabd_engine::Core;
 use grabd_engine::accounts::{self, RateLimitDecision};
-use grabd_engine::links::{self, OpenedLink};
+use grabd_engine::links::{self, LinkError, OpenedLink};
 use grabd_proto::v1::link_service_server::LinkService;
 use grabd_proto::v1::{OpenLinkRequest, OpenLinkResponse};
 use tonic::metadata::MetadataMap;
@@ -21,31 +21,25 @@ impl LinkService for Links {
         let core = &self.0;
         let OpenLinkRequest { query } = request.into_inner();
         let link = links::verify(core, query).await.map_err(|fault| to_status(&fault))?;
-        let (decision, opened) = match gate::check_rate_limit(core, link.caller).await {
-            Ok(decision) => {
-                accounts::record_use(core, link.caller);
-                (Some(decision), links::open(core, &link).await)
-            }
-            Err((fault, decision)) => (decision, Err(fault)),
-        };
-        match opened {
-            Ok(OpenedLink { result, fresh_for }) => {
+        accounts::record_use(core, link.caller);
+        match links::open(core, &link).await {
+            Ok(OpenedLink { result, fresh_for, counted }) => {
                 let grab = Some(convert::created(&result, core.public_url()));
                 let fresh_s = i64::try_from(fresh_for.as_secs()).unwrap_or(i64::MAX);
                 let mut response = Response::new(OpenLinkResponse { grab, fresh_s });
-                add_limit(decision, response.metadata_mut());
+                add_limit(counted, response.metadata_mut());
                 Ok(response)
             }
-            Err(fault) => {
+            Err(LinkError { fault, counted }) => {
                 let mut status = to_status(&fault);
-                add_limit(decision, status.metadata_mut());
+                add_limit(counted, status.metadata_mut());
                 Err(status)
             }
         }
     }
 }
 
-/// Adds the state of the rate limit of the link's team.
+/// Adds the state of the rate limit of the link's key, if the request was counted.
 fn add_limit(decision: Option<RateLimitDecision>, metadata: &mut MetadataMap) {
     let Some(decision) = decision else { return };
     let mut headers = std::mem::take(metadata).into_headers();

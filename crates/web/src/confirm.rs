@@ -6,6 +6,7 @@ use grabd_engine::accounts::Session;
 use http::StatusCode;
 
 use crate::page::{Layout, page};
+use crate::teams::secrets::SecretRow;
 
 /// The content of a confirmation page.
 pub(crate) struct Confirmation<'a> {
@@ -31,9 +32,20 @@ struct ConfirmPage<'a> {
     layout: Layout,
     form_token: &'a str,
     confirmation: &'a Confirmation<'a>,
+    secrets: &'a [SecretRow],
 }
 
 /// Renders the confirmation page.
 pub(crate) fn confirm_page(layout: Layout, session: &Session, confirmation: &Confirmation<'_>) -> Response {
-    page(StatusCode::OK, &ConfirmPage { layout, form_token: &session.csrf, confirmation })
+    confirm_page_with_secrets(layout, session, confirmation, &[])
+}
+
+/// The same with secrets that stay in use after the action.
+pub(crate) fn confirm_page_with_secrets(
+    layout: Layout,
+    session: &Session,
+    confirmation: &Confirmation<'_>,
+    secrets: &[SecretRow],
+) -> Response {
+    page(StatusCode::OK, &ConfirmPage { layout, form_token: &session.csrf, confirmation, secrets })
 }

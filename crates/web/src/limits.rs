@@ -1,19 +1,26 @@
 //! Rate limits by client address: pages, tokens, client registrations, sign-ins, sign-ups. Purchases and changes are
-//! limited by user.
+//! limited by user, and so is what a user does whose network has used up its limit.
+//!
+//! An IPv6 address counts as its /64. The addresses of one /48 share a larger quota, and where a request costs a slow hash or
+//! leaves a row, so do those of one /24 in IPv4.
 
 use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use grabd_domain::ids::UserId;
-use grabd_http::{KeyedLimiter, Window};
+use grabd_limiters::{AddressLimiter, EndSiteQuota, KeyedLimiter, Turn, Turns, Window, end_site};
 
 /// Passwords that an address may try per minute; each costs a slow hash. The engine limits the attempts per account.
 const SIGN_INS_PER_MINUTE: u32 = 20;
 /// Passwords that an address may set with a link per minute; each costs a slow hash. Separate from sign-ins, so that
 /// failed ones do not keep out a person with a link.
 const LINKS_PER_MINUTE: u32 = 20;
+/// Addresses whose quotas of slow hashes an end site may use: so it takes dozens of them to keep the processors busy.
+const HASHING_END_SITE: EndSiteQuota = EndSiteQuota::ipv6_and_ipv4(5);
 /// Sign-ups that an address may attempt per hour.
 const SIGN_UPS_PER_HOUR: u32 = 10;
+/// Addresses whose quotas of registrations of apps an end site may use: few people there connect an app within an hour.
+const REGISTERING_END_SITE: EndSiteQuota = EndSiteQuota::ipv6_and_ipv4(2);
 /// Placeholders that an address may request per minute without signing in. Each costs some milliseconds of CPU time.
 const TRIALS_PER_MINUTE: u32 = 10;
 /// Samples that an address may ask for per minute without signing in. Each may take a slot for some seconds.
@@ -26,28 +33,41 @@ const CHANGES_PER_DAY: u32 = 500;
 /// Requests that one page makes by itself: a thumbnail of each grab, and the event stream.
 const PARTS_PER_PAGE: u32 = 32;
 
+/// Authorization requests that are checked at the same time. Each may wait some seconds for a document of the app.
+const MAX_AUTHORIZATIONS: usize = 64;
+/// Those of one end site.
+const AUTHORIZATIONS_OF_END_SITE: usize = 4;
+/// When another one may be possible: longer than a document may take.
+const AUTHORIZATION_RETRY_S: u64 = 5;
+
 /// Password resets that an address may request per hour; each may send a mail.
 const FORGOTTEN_PER_HOUR: u32 = 10;
 
 /// All limits.
 pub(crate) struct Limits {
     /// Pages, authorization requests and decisions about them.
-    pub(crate) pages: Limit,
+    pub(crate) pages: AddressLimit,
     /// Token requests and revocations.
-    pub(crate) tokens: Limit,
-    /// Client registrations, by [`site`].
-    pub(crate) registrations: Limit,
-    pub(crate) sign_ins: Limit,
+    pub(crate) tokens: AddressLimit,
+    /// Client registrations.
+    pub(crate) registrations: AddressLimit,
+    pub(crate) sign_ins: AddressLimit,
     /// Sign-ins of a known device whose network has used up its limit, by the hash of the device.
     pub(crate) device_sign_ins: Limit<[u8; 32]>,
+    /// Pages and forms of a signed-in user whose network has used up its limit.
+    pub(crate) user_requests: Limit<UserId>,
+    /// The same for forms with a password.
+    pub(crate) user_passwords: Limit<UserId>,
     /// Uses of links from e-mails.
-    pub(crate) links: Limit,
-    pub(crate) sign_ups: Limit,
-    pub(crate) trials: Limit,
-    pub(crate) samples: Limit,
+    pub(crate) links: AddressLimit,
+    pub(crate) sign_ups: AddressLimit,
+    pub(crate) trials: AddressLimit,
+    pub(crate) samples: AddressLimit,
     /// Thumbnails and event streams.
-    pub(crate) parts: Limit,
-    pub(crate) forgotten: Limit,
+    pub(crate) parts: AddressLimit,
+    pub(crate) forgotten: AddressLimit,
+    /// Authorization requests that are being checked, by end site.
+    authorizations: Turns<IpAddr>,
     pub(crate) purchases: Limit<UserId>,
     /// Forms about accounts, teams, keys and apps.
     pub(crate) changes: Limit<UserId>,
@@ -59,62 +79,70 @@ pub(crate) struct RateLimited {
     pub(crate) retry_after_s: u64,
 }
 
-/// A quota for each key, by default each client address.
-pub(crate) struct Limit<K: Clone + Eq + Hash = IpAddr>(KeyedLimiter<K>);
+/// A quota for each client address and its end site.
+pub(crate) struct AddressLimit(AddressLimiter);
+
+/// A quota for each key.
+pub(crate) struct Limit<K>(KeyedLimiter<K>);
 
 impl Limits {
     pub(crate) fn new(requests_per_minute: u32, registrations_per_hour: u32) -> Self {
+        let per_minute = |limit, site| AddressLimit(AddressLimiter::per_minute(limit, site));
+        let per_hour = |limit, site| AddressLimit(AddressLimiter::per_hour(limit, site));
         Self {
-            pages: Limit(KeyedLimiter::per_minute(requests_per_minute)),
-            tokens: Limit(KeyedLimiter::per_minute(requests_per_minute)),
-            registrations: Limit(KeyedLimiter::per_hour(registrations_per_hour)),
-            sign_ins: Limit(KeyedLimiter::per_minute(SIGN_INS_PER_MINUTE)),
+            pages: per_minute(requests_per_minute, EndSiteQuota::USUAL),
+            tokens: per_minute(requests_per_minute, EndSiteQuota::USUAL),
+            registrations: per_hour(registrations_per_hour, REGISTERING_END_SITE),
+            sign_ins: per_minute(SIGN_INS_PER_MINUTE, HASHING_END_SITE),
             device_sign_ins: Limit(KeyedLimiter::per_minute(SIGN_INS_PER_MINUTE)),
-            links: Limit(KeyedLimiter::per_minute(LINKS_PER_MINUTE)),
-            sign_ups: Limit(KeyedLimiter::per_hour(SIGN_UPS_PER_HOUR)),
-            trials: Limit(KeyedLimiter::per_minute(TRIALS_PER_MINUTE)),
-            samples: Limit(KeyedLimiter::per_minute(SAMPLES_PER_MINUTE)),
-            parts: Limit(KeyedLimiter::per_minute(requests_per_minute.saturating_mul(PARTS_PER_PAGE))),
-            forgotten: Limit(KeyedLimiter::per_hour(FORGOTTEN_PER_HOUR)),
+            user_requests: Limit(KeyedLimiter::per_minute(requests_per_minute)),
+            user_passwords: Limit(KeyedLimiter::per_minute(SIGN_INS_PER_MINUTE)),
+            links: per_minute(LINKS_PER_MINUTE, HASHING_END_SITE),
+            sign_ups: per_hour(SIGN_UPS_PER_HOUR, HASHING_END_SITE),
+            trials: per_minute(TRIALS_PER_MINUTE, EndSiteQuota::USUAL),
+            samples: per_minute(SAMPLES_PER_MINUTE, EndSiteQuota::USUAL),
+            parts: per_minute(requests_per_minute.saturating_mul(PARTS_PER_PAGE), EndSiteQuota::USUAL),
+            forgotten: per_hour(FORGOTTEN_PER_HOUR, HASHING_END_SITE),
+            authorizations: Turns::new(MAX_AUTHORIZATIONS, AUTHORIZATIONS_OF_END_SITE),
             purchases: Limit(KeyedLimiter::per_hour(PURCHASES_PER_HOUR)),
             changes: Limit(KeyedLimiter::per_day(CHANGES_PER_DAY)),
         }
     }
 }
 
-/// The key of the limit for client registrations: an IPv4 address, or a /48 in IPv6, which is what one customer gets.
-/// A registration is stored, so the limit is coarser than that of requests.
-pub(crate) fn site(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !(u128::MAX >> 48)).into(),
+impl Limits {
+    /// The turn to check an authorization request from an address.
+    ///
+    /// # Errors
+    /// When as many of its end site, or of all, are being checked.
+    pub(crate) fn take_authorization(&self, address: IpAddr) -> Result<Turn, RateLimited> {
+        let limited = |_| RateLimited { retry_after_s: AUTHORIZATION_RETRY_S };
+        self.authorizations.try_take(&end_site(address)).map_err(limited)
     }
 }
 
-impl<K: Clone + Eq + Hash> Limit<K> {
+impl AddressLimit {
+    /// Takes one request from the quotas of an address and its end site.
+    ///
+    /// # Errors
+    /// When one of them is used up; nothing is taken then.
+    pub(crate) fn take(&self, address: IpAddr) -> Result<(), RateLimited> {
+        self.0.take(address).map(|_| ()).map_err(RateLimited::from)
+    }
+}
+
+impl<K: Clone + Eq + Hash + Ord> Limit<K> {
     /// Takes one request from the quota of a key.
     ///
     /// # Errors
     /// When the quota is used up; nothing is taken then.
     pub(crate) fn take(&self, key: K) -> Result<(), RateLimited> {
-        let admitted = self.0.take(key);
-        admitted.map(|_| ()).map_err(|Window { reset_s, .. }| RateLimited { retry_after_s: reset_s })
+        self.0.take(key).map(|_| ()).map_err(RateLimited::from)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn site_is_an_ipv4_address_or_a_48_of_ipv6() {
-        for (address, expected) in [
-            ("192.0.2.7", "192.0.2.7"),
-            ("2001:db8:1:2:3:4:5:6", "2001:db8:1::"),
-            ("2001:db8:2:2:3:4:5:6", "2001:db8:2::"),
-            ("::", "::"),
-        ] {
-            assert_eq!(site(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap());
-        }
+impl From<Window> for RateLimited {
+    fn from(Window { reset_s, .. }: Window) -> Self {
+        Self { retry_after_s: reset_s }
     }
 }

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::response::{IntoResponse, Response};
 use grabd_domain::Fault;
 use grabd_domain::limits::OUTAGE_RETRY;
+use grabd_engine::grabs::ArchiveError;
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 
@@ -132,6 +133,21 @@ impl Problem {
             "The payment provider did not respond. Nothing was charged.",
             "Try again in a minute. If the problem persists, contact your administrator.",
         )
+    }
+
+    /// There is no archive or export for now.
+    pub(crate) fn no_archive(error: ArchiveError) -> Self {
+        const RETRY_AFTER_S: u64 = 30;
+        let (message, advice) = match error {
+            ArchiveError::AccountBusy => (
+                "Another file of your team is being downloaded.",
+                "Try again when it is complete. The teams of one owner have one download at a time.",
+            ),
+            ArchiveError::Busy => ("Many files are being downloaded at the moment.", "Try again in half a minute."),
+            ArchiveError::Internal(fault) => return fault.into(),
+        };
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Self { retry_after_s: Some(RETRY_AFTER_S), ..Self::new(status, "One download at a time", message, advice) }
     }
 
     /// No browser is free for a sample, or it failed.

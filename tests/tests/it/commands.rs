@@ -97,3 +97,31 @@ async fn interrupted_rotation_of_the_key_file_is_completed_by_the_same_command()
     assert_ne!(std::fs::read_to_string(&path)?, after, "a complete rotation makes another key");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operator_replaces_the_secrets_of_links_and_webhooks() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let (dir, store, key) = (app.data_dir(), app.service.store(), app.team.test_id.to_string());
+    let body = json!({ "url": "https://example.com/hook", "events": ["*"] });
+    let request = app.client.post(format!("{}/webhooks", app.base())).bearer_auth(app.test()).json(&body);
+    let webhook: serde_json::Value = request.send().await?.error_for_status()?.json().await?;
+    let webhook = webhook["id"].as_str().context("an id")?;
+    let secret = async || {
+        let signer = store.find_link_signer(app.team.test_id).await?.context("the key is in use")?;
+        anyhow::Ok(signer.sealed_secret)
+    };
+    ensure!(admin(&dir, &["key", "link", &key]).await?);
+    let former = secret().await?;
+    ensure!(admin(&dir, &["key", "link", &key]).await? && secret().await? == former);
+    ensure!(admin(&dir, &["key", "link", &key, "--replace"]).await? && secret().await? != former);
+    ensure!(admin(&dir, &["webhook", "rotate", webhook]).await?);
+    for wrong in [["webhook", "rotate", "x"], ["webhook", "rotate", &key]] {
+        assert!(admin(&dir, &wrong).await.is_err(), "{wrong:?}");
+    }
+    let trail = store.list_audit(grabd_domain::Timestamp::from_ms(0), None, 100).await?;
+    let actions: Vec<_> = trail.iter().map(|entry| entry.action.as_str()).collect();
+    for action in ["key.link_secret", "key.link_secret.replace", "webhook.secret"] {
+        assert!(actions.contains(&action), "{action}: {actions:?}");
+    }
+    app.finish().await
+}

@@ -41,6 +41,7 @@ mod reuse;
 mod sdk;
 mod secrets;
 mod slices;
+mod strangers;
 mod team_limits;
 mod uploads;
 mod viewports;

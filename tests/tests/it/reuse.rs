@@ -133,7 +133,17 @@ async fn metadata_is_returned_and_part_of_idempotency_only() -> Result<()> {
     let (status, _, mismatch) = create(&app, app.live(), "", "k", &page("2")).await?;
     assert_eq!((status, &mismatch["error"]["code"]), (400, &json!("idempotency_mismatch")));
     let (_, _, found) = create(&app, app.live(), "", "", &page("2")).await?;
-    assert_eq!((&found["cached"], &found["metadata"]), (&json!(true), &json!({ "order": "1" })));
+    assert_eq!((&found["cached"], &found["metadata"]), (&json!(true), &json!({ "order": "2" })), "that of the request");
+    // The key of a request that an earlier grab answered repeats that answer.
+    for _ in 0..2 {
+        let (_, _, found) = create(&app, app.live(), "", "l", &page("3")).await?;
+        assert_eq!((&found["cached"], &found["metadata"]), (&json!(true), &json!({ "order": "3" })));
+    }
+    assert_eq!(
+        app.get(&path, app.live()).await?.1["metadata"],
+        json!({ "order": "1" }),
+        "the grab itself is as it was"
+    );
     let wrong = json!({ "url": app.site.url("/tiny"), "metadata": { "order": 1 } });
     let (status, _, refused) = create(&app, app.live(), "", "", &wrong).await?;
     let message = refused["error"]["message"].as_str().unwrap_or_default();

@@ -4,12 +4,12 @@
 //! images that its caller could fetch, and no deleted ones.
 
 use std::io::Cursor;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
+use grabd_limiters::Turns;
 use grabd_memory::{MemoryBudget, MemoryError, Reservation};
 use grabd_pixels::{MAX_SIDE, Timed, check_jpeg, check_size, encode_jpeg, image_on_white};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -17,7 +17,6 @@ use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageFormat, ImageReader, Limits};
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
@@ -51,7 +50,8 @@ const READ_LIMIT: Duration = Duration::from_secs(10);
 pub(super) struct Previews {
     images: Router,
     memory: MemoryBudget,
-    scaling: Arc<Semaphore>,
+    /// By the hash of the credential.
+    scaling: Turns<[u8; 32]>,
     tasks: TaskTracker,
 }
 
@@ -113,6 +113,8 @@ impl PreviewError {
 
 /// An image file whose first parts were read.
 struct ImageFile {
+    /// Whose turn it is processed in.
+    owner: [u8; 32],
     media_type: String,
     size: usize,
     parts: Vec<Bytes>,
@@ -121,20 +123,21 @@ struct ImageFile {
 
 impl Previews {
     pub(super) fn new(images: Router, memory: MemoryBudget, tasks: TaskTracker) -> Self {
-        Self { images, memory, scaling: Arc::new(Semaphore::new(MAX_CONCURRENT_SCALINGS)), tasks }
+        Self { images, memory, scaling: Turns::new(MAX_CONCURRENT_SCALINGS, 1), tasks }
     }
 
-    /// A preview of the image at a path. A result without one still has the URL of the image.
-    pub(super) async fn preview(&self, path: &str) -> Result<Preview, PreviewError> {
-        let preview = self.make(path).await;
+    /// A preview of the image at a path, for the holder of a credential with this hash. A result without one still has the
+    /// URL of the image.
+    pub(super) async fn preview(&self, path: &str, owner: [u8; 32]) -> Result<Preview, PreviewError> {
+        let preview = self.make(path, owner).await;
         if let Err(error) = &preview {
             tracing::info!("a tool result is sent without its image: {error}");
         }
         preview
     }
 
-    async fn make(&self, path: &str) -> Result<Preview, PreviewError> {
-        let file = self.open(path).await?;
+    async fn make(&self, path: &str, owner: [u8; 32]) -> Result<Preview, PreviewError> {
+        let file = self.open(path, owner).await?;
         let size = u64::try_from(file.size).unwrap_or(u64::MAX);
         let (width, height) = file.dimensions()?;
         if file.size <= MAX_INLINE_BYTES && width.max(height) <= MAX_INLINE_SIDE_PX {
@@ -154,16 +157,16 @@ impl Previews {
     }
 
     /// The first of the wanted parts of the image at a path. None if the image ends before.
-    pub(super) async fn parts(&self, path: &str, wanted: WantedParts) -> Result<Parts, PreviewError> {
-        let parts = self.make_parts(path, wanted).await;
+    pub(super) async fn parts(&self, path: &str, wanted: WantedParts, owner: [u8; 32]) -> Result<Parts, PreviewError> {
+        let parts = self.make_parts(path, wanted, owner).await;
         if let Err(error) = &parts {
             tracing::info!("a tool result is sent without the parts of its image: {error}");
         }
         parts
     }
 
-    async fn make_parts(&self, path: &str, wanted: WantedParts) -> Result<Parts, PreviewError> {
-        let file = self.open(path).await?;
+    async fn make_parts(&self, path: &str, wanted: WantedParts, owner: [u8; 32]) -> Result<Parts, PreviewError> {
+        let file = self.open(path, owner).await?;
         let (width, height) = file.dimensions()?;
         // The file is dropped before the parts are made.
         let beside = u64::try_from(file.size).unwrap_or(u64::MAX).max(parts::memory_bytes(width, &wanted).div_ceil(2));
@@ -186,14 +189,13 @@ impl Previews {
         work: impl FnOnce(Vec<u8>) -> Result<(T, usize), PreviewError> + Send + 'static,
     ) -> Result<(T, Reservation), PreviewError> {
         let waits_until = Instant::now() + SCALING_WAIT;
-        let permit = timeout_at(waits_until, Arc::clone(&self.scaling).acquire_owned()).await;
-        let permit = permit.map_err(|_| PreviewError::Busy)?.map_err(|_| PreviewError::Cancelled)?;
+        let turn = timeout_at(waits_until, self.scaling.take(&file.owner)).await.map_err(|_| PreviewError::Busy)?;
         let left = waits_until.saturating_duration_since(Instant::now());
         let mut memory = self.memory.reserve(bytes, left).await?;
         let file = file.read().await?;
         let processed = self.tasks.spawn_blocking(move || {
             let (made, kept) = work(file)?;
-            drop(permit);
+            drop(turn);
             memory.shrink_to(u64::try_from(kept).unwrap_or(u64::MAX).saturating_mul(3));
             Ok::<_, PreviewError>((made, memory))
         });
@@ -201,12 +203,12 @@ impl Previews {
     }
 
     /// Requests a file and reads its head.
-    async fn open(&self, path: &str) -> Result<ImageFile, PreviewError> {
+    async fn open(&self, path: &str, owner: [u8; 32]) -> Result<ImageFile, PreviewError> {
         let request =
             Request::get(path).body(Body::empty()).map_err(|_| PreviewError::Status(StatusCode::NOT_FOUND))?;
         let Ok(response) = self.images.clone().oneshot(request).await;
         let (media_type, size) = media_type_and_size(&response)?;
-        let mut file = ImageFile { media_type, size, parts: Vec::new(), rest: response.into_body() };
+        let mut file = ImageFile { owner, media_type, size, parts: Vec::new(), rest: response.into_body() };
         let mut read = 0;
         while read < HEAD_BYTES
             && let Some(part) = file.next_part().await?
@@ -327,6 +329,8 @@ fn scale(file: Vec<u8>) -> Result<Vec<u8>, PreviewError> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use axum::routing::get;
     use image::{ImageFormat, RgbImage, Rgba, RgbaImage};
 
@@ -360,7 +364,7 @@ mod tests {
 
     async fn preview(bytes: Vec<u8>, media_type: &'static str) -> Option<Preview> {
         let memory = MemoryBudget::new(256 << 20);
-        let preview = previews(bytes, media_type, &memory).preview("/i").await.ok();
+        let preview = previews(bytes, media_type, &memory).preview("/i", [0; 32]).await.ok();
         let kept = preview.as_ref().map_or(0, |preview| preview.bytes.len() as u64 * 3);
         assert_eq!(memory.reserved_bytes(), kept.next_multiple_of(1 << 10), "only the result is kept");
         preview
@@ -385,7 +389,7 @@ mod tests {
         let calls: Vec<_> = (0..24)
             .map(|_| {
                 let previews = Arc::clone(&previews);
-                tasks.spawn(async move { previews.preview("/i").await.map(|preview| preview.bytes.len()) })
+                tasks.spawn(async move { previews.preview("/i", [0; 32]).await.map(|preview| preview.bytes.len()) })
             })
             .collect();
         let mut sent = 0;
@@ -402,16 +406,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn credential_has_one_of_the_turns_to_scale() {
+        let memory = MemoryBudget::new(256 << 20);
+        let previews = previews(file(&flat(2000, 100, [0; 4]), ImageFormat::Png), "image/png", &memory);
+        let held = previews.scaling.take(&[1; 32]).await;
+        assert!(matches!(previews.preview("/i", [1; 32]).await, Err(PreviewError::Busy)));
+        assert!(previews.preview("/i", [2; 32]).await.is_ok());
+        drop(held);
+        assert!(previews.preview("/i", [1; 32]).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn preview_is_left_out_when_memory_is_short() {
         let memory = MemoryBudget::new(16 << 20);
         let small = previews(file(&flat(100, 100, [0; 4]), ImageFormat::Png), "image/png", &memory);
         let all = memory.reserve(memory.total_bytes(), SCALING_WAIT).await.unwrap();
-        let error = small.preview("/i").await.unwrap_err();
+        let error = small.preview("/i", [0; 32]).await.unwrap_err();
         assert!(matches!(error, PreviewError::Busy) && error.advice().contains("image_url"), "{error}");
         drop(all);
-        small.preview("/i").await.unwrap();
+        small.preview("/i", [0; 32]).await.unwrap();
         let large = previews(file(&flat(3000, 3000, [0; 4]), ImageFormat::Png), "image/png", &memory);
-        let error = large.preview("/i").await.unwrap_err();
+        let error = large.preview("/i", [0; 32]).await.unwrap_err();
         assert!(matches!(error, PreviewError::TooLarge) && error.advice().contains("image_url"), "{error}");
         assert_eq!(memory.reserved_bytes(), 0);
     }
@@ -485,7 +500,7 @@ mod tests {
             assert!(preview(bytes, "image/png").await.is_none());
         }
         let empty = Previews::new(Router::new(), MemoryBudget::new(1 << 20), TaskTracker::new());
-        assert!(empty.preview("/i").await.is_err());
-        assert!(empty.preview("no path").await.is_err());
+        assert!(empty.preview("/i", [0; 32]).await.is_err());
+        assert!(empty.preview("no path", [0; 32]).await.is_err());
     }
 }

@@ -14,6 +14,7 @@ use super::message::{self, Incoming, MalformedMessage, RpcRequest};
 use super::state::Mcp;
 use super::{call, json_rpc, methods};
 use crate::rest::body::{BodyError, BodyErrorKind};
+use crate::rest::large_body::LargeBodyError;
 
 /// Handles a message. Errors in the message are only reported to authenticated callers.
 pub(super) async fn receive(State(mcp): State<Arc<Mcp>>, request: Request) -> Response {
@@ -27,7 +28,8 @@ pub(super) async fn receive(State(mcp): State<Arc<Mcp>>, request: Request) -> Re
     }
     let bytes = match mcp.large_bodies.read(&parts.headers, body).await {
         Ok(bytes) => bytes,
-        Err(BodyError { seen, kind }) => {
+        Err(LargeBodyError::Refused(error)) => return mcp.http_error(&parts.headers, error),
+        Err(LargeBodyError::Body(BodyError { seen, kind })) => {
             let status = match kind {
                 BodyErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
                 BodyErrorKind::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -8,7 +8,8 @@ use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use grabd_http::{KeyedLimiter, client_address};
+use grabd_http::client_address;
+use grabd_limiters::{AddressLimiter, EndSiteQuota};
 use grabd_memory::MemoryBudget;
 use grabd_proto::credential;
 use http::StatusCode;
@@ -21,8 +22,8 @@ use super::preview::Previews;
 use super::receive::receive;
 use super::state::Mcp;
 use super::tools::Tools;
-use crate::rest::body::LargeBodies;
 use crate::rest::error::ApiError;
+use crate::rest::large_body::LargeBodies;
 use crate::rest::{allow_methods, call, common_headers, limits, request_layer};
 use crate::transport::Transport;
 
@@ -75,14 +76,14 @@ pub fn router(transport: Transport, options: Options) -> Router {
     let path = own.path().to_owned();
     let host_origin = Arc::new(HostOriginPolicy::new([&own, &public], loopback_port, &allowed_origins));
     let mcp = Arc::new(Mcp {
+        large_bodies: LargeBodies::new(transport.clone()),
         transport,
         metadata_url: format!("{}/.well-known/oauth-protected-resource{}", own.origin().ascii_serialization(), path),
-        addresses: KeyedLimiter::per_minute(requests_per_minute),
+        addresses: AddressLimiter::per_minute(requests_per_minute, EndSiteQuota::USUAL),
         trusted_proxies,
         tools: Tools::read(),
         previews: Previews::new(images, memory, tasks.clone()),
         open_calls: Arc::default(),
-        large_bodies: LargeBodies::default(),
         tasks,
         origin: origin.clone(),
     });

@@ -1,10 +1,9 @@
 //! The state that all handlers share, and the errors of callers that are not authenticated.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
-use grabd_http::KeyedLimiter;
+use grabd_limiters::AddressLimiter;
 use grabd_proto::v1::access_service_client::AccessServiceClient;
 use grabd_proto::v1::{AuthenticateRequest, ErrorCode};
 use http::header::WWW_AUTHENTICATE;
@@ -16,10 +15,10 @@ use tokio_util::task::TaskTracker;
 use super::open_calls::OpenCalls;
 use super::preview::Previews;
 use super::tools::Tools;
-use crate::rest::body::LargeBodies;
 use crate::rest::call;
 use crate::rest::challenges::{FIRST_SCOPE, add_metadata};
 use crate::rest::error::ApiError;
+use crate::rest::large_body::LargeBodies;
 use crate::transport::Transport;
 
 /// State shared by all handlers.
@@ -29,7 +28,7 @@ pub(super) struct Mcp {
     pub(super) origin: String,
     /// URL of the protected resource metadata (RFC 9728), from which clients learn how to get a token.
     pub(super) metadata_url: String,
-    pub(super) addresses: KeyedLimiter<IpAddr>,
+    pub(super) addresses: AddressLimiter,
     pub(super) trusted_proxies: Vec<IpNet>,
     pub(super) tools: Tools,
     pub(super) previews: Previews,
@@ -43,7 +42,7 @@ impl Mcp {
     pub(super) async fn if_authenticated(&self, parts: &Parts, response: Response) -> Response {
         let headers = &parts.headers;
         let mut core = AccessServiceClient::new(self.transport.clone());
-        let sent = call::request(headers, AuthenticateRequest {}, call::QUERY_DEADLINE);
+        let sent = call::request(headers, AuthenticateRequest { with_account: false }, call::QUERY_DEADLINE);
         match call::send(headers, call::QUERY_DEADLINE, core.authenticate(sent)).await {
             Ok(_) => response,
             Err(failure) => self.http_error(headers, failure),

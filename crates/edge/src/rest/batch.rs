@@ -18,6 +18,7 @@ use super::call::{self, CoreResponse, unparsed};
 use super::captures::Captures;
 use super::create::read_body;
 use super::error::{self, ApiError};
+use super::large_body::LargeBodyError;
 use super::state::Edge;
 use super::{headers, limits, wire};
 
@@ -52,10 +53,14 @@ struct ShownResult<'a> {
 pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let mut core = GrabServiceClient::new(edge.transport.clone());
-    let read = read_body(&edge, &parts.headers, body).await;
+    let read = match read_body(&edge, &parts.headers, body).await {
+        Ok(bytes) => Ok(bytes),
+        Err(LargeBodyError::Body(error)) => Err(error.seen),
+        Err(LargeBodyError::Refused(error)) => return error.into_response(),
+    };
     let parsed = match &read {
         Ok(bytes) => Captures::parse(&parts.headers, bytes),
-        Err(error) => Err(format!("The body must be a JSON object; got {}.", error.seen)),
+        Err(seen) => Err(format!("The body must be a JSON object; got {seen}.")),
     };
     match parsed {
         Ok(captures) => {

@@ -4,11 +4,10 @@
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// Largest REST body in bytes, and size up to which bodies are not large.
@@ -16,10 +15,8 @@ pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024;
 /// Largest body with an HTML document, in bytes. The document has at most 1 MiB, of which JSON may make three times as
 /// much by escaping all that is not ASCII.
 pub(crate) const MAX_LARGE_BODY_BYTES: usize = 4 << 20;
-/// Large bodies that are received at the same time. They are received before the credential is checked.
-const MAX_LARGE_BODIES: usize = 8;
 /// Time limit for receiving a body.
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a body cannot be parsed.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,55 +38,7 @@ pub(crate) enum BodyErrorKind {
     Missing,
 }
 
-/// Limits how many large bodies are received at the same time.
-pub(crate) struct LargeBodies(Semaphore);
-
-impl Default for LargeBodies {
-    fn default() -> Self {
-        Self(Semaphore::new(MAX_LARGE_BODIES))
-    }
-}
-
-impl LargeBodies {
-    /// As [`read`], for bodies of up to [`MAX_LARGE_BODY_BYTES`]. Those of more than [`MAX_BODY_BYTES`] wait until few
-    /// others are received, within the time limit.
-    ///
-    /// # Errors
-    /// As [`read`].
-    pub(crate) async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Bytes, BodyError> {
-        let announced = body.size_hint().lower();
-        if announced > MAX_LARGE_BODY_BYTES as u64 || body.is_end_stream() || is_json(headers).is_err() {
-            return read(headers, body, MAX_LARGE_BODY_BYTES).await;
-        }
-        match timeout(TIMEOUT, self.collect(body, announced)).await {
-            Ok(read) => read,
-            Err(_) => Err(too_slow()),
-        }
-    }
-
-    async fn collect(&self, mut body: Body, announced: u64) -> Result<Bytes, BodyError> {
-        let mut permit = None;
-        let mut whole = BytesMut::new();
-        loop {
-            let is_large = announced > MAX_BODY_BYTES as u64 || whole.len() > MAX_BODY_BYTES;
-            if is_large && permit.is_none() {
-                // Never closed.
-                permit = self.0.acquire().await.ok();
-            }
-            let Some(frame) = body.frame().await else { return Ok(whole.freeze()) };
-            let broken = |_| BodyError { seen: "a body that broke off".to_owned(), kind: BodyErrorKind::Missing };
-            if let Ok(part) = frame.map_err(broken)?.into_data() {
-                if whole.len().saturating_add(part.len()) > MAX_LARGE_BODY_BYTES {
-                    let seen = format!("more bytes than the most, {MAX_LARGE_BODY_BYTES}");
-                    return Err(BodyError { seen, kind: BodyErrorKind::TooLarge });
-                }
-                whole.extend_from_slice(&part);
-            }
-        }
-    }
-}
-
-fn too_slow() -> BodyError {
+pub(super) fn too_slow() -> BodyError {
     let seen = format!("a body that took more than {} s", TIMEOUT.as_secs());
     BodyError { seen, kind: BodyErrorKind::Missing }
 }
@@ -122,7 +71,7 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, limit_bytes: usize) ->
 }
 
 /// Checks that the content type is JSON in UTF-8. The error describes what it is instead.
-fn is_json(headers: &HeaderMap) -> Result<(), String> {
+pub(super) fn is_json(headers: &HeaderMap) -> Result<(), String> {
     let mut lines = headers.get_all(CONTENT_TYPE).iter();
     let line = lines.next().ok_or_else(|| "no Content-Type".to_owned())?;
     let seen = || String::from_utf8_lossy(line.as_bytes()).into_owned();
@@ -210,25 +159,5 @@ mod tests {
         assert_eq!(read(&json, broken).await, body_error("a body that broke off", BodyErrorKind::Missing));
         let stuck = Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
         assert_eq!(read(&json, stuck).await, body_error("a body that took more than 10 s", BodyErrorKind::Missing));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn large_bodies_wait_for_each_other_and_small_ones_do_not() {
-        static PART: [u8; MAX_BODY_BYTES] = [b' '; MAX_BODY_BYTES];
-        let (bodies, json) = (LargeBodies::default(), content_type(&["application/json"]));
-        let parts = |count: usize| chunked(vec![&PART[..]; count]);
-        let read = async |body| bodies.read(&json, body).await;
-        let whole = read(parts(64)).await.unwrap();
-        assert_eq!(whole.len(), MAX_LARGE_BODY_BYTES);
-        assert_eq!(read(parts(65)).await.unwrap_err().kind, BodyErrorKind::TooLarge);
-        let announced = Body::from(vec![b' '; MAX_LARGE_BODY_BYTES + 1]);
-        assert_eq!(read(announced).await.unwrap_err().kind, BodyErrorKind::TooLarge);
-        let held = bodies.0.acquire_many(8).await.unwrap();
-        assert_eq!(read(parts(1)).await.map(|whole| whole.len()), Ok(MAX_BODY_BYTES));
-        assert_eq!(read(parts(2)).await, Err(too_slow()));
-        drop(held);
-        assert_eq!(read(parts(2)).await.map(|whole| whole.len()), Ok(2 * MAX_BODY_BYTES));
-        let text = content_type(&["text/plain"]);
-        assert_eq!(bodies.read(&text, parts(1)).await.unwrap_err().kind, BodyErrorKind::NotJson);
     }
 }

@@ -12,10 +12,11 @@ use grabd_proto::v1::{CreateGrabRequest, CreateGrabResponse, CreateMode, Grab, G
 use http::header::{LOCATION, RETRY_AFTER, VARY};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::body::{self, BodyError};
+use super::body;
 use super::call::{self, CoreResponse, unparsed};
 use super::error::ApiError;
 use super::fields::Fields;
+use super::large_body::LargeBodyError;
 use super::prefer::Prefer;
 use super::query::Query;
 use super::state::Edge;
@@ -31,7 +32,8 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
     let (parts, body) = request.into_parts();
     let mut message = match read_body(&edge, &parts.headers, body).await {
         Ok(bytes) => parse_body(&bytes),
-        Err(error) => unparsed_body(&error.seen),
+        Err(LargeBodyError::Body(error)) => unparsed_body(&error.seen),
+        Err(LargeBodyError::Refused(error)) => return error.into_response(),
     };
     let prefer = Prefer::from_headers(&parts.headers);
     let async_param = Query::from_uri(&parts.uri).parse("async", &mut message.unparsed, boolean);
@@ -55,10 +57,10 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
 }
 
 /// Reads the body of a create, which only an HTML document makes large.
-pub(super) async fn read_body(edge: &Edge, headers: &HeaderMap, body: Body) -> Result<Bytes, BodyError> {
+pub(super) async fn read_body(edge: &Edge, headers: &HeaderMap, body: Body) -> Result<Bytes, LargeBodyError> {
     match credential::bearer(headers) {
         Some(_) => edge.large_bodies.read(headers, body).await,
-        None => body::read(headers, body, body::MAX_BODY_BYTES).await,
+        None => Ok(body::read(headers, body, body::MAX_BODY_BYTES).await?),
     }
 }
 

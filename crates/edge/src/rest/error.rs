@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
-use grabd_http::{Window, whole_seconds};
+use grabd_limiters::{Window, whole_seconds};
 use grabd_proto::v1::{BatchError, ErrorCause, ErrorCode, Grab};
 use grabd_proto::{credential, reason};
 use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -114,8 +114,9 @@ impl ApiError {
 
     /// The error for an address whose quota is used up.
     pub(crate) fn rate_limit_exceeded(window: &Window) -> Self {
-        let Window { limit, reset_s, .. } = *window;
-        let message = format!("Request rate limit exceeded: {limit} requests per minute. Retry in {reset_s} s.");
+        let Window { limit, reset_s, of_end_site, .. } = *window;
+        let whose = if of_end_site { " from all addresses of your network" } else { "" };
+        let message = format!("Request rate limit exceeded: {limit} requests per minute{whose}. Retry in {reset_s} s.");
         let mut failure = Self::new(ErrorCode::RateLimitExceeded, message);
         limits::write(window, &mut failure.headers);
         failure.headers.insert(RETRY_AFTER, reset_s.into());

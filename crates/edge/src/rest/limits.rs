@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use grabd_http::Window;
+use grabd_limiters::Window;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// Remaining quota of the caller.
@@ -22,19 +22,20 @@ pub(crate) fn read(metadata: &HeaderMap) -> Option<Window> {
         limit: parameter(policy, "q")?,
         remaining: parameter(state, "r")?,
         reset_s: parameter(state, "t")?.into(),
+        of_end_site: false,
     })
 }
 
 /// Writes the current and the legacy headers for a limit of requests per minute.
 pub(crate) fn write(window: &Window, headers: &mut HeaderMap) {
-    let Window { limit, remaining, reset_s } = *window;
+    let Window { limit, remaining, reset_s, .. } = *window;
     headers.insert(RATE_LIMIT_POLICY, header_value(&format!("\"default\";q={limit};w=60")));
     headers.insert(RATE_LIMIT, header_value(&format!("\"default\";r={remaining};t={reset_s}")));
     write_legacy(window, headers);
 }
 
 fn write_legacy(window: &Window, headers: &mut HeaderMap) {
-    let Window { limit, remaining, reset_s } = *window;
+    let Window { limit, remaining, reset_s, .. } = *window;
     headers.insert(LEGACY_LIMIT, limit.into());
     headers.insert(LEGACY_REMAINING, remaining.into());
     headers.insert(LEGACY_RESET, now_s().saturating_add(reset_s).into());
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn read_finds_the_default_window_among_others() {
-        let window = Window { limit: 60, remaining: 59, reset_s: 12 };
+        let window = Window { limit: 60, remaining: 59, reset_s: 12, of_end_site: false };
         for (policy, state, expected) in [
             ("\"default\";q=60;w=60", "\"default\";r=59;t=12", Some(window)),
             ("\"other\";q=9, \"default\"; q=60; w=60", "\"other\";r=1;t=1, \"default\"; r=59; t=12", Some(window)),

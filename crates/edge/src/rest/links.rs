@@ -5,6 +5,8 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use grabd_http::client_address;
+use grabd_limiters::Window;
 use grabd_proto::v1::link_service_client::LinkServiceClient;
 use grabd_proto::v1::{ErrorCode, Grab, GrabStatus, OpenLinkRequest, OpenLinkResponse};
 use http::header::{
@@ -27,13 +29,38 @@ const PICTURE_SIZE: (u32, u32) = (640, 360);
 
 /// Opens a link. The answer to an error is its envelope, or with `on_error=placeholder` a picture of it.
 pub(super) async fn open(State(edge): State<Arc<Edge>>, request: Request) -> Response {
+    let client = client_address(&request, &edge.trusted_proxies);
     let (parts, _) = request.into_parts();
     let wants_picture = Query::from_uri(&parts.uri).last("on_error") == Some("placeholder");
-    match answer(&edge, &parts.headers, parts.uri.query().unwrap_or_default()).await {
+    let answered = match edge.link_addresses.take(client) {
+        Ok(window) => match answer(&edge, &parts.headers, parts.uri.query().unwrap_or_default()).await {
+            Ok(response) => Ok(with_limit(response, &window)),
+            // Counted as other requests without a credential are.
+            Err(error) if error.code == ErrorCode::Unauthorized => Err(error),
+            Err(mut error) => {
+                add_limit(&mut error.headers, &window);
+                Err(error)
+            }
+        },
+        Err(window) => Err(ApiError::rate_limit_exceeded(&window)),
+    };
+    match answered {
         Ok(response) => response,
         Err(error) if wants_picture => picture(error),
         Err(error) => error.into_response(),
     }
+}
+
+/// Reports the limit of the address, unless the core has counted the request for the key of the link.
+fn add_limit(headers: &mut HeaderMap, window: &Window) {
+    if !headers.contains_key(limits::RATE_LIMIT) {
+        limits::write(window, headers);
+    }
+}
+
+fn with_limit(mut response: Response, window: &Window) -> Response {
+    add_limit(response.headers_mut(), window);
+    response
 }
 
 async fn answer(edge: &Edge, headers: &HeaderMap, query: &str) -> Result<Response, ApiError> {

@@ -22,6 +22,7 @@ pub(crate) mod fields;
 pub(crate) mod headers;
 mod idempotency_key;
 pub(crate) mod json;
+pub(crate) mod large_body;
 pub(crate) mod limits;
 mod links;
 mod list;

@@ -1,14 +1,13 @@
 //! The state that all handlers share, and the settings that it is made of.
 
-use std::net::IpAddr;
 use std::sync::LazyLock;
 
-use grabd_http::KeyedLimiter;
+use grabd_limiters::{AddressLimiter, EndSiteQuota};
 use ipnet::IpNet;
 
-use super::body::LargeBodies;
 use super::challenges::Challenges;
 use super::docs::Reference;
+use super::large_body::LargeBodies;
 use super::pricing_packets::Packets;
 use crate::transport::Transport;
 
@@ -27,13 +26,18 @@ pub struct Options {
     pub trusted_proxies: Vec<IpNet>,
 }
 
+/// Links that an address may open in place of one other request: a page may show many.
+const LINKS_PER_REQUEST: u32 = 10;
+
 /// State shared by all handlers.
 pub(super) struct Edge {
     pub(super) transport: Transport,
     pub(super) origin: String,
     pub(super) async_queue_limit: u32,
     pub(super) trusted_proxies: Vec<IpNet>,
-    pub(super) addresses: KeyedLimiter<IpAddr>,
+    pub(super) addresses: AddressLimiter,
+    /// Requests for links.
+    pub(super) link_addresses: AddressLimiter,
     pub(super) large_bodies: LargeBodies,
     /// Rendered at the first request.
     pub(super) reference: LazyLock<Reference, Box<dyn FnOnce() -> Reference + Send>>,
@@ -47,14 +51,18 @@ impl Edge {
         let origin = public_url.trim_end_matches('/').to_owned();
         let described = origin.clone();
         Self {
+            large_bodies: LargeBodies::new(transport.clone()),
             transport,
             reference: LazyLock::new(Box::new(move || Reference::render(&described, &auth_url))),
             challenges: Challenges::new(&origin),
             origin,
             async_queue_limit,
             trusted_proxies,
-            addresses: KeyedLimiter::per_minute(requests_per_minute),
-            large_bodies: LargeBodies::default(),
+            addresses: AddressLimiter::per_minute(requests_per_minute, EndSiteQuota::USUAL),
+            link_addresses: AddressLimiter::per_minute(
+                requests_per_minute.saturating_mul(LINKS_PER_REQUEST),
+                EndSiteQuota::USUAL,
+            ),
             pricing: Packets::default(),
         }
     }

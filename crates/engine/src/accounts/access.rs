@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use grabd_domain::credentials::{Caller, Credential, Scopes};
+use grabd_domain::ids::TeamId;
 use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::KeyCaller;
@@ -66,6 +67,12 @@ pub async fn take_request(core: &Core, caller: Caller) -> Result<RateLimitDecisi
     core.metrics.rate_limited();
     let fault = Fault::RateLimitExceeded { per_minute: decision.per_minute, retry_after_s: decision.reset_s };
     Err((fault, decision))
+}
+
+/// The requests per minute of a team in one environment.
+pub(crate) fn requests_per_minute(core: &Core, team: TeamId) -> NonZeroU32 {
+    let own = core.limits.of(team, TeamLimit::RequestsPerMinute).and_then(NonZeroU32::new);
+    own.unwrap_or(core.accounts.rate_limits.usual())
 }
 
 /// The team's own limit of open asynchronous grabs, for responses that name it.

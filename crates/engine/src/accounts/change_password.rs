@@ -8,7 +8,7 @@ use grabd_domain::accounts::{Email, PasswordError, RESET_LIFE, check_password};
 use grabd_domain::credentials::{ResetToken, SessionToken};
 use grabd_store::accounts::PasswordChange;
 
-use super::passwords::{BUSY_RETRY_S, Busy};
+use super::passwords::{BUSY_RETRY_S, Busy, HashedFor};
 use super::pending_sign_in::{SignInOutcome, continue_sign_in};
 use super::sessions::Person;
 use super::trial::grant_trial;
@@ -102,8 +102,8 @@ pub async fn change_password(
     check_password(new)?;
     let former_hash = confirm_password(core, person, this, current).await?;
     let busy = |Busy| ChangePasswordError::TooMany { retry_after_s: BUSY_RETRY_S };
-    let password_hash = core.accounts.passwords.hash(&core.tasks, new).await.map_err(busy)?;
     let keep = digest::of(this.expose());
+    let password_hash = core.accounts.passwords.hash(&core.tasks, HashedFor::Known(keep), new).await.map_err(busy)?;
     let change = PasswordChange { user: person.id, former_hash, password_hash, keep };
     // `false`: the password was changed concurrently.
     if !core.store.change_password(change).await.map_err(internal_error(step))? {
@@ -130,7 +130,7 @@ pub(super) async fn confirm_password(
     }
     let login = core.store.find_login(&person.email).await.map_err(internal_error("accounts.confirm_password"))?;
     let stored_hash = login.filter(|login| login.user == person.id).map(|login| login.password_hash);
-    let checked = core.accounts.passwords.verify(&core.tasks, password, stored_hash.clone()).await;
+    let checked = core.accounts.passwords.verify(&core.tasks, source.into(), password, stored_hash.clone()).await;
     if !matches!(checked, Ok(false)) {
         core.accounts.passwords.tries.give_back(&person.email, source);
     }
@@ -212,7 +212,7 @@ pub async fn reset_password(core: &Core, token: &str, new: &str) -> Result<SignI
         return Err(ResetError::InvalidLink);
     }
     let busy = |Busy| ResetError::TooMany { retry_after_s: BUSY_RETRY_S };
-    let password_hash = core.accounts.passwords.hash(&core.tasks, new).await.map_err(busy)?;
+    let password_hash = core.accounts.passwords.hash(&core.tasks, HashedFor::Known(hash), new).await.map_err(busy)?;
     let now = core.clock.now();
     let reset = core.store.reset_password(hash, password_hash.clone(), now).await.map_err(internal_error(step))?;
     let user = reset.ok_or(ResetError::InvalidLink)?;

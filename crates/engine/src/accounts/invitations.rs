@@ -12,7 +12,7 @@ use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::{InvitedSignUp, NewInvitation, SignUpOutcome};
 
 use super::membership::{require_verified, team_result};
-use super::passwords::{BUSY_RETRY_S, Busy};
+use super::passwords::{BUSY_RETRY_S, Busy, HashedFor};
 use super::sessions::{Person, open_first_session};
 use super::trial::grant_trial;
 use super::{TeamError, find_team};
@@ -217,7 +217,8 @@ pub async fn sign_up_with_invitation(
         return Err(InvitationSignUpError::InvalidLink);
     }
     let busy = |Busy| InvitationSignUpError::TooMany { retry_after_s: BUSY_RETRY_S };
-    let password_hash = core.accounts.passwords.hash(&core.tasks, password).await.map_err(busy)?;
+    let password_hash =
+        core.accounts.passwords.hash(&core.tasks, HashedFor::Known(hash), password).await.map_err(busy)?;
     let now = core.clock.now();
     let user = random::user_id(now);
     let sign_up = InvitedSignUp { hash, user, password_hash, verified: !core.sends_mail(), now };

@@ -2,6 +2,7 @@
 
 mod access;
 mod access_cache;
+mod account_name;
 mod authenticator_app;
 mod change_password;
 mod code_check;
@@ -11,6 +12,7 @@ mod devices;
 mod first_steps;
 mod invitations;
 mod keys;
+mod known_secrets;
 mod last_use;
 mod membership;
 mod operator_sign_in;
@@ -41,9 +43,12 @@ use tokio::sync::Semaphore;
 use crate::limits::{SharedLimits, TeamLimits};
 use crate::mail::{Mailer, Quotas};
 
+pub(crate) use access::requests_per_minute;
 pub use access::{Access, authenticate, own_async_queue, record_use, take_request};
 pub use access_cache::ACCEPTED_FOR;
 use access_cache::AccessCache;
+pub use account_name::account_name;
+pub(crate) use account_name::find_account;
 pub use authenticator_app::set_authenticator_app;
 pub use change_password::{
     ChangePasswordError, PasswordConfirmationError, ResetError, change_password, is_reset_valid,
@@ -55,12 +60,13 @@ pub(crate) use deletion::TEAM_DELETED;
 pub use deletion::{DeletionError, delete_account, delete_person_as_operator, delete_team, delete_team_as_operator};
 pub use devices::{SignInSource, is_known_device, remember_device};
 pub use first_steps::{find_first_steps, hide_first_steps};
-pub use grabd_store::accounts::FirstSteps;
+pub use grabd_store::accounts::{FirstSteps, TeamSecret};
 pub use invitations::{
     Invitation, InvitationSignUpError, InviteError, InviteOutcome, accept_invitation, find_invitation, invite,
     list_invitations, sign_up_with_invitation, withdraw_invitation,
 };
 pub use keys::{KeyLimits, issue_key, issue_restricted_key};
+pub use known_secrets::{RemainingSecret, list_member_secrets, list_secrets_known_to, list_secrets_of_former_members};
 pub(crate) use last_use::LastUse;
 pub use membership::{
     Member, TeamError, UserTeam, create_own_team, find_team, leave, list_members, list_teams, remove_member,

@@ -1,5 +1,9 @@
 //! Password hashing with argon2id, with a limit on concurrent hashes.
+//!
+//! Half of them is kept for those who have signed in before, or have a link from a mail: whoever floods the service with
+//! passwords from unknown networks uses up the other half.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,11 +11,13 @@ use argon2::password_hash::PasswordHasher;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Algorithm, Argon2, Params, PasswordVerifier, Version};
 use grabd_domain::accounts::PASSWORD_CHARS;
-use tokio::sync::Semaphore;
+use grabd_limiters::{Turn, Turns, end_site};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use super::tries::TryLimits;
+use super::tries::{Source, TryLimits};
+use crate::digest;
 use crate::random;
 
 /// Retry delay in seconds when too many passwords are being hashed.
@@ -21,11 +27,16 @@ pub(super) const BUSY_RETRY_S: u64 = 5;
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
-/// Hashes computed concurrently. Bounds a flood of sign-ins to 80 MB and leaves processors for other work.
-const MAX_CONCURRENT: usize = 4;
-/// Requests in progress or waiting for a permit. One processor computes about twenty hashes per second, so the last one
-/// waits a few seconds.
-const MAX_WAITING: usize = 64;
+/// Hashes computed concurrently, for strangers and for others. Bounds a flood of sign-ins to 80 MB and leaves processors
+/// for other work.
+const MAX_CONCURRENT: usize = 2;
+/// Requests in progress or waiting, for strangers and for others. One processor computes about twenty hashes per second, so
+/// the last one waits a few seconds.
+const MAX_WAITING: usize = 32;
+/// Requests in progress or waiting of one end site of strangers.
+const MAX_OF_END_SITE: usize = 16;
+/// Requests in progress or waiting of one device, network, session or link.
+const MAX_OF_KNOWN: usize = 4;
 /// How long a request waits for a permit.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -37,21 +48,58 @@ const DUMMY_HASH: &str =
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Busy;
 
+/// Who has a password hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HashedFor {
+    /// A client of which nothing is known but its address.
+    Stranger(IpAddr),
+    /// A device, network, session or link that the service knows, by a digest.
+    Known([u8; 32]),
+}
+
+impl From<Source> for HashedFor {
+    fn from(source: Source) -> Self {
+        match source {
+            Source::Network(address) => Self::Stranger(address),
+            Source::KnownNetwork(address) => Self::Known(digest::of(&address.to_string())),
+            Source::Device(hash) | Source::Session(hash) => Self::Known(hash),
+        }
+    }
+}
+
+/// The requests of one half.
+struct Half<K> {
+    waiting: Turns<K>,
+    running: Arc<Semaphore>,
+}
+
+impl<K: Clone + Eq + std::hash::Hash> Half<K> {
+    fn new(max_of_key: usize) -> Self {
+        let running = Arc::new(Semaphore::new(MAX_CONCURRENT));
+        Self { waiting: Turns::new(MAX_WAITING, max_of_key), running }
+    }
+
+    /// Waits until a hash may be computed.
+    async fn enter(&self, key: &K) -> Result<(Turn, OwnedSemaphorePermit), Busy> {
+        let waiting = self.waiting.try_take(key).map_err(|_| Busy)?;
+        let running = Arc::clone(&self.running).acquire_owned();
+        let running = timeout(QUEUE_TIMEOUT, running).await.map_err(|_| Busy)?.map_err(|_| Busy)?;
+        Ok((waiting, running))
+    }
+}
+
 /// Hashes and checks passwords.
 pub(crate) struct Passwords {
-    running: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
+    /// By end site.
+    strangers: Half<IpAddr>,
+    known: Half<[u8; 32]>,
     /// Tries of each account.
     pub(super) tries: TryLimits,
 }
 
 impl Default for Passwords {
     fn default() -> Self {
-        Self {
-            running: Arc::new(Semaphore::new(MAX_CONCURRENT)),
-            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
-            tries: TryLimits::default(),
-        }
+        Self { strangers: Half::new(MAX_OF_END_SITE), known: Half::new(MAX_OF_KNOWN), tries: TryLimits::default() }
     }
 }
 
@@ -60,9 +108,9 @@ impl Passwords {
     ///
     /// # Errors
     /// [`Busy`] when too many are being hashed.
-    pub(crate) async fn hash(&self, tasks: &TaskTracker, password: &str) -> Result<String, Busy> {
+    pub(crate) async fn hash(&self, tasks: &TaskTracker, hashed: HashedFor, password: &str) -> Result<String, Busy> {
         let password = password.to_owned();
-        self.run(tasks, move || hash(&password)).await
+        self.run(tasks, hashed, move || hash(&password)).await
     }
 
     /// Verifies a password against the stored hash. Without a hash (unknown address) the result is `false` and takes as
@@ -73,6 +121,7 @@ impl Passwords {
     pub(crate) async fn verify(
         &self,
         tasks: &TaskTracker,
+        hashed: HashedFor,
         password: &str,
         stored_hash: Option<String>,
     ) -> Result<bool, Busy> {
@@ -83,20 +132,22 @@ impl Passwords {
         let password = password.to_owned();
         let is_known = stored_hash.is_some();
         let stored_hash = stored_hash.unwrap_or_else(|| DUMMY_HASH.to_owned());
-        Ok(self.run(tasks, move || verify(&password, &stored_hash)).await? && is_known)
+        Ok(self.run(tasks, hashed, move || verify(&password, &stored_hash)).await? && is_known)
     }
 
     async fn run<T: Send + 'static>(
         &self,
         tasks: &TaskTracker,
+        hashed: HashedFor,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Busy> {
-        let waiting = Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| Busy)?;
-        let running = Arc::clone(&self.running).acquire_owned();
-        let running = timeout(QUEUE_TIMEOUT, running).await.map_err(|_| Busy)?.map_err(|_| Busy)?;
+        let permits = match hashed {
+            HashedFor::Stranger(address) => self.strangers.enter(&end_site(address)).await?,
+            HashedFor::Known(key) => self.known.enter(&key).await?,
+        };
         // The permits move into the blocking task, which continues when the request is dropped.
         let task = move || {
-            let _permits = (waiting, running);
+            let _permits = permits;
             work()
         };
         tasks.spawn_blocking(task).await.map_err(|_| Busy)

@@ -1,5 +1,7 @@
 //! People: creation by an operator or by sign-up, sign-in and sign-out.
 
+use std::net::IpAddr;
+
 use grabd_domain::accounts::{Email, EmailError, PasswordError, Role, check_password};
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::credits::Balance;
@@ -11,7 +13,7 @@ use grabd_store::accounts::{CreatePersonOutcome, InitialTeam, NewPerson};
 
 use super::devices::{self, SignInSource};
 use super::operator_sign_in::record_operator;
-use super::passwords::{self, BUSY_RETRY_S, Busy};
+use super::passwords::{self, BUSY_RETRY_S, Busy, HashedFor};
 use super::pending_sign_in::{SignInOutcome, continue_sign_in};
 use super::sessions::{open_first_session, sign_out};
 use super::verification::{VerificationRequest, request_verification};
@@ -135,18 +137,19 @@ pub fn personal_team(email: &Email, now: Timestamp) -> (TeamId, String) {
 }
 
 /// Creates a person with a personal team, which has neither keys nor credits, and opens a session. If mail is
-/// configured, a link to verify the address is sent.
+/// configured, a link to verify the address is sent. `address` is that of the client.
 ///
 /// # Errors
 /// See [`SignUpError`].
-pub async fn sign_up(core: &Core, email: &str, password: &str) -> Result<SignedUp, SignUpError> {
+pub async fn sign_up(core: &Core, email: &str, password: &str, address: IpAddr) -> Result<SignedUp, SignUpError> {
     if !core.settings.sign_up {
         return Err(SignUpError::Closed);
     }
     let email = Email::parse(email)?;
     check_password(password)?;
     let busy = |Busy| SignUpError::TooMany { retry_after_s: BUSY_RETRY_S };
-    let password_hash = core.accounts.passwords.hash(&core.tasks, password).await.map_err(busy)?;
+    let password_hash =
+        core.accounts.passwords.hash(&core.tasks, HashedFor::Stranger(address), password).await.map_err(busy)?;
     let now = core.clock.now();
     let id = random::user_id(now);
     let (team, name) = personal_team(&email, now);
@@ -194,7 +197,7 @@ pub async fn sign_in(
     }
     let (user, stored_hash) = login.map(|login| (login.user, login.password_hash)).unzip();
     let checked_against = stored_hash.clone();
-    let checked = core.accounts.passwords.verify(&core.tasks, password, stored_hash).await;
+    let checked = core.accounts.passwords.verify(&core.tasks, source.into(), password, stored_hash).await;
     if !matches!(checked, Ok(false)) {
         core.accounts.passwords.tries.give_back(&email, source);
     }

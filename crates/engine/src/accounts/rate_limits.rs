@@ -74,6 +74,11 @@ impl RateLimits {
         }
     }
 
+    /// Requests per minute of teams without a limit of their own.
+    pub(crate) const fn usual(&self) -> NonZeroU32 {
+        self.per_minute
+    }
+
     /// Forgets what this process has leased and no longer uses.
     pub(crate) fn forget_unused_leases(&self) {
         if let Some(shared) = &self.shared {

@@ -1,8 +1,9 @@
 //! Limits on wrong passwords and codes, so that they cannot be guessed and owners cannot be locked out.
 //!
-//! A try is counted for its account and source, and for the whole account unless the account's owner has signed in from
-//! that source before. So strangers can use up only their own tries and those of other unknown sources, which slows
-//! first sign-ins from new places but stops nobody: a try of the account returns every 36 seconds.
+//! A try is counted for its account and source, and for the end site and the whole account unless the account's owner
+//! has signed in from that source before. So strangers can use up only their own tries and those of other unknown
+//! sources, which slows first sign-ins from new places but stops nobody: a try of the account returns every 36 seconds,
+//! and one end site can take less than half of those.
 //!
 //! A code of the second factor has only six digits, and whoever enters one has the password. So all networks share few
 //! tries for an account, and only devices with which its owner has signed in have tries of their own.
@@ -14,11 +15,14 @@ use std::time::Duration;
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
+use grabd_limiters::end_site;
 use sha2::{Digest, Sha256};
 
 /// Wrong passwords from one source in a burst, and the interval after which another try is allowed: about a thousand
 /// guesses a day.
 const BY_SOURCE: Quota = Quota { tries: 10, interval: Duration::from_secs(90) };
+/// The same for all unknown sources of an end site: a /48 in IPv6, which has 65,536 networks, and a /24 in IPv4.
+const BY_END_SITE: Quota = Quota { tries: 20, interval: Duration::from_secs(90) };
 /// The same for all unknown sources of an account together: 100 at once, then 100 per hour.
 const BY_ACCOUNT: Quota = Quota { tries: 100, interval: Duration::from_secs(36) };
 /// Wrong codes for an account, and the interval after which another try is allowed: 5 in 15 minutes.
@@ -56,6 +60,7 @@ pub(super) struct TryLimits(Mutex<Limits>);
 
 struct Limits {
     by_source: Tries,
+    by_end_site: Tries,
     by_account: Tries,
     codes: Tries,
     unreported_codes: Tries,
@@ -66,6 +71,7 @@ impl Default for TryLimits {
     fn default() -> Self {
         Self(Mutex::new(Limits {
             by_source: Tries::new(BY_SOURCE),
+            by_end_site: Tries::new(BY_END_SITE),
             by_account: Tries::new(BY_ACCOUNT),
             codes: Tries::new(CODES),
             unreported_codes: Tries::new(UNREPORTED_CODES),
@@ -83,10 +89,15 @@ impl TryLimits {
         let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = source_key(email, source);
         limits.by_source.take(key, now)?;
-        if let Source::Network(_) = source
-            && let Err(wait) = limits.by_account.take(account_key(email), now)
-        {
+        let Source::Network(address) = source else { return Ok(()) };
+        let its_end_site = end_site_key(email, address);
+        if let Err(wait) = limits.by_end_site.take(its_end_site, now) {
             limits.by_source.give_back(key);
+            return Err(wait);
+        }
+        if let Err(wait) = limits.by_account.take(account_key(email), now) {
+            limits.by_source.give_back(key);
+            limits.by_end_site.give_back(its_end_site);
             return Err(wait);
         }
         Ok(())
@@ -96,7 +107,8 @@ impl TryLimits {
     pub(super) fn give_back(&self, email: &Email, source: Source) {
         let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         limits.by_source.give_back(source_key(email, source));
-        if let Source::Network(_) = source {
+        if let Source::Network(address) = source {
+            limits.by_end_site.give_back(end_site_key(email, address));
             limits.by_account.give_back(account_key(email));
         }
     }
@@ -137,6 +149,11 @@ fn code_key(email: &Email, source: Source) -> [u8; 32] {
 /// A digest, so that addresses of sign-in attempts are not held in memory.
 fn account_key(email: &Email) -> [u8; 32] {
     Sha256::digest(email.as_str().as_bytes()).into()
+}
+
+fn end_site_key(email: &Email, address: IpAddr) -> [u8; 32] {
+    let digest = Sha256::new_with_prefix(account_key(email)).chain_update("end site");
+    digest.chain_update(end_site(address).to_string()).finalize().into()
 }
 
 fn source_key(email: &Email, source: Source) -> [u8; 32] {

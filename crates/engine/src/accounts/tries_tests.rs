@@ -1,4 +1,4 @@
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::*;
 
@@ -12,8 +12,9 @@ fn email(name: &str) -> Email {
     Email::parse(&format!("{name}@example.com")).unwrap()
 }
 
+/// A network of an end site of its own.
 fn network(number: u32) -> Source {
-    Source::Network(Ipv4Addr::from_bits(number).into())
+    Source::Network(Ipv4Addr::from_bits(number << 8).into())
 }
 
 /// Takes tries until one is refused. Returns their number and the wait.
@@ -89,6 +90,28 @@ fn unknown_networks_share_the_tries_of_the_account_and_known_sources_do_not_need
     let later = NOW + BY_ACCOUNT.interval * 100;
     for _ in 0..10 {
         assert_eq!(limits.take(&ada, network(7000), later), Ok(()));
+    }
+}
+
+#[test]
+fn networks_of_one_end_site_do_not_use_up_the_tries_of_others() {
+    let ada = email("ada");
+    let in_ipv6 =
+        |site: u16, network: u16| Source::Network(Ipv6Addr::new(0x2001, 0xdb8, site, network, 0, 0, 0, 0).into());
+    let in_ipv4 =
+        |site: u16, host: u16| Source::Network(Ipv4Addr::from_bits(u32::from(site) << 8 | u32::from(host)).into());
+    let sources: [&dyn Fn(u16, u16) -> Source; 2] = [&in_ipv6, &in_ipv4];
+    for source in sources {
+        let limits = TryLimits::default();
+        let mut now = NOW;
+        // For an hour, as often as possible.
+        let mut taken: u32 = 0;
+        while now < NOW + Duration::from_secs(60 * 60) {
+            taken += (0..256).map(|network| u32::from(limits.take(&ada, source(1, network), now).is_ok())).sum::<u32>();
+            now = now + Duration::from_secs(30);
+        }
+        assert!((20..=60).contains(&taken), "{taken}");
+        assert_eq!(limits.take(&ada, source(2, 1), now), Ok(()));
     }
 }
 

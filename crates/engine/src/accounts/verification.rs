@@ -12,7 +12,7 @@ use grabd_domain::accounts::{Email, PasswordError, VERIFICATION_LIFE, check_pass
 use grabd_domain::credentials::VerificationToken;
 use grabd_domain::ids::UserId;
 
-use super::passwords::{BUSY_RETRY_S, Busy};
+use super::passwords::{BUSY_RETRY_S, Busy, HashedFor};
 use super::pending_sign_in::{SignInOutcome, continue_sign_in};
 use super::trial::grant_trial;
 use crate::core::Core;
@@ -140,7 +140,8 @@ pub async fn take_over_account(core: &Core, token: &str, password: &str) -> Resu
         return Err(VerificationError::InvalidLink);
     }
     let busy = |Busy| VerificationError::TooMany { retry_after_s: BUSY_RETRY_S };
-    let password_hash = core.accounts.passwords.hash(&core.tasks, password).await.map_err(busy)?;
+    let password_hash =
+        core.accounts.passwords.hash(&core.tasks, HashedFor::Known(hash), password).await.map_err(busy)?;
     let now = core.clock.now();
     let taken = core.store.take_over_account(hash, password_hash.clone(), now).await.map_err(internal_error(step))?;
     let user = taken.ok_or(VerificationError::InvalidLink)?;

@@ -9,17 +9,18 @@ use grabd_domain::{Fault, Timestamp};
 
 use super::load::Load;
 use super::{SlotUse, whole_seconds};
-use crate::billing::FREE_REFERENCES;
+use crate::accounts::find_account;
 use crate::core::Core;
-use crate::faults::internal_error;
 use crate::queue::EndedLease;
 
-/// Admits a live create, before anything is stored. Returns the account that it is counted for.
+/// Admits a live create, before anything is stored. Returns the account that it is counted for: those of links have one of
+/// their own, so that whoever opens published links takes neither turns nor failed time from the API of their team.
 ///
 /// # Errors
 /// [`Fault::FailedRenderTimeExceeded`].
-pub(crate) async fn admit(core: &Core, caller: Caller) -> Result<Account, Fault> {
-    let account = core.store.account(caller.team, &FREE_REFERENCES).await.map_err(internal_error("admission.admit"))?;
+pub(crate) async fn admit(core: &Core, caller: Caller, is_link: bool) -> Result<Account, Fault> {
+    let account = find_account(core, caller.team).await?;
+    let account = if is_link { account.for_links() } else { account };
     core.queue
         .admission
         .check(account, core.clock.now())
@@ -37,6 +38,11 @@ pub(crate) fn wait_limit(core: &Core, account: Account, left: Duration) -> WaitL
 pub(super) fn load(core: &Core) -> Load {
     let others = core.cluster.iter().flat_map(|cluster| cluster.other_loads());
     others.fold(own_load(core), |load, (slots, other)| load.with(Load::of_node(slots, other)))
+}
+
+/// The number of slots, in a cluster those of all processes.
+pub(crate) fn slots(core: &Core) -> usize {
+    load(core).occupancy.slots
 }
 
 /// How busy the renderers of this process are.

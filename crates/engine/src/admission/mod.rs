@@ -24,7 +24,7 @@ use grabd_domain::{Fault, Timestamp};
 use crate::limits::TeamLimits;
 use crate::queue::Occupancy;
 
-pub(crate) use admit::{admit, charge, own_load, refuse_wait, slot_used, wait_limit};
+pub(crate) use admit::{admit, charge, own_load, refuse_wait, slot_used, slots, wait_limit};
 pub(crate) use load::Load;
 pub(crate) use pressure::LastPressure;
 pub use pressure::{Pressure, QueuePressure};

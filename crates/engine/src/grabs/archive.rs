@@ -8,20 +8,23 @@ use async_zip::{Compression, ZipDateTime, ZipDateTimeBuilder, ZipEntryBuilder};
 use bytes::Bytes;
 use futures::{AsyncWriteExt, Stream, StreamExt, stream};
 use grabd_domain::grabs::ImageKey;
+use grabd_domain::ids::TeamId;
 use grabd_domain::{Fault, Timestamp};
+use grabd_limiters::{Busy, Turn};
 use grabd_store::images::Content;
 use tokio::io::DuplexStream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_util::io::ReaderStream;
 
+use crate::accounts::find_account;
 use crate::core::{Core, Image, ImageError};
-use crate::faults::IMAGES_BUSY;
 
 /// The most bytes of the images of one archive.
 pub const MAX_ARCHIVE_BYTES: u64 = 1 << 30;
 /// Archives that are made at the same time. Each holds a connection and reads one image at a time.
-pub(super) const MAX_ARCHIVES: usize = 4;
+pub(super) const MAX_ARCHIVES: usize = 32;
+/// Those of one account, in all of its teams. A client may take minutes to receive one.
+pub(super) const MAX_OF_ACCOUNT: usize = 1;
 /// How long a client may take to receive an archive.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// Bytes that are read ahead of the client.
@@ -36,6 +39,29 @@ pub struct ArchivedImage {
     pub key: ImageKey,
     /// The time of its file.
     pub created_at: Timestamp,
+}
+
+/// Why no archive or export is made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArchiveError {
+    /// The account receives one already.
+    #[error("another one of the account is being received")]
+    AccountBusy,
+    /// All accounts together receive as many as are made at the same time.
+    #[error("too many are being received")]
+    Busy,
+    /// An internal error.
+    #[error(transparent)]
+    Internal(#[from] Fault),
+}
+
+impl From<Busy> for ArchiveError {
+    fn from(busy: Busy) -> Self {
+        match busy {
+            Busy::Key => Self::AccountBusy,
+            Busy::All => Self::Busy,
+        }
+    }
 }
 
 /// Why an archive is incomplete.
@@ -55,23 +81,25 @@ enum Error {
     Stopping,
 }
 
-/// An archive of these images, which are read one after the other while it is sent. They are stored without compression,
-/// because they are compressed already. Images that were deleted in the meantime are left out.
+/// An archive of these images of a team, which are read one after the other while it is sent. They are stored without
+/// compression, because they are compressed already. Images that were deleted in the meantime are left out.
 ///
 /// The stream ends with an error if the archive is incomplete.
 ///
 /// # Errors
-/// [`Fault::ImagesBusy`] while as many archives are made as the process allows.
-pub fn archive(
+/// See [`ArchiveError`].
+pub async fn archive(
     core: &Core,
+    team: TeamId,
     images: Vec<ArchivedImage>,
-) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>, Fault> {
-    let permit = core.grabs.archives.clone().try_acquire_owned().map_err(|_| IMAGES_BUSY)?;
+) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>, ArchiveError> {
+    let account = find_account(core, team).await?;
+    let turn = core.grabs.archives.try_take(&account.id)?;
     let (reader, writer) = tokio::io::duplex(BUFFER);
     let task = core.clone();
     let written = core.spawn(async move {
         let written = tokio::select! {
-            written = timeout(TIME_LIMIT, write(&task, images, writer, permit)) => written.unwrap_or(Err(Error::TimedOut)),
+            written = timeout(TIME_LIMIT, write(&task, images, writer, turn)) => written.unwrap_or(Err(Error::TimedOut)),
             () = task.stopped() => Err(Error::Stopping),
         };
         // Most often the client has gone.
@@ -87,12 +115,7 @@ pub fn archive(
     Ok(ReaderStream::new(reader).chain(end.filter_map(std::future::ready)))
 }
 
-async fn write(
-    core: &Core,
-    images: Vec<ArchivedImage>,
-    writer: DuplexStream,
-    _permit: OwnedSemaphorePermit,
-) -> Result<(), Error> {
+async fn write(core: &Core, images: Vec<ArchivedImage>, writer: DuplexStream, _turn: Turn) -> Result<(), Error> {
     let mut archive = ZipFileWriter::with_tokio(writer);
     for ArchivedImage { name, key, created_at } in images {
         let Some(mut chunks) = content(core, &key).await? else { continue };

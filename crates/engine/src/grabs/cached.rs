@@ -5,6 +5,7 @@ use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
 use grabd_domain::idempotency::Fingerprint;
+use grabd_domain::ids::KeyId;
 use grabd_store::grabs::{NewRecord, ReuseGrab, ReuseOutcome};
 use sha2::{Digest, Sha256};
 
@@ -35,7 +36,7 @@ pub(crate) fn fingerprint_of(request: &CreateRequest) -> Result<Option<Fingerpri
     fingerprint(&CaptureSpec::parse(&request.capture)?)
 }
 
-/// The answer of an earlier grab. None if the caller accepts none, or if there is none.
+/// The answer of an earlier grab, of this API key if one is given. None if the caller accepts none, or if there is none.
 ///
 /// # Errors
 /// [`Fault::IdempotencyMismatch`] and [`Fault::IdempotencyConflict`] when a concurrent request with the same key was
@@ -44,20 +45,21 @@ pub(super) async fn find(
     core: &Core,
     caller: Caller,
     spec: &CaptureSpec,
+    only_of: Option<KeyId>,
     record: Option<&NewRecord>,
 ) -> Result<Option<CreateResult>, Fault> {
     let (false, Some(fingerprint)) = (spec.max_age.is_zero(), fingerprint(spec)?) else { return Ok(None) };
     let now = core.clock.now();
     let since = now - spec.max_age;
-    let reuse = ReuseGrab { team: caller.team, environment: caller.environment, fingerprint, since, now };
+    let reuse = ReuseGrab { team: caller.team, environment: caller.environment, fingerprint, since, only_of, now };
     let found = match record {
         None => core.store.find_reusable(&reuse).await.map(|grab| grab.map(|grab| ReuseOutcome::Found(Box::new(grab)))),
         Some(record) => core.store.reuse(reuse, record.clone()).await,
     };
     match found.map_err(internal_error("grabs.cached"))? {
         None => Ok(None),
-        Some(ReuseOutcome::Found(grab)) => Ok(Some(CreateResult::cached(*grab, false))),
-        Some(ReuseOutcome::Repeated(repeat)) => idempotency::replay(repeat).map(Some),
+        Some(ReuseOutcome::Found(grab)) => Ok(Some(CreateResult::cached(*grab, spec, false))),
+        Some(ReuseOutcome::Repeated(repeat)) => idempotency::replay(repeat, spec).map(Some),
     }
 }
 

@@ -33,10 +33,22 @@ use crate::{random, storage, targets};
 #[tracing::instrument(name = "grabs.create", skip_all)]
 pub async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Result<CreateResult, Fault> {
     let started = Instant::now();
-    let create = match validate(core, caller, request, request.class).await? {
-        Validated::Fresh(create) => *create,
-        Validated::Repeated(result) => return Ok(*result),
-    };
+    match validate(core, caller, request, request.class).await? {
+        Validated::Fresh(create) => perform(core, caller, *create, started).await,
+        Validated::Repeated(result) => Ok(*result),
+    }
+}
+
+/// Creates a grab that was validated. Its time began at `started`.
+///
+/// # Errors
+/// When the grab cannot be created.
+pub(crate) async fn perform(
+    core: &Core,
+    caller: Caller,
+    create: ValidCreate,
+    started: Instant,
+) -> Result<CreateResult, Fault> {
     let task = {
         let core = core.clone();
         core.clone().spawn(async move {
@@ -53,7 +65,7 @@ pub async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Res
 ///
 /// # Errors
 /// The first invalid field.
-pub(super) async fn validate(
+pub(crate) async fn validate(
     core: &Core,
     caller: Caller,
     request: &CreateRequest,
@@ -67,26 +79,27 @@ pub(super) async fn validate(
         // Test keys do not use the queue.
         Environment::Test => Class::Sync,
     };
-    let record = idempotency::new_record(core.webhooks.vault(), request, &spec, class)?;
+    let only_of = request.only_of(caller);
+    let record = idempotency::new_record(core.webhooks.vault(), caller, request, &spec, class)?;
     // Checked again when the grab is stored. Checked here to save repeated requests the DNS lookup and the slot.
     if let Some(record) = &record {
         let now = core.clock.now();
         let repeat = core.store.find_repeat(caller.team, caller.environment, record, now).await;
         if let Some(repeat) = repeat.map_err(internal_error("grabs.create"))? {
-            return idempotency::replay(repeat).map(|result| Validated::Repeated(Box::new(result)));
+            return idempotency::replay(repeat, &spec).map(|result| Validated::Repeated(Box::new(result)));
         }
     }
     let named = |fault: Fault| if spec.has_own_document() { fault.renamed("base_url") } else { fault };
     targets::check_page_url(core, &spec.url).map_err(named)?;
     upload::check(core, &spec)?;
-    compare::check(core, caller, &spec).await?;
-    if let Some(result) = cached::find(core, caller, &spec, record.as_ref()).await? {
+    compare::check(core, caller, &spec, only_of).await?;
+    if let Some(result) = cached::find(core, caller, &spec, only_of, record.as_ref()).await? {
         return Ok(Validated::Repeated(Box::new(result)));
     }
     core.grabs.storage.check()?;
     storage::check_team(core, caller).await?;
     let fingerprint = cached::fingerprint(&spec)?;
-    Ok(Validated::Fresh(Box::new(ValidCreate { spec, class, record, fingerprint })))
+    Ok(Validated::Fresh(Box::new(ValidCreate { spec, class, record, fingerprint, is_link: request.is_link })))
 }
 
 async fn create_live(
@@ -138,8 +151,8 @@ pub(super) async fn submit(
     create: ValidCreate,
     started: Instant,
 ) -> Result<Submitted, Fault> {
-    let ValidCreate { spec, class, record, fingerprint } = create;
-    let account = admission::admit(core, caller).await?;
+    let ValidCreate { spec, class, record, fingerprint, is_link } = create;
+    let account = admission::admit(core, caller, is_link).await?;
     // Nothing is requested from the URL of a caller's document.
     if !spec.has_own_document() {
         targets::check_host(core, &spec.url).await?;
@@ -203,7 +216,7 @@ pub(super) async fn submit(
             (0, State::Pending)
         }
         (Created::Repeated(repeat), _) => {
-            return idempotency::replay(repeat).map(|result| Submitted::Repeated(Box::new(result)));
+            return idempotency::replay(repeat, &spec).map(|result| Submitted::Repeated(Box::new(result)));
         }
         (Created::QueueLimit { limit }, _) => return Err(Fault::QueueLimitExceeded { limit }),
         (Created::WaitTooLong { expected }, _) => return Err(admission::refuse_wait(core, expected)),

@@ -2,6 +2,7 @@
 
 use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
+use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::grabs::Class;
 use grabd_domain::idempotency::{Fingerprint, IdempotencyKey, malformed};
@@ -22,6 +23,7 @@ const KEY: &str = "Idempotency-Key";
 /// [`Fault::IdempotencyMismatch`] when the key is malformed.
 pub(super) fn new_record(
     vault: &Vault,
+    caller: Caller,
     request: &CreateRequest,
     spec: &CaptureSpec,
     class: Class,
@@ -30,7 +32,8 @@ pub(super) fn new_record(
         return Err(malformed(seen));
     }
     let Some(key) = &request.idempotency_key else { return Ok(None) };
-    Ok(Some(NewRecord { key: IdempotencyKey::parse(key)?, fingerprint: fingerprint(vault, spec, class)? }))
+    let (fingerprint, only_of) = (fingerprint(vault, spec, class)?, request.only_of(caller));
+    Ok(Some(NewRecord { key: IdempotencyKey::parse(key)?, fingerprint, only_of }))
 }
 
 /// Fingerprint of the effective options: an omitted option equals one set to its default. Of secret options it has a
@@ -47,18 +50,19 @@ fn fingerprint(vault: &Vault, spec: &CaptureSpec, class: Class) -> Result<Finger
     Ok(Sha256::digest(effective).into())
 }
 
-/// The result of a repeated create.
+/// The result of a repeated create with these options.
 ///
 /// # Errors
 /// [`Fault::IdempotencyConflict`] while the first request is in flight, [`Fault::IdempotencyMismatch`] when the options
 /// differ.
-pub(super) fn replay(repeat: Repeat) -> Result<CreateResult, Fault> {
+pub(super) fn replay(repeat: Repeat, spec: &CaptureSpec) -> Result<CreateResult, Fault> {
     match repeat {
         Repeat::Replay(grab) => Ok(CreateResult { grab: *grab, replayed: true, cached: false }),
-        Repeat::Cached(grab) => Ok(CreateResult::cached(*grab, true)),
+        Repeat::Cached(grab) => Ok(CreateResult::cached(*grab, spec, true)),
         Repeat::InFlight => Err(Fault::IdempotencyConflict),
         Repeat::Mismatch => {
-            let allowed = "a new one for each new request; this one belongs to a request with other options";
+            let allowed = "a new one for each new request; this one belongs to a request with other options, or of \
+                           another API key";
             Err(Fault::IdempotencyMismatch(Field::new(KEY, "", allowed)))
         }
     }
@@ -69,14 +73,17 @@ mod tests {
     use std::collections::BTreeMap;
 
     use grabd_domain::capture::{CaptureRequest, OptionValue as Value, Secret};
+    use grabd_domain::credentials::{Environment, Principal};
     use grabd_domain::faults::Code;
+    use grabd_domain::ids::{TeamId, UserId};
 
     use super::*;
 
     fn request_with(change: impl FnOnce(&mut CaptureRequest)) -> CreateRequest {
         let mut capture = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
         change(&mut capture);
-        CreateRequest { capture, class: Class::Sync, idempotency_key: Some("a key".replace(' ', "-")) }
+        let idempotency_key = Some("a key".replace(' ', "-"));
+        CreateRequest { capture, class: Class::Sync, idempotency_key, may_read: true, is_link: false }
     }
 
     fn vault() -> Vault {
@@ -85,7 +92,9 @@ mod tests {
 
     fn record_of(request: &CreateRequest) -> Result<Option<NewRecord>, Fault> {
         let spec = CaptureSpec::parse(&request.capture).expect("a valid request");
-        new_record(&vault(), request, &spec, request.class)
+        let principal = Principal::Person(UserId(uuid::Uuid::nil()));
+        let caller = Caller { team: TeamId(uuid::Uuid::nil()), environment: Environment::Test, principal };
+        new_record(&vault(), caller, request, &spec, request.class)
     }
 
     fn fingerprint_of(request: &CreateRequest) -> Fingerprint {

@@ -28,35 +28,39 @@ mod thumbnail;
 mod upload;
 mod watch;
 
-use std::sync::Arc;
-
+use grabd_domain::ids::AccountId;
+use grabd_limiters::Turns;
 use grabd_memory::MemoryBudget;
 use grabd_store::Images;
-use tokio::sync::Semaphore;
 
 use self::compare::placeholders::Differences;
 use crate::domains::DomainPolicy;
-use crate::links::LinksInFlight;
+use crate::links::{LinkLimits, LinksInFlight};
 use crate::placeholder::Placeholder;
 pub use crate::queue::watchers::GrabUpdate;
 use crate::storage::Storage;
 
-pub use archive::{ArchivedImage, MAX_ARCHIVE_BYTES, archive};
+pub use archive::{ArchiveError, ArchivedImage, MAX_ARCHIVE_BYTES, archive};
 pub use batch::{Batch, CreateError, MAX_BATCH, create_batch};
 pub(crate) use cached::fingerprint_of;
 pub use capture::{CaptureState, CaptureStream, capture};
 pub use create::create;
+pub(crate) use create::{perform, validate};
 pub use delete::delete;
 pub use get::get;
 pub use grabd_store::grabs::GrabList;
 pub use list::{ListRequest, list};
 pub use preview::{Preview, preview};
 pub(crate) use record_end::record_end;
+pub(crate) use request::Validated;
 pub use request::{CreateRequest, CreateResult};
 pub use search::{SearchRequest, SearchResult, search};
 pub(crate) use thumbnail::Thumbnails;
 pub use thumbnail::{THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH, thumbnail};
 pub use watch::{Follow, WatchInterrupted, stages, watch};
+
+/// Exports of teams that are made at the same time.
+const MAX_EXPORTS: usize = 8;
 
 /// The state of the use-cases of grabs.
 pub(crate) struct Grabs {
@@ -64,20 +68,53 @@ pub(crate) struct Grabs {
     /// The memory for images, shared with the rest of the process.
     pub(crate) memory: MemoryBudget,
     pub(crate) placeholder: Placeholder,
+    /// Placeholders and differences that are shown to anybody, apart from those of creates.
+    pub(crate) shown: ShownPlaceholders,
     pub(crate) thumbnails: Thumbnails,
     pub(crate) domains: DomainPolicy,
     pub(crate) storage: Storage,
     pub(crate) links: LinksInFlight,
+    pub(crate) link_limits: LinkLimits,
     pub(crate) differences: Differences,
     /// The archives of images that may still be made at the same time.
-    pub(crate) archives: Arc<Semaphore>,
+    pub(crate) archives: Turns<AccountId>,
+    /// The exports of teams that may still be made at the same time. Each has a part of its rows in memory.
+    pub(crate) exports: Turns<AccountId>,
+}
+
+/// Placeholders, and differences between them, as anybody may request them: they are not stored, but made again.
+pub(crate) struct ShownPlaceholders {
+    pub(crate) images: Placeholder,
+    pub(crate) differences: Differences,
+}
+
+impl ShownPlaceholders {
+    fn new(images: Placeholder, memory: &MemoryBudget) -> Self {
+        let differences = Differences::new(images.clone(), memory.clone());
+        Self { images, differences }
+    }
 }
 
 impl Grabs {
     pub(crate) fn new(images: Images, memory: MemoryBudget, placeholder: Placeholder, domains: DomainPolicy) -> Self {
         let (thumbnails, storage, links) = (Thumbnails::default(), Storage::default(), LinksInFlight::default());
         let differences = Differences::new(placeholder.clone(), memory.clone());
-        let archives = Arc::new(Semaphore::new(archive::MAX_ARCHIVES));
-        Self { images, memory, placeholder, thumbnails, domains, storage, links, differences, archives }
+        let shown = ShownPlaceholders::new(placeholder.for_visitors(), &memory);
+        let archives = Turns::new(archive::MAX_ARCHIVES, archive::MAX_OF_ACCOUNT);
+        let exports = Turns::new(MAX_EXPORTS, archive::MAX_OF_ACCOUNT);
+        Self {
+            images,
+            memory,
+            placeholder,
+            shown,
+            thumbnails,
+            domains,
+            storage,
+            links,
+            link_limits: LinkLimits::default(),
+            differences,
+            archives,
+            exports,
+        }
     }
 }

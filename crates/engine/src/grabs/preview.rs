@@ -30,6 +30,6 @@ pub async fn preview(core: &Core, request: &CaptureRequest) -> Result<Preview, F
     if let Some(failure) = failure {
         return Err(failure.to_fault());
     }
-    let image = core.grabs.placeholder.draw(&spec).await.map_err(not_drawn("grabs.preview"))?;
+    let image = core.grabs.shown.images.draw(&spec).await.map_err(not_drawn("grabs.preview"))?;
     Ok(Preview { spec, image })
 }

@@ -1,9 +1,12 @@
 //! Requests to create a grab, and their results.
 
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{Class, Grab};
 use grabd_domain::idempotency::Fingerprint;
+use grabd_domain::ids::KeyId;
 use grabd_store::grabs::NewRecord;
+use uuid::Uuid;
 
 /// A request to create a grab, not validated yet.
 #[derive(Debug)]
@@ -14,6 +17,18 @@ pub struct CreateRequest {
     pub class: Class,
     /// The idempotency key, not validated yet.
     pub idempotency_key: Option<String>,
+    /// Whether the caller may read grabs. If not, only those of the same API key answer the request or are compared with.
+    pub may_read: bool,
+    /// Whether it is made by whoever opened a signed link, and not by the team.
+    pub is_link: bool,
+}
+
+impl CreateRequest {
+    /// The key whose grabs the caller may get, if not those of all.
+    pub(super) fn only_of(&self, caller: Caller) -> Option<KeyId> {
+        // No grab has the nil key: a caller that is no key and may not read gets none.
+        (!self.may_read).then(|| caller.principal.key().unwrap_or(KeyId(Uuid::nil())))
+    }
 }
 
 /// The result of a create.
@@ -32,23 +47,26 @@ impl CreateResult {
         Self { grab, replayed: false, cached: false }
     }
 
-    /// An earlier grab answers the create.
-    pub(super) const fn cached(grab: Grab, replayed: bool) -> Self {
+    /// An earlier grab answers the create. The labels are those of the request, since those of the earlier grab may be of
+    /// somebody else.
+    pub(super) fn cached(mut grab: Grab, spec: &CaptureSpec, replayed: bool) -> Self {
+        grab.spec.metadata = spec.metadata.clone();
         Self { grab, replayed, cached: true }
     }
 }
 
 /// A validated request to create a grab.
-pub(super) struct ValidCreate {
+pub(crate) struct ValidCreate {
     pub(super) spec: CaptureSpec,
     pub(super) class: Class,
     pub(super) record: Option<NewRecord>,
     /// Fingerprint of what determines the image.
     pub(super) fingerprint: Option<Fingerprint>,
+    pub(super) is_link: bool,
 }
 
 /// The result of validating a create.
-pub(super) enum Validated {
+pub(crate) enum Validated {
     Fresh(Box<ValidCreate>),
     /// An earlier request had the same idempotency key, or an earlier grab answers the request.
     Repeated(Box<CreateResult>),

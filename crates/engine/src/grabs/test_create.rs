@@ -62,7 +62,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
     };
     let repeat = core.store.create_placeholder(new).await.map_err(internal_error("grabs.test_create"))?;
     if let Some(repeat) = repeat {
-        return idempotency::replay(repeat);
+        return idempotency::replay(repeat, &spec);
     }
     // The delay of `slow.test`. It ends when the caller disconnects, and a drain waits for it as for every open request. The
     // grab is stored before, so that its idempotency key is in flight during the delay. All others respond at once: a sleep of

@@ -1,11 +1,9 @@
 //! Thumbnails of images for list pages: made at the first request, and stored beside the image.
 //!
-//! Thumbnails are made one at a time, and a team has at most one in the queue for that. The images of one team, which
-//! may be slow to decode, therefore delay another team by one thumbnail at most.
+//! Thumbnails are made one at a time, and an account has at most one in the queue for that. The images of one account,
+//! which may be slow to decode, therefore delay another account by one thumbnail at most.
 
-use std::collections::HashMap;
 use std::io::{BufReader, Cursor};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,15 +11,16 @@ use grabd_domain::Fault;
 use grabd_domain::capture::Format;
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{Grab, ImageKey, State};
-use grabd_domain::ids::{GrabId, TeamId};
+use grabd_domain::ids::{AccountId, GrabId, TeamId};
+use grabd_limiters::{Turn, Turns};
 use grabd_memory::{MemoryError, Reservation};
 use grabd_store::images::LocalCopy;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use self::shrink::{Part, shrink};
 use super::get;
 use super::pixels::dimensions;
+use crate::accounts::find_account;
 use crate::cache::Cache;
 use crate::core::{Core, Image, ImageError};
 use crate::faults::{IMAGES_BUSY, internal_error};
@@ -41,12 +40,12 @@ const WAIT_LIMIT: Duration = Duration::from_secs(20);
 pub(crate) struct Thumbnails {
     /// The latest ones. It also has those of placeholders, which have no file that they could be stored beside.
     cache: Cache<ImageKey, Bytes>,
-    turns: Turns,
+    turns: Turns<AccountId>,
 }
 
 impl Default for Thumbnails {
     fn default() -> Self {
-        Self { cache: Cache::new(CACHE_BYTES), turns: Turns::default() }
+        Self { cache: Cache::new(CACHE_BYTES), turns: Turns::new(MAX_CONCURRENT, 1) }
     }
 }
 
@@ -69,45 +68,6 @@ impl Thumbnails {
     }
 }
 
-/// The queue for making thumbnails: in turn by team.
-struct Turns {
-    all: Arc<Semaphore>,
-    /// One permit for each team that has one or waits for one.
-    teams: Mutex<HashMap<TeamId, Weak<Semaphore>>>,
-}
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self { all: Arc::new(Semaphore::new(MAX_CONCURRENT)), teams: Mutex::default() }
-    }
-}
-
-/// The right to make a thumbnail.
-struct Turn {
-    _all: OwnedSemaphorePermit,
-    _team: OwnedSemaphorePermit,
-}
-
-impl Turns {
-    /// Waits for the team's turn. Returns `None` only if a semaphore is closed, which none is.
-    async fn take(&self, team: TeamId) -> Option<Turn> {
-        let team = self.of_team(team).acquire_owned().await.ok()?;
-        let all = Arc::clone(&self.all).acquire_owned().await.ok()?;
-        Some(Turn { _all: all, _team: team })
-    }
-
-    fn of_team(&self, team: TeamId) -> Arc<Semaphore> {
-        let mut teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
-        teams.retain(|_, waiting| waiting.strong_count() > 0);
-        if let Some(turns) = teams.get(&team).and_then(Weak::upgrade) {
-            return turns;
-        }
-        let turns = Arc::new(Semaphore::new(1));
-        teams.insert(team, Arc::downgrade(&turns));
-        turns
-    }
-}
-
 /// Why there is no thumbnail.
 #[derive(Debug, thiserror::Error)]
 enum Error {
@@ -127,6 +87,8 @@ enum Error {
     File(#[from] std::io::Error),
     #[error("the task ended early")]
     Task(#[from] tokio::task::JoinError),
+    #[error("the account cannot be read")]
+    Account(#[source] Fault),
 }
 
 impl From<MemoryError> for Error {
@@ -143,7 +105,7 @@ impl From<MemoryError> for Error {
 ///
 /// # Errors
 /// [`Fault::NotFound`] when the caller has no such grab, or it has no image. [`Fault::ImagesBusy`] when it was not this
-/// team's turn in time.
+/// account's turn in time.
 #[tracing::instrument(name = "grabs.thumbnail", skip_all)]
 pub async fn thumbnail(core: &Core, caller: Caller, id: GrabId) -> Result<Bytes, Fault> {
     let none = Fault::NotFound { what: "picture" };
@@ -155,6 +117,7 @@ pub async fn thumbnail(core: &Core, caller: Caller, id: GrabId) -> Result<Bytes,
         Err(Error::Deleted | Error::TooLarge | Error::Undecodable(image::ImageError::Limits(_))) => Err(none),
         Err(Error::Busy) => Err(IMAGES_BUSY),
         Err(Error::Image(error)) if error.is_busy() => Err(IMAGES_BUSY),
+        Err(Error::Account(fault)) => Err(fault),
         Err(error) => Err(internal_error("grabs.thumbnail")(error)),
     }
 }
@@ -164,7 +127,8 @@ async fn find_or_make(core: &Core, team: TeamId, key: ImageKey, part: Part) -> R
     if let Some(thumbnail) = thumbnails.find(core, &key).await? {
         return Ok(thumbnail);
     }
-    let turn = timeout(WAIT_LIMIT, thumbnails.turns.take(team)).await.ok().flatten().ok_or(Error::Busy)?;
+    let account = find_account(core, team).await.map_err(Error::Account)?;
+    let turn = timeout(WAIT_LIMIT, thumbnails.turns.take(&account.id)).await.map_err(|_| Error::Busy)?;
     // An image belongs to one team, so a concurrent request for the same image waited for this one.
     if let Some(thumbnail) = thumbnails.find(core, &key).await? {
         return Ok(thumbnail);
@@ -230,30 +194,5 @@ impl Source {
                 Ok((width, height, 0))
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn teams_take_turns() {
-        let turns = Turns::default();
-        let team = |number| TeamId(uuid::Uuid::from_u128(number));
-        let first = turns.take(team(1)).await.unwrap();
-        let (second, third, other) = (turns.take(team(1)), turns.take(team(1)), turns.take(team(2)));
-        let (mut second, mut third, mut other) = (Box::pin(second), Box::pin(third), Box::pin(other));
-        for waiting in [&mut second, &mut third] {
-            assert!(futures::poll!(waiting).is_pending());
-        }
-        assert!(futures::poll!(&mut other).is_pending());
-        drop(first);
-        assert!(futures::poll!(&mut second).is_pending(), "the other team asked later, and is next");
-        let Some(turn) = other.await else { panic!("a turn") };
-        drop(turn);
-        drop(second.await);
-        drop(third.await);
-        assert!(turns.of_team(team(3)).available_permits() == 1 && turns.teams.lock().unwrap().len() == 1);
     }
 }

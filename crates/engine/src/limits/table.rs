@@ -36,7 +36,7 @@ impl TeamLimits {
         }
         let stored = store.list_team_limits().await?;
         let values = stored.into_iter().map(|StoredLimit { team, limit, value }| ((team, limit), value)).collect();
-        let accounts = store.list_account_budgets().await?;
+        let accounts = account_budgets(store).await?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) =
             Arc::new(Overrides { version, values, accounts });
         Ok(true)
@@ -47,7 +47,7 @@ impl TeamLimits {
         if self.of_all(TeamLimit::FailedSecondsPerMinute).is_empty() {
             return Ok(());
         }
-        let accounts = store.list_account_budgets().await?;
+        let accounts = account_budgets(store).await?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let Overrides { version, values, .. } = &**current;
         *current = Arc::new(Overrides { version: *version, values: values.clone(), accounts });
@@ -79,6 +79,12 @@ impl TeamLimits {
     fn current(&self) -> Arc<Overrides> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// The own budgets of accounts, and of their links.
+async fn account_budgets(store: &Store) -> Result<HashMap<AccountId, u32>, Error> {
+    let accounts = store.list_account_budgets().await?;
+    Ok(accounts.into_iter().flat_map(|(id, budget)| [(id, budget), (id.for_links(), budget)]).collect())
 }
 
 #[cfg(test)]

@@ -3,23 +3,49 @@
 use std::collections::hash_map::Entry;
 
 use grabd_domain::Fault;
-use grabd_domain::credentials::Caller;
+use grabd_domain::grabs::Class;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
-use super::in_flight::{Capture, Outcome};
+use super::in_flight::{Capture, LinkError, LinkResult, Outcome};
+use super::limits;
+use super::signed::SignedLink;
 use crate::core::Core;
 use crate::faults::internal_error;
-use crate::grabs::{self, CreateRequest};
+use crate::grabs::{self, CreateRequest, Validated};
 
-/// Creates a grab, or waits for the one that another request for the same image is creating.
+/// Answers with an earlier image, or creates a grab within the limits of links.
 ///
 /// # Errors
-/// Those of a create.
-pub(super) async fn create_once(core: &Core, caller: Caller, request: CreateRequest) -> Outcome {
-    let Some(fingerprint) = grabs::fingerprint_of(&request)? else {
-        return grabs::create(core, caller, &request).await;
+/// Those of a create, and of the limits.
+pub(super) async fn create(core: &Core, link: &SignedLink, request: &CreateRequest) -> Outcome {
+    let (caller, started) = (link.caller, Instant::now());
+    let create = match grabs::validate(core, caller, request, Class::Sync).await? {
+        Validated::Fresh(create) => *create,
+        Validated::Repeated(result) => return Ok(LinkResult { result: *result, counted: None }),
     };
-    let capture = (caller.team, caller.environment, fingerprint);
+    let counted =
+        limits::take(core, caller, link.key).map_err(|(fault, refused)| LinkError::new(fault, Some(refused)))?;
+    let failed = |fault| LinkError::new(fault, Some(counted));
+    let _turn = limits::turn(core, caller, started).await.map_err(failed)?;
+    let result = grabs::perform(core, caller, create, started).await.map_err(failed)?;
+    Ok(LinkResult { result, counted: Some(counted) })
+}
+
+/// Does the same, or waits for another request for the same image that is doing it.
+///
+/// # Errors
+/// As [`create`].
+pub(super) async fn create_once(core: &Core, link: SignedLink, request: CreateRequest) -> Outcome {
+    let Some(fingerprint) = grabs::fingerprint_of(&request)? else {
+        return create(core, &link, &request).await;
+    };
+    let capture = Capture {
+        team: link.caller.team,
+        environment: link.caller.environment,
+        only_of: (!request.may_read).then_some(link.key),
+        fingerprint,
+    };
     let mut outcome = match core.grabs.links.lock().entry(capture) {
         Entry::Occupied(entry) => entry.get().clone(),
         Entry::Vacant(entry) => {
@@ -29,7 +55,7 @@ pub(super) async fn create_once(core: &Core, caller: Caller, request: CreateRequ
             core.clone().spawn(async move {
                 // Removed also if the task panics. Requests that come later find the image.
                 let removal = Removal { core: &core, capture };
-                let result = grabs::create(&core, caller, &request).await;
+                let result = create(&core, &link, &request).await;
                 drop(removal);
                 ended.send_replace(Some(result));
             });
@@ -37,7 +63,7 @@ pub(super) async fn create_once(core: &Core, caller: Caller, request: CreateRequ
         }
     };
     let ended = outcome.wait_for(Option::is_some).await.map_err(internal_error("links.open"))?;
-    ended.clone().unwrap_or(Err(Fault::InternalError))
+    ended.clone().unwrap_or(Err(Fault::InternalError.into()))
 }
 
 /// Removes a capture when it is dropped.

@@ -6,14 +6,52 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use grabd_domain::Fault;
 use grabd_domain::credentials::Environment;
 use grabd_domain::idempotency::Fingerprint;
-use grabd_domain::ids::TeamId;
+use grabd_domain::ids::{KeyId, TeamId};
 use tokio::sync::watch;
 
+use crate::accounts::RateLimitDecision;
 use crate::grabs::CreateResult;
 
 /// What is captured, and for whom.
-pub(super) type Capture = (TeamId, Environment, Fingerprint);
-pub(super) type Outcome = Result<CreateResult, Fault>;
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Capture {
+    pub(super) team: TeamId,
+    pub(super) environment: Environment,
+    /// The key that signed the link, if it may not read what others created.
+    pub(super) only_of: Option<KeyId>,
+    pub(super) fingerprint: Fingerprint,
+}
+
+/// The grab that answers a link.
+#[derive(Clone, Debug)]
+pub(super) struct LinkResult {
+    pub(super) result: CreateResult,
+    /// The state of the limit of the link's key. `None`: an earlier image answers, which is not counted.
+    pub(super) counted: Option<RateLimitDecision>,
+}
+
+/// Why a link cannot be opened.
+#[derive(Clone, Debug)]
+pub struct LinkError {
+    /// The error for the caller.
+    pub fault: Fault,
+    /// The state of the limit of the link's key, if the request was counted.
+    pub counted: Option<RateLimitDecision>,
+}
+
+impl LinkError {
+    pub(super) const fn new(fault: Fault, counted: Option<RateLimitDecision>) -> Self {
+        Self { fault, counted }
+    }
+}
+
+impl From<Fault> for LinkError {
+    fn from(fault: Fault) -> Self {
+        Self::new(fault, None)
+    }
+}
+
+pub(super) type Outcome = Result<LinkResult, LinkError>;
 
 /// The captures that are under way for links. Each ends within the time limit of a synchronous create.
 #[derive(Default)]

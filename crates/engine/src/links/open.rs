@@ -4,25 +4,21 @@ use std::time::Duration;
 
 use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
-use grabd_domain::credentials::{Caller, LinkSecret, Scope};
+use grabd_domain::credentials::{LinkSecret, Scope};
 use grabd_domain::faults::Granted;
 use grabd_domain::grabs::{Class, State};
 use grabd_domain::links::{Link, LinkRefusal, SignedQuery};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::create_once::create_once;
+use super::create_once::{create, create_once};
+use super::in_flight::{LinkError, LinkResult};
 use super::secret::unseal;
+use super::signed::SignedLink;
+use crate::accounts::RateLimitDecision;
 use crate::core::Core;
 use crate::faults::internal_error;
-use crate::grabs::{self, CreateRequest, CreateResult};
-
-/// A link whose signature is valid.
-pub struct SignedLink {
-    /// Who signed it, and pays for it.
-    pub caller: Caller,
-    query: String,
-}
+use crate::grabs::{CreateRequest, CreateResult};
 
 /// The answer to a link.
 pub struct OpenedLink {
@@ -30,6 +26,8 @@ pub struct OpenedLink {
     pub result: CreateResult,
     /// How long others may store the answer.
     pub fresh_for: Duration,
+    /// The state of the limit of the link's key. `None`: an earlier image answers, which is not counted.
+    pub counted: Option<RateLimitDecision>,
 }
 
 /// Verifies the signature of a link. Nothing is cached, so that the revocation of a key takes effect immediately.
@@ -59,29 +57,36 @@ pub async fn verify(core: &Core, query: String) -> Result<SignedLink, Fault> {
     if signer.is_suspended {
         return Err(Fault::TeamSuspended);
     }
-    Ok(SignedLink { caller: signer.caller, query })
+    let may_read = signer.scopes.includes(Scope::Read);
+    Ok(SignedLink { caller: signer.caller, key: key.0, may_read, query })
 }
 
 /// Captures the page of a link, or answers with an earlier image.
 ///
 /// # Errors
 /// [`Fault::LinkRefused`] if the link has expired, [`Fault::BadRequest`] if it has members that links cannot have, and
-/// the errors of a create.
+/// the errors of a create. [`Fault::RateLimitExceeded`] is about the key that signed the link, and not about its team.
 #[tracing::instrument(name = "links.open", skip_all)]
-pub async fn open(core: &Core, link: &SignedLink) -> Result<OpenedLink, Fault> {
+pub async fn open(core: &Core, link: &SignedLink) -> Result<OpenedLink, LinkError> {
     let link_request = SignedQuery::parse(&link.query)?.read(core.clock.now())?;
     let Link { capture, .. } = &link_request;
     let max_age = CaptureSpec::parse(capture)?.max_age;
-    let request = CreateRequest { capture: capture.clone(), class: Class::Sync, idempotency_key: None };
-    let result = match max_age.is_zero() {
-        true => grabs::create(core, link.caller, &request).await?,
-        false => create_once(core, link.caller, request).await?,
+    let request = CreateRequest {
+        capture: capture.clone(),
+        class: Class::Sync,
+        idempotency_key: None,
+        may_read: link.may_read,
+        is_link: true,
+    };
+    let LinkResult { result, counted } = match max_age.is_zero() {
+        true => create(core, link, &request).await?,
+        false => create_once(core, link.clone(), request).await?,
     };
     let fresh_for = match &result.grab.state {
         State::Done { finished_at, .. } => link_request.fresh_for(max_age, *finished_at, core.clock.now()),
         State::Pending | State::Processing | State::Failed { .. } => Duration::ZERO,
     };
-    Ok(OpenedLink { result, fresh_for })
+    Ok(OpenedLink { result, fresh_for, counted })
 }
 
 /// Whether the secret made the signature. The comparison takes the same time for every signature.

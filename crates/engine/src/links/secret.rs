@@ -1,11 +1,14 @@
 //! The secrets of links: one for each API key, generated when somebody first asks for it, and stored encrypted.
 
+use grabd_domain::Timestamp;
 use grabd_domain::credentials::LinkSecret;
 use grabd_domain::ids::{KeyId, TeamId, UserId};
 use grabd_domain::links::LinkKey;
 use grabd_store::Store;
+use grabd_store::accounts::ShownLinkSecret;
 
 use crate::accounts::{TeamError, find_team};
+use crate::clock::Clock;
 use crate::core::Core;
 use crate::faults::internal_error;
 use crate::random;
@@ -31,8 +34,8 @@ pub enum LinkSecretError {
     Decrypt(#[from] DecryptError),
 }
 
-/// The link credentials of a key, which are generated if it has none yet. None if the team has no such key that is in
-/// use. Each call is recorded in the audit trail.
+/// The link credentials of a key, for an operator. They are generated if it has none yet. None if the team has no such key
+/// that is in use. Each call is recorded in the audit trail.
 ///
 /// # Errors
 /// When the store fails, or when the vault has another key than the one that encrypted the secret.
@@ -42,10 +45,45 @@ pub async fn credentials(
     team: TeamId,
     key: KeyId,
 ) -> Result<Option<LinkCredentials>, LinkSecretError> {
+    show(store, vault, (team, key), None, Clock::system().now()).await
+}
+
+async fn show(
+    store: &Store,
+    vault: &Vault,
+    (team, key): (TeamId, KeyId),
+    by: Option<UserId>,
+    now: Timestamp,
+) -> Result<Option<LinkCredentials>, LinkSecretError> {
+    let (_, sealed) = generate(vault, key)?;
+    let Some(stored) = store.set_link_secret(ShownLinkSecret { team, key, sealed, by, now }).await? else {
+        return Ok(None);
+    };
+    Ok(Some(LinkCredentials { key: LinkKey(key), secret: unseal(vault, key, &stored)? }))
+}
+
+/// Replaces the link secret of a key, and shows the new one to a member, or without one to an operator. Links that the
+/// former secret signed stop working at once. None if the team has no such key that is in use.
+///
+/// # Errors
+/// When the store fails.
+pub async fn replace_secret(
+    store: &Store,
+    vault: &Vault,
+    (team, key): (TeamId, KeyId),
+    by: Option<UserId>,
+    now: Timestamp,
+) -> Result<Option<LinkCredentials>, LinkSecretError> {
+    let (secret, sealed) = generate(vault, key)?;
+    let is_replaced = store.replace_link_secret(ShownLinkSecret { team, key, sealed, by, now }).await?;
+    Ok(is_replaced.then_some(LinkCredentials { key: LinkKey(key), secret }))
+}
+
+/// A new secret for a key, and its encrypted form.
+fn generate(vault: &Vault, key: KeyId) -> Result<(LinkSecret, Vec<u8>), DecryptError> {
     let generated = LinkSecret::new(&random::secret_text()).ok_or(DecryptError)?;
     let sealed = vault.seal(generated.expose().as_bytes(), key.0.as_bytes());
-    let Some(stored) = store.set_link_secret(team, key, sealed).await? else { return Ok(None) };
-    Ok(Some(LinkCredentials { key: LinkKey(key), secret: unseal(vault, key, &stored)? }))
+    Ok((generated, sealed))
 }
 
 /// Decrypts the secret of a key.
@@ -72,10 +110,24 @@ pub async fn find_key_team(store: &Store, key: KeyId) -> Result<Option<TeamId>, 
 /// that is in use.
 pub async fn reveal(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<LinkCredentials, TeamError> {
     find_team(core, user, team).await?;
-    let found = credentials(&core.store_as(user), core.webhooks.vault(), team, key).await;
+    let (store, now) = (core.store_as(user), core.clock.now());
+    let found = show(&store, core.webhooks.vault(), (team, key), Some(user), now).await;
     let found = found.map_err(internal_error("links.reveal"))?.ok_or(TeamError::NotFound)?;
     tracing::info!(team.id = %team, key.id = %key, user.id = %user, "link secret revealed");
     Ok(found)
+}
+
+/// Replaces the link secret of a key for a member of its team, who sees the new one.
+///
+/// # Errors
+/// As [`reveal`].
+pub async fn replace(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<LinkCredentials, TeamError> {
+    find_team(core, user, team).await?;
+    let (store, now) = (core.store_as(user), core.clock.now());
+    let replaced = replace_secret(&store, core.webhooks.vault(), (team, key), Some(user), now).await;
+    let replaced = replaced.map_err(internal_error("links.replace"))?.ok_or(TeamError::NotFound)?;
+    tracing::info!(team.id = %team, key.id = %key, user.id = %user, "link secret replaced");
+    Ok(replaced)
 }
 
 #[cfg(test)]

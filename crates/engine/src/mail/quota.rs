@@ -3,9 +3,9 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use grabd_domain::accounts::Email;
 use grabd_domain::ids::{TeamId, UserId};
+use grabd_limiters::KeyedLimiter;
 
 use crate::digest;
 use crate::limits::OwnBuckets;
@@ -17,31 +17,23 @@ const PER_PERSON: u32 = 30;
 /// Invitations per team and day, for teams without a limit of their own: one may have as many open.
 pub(crate) const INVITATIONS_PER_DAY: u32 = 50;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Addresses, people and teams that are tracked. Beyond that new ones are refused until entries expire, which takes a
-/// day at most.
-const MAX_TRACKED: usize = 20_000;
 
-/// The limits per address, per person and per team.
+/// The limits per address, per person and per team. When too many are tracked, those with the most left are forgotten:
+/// requests for made-up addresses never keep anybody from getting mail.
 pub(crate) struct Quotas {
-    per_address: DefaultKeyedRateLimiter<[u8; 32]>,
-    per_person: DefaultKeyedRateLimiter<UserId>,
-    per_team: DefaultKeyedRateLimiter<TeamId>,
+    per_address: KeyedLimiter<[u8; 32]>,
+    per_person: KeyedLimiter<UserId>,
+    per_team: KeyedLimiter<TeamId>,
     /// Of teams with a limit of their own.
     own: OwnBuckets<TeamId>,
 }
 
 impl Default for Quotas {
     fn default() -> Self {
-        let count = |count| NonZeroU32::new(count).expect("the constants are not zero");
-        // All at once, and then one after each part of the day.
-        let per_day = |number| {
-            let quota = Quota::with_period(DAY / number).expect("the constants are not zero");
-            quota.allow_burst(count(number))
-        };
         Self {
-            per_address: RateLimiter::keyed(Quota::per_hour(count(PER_ADDRESS))),
-            per_person: RateLimiter::keyed(per_day(PER_PERSON)),
-            per_team: RateLimiter::keyed(per_day(INVITATIONS_PER_DAY)),
+            per_address: KeyedLimiter::per_hour(PER_ADDRESS),
+            per_person: KeyedLimiter::per_day(PER_PERSON),
+            per_team: KeyedLimiter::per_day(INVITATIONS_PER_DAY),
             own: OwnBuckets::new(DAY),
         }
     }
@@ -50,29 +42,22 @@ impl Default for Quotas {
 impl Quotas {
     /// Takes one message to this address from its limit, whether or not an account has the address.
     pub(crate) fn may_mail(&self, email: &Email) -> bool {
-        take(&self.per_address, &digest::of(email.as_str()))
+        self.per_address.take(digest::of(email.as_str())).is_ok()
     }
 
     /// Takes one invitation from the limits of this person and this team. `own` is the team's own limit per day.
     pub(crate) fn may_invite(&self, person: UserId, team: TeamId, own: Option<NonZeroU32>) -> bool {
         let may_team = || match own {
             Some(per_day) => self.own.take(team, per_day).is_ok(),
-            None => take(&self.per_team, &team),
+            None => self.per_team.take(team).is_ok(),
         };
-        take(&self.per_person, &person) && may_team()
+        self.per_person.take(person).is_ok() && may_team()
     }
 
     /// Forgets the own limits of other teams.
     pub(crate) fn retain_own(&self, is_own: impl Fn(TeamId) -> bool) {
         self.own.retain(|team| is_own(*team));
     }
-}
-
-fn take<K: std::hash::Hash + Eq + Clone>(limiter: &DefaultKeyedRateLimiter<K>, key: &K) -> bool {
-    if limiter.len() >= MAX_TRACKED {
-        limiter.retain_recent();
-    }
-    limiter.len() < MAX_TRACKED && limiter.check_key(key).is_ok()
 }
 
 #[cfg(test)]
@@ -91,6 +76,15 @@ mod tests {
         assert_eq!((0..100).filter(|n| quotas.may_invite(person(1), team(n % 4), None)).count(), 30);
         assert_eq!((0..100).filter(|n| quotas.may_invite(person(n + 2), team(9), None)).count(), 50);
         assert!(quotas.may_invite(person(1000), team(10), None));
+    }
+
+    #[test]
+    fn made_up_addresses_keep_nobody_from_mail() {
+        let quotas = Quotas::default();
+        for number in 0..60_000 {
+            assert!(quotas.may_mail(&Email::parse(&format!("nobody-{number}@example.com")).unwrap()), "{number}");
+        }
+        assert!(quotas.may_mail(&Email::parse("ada@example.com").unwrap()));
     }
 
     #[test]

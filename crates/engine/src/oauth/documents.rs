@@ -27,8 +27,8 @@ const USER_AGENT_VALUE: &str = "grabd-oauth/1.0";
 const SECRET_METHODS: &str = "client_secret_";
 /// Documents in the cache.
 const MAX_CACHED: usize = 256;
-/// Concurrent fetches. Each takes a few seconds at most.
-const MAX_FETCHES: usize = 16;
+/// Concurrent fetches. Each takes a few seconds at most. Whoever asks for them has a part of the requests that cause them.
+const MAX_FETCHES: usize = 64;
 
 /// Why a document cannot be used. Errors about its content have the code `invalid_client_metadata` (RFC 7591).
 #[derive(Debug, thiserror::Error)]

@@ -15,7 +15,7 @@ use crate::random;
 /// Why an app was not registered (RFC 7591 section 3.2.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegistrationError {
-    /// 400, 429 or 500.
+    /// 400 or 500.
     pub status: u16,
     /// The error code.
     pub error: &'static str,
@@ -58,15 +58,13 @@ pub async fn register(core: &Core, body: &[u8]) -> Result<Value, RegistrationErr
     let now = core.clock.now();
     let response = response(&id, secret.as_ref(), &metadata, now.as_ms() / 1000);
     let max_unused = u64::from(core.oauth.settings.unused_clients);
-    let created = core.store.create_client(NewClient { id, secret_hash, metadata, now, max_unused }).await;
-    let created = created.map_err(|error| {
+    let forgotten = core.store.create_client(NewClient { id, secret_hash, metadata, now, max_unused }).await;
+    let forgotten = forgotten.map_err(|error| {
         let description = internal_error("oauth.register")(error).to_string();
         RegistrationError { status: 500, error: "server_error", description }
     })?;
-    if !created {
-        tracing::warn!(max_unused, "client registration refused: too many clients have no grant");
-        let description = "Too many apps are registered that nobody has authorized. Try again later.".to_owned();
-        return Err(RegistrationError { status: 429, error: "temporarily_unavailable", description });
+    if forgotten > 0 {
+        tracing::warn!(max_unused, forgotten, "the oldest clients without a grant made room for a new one");
     }
     Ok(response)
 }

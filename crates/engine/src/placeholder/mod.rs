@@ -31,6 +31,8 @@ pub use self::simulated::{SimulatedOutcome, simulated_outcome};
 
 /// Placeholders drawn concurrently. Drawing is CPU-bound, so more would only slow down each other and other tasks.
 const MAX_CONCURRENT: usize = 2;
+/// The same for images that anybody may request.
+const MAX_CONCURRENT_OF_VISITORS: usize = 1;
 
 /// How long a drawing may wait for the ones before it and for the memory of other images.
 const WAIT_LIMIT: Duration = Duration::from_secs(10);
@@ -55,14 +57,16 @@ pub enum Error {
     Task(#[from] tokio::task::JoinError),
 }
 
-/// Draws placeholders. Cheap to clone; clones share one cache.
+/// Draws placeholders. Cheap to clone; clones share one cache and, apart from those for visitors, the turns to draw.
 #[derive(Clone)]
-pub struct Placeholder(Arc<PlaceholderRenderer>);
+pub struct Placeholder {
+    renderer: Arc<PlaceholderRenderer>,
+    permits: Arc<Semaphore>,
+}
 
 struct PlaceholderRenderer {
     painter: Painter,
     cache: Cache<Key, Drawn>,
-    permits: Arc<Semaphore>,
     memory: MemoryBudget,
 }
 
@@ -92,7 +96,13 @@ impl Placeholder {
     pub fn new(cache_bytes: usize, memory: MemoryBudget) -> Self {
         let (painter, cache) = (Painter::new(), Cache::new(cache_bytes));
         let permits = Arc::new(Semaphore::new(MAX_CONCURRENT));
-        Self(Arc::new(PlaceholderRenderer { painter, cache, permits, memory }))
+        Self { renderer: Arc::new(PlaceholderRenderer { painter, cache, memory }), permits }
+    }
+
+    /// The same for images that anybody may request as often as they like: with turns of their own, so that creates with
+    /// test keys do not wait for them.
+    pub(crate) fn for_visitors(&self) -> Self {
+        Self { renderer: Arc::clone(&self.renderer), permits: Arc::new(Semaphore::new(MAX_CONCURRENT_OF_VISITORS)) }
     }
 
     /// The encoded image for a spec: the viewport's size, or the viewport's width and the documented height for a full
@@ -106,11 +116,11 @@ impl Placeholder {
 
     async fn drawn(&self, spec: &CaptureSpec) -> Result<Drawn, Error> {
         let key = Key::of(spec);
-        if let Some(drawn) = self.0.cache.get(&key) {
+        if let Some(drawn) = self.renderer.cache.get(&key) {
             return Ok(drawn);
         }
-        let renderer = Arc::clone(&self.0);
-        let turn = renderer.turn(key.drawing_bytes()).await?;
+        let renderer = Arc::clone(&self.renderer);
+        let turn = self.turn(key.drawing_bytes()).await?;
         // The task owns the permit and the memory, since it continues when the caller disconnects.
         tokio::task::spawn_blocking(move || {
             let _turn = turn;
@@ -146,7 +156,7 @@ impl Placeholder {
         let Some(slice_height) = spec.slice_height else { return Ok(Vec::new()) };
         let (image, format) = (self.draw(spec).await?, spec.format);
         let bytes = slices::memory_bytes(Drawing::of(spec).image_size(), slice_height, format, &image);
-        let turn = self.0.turn(bytes).await?;
+        let turn = self.turn(bytes).await?;
         tokio::task::spawn_blocking(move || {
             let _turn = turn;
             Ok(slices::cut(&image, slice_height, format)?)
@@ -201,17 +211,19 @@ fn in_viewport(spec: &CaptureSpec, viewport: Viewport) -> CaptureSpec {
     CaptureSpec { viewport, ..spec.clone() }
 }
 
-impl PlaceholderRenderer {
+impl Placeholder {
     /// Waits for a turn to draw, and for this much memory.
     async fn turn(&self, bytes: u64) -> Result<(OwnedSemaphorePermit, Reservation), Error> {
         let turn = async {
             let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| Error::Busy)?;
-            let memory = self.memory.reserve_at_most(bytes, WAIT_LIMIT).await;
+            let memory = self.renderer.memory.reserve_at_most(bytes, WAIT_LIMIT).await;
             Ok((permit, memory.map_err(|_| Error::Busy)?))
         };
         timeout(WAIT_LIMIT, turn).await.map_err(|_| Error::Busy)?
     }
+}
 
+impl PlaceholderRenderer {
     fn draw(&self, key: Key) -> Result<Drawn, Error> {
         let file = Bytes::from(encode::encode(self.painter.paint(&key.drawing)?, key.format)?);
         let drawn = Drawn { sha256: ImageDigest::of(&file), file };

@@ -54,6 +54,17 @@ async fn placeholder_has_the_requested_format_and_size() {
 }
 
 #[tokio::test]
+async fn images_for_visitors_do_not_delay_creates() {
+    let placeholder = Placeholder::new(0, memory());
+    let visitors = placeholder.for_visitors();
+    let _held = Arc::clone(&visitors.permits).acquire_owned().await.unwrap();
+    let spec = spec("https://example.com/", |_| ());
+    let shown = timeout(Duration::from_millis(100), visitors.draw(&spec)).await;
+    assert!(shown.is_err(), "visitors wait for each other");
+    assert!(placeholder.capture(&spec).await.is_ok());
+}
+
+#[tokio::test]
 async fn placeholder_shows_clip_and_fit() {
     type Change = fn(&mut CaptureRequest);
     let clip = |width, height| Some(grabd_domain::capture::Rectangle { x: 0, y: 0, width, height });

@@ -2,20 +2,22 @@
 
 use std::collections::HashMap;
 
-use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::{Code, Field};
 use grabd_domain::ids::{EndpointId, GrantId, TeamId, UserId};
 use grabd_domain::webhooks::{
     Creator, Endpoint, EndpointRequest, EndpointRules, EndpointUpdate, ROTATION_OVERLAP, Registration,
 };
-use grabd_store::webhooks::{EndpointRef, NewEndpoint, RegisterOutcome};
+use grabd_domain::{Fault, Timestamp};
+use grabd_store::Store;
+use grabd_store::webhooks::{EndpointRef, NewEndpoint, NewEndpointSecret, RegisterOutcome};
 
 use super::secret::Secret;
 use crate::core::Core;
 use crate::faults::internal_error;
 use crate::random;
 use crate::targets;
+use crate::vault::Vault;
 
 /// Registers an endpoint. The secret is returned only here. That of an app is deleted with its grant.
 ///
@@ -31,8 +33,8 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
     let secret = Secret::generate();
     let sealed = secret.seal(&core.webhooks.vault, id);
     let Caller { team, environment, principal } = caller;
-    let creator = principal.into();
-    let new = NewEndpoint { id, team, environment, registration, secret: sealed, creator, now };
+    let (creator, by) = (principal.into(), principal.person());
+    let new = NewEndpoint { id, team, environment, registration, secret: sealed, creator, by, now };
     match core.store.register_endpoint(new).await.map_err(internal_error("webhooks.register"))? {
         RegisterOutcome::Registered(endpoint) => Ok((*endpoint, secret)),
         RegisterOutcome::TooMany { limit } => {
@@ -88,10 +90,34 @@ pub async fn change(core: &Core, caller: Caller, id: EndpointId, request: &Endpo
 pub async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Result<(Endpoint, Secret), Fault> {
     let secret = Secret::generate();
     let sealed = secret.seal(&core.webhooks.vault, id);
-    let until = core.clock.now() + ROTATION_OVERLAP;
-    let rotated = core.store.rotate_secret(endpoint_of(caller, id), sealed, until).await;
+    let now = core.clock.now();
+    let new = NewEndpointSecret {
+        target: endpoint_of(caller, id),
+        secret: sealed,
+        by: caller.principal.person(),
+        now,
+        previous_until: now + ROTATION_OVERLAP,
+    };
+    let rotated = core.store.rotate_secret(new).await;
     let endpoint = rotated.map_err(internal_error("webhooks.rotate_secret"))?.ok_or_else(not_found)?;
     Ok((endpoint, secret))
+}
+
+/// Replaces the secret of an endpoint on behalf of an operator, as [`rotate_secret`]. `None` if there is no such endpoint.
+///
+/// # Errors
+/// Database errors only.
+pub async fn rotate_secret_as_operator(
+    store: &Store,
+    vault: &Vault,
+    id: EndpointId,
+    now: Timestamp,
+) -> Result<Option<(Endpoint, Secret)>, grabd_store::Error> {
+    let Some(Endpoint { team, environment, .. }) = store.find_endpoint_by_id(id).await? else { return Ok(None) };
+    let (secret, target) = (Secret::generate(), EndpointRef { team, environment, endpoint: id });
+    let sealed = secret.seal(vault, id);
+    let new = NewEndpointSecret { target, secret: sealed, by: None, now, previous_until: now + ROTATION_OVERLAP };
+    Ok(store.rotate_secret(new).await?.map(|endpoint| (endpoint, secret)))
 }
 
 /// Removes an endpoint. Its pending deliveries are not sent.

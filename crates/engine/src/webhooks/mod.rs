@@ -22,7 +22,8 @@ pub use deliveries::{
     DELIVERY_FIELD, DeliveriesRequest, await_delivery, get_delivery, list_deliveries, redeliver, send_test,
 };
 pub use endpoints::{
-    app_names, change, get, keep, list, register, remove, rotate_secret, teams_with_unknown_endpoints,
+    app_names, change, get, keep, list, register, remove, rotate_secret, rotate_secret_as_operator,
+    teams_with_unknown_endpoints,
 };
 pub use grabd_store::webhooks::{Deliveries, Message};
 pub(crate) use message::low_balance_message;

@@ -181,7 +181,7 @@ async fn device_is_forgotten_after_its_life() {
 #[tokio::test]
 async fn sign_up_is_disabled_by_default() {
     let test = TestCore::new().await;
-    assert_eq!(sign_up(&test.core, "bob@example.com", PASSWORD).await, Err(SignUpError::Closed));
+    assert_eq!(sign_up(&test.core, "bob@example.com", PASSWORD, HOME.address).await, Err(SignUpError::Closed));
     assert!(!test.core.may_sign_up());
     test.end().await;
 }
@@ -192,7 +192,9 @@ async fn sign_up_opens_a_session_and_creates_a_team_without_credits() {
     let core = &test.core;
     // An existing team without members is not assigned to a new person.
     accounts::create_team(&test.store, "default", 1000, NOW).await.unwrap();
-    let Ok(SignedUp::SignedIn(token)) = sign_up(core, "Bob@example.com", PASSWORD).await else { panic!("no session") };
+    let Ok(SignedUp::SignedIn(token)) = sign_up(core, "Bob@example.com", PASSWORD, HOME.address).await else {
+        panic!("no session")
+    };
     let session = find_session(core, &token).await.unwrap().unwrap();
     assert_eq!(session.person.email.as_str(), "bob@example.com");
     let memberships = list_memberships(core, session.person.id).await.unwrap();
@@ -203,9 +205,9 @@ async fn sign_up_opens_a_session_and_creates_a_team_without_credits() {
     assert_eq!(test.store.list_keys(*team).await.unwrap(), []);
     assert!(sign_in(core, "bob@example.com", PASSWORD, &HOME).await.is_ok());
 
-    assert_eq!(sign_up(core, "bob@example.com", PASSWORD).await, Err(SignUpError::EmailTaken));
-    assert!(matches!(sign_up(core, "bob", PASSWORD).await, Err(SignUpError::Email(_))));
-    assert!(matches!(sign_up(core, "eve@example.com", "too short").await, Err(SignUpError::Password(_))));
+    assert_eq!(sign_up(core, "bob@example.com", PASSWORD, HOME.address).await, Err(SignUpError::EmailTaken));
+    assert!(matches!(sign_up(core, "bob", PASSWORD, HOME.address).await, Err(SignUpError::Email(_))));
+    assert!(matches!(sign_up(core, "eve@example.com", "too short", HOME.address).await, Err(SignUpError::Password(_))));
     test.end().await;
 }
 

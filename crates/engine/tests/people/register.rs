@@ -1,10 +1,11 @@
 //! Dynamic client registration.
 
-use grabd_domain::oauth::UNUSED_CLIENT_LIFE;
+use std::time::Duration;
+
 use grabd_engine::oauth::{self, RegistrationError};
 use serde_json::{Value, json};
 
-use crate::test_core::{NOW, REDIRECT, TestCore, TestOptions, body};
+use crate::test_core::{NOW, REDIRECT, TestCore, TestOptions, body, request};
 
 async fn register_error(test: &TestCore, body: &[u8]) -> RegistrationError {
     oauth::register(&test.core, body).await.unwrap_err()
@@ -77,16 +78,19 @@ async fn invalid_metadata_is_refused_with_its_error_code() {
 }
 
 #[tokio::test]
-async fn registrations_are_refused_while_too_many_clients_have_no_grant() {
+async fn oldest_unused_client_makes_room_for_a_new_one() {
     let test = TestCore::with(TestOptions { unused_clients: 2, ..TestOptions::default() }).await;
     let used = test.app().await;
     test.connect(&used).await;
-    for _ in 0..2 {
-        test.app().await;
+    let mut apps = Vec::new();
+    for _ in 0..5 {
+        apps.push(test.app().await);
+        test.advance(Duration::from_secs(1));
     }
-    let refused = register_error(&test, body(&json!({})).to_string().as_bytes()).await;
-    assert_eq!((refused.status, refused.error), (429, "temporarily_unavailable"));
-    test.advance(UNUSED_CLIENT_LIFE);
-    test.app().await;
+    let mut known = Vec::new();
+    for app in [&used].into_iter().chain(&apps) {
+        known.push(oauth::check_request(&test.core, &request(app)).await.is_ok());
+    }
+    assert_eq!(known, [true, false, false, false, true, true], "one with a grant is kept");
     test.end().await;
 }

@@ -420,7 +420,7 @@ async fn neither_database_nor_export_contains_a_secret() {
     let file = directory.path().join("grabd.db");
     let test = TestCore::at(&format!("sqlite://{}", file.display()), TestOptions::default()).await;
     let export = async || {
-        let chunks: Vec<_> = export::team_export(&test.core, test.team).try_collect().await.unwrap();
+        let chunks: Vec<_> = export::team_export(&test.core, test.team).await.unwrap().try_collect().await.unwrap();
         String::from_utf8(chunks.concat()).unwrap()
     };
     assert!(export().await.contains("\"second_factor\":false"));

@@ -51,9 +51,9 @@ pub(crate) struct TestCore {
 /// Where the person of a test signs in.
 pub(crate) const HOME: SignInSource = SignInSource { address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), device: None };
 
-/// Another network.
+/// Another network, in an end site of its own.
 pub(crate) fn elsewhere(number: u32) -> SignInSource {
-    SignInSource { address: Ipv4Addr::from_bits(0x0a00_0000 + number).into(), device: None }
+    SignInSource { address: Ipv4Addr::from_bits(0x0a00_0000 + (number << 8)).into(), device: None }
 }
 
 /// Settings of a test core.

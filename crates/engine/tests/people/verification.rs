@@ -24,7 +24,7 @@ async fn mailing() -> TestCore {
 
 /// Signs up. Returns the person and their team.
 async fn sign_up(test: &TestCore, email: &str) -> (Person, TeamId) {
-    let token = match accounts::sign_up(&test.core, email, PASSWORD).await {
+    let token = match accounts::sign_up(&test.core, email, PASSWORD, HOME.address).await {
         Ok(SignedUp::SignedIn(token)) => token,
         other => panic!("{email}: {:?}", other.err()),
     };
@@ -105,7 +105,7 @@ async fn accounts_count_as_verified_without_a_mail_server() {
         accounts::create_key(&test.core, eve.id, team, Environment::Live, "A key", KeyLimits::default()).await.is_ok()
     );
     assert_eq!(accounts::request_verification(&test.core, eve.id).await, Ok(VerificationRequest::NotNeeded));
-    let again = accounts::sign_up(&test.core, EVE, PASSWORD).await;
+    let again = accounts::sign_up(&test.core, EVE, PASSWORD, HOME.address).await;
     assert_eq!(again, Err(SignUpError::EmailTaken));
     test.end().await;
 }
@@ -115,7 +115,9 @@ async fn account_created_by_somebody_else_goes_to_the_reader_of_the_mail() {
     let test = mailing().await;
     let core = &test.core;
     // Somebody creates an account with the address, and keeps a session, a device and a key.
-    let Ok(SignedUp::SignedIn(stolen)) = accounts::sign_up(core, EVE, PASSWORD).await else { panic!("no session") };
+    let Ok(SignedUp::SignedIn(stolen)) = accounts::sign_up(core, EVE, PASSWORD, HOME.address).await else {
+        panic!("no session")
+    };
     accounts::remember_device(core, &stolen, &HOME).await.unwrap();
     let person = find_session(core, &stolen).await.unwrap().unwrap().person;
     let team = accounts::list_teams(core, person.id).await.unwrap()[0].team;
@@ -125,7 +127,7 @@ async fn account_created_by_somebody_else_goes_to_the_reader_of_the_mail() {
     assert!(test.store.authenticate(&key_hash).await.unwrap().is_some());
 
     // The owner of the address signs up. Nothing changes, and no session is opened, until they use the link.
-    assert_eq!(accounts::sign_up(core, EVE, NEW).await, Ok(SignedUp::LinkSent));
+    assert_eq!(accounts::sign_up(core, EVE, NEW, HOME.address).await, Ok(SignedUp::LinkSent));
     assert!(sign_in(core, EVE, NEW, &HOME).await.is_err());
     let token = link(&test, person.id, 'v').await;
     assert_eq!(accounts::find_verification(core, &token).await.unwrap().unwrap().email, person.email);
@@ -140,7 +142,7 @@ async fn account_created_by_somebody_else_goes_to_the_reader_of_the_mail() {
     assert!(sign_in(core, EVE, NEW, &HOME).await.is_ok());
     assert_eq!(test.store.authenticate(&key_hash).await.unwrap(), None);
     assert_eq!(accounts::take_over_account(core, &token, NEW).await, Err(VerificationError::InvalidLink));
-    assert_eq!(accounts::sign_up(core, EVE, PASSWORD).await, Err(SignUpError::EmailTaken));
+    assert_eq!(accounts::sign_up(core, EVE, PASSWORD, HOME.address).await, Err(SignUpError::EmailTaken));
     test.end().await;
 }
 
@@ -175,7 +177,7 @@ async fn verification_messages_to_one_address_are_limited() {
     let sent = requests.iter().filter(|request| **request == VerificationRequest::Sent).count();
     assert_eq!((sent, requests.pop()), (4, Some(VerificationRequest::TooMany)));
     // A sign-up of somebody else for the address sends no more either.
-    assert_eq!(accounts::sign_up(&test.core, EVE, NEW).await, Ok(SignedUp::LinkSent));
+    assert_eq!(accounts::sign_up(&test.core, EVE, NEW, HOME.address).await, Ok(SignedUp::LinkSent));
     test.end().await;
 }
 

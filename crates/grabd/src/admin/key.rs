@@ -50,6 +50,9 @@ pub(super) enum Command {
     Link {
         /// The key's id.
         key: String,
+        /// Make a new link secret first, because somebody else knows the present one. Links that it signed stop working.
+        #[arg(long)]
+        replace: bool,
     },
     /// Revoke a key immediately, and with it its links.
     Revoke {
@@ -148,12 +151,17 @@ pub(super) async fn run(config: &Config, store: &Store, command: Command) -> any
                 .collect();
             Ok(CommandOutput::ok(lines.join("\n"), json!({ "data": rows })))
         }
-        Command::Link { key } => {
+        Command::Link { key, replace } => {
             let id = parse(&key)?;
             let Some(team) = links::find_key_team(store, id).await? else {
                 bail!("there is no key {id}, or it was revoked; `grabd admin key list TEAM` shows them");
             };
-            let link = link_credentials(store, &wiring::open_vault(config)?, team, id).await?;
+            let vault = wiring::open_vault(config)?;
+            let link = match replace {
+                true => links::replace_secret(store, &vault, (team, id), None, now).await?,
+                false => links::credentials(store, &vault, team, id).await?,
+            };
+            let link = link.with_context(|| format!("the key {id} was revoked meanwhile"))?;
             let secret = link.secret.expose();
             Ok(CommandOutput::ok(
                 format!("link key     {}\nlink secret  {secret}", link.key),

@@ -8,6 +8,7 @@ mod domain;
 mod find_team;
 mod images;
 mod key;
+mod known_secrets;
 mod ledger;
 mod limits;
 mod nodes;
@@ -16,6 +17,7 @@ mod secrets;
 mod subscription;
 mod team;
 mod user;
+mod webhook;
 
 use std::path::PathBuf;
 
@@ -57,6 +59,9 @@ enum Resource {
     /// Manage people who sign in.
     #[command(subcommand)]
     User(user::Command),
+    /// Manage webhooks.
+    #[command(subcommand)]
+    Webhook(webhook::Command),
     /// Inspect the ledger of credits.
     #[command(subcommand)]
     Ledger(ledger::Command),
@@ -108,6 +113,7 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
         Resource::Credits(command) => credits::run(&store, command).await,
         Resource::Subscription(command) => subscription::run(&store, command).await,
         Resource::User(command) => user::run(&store, command).await,
+        Resource::Webhook(command) => webhook::run(config, &store, command).await,
         Resource::Ledger(command) => ledger::run(&store, command).await,
         Resource::Domain(command) => domain::run(&store, command).await,
         Resource::Audit(command) => audit::run(&store, &command).await,

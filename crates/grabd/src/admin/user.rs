@@ -13,6 +13,7 @@ use grabd_store::operations::DeletePersonOutcome;
 use serde_json::json;
 
 use super::find_team::find_team;
+use super::known_secrets::{self, KnownSecrets};
 use super::output::CommandOutput;
 
 /// Length of a generated password, with six bits for each character.
@@ -147,15 +148,16 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
                 let (min, max) = (accounts::SUSPENSION_REASON_CHARS.start(), accounts::SUSPENSION_REASON_CHARS.end());
                 bail!("the reason must have {min} to {max} characters, without line breaks");
             };
+            let known = known_secrets::find(store, person.id, None).await?;
             let changed = store.suspend_person(person.id, reason, Clock::system().now()).await?;
             let text = if changed { "is suspended" } else { "was suspended before" };
-            Ok(suspension_output(&person, text, true))
+            Ok(suspension_output(&person, text, true, &known))
         }
         Command::Restore { email } => {
             let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
             let changed = store.restore_person(person.id, Clock::system().now()).await?;
             let text = if changed { "is restored" } else { "was not suspended" };
-            Ok(suspension_output(&person, text, false))
+            Ok(suspension_output(&person, text, false, &[]))
         }
         Command::RemoveSecondFactor { email } => remove_second_factor(store, &email).await,
         Command::Delete { email } => delete(store, &email).await,
@@ -164,17 +166,20 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
             match team {
                 Some(team) => {
                     let id = find_team(store, &team).await?;
+                    let known = known_secrets::find(store, person.id, Some(id)).await?;
                     if !store.remove_member(id, person.id).await? {
                         bail!("{email} is not in the team {team}");
                     }
                     Ok(removal_output(
                         &person,
                         format!("{email} was removed from the team {team}, and their apps have lost access to it."),
+                        &known,
                     ))
                 }
                 None => {
+                    let known = known_secrets::find(store, person.id, None).await?;
                     store.remove_person(person.id).await?;
-                    Ok(removal_output(&person, format!("{email} was removed, with all sessions and apps.")))
+                    Ok(removal_output(&person, format!("{email} was removed, with all sessions and apps."), &known))
                 }
             }
         }
@@ -272,10 +277,13 @@ async fn find_person(store: &Store, email: &str) -> anyhow::Result<Option<Person
     Ok(store.find_person(&email).await?)
 }
 
-fn suspension_output(person: &Person, text: &str, suspended: bool) -> CommandOutput {
+fn suspension_output(person: &Person, text: &str, suspended: bool, known: &[KnownSecrets]) -> CommandOutput {
     let email = person.email.as_str();
-    let json = json!({ "user_id": person.id.to_string(), "email": email, "suspended": suspended });
-    CommandOutput::ok(format!("The account {email} {text}."), json)
+    let json = json!({
+        "user_id": person.id.to_string(), "email": email, "suspended": suspended,
+        "known_secrets": known_secrets::to_json(known),
+    });
+    CommandOutput::ok(format!("The account {email} {text}.{}", known_secrets::text(known)), json)
 }
 
 async fn remove_second_factor(store: &Store, email: &str) -> anyhow::Result<CommandOutput> {
@@ -291,13 +299,19 @@ async fn remove_second_factor(store: &Store, email: &str) -> anyhow::Result<Comm
 
 async fn delete(store: &Store, email: &str) -> anyhow::Result<CommandOutput> {
     let Some(person) = find_person(store, email).await? else { bail!("no person has the address {email}") };
+    let mut known = known_secrets::find(store, person.id, None).await?;
     match accounts::delete_person_as_operator(store, person.id, Clock::system().now()).await? {
         DeletePersonOutcome::Deleted { teams } => {
+            known.retain(|known| !teams.contains(&known.team()));
             let ids: Vec<String> = teams.iter().map(ToString::to_string).collect();
             let also =
                 if ids.is_empty() { String::new() } else { format!(" Teams deleted with it: {}.", ids.join(", ")) };
-            let json = json!({ "user_id": person.id.to_string(), "deleted": true, "deleted_teams": ids });
-            Ok(CommandOutput::ok(format!("The account {} is deleted.{also}", person.email), json))
+            let json = json!({
+                "user_id": person.id.to_string(), "deleted": true, "deleted_teams": ids,
+                "known_secrets": known_secrets::to_json(&known),
+            });
+            let text = known_secrets::text(&known);
+            Ok(CommandOutput::ok(format!("The account {} is deleted.{also}{text}", person.email), json))
         }
         DeletePersonOutcome::OnlyOwner { teams } => bail!(
             "{} is the only owner of these teams, which have other members: {}; delete the teams first, or make \
@@ -309,11 +323,12 @@ async fn delete(store: &Store, email: &str) -> anyhow::Result<CommandOutput> {
     }
 }
 
-fn removal_output(person: &Person, text: String) -> CommandOutput {
-    CommandOutput::ok(
-        text,
-        json!({ "user_id": person.id.to_string(), "email": person.email.as_str(), "removed": true }),
-    )
+fn removal_output(person: &Person, text: String, known: &[KnownSecrets]) -> CommandOutput {
+    let json = json!({
+        "user_id": person.id.to_string(), "email": person.email.as_str(), "removed": true,
+        "known_secrets": known_secrets::to_json(known),
+    });
+    CommandOutput::ok(format!("{text}{}", known_secrets::text(known)), json)
 }
 
 async fn team_name(store: &Store, team: TeamId) -> anyhow::Result<String> {

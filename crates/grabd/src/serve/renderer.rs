@@ -54,6 +54,7 @@ impl RendererProcess {
         let limits = ConnectionLimits {
             connections: open_files::connections(config.limits.connections).min(MAX_CONNECTIONS),
             connections_per_address: MAX_CONNECTIONS,
+            connections_per_end_site: MAX_CONNECTIONS,
             requests_per_address: MAX_CONNECTIONS,
             proxies: config.http.trusted_proxies.clone(),
         };

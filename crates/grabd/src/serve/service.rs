@@ -26,6 +26,8 @@ use crate::{data_dir_lock, wiring};
 
 /// Concurrent connections for metrics. Each scrape queries the database.
 const MAX_SCRAPES: usize = 16;
+/// The part of the connections to the HTTP listener that one /48 in IPv6 may have: one of this number.
+const HTTP_END_SITE_SHARE: usize = 4;
 
 /// Whether a service renders grabs itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,12 +191,22 @@ impl Service {
         let connections = open_files::connections(config.limits.connections);
         let limits = |connections_per_address, requests_per_address| {
             let proxies = config.http.trusted_proxies.clone();
-            ConnectionLimits { connections, connections_per_address, requests_per_address, proxies }
+            let connections_per_end_site = connections;
+            ConnectionLimits {
+                connections,
+                connections_per_address,
+                connections_per_end_site,
+                requests_per_address,
+                proxies,
+            }
         };
         let serve = |listener, service, limits| {
             listeners.tasks.spawn(listener::serve(listener, service, limits, timeouts, listeners.stop.clone()));
         };
         let http_limits = limits(config.http.connections_per_address, config.http.requests_per_address);
+        // Only this listener is for strangers. Callers of the others may all be in one private network.
+        let connections_per_end_site = (connections / HTTP_END_SITE_SHARE).max(http_limits.connections_per_address);
+        let http_limits = ConnectionLimits { connections_per_end_site, ..http_limits };
         serve(http_listener, http::service(router.clone(), timeouts), http_limits);
         let grpc_limits = limits(config.grpc.connections_per_address, config.grpc.calls_per_address);
         if let Some(grpc_listener) = grpc_listener {

@@ -51,7 +51,9 @@ async fn secrets_are_neither_logged_nor_in_debug_output() {
     secrets.push(wrong.to_owned());
     accounts::sign_in(core, "ada@example.com", wrong, &HOME).await.unwrap_err();
     let session = signed_in(core, "ada@example.com", PASSWORD, &HOME).await;
-    let Ok(accounts::SignedUp::SignedIn(signed_up)) = accounts::sign_up(core, "bob@example.com", PASSWORD).await else {
+    let Ok(accounts::SignedUp::SignedIn(signed_up)) =
+        accounts::sign_up(core, "bob@example.com", PASSWORD, HOME.address).await
+    else {
         panic!("no session")
     };
     let device = accounts::remember_device(core, &signed_up, &HOME).await.unwrap();

@@ -17,6 +17,7 @@ pub(crate) mod verification;
 
 pub use devices::NewDevice;
 pub use first_steps::FirstSteps;
+pub use links::ShownLinkSecret;
 pub use passkeys::add::{AddPasskeyOutcome, NewPasskey};
 pub use passkeys::challenge::Challenge;
 pub use passkeys::remove::RemovePasskeyOutcome;
@@ -25,6 +26,7 @@ pub use passwords::PasswordChange;
 pub use people::{CreatePersonOutcome, InitialTeam, NewPerson, NewSession};
 pub use queries::accounts::{Key, KeyCaller, Suspension, Team};
 pub use queries::key_usage::KeyUsage;
+pub use queries::known_secrets::{KnownSecret, TeamSecret};
 pub use queries::links::LinkSigner;
 pub use queries::passkeys::Passkey;
 pub use queries::people::{Device, Login, OpenSession, Person};

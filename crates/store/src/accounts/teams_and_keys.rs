@@ -138,6 +138,7 @@ impl Transaction for NewKey {
             revoked_at: Set(None),
             last_used_at: Set(None),
             link_secret: Set(None),
+            link_secret_at: Set(None),
             scopes: Set(codes::scopes(self.scopes)),
             expires_at: Set(self.expires_at.map(Timestamp::as_ms)),
             created_by: Set(self.created_by.map(|person| person.0)),

@@ -20,6 +20,8 @@ pub(crate) struct Model {
     pub(crate) last_used_at: Option<i64>,
     /// The secret of the key's links, encrypted by the engine. `None` until it is first requested.
     pub(crate) link_secret: Option<Vec<u8>>,
+    /// When it was made. `None`: there is none, or an earlier version made it.
+    pub(crate) link_secret_at: Option<i64>,
     pub(crate) scopes: i16,
     pub(crate) expires_at: Option<i64>,
     pub(crate) created_by: Option<Uuid>,

@@ -20,6 +20,7 @@ pub(crate) mod job;
 pub(crate) mod job_secrets;
 pub(crate) mod key_tally;
 pub(crate) mod ledger;
+pub(crate) mod link_secret_view;
 pub(crate) mod lot;
 pub(crate) mod member;
 pub(crate) mod node;

@@ -40,6 +40,10 @@ pub(crate) struct Model {
     pub(crate) grant_id: Option<Uuid>,
     /// Who created the endpoint; NULL if an earlier version did not record it.
     pub(crate) creator: Option<i16>,
+    /// When the secret was made. `None`: by an earlier version.
+    pub(crate) secret_at: Option<i64>,
+    /// The person to whom it was shown. `None`: an API key or an app got it, or an earlier version made it.
+    pub(crate) secret_by: Option<Uuid>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -6,7 +6,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Grab, Status};
 use grabd_domain::idempotency::{Decision, Fingerprint, IdempotencyKey, LIFE, Record, decide};
-use grabd_domain::ids::{GrabId, TeamId};
+use grabd_domain::ids::{GrabId, KeyId, TeamId};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
@@ -23,6 +23,8 @@ pub struct NewRecord {
     pub key: IdempotencyKey,
     /// Fingerprint of the request.
     pub fingerprint: Fingerprint,
+    /// If the caller may not read what others created: the key that created what answers the request.
+    pub only_of: Option<KeyId>,
 }
 
 /// Outcome of a create whose key was used before. Nothing is created.
@@ -34,7 +36,7 @@ pub enum Repeat {
     Cached(Box<Grab>),
     /// The first request is still in progress.
     InFlight,
-    /// The key was used for a different request.
+    /// The key was used for a different request, or for a grab that the caller may not read.
     Mismatch,
 }
 
@@ -107,6 +109,9 @@ pub(super) async fn check_key<C: ConnectionTrait>(
     let record = read(&known, &grab, now)?;
     if record.status.is_terminal() && Timestamp::from_ms(known.created_at) + LIFE <= now {
         return Ok(None);
+    }
+    if new.only_of.is_some_and(|only| grab.key_id != Some(only.0)) {
+        return Ok(Some(Repeat::Mismatch));
     }
     Ok(match decide(Some(&record), &new.fingerprint) {
         Decision::Fresh => None,

@@ -4,9 +4,10 @@ use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::Grab;
 use grabd_domain::idempotency::Fingerprint;
-use grabd_domain::ids::TeamId;
+use grabd_domain::ids::{GrabId, KeyId, TeamId};
 use sea_orm::sea_query::LockType;
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
+use uuid::Uuid;
 
 use crate::codes::DONE;
 use crate::database::{Transaction, Tx};
@@ -25,6 +26,8 @@ pub struct ReuseGrab {
     pub fingerprint: Fingerprint,
     /// The earliest end of the earlier grab.
     pub since: Timestamp,
+    /// If the caller may not read what others created: the key that created the earlier grab.
+    pub only_of: Option<KeyId>,
     /// Current time. Placeholders may end in the future; those are not used.
     pub now: Timestamp,
 }
@@ -56,6 +59,18 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Whether this API key has created this grab. One indexed read.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn is_grab_of_key(&self, grab: GrabId, key: KeyId) -> Result<bool> {
+        let found = grab::Entity::find_by_id(grab.0).filter(grab::Column::KeyId.eq(key.0)).select_only();
+        let found: Option<Uuid> = found.column(grab::Column::Id).into_tuple().one(self.database.reader()).await?;
+        Ok(found.is_some())
+    }
+}
+
 /// Outcome of [`Store::reuse`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReuseOutcome {
@@ -83,13 +98,14 @@ impl Transaction for AnswerKey {
 }
 
 async fn find<C: ConnectionTrait>(db: &C, reuse: &ReuseGrab) -> Result<Option<Grab>> {
-    let ReuseGrab { team, environment, fingerprint, since, now } = reuse;
+    let ReuseGrab { team, environment, fingerprint, since, only_of, now } = reuse;
     let latest = grab::scoped(*team, *environment)
         .filter(grab::Column::Fingerprint.eq(fingerprint.to_vec()))
         .filter(grab::Column::ImageKey.is_not_null())
         .filter(grab::Column::FinishedAt.gte(since.as_ms()))
         .filter(grab::Column::FinishedAt.lte(now.as_ms()))
         .filter(grab::has_status(DONE))
+        .apply_if(*only_of, |grabs, only| grabs.filter(grab::Column::KeyId.eq(only.0)))
         .order_by_desc(grab::Column::FinishedAt)
         .one(db)
         .await?;

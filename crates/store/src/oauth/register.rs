@@ -1,9 +1,10 @@
 //! Registers an app.
 
 use grabd_domain::Timestamp;
-use grabd_domain::oauth::{ClientId, ClientMetadata, RedirectUri, UNUSED_CLIENT_LIFE};
+use grabd_domain::oauth::{ClientId, ClientMetadata, RedirectUri};
 use sea_orm::ActiveValue::Set;
-use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
+use sea_orm::sea_query::{Expr, ExprTrait};
+use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::purge::is_unused;
 use crate::database::{Transaction, Tx};
@@ -26,28 +27,25 @@ pub struct NewClient {
 }
 
 impl Store {
-    /// Registers an app. `false`, without any change, when too many clients have no grant.
+    /// Registers an app. If too many clients have no grant, the oldest of them are forgotten: first those that never had one.
+    /// Returns their number.
     ///
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the id already exists, or when the presence of a secret
     /// does not match the authentication method.
-    pub async fn create_client(&self, client: NewClient) -> Result<bool> {
+    pub async fn create_client(&self, client: NewClient) -> Result<u64> {
         self.database.write(client).await
     }
 }
 
 impl Transaction for NewClient {
-    type Outcome = bool;
+    type Outcome = u64;
 
-    async fn apply(&self, tx: &Tx) -> Result<bool> {
-        // Clients that were not seen for longer are about to be purged. Concurrent registrations may exceed the limit
-        // by their number, which is small.
-        let unused = oauth_client::Entity::find()
-            .filter(oauth_client::Column::SeenAt.gt((self.now - UNUSED_CLIENT_LIFE).as_ms()))
-            .filter(is_unused());
-        if unused.count(tx).await? >= self.max_unused {
-            return Ok(false);
-        }
+    async fn apply(&self, tx: &Tx) -> Result<u64> {
+        // Concurrent registrations may exceed the limit by their number, which is small.
+        let unused = oauth_client::Entity::find().filter(is_unused()).count(tx).await?;
+        let excess = (unused + 1).saturating_sub(self.max_unused);
+        let forgotten = if excess > 0 { forget_oldest(tx, excess).await? } else { 0 };
         let ClientMetadata { name, redirect_uris, auth_method } = &self.metadata;
         let redirect_uris: Vec<&str> = redirect_uris.iter().map(RedirectUri::as_str).collect();
         let row = oauth_client::ActiveModel {
@@ -60,6 +58,26 @@ impl Transaction for NewClient {
             seen_at: Set(self.now.as_ms()),
         };
         oauth_client::Entity::insert(row).exec_without_returning(tx).await?;
-        Ok(true)
+        Ok(forgotten)
     }
+}
+
+/// Deletes this many clients without a grant, the oldest first. Those that had a grant once may be used again, so they go
+/// last.
+async fn forget_oldest(tx: &Tx, number: u64) -> Result<u64> {
+    let had_grant = Expr::col(oauth_client::Column::SeenAt).gt(Expr::col(oauth_client::Column::CreatedAt));
+    let oldest: Vec<String> = oauth_client::Entity::find()
+        .select_only()
+        .column(oauth_client::Column::Id)
+        .filter(is_unused())
+        .order_by_asc(had_grant)
+        .order_by_asc(oauth_client::Column::SeenAt)
+        .order_by_asc(oauth_client::Column::Id)
+        .limit(number)
+        .into_tuple()
+        .all(tx)
+        .await?;
+    // The number of ids is one, unless the limit was lowered.
+    let deleted = oauth_client::Entity::delete_many().filter(oauth_client::Column::Id.is_in(oldest)).exec(tx).await?;
+    Ok(deleted.rows_affected)
 }

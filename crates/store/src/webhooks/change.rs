@@ -2,7 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
-use grabd_domain::ids::{EndpointId, GrantId, TeamId};
+use grabd_domain::ids::{EndpointId, GrantId, TeamId, UserId};
 use grabd_domain::webhooks::{Creator, DisabledReason, Endpoint, EndpointUpdate};
 use sea_orm::ActiveValue::{self, NotSet, Set, Unchanged};
 use sea_orm::sea_query::{Expr, LockType};
@@ -11,6 +11,7 @@ use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QuerySele
 use super::{cancel_pending, disable};
 use crate::database::{Transaction, Tx};
 use crate::entities::webhook_endpoint::{self, Model, scoped, write_events};
+use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 /// An endpoint of a caller.
@@ -31,10 +32,19 @@ struct ChangeEndpoint {
     change: EndpointUpdate,
 }
 
-struct RotateSecret {
-    target: EndpointRef,
-    secret: Vec<u8>,
-    previous_until: Timestamp,
+/// A new secret of an endpoint.
+#[derive(Clone, Debug)]
+pub struct NewEndpointSecret {
+    /// The endpoint.
+    pub target: EndpointRef,
+    /// The secret, encrypted.
+    pub secret: Vec<u8>,
+    /// The person to whom it is shown; `None` for an API key, an app or an operator.
+    pub by: Option<UserId>,
+    /// Current time.
+    pub now: Timestamp,
+    /// Until when the previous one also signs.
+    pub previous_until: Timestamp,
 }
 
 struct RemoveEndpoint {
@@ -55,18 +65,14 @@ impl Store {
         self.database.write(ChangeEndpoint { target, change }).await
     }
 
-    /// Sets a new, encrypted secret. The previous one also signs until `previous_until`. `None` when the caller has no
-    /// such endpoint.
+    /// Sets a new secret, and returns the endpoint. `None` when the caller has no such endpoint.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn rotate_secret(
-        &self,
-        target: EndpointRef,
-        secret: Vec<u8>,
-        previous_until: Timestamp,
-    ) -> Result<Option<Endpoint>> {
-        self.database.write(RotateSecret { target, secret, previous_until }).await
+    pub async fn rotate_secret(&self, new: NewEndpointSecret) -> Result<Option<Endpoint>> {
+        let EndpointRef { team, endpoint, .. } = new.target;
+        let event = AuditEvent::new("webhook.secret", &endpoint, Some(team));
+        self.write_audited(new, event, Option::is_some).await
     }
 
     /// Removes an endpoint and cancels its pending deliveries. `false` when the caller has no such endpoint.
@@ -128,7 +134,7 @@ impl Transaction for ChangeEndpoint {
     }
 }
 
-impl Transaction for RotateSecret {
+impl Transaction for NewEndpointSecret {
     type Outcome = Option<Endpoint>;
 
     async fn apply(&self, tx: &Tx) -> Result<Option<Endpoint>> {
@@ -138,6 +144,8 @@ impl Transaction for RotateSecret {
             secret: Set(self.secret.clone()),
             previous_secret: Set(Some(row.secret)),
             previous_until: Set(Some(self.previous_until.as_ms())),
+            secret_at: Set(Some(self.now.as_ms())),
+            secret_by: Set(self.by.map(|user| user.0)),
             ..Default::default()
         };
         webhook_endpoint::read(changed.update(tx).await?).map(Some)

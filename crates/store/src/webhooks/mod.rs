@@ -13,7 +13,7 @@ pub(crate) mod record;
 pub(crate) mod register;
 pub(crate) mod resend;
 
-pub use change::EndpointRef;
+pub use change::{EndpointRef, NewEndpointSecret};
 pub use lease::{DeliveryAttempt, MessageContent, SendCapacity};
 pub use queries::{Deliveries, Message};
 pub use record::{AfterDelivery, DeliveryAttemptResult};

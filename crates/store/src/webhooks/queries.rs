@@ -43,6 +43,15 @@ impl Store {
         target.query().one(self.database.reader()).await?.map(webhook_endpoint::read).transpose()
     }
 
+    /// Finds an endpoint on behalf of an operator.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn find_endpoint_by_id(&self, id: EndpointId) -> Result<Option<Endpoint>> {
+        let found = webhook_endpoint::Entity::find_by_id(id.0).one(self.database.reader()).await?;
+        found.map(webhook_endpoint::read).transpose()
+    }
+
     /// All endpoints of a team, or those that an app has created with its grant, newest first.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
-use grabd_domain::ids::{EndpointId, TeamId};
+use grabd_domain::ids::{EndpointId, TeamId, UserId};
 use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::webhooks::{Creator, Endpoint, MAX_ENDPOINTS, Registration};
 use sea_orm::ActiveValue::Set;
@@ -31,6 +31,8 @@ pub struct NewEndpoint {
     pub secret: Vec<u8>,
     /// Who creates it.
     pub creator: Creator,
+    /// The person to whom the secret is shown; `None` for an API key or an app.
+    pub by: Option<UserId>,
     /// Current time.
     pub now: Timestamp,
 }
@@ -97,6 +99,8 @@ impl Transaction for NewEndpoint {
             created_at: Set(self.now.as_ms()),
             grant_id: Set(grant),
             creator: Set(Some(creator)),
+            secret_at: Set(Some(self.now.as_ms())),
+            secret_by: Set(self.by.map(|user| user.0)),
         };
         webhook_endpoint::Entity::insert(row).exec_without_returning(tx).await?;
         Ok(RegisterOutcome::Registered(Box::new(Endpoint {

@@ -138,7 +138,7 @@ async fn teams(db: &TestDb, number: usize, credits: u32) -> Vec<TeamId> {
 }
 
 fn record(key: &str) -> NewRecord {
-    NewRecord { key: IdempotencyKey::parse(key).unwrap(), fingerprint: [7; 32] }
+    NewRecord { key: IdempotencyKey::parse(key).unwrap(), fingerprint: [7; 32], only_of: None }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

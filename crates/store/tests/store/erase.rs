@@ -100,7 +100,7 @@ on_both! {
             mailed: false,
         };
         acting(db, ada).invite(invited).await.unwrap().unwrap();
-        let record = |key: &str| Some(NewRecord { key: IdempotencyKey::parse(key).unwrap(), fingerprint: [1; 32] });
+        let record = |key: &str| Some(NewRecord { key: IdempotencyKey::parse(key).unwrap(), fingerprint: [1; 32], only_of: None });
         for key in ["a", "b", "c"] {
             let new = NewGrab { idempotency: record(key), ..db.new_grab(team, Class::Sync) };
             db.store.create(new).await.unwrap();

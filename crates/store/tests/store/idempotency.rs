@@ -12,7 +12,7 @@ use grabd_store::grabs::{Created, FailureSource, NewGrab, NewPlaceholder, NewRec
 use crate::harness::{NOW, TestDb, blocked, completion, facts, failing, on_both, spec};
 
 fn record(key: &str, fingerprint: u8) -> NewRecord {
-    NewRecord { key: IdempotencyKey::parse(key).unwrap(), fingerprint: [fingerprint; 32] }
+    NewRecord { key: IdempotencyKey::parse(key).unwrap(), fingerprint: [fingerprint; 32], only_of: None }
 }
 
 fn keyed(db: &TestDb, team: TeamId, class: Class, key: &str, fingerprint: u8) -> NewGrab {

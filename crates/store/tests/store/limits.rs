@@ -90,7 +90,7 @@ async fn register(db: &TestDb, team: TeamId) -> RegisterOutcome {
     let events = Events::parse::<&str>(&[]).unwrap();
     let registration = Registration { url, events, description: "A hook".into() };
     let (id, environment) = (EndpointId(db.id()), Environment::Live);
-    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, now: NOW };
+    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, by: None, now: NOW };
     db.store.register_endpoint(new).await.unwrap()
 }
 

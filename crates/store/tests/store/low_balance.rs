@@ -59,7 +59,7 @@ async fn listen(db: &TestDb, team: TeamId, events: &[&str]) -> EndpointId {
     let url = TargetUrl::restore("https://example.com/hook").unwrap();
     let registration = Registration { url, events: Events::parse(events).unwrap(), description: String::new() };
     let (id, environment) = (EndpointId(db.id()), Environment::Live);
-    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, now: NOW };
+    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, by: None, now: NOW };
     db.store.register_endpoint(new).await.unwrap();
     id
 }

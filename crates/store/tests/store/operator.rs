@@ -255,7 +255,7 @@ on_both! {
                 description: String::new(),
             };
             let id = EndpointId(db.id());
-            let new = NewEndpoint { id, team, environment: Live, registration, secret: vec![1; 73], creator: Creator::Key, now: NOW };
+            let new = NewEndpoint { id, team, environment: Live, registration, secret: vec![1; 73], creator: Creator::Key, by: None, now: NOW };
             assert!(matches!(db.store.register_endpoint(new).await.unwrap(), RegisterOutcome::Registered(_)));
             endpoints.push(db.literal(id.0));
         }

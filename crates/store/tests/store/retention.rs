@@ -15,7 +15,7 @@ use crate::harness::{NOW, TestDb, completion, on_both, spec};
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 fn record() -> NewRecord {
-    NewRecord { key: IdempotencyKey::parse("one").unwrap(), fingerprint: [1; 32] }
+    NewRecord { key: IdempotencyKey::parse("one").unwrap(), fingerprint: [1; 32], only_of: None }
 }
 
 /// Creates a test grab that ended at a time.

@@ -7,8 +7,8 @@ use grabd_domain::credentials::Environment::{self, Live, Test};
 use grabd_domain::credentials::Scopes;
 use grabd_domain::grabs::{Class, Grab, ImageKey, State};
 use grabd_domain::idempotency::{IdempotencyKey, LIFE};
-use grabd_domain::ids::{GrabId, KeyId, TeamId};
-use grabd_store::accounts::NewKey;
+use grabd_domain::ids::{GrabId, KeyId, TeamId, UserId};
+use grabd_store::accounts::{NewKey, ShownLinkSecret, TeamSecret};
 use grabd_store::grabs::{NewGrab, NewPlaceholder, NewRecord, Repeat, ReuseGrab, ReuseOutcome};
 
 use crate::harness::{NOW, TestDb, completion, facts, on_both, spec};
@@ -25,7 +25,7 @@ async fn done(db: &TestDb, team: TeamId) -> Grab {
 }
 
 fn reuse(team: TeamId, environment: Environment) -> ReuseGrab {
-    ReuseGrab { team, environment, fingerprint: FINGERPRINT, since: NOW, now: NOW + 5 * SECOND }
+    ReuseGrab { team, environment, fingerprint: FINGERPRINT, since: NOW, only_of: None, now: NOW + 5 * SECOND }
 }
 
 async fn found(db: &TestDb, reuse: &ReuseGrab) -> Option<GrabId> {
@@ -33,7 +33,27 @@ async fn found(db: &TestDb, reuse: &ReuseGrab) -> Option<GrabId> {
 }
 
 fn record(key: &str, fingerprint: u8) -> NewRecord {
-    NewRecord { key: IdempotencyKey::parse(key).unwrap(), fingerprint: [fingerprint; 32] }
+    NewRecord { key: IdempotencyKey::parse(key).unwrap(), fingerprint: [fingerprint; 32], only_of: None }
+}
+
+fn new_key(team: TeamId, id: KeyId, created_by: Option<UserId>) -> NewKey {
+    NewKey {
+        id,
+        team,
+        environment: Test,
+        name: "A key".into(),
+        hash: *id.0.as_bytes().repeat(2).first_chunk().unwrap(),
+        last4: "abcd".into(),
+        scopes: Scopes::ALL,
+        expires_at: None,
+        created_by,
+        now: NOW,
+    }
+}
+
+/// A link secret that is shown to an operator.
+fn shown(team: TeamId, key: KeyId, sealed: Vec<u8>) -> ShownLinkSecret {
+    ShownLinkSecret { team, key, sealed, by: None, now: NOW }
 }
 
 on_both! {
@@ -121,35 +141,81 @@ on_both! {
         assert_eq!(db.store.find_repeat(team, Live, &record("a", 3), NOW).await.unwrap(), Some(Repeat::InFlight));
     }
 
+    async fn grabs_of_other_keys_answer_nothing_for_a_key_that_may_not_read(db) {
+        let team = db.team(5).await;
+        let [own, other] = [(); 2].map(|()| KeyId(db.id()));
+        for (number, key) in [own, other].into_iter().enumerate() {
+            db.store.create_key(new_key(team, key, None)).await.unwrap();
+            let once = Some(record(&format!("key-{number}"), 1));
+            let base = db.new_grab(team, Class::Sync);
+            let new = NewGrab { fingerprint: Some(FINGERPRINT), key: Some(key), idempotency: once, ..base };
+            db.store.create(new).await.unwrap();
+            let leased = db.lease_one().await;
+            db.store.complete(completion(&leased)).await.unwrap().unwrap();
+        }
+        let of = |only_of| ReuseGrab { only_of, ..reuse(team, Live) };
+        let newest = found(db, &of(None)).await.unwrap();
+        let (of_own, of_other) = (found(db, &of(Some(own))).await.unwrap(), found(db, &of(Some(other))).await.unwrap());
+        assert!(of_own != of_other && (newest == of_own || newest == of_other));
+        assert!(db.store.is_grab_of_key(of_own, own).await.unwrap());
+        assert!(!db.store.is_grab_of_key(of_other, own).await.unwrap());
+        assert_eq!(found(db, &of(Some(KeyId(db.id())))).await, None);
+        // Idempotency keys likewise.
+        let repeat = async |once, only_of| {
+            let record = NewRecord { only_of, ..record(once, 1) };
+            db.store.find_repeat(team, Live, &record, NOW).await.unwrap()
+        };
+        assert!(matches!(repeat("key-0", Some(own)).await, Some(Repeat::Replay(_))));
+        assert!(matches!(repeat("key-1", Some(own)).await, Some(Repeat::Mismatch)));
+        assert!(matches!(repeat("key-1", None).await, Some(Repeat::Replay(_))));
+    }
+
+    async fn replaced_link_secret_is_known_to_whom_it_was_shown_only(db) {
+        let (team, id, other) = (db.team(0).await, KeyId(db.id()), db.team(0).await);
+        let (ada, bob) = (UserId(db.id()), UserId(db.id()));
+        db.store.create_key(new_key(team, id, Some(ada))).await.unwrap();
+        let known = async || {
+            let known = db.store.list_known_secrets(team, NOW).await.unwrap();
+            known.into_iter().map(|known| (known.secret, known.user)).collect::<Vec<_>>()
+        };
+        let (key, link) = (TeamSecret::Key(id), TeamSecret::Link(id));
+        assert_eq!(known().await, [(key, Some(ada))]);
+        for by in [Some(ada), Some(bob), None, Some(bob)] {
+            let shown = ShownLinkSecret { by, ..shown(team, id, vec![1]) };
+            assert_eq!(db.store.set_link_secret(shown).await.unwrap(), Some(vec![1]));
+        }
+        let mut of_link = known().await;
+        of_link.sort();
+        let mut expected = vec![(key, Some(ada)), (link, Some(ada)), (link, Some(bob))];
+        expected.sort();
+        assert_eq!(of_link, expected);
+        assert!(!db.store.replace_link_secret(shown(other, id, vec![9])).await.unwrap(), "another team's");
+        let replaced = ShownLinkSecret { by: Some(bob), ..shown(team, id, vec![2]) };
+        assert!(db.store.replace_link_secret(replaced).await.unwrap());
+        assert_eq!(known().await, [(key, Some(ada)), (link, Some(bob))]);
+        assert_eq!(db.store.find_link_signer(id).await.unwrap().unwrap().sealed_secret, Some(vec![2]));
+        assert!(db.store.revoke_key(id, NOW).await.unwrap());
+        assert_eq!(known().await, []);
+        assert!(!db.store.replace_link_secret(shown(team, id, vec![3])).await.unwrap());
+    }
+
     async fn link_secret_is_set_once_for_keys_in_use_of_the_team(db) {
         let (team, other) = (db.team(0).await, db.team(0).await);
         let id = KeyId(db.id());
-        let new = NewKey {
-            id,
-            team,
-            environment: Test,
-            name: "A key".into(),
-            hash: [1; 32],
-            last4: "abcd".into(),
-            scopes: Scopes::ALL,
-            expires_at: None,
-            created_by: None,
-            now: NOW,
-        };
-        db.store.create_key(new).await.unwrap();
+        db.store.create_key(new_key(team, id, None)).await.unwrap();
         let signer = || async { db.store.find_link_signer(id).await.unwrap() };
         let before = signer().await.unwrap();
         assert_eq!((before.caller.team, before.caller.environment), (team, Test));
         assert_eq!((before.sealed_secret, before.is_suspended), (None, false));
-        assert_eq!(db.store.set_link_secret(other, id, vec![9]).await.unwrap(), None);
-        assert_eq!(db.store.set_link_secret(team, id, vec![1]).await.unwrap(), Some(vec![1]));
-        assert_eq!(db.store.set_link_secret(team, id, vec![2]).await.unwrap(), Some(vec![1]));
+        assert_eq!(db.store.set_link_secret(shown(other, id, vec![9])).await.unwrap(), None);
+        assert_eq!(db.store.set_link_secret(shown(team, id, vec![1])).await.unwrap(), Some(vec![1]));
+        assert_eq!(db.store.set_link_secret(shown(team, id, vec![2])).await.unwrap(), Some(vec![1]));
         assert_eq!(signer().await.unwrap().sealed_secret, Some(vec![1]));
         db.store.suspend_team(team, "a reason", NOW).await.unwrap();
         assert!(signer().await.unwrap().is_suspended);
         assert!(db.store.revoke_key(id, NOW).await.unwrap());
         assert_eq!(signer().await, None);
-        assert_eq!(db.store.set_link_secret(team, id, vec![3]).await.unwrap(), None);
+        assert_eq!(db.store.set_link_secret(shown(team, id, vec![3])).await.unwrap(), None);
     }
 }
 

@@ -38,7 +38,7 @@ impl TestDb {
         let registration = Registration { url, events: Events::all(), description: String::new() };
         let environment = Environment::Live;
         let new =
-            NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, now: NOW };
+            NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, by: None, now: NOW };
         self.store.register_endpoint(new).await.unwrap();
         let target = EndpointRef { team, environment, grant: None, endpoint: id };
         let delivery = DeliveryId(self.id());

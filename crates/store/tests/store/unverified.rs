@@ -82,7 +82,7 @@ async fn register_webhook(db: &TestDb, team: TeamId) {
     let url = TargetUrl::restore("https://example.com/hook").unwrap();
     let registration = Registration { url, events: Events::parse(&["*"]).unwrap(), description: "A hook".into() };
     let (id, environment) = (EndpointId(db.id()), Environment::Test);
-    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, now: NOW };
+    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, by: None, now: NOW };
     db.store.register_endpoint(new).await.unwrap();
 }
 

@@ -16,8 +16,8 @@ use grabd_domain::webhooks::{
 };
 use grabd_store::grabs::FailureSource;
 use grabd_store::webhooks::{
-    AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, EndpointRef, MessageContent, NewEndpoint, RegisterOutcome,
-    ResendOutcome, SendCapacity,
+    AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, EndpointRef, MessageContent, NewEndpoint, NewEndpointSecret,
+    RegisterOutcome, ResendOutcome, SendCapacity,
 };
 
 use crate::harness::{NOW, TestDb, completion, failing, on_both};
@@ -38,8 +38,14 @@ fn new_endpoint(db: &TestDb, team: TeamId, environment: Environment, events: &[&
         },
         secret: vec![1; 73],
         creator: Creator::Key,
+        by: None,
         now: NOW,
     }
+}
+
+/// A new secret of an endpoint.
+fn rotated(target: EndpointRef, secret: Vec<u8>, previous_until: Timestamp) -> NewEndpointSecret {
+    NewEndpointSecret { target, secret, by: None, now: NOW, previous_until }
 }
 
 async fn endpoint(db: &TestDb, team: TeamId, events: &[&str]) -> EndpointRef {
@@ -336,7 +342,7 @@ on_both! {
             assert_eq!(db.store.find_endpoint(theirs).await.unwrap(), None);
             assert_eq!(db.store.list_endpoints(theirs.team, theirs.environment, theirs.grant).await.unwrap(), []);
             assert_eq!(db.store.change_endpoint(theirs, EndpointUpdate::default()).await.unwrap(), None);
-            assert_eq!(db.store.rotate_secret(theirs, vec![2], NOW).await.unwrap(), None);
+            assert_eq!(db.store.rotate_secret(rotated(theirs, vec![2], NOW)).await.unwrap(), None);
             assert_eq!(db.store.test_endpoint(theirs, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
             assert_eq!(db.store.redeliver(theirs, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
             assert!(!db.store.remove_endpoint(theirs).await.unwrap());
@@ -357,7 +363,7 @@ on_both! {
     async fn previous_secret_signs_until_its_expiry(db) {
         let team = db.team(0).await;
         let target = endpoint(db, team, &[]).await;
-        assert!(db.store.rotate_secret(target, vec![2], later(100)).await.unwrap().is_some());
+        assert!(db.store.rotate_secret(rotated(target, vec![2], later(100))).await.unwrap().is_some());
         for (now, secrets) in [(later(99), vec![vec![2], vec![1; 73]]), (later(100), vec![vec![2]])] {
             let id = DeliveryId(db.id());
             let ResendOutcome::Due(test) = db.store.test_endpoint(target, id, now).await.unwrap() else {
@@ -368,7 +374,7 @@ on_both! {
             assert_eq!((taken.secrets.clone(), taken.body.as_str()), (secrets, "webhook.test live -"));
             record(db, &taken, now, Some(200), AfterDelivery::Delivered).await;
         }
-        db.store.rotate_secret(target, vec![3], later(300)).await.unwrap();
+        db.store.rotate_secret(rotated(target, vec![3], later(300))).await.unwrap();
         db.store.test_endpoint(target, DeliveryId(db.id()), later(200)).await.unwrap();
         assert_eq!(lease_due(db, later(200), capacity(9)).await[0].secrets, [vec![3], vec![2]]);
     }

@@ -9,7 +9,7 @@ use http::header::SET_COOKIE;
 
 use crate::client_ip::ClientIp;
 use crate::cookies::Cookie;
-use crate::extract::UncheckedForm;
+use crate::extract::{UncheckedForm, take_page};
 use crate::paths::SIGN_IN;
 use crate::problem::Problem;
 use crate::response::see_other;
@@ -21,7 +21,7 @@ pub(crate) async fn submit(
     client: ClientIp,
     request: Request,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
+    take_page(&web, client, request.headers()).await?;
     // Without a session there is no token to check and nothing to end.
     let sent = UncheckedForm::read(request).await?;
     if let Some(person) = web.signed_in(sent.headers()).await? {

@@ -69,7 +69,7 @@ pub(crate) async fn submit(
     let (head, body) = request.into_parts();
     let input = Form::read(&head.headers, body).await?;
     check_visit(&web.cookies, &head.headers, &input)?;
-    let field_error = match accounts::sign_up(&web.core, input.get("email"), input.get("password")).await {
+    let field_error = match accounts::sign_up(&web.core, input.get("email"), input.get("password"), client.0).await {
         Ok(SignedUp::SignedIn(token)) => {
             return start_session(&web, client, &head.headers, &token, &next(&input)).await;
         }

@@ -1,14 +1,23 @@
-//! The rate limits by client address that a form can count against.
+//! The rate limits that a page or form counts against.
 
+use grabd_domain::ids::UserId;
+use http::HeaderMap;
 use http::request::Parts;
 
 use crate::client_ip::ClientIp;
-use crate::limits::{Limit, Limits, RateLimited};
+use crate::limits::{AddressLimit, Limit, Limits};
+use crate::problem::Problem;
+use crate::state::Web;
 
-/// Selects one of the limits.
+/// Selects one of the limits by client address, and that of a signed-in user whose network has used it up.
 pub(crate) trait FormLimit: Send {
-    /// The limit.
-    fn of(limits: &Limits) -> &Limit;
+    /// The limit of the address.
+    fn of(limits: &Limits) -> &AddressLimit;
+
+    /// The limit of the user.
+    fn of_user(limits: &Limits) -> &Limit<UserId> {
+        &limits.user_requests
+    }
 }
 
 /// The limit of pages.
@@ -21,27 +30,49 @@ pub(crate) struct PasswordLimit;
 pub(crate) struct MailLimit;
 
 impl FormLimit for PageLimit {
-    fn of(limits: &Limits) -> &Limit {
+    fn of(limits: &Limits) -> &AddressLimit {
         &limits.pages
     }
 }
 
 impl FormLimit for PasswordLimit {
-    fn of(limits: &Limits) -> &Limit {
+    fn of(limits: &Limits) -> &AddressLimit {
         &limits.sign_ins
+    }
+
+    fn of_user(limits: &Limits) -> &Limit<UserId> {
+        &limits.user_passwords
     }
 }
 
 impl FormLimit for MailLimit {
-    fn of(limits: &Limits) -> &Limit {
+    fn of(limits: &Limits) -> &AddressLimit {
         &limits.forgotten
     }
 }
 
-/// Counts a request against a limit.
+/// Counts a request against a limit. If others in the network have used that up, a signed-in user has one of their own.
 ///
 /// # Errors
-/// When the limit of its address is used up.
-pub(super) fn take(limit: &Limit, parts: &Parts) -> Result<(), RateLimited> {
-    limit.take(ClientIp::of(parts).0)
+/// When the limits are used up.
+pub(super) async fn take<L: FormLimit>(web: &Web, parts: &Parts) -> Result<(), Problem> {
+    take_of::<L>(web, ClientIp::of(parts), &parts.headers).await
+}
+
+/// Counts a request for a page that visitors may load as well, as [`take`].
+///
+/// # Errors
+/// When the limits are used up.
+pub(crate) async fn take_page(web: &Web, client: ClientIp, headers: &HeaderMap) -> Result<(), Problem> {
+    take_of::<PageLimit>(web, client, headers).await
+}
+
+async fn take_of<L: FormLimit>(web: &Web, ClientIp(client): ClientIp, headers: &HeaderMap) -> Result<(), Problem> {
+    let Err(limited) = L::of(&web.limits).take(client) else { return Ok(()) };
+    // Bounds the lookups for made-up sessions.
+    web.limits.parts.take(client)?;
+    match web.signed_in(headers).await? {
+        Some(person) => Ok(L::of_user(&web.limits).take(person.session.person.id)?),
+        None => Err(limited.into()),
+    }
 }

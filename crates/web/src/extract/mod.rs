@@ -16,7 +16,7 @@ mod team_id;
 mod unchecked;
 
 pub(crate) use csrf::{Visit, check_visit};
-pub(crate) use limit::{MailLimit, PasswordLimit};
+pub(crate) use limit::{MailLimit, PasswordLimit, take_page};
 pub(crate) use my_team::{MyTeamForm, MyTeamPage};
 pub(crate) use operator::OperatorForm;
 pub(crate) use query::QueryForm;

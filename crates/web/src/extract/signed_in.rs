@@ -18,7 +18,8 @@ use crate::state::Web;
 /// query: that only has notices about forms that were submitted before.
 pub(crate) struct SignedInPage(pub(crate) SignedIn);
 
-/// A form and the user who submitted it. It counts against the limit `L` of its address.
+/// A form and the user who submitted it. It counts against the limit `L` of its address, or of
+/// the user if others have used that up.
 ///
 /// The checks are made in this order: limit, form, session, token, changes of this user today.
 pub(crate) struct SignedInForm<L = PageLimit> {
@@ -31,7 +32,7 @@ impl FromRequestParts<Arc<Web>> for SignedInPage {
     type Rejection = Rejection;
 
     async fn from_request_parts(parts: &mut Parts, web: &Arc<Web>) -> Result<Self, Rejection> {
-        take(&web.limits.pages, parts).map_err(Problem::from)?;
+        take::<PageLimit>(web, parts).await?;
         match web.signed_in(&parts.headers).await? {
             Some(person) => Ok(Self(person)),
             None => Err(Rejection::SignIn(sign_in_url(parts.uri.path()))),
@@ -44,7 +45,7 @@ impl<L: FormLimit> FromRequest<Arc<Web>> for SignedInForm<L> {
 
     async fn from_request(request: Request, web: &Arc<Web>) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        take(L::of(&web.limits), &parts)?;
+        take::<L>(web, &parts).await?;
         let sent = UncheckedForm::read_body(parts.headers, body).await?;
         let Some(person) = web.signed_in(sent.headers()).await? else { return Err(Problem::signed_out()) };
         let form = sent.into_checked(&person.session)?;

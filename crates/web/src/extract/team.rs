@@ -5,10 +5,11 @@ use std::sync::Arc;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::request::Parts;
 
-use super::limit::take;
+use super::limit::{PageLimit, take};
 use super::rejection::Rejection;
 use super::team_id::team_id;
 use super::unchecked::UncheckedForm;
+use crate::client_ip::ClientIp;
 use crate::form::Form;
 use crate::problem::Problem;
 use crate::session::sign_in_url_for;
@@ -36,7 +37,7 @@ impl FromRequestParts<Arc<Web>> for TeamPage {
 
     async fn from_request_parts(parts: &mut Parts, web: &Arc<Web>) -> Result<Self, Rejection> {
         let team = team_id(parts).await?;
-        take(&web.limits.pages, parts).map_err(Problem::from)?;
+        take::<PageLimit>(web, parts).await?;
         match web.team_context(&parts.headers, &team).await? {
             Some(at) => Ok(Self(at)),
             None => Err(Rejection::SignIn(sign_in_url_for(&parts.uri))),
@@ -49,7 +50,7 @@ impl FromRequestParts<Arc<Web>> for TeamPart {
 
     async fn from_request_parts(parts: &mut Parts, web: &Arc<Web>) -> Result<Self, Rejection> {
         let team = team_id(parts).await?;
-        take(&web.limits.parts, parts).map_err(Problem::from)?;
+        web.limits.parts.take(ClientIp::of(parts).0).map_err(Problem::from)?;
         let at = web.team_context(&parts.headers, &team).await?;
         Ok(Self(at.ok_or_else(Problem::signed_out)?))
     }
@@ -61,7 +62,7 @@ impl FromRequest<Arc<Web>> for TeamForm {
     async fn from_request(request: Request, web: &Arc<Web>) -> Result<Self, Rejection> {
         let (mut parts, body) = request.into_parts();
         let team = team_id(&mut parts).await?;
-        take(&web.limits.pages, &parts).map_err(Problem::from)?;
+        take::<PageLimit>(web, &parts).await?;
         let sent = UncheckedForm::read_body(parts.headers, body).await.map_err(Problem::from)?;
         let at = web.team_context(sent.headers(), &team).await?.ok_or_else(Problem::signed_out)?;
         let form = sent.into_checked(&at.signed_in.session)?;

@@ -118,6 +118,8 @@ async fn create(web: &Web, at: &TeamContext, input: &Form) -> Result<Result<Grab
         capture: options::request(input),
         class: Class::Async,
         idempotency_key: Some(input.get(IDEMPOTENCY_FIELD).to_owned()),
+        may_read: true,
+        is_link: false,
     };
     match grabs::create(&web.core, caller, &create).await {
         Ok(CreateResult { grab, .. }) => Ok(Ok(grab)),

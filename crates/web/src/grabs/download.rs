@@ -39,7 +39,8 @@ pub(crate) async fn show(
         (CONTENT_TYPE, HeaderValue::from_static("application/zip")),
         (CONTENT_DISPOSITION, HeaderValue::try_from(name).expect("a day is visible ASCII")),
     ];
-    Ok((headers, Body::from_stream(grabs::archive(&web.core, images)?)).into_response())
+    let archive = grabs::archive(&web.core, at.team_member.team, images).await.map_err(Problem::no_archive)?;
+    Ok((headers, Body::from_stream(archive)).into_response())
 }
 
 /// The image of a grab and its size in bytes, if it has one.

@@ -9,7 +9,7 @@ use grabd_engine::accounts;
 use http::{HeaderMap, Uri};
 
 use crate::client_ip::ClientIp;
-use crate::extract::{QueryForm, SignedInPage};
+use crate::extract::{QueryForm, SignedInPage, take_page};
 use crate::paths;
 use crate::problem::Problem;
 use crate::response::see_other;
@@ -31,7 +31,7 @@ pub(crate) async fn capture(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
+    take_page(&web, client, &headers).await?;
     let Some(person) = web.signed_in(&headers).await? else { return Ok(see_other(&sign_in_url_for(&uri))) };
     let path = paths::team_page(first_team(&web, &person).await?, "capture");
     let query = options.to_query();

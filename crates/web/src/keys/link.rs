@@ -25,6 +25,7 @@ struct KeyLinkPage<'a> {
     link_key: String,
     secret: &'a str,
     base_url: &'a str,
+    replace: String,
     back: String,
 }
 
@@ -59,21 +60,32 @@ pub(crate) async fn submit(
 ) -> Result<Response, Problem> {
     let found = find(&web, &person.session, &team, &key).await?;
     let revealed = links::reveal(&web.core, person.session.person.id, team.team, found.id).await?;
-    let LinkCredentials { key, secret } = revealed;
-    let layout = web.team_admin_layout(&person.session, team.team, "keys").await?;
+    shown(&web, &person.session, &team, &found, &revealed).await
+}
+
+/// The page with a secret.
+pub(super) async fn shown(
+    web: &Web,
+    session: &Session,
+    team: &UserTeam,
+    found: &TeamKey,
+    LinkCredentials { key, secret }: &LinkCredentials,
+) -> Result<Response, Problem> {
+    let layout = web.team_admin_layout(session, team.team, "keys").await?;
     let template = KeyLinkPage {
         layout: Layout { script: Some(web.assets.copy.path.clone()), ..layout },
         name: &found.name,
         link_key: key.to_string(),
         secret: secret.expose(),
         base_url: &web.core.oauth().base_url,
+        replace: format!("{}/{}/link/replace", path(team.team), found.id),
         back: path(team.team),
     };
     Ok(page(StatusCode::OK, &template))
 }
 
 /// The key of the team with this id, unless it was revoked.
-async fn find(web: &Web, session: &Session, team: &UserTeam, key: &str) -> Result<TeamKey, TeamError> {
+pub(super) async fn find(web: &Web, session: &Session, team: &UserTeam, key: &str) -> Result<TeamKey, TeamError> {
     let id: KeyId = key.parse().map_err(|_| TeamError::NotFound)?;
     let keys = accounts::list_keys(&web.core, session.person.id, team.team).await?;
     keys.into_iter().find(|key| key.id == id && key.revoked_at.is_none()).ok_or(TeamError::NotFound)

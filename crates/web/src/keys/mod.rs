@@ -3,6 +3,7 @@
 pub(crate) mod create;
 pub(crate) mod link;
 pub(crate) mod list;
+pub(crate) mod replace_link;
 pub(crate) mod revoke;
 
 use std::sync::Arc;

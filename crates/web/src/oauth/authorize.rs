@@ -13,7 +13,7 @@ use http::StatusCode;
 
 use super::consent::{self, TeamEnvironment};
 use crate::client_ip::ClientIp;
-use crate::extract::UncheckedForm;
+use crate::extract::{UncheckedForm, take_page};
 use crate::form::{FieldError, Form};
 use crate::problem::Problem;
 use crate::response::see_other;
@@ -30,12 +30,15 @@ pub(crate) async fn show(
     OriginalUri(uri): OriginalUri,
     request: Request,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
+    take_page(&web, client, request.headers()).await?;
     let fields = Form::parse(uri.query().unwrap_or_default().as_bytes());
+    // The request may name a document of the app, whose server may be slow.
+    let turn = web.limits.take_authorization(client.0)?;
     let asked = match oauth::check_request(&web.core, fields.fields()).await {
         Ok(asked) => asked,
         Err(refusal) => return reject(refusal),
     };
+    drop(turn);
     match web.signed_in(request.headers()).await? {
         Some(person) => page(&web, &person, &asked, true, StatusCode::OK, &[]).await,
         None => Ok(see_other(&sign_in_url(uri.path_and_query().map_or("", |own| own.as_str())))),
@@ -49,7 +52,7 @@ pub(crate) async fn decide(
     OriginalUri(uri): OriginalUri,
     request: Request,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
+    take_page(&web, client, request.headers()).await?;
     // The request of an app has no token. It is only repeated with GET.
     let sent = UncheckedForm::read(request).await?;
     if !sent.unchecked().has(consent::TICKET_FIELD) {

@@ -11,11 +11,7 @@ use http::header::CONTENT_TYPE;
 use super::response::{OauthError, uncached};
 use crate::client_ip::ClientIp;
 use crate::form;
-use crate::limits::site;
 use crate::state::Web;
-
-/// When an app may try again if too many clients are registered. They are purged after a day.
-const RETRY_AFTER_S: u64 = 60 * 60;
 
 /// Registers a client.
 pub(super) async fn register(
@@ -23,7 +19,7 @@ pub(super) async fn register(
     client: ClientIp,
     request: Request,
 ) -> Result<Response, OauthError> {
-    web.limits.registrations.take(site(client.0))?;
+    web.limits.registrations.take(client.0)?;
     let (head, body) = request.into_parts();
     let media_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !media_type.split(';').next().is_some_and(|own| own.trim().eq_ignore_ascii_case("application/json")) {
@@ -36,7 +32,6 @@ pub(super) async fn register(
 
 impl From<RegistrationError> for OauthError {
     fn from(RegistrationError { status, error, description }: RegistrationError) -> Self {
-        let answer = Self::of(status, error, description);
-        if status == StatusCode::TOO_MANY_REQUESTS { answer.with_retry_after(RETRY_AFTER_S) } else { answer }
+        Self::of(status, error, description)
     }
 }

@@ -42,13 +42,6 @@ impl OauthError {
     }
 }
 
-impl OauthError {
-    /// The same error, with the seconds until a retry can succeed.
-    pub(super) fn with_retry_after(self, seconds: u64) -> Self {
-        Self { retry_after_s: Some(seconds), ..self }
-    }
-}
-
 impl IntoResponse for OauthError {
     fn into_response(self) -> Response {
         let Self { status, error, description, retry_after_s } = self;

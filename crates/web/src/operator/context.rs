@@ -11,6 +11,7 @@ use http::request::Parts;
 
 use super::navigation::{PATH, tabs};
 use crate::client_ip::ClientIp;
+use crate::extract::take_page;
 use crate::page::Layout;
 use crate::paths::SECOND_FACTOR;
 use crate::problem::Problem;
@@ -31,7 +32,7 @@ pub(super) async fn require_operator(
     mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
+    take_page(&web, client, request.headers()).await?;
     let Some(person) = web.signed_in(request.headers()).await? else { return Err(unknown()) };
     let operator = match Operator::from_session(&web.core, &person.session).await? {
         OperatorAccess::Granted(operator) => operator,

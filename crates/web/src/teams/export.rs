@@ -29,5 +29,6 @@ pub(crate) async fn download(
         (CONTENT_TYPE, HeaderValue::from_static("application/jsonl; charset=utf-8")),
         (CONTENT_DISPOSITION, HeaderValue::try_from(name).expect("a day is visible ASCII")),
     ];
-    Ok((headers, Body::from_stream(export::team_export(&web.core, team.team))).into_response())
+    let file = export::team_export(&web.core, team.team).await.map_err(Problem::no_archive)?;
+    Ok((headers, Body::from_stream(file)).into_response())
 }

@@ -6,7 +6,8 @@ use axum::extract::State;
 use axum::response::Response;
 use grabd_engine::accounts;
 
-use crate::confirm::{Confirmation, confirm_page};
+use super::secrets;
+use crate::confirm::{Confirmation, confirm_page_with_secrets};
 use crate::extract::{MyTeamForm, MyTeamPage};
 use crate::paths::{self, TEAMS};
 use crate::problem::Problem;
@@ -24,6 +25,8 @@ pub(crate) async fn show(
         consequences: &[
             "You and the apps you connected lose access to its captures, keys and credits immediately.",
             "To rejoin, you need a new invitation.",
+            "API keys, webhooks and signed links belong to the team and keep working. Below are those whose secrets you \
+             have seen, or may have. Replace them before you leave, or tell an owner: the Members page lists them.",
         ],
         button: "Leave team",
         is_final: true,
@@ -31,7 +34,8 @@ pub(crate) async fn show(
         back: paths::people(team.team),
     };
     let layout = web.team_admin_layout(&person.session, team.team, "people").await?;
-    Ok(confirm_page(layout, &person.session, &confirmation))
+    let known = secrets::known_to(&web, team.team, person.session.person.id).await?;
+    Ok(confirm_page_with_secrets(layout, &person.session, &confirmation, &known))
 }
 
 /// Leaves the team.

@@ -9,7 +9,8 @@ use grabd_domain::ids::UserId;
 use grabd_engine::accounts::{self, TeamError};
 
 use super::people::redirect_with_notice;
-use crate::confirm::{Confirmation, confirm_page};
+use super::secrets;
+use crate::confirm::{Confirmation, confirm_page_with_secrets};
 use crate::extract::{MyTeamForm, MyTeamPage};
 use crate::paths::{self, TEAMS};
 use crate::problem::Problem;
@@ -48,7 +49,8 @@ pub(crate) async fn confirm_removal(
         subject: member.email.as_str(),
         consequences: &[
             "They and the apps they connected lose access to the team immediately.",
-            "API keys belong to the team and keep working. Revoke those that they know.",
+            "API keys, webhooks and signed links belong to the team and keep working. Below are those whose secrets they \
+             have seen, or may have. Replace them now, or on the page that follows.",
         ],
         button: "Remove",
         is_final: true,
@@ -56,10 +58,11 @@ pub(crate) async fn confirm_removal(
         back: paths::people(team.team),
     };
     let layout = web.team_admin_layout(&person.session, team.team, "people").await?;
-    Ok(confirm_page(layout, &person.session, &confirmation))
+    let known = secrets::known_to(&web, team.team, user).await?;
+    Ok(confirm_page_with_secrets(layout, &person.session, &confirmation, &known))
 }
 
-/// Removes a member.
+/// Removes a member. The page that follows has the secrets in use that they know.
 pub(crate) async fn remove(
     State(web): State<Arc<Web>>,
     Path((_, user)): Path<(String, String)>,
@@ -68,7 +71,10 @@ pub(crate) async fn remove(
     let me = person.session.person.id;
     let user = parse(&user)?;
     accounts::remove_member(&web.core, me, team.team, user).await?;
-    Ok(if user == me { see_other(&format!("{TEAMS}?left")) } else { redirect_with_notice(&team, "changed") })
+    Ok(see_other(&match user == me {
+        true => format!("{TEAMS}?left"),
+        false => format!("{}?removed", paths::team_page(team.team, "secrets")),
+    }))
 }
 
 fn parse(user: &str) -> Result<UserId, TeamError> {

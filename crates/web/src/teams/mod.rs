@@ -9,3 +9,4 @@ pub(crate) mod list;
 pub(crate) mod members;
 pub(crate) mod people;
 pub(crate) mod rename;
+pub(crate) mod secrets;

@@ -9,6 +9,7 @@ use grabd_domain::accounts::{EMAIL_BYTES, Role};
 use grabd_engine::accounts::{self, Invitation, Member, Session, UserTeam};
 use http::StatusCode;
 
+use super::secrets;
 use crate::extract::{MyTeamPage, QueryForm};
 use crate::fields::name_field;
 use crate::form::{Field, FieldError};
@@ -28,6 +29,9 @@ struct TeamPage<'a> {
     path: String,
     is_owner: bool,
     notice: &'static str,
+    /// How many secrets in use former members know, and the page that lists them.
+    known_secrets: usize,
+    secrets: String,
     /// The invitation link that the user has to pass on.
     link: Option<&'a str>,
     sends_mail: bool,
@@ -112,6 +116,7 @@ impl PeopleView<'_> {
         let me = session.person.id;
         let people = accounts::list_members(&web.core, me, team.team).await?;
         let invitations = accounts::list_invitations(&web.core, me, team.team).await?;
+        let known_secrets = secrets::of_former_members(web, me, team.team).await?;
         let name = name_field("Team name", "", None, errors).with_value(name.unwrap_or(&team.name));
         let mut layout = web.team_admin_layout(session, team.team, "people").await?;
         layout.script = link.map(|_| web.assets.copy.path.clone());
@@ -123,6 +128,8 @@ impl PeopleView<'_> {
             path: paths::team(team.team),
             is_owner: team.role == Role::Owner,
             notice,
+            known_secrets: known_secrets.len(),
+            secrets: paths::team_page(team.team, "secrets"),
             link,
             sends_mail: web.core.sends_mail(),
             people: people.into_iter().map(|member| Row::of(member, session, owners)).collect(),

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use futures::StreamExt;
-use grabd_domain::Fault;
+use futures::future::try_join_all;
 use grabd_domain::grabs::ImageKey;
 use grabd_domain::ids::TeamId;
-use grabd_engine::grabs::{self, ArchivedImage};
+use grabd_engine::accounts;
+use grabd_engine::grabs::{self, ArchiveError, ArchivedImage};
 use grabd_tests::{pixels, programs};
 use reqwest::header::COOKIE;
 
@@ -153,7 +154,7 @@ async fn selected_images_are_downloaded_as_an_archive() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn number_of_archives_at_the_same_time_is_bounded() -> Result<()> {
+async fn archives_at_the_same_time_are_one_for_each_account_and_bounded() -> Result<()> {
     let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let team = team_of(&app, "ada@example.com", 0).await?;
@@ -167,17 +168,26 @@ async fn number_of_archives_at_the_same_time_is_bounded() -> Result<()> {
         let image = |number| ArchivedImage { name: format!("{number}.png"), key: key.clone(), created_at: core.now() };
         (0..32).map(image).collect()
     };
-    let open = (0..4).map(|_| grabs::archive(core, images()));
-    let mut open = open.collect::<Result<Vec<_>, _>>().map_err(|fault| anyhow::anyhow!("{fault}"))?;
-    assert!(matches!(grabs::archive(core, images()), Err(Fault::ImagesBusy { .. })));
+    let mut first = Box::pin(grabs::archive(core, team, images()).await?);
+    let again = grabs::archive(core, team, images()).await.map(|_| ()).err();
+    assert_eq!(again, Some(ArchiveError::AccountBusy));
+    // Other accounts have the rest of those that are made at the same time.
+    let now = core.now();
+    let others = (0..32).map(|_| accounts::create_team(app.service.store(), "other", 0, now));
+    let others = try_join_all(others).await?;
+    let mut open = Vec::new();
+    for other in &others[..31] {
+        open.push(grabs::archive(core, other.team, images()).await?);
+    }
+    let last = grabs::archive(core, others[31].team, images()).await.map(|_| ()).err();
+    assert_eq!(last, Some(ArchiveError::Busy));
     // One that was read to its end makes room for another one.
-    let mut first = Box::pin(open.remove(0));
     let mut bytes = 0;
     while let Some(chunk) = first.next().await {
         bytes += chunk?.len();
     }
     assert!(bytes > 128 << 10, "{bytes} bytes do not need a reader");
-    assert!(grabs::archive(core, images()).is_ok());
+    assert!(grabs::archive(core, team, images()).await.is_ok());
     drop(open);
     app.finish().await
 }

@@ -25,10 +25,11 @@ mod operator;
 mod passkeys;
 mod people;
 mod second_factor;
+mod secrets;
 mod sessions;
 mod start_page;
 mod suspension;
-mod team;
+pub(crate) mod team;
 mod verify_email;
 mod webhooks;
 

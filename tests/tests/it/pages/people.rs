@@ -15,12 +15,17 @@ pub(super) async fn first_team(visitor: &mut Visitor<'_>) -> Result<String> {
 }
 
 /// The path of a team's people page.
-fn people(team: &str) -> String {
+pub(super) fn people(team: &str) -> String {
     format!("{team}/people")
 }
 
 /// Submits a form of `page` to `path`.
-async fn send(visitor: &mut Visitor<'_>, page: &str, path: &str, fields: &[(&str, &str)]) -> Result<PageResponse> {
+pub(super) async fn send(
+    visitor: &mut Visitor<'_>,
+    page: &str,
+    path: &str,
+    fields: &[(&str, &str)],
+) -> Result<PageResponse> {
     let form_token = visitor.get(page).await?.hidden_field("form_token")?;
     visitor.post(path, &[&[("form_token", &*form_token)], fields].concat()).await
 }
@@ -30,7 +35,13 @@ pub(super) async fn invite(visitor: &mut Visitor<'_>, team: &str, email: &str, r
 }
 
 /// Has a person with an account join a team of a service without mail.
-async fn join(app: &TestApp, owner: &mut Visitor<'_>, team: &str, guest: &mut Visitor<'_>, email: &str) -> Result<()> {
+pub(super) async fn join(
+    app: &TestApp,
+    owner: &mut Visitor<'_>,
+    team: &str,
+    guest: &mut Visitor<'_>,
+    email: &str,
+) -> Result<()> {
     let link = shown_link(app, &invite(owner, team, email, "member").await?)?;
     let token = link.split_once("token=").context("a token")?.1.to_owned();
     let answer = send(guest, &link, "/invitation", &[("token", &token)]).await?;
@@ -46,14 +57,19 @@ fn shown_link(app: &TestApp, page: &PageResponse) -> Result<String> {
 }
 
 /// The ids that follow this text in a page.
-fn ids(page: &PageResponse, after: &str) -> Vec<String> {
+pub(super) fn ids(page: &PageResponse, after: &str) -> Vec<String> {
     let mut ids: Vec<String> =
         page.body.split(after).skip(1).filter_map(|rest| rest.get(..36)).map(str::to_owned).collect();
     ids.dedup();
     ids
 }
 
-async fn create_key(visitor: &mut Visitor<'_>, team: &str, name: &str, environment: &str) -> Result<PageResponse> {
+pub(super) async fn create_key(
+    visitor: &mut Visitor<'_>,
+    team: &str,
+    name: &str,
+    environment: &str,
+) -> Result<PageResponse> {
     let path = format!("{team}/keys");
     send(
         visitor,
@@ -136,7 +152,7 @@ async fn team_routes_are_not_found_for_non_members() -> Result<()> {
     let member = ids(&listed, "id=\"remove-").pop().context("member")?;
     let form_token = eve.get(&people(&hers)).await?.hidden_field("form_token")?;
 
-    let table: [Row; 22] = [
+    let table: [Row; 25] = [
         ("/teams/{team}", "", None),
         ("/teams/{team}/people", "/people", None),
         ("/teams/{team}/name", "/name", None),
@@ -156,6 +172,9 @@ async fn team_routes_are_not_found_for_non_members() -> Result<()> {
         ("/teams/{team}/keys", "/keys", Some(&[("name", "Hers"), ("environment", "live"), ("scopes", "read")])),
         ("/teams/{team}/keys/{key}/link", "/keys/KEY/link", None),
         ("/teams/{team}/keys/{key}/link", "/keys/KEY/link", Some(&[])),
+        ("/teams/{team}/keys/{key}/link/replace", "/keys/KEY/link/replace", None),
+        ("/teams/{team}/keys/{key}/link/replace", "/keys/KEY/link/replace", Some(&[])),
+        ("/teams/{team}/secrets", "/secrets", None),
         ("/teams/{team}/keys/{key}/revoke", "/keys/KEY/revoke", None),
         ("/teams/{team}/keys/{key}/revoke", "/keys/KEY/revoke", Some(&[])),
         ("/teams/{team}/keys/{key}/revoke", "/keys/no-key/revoke", None),

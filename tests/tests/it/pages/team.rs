@@ -50,7 +50,7 @@ const ROUTES: [(&str, bool); 34] = [
 ];
 
 /// The first team of a person, with additional prepaid credits.
-pub(super) async fn team_of(app: &TestApp, email: &str, credits: u32) -> Result<TeamId> {
+pub(crate) async fn team_of(app: &TestApp, email: &str, credits: u32) -> Result<TeamId> {
     let store = app.service.store();
     let person = store.find_person(&Email::parse(email)?).await?.context("no person has this address")?;
     let (team, ..) = store.list_memberships(person.id).await?.into_iter().next().context("the person is in no team")?;
@@ -61,7 +61,7 @@ pub(super) async fn team_of(app: &TestApp, email: &str, credits: u32) -> Result<
 }
 
 /// Submits the capture form of a team with these fields.
-pub(super) async fn capture(visitor: &mut Visitor<'_>, team: TeamId, fields: &[(&str, &str)]) -> Result<PageResponse> {
+pub(crate) async fn capture(visitor: &mut Visitor<'_>, team: TeamId, fields: &[(&str, &str)]) -> Result<PageResponse> {
     let path = format!("/teams/{team}/capture");
     let form = visitor.get(&path).await?;
     let (form_token, once) = (form.hidden_field("form_token")?, form.hidden_field("once")?);

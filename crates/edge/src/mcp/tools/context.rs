@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use grabd_proto::credential;
 use grabd_proto::v1::TakeRequestRequest;
 use grabd_proto::v1::access_service_client::AccessServiceClient;
 use http::HeaderMap;
+use sha2::{Digest, Sha256};
 
 use super::super::state::Mcp;
 use crate::rest::call::{self, CoreResponse};
@@ -24,6 +26,11 @@ impl ToolContext {
         let CoreResponse { message: _, metadata } =
             call::send(&self.headers, call::QUERY_DEADLINE, core.take_request(sent)).await?;
         Ok(metadata)
+    }
+
+    /// The hash of the credential.
+    pub(super) fn owner(&self) -> [u8; 32] {
+        Sha256::digest(credential::bearer(&self.headers).unwrap_or_default()).into()
     }
 
     /// An internal error. The cause is only logged.

@@ -53,7 +53,7 @@ pub(super) async fn tool_output(
 
 /// The preview of an image, or a text that says where the image is.
 async fn image_block(context: &ToolContext, path: &str) -> ContentBlock {
-    let preview = match context.mcp.previews.preview(path).await {
+    let preview = match context.mcp.previews.preview(path, context.owner()).await {
         Ok(preview) => preview,
         Err(error) => return ContentBlock::text(error.advice()),
     };
@@ -88,7 +88,7 @@ async fn part_blocks(context: &ToolContext, grab: &Grab, path: &str, wanted: Wan
     if wanted.from_row >= height {
         return vec![ContentBlock::text(format!("The image has {height} rows: `from_row` is beyond its end."))];
     }
-    let made = match context.mcp.previews.parts(path, wanted).await {
+    let made = match context.mcp.previews.parts(path, wanted, context.owner()).await {
         Ok(made) => made,
         Err(error) => return vec![ContentBlock::text(error.advice())],
     };

@@ -35,9 +35,9 @@ pub(super) fn signature() -> SecurityScheme {
 fn open() -> OperationBuilder {
     let about = "A link that can be published, for example as the source of an image: it captures the page, or finds \
                  an image that is at most `max_age` old, and redirects to it. A link allows nothing else, and cannot be \
-                 changed without the secret that signed it. An image that was found is free.\n\nThe answer is that of \
-                 a synchronous create: it comes within 25 seconds. With `on_error=placeholder`, an error is a small SVG \
-                 picture instead of JSON, with the same status.";
+                 changed without the secret that signed it. An image that was found is free, and not counted in any \
+                 limit of the team.\n\nThe answer is that of a synchronous create: it comes within 25 seconds. With \
+                 `on_error=placeholder`, an error is a small SVG picture instead of JSON, with the same status.";
     let codes = [
         ErrorCode::Unauthorized,
         ErrorCode::BadRequest,

@@ -18,7 +18,7 @@ use grabd_domain::capture::{BesideName, CaptureSpec, FileKind};
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::grabs::{Difference, Failure, FileKey, Grab, GrabFile, ImageKey, RenderMetadata, State};
-use grabd_domain::ids::GrabId;
+use grabd_domain::ids::{GrabId, KeyId};
 use tokio::time::timeout;
 
 use self::measure::{Changed, Error, Picture, Source, measure};
@@ -30,12 +30,18 @@ use crate::random;
 /// Time limit of loading both images from an object store.
 const LOAD_LIMIT: Duration = Duration::from_secs(5);
 
-/// Checks that the earlier grab of a request has an image of the same team and environment. Whether another team has such
+/// Checks that the earlier grab of a request has an image of the same team and environment, and of the same API key if one
+/// is given. Whether another team has such
 /// a grab cannot be told from the answer.
 ///
 /// # Errors
 /// [`Fault::BadRequest`] for `compare_to`.
-pub(super) async fn check(core: &Core, caller: Caller, spec: &CaptureSpec) -> Result<(), Fault> {
+pub(super) async fn check(
+    core: &Core,
+    caller: Caller,
+    spec: &CaptureSpec,
+    only_of: Option<KeyId>,
+) -> Result<(), Fault> {
     let Some(id) = spec.compare_to else { return Ok(()) };
     let found = core.store.find_grab(caller.team, caller.environment, id).await;
     let refuse = |about: &str, allowed: &str| {
@@ -44,6 +50,11 @@ pub(super) async fn check(core: &Core, caller: Caller, spec: &CaptureSpec) -> Re
     let Some(grab) = found.map_err(internal_error("grabs.compare"))? else {
         return refuse("", "the id of a grab of the same team and environment");
     };
+    if let Some(key) = only_of
+        && !core.store.is_grab_of_key(id, key).await.map_err(internal_error("grabs.compare"))?
+    {
+        return refuse("", "the id of a grab that the same API key has created, since it lacks the scope `read`");
+    }
     match &grab.state {
         State::Done { image: Some(_), .. } => Ok(()),
         State::Done { image: None, .. } => refuse(", whose image was deleted", "the id of a grab that has an image"),

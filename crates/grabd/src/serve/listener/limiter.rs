@@ -1,10 +1,11 @@
-//! Limits connections and requests, in total and per address.
+//! Limits connections and requests, in total, per address, and per end site in IPv6.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use grabd_limiters::{client_network, end_site};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::limits::ConnectionLimits;
@@ -16,8 +17,15 @@ pub(super) struct ConnectionLimiter(Arc<Shared>);
 struct Shared {
     limits: ConnectionLimits,
     capacity: Arc<Semaphore>,
-    /// Usage of the addresses with a connection.
-    addresses: Mutex<HashMap<IpAddr, Usage>>,
+    clients: Mutex<Clients>,
+}
+
+/// Usage of those with a connection.
+#[derive(Default)]
+struct Clients {
+    addresses: HashMap<IpAddr, Usage>,
+    /// Connections of each /48 in IPv6.
+    end_sites: HashMap<IpAddr, usize>,
 }
 
 /// Usage of one address.
@@ -42,7 +50,7 @@ pub(super) struct RequestPermit(Arc<ConnectionPermit>);
 impl ConnectionLimiter {
     pub(super) fn new(limits: ConnectionLimits) -> Self {
         let capacity = Arc::new(Semaphore::new(limits.connections));
-        Self(Arc::new(Shared { limits, capacity, addresses: Mutex::default() }))
+        Self(Arc::new(Shared { limits, capacity, clients: Mutex::default() }))
     }
 
     /// Waits until another connection may be accepted.
@@ -50,27 +58,61 @@ impl ConnectionLimiter {
         Arc::clone(&self.0.capacity).acquire_owned().await.expect("the semaphore is never closed")
     }
 
-    /// Acquires a permit for a connection, unless its address has reached the limit.
+    /// Acquires a permit for a connection, unless its address or its end site has reached the limit.
     pub(super) fn acquire(&self, peer: SocketAddr, capacity: OwnedSemaphorePermit) -> Option<ConnectionPermit> {
         let address = peer.ip().to_canonical();
         let is_proxy = self.0.limits.proxies.iter().any(|network| network.contains(&address));
-        let address = (!is_proxy).then(|| grabd_http::rate_limit_address(address));
+        let address = (!is_proxy).then(|| client_network(address));
         if let Some(address) = address {
-            let mut addresses = self.0.addresses();
-            let usage = addresses.entry(address).or_default();
-            if usage.connections >= self.0.limits.connections_per_address {
-                return None;
-            }
-            usage.connections += 1;
+            self.0.clients().connect(address, &self.0.limits)?;
         }
         Some(ConnectionPermit { shared: Arc::clone(&self.0), address, peer, _capacity: capacity })
     }
 }
 
 impl Shared {
-    fn addresses(&self) -> MutexGuard<'_, HashMap<IpAddr, Usage>> {
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
+    fn clients(&self) -> MutexGuard<'_, Clients> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Clients {
+    /// Counts a connection. `None` if there are too many.
+    fn connect(&mut self, address: IpAddr, limits: &ConnectionLimits) -> Option<()> {
+        let of_address = self.addresses.get(&address).map_or(0, |usage| usage.connections);
+        let its_end_site = end_site_of(address);
+        let of_end_site = its_end_site.and_then(|site| self.end_sites.get(&site)).copied().unwrap_or(0);
+        if of_address >= limits.connections_per_address || of_end_site >= limits.connections_per_end_site {
+            return None;
+        }
+        self.addresses.entry(address).or_default().connections += 1;
+        if let Some(site) = its_end_site {
+            *self.end_sites.entry(site).or_default() += 1;
+        }
+        Some(())
+    }
+
+    fn disconnect(&mut self, address: IpAddr) {
+        if let Entry::Occupied(mut usage) = self.addresses.entry(address) {
+            usage.get_mut().connections -= 1;
+            if usage.get().connections == 0 {
+                usage.remove();
+            }
+        }
+        if let Some(site) = end_site_of(address)
+            && let Entry::Occupied(mut connections) = self.end_sites.entry(site)
+        {
+            *connections.get_mut() -= 1;
+            if *connections.get() == 0 {
+                connections.remove();
+            }
+        }
+    }
+}
+
+/// The end site of an address, where those are counted.
+fn end_site_of(address: IpAddr) -> Option<IpAddr> {
+    address.is_ipv6().then(|| end_site(address))
 }
 
 impl ConnectionPermit {
@@ -87,8 +129,8 @@ impl ConnectionPermit {
     /// Acquires a permit for a request on this connection, unless its address has reached the limit.
     pub(super) fn acquire_request(self: &Arc<Self>) -> Option<RequestPermit> {
         if let Some(address) = self.address {
-            let mut addresses = self.shared.addresses();
-            let usage = addresses.entry(address).or_default();
+            let mut clients = self.shared.clients();
+            let usage = clients.addresses.entry(address).or_default();
             if usage.requests >= self.shared.limits.requests_per_address {
                 return None;
             }
@@ -96,27 +138,23 @@ impl ConnectionPermit {
         }
         Some(RequestPermit(Arc::clone(self)))
     }
-
-    fn release(&self, update: impl FnOnce(&mut Usage)) {
-        let Some(address) = self.address else { return };
-        if let Entry::Occupied(mut usage) = self.shared.addresses().entry(address) {
-            update(usage.get_mut());
-            if usage.get().connections == 0 {
-                usage.remove();
-            }
-        }
-    }
 }
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.release(|usage| usage.connections -= 1);
+        if let Some(address) = self.address {
+            self.shared.clients().disconnect(address);
+        }
     }
 }
 
 impl Drop for RequestPermit {
     fn drop(&mut self) {
-        self.0.release(|usage| usage.requests -= 1);
+        if let Some(address) = self.0.address
+            && let Some(usage) = self.0.shared.clients().addresses.get_mut(&address)
+        {
+            usage.requests -= 1;
+        }
     }
 }
 
@@ -129,6 +167,7 @@ mod tests {
         ConnectionLimiter::new(ConnectionLimits {
             connections: 5,
             connections_per_address: 2,
+            connections_per_end_site: 3,
             requests_per_address: 3,
             proxies,
         })
@@ -154,7 +193,21 @@ mod tests {
         assert!(six.iter().all(Option::is_some));
         assert!(take(&limiter, "2001:db8::3").await.is_none());
         drop((second, other, six));
-        assert!(limiter.0.addresses().is_empty());
+        assert!(limiter.0.clients().addresses.is_empty() && limiter.0.clients().end_sites.is_empty());
+    }
+
+    #[tokio::test]
+    async fn connections_of_a_48_are_limited_together() {
+        let limiter = limiter(&[]);
+        let mut held = Vec::new();
+        for network in 1..=3 {
+            held.push(take(&limiter, &format!("2001:db8:7:{network}::1")).await.unwrap());
+        }
+        assert!(take(&limiter, "2001:db8:7:4::1").await.is_none());
+        assert!(take(&limiter, "2001:db8:8:1::1").await.is_some(), "another /48");
+        assert!(take(&limiter, "192.0.2.1").await.is_some());
+        held.pop();
+        assert!(take(&limiter, "2001:db8:7:4::1").await.is_some());
     }
 
     #[tokio::test]
@@ -178,6 +231,6 @@ mod tests {
         assert!(permits[0].is_contended());
         let requests: Vec<_> = (0..10).map(|_| permits[0].acquire_request()).collect();
         assert!(requests.iter().all(Option::is_some));
-        assert!(limiter.0.addresses().is_empty());
+        assert!(limiter.0.clients().addresses.is_empty());
     }
 }

@@ -11,6 +11,8 @@ pub(crate) struct ConnectionLimits {
     pub(crate) connections: usize,
     /// Concurrent connections of one address. Further ones are rejected.
     pub(crate) connections_per_address: usize,
+    /// Concurrent connections of one /48 in IPv6, which has 65,536 addresses. Further ones are rejected.
+    pub(crate) connections_per_end_site: usize,
     /// Concurrent requests of one address.
     pub(crate) requests_per_address: usize,
     /// Networks of trusted proxies, which serve many clients and are exempt from the limits for one address.

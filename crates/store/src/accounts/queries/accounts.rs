@@ -210,6 +210,7 @@ impl TryFrom<api_key::Model> for Key {
             revoked_at,
             last_used_at,
             link_secret: _,
+            link_secret_at: _,
             scopes,
             expires_at,
             created_by,

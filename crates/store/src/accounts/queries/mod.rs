@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod key_usage;
+pub(crate) mod known_secrets;
 pub(crate) mod links;
 pub(crate) mod passkeys;
 pub(crate) mod people;

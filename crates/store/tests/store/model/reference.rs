@@ -239,6 +239,7 @@ impl Model {
             idempotency: key.map(|(key, request)| NewRecord {
                 key: IdempotencyKey::parse(&format!("key-{key}")).unwrap(),
                 fingerprint: [request; 32],
+                only_of: None,
             }),
             fingerprint: None,
         };

@@ -92,18 +92,23 @@ on_both! {
         assert!(!known('c').await);
     }
 
-    async fn clients_without_a_grant_are_limited(db) {
+    async fn oldest_client_without_a_grant_makes_room_for_a_new_one(db) {
         let app = TestApp::new(db).await;
-        app.connect(1).await;
-        let limited = |letter, now| NewClient { max_unused: 2, now, ..new_client(client_id(letter)) };
-        assert!(db.store.create_client(limited('u', NOW)).await.unwrap());
-        let second = db.store.create_client(limited('v', NOW + MOMENT)).await.unwrap();
-        assert!(second, "a client with a grant is not counted");
-        assert!(!db.store.create_client(limited('w', NOW + MOMENT)).await.unwrap());
-        assert!(db.store.find_client(client_id('w').as_str()).await.unwrap().is_none());
-        // Clients that are about to be purged are not counted.
-        let day = NOW + UNUSED_CLIENT_LIFE;
-        assert!(db.store.create_client(limited('w', day)).await.unwrap());
-        assert!(!db.store.create_client(limited('x', day)).await.unwrap());
+        let used = app.connect(1).await;
+        assert!(matches!(app.refresh(1, 2, NOW + MOMENT).await, TokenOutcome::Issued { .. }));
+        let limited = |letter, seconds| {
+            let now = NOW + MOMENT * seconds;
+            NewClient { max_unused: 2, now, ..new_client(client_id(letter)) }
+        };
+        let known = async |letter| db.store.find_client(client_id(letter).as_str()).await.unwrap().is_some();
+        for (letter, seconds, forgotten) in [('u', 1, 0), ('v', 2, 0), ('w', 3, 1), ('x', 4, 1)] {
+            assert_eq!(db.store.create_client(limited(letter, seconds)).await.unwrap(), forgotten, "{letter}");
+        }
+        assert_eq!([known('u').await, known('v').await, known('w').await, known('x').await], [false, false, true, true]);
+        assert!(known('c').await, "a client with a grant is neither counted nor forgotten");
+        // One that had a grant goes last.
+        assert!(db.store.end_grant(app.user, used).await.unwrap());
+        assert_eq!(db.store.create_client(limited('y', 5)).await.unwrap(), 2);
+        assert_eq!([known('w').await, known('x').await, known('y').await, known('c').await], [false, false, true, true]);
     }
 }

@@ -1,0 +1,28 @@
+//! The account of a team, as what limits are counted by: one person may have many teams.
+
+use grabd_domain::Fault;
+use grabd_domain::admission::Account;
+use grabd_domain::ids::TeamId;
+
+use crate::billing::FREE_REFERENCES;
+use crate::core::Core;
+use crate::digest;
+use crate::faults::internal_error;
+
+/// The account of a team.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub(crate) async fn find_account(core: &Core, team: TeamId) -> Result<Account, Fault> {
+    core.store.account(team, &FREE_REFERENCES).await.map_err(internal_error("accounts.find_account"))
+}
+
+/// A name for the account of a team, as a key of limits: 64 hexadecimal digits, from which nobody learns who the owner is.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn account_name(core: &Core, team: TeamId) -> Result<String, Fault> {
+    let account = find_account(core, team).await?;
+    let digest = digest::of(&format!("grabd account\n{}", account.id));
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}

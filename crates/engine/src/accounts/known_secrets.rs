@@ -1,0 +1,96 @@
+//! The secrets of a team that stay in use when somebody leaves it: API keys, the secrets of links, and those of webhooks.
+
+use std::collections::HashMap;
+
+use grabd_domain::accounts::Email;
+use grabd_domain::credentials::Environment;
+use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::{Fault, Timestamp};
+use grabd_store::Store;
+use grabd_store::accounts::{KnownSecret, TeamSecret};
+
+use super::membership::{TeamError, list_members};
+use crate::core::Core;
+use crate::faults::internal_error;
+
+/// A secret that is in use, and somebody who knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemainingSecret {
+    /// The secret.
+    pub secret: TeamSecret,
+    /// Its environment.
+    pub environment: Environment,
+    /// Name of the key, or URL of the webhook.
+    pub name: String,
+    /// Who has seen it; `None` if the account was deleted, or that was not recorded.
+    pub known_to: Option<Email>,
+    /// When they saw it last. `None`: that was not recorded, so they may know it.
+    pub seen_at: Option<Timestamp>,
+}
+
+/// The secrets in use that this person has seen, and those of which is not known who has seen them.
+///
+/// # Errors
+/// Database errors only.
+pub async fn list_secrets_known_to(
+    store: &Store,
+    team: TeamId,
+    user: UserId,
+    now: Timestamp,
+) -> Result<Vec<RemainingSecret>, grabd_store::Error> {
+    let known = store.list_known_secrets(team, now).await?;
+    let email = store.find_person_by_id(user).await?.map(|person| person.email);
+    let is_seen = |secret| known.iter().any(|known| known.secret == secret && known.user == Some(user));
+    let theirs = known.iter().filter(|known| match known.user {
+        Some(seen_by) => seen_by == user,
+        None => !is_seen(known.secret),
+    });
+    Ok(theirs.map(|known| remaining(known, email.clone())).collect())
+}
+
+/// The same for a page.
+///
+/// # Errors
+/// [`Fault::InternalError`] when the database fails.
+pub async fn list_member_secrets(core: &Core, team: TeamId, user: UserId) -> Result<Vec<RemainingSecret>, Fault> {
+    let listed = list_secrets_known_to(&core.store, team, user, core.clock.now()).await;
+    listed.map_err(internal_error("accounts.list_member_secrets"))
+}
+
+/// The secrets in use that people have seen who are no members any more, on behalf of a member.
+///
+/// # Errors
+/// [`TeamError::NotMember`] when `user` is not in the team.
+pub async fn list_secrets_of_former_members(
+    core: &Core,
+    user: UserId,
+    team: TeamId,
+) -> Result<Vec<RemainingSecret>, TeamError> {
+    let step = "accounts.list_secrets_of_former_members";
+    let members = list_members(core, user, team).await?;
+    let known = core.store.list_known_secrets(team, core.clock.now()).await.map_err(internal_error(step))?;
+    let (mut emails, mut secrets) = (HashMap::new(), Vec::new());
+    for known in &known {
+        let Some(seen_by) = known.user.filter(|seen_by| !members.iter().any(|member| member.user == *seen_by)) else {
+            continue;
+        };
+        if !emails.contains_key(&seen_by) {
+            let person = core.store.find_person_by_id(seen_by).await.map_err(internal_error(step))?;
+            emails.insert(seen_by, person.map(|person| person.email));
+        }
+        secrets.push(remaining(known, emails.get(&seen_by).cloned().flatten()));
+    }
+    Ok(secrets)
+}
+
+fn remaining(known: &KnownSecret, known_to: Option<Email>) -> RemainingSecret {
+    let KnownSecret { secret, environment, name, user, seen_at } = known.clone();
+    let is_recorded = user.is_some();
+    RemainingSecret {
+        secret,
+        environment,
+        name,
+        known_to: known_to.filter(|_| is_recorded),
+        seen_at: is_recorded.then_some(seen_at),
+    }
+}

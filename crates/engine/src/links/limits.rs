@@ -1,0 +1,93 @@
+//! Limits of the captures that signed links cause. Whoever has a published link opens it as often as they like, so these
+//! are apart from the limits of the team's API.
+//!
+//! - Each key that signs links has the requests per minute of its team, and all keys of a team and environment together have
+//!   twice as many. Only links that no earlier image answers count.
+//! - The links of an account that this process opens use at most half of the slots at the same time. The others wait.
+//! - In the queue, and for failed renders, the links of an account are an account of their own: see
+//!   [`Account::for_links`](grabd_domain::admission::Account::for_links).
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use grabd_domain::Fault;
+use grabd_domain::credentials::{Caller, Environment};
+use grabd_domain::ids::{AccountId, KeyId, TeamId};
+use grabd_limiters::{KeyedLimiter, Quota, Turn, Turns, Window};
+use tokio::time::{Instant, timeout_at};
+
+use crate::accounts::{RateLimitDecision, find_account, requests_per_minute};
+use crate::admission;
+use crate::core::Core;
+use crate::faults::IMAGES_BUSY;
+
+/// What all keys of a team and environment may use, in quotas of one key.
+const KEYS_OF_TEAM: NonZeroU32 = NonZeroU32::new(2).expect("not zero");
+/// The part of the slots that links of an account may use: one of this number.
+const SLOT_SHARE: usize = 2;
+/// Captures for links at the same time, of all accounts. Their slots are limited by the queue.
+const MAX_CAPTURES: usize = 1024;
+/// How long a request waits for its turn. The rest of the time of a synchronous grab is for its capture.
+const WAIT_LIMIT: Duration = Duration::from_secs(15);
+
+/// The state of the limits.
+pub(crate) struct LinkLimits {
+    keys: KeyedLimiter<KeyId>,
+    teams: KeyedLimiter<(TeamId, bool)>,
+    captures: Turns<AccountId>,
+}
+
+impl Default for LinkLimits {
+    fn default() -> Self {
+        // The quotas of keys are those of their teams.
+        Self {
+            keys: KeyedLimiter::per_minute(1),
+            teams: KeyedLimiter::per_minute(1),
+            captures: Turns::new(MAX_CAPTURES, 1),
+        }
+    }
+}
+
+/// Counts a capture for a link of this key.
+///
+/// # Errors
+/// [`Fault::RateLimitExceeded`] when the quota of the key, or of all keys of its team, is used up.
+pub(super) fn take(core: &Core, caller: Caller, key: KeyId) -> Result<RateLimitDecision, (Fault, RateLimitDecision)> {
+    let limits = &core.grabs.link_limits;
+    let per_minute = requests_per_minute(core, caller.team);
+    let quota = Quota::per_minute(per_minute.get());
+    let (team, of_team) = ((caller.team, caller.environment == Environment::Live), quota.times(KEYS_OF_TEAM));
+    let taken = limits
+        .teams
+        .take_of(&team, of_team)
+        .and_then(|_| limits.keys.take_of(&key, quota).inspect_err(|_| limits.teams.give_back(&team, of_team)));
+    let decision = |Window { limit, remaining, reset_s, .. }, admitted| RateLimitDecision {
+        admitted,
+        remaining,
+        reset_s,
+        per_minute: limit,
+        async_queue: None,
+    };
+    match taken {
+        Ok(window) => Ok(decision(window, true)),
+        Err(window) => {
+            core.metrics.rate_limited();
+            let Window { limit, reset_s, .. } = window;
+            Err((Fault::RateLimitExceeded { per_minute: limit, retry_after_s: reset_s }, decision(window, false)))
+        }
+    }
+}
+
+/// Waits until the links of the caller's account may use another slot. Placeholders of test keys need none.
+///
+/// # Errors
+/// [`Fault::ImagesBusy`] if that takes too long.
+pub(super) async fn turn(core: &Core, caller: Caller, started: Instant) -> Result<Option<Turn>, Fault> {
+    if caller.environment == Environment::Test {
+        return Ok(None);
+    }
+    let account = find_account(core, caller.team).await?;
+    let slots = admission::slots(core);
+    let turn = core.grabs.link_limits.captures.take_of(&account.id, slots / SLOT_SHARE);
+    timeout_at(started + WAIT_LIMIT, turn).await.map(Some).map_err(|_| IMAGES_BUSY)
+}
