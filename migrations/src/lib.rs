@@ -31,6 +31,8 @@ mod m0022_onboarding;
 mod m0023_low_balance;
 mod m0025_known_secrets;
 mod m0026_app_scopes;
+mod m0028_background_queues;
+mod m0029_stored_bytes;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -101,4 +103,6 @@ steps![
     m0023_low_balance: MayContinue,
     m0025_known_secrets: MayContinue,
     m0026_app_scopes: MayContinue,
+    m0028_background_queues: MayContinue,
+    m0029_stored_bytes: MayContinue,
 ];

@@ -11,6 +11,8 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
+use grabd_domain::Timestamp;
+use grabd_engine::clock::Clock;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -31,6 +33,8 @@ pub struct ReceivedRequest {
     pub agent: String,
     /// The raw body.
     pub body: String,
+    /// When it had arrived.
+    pub at: Timestamp,
 }
 
 /// A running receiver. It stops when dropped.
@@ -106,6 +110,32 @@ impl Receiver {
     }
 }
 
+/// Accepts connections and never responds. It stops when dropped.
+pub struct SilentServer {
+    address: SocketAddr,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl SilentServer {
+    /// Listens on a free port of an address.
+    pub async fn start(ip: IpAddr) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind((ip, 0)).await?;
+        let address = listener.local_addr()?;
+        let task = TaskTracker::new().spawn(async move {
+            let mut connections = Vec::new();
+            while let Ok((connection, _)) = listener.accept().await {
+                connections.push(connection);
+            }
+        });
+        Ok(Self { address, _task: AbortOnDropHandle::new(task) })
+    }
+
+    /// A webhook URL.
+    pub fn url(&self) -> String {
+        format!("http://{}/hook", self.address)
+    }
+}
+
 impl ReceivedRequest {
     /// The body as JSON.
     pub fn json(&self) -> anyhow::Result<Value> {
@@ -133,7 +163,7 @@ async fn take(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let body = String::from_utf8_lossy(&body).into_owned();
     let status = {
         let mut inbox = shared.lock();
-        inbox.received.push(ReceivedRequest { path, signature_headers, agent, body });
+        inbox.received.push(ReceivedRequest { path, signature_headers, agent, body, at: Clock::system().now() });
         inbox.statuses.pop_front().unwrap_or(200)
     };
     shared.arrived.notify_waiters();

@@ -71,6 +71,11 @@ impl Email {
         if good { Ok(Self(text)) } else { Err(EmailError) }
     }
 
+    /// The part after the `@`.
+    pub fn domain(&self) -> &str {
+        self.0.split_once('@').map_or("", |(_, domain)| domain)
+    }
+
     /// The address.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -9,6 +9,7 @@ mod page;
 mod request;
 mod secrets;
 mod slices;
+mod stored;
 mod viewport;
 mod viewports;
 
@@ -17,8 +18,6 @@ use std::time::Duration;
 
 use grabd_options::{CaptureOption, Kind, Problem, TABLE, Value};
 pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as OptionValue};
-use serde::ser::SerializeMap as _;
-use serde::{Deserialize, Serialize};
 
 pub use self::device::Device;
 pub use self::files::{FileKind, Paper, PdfLayout};
@@ -27,6 +26,7 @@ pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
 pub use self::slices::{BesideName, SliceNumber};
+pub use self::stored::LONG_OPTION_BYTES;
 pub use self::viewport::Viewport;
 pub use self::viewports::ViewportNumber;
 use crate::faults::{Fault, Field};
@@ -114,6 +114,8 @@ pub struct CaptureSpec {
     pub phash: bool,
     /// Further viewports that the page is captured in.
     pub viewports: Vec<Viewport>,
+    /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
+    pub omitted: BTreeMap<String, String>,
 }
 
 /// What the page learns about its visitor.
@@ -339,6 +341,7 @@ impl CaptureSpec {
             compare_to: compare_to.as_deref().map(str::parse).transpose().ok()?,
             phash: phash.unwrap_or(false),
             viewports: viewports::read(viewports.as_deref().unwrap_or_default())?,
+            omitted: BTreeMap::new(),
         })
     }
 
@@ -409,6 +412,7 @@ impl CaptureSpec {
             compare_to,
             phash,
             viewports,
+            omitted: _,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
         let list = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());
@@ -507,50 +511,6 @@ const DEFAULT_BASE_URL: &str = "https://html.example/";
 fn base_url(request: &CaptureRequest) -> Result<TargetUrl, Fault> {
     let text = request.base_url.as_deref().unwrap_or(DEFAULT_BASE_URL);
     TargetUrl::parse(text).map_err(|fault| fault.renamed("base_url"))
-}
-
-/// Options that are stored even if they have no value. Later options are left out if they have their default. The
-/// fingerprints of idempotency keys depend on the stored form, so this list never changes.
-const ALWAYS_STORED: [&str; 7] = ["url", "width", "height", "format", "full_page", "delay_ms", "selector"];
-
-/// The stored form: the options by name, in the order of their table. Of secret options it only says that they were
-/// given, with `true`.
-impl Serialize for CaptureSpec {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let request = self.to_request();
-        let mut map = serializer.serialize_map(None)?;
-        for option in TABLE {
-            let value = match option.is_secret {
-                true => self.secrets.given().contains(&option.name).then_some(Value::Flag(true)),
-                false => request.get(option.name),
-            };
-            if value.is_some() || ALWAYS_STORED.contains(&option.name) {
-                map.serialize_entry(option.name, &value)?;
-            }
-        }
-        map.end()
-    }
-}
-
-/// Reads every stored form, of this and of earlier versions. Options of later versions are ignored.
-impl<'de> Deserialize<'de> for CaptureSpec {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = BTreeMap::<String, Option<Value>>::deserialize(deserializer)?;
-        let mut request = CaptureRequest::default();
-        let mut secrets = Vec::new();
-        for (name, value) in stored {
-            if let Some(option) = grabd_options::find(&name).filter(|option| option.is_secret) {
-                secrets.push(option.name);
-            } else if let Some(value) = value
-                && !request.set(&name, value)
-                && grabd_options::find(&name).is_some()
-            {
-                return Err(serde::de::Error::custom(format!("{name} has another type")));
-            }
-        }
-        let spec = Self::restore(&request).ok_or_else(|| serde::de::Error::custom("not a stored capture spec"))?;
-        Ok(Self { secrets: Secrets::of_names(&secrets), ..spec })
-    }
 }
 
 /// Checks a value against the bounds of its option, and a time zone against the database of time zones.

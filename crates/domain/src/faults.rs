@@ -6,6 +6,7 @@ use crate::credentials::{Scope, Scopes};
 use crate::limits::{OUTAGE_RETRY, STORAGE_RETRY};
 use crate::links::LinkRefusal;
 use crate::oauth::OauthScope;
+use crate::storage::Counted;
 use crate::timestamp::Timestamp;
 
 /// A stable, machine-readable error code of the contract (section 7).
@@ -287,6 +288,20 @@ pub enum Fault {
         /// The limit in force.
         limit_megabytes: u64,
     },
+    /// The account stores as much as it may.
+    #[error(
+        "The {} of this account take {stored_megabytes} MB, and they may take {limit_megabytes} MB; nothing was charged. {}",
+        counted.about(),
+        counted.remedy()
+    )]
+    AccountStorageFull {
+        /// What is counted.
+        counted: Counted,
+        /// What it takes.
+        stored_megabytes: u64,
+        /// The limit in force.
+        limit_megabytes: u64,
+    },
     /// The page could not be rendered.
     #[error("{0}")]
     RenderFailed(String),
@@ -325,7 +340,8 @@ impl Fault {
             | Self::QueueTooLong { .. }
             | Self::FailedRenderTimeExceeded { .. }
             | Self::StorageFull
-            | Self::TeamStorageFull { .. } => Code::RateLimitExceeded,
+            | Self::TeamStorageFull { .. }
+            | Self::AccountStorageFull { .. } => Code::RateLimitExceeded,
             Self::QueueLimitExceeded { .. } => Code::QueueLimitExceeded,
             Self::RenderFailed(_) => Code::RenderFailed,
             // The contract has no code of its own for an outage.
@@ -353,6 +369,7 @@ impl Fault {
             | Self::KeyExpired { .. }
             | Self::Forbidden { .. }
             | Self::TeamStorageFull { .. }
+            | Self::AccountStorageFull { .. }
             | Self::QueueLimitExceeded { .. }
             | Self::RenderFailed(_)
             | Self::Unavailable
@@ -392,6 +409,7 @@ impl Fault {
             | Self::QueueLimitExceeded { .. }
             | Self::StorageFull
             | Self::TeamStorageFull { .. }
+            | Self::AccountStorageFull { .. }
             | Self::RenderFailed(_)
             | Self::Unavailable
             | Self::InternalError => None,

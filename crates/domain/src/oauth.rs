@@ -38,6 +38,8 @@ pub const GRANTS: u64 = 100;
 /// Used refresh tokens that are kept per grant, to detect reuse: more than an app uses that refreshes every hour until
 /// they expire.
 pub const USED_REFRESH_TOKENS: u64 = 1000;
+/// Access tokens of a grant that are valid at the same time. Those issued before end.
+pub const ACCESS_TOKENS: u64 = 100;
 /// How long a registered client without grants is kept. An app registers shortly before a person authorizes it.
 pub const UNUSED_CLIENT_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a used code is kept, to detect reuse.

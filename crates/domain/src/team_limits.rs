@@ -27,6 +27,12 @@ pub enum TeamLimit {
     GrabsDays,
     /// Days after which grabs of test keys are deleted. 0: never.
     TestGrabsDays,
+    /// Days after which live grabs that failed are deleted. 0: never.
+    FailedGrabsDays,
+    /// What the test captures of the account may take, in megabytes. 0: not limited.
+    TestMegabytes,
+    /// What the live captures of the account may take, in megabytes; if it has paid, only those that failed. 0: not limited.
+    StoredMegabytes,
     /// Webhook endpoints in one environment.
     Webhooks,
     /// Active API keys, live and test together.
@@ -75,7 +81,7 @@ pub enum LimitError {
 
 impl TeamLimit {
     /// All limits, in the order in which they are shown.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::RequestsPerMinute,
         Self::AsyncQueue,
         Self::FailedSecondsPerMinute,
@@ -83,6 +89,9 @@ impl TeamLimit {
         Self::ImagesDays,
         Self::GrabsDays,
         Self::TestGrabsDays,
+        Self::FailedGrabsDays,
+        Self::TestMegabytes,
+        Self::StoredMegabytes,
         Self::Webhooks,
         Self::Keys,
         Self::Members,
@@ -100,6 +109,9 @@ impl TeamLimit {
             Self::ImagesDays => "images_days",
             Self::GrabsDays => "grabs_days",
             Self::TestGrabsDays => "test_grabs_days",
+            Self::FailedGrabsDays => "failed_grabs_days",
+            Self::TestMegabytes => "test_megabytes",
+            Self::StoredMegabytes => "stored_megabytes",
             Self::Webhooks => "webhooks",
             Self::Keys => "keys",
             Self::Members => "members",
@@ -125,8 +137,8 @@ impl TeamLimit {
             Self::AsyncQueue => 0..=10_000,
             // A day per minute is more than any number of slots can use.
             Self::FailedSecondsPerMinute => 1..=86_400,
-            Self::TeamMegabytes => 0..=1_000_000_000,
-            Self::ImagesDays | Self::GrabsDays | Self::TestGrabsDays => 0..=MAX_DAYS,
+            Self::TeamMegabytes | Self::TestMegabytes | Self::StoredMegabytes => 0..=1_000_000_000,
+            Self::ImagesDays | Self::GrabsDays | Self::TestGrabsDays | Self::FailedGrabsDays => 0..=MAX_DAYS,
             // Each finished grab is queued once for each endpoint, in one transaction.
             Self::Webhooks => 0..=50,
             // The pages of keys and of members have all of them.
@@ -138,12 +150,14 @@ impl TeamLimit {
     /// The smallest number of days above 0, if this is a number of days.
     const fn min_days(self) -> Option<u32> {
         match self {
-            Self::GrabsDays => Some(MIN_GRABS_DAYS),
+            Self::GrabsDays | Self::FailedGrabsDays => Some(MIN_GRABS_DAYS),
             Self::ImagesDays | Self::TestGrabsDays => Some(1),
             Self::RequestsPerMinute
             | Self::AsyncQueue
             | Self::FailedSecondsPerMinute
             | Self::TeamMegabytes
+            | Self::TestMegabytes
+            | Self::StoredMegabytes
             | Self::Webhooks
             | Self::Keys
             | Self::Members
@@ -163,7 +177,9 @@ impl TeamLimit {
         let (first, last) = (*self.range().start(), *self.range().end());
         match (self, self.min_days()) {
             (_, Some(min)) => format!("0 (never), or from {min} to {last}"),
-            (Self::TeamMegabytes, None) => format!("0 (not limited), or from 1 to {last}"),
+            (Self::TeamMegabytes | Self::TestMegabytes | Self::StoredMegabytes, None) => {
+                format!("0 (not limited), or from 1 to {last}")
+            }
             (_, None) => format!("from {first} to {last}"),
         }
     }
@@ -178,6 +194,11 @@ impl TeamLimit {
             Self::ImagesDays => "days until images are deleted; 0: never",
             Self::GrabsDays => "days until live grabs are deleted; 0: never",
             Self::TestGrabsDays => "days until test grabs are deleted; 0: never",
+            Self::FailedGrabsDays => "days until failed live grabs are deleted; 0: never",
+            Self::TestMegabytes => "megabytes of test captures of the account; 0: not limited",
+            Self::StoredMegabytes => {
+                "megabytes of live captures of the account, of failed ones if it has paid; 0: not limited"
+            }
             Self::Webhooks => "webhooks in one environment",
             Self::Keys => "active API keys",
             Self::Members => "members",
@@ -273,6 +294,10 @@ mod tests {
             ("images_days=36501", None),
             ("grabs_days=0", Some(0)),
             ("grabs_days=29", None),
+            ("failed_grabs_days=29", None),
+            ("failed_grabs_days=0", Some(0)),
+            ("test_megabytes=0", Some(0)),
+            ("stored_megabytes=500", Some(500)),
             ("grabs_days= 30 ", Some(30)),
             ("test_grabs_days=1", Some(1)),
             ("webhooks=51", None),

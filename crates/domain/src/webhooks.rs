@@ -95,6 +95,10 @@ pub const DESCRIPTION_CHARS: usize = 200;
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum number of bytes read of a response.
 pub const RESPONSE_BYTES: usize = 64 << 10;
+/// Maximum number of deliveries of an account that wait for an attempt. Its endpoints share them.
+pub const MAX_OPEN: u32 = 10_000;
+/// The share that an endpoint has in any case.
+pub const MIN_OPEN: u32 = 25;
 /// Maximum number of attempts at one message, automatic ones and redeliveries together.
 pub const MAX_SENDS: u32 = 30;
 /// How long messages are also signed with the old secret after a rotation.

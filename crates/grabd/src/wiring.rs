@@ -474,7 +474,7 @@ pub async fn core(
             sign_up: config.accounts.sign_up,
             trial_credits: config.accounts.trial_credits,
             oauth: config.oauth(public_url),
-            abuse: config.abuse.admission(),
+            abuse: config.abuse.admission(config.is_open()),
             retention: config.retention.settings(),
             operations: Operations {
                 listed_contents: lists.contents(),

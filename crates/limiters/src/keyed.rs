@@ -45,8 +45,8 @@ impl<K: Clone + Eq + Hash + Ord> KeyedLimiter<K> {
     ///
     /// # Errors
     /// When the quota is used up. Nothing is taken then.
-    pub fn take(&self, key: K) -> Result<Window, Window> {
-        self.take_of(&key, self.quota)
+    pub fn take(&self, key: &K) -> Result<Window, Window> {
+        self.take_of(key, self.quota)
     }
 
     /// The same for a key with a quota of its own.
@@ -78,23 +78,23 @@ mod tests {
     fn requests_above_the_quota_are_rejected_per_key() {
         let limiter = KeyedLimiter::per_hour(20);
         for left in (0..20).rev() {
-            let window = limiter.take(1).unwrap();
+            let window = limiter.take(&1).unwrap();
             assert_eq!((window.limit, window.remaining, window.reset_s), (20, left, 180));
         }
-        let Err(Window { limit: 20, remaining: 0, reset_s, of_end_site: false }) = limiter.take(1) else {
+        let Err(Window { limit: 20, remaining: 0, reset_s, of_end_site: false }) = limiter.take(&1) else {
             panic!("the 21st request was admitted")
         };
         assert!((179..=180).contains(&reset_s), "{reset_s}");
-        assert!(limiter.take(2).is_ok());
+        assert!(limiter.take(&2).is_ok());
         limiter.give_back(&1, Quota::per_hour(20));
-        assert!(limiter.take(1).is_ok() && limiter.take(1).is_err());
+        assert!(limiter.take(&1).is_ok() && limiter.take(&1).is_err());
     }
 
     #[test]
     fn quota_of_a_day_can_be_used_at_once() {
         let limiter = KeyedLimiter::per_day(24);
-        assert_eq!((0..30).filter(|_| limiter.take(1).is_ok()).count(), 24);
-        let Err(Window { reset_s, .. }) = limiter.take(1) else { panic!("the quota is used up") };
+        assert_eq!((0..30).filter(|_| limiter.take(&1).is_ok()).count(), 24);
+        let Err(Window { reset_s, .. }) = limiter.take(&1) else { panic!("the quota is used up") };
         assert!((3599..=3600).contains(&reset_s), "{reset_s}");
     }
 
@@ -103,16 +103,16 @@ mod tests {
         let limiter = KeyedLimiter::per_minute(60);
         assert!(limiter.take_of(&1, Quota::per_minute(1)).is_ok());
         assert!(limiter.take_of(&1, Quota::per_minute(1)).is_err());
-        assert!(limiter.take(2).is_ok());
+        assert!(limiter.take(&2).is_ok());
     }
 
     #[test]
     fn keys_beyond_the_maximum_are_not_refused() {
         let limiter = KeyedLimiter::with_max_keys(Quota::per_hour(2), 10);
         for key in 0..1000 {
-            assert!(limiter.take(key).is_ok() && limiter.take(key).is_ok(), "{key}");
+            assert!(limiter.take(&key).is_ok() && limiter.take(&key).is_ok(), "{key}");
             assert!(limiter.lock().len() <= 10);
-            assert!(limiter.take(key).is_err(), "{key} has a quota of its own");
+            assert!(limiter.take(&key).is_err(), "{key} has a quota of its own");
         }
     }
 

@@ -139,7 +139,7 @@ fn retry_after(fault: &Fault) -> Option<Duration> {
         Fault::QueueTooLong { wait_s } => Some(Duration::from_secs(*wait_s)),
         Fault::QueueLimitExceeded { .. } => Some(QUEUE_RETRY),
         Fault::StorageFull => Some(STORAGE_RETRY),
-        Fault::TeamStorageFull { .. } => Some(TEAM_STORAGE_RETRY),
+        Fault::TeamStorageFull { .. } | Fault::AccountStorageFull { .. } => Some(TEAM_STORAGE_RETRY),
         Fault::IdempotencyConflict => Some(CONFLICT_RETRY),
         Fault::Unavailable => Some(OUTAGE_RETRY),
         Fault::Unauthorized
@@ -169,6 +169,9 @@ fn quota(fault: &Fault) -> Option<(&'static str, String)> {
         Fault::QueueLimitExceeded { limit } => Some(("async-queue", format!("{limit} grabs open at a time"))),
         Fault::TeamStorageFull { limit_megabytes, .. } => {
             Some(("storage", format!("{limit_megabytes} megabytes of images")))
+        }
+        Fault::AccountStorageFull { counted, limit_megabytes, .. } => {
+            Some(("storage", format!("{limit_megabytes} megabytes of {}", counted.about())))
         }
         Fault::StorageFull
         | Fault::Unauthorized

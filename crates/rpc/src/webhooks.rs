@@ -168,7 +168,7 @@ fn delivery(delivery: &Delivery) -> v1::Delivery {
         attempt,
         status,
         status_code,
-        error: _,
+        error,
         took: _,
         attempted_at,
         next_attempt_at,
@@ -190,5 +190,6 @@ fn delivery(delivery: &Delivery) -> v1::Delivery {
         status_code: status_code.map(i32::from),
         attempted_at: at(attempted_at),
         next_attempt_at: at(next_attempt_at),
+        error: error.map(|error| error.as_str().to_owned()),
     }
 }

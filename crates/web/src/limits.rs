@@ -131,13 +131,13 @@ impl AddressLimit {
     }
 }
 
-impl<K: Clone + Eq + Hash + Ord> Limit<K> {
+impl<K: Copy + Eq + Hash + Ord> Limit<K> {
     /// Takes one request from the quota of a key.
     ///
     /// # Errors
     /// When the quota is used up; nothing is taken then.
     pub(crate) fn take(&self, key: K) -> Result<(), RateLimited> {
-        self.0.take(key).map(|_| ()).map_err(RateLimited::from)
+        self.0.take(&key).map(|_| ()).map_err(RateLimited::from)
     }
 }
 

@@ -237,6 +237,7 @@ impl From<Fault> for Problem {
             | Fault::QueueLimitExceeded { .. }
             | Fault::StorageFull
             | Fault::TeamStorageFull { .. }
+            | Fault::AccountStorageFull { .. }
             | Fault::RenderFailed(_)
             | Fault::InternalError => Self::internal_error(),
         }

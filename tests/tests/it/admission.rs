@@ -52,7 +52,7 @@ async fn hostile_teams(app: &TestApp, count: usize) -> Result<Vec<String>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_teams_on_all_slots_do_not_delay_a_paying_team() -> Result<()> {
-    let app = TestApp::start(0, &[("browser.slots", &SLOTS.to_string())]).await?;
+    let app = TestApp::start(0, &[("browser.slots", &SLOTS.to_string()), ("abuse.strangers", "always")]).await?;
     pay(&app, app.team.team).await?;
     // The paying team is active, so one slot is kept.
     ensure!(create(&app, app.live(), "/tiny").await?.status() == 200);
@@ -124,7 +124,8 @@ async fn wait_for_waiting(app: &TestApp, count: u64) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn failing_captures_use_up_the_budget_until_it_is_refilled() -> Result<()> {
     // One failing capture uses more than the second that the account may use at once, and a minute refills one second.
-    let settings = [("browser.slots", "2"), ("abuse.failed_seconds_per_minute_unpaid", "1")];
+    let settings =
+        [("browser.slots", "2"), ("abuse.strangers", "always"), ("abuse.failed_seconds_per_minute_unpaid", "1")];
     let app = TestApp::start(5, &settings).await?;
     let missing = json!({ "url": app.site.url("/slow/1500"), "selector": "#nowhere" });
     assert_eq!(app.create_refused(missing).await?.summary(), (500, "render_failed", "target"));
@@ -146,6 +147,23 @@ async fn failing_captures_use_up_the_budget_until_it_is_refilled() -> Result<()>
     ] {
         ensure!(metrics.contains(line), "{line} is not in\n{metrics}");
     }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn captures_of_dead_links_are_not_refused_where_nobody_can_sign_up() -> Result<()> {
+    // A team that `admin team create` made never paid, and there is nobody else.
+    let settings = [("browser.slots", "2"), ("abuse.failed_seconds_per_minute_unpaid", "1")];
+    let app = TestApp::start(9, &settings).await?;
+    let missing = json!({ "url": app.site.url("/slow/1500"), "selector": "#nowhere" });
+    for _ in 0..3 {
+        assert_eq!(app.create_refused(missing.clone()).await?.summary(), (500, "render_failed", "target"));
+    }
+    assert_eq!(create(&app, app.live(), "/tiny").await?.status(), 200);
+    // The limit of requests is the contract's everywhere.
+    let app = app.restart_with(&[("limits.requests_per_minute", "60")]).await?;
+    let response = create(&app, app.live(), "/tiny").await?;
+    assert_eq!(response.headers()["ratelimit-policy"].to_str()?, "\"default\";q=60;w=60");
     app.finish().await
 }
 
@@ -190,7 +208,8 @@ async fn failed_grabs_have_the_code_and_cause_that_their_caller_got() -> Result<
 
 #[tokio::test(flavor = "multi_thread")]
 async fn time_until_the_processes_of_a_page_are_gone_counts_for_its_account() -> Result<()> {
-    let settings = [("browser.slots", "2"), ("abuse.failed_seconds_per_minute_unpaid", "1")];
+    let settings =
+        [("browser.slots", "2"), ("abuse.strangers", "always"), ("abuse.failed_seconds_per_minute_unpaid", "1")];
     let app = TestApp::start(0, &settings).await?;
     let keys = hostile_teams(&app, 2).await?;
     // An ordinary page costs its account nothing.
@@ -201,7 +220,7 @@ async fn time_until_the_processes_of_a_page_are_gone_counts_for_its_account() ->
         loop {
             let response = create(&app, &keys[0], "/tiny").await?;
             match response.status().as_u16() {
-                429 => return response.json::<Value>().await.context("an error"),
+                429 => return response.json::<serde_json::Value>().await.context("an error"),
                 // No credit is left, which is checked afterwards.
                 402 => tokio::time::sleep(Duration::from_millis(20)).await,
                 status => anyhow::bail!("{status}"),

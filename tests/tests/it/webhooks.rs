@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use grabd::config::Config;
@@ -12,9 +12,10 @@ use grabd_engine::clock::Clock;
 use grabd_tests::contract::Shape;
 use grabd_tests::dns::Dns;
 use grabd_tests::harness::{ALLOWED, REFUSED, TestApp};
-use grabd_tests::receiver::{ReceivedRequest, Receiver};
+use grabd_tests::receiver::{ReceivedRequest, Receiver, SilentServer};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 /// Poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -258,6 +259,35 @@ async fn failed_deliveries_are_retried_and_redirects_are_not_followed() -> Resul
     assert_eq!(webhooks.call(Method::DELETE, &webhook, None).await?, (204, Value::Null));
     assert_eq!(webhooks.call(Method::DELETE, &webhook, None).await?.0, 404);
     assert_eq!(webhooks.receiver.received().len(), 5);
+    webhooks.app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dead_endpoints_of_other_teams_do_not_delay_webhooks() -> Result<()> {
+    let webhooks = WebhookTest::start_without_browser(&[]).await?;
+    let silent = SilentServer::start(ALLOWED).await?;
+    let (webhook, _) = webhooks.register(json!({})).await?;
+    let clock = Clock::system().now();
+    for _ in 0..4 {
+        let hostile = accounts::create_team(webhooks.app.service.store(), "hostile", 0, clock).await?;
+        let key = hostile.live.expose();
+        for _ in 0..10 {
+            let body = json!({ "url": silent.url() });
+            let (status, dead) = webhooks.call_as(key, Method::POST, "/webhooks", Some(body)).await?;
+            assert_eq!(status, 201, "{dead}");
+            let path = format!("/webhooks/{}/test", dead["id"].as_str().context("id")?);
+            for _ in 0..10 {
+                assert_eq!(webhooks.call_as(key, Method::POST, &path, None).await?.0, 202);
+            }
+        }
+    }
+    // Also the first message to a new endpoint.
+    for number in 0..3 {
+        let began = Instant::now();
+        assert_eq!(webhooks.call(Method::POST, &format!("{webhook}/test"), None).await?.0, 202);
+        timeout(Duration::from_secs(5), webhooks.receiver.wait_for(number)).await.context("it is delayed")??;
+        println!("message {number} took {:?}", began.elapsed());
+    }
     webhooks.app.finish().await
 }
 

@@ -90,7 +90,7 @@ pub struct Delivery {
     pub status: DeliveryStatus,
     /// The HTTP status of the last finished attempt. `None` if there was no response.
     pub status_code: Option<u16>,
-    /// Why the last finished attempt got no response.
+    /// Why the last finished attempt got no response, or why none is made.
     pub error: Option<DeliveryError>,
     /// Duration of the last finished attempt.
     pub took: Option<Duration>,
@@ -135,12 +135,27 @@ pub enum DeliveryError {
     Http,
     /// The attempt timed out.
     TimedOut,
+    /// No attempt was made: too many deliveries of the account were open.
+    TooManyOpen,
 }
 
 impl DeliveryError {
-    /// All errors.
-    pub const ALL: [Self; 6] =
+    /// The errors of attempts.
+    pub const OF_ATTEMPTS: [Self; 6] =
         [Self::Refused, Self::Unresolved, Self::Unreachable, Self::Tls, Self::Http, Self::TimedOut];
+
+    /// The name in the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Unresolved => "unresolved",
+            Self::Unreachable => "unreachable",
+            Self::Tls => "tls",
+            Self::Http => "http",
+            Self::TimedOut => "timed_out",
+            Self::TooManyOpen => "too_many_open",
+        }
+    }
 }
 
 /// Returns the message id, the same for every attempt. It is derived from the delivery id: each message has one

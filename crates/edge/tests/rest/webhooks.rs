@@ -36,6 +36,7 @@ fn delivery() -> Delivery {
         status_code: Some(500),
         attempted_at: Some(prost_types::Timestamp { seconds: 1_795_206_774, nanos: 0 }),
         next_attempt_at: None,
+        error: Some("timed_out".to_owned()),
     }
 }
 
@@ -146,7 +147,7 @@ async fn other_webhook_operations_translate_requests_and_responses() {
     let response = app.send(without_body(post(&format!("/v1/webhooks/{ID}/rotate_secret")))).await;
     assert_eq!((response.status.as_u16(), response.json()["secret"].as_str()), (200, Some("whsec_y")));
 
-    let delivery_json = r#"{"id":"01990000-0000-7000-8000-000000000001","message_id":"msg_1","type":"grab.done","attempt":2,"status":"failed","status_code":500,"attempted_at":"2026-11-20T20:32:54.000Z","next_attempt_at":null}"#;
+    let delivery_json = r#"{"id":"01990000-0000-7000-8000-000000000001","message_id":"msg_1","type":"grab.done","attempt":2,"status":"failed","status_code":500,"attempted_at":"2026-11-20T20:32:54.000Z","next_attempt_at":null,"error":"timed_out"}"#;
     hooks.test.respond_with(|| with_limit_headers(TestWebhookResponse { delivery: Some(delivery()) }));
     let response = app.send(without_body(post(&format!("/v1/webhooks/{ID}/test")))).await;
     assert_eq!((response.status.as_u16(), response.text()), (202, delivery_json));

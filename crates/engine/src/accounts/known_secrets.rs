@@ -1,6 +1,7 @@
 //! The secrets of a team that stay in use when somebody leaves it: API keys, the secrets of links, and those of webhooks.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use grabd_domain::accounts::Email;
 use grabd_domain::credentials::Environment;
@@ -74,11 +75,14 @@ pub async fn list_secrets_of_former_members(
         let Some(seen_by) = known.user.filter(|seen_by| !members.iter().any(|member| member.user == *seen_by)) else {
             continue;
         };
-        if !emails.contains_key(&seen_by) {
-            let person = core.store.find_person_by_id(seen_by).await.map_err(internal_error(step))?;
-            emails.insert(seen_by, person.map(|person| person.email));
-        }
-        secrets.push(remaining(known, emails.get(&seen_by).cloned().flatten()));
+        let email = match emails.entry(seen_by) {
+            Entry::Occupied(email) => email.into_mut(),
+            Entry::Vacant(vacant) => {
+                let person = core.store.find_person_by_id(seen_by).await.map_err(internal_error(step))?;
+                vacant.insert(person.map(|person| person.email))
+            }
+        };
+        secrets.push(remaining(known, email.clone()));
     }
     Ok(secrets)
 }

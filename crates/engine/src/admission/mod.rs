@@ -6,6 +6,9 @@
 //! - Each account may use a number of seconds of failed renders per minute. Then its creates are refused, and its
 //!   waiting jobs are delayed, until the budget is refilled.
 //!
+//! The last two are limits against strangers: they do not apply in a service without any, except to teams with a budget of
+//! their own.
+//!
 //! The state is in memory. A restart forgets it, which costs one minute of budgets.
 
 mod admit;
@@ -32,6 +35,8 @@ pub use pressure::{Pressure, QueuePressure};
 /// Settings of the operator.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
+    /// Whether limits against strangers apply: the service is open to people whom its operator does not know.
+    pub has_strangers: bool,
     /// Seconds of failed renders per minute of an account that has paid. At least one.
     pub failed_seconds_per_minute: u32,
     /// The same for an account that never paid. At least one.
@@ -41,9 +46,15 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Seconds of failed renders per minute of an account without its own budget.
-    pub(crate) const fn failed_seconds(&self, has_paid: bool) -> u32 {
-        if has_paid { self.failed_seconds_per_minute } else { self.failed_seconds_per_minute_unpaid }
+    /// Seconds of failed renders per minute of an account without its own budget. `None`: any number.
+    pub(crate) fn failed_seconds(&self, has_paid: bool) -> Option<u32> {
+        let seconds = if has_paid { self.failed_seconds_per_minute } else { self.failed_seconds_per_minute_unpaid };
+        self.has_strangers.then_some(seconds)
+    }
+
+    /// Percentage of the slots that is kept for paying accounts while one of them is active.
+    pub const fn kept_percent(&self) -> u32 {
+        if self.has_strangers { self.paid_slots_percent } else { 0 }
     }
 }
 
@@ -91,7 +102,7 @@ impl Admission {
     pub(crate) fn kept_percent(&self, now: Timestamp) -> u32 {
         let seen = self.lock().paying_seen_at;
         let is_active = seen.is_some_and(|seen| now.since(seen) < PAYING_ACTIVITY);
-        if is_active { self.settings.paid_slots_percent } else { 0 }
+        if is_active { self.settings.kept_percent() } else { 0 }
     }
 
     /// Notes that an account that has paid is active. In a cluster, another process may have created its grab.
@@ -101,11 +112,11 @@ impl Admission {
 
     /// Refuses a create while the account's budget of failed renders is empty.
     fn check(&self, account: Account, now: Timestamp) -> Result<(), Fault> {
-        let per_minute = self.per_minute(account);
         let mut state = self.lock();
         if account.has_paid {
             state.paying_seen_at = Some(now);
         }
+        let Some(per_minute) = self.per_minute(account) else { return Ok(()) };
         match state.budgets.get(&account.id).map(|budget| budget.wait(per_minute, now)) {
             None | Some(Duration::ZERO) => Ok(()),
             Some(wait) => Err(Fault::FailedRenderTimeExceeded { per_minute, retry_after_s: whole_seconds(wait) }),
@@ -114,7 +125,8 @@ impl Admission {
 
     /// Whether the account's budget is empty, so that its jobs wait.
     pub(crate) fn is_out_of_budget(&self, account: Account, now: Timestamp) -> bool {
-        let wait = self.lock().budgets.get(&account.id).map(|budget| budget.wait(self.per_minute(account), now));
+        let Some(per_minute) = self.per_minute(account) else { return false };
+        let wait = self.lock().budgets.get(&account.id).map(|budget| budget.wait(per_minute, now));
         wait.is_some_and(|wait| !wait.is_zero())
     }
 
@@ -135,7 +147,7 @@ impl Admission {
 
     /// Takes the time from the account's budget. Returns until when its waiting jobs must be delayed.
     fn spend(&self, account: Account, took: Duration, now: Timestamp) -> Option<Timestamp> {
-        let per_minute = self.per_minute(account);
+        let per_minute = self.per_minute(account)?;
         let mut state = self.lock();
         if state.budgets.len() >= MAX_BUDGETS {
             self.forget_full(&mut state, now);
@@ -168,8 +180,9 @@ impl Admission {
         Load { occupancy, render: state.all.smoothed(), paid_render: state.paid.smoothed() }
     }
 
-    fn per_minute(&self, account: Account) -> u32 {
-        self.limits.budget_of(account.id).unwrap_or_else(|| self.settings.failed_seconds(account.has_paid))
+    /// The account's seconds of failed renders per minute. `None`: any number.
+    fn per_minute(&self, account: Account) -> Option<u32> {
+        self.limits.budget_of(account.id).or_else(|| self.settings.failed_seconds(account.has_paid))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -14,8 +14,12 @@ fn admission() -> Admission {
 }
 
 fn with_limits(limits: Arc<TeamLimits>) -> Admission {
-    let settings =
-        Settings { failed_seconds_per_minute: 60, failed_seconds_per_minute_unpaid: 20, paid_slots_percent: 25 };
+    let settings = Settings {
+        has_strangers: true,
+        failed_seconds_per_minute: 60,
+        failed_seconds_per_minute_unpaid: 20,
+        paid_slots_percent: 25,
+    };
     Admission::new(settings, limits)
 }
 

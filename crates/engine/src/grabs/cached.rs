@@ -13,6 +13,7 @@ use super::idempotency;
 use super::request::{CreateRequest, CreateResult};
 use crate::core::Core;
 use crate::faults::internal_error;
+use crate::storage;
 
 /// Fingerprint of what determines the image. None with secret options: those are deleted when the grab has ended, so
 /// nothing is derived from them that stays, and such a grab never answers another request. None with `compare_to` either:
@@ -52,14 +53,23 @@ pub(super) async fn find(
     let now = core.clock.now();
     let since = now - spec.max_age;
     let reuse = ReuseGrab { team: caller.team, environment: caller.environment, fingerprint, since, only_of, now };
+    // Only the key takes space.
+    let ceiling = match record {
+        Some(_) => storage::ceiling_of(core, caller).await?,
+        None => None,
+    };
     let found = match record {
         None => core.store.find_reusable(&reuse).await.map(|grab| grab.map(|grab| ReuseOutcome::Found(Box::new(grab)))),
-        Some(record) => core.store.reuse(reuse, record.clone()).await,
+        Some(record) => core.store.reuse(reuse, record.clone(), ceiling).await,
     };
     match found.map_err(internal_error("grabs.cached"))? {
         None => Ok(None),
         Some(ReuseOutcome::Found(grab)) => Ok(Some(CreateResult::cached(*grab, spec, false))),
         Some(ReuseOutcome::Repeated(repeat)) => idempotency::replay(repeat, spec).map(Some),
+        Some(ReuseOutcome::StorageFull) => Err(match ceiling {
+            Some(ceiling) => storage::refuse(core, caller.team, ceiling).await,
+            None => Fault::InternalError,
+        }),
     }
 }
 

@@ -96,7 +96,6 @@ pub(crate) async fn validate(
     if let Some(result) = cached::find(core, caller, &spec, only_of, record.as_ref()).await? {
         return Ok(Validated::Repeated(Box::new(result)));
     }
-    core.grabs.storage.check()?;
     storage::check_team(core, caller).await?;
     let fingerprint = cached::fingerprint(&spec)?;
     Ok(Validated::Fresh(Box::new(ValidCreate { spec, class, record, fingerprint, is_link: request.is_link })))
@@ -153,6 +152,7 @@ pub(super) async fn submit(
 ) -> Result<Submitted, Fault> {
     let ValidCreate { spec, class, record, fingerprint, is_link } = create;
     let account = admission::admit(core, caller, is_link).await?;
+    storage::check_disk(core, storage::Creator::live(account, core.settings.abuse.has_strangers))?;
     // Nothing is requested from the URL of a caller's document.
     if !spec.has_own_document() {
         targets::check_host(core, &spec.url).await?;
@@ -177,6 +177,7 @@ pub(super) async fn submit(
         }
         Class::Async => (None, None),
     };
+    let ceiling = storage::live_ceiling(core, caller.team, account).await?;
     let token = random::lease_token();
     let lease = slot.as_ref().map(|slot| NewLease {
         token,
@@ -199,6 +200,7 @@ pub(super) async fn submit(
         wait,
         idempotency: record,
         fingerprint,
+        ceiling,
     };
     let created = core.store.create(new).await.map_err(internal_error("grabs.create"))?;
     failpoints::reach(core, Step::Created, Some((id, token))).await.map_err(internal_error("grabs.create"))?;
@@ -220,6 +222,12 @@ pub(super) async fn submit(
         }
         (Created::QueueLimit { limit }, _) => return Err(Fault::QueueLimitExceeded { limit }),
         (Created::WaitTooLong { expected }, _) => return Err(admission::refuse_wait(core, expected)),
+        (Created::StorageFull, _) => {
+            return Err(match ceiling {
+                Some(ceiling) => storage::refuse(core, caller.team, ceiling).await,
+                None => Fault::InternalError,
+            });
+        }
         (Created::CreditsExhausted, _) => return Err(Fault::CreditsExhausted),
         (Created::TeamInactive, _) => return Err(Fault::TeamSuspended),
     };

@@ -38,7 +38,7 @@ use crate::domains::DomainPolicy;
 use crate::links::{LinkLimits, LinksInFlight};
 use crate::placeholder::Placeholder;
 pub use crate::queue::watchers::GrabUpdate;
-use crate::storage::Storage;
+use crate::storage::{Budgets, Storage};
 
 pub use archive::{ArchiveError, ArchivedImage, MAX_ARCHIVE_BYTES, archive};
 pub use batch::{Batch, CreateError, MAX_BATCH, create_batch};
@@ -73,6 +73,7 @@ pub(crate) struct Grabs {
     pub(crate) thumbnails: Thumbnails,
     pub(crate) domains: DomainPolicy,
     pub(crate) storage: Storage,
+    pub(crate) budgets: Budgets,
     pub(crate) links: LinksInFlight,
     pub(crate) link_limits: LinkLimits,
     pub(crate) differences: Differences,
@@ -110,6 +111,7 @@ impl Grabs {
             thumbnails,
             domains,
             storage,
+            budgets: Budgets::default(),
             links,
             link_limits: LinkLimits::default(),
             differences,

@@ -10,7 +10,8 @@ use grabd_domain::grabs::{
     Class, Failure, FailureReason, FileKey, Grab, GrabFile, GrabSlice, GrabViewport, ImageKey, RenderMetadata, State,
 };
 use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, CapturedViewport};
-use grabd_store::grabs::NewPlaceholder;
+use grabd_domain::storage::{Counted, StorageCeiling};
+use grabd_store::grabs::{NewPlaceholder, PlaceholderOutcome};
 
 use super::compare::compare_placeholder;
 use super::idempotency;
@@ -19,7 +20,7 @@ use super::request::{CreateResult, ValidCreate};
 use crate::core::Core;
 use crate::faults::{internal_error, not_drawn};
 use crate::placeholder::{SimulatedOutcome, simulated_outcome};
-use crate::random;
+use crate::{random, storage};
 
 /// Duration of grabs of `slow.test`.
 const SLOW_DURATION: Duration = Duration::from_secs(3);
@@ -27,6 +28,8 @@ const SLOW_DURATION: Duration = Duration::from_secs(3);
 /// Creates a grab with a placeholder, or with the failure that a reserved `.test` name stands for.
 pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> Result<CreateResult, Fault> {
     let ValidCreate { spec, record, fingerprint, .. } = create;
+    storage::check_disk(core, storage::Creator::Test)?;
+    let ceiling = storage::test_ceiling(core, caller.team).await?;
     // A placeholder does not depend on secrets.
     let spec = spec.without_secrets();
     let (failure, duration) = requested_outcome(&spec, core.async_queue(caller.team))?;
@@ -59,10 +62,15 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
         outcome: state.clone(),
         idempotency: record,
         fingerprint,
+        ceiling,
     };
-    let repeat = core.store.create_placeholder(new).await.map_err(internal_error("grabs.test_create"))?;
-    if let Some(repeat) = repeat {
-        return idempotency::replay(repeat, &spec);
+    match core.store.create_placeholder(new).await.map_err(internal_error("grabs.test_create"))? {
+        PlaceholderOutcome::Stored => {}
+        PlaceholderOutcome::Repeated(repeat) => return idempotency::replay(repeat, &spec),
+        PlaceholderOutcome::StorageFull => {
+            let ceiling = StorageCeiling { counted: Counted::Test, bytes: ceiling.unwrap_or(i64::MAX) };
+            return Err(storage::refuse(core, caller.team, ceiling).await);
+        }
     }
     // The delay of `slow.test`. It ends when the caller disconnects, and a drain waits for it as for every open request. The
     // grab is stored before, so that its idempotency key is in flight during the delay. All others respond at once: a sleep of

@@ -42,17 +42,21 @@ pub struct LimitRow {
 }
 
 impl LimitSettings {
-    /// The value of a limit without an override. The budget of failed renders depends on whether the account has paid.
+    /// The value of a limit without an override; 0: none, except for limits of numbers of things. Some depend on whether the
+    /// account has paid.
     pub fn of(&self, limit: TeamLimit, has_paid: bool) -> u64 {
         let days = |kept: Option<Duration>| kept.map_or(0, |kept| kept.as_secs() / DAY_S);
         match limit {
             TeamLimit::RequestsPerMinute => self.requests_per_minute.into(),
             TeamLimit::AsyncQueue => self.async_queue.into(),
-            TeamLimit::FailedSecondsPerMinute => self.abuse.failed_seconds(has_paid).into(),
+            TeamLimit::FailedSecondsPerMinute => self.abuse.failed_seconds(has_paid).map_or(0, u64::from),
             TeamLimit::TeamMegabytes => self.retention.team_megabytes.unwrap_or(0),
             TeamLimit::ImagesDays => days(self.retention.images),
             TeamLimit::GrabsDays => days(self.retention.grabs),
             TeamLimit::TestGrabsDays => days(self.retention.test_grabs),
+            TeamLimit::FailedGrabsDays => days(self.retention.failed_grabs),
+            TeamLimit::TestMegabytes => self.retention.test_limit(self.abuse.has_strangers).unwrap_or(0),
+            TeamLimit::StoredMegabytes => self.retention.live_limit(self.abuse.has_strangers, has_paid).1.unwrap_or(0),
             TeamLimit::Webhooks => MAX_ENDPOINTS.into(),
             TeamLimit::Keys => KEYS,
             TeamLimit::Members => MEMBERS,

@@ -4,6 +4,7 @@
 //! `templates` has the texts, `smtp` the transport. The queue is in memory: a message that is lost with the process has
 //! to be requested again.
 
+mod outbox;
 mod queue;
 mod quota;
 mod send;

@@ -4,7 +4,7 @@ use grabd_domain::accounts::Email;
 use tokio::sync::mpsc;
 
 /// Queue capacity. A full queue means that the mail server is down, and new messages are refused.
-const QUEUE_CAPACITY: usize = 200;
+pub(super) const QUEUE_CAPACITY: usize = 200;
 
 /// An e-mail to one person.
 #[derive(Clone)]

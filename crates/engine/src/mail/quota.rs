@@ -42,16 +42,16 @@ impl Default for Quotas {
 impl Quotas {
     /// Takes one message to this address from its limit, whether or not an account has the address.
     pub(crate) fn may_mail(&self, email: &Email) -> bool {
-        self.per_address.take(digest::of(email.as_str())).is_ok()
+        self.per_address.take(&digest::of(email.as_str())).is_ok()
     }
 
     /// Takes one invitation from the limits of this person and this team. `own` is the team's own limit per day.
     pub(crate) fn may_invite(&self, person: UserId, team: TeamId, own: Option<NonZeroU32>) -> bool {
         let may_team = || match own {
             Some(per_day) => self.own.take(team, per_day).is_ok(),
-            None => self.per_team.take(team).is_ok(),
+            None => self.per_team.take(&team).is_ok(),
         };
-        self.per_person.take(person).is_ok() && may_team()
+        self.per_person.take(&person).is_ok() && may_team()
     }
 
     /// Forgets the own limits of other teams.

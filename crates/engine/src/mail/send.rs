@@ -7,12 +7,11 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::queue::MailMessage;
+use super::outbox::{Outbox, Outgoing};
+use super::queue::{MailMessage, QUEUE_CAPACITY};
 use super::smtp::Smtp;
 use crate::core::Core;
 
-/// Messages in progress at the same time, including those that wait for a retry.
-const MAX_CONCURRENT: usize = 8;
 /// Time limit of one try, from the connection to the server's last reply.
 const TRY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Delays before each retry. Greylisting servers accept after a minute at most, and a person in front of a browser does
@@ -21,28 +20,46 @@ const RETRY_DELAYS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs
 /// Time limit for sending the remaining messages at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Sends queued messages until the core stops, then tries the remaining ones once.
+/// Sends queued messages until the core stops, then tries the remaining ones once. A message that waits for a retry delays no
+/// other.
 pub(crate) async fn run(core: Core, smtp: Smtp, mut queue: mpsc::Receiver<MailMessage>) {
-    let mut sending = FuturesUnordered::new();
+    let mut outbox = Outbox::default();
+    let (mut sending, mut retrying) = (FuturesUnordered::new(), FuturesUnordered::new());
     loop {
+        while let Some((domain, outgoing)) = outbox.next() {
+            sending.push(try_once(&core, &smtp, domain, outgoing));
+        }
         tokio::select! {
             () = core.stop.cancelled() => break,
-            Some(()) = sending.next(), if !sending.is_empty() => {}
-            Some(message) = queue.recv(), if sending.len() < MAX_CONCURRENT => {
-                sending.push(send_with_retries(&core, &smtp, message));
+            Some((domain, again)) = sending.next(), if !sending.is_empty() => {
+                outbox.end(&domain);
+                retrying.extend(again.map(|(delay, outgoing)| wait_for_retry(&core, delay, outgoing)));
+            }
+            Some(outgoing) = retrying.next(), if !retrying.is_empty() => outbox.add(outgoing),
+            Some(message) = queue.recv(), if outbox.waiting() + retrying.len() < QUEUE_CAPACITY => {
+                outbox.add(Outgoing { message, tries: 0 });
             }
         }
     }
     queue.close();
     let rest = async {
+        while let Ok(message) = queue.try_recv() {
+            outbox.add(Outgoing { message, tries: 0 });
+        }
+        // The last try is made at once.
+        while let Some(outgoing) = retrying.next().await {
+            outbox.add(outgoing);
+        }
         loop {
-            while sending.len() < MAX_CONCURRENT
-                && let Ok(message) = queue.try_recv()
-            {
-                sending.push(send_with_retries(&core, &smtp, message));
+            while let Some((domain, outgoing)) = outbox.next() {
+                let last = Outgoing { tries: RETRY_DELAYS.len(), ..outgoing };
+                sending.push(try_once(&core, &smtp, domain, last));
             }
-            if sending.next().await.is_none() {
-                break;
+            let Some((domain, again)) = sending.next().await else { break };
+            outbox.end(&domain);
+            // One that was being tried when the core stopped.
+            if let Some((_, outgoing)) = again {
+                outbox.add(outgoing);
             }
         }
     };
@@ -51,35 +68,40 @@ pub(crate) async fn run(core: Core, smtp: Smtp, mut queue: mpsc::Receiver<MailMe
     }
 }
 
-/// Sends a message, with retries after temporary errors. The text is never logged, since it contains secret links.
-async fn send_with_retries(core: &Core, smtp: &Smtp, message: MailMessage) {
-    let stop = &core.stop;
+/// A message to try again after this time.
+type Retry = (Duration, Outgoing);
+
+/// Tries to send a message. Returns it if it is tried again after a temporary error. The text is never logged, since it contains
+/// secret links.
+async fn try_once(core: &Core, smtp: &Smtp, domain: String, outgoing: Outgoing) -> (String, Option<Retry>) {
+    let Outgoing { message, tries } = outgoing;
     let subject = message.subject.as_str();
-    let mut delays = RETRY_DELAYS.iter();
-    loop {
-        let error = match timeout(TRY_TIMEOUT, smtp.send(&message)).await {
-            Ok(Ok(())) => {
-                tracing::info!(subject, "message sent");
-                return;
-            }
-            Ok(Err(error)) if error.is_final() => {
-                core.metrics.mail_failed();
-                tracing::error!(subject, %error, "the mail server refused a message");
-                return;
-            }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {} s", TRY_TIMEOUT.as_secs()),
-        };
-        let Some(delay) = delays.next() else {
-            core.metrics.mail_failed();
-            tracing::error!(subject, error, "message dropped after the last try");
-            return;
-        };
-        tracing::warn!(subject, error, again_in_s = delay.as_secs(), "message not sent; retrying");
-        tokio::select! {
-            () = sleep(*delay) => {}
-            // At shutdown, the last try is made at once.
-            () = stop.cancelled(), if !stop.is_cancelled() => delays = RETRY_DELAYS[..0].iter(),
+    let error = match timeout(TRY_TIMEOUT, smtp.send(&message)).await {
+        Ok(Ok(())) => {
+            tracing::info!(subject, "message sent");
+            return (domain, None);
         }
+        Ok(Err(error)) if error.is_final() => {
+            core.metrics.mail_failed();
+            tracing::error!(subject, %error, "the mail server refused a message");
+            return (domain, None);
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {} s", TRY_TIMEOUT.as_secs()),
+    };
+    let Some(delay) = RETRY_DELAYS.get(tries).copied() else {
+        core.metrics.mail_failed();
+        tracing::error!(subject, error, "message dropped after the last try");
+        return (domain, None);
+    };
+    tracing::warn!(subject, error, again_in_s = delay.as_secs(), "message not sent; retrying");
+    (domain, Some((delay, Outgoing { message, tries: tries + 1 })))
+}
+
+async fn wait_for_retry(core: &Core, delay: Duration, outgoing: Outgoing) -> Outgoing {
+    tokio::select! {
+        () = sleep(delay) => {}
+        () = core.stop.cancelled() => {}
     }
+    outgoing
 }

@@ -1,5 +1,5 @@
 //! Periodic deletion of what has expired, on request or by time: images, credits, keys, sessions, tokens, deliveries,
-//! and grabs after the operator's retention. Balances that have become low, by expiry or otherwise, are reported.
+//! long options of ended grabs, and grabs after the operator's retention. Balances that have become low, by expiry or otherwise, are reported.
 //!
 //! Everything here depends on the wall clock and cannot be undone, so nothing runs while the clock may be wrong.
 //!
@@ -15,6 +15,7 @@ use super::clock_check::ClockCheck;
 use super::erasure;
 use super::expiry;
 use super::retention;
+use super::shorten;
 use super::step::step;
 use crate::billing::low_balance;
 use crate::core::Core;
@@ -76,6 +77,7 @@ async fn clean_up(core: &Core, clock: &mut ClockCheck) {
     step(core, "audit", purge(TIME, || store.purge_audit(audit_kept, PURGE))).await;
     step(core, "deliveries", purge(TIME, || store.purge_deliveries(now, PURGE))).await;
     retention::run(core, now, TIME).await;
+    step(core, "requests", shorten::run(core, now)).await;
     step(core, "unverified", expiry::run(core, now)).await;
     step(core, "erasures", erasure::run(core)).await;
     step(core, "tallies", purge(TIME, || store.purge_tallies(now, PURGE))).await;

@@ -15,9 +15,11 @@ const ENTRIES: u32 = 2000;
 /// Maximum number of transactions for each erasure at a time.
 const BATCHES: u32 = 10;
 
-/// Continues some erasures.
+/// Continues some erasures, and others the next time.
 pub(super) async fn run(core: &Core) -> Result<(), Error> {
-    for erasure in core.store.list_erasures().await? {
+    let after = core.cleanup.lock().erased;
+    for erasure in core.store.next_erasures(after).await? {
+        core.cleanup.lock().erased = Some(erasure);
         if let Err(error) = advance(core, erasure).await {
             // The others must not wait for one that fails.
             core.metrics.sweep_failed("erasure");

@@ -14,6 +14,7 @@ pub(crate) mod hints;
 pub(crate) mod lease_loop;
 mod progress;
 mod retention;
+mod shorten;
 mod step;
 pub(crate) mod sweep;
 pub(crate) mod watchers;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grabd_domain::Timestamp;
-use grabd_store::operations::{TeamLimitsVersion, UnverifiedCursor};
+use grabd_store::operations::{Erasure, TeamLimitsVersion, UnverifiedCursor};
 
 /// The progress of the cleanup.
 #[derive(Default)]
@@ -20,6 +20,8 @@ pub(super) struct State {
     pub(super) unverified: Option<UnverifiedCursor>,
     /// When the next round of accounts begins.
     pub(super) unverified_at: Option<Timestamp>,
+    /// The erasure that was continued last.
+    pub(super) erased: Option<Erasure>,
 }
 
 /// The positions of the purges of grabs.

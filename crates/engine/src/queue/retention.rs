@@ -9,10 +9,10 @@ use std::mem;
 use std::time::{Duration, Instant};
 
 use grabd_domain::Timestamp;
-use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_domain::team_limits::TeamLimit;
 use grabd_store::Error;
+use grabd_store::operations::PurgedGrabs;
 
 use super::progress::RetentionProgress;
 use super::step::step;
@@ -34,15 +34,15 @@ struct Kind {
     step: &'static str,
     /// The limit that a team may have of its own.
     limit: TeamLimit,
-    environment: Environment,
-    /// Whether only the images are deleted.
-    only_images: bool,
+    grabs: PurgedGrabs,
 }
 
-const KINDS: [Kind; 3] = [
-    Kind { step: "test_grabs", limit: TeamLimit::TestGrabsDays, environment: Environment::Test, only_images: false },
-    Kind { step: "grabs", limit: TeamLimit::GrabsDays, environment: Environment::Live, only_images: false },
-    Kind { step: "old_images", limit: TeamLimit::ImagesDays, environment: Environment::Live, only_images: true },
+const KINDS: [Kind; 4] = [
+    Kind { step: "test_grabs", limit: TeamLimit::TestGrabsDays, grabs: PurgedGrabs::Test },
+    Kind { step: "grabs", limit: TeamLimit::GrabsDays, grabs: PurgedGrabs::Live },
+    Kind { step: "failed_grabs", limit: TeamLimit::FailedGrabsDays, grabs: PurgedGrabs::LiveFailed },
+    // Of these only the images.
+    Kind { step: "old_images", limit: TeamLimit::ImagesDays, grabs: PurgedGrabs::LiveWithImage },
 ];
 
 /// Deletes what is due: of each kind for about `time`, but at least one batch.
@@ -71,17 +71,21 @@ pub(super) async fn run(core: &Core, now: Timestamp, time: Duration) {
 impl Kind {
     fn setting(self, core: &Core) -> Option<Duration> {
         let retention = &core.settings.retention;
-        match (self.environment, self.only_images) {
-            (Environment::Test, _) => retention.test_grabs,
-            (Environment::Live, false) => retention.grabs,
-            (Environment::Live, true) => retention.images,
+        match self.grabs {
+            PurgedGrabs::Test => retention.test_grabs,
+            PurgedGrabs::Live => retention.grabs,
+            PurgedGrabs::LiveFailed => retention.failed_grabs,
+            PurgedGrabs::LiveWithImage => retention.images,
         }
     }
 
+    fn only_images(self) -> bool {
+        self.grabs == PurgedGrabs::LiveWithImage
+    }
+
     fn report(self, purged: u64) {
-        let what = if self.only_images { "images" } else { "grabs" };
         if purged > 0 {
-            tracing::info!(purged, what, environment = self.environment.as_str(), "deleted after their retention");
+            tracing::info!(purged, what = self.step, "deleted after their retention");
         }
     }
 }
@@ -96,9 +100,9 @@ async fn purge_oldest(
 ) -> Result<(), Error> {
     let mut purged = 0;
     loop {
-        let batch = match kind.only_images {
+        let batch = match kind.only_images() {
             true => core.store.purge_images(ended_before, now, GRABS).await?,
-            false => core.store.purge_grabs(kind.environment, ended_before, now, GRABS).await?,
+            false => core.store.purge_grabs(kind.grabs, ended_before, now, GRABS).await?,
         };
         purged += batch;
         if batch < u64::from(GRABS) || Instant::now() >= until {
@@ -132,14 +136,14 @@ async fn purge_by_team(
             }
             let end = progress.ends.entry((kind.limit.as_str(), days)).or_insert(Timestamp::from_ms(0));
             let range = *end..ended_before;
-            let ended = core.store.ended_grabs(kind.environment, kind.only_images, range, now, EXAMINED).await?;
+            let ended = core.store.ended_grabs(kind.grabs, range, now, EXAMINED).await?;
             has_read = true;
             let is_due = |team: &TeamId| own.get(team).copied().unwrap_or(setting) == days;
             let due: Vec<GrabId> = ended.grabs.iter().filter(|grab| is_due(&grab.team)).map(|grab| grab.id).collect();
             for grabs in due.chunks(usize::try_from(GRABS).unwrap_or(usize::MAX)) {
-                purged += match kind.only_images {
+                purged += match kind.only_images() {
                     true => core.store.purge_these_images(ended_before, now, grabs.to_vec()).await?,
-                    false => core.store.purge_these_grabs(kind.environment, ended_before, now, grabs.to_vec()).await?,
+                    false => core.store.purge_these_grabs(kind.grabs, ended_before, now, grabs.to_vec()).await?,
                 };
             }
             *end = ended.next;

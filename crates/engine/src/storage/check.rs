@@ -5,8 +5,9 @@ use std::time::Duration;
 use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Environment};
 use grabd_domain::team_limits::TeamLimit;
+use grabd_store::grabs::AccountStorage;
 
-use super::Measured;
+use super::{Creator, Measured, Shortage};
 use crate::core::Core;
 use crate::faults::internal_error;
 
@@ -15,13 +16,24 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// Time limit of a measurement: a network file system may not answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MEGABYTE: u64 = 1_000_000;
+/// Maximum number of accounts that are refused first while the disk is short of space.
+const MAX_LARGEST: u32 = 1000;
 
 impl Core {
-    /// Why nothing can be created, if the disk of the images is almost full. For operators.
+    /// Why some or all creates are refused, if the disk of the images is almost full. For operators.
     pub fn short_of_disk(&self) -> Option<String> {
-        let Measured { free_bytes, floor_bytes } = self.grabs.storage.last().filter(|measured| measured.is_low())?;
+        let is_short = |measured: &Measured| measured.shortage() != Shortage::None;
+        let Measured { free_bytes, floor_bytes } = self.grabs.storage.last().filter(is_short)?;
         Some(format!("disk ({} MiB free, {} MiB required)", free_bytes >> 20, floor_bytes >> 20))
     }
+}
+
+/// Checks that the disk has enough free space for a create.
+///
+/// # Errors
+/// [`Fault::StorageFull`].
+pub(crate) fn check_disk(core: &Core, creator: Creator) -> Result<(), Fault> {
+    core.grabs.storage.check(creator).inspect_err(|_| core.metrics.admission_refused("disk"))
 }
 
 /// Checks that the team's images take no more space than they may. The grab that exceeds the limit is still created.
@@ -48,9 +60,32 @@ pub(crate) async fn check_team(core: &Core, caller: Caller) -> Result<(), Fault>
 /// Measures the free space. If that fails, the last measurement remains.
 pub(crate) async fn measure(core: &Core) {
     match tokio::time::timeout(TIMEOUT, core.grabs.images.disk_space()).await {
-        Ok(Ok(space)) => core.grabs.storage.record(Measured::new(space, core.settings.retention.min_free_percent)),
+        Ok(Ok(space)) => {
+            let measured = Measured::new(space, core.settings.retention.min_free_percent);
+            core.grabs.storage.record(measured);
+            if measured.shortage() >= Shortage::Largest {
+                find_largest(core).await;
+            }
+        }
         Ok(Err(error)) => tracing::error!(%error, "the free disk space cannot be measured; trying again"),
         Err(_) => tracing::error!("the disk of the images does not respond; measuring again"),
+    }
+}
+
+/// Finds the accounts that store the most. If that fails, those found before remain.
+async fn find_largest(core: &Core) {
+    match core.store.largest_accounts(MAX_LARGEST).await {
+        Ok((accounts, all)) => {
+            let mut sum = 0_u64;
+            let is_among = |account: &AccountStorage| {
+                let is_missing = sum < all / 2;
+                sum = sum.saturating_add(account.bytes);
+                is_missing
+            };
+            let largest = accounts.into_iter().take_while(is_among).map(|account| account.account);
+            core.grabs.storage.set_largest(largest.collect());
+        }
+        Err(error) => tracing::error!(%error, "the accounts that store the most cannot be read"),
     }
 }
 

@@ -1,15 +1,23 @@
-//! Retention settings, and the disk floor: nothing is created while the disk of the images is almost full, so that what
-//! was created can be finished, and the database can still be written.
+//! Limits of what is stored: retention settings, what accounts may store, and the disk floor.
+//!
+//! While the disk of the images is almost full, little is created, so that what was created can be finished, and the database
+//! can still be written. Those who pay nothing are refused first, then those who store the most, and all others last.
 
+mod budget;
 mod check;
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grabd_domain::Fault;
+use grabd_domain::admission::Account;
+use grabd_domain::ids::AccountId;
+use grabd_domain::storage::Counted;
 use grabd_store::DiskSpace;
 
-pub(crate) use check::{check_team, measure, run};
+pub(crate) use budget::{Budgets, ceiling_of, live_ceiling, refuse, test_ceiling};
+pub(crate) use check::{check_disk, check_team, measure, run};
 
 /// What must stay free whatever the size of the disk.
 const MIN_FREE_BYTES: u64 = 1 << 30;
@@ -23,23 +31,84 @@ pub struct Retention {
     pub grabs: Option<Duration>,
     /// Test grabs, from their end.
     pub test_grabs: Option<Duration>,
+    /// Live grabs that failed, from their end. Must not be shorter than the window of the usage counts.
+    pub failed_grabs: Option<Duration>,
     /// Accounts whose address was never verified, and with which nothing was done, from their creation.
     pub unverified: Option<Duration>,
     /// Maximum size of the images of a team's live grabs, in megabytes. `None`: not limited.
     pub team_megabytes: Option<u64>,
+    /// Maximum size of the test grabs of an account, in megabytes, if there are strangers. `None`: not limited.
+    pub test_megabytes: Option<u64>,
+    /// Maximum size of everything else of an account that never paid, with its images, if there are strangers.
+    pub unpaid_megabytes: Option<u64>,
+    /// Maximum size of what an account stores without having spent a credit for it, for each environment.
+    pub uncharged_megabytes: Option<u64>,
     /// Percentage of the images' disk that must be free for creates, and at least 1 GiB. 0: creates need no free space.
     pub min_free_percent: u8,
 }
 
+impl Retention {
+    /// Megabytes that the test grabs of an account may take.
+    pub const fn test_limit(&self, has_strangers: bool) -> Option<u64> {
+        if has_strangers { self.test_megabytes } else { self.uncharged_megabytes }
+    }
+
+    /// What is counted of the live grabs of an account, and how many megabytes it may be.
+    pub const fn live_limit(&self, has_strangers: bool, has_paid: bool) -> (Counted, Option<u64>) {
+        match has_strangers && !has_paid {
+            true => (Counted::Live, self.unpaid_megabytes),
+            false => (Counted::Uncharged, self.uncharged_megabytes),
+        }
+    }
+}
+
 /// The last measurement of the disk.
 #[derive(Debug, Default)]
-pub(crate) struct Storage(Mutex<Option<Measured>>);
+pub(crate) struct Storage(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    measured: Option<Measured>,
+    /// The largest accounts, which together store half of everything. Empty while the disk has enough space for them.
+    largest: HashSet<AccountId>,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Measured {
     free_bytes: u64,
     /// What must be free.
     floor_bytes: u64,
+}
+
+/// How short the disk is of free space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Shortage {
+    /// It has enough.
+    None,
+    /// Below the floor: creates that cost nothing are refused.
+    Free,
+    /// Below three quarters of it: those of the largest accounts, too.
+    Largest,
+    /// Below half of it: all.
+    All,
+}
+
+/// Who wants to create a grab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Creator {
+    /// A test key.
+    Test,
+    /// An account that never paid, in a service with strangers.
+    Unpaid,
+    /// Another account.
+    Other(AccountId),
+}
+
+impl Creator {
+    /// The account of a live grab.
+    pub(crate) const fn live(account: Account, has_strangers: bool) -> Self {
+        if has_strangers && !account.has_paid { Self::Unpaid } else { Self::Other(account.id) }
+    }
 }
 
 impl Measured {
@@ -49,25 +118,41 @@ impl Measured {
         Self { free_bytes: space.free_bytes, floor_bytes }
     }
 
-    const fn is_low(self) -> bool {
-        self.free_bytes < self.floor_bytes
+    const fn shortage(self) -> Shortage {
+        let Self { free_bytes, floor_bytes } = self;
+        if free_bytes >= floor_bytes {
+            Shortage::None
+        } else if free_bytes >= floor_bytes / 4 * 3 {
+            Shortage::Free
+        } else if free_bytes >= floor_bytes / 2 {
+            Shortage::Largest
+        } else {
+            Shortage::All
+        }
     }
 }
 
 impl Storage {
     fn last(&self) -> Option<Measured> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock().measured
     }
 
     /// Checks that a grab may be created.
     ///
     /// # Errors
     /// [`Fault::StorageFull`].
-    pub(crate) fn check(&self) -> Result<(), Fault> {
-        match self.last() {
-            Some(measured) if measured.is_low() => Err(Fault::StorageFull),
-            Some(_) | None => Ok(()),
-        }
+    pub(crate) fn check(&self, creator: Creator) -> Result<(), Fault> {
+        let state = self.lock();
+        let is_refused = match state.measured.map_or(Shortage::None, Measured::shortage) {
+            Shortage::None => false,
+            Shortage::Free => matches!(creator, Creator::Test | Creator::Unpaid),
+            Shortage::Largest => match creator {
+                Creator::Test | Creator::Unpaid => true,
+                Creator::Other(account) => state.largest.contains(&account),
+            },
+            Shortage::All => true,
+        };
+        if is_refused { Err(Fault::StorageFull) } else { Ok(()) }
     }
 
     pub(crate) fn free_bytes(&self) -> u64 {
@@ -79,22 +164,38 @@ impl Storage {
     }
 
     fn record(&self, measured: Measured) {
-        let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).replace(measured);
+        let before = self.lock().measured.replace(measured);
         let Measured { free_bytes, floor_bytes } = measured;
-        match (before.is_some_and(Measured::is_low), measured.is_low()) {
-            (false, true) => tracing::error!(
-                free_bytes,
-                floor_bytes,
-                "the disk of the images is almost full; creates are refused until there is more free space"
-            ),
-            (true, false) => tracing::info!(free_bytes, floor_bytes, "the disk has enough free space again"),
-            (true, true) | (false, false) => {}
+        let (before, after) = (before.map_or(Shortage::None, Measured::shortage), measured.shortage());
+        if after > before {
+            let refused = match after {
+                Shortage::None => "nothing",
+                Shortage::Free => "creates of test keys and of accounts that never paid",
+                Shortage::Largest => "creates of test keys, of accounts that never paid and of the largest accounts",
+                Shortage::All => "all creates",
+            };
+            tracing::error!(free_bytes, floor_bytes, refused, "the disk of the images is almost full");
+        } else if after < before && after == Shortage::None {
+            tracing::info!(free_bytes, floor_bytes, "the disk has enough free space again");
         }
+        if after == Shortage::None {
+            self.set_largest(HashSet::new());
+        }
+    }
+
+    fn set_largest(&self, accounts: HashSet<AccountId>) {
+        self.lock().largest = accounts;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     const GIB: u64 = 1 << 30;
@@ -110,17 +211,49 @@ mod tests {
             (0, 100 * GIB, 0, false),
         ] {
             let space = DiskSpace { free_bytes: free, total_bytes: total };
-            assert_eq!(Measured::new(space, percent).is_low(), is_low, "{free} of {total}, {percent} %");
+            let shortage = Measured::new(space, percent).shortage();
+            assert_eq!(shortage != Shortage::None, is_low, "{free} of {total}, {percent} %");
         }
     }
 
     #[test]
-    fn creates_are_refused_only_while_the_disk_is_low() {
+    fn those_who_pay_nothing_are_refused_first_and_small_accounts_last() {
+        let account = |n| AccountId(Uuid::from_u128(n));
         let storage = Storage::default();
-        assert_eq!(storage.check(), Ok(()));
-        for (free_bytes, expected) in [(1, Err(Fault::StorageFull)), (2, Ok(()))] {
-            storage.record(Measured { free_bytes, floor_bytes: 2 });
-            assert_eq!(storage.check(), expected);
+        let creators = [Creator::Test, Creator::Unpaid, Creator::Other(account(1)), Creator::Other(account(2))];
+        let refused = |storage: &Storage| creators.map(|creator| storage.check(creator).is_err());
+        assert_eq!(refused(&storage), [false; 4], "not measured yet");
+        for (free_bytes, expected) in [
+            (100, [false, false, false, false]),
+            (99, [true, true, false, false]),
+            (75, [true, true, false, false]),
+            (74, [true, true, true, false]),
+            (50, [true, true, true, false]),
+            (49, [true, true, true, true]),
+            (100, [false, false, false, false]),
+        ] {
+            storage.record(Measured { free_bytes, floor_bytes: 100 });
+            storage.set_largest(HashSet::from([account(1)]));
+            assert_eq!(refused(&storage), expected, "{free_bytes}");
+        }
+    }
+
+    #[test]
+    fn limits_depend_on_strangers_and_payments() {
+        let retention = Retention {
+            test_megabytes: Some(1),
+            unpaid_megabytes: Some(2),
+            uncharged_megabytes: Some(3),
+            ..Retention::default()
+        };
+        assert_eq!((retention.test_limit(true), retention.test_limit(false)), (Some(1), Some(3)));
+        for (has_strangers, has_paid, expected) in [
+            (true, false, (Counted::Live, Some(2))),
+            (true, true, (Counted::Uncharged, Some(3))),
+            (false, false, (Counted::Uncharged, Some(3))),
+            (false, true, (Counted::Uncharged, Some(3))),
+        ] {
+            assert_eq!(retention.live_limit(has_strangers, has_paid), expected);
         }
     }
 }

@@ -136,6 +136,11 @@ fn handle_queued(core: &Core, queued: ResendOutcome) -> Result<Delivery, Fault> 
             let allowed = format!("a message that was sent fewer than {MAX_SENDS} times");
             Err(Fault::BadRequest(Field::new(DELIVERY_FIELD, &format!("one sent {attempts} times"), allowed)))
         }
+        ResendOutcome::TooManyOpen => {
+            let allowed =
+                "sent again when fewer messages of your account wait; `DELETE` or disable webhooks that do not respond";
+            Err(Fault::BadRequest(Field::new(DELIVERY_FIELD, "too many that wait", allowed)))
+        }
         ResendOutcome::NoEndpoint => Err(not_found()),
         ResendOutcome::NoDelivery => Err(Fault::NotFound { what: "delivery" }),
     }

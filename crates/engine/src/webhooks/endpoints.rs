@@ -114,7 +114,7 @@ pub async fn rotate_secret_as_operator(
     now: Timestamp,
 ) -> Result<Option<(Endpoint, Secret)>, grabd_store::Error> {
     let Some(Endpoint { team, environment, .. }) = store.find_endpoint_by_id(id).await? else { return Ok(None) };
-    let (secret, target) = (Secret::generate(), EndpointRef { team, environment, endpoint: id });
+    let (secret, target) = (Secret::generate(), EndpointRef { team, environment, grant: None, endpoint: id });
     let sealed = secret.seal(vault, id);
     let new = NewEndpointSecret { target, secret: sealed, by: None, now, previous_until: now + ROTATION_OVERLAP };
     Ok(store.rotate_secret(new).await?.map(|endpoint| (endpoint, secret)))

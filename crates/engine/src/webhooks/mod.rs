@@ -1,10 +1,13 @@
 //! Webhooks: signed messages about asynchronous live grabs that have ended.
 //!
-//! `endpoints` and `deliveries` are the use-cases of callers. `sender` sends the messages: `message` composes one,
-//! `sign` signs it with the endpoint's `secret`, and `post` makes one attempt through the guard.
+//! `endpoints` and `deliveries` are the use-cases of callers. `sender` sends the messages: `due` reads which are due, `line`
+//! decides whose turn it is, `message` composes one, `sign` signs it with the endpoint's `secret`, and `post` makes one
+//! attempt through the guard.
 
 mod deliveries;
+mod due;
 mod endpoints;
+mod line;
 mod message;
 mod post;
 mod secret;

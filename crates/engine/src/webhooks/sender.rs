@@ -1,18 +1,23 @@
-//! The webhook sender: leases due deliveries, makes attempts, and records their outcome.
+//! The webhook sender: reads due deliveries into the line, leases those whose turn it is, makes attempts, and records their
+//! outcome.
 
 use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use grabd_domain::Timestamp;
-use grabd_domain::ids::EndpointId;
 use grabd_domain::webhooks::{ATTEMPT_TIMEOUT, DeliveryError, RETRY_AFTER_LIMIT, message_id, retry_delay};
 use grabd_egress::EgressError;
-use grabd_store::webhooks::{AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, SendCapacity};
+use grabd_store::webhooks::{AfterDelivery, DeliveryAttempt, DeliveryAttemptResult};
 use http::{HeaderValue, StatusCode};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::sync::Notify;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
+use super::due::DueReader;
+use super::line::{Line, Pace, QUICK_LIMIT, Turn};
 use super::message::compose;
 use super::post::{EndpointResponse, SignedMessage, post};
 use super::secret::Secret;
@@ -21,75 +26,98 @@ use crate::core::Core;
 use crate::outgoing::RequestError;
 use crate::random;
 
-/// Maximum number of concurrent attempts, in total and for each endpoint.
-const MAX_CONCURRENT: usize = 32;
-const MAX_CONCURRENT_PER_ENDPOINT: usize = 4;
 /// How often the table is polled without a notification.
 const POLL: Duration = Duration::from_secs(1);
 /// Lease of an attempt: its time limit plus 15 s. A crash of the sender delays its messages by this time.
 const LEASE: Duration = Duration::from_secs(ATTEMPT_TIMEOUT.as_secs() + 15);
+/// How often deliveries are leased in a row, if those that were taken from the line are not due any more.
+const LEASES: usize = 4;
+
+/// The line, shared with the attempts.
+#[derive(Default)]
+struct SharedLine {
+    /// The lock is only held for a few map operations, hence a std mutex.
+    line: Mutex<Line>,
+    /// Notified when an attempt has left its pool.
+    room: Notify,
+}
+
+impl SharedLine {
+    fn lock(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Runs until the core drains or stops, then waits for the attempts in flight, each of which has a time limit.
 pub(crate) async fn run(core: Core) {
     let mut poll = interval(POLL);
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut in_flight = FuturesUnordered::new();
-    let mut busy: HashMap<EndpointId, usize> = HashMap::new();
+    let line = Arc::new(SharedLine::default());
+    let mut reader = DueReader::new(core.clock.now());
     loop {
-        tokio::select! {
+        let due = tokio::select! {
             () = core.draining.cancelled() => break,
             () = core.stop.cancelled() => break,
-            Some(endpoint) = in_flight.next(), if !in_flight.is_empty() => release_slot(&mut busy, endpoint),
-            () = core.webhooks.wakeup.notified() => {}
-            _ = poll.tick() => {}
-        }
-        for attempt in take_due(&core, MAX_CONCURRENT.saturating_sub(in_flight.len()), &busy).await {
-            let endpoint = attempt.endpoint;
-            *busy.entry(endpoint).or_default() += 1;
-            let core = core.clone();
-            let task = core.clone().spawn(async move { run_attempt(&core, attempt).await });
+            Some(()) = in_flight.next(), if !in_flight.is_empty() => Vec::new(),
+            () = line.room.notified() => Vec::new(),
+            () = core.webhooks.wakeup.notified() => reader.read_new(&core).await,
+            _ = poll.tick() => {
+                let has_room = line.lock().has_room();
+                reader.read(&core, has_room).await
+            }
+        };
+        line.lock().add(due, core.clock.now());
+        for (turn, attempt) in take_turns(&core, &line).await {
+            let task = core.spawn(run_attempt(core.clone(), Arc::clone(&line), attempt));
+            let (core, line) = (core.clone(), Arc::clone(&line));
             in_flight.push(async move {
-                if let Err(error) = task.await {
-                    tracing::error!(%error, endpoint.id = %endpoint, "a webhook attempt panicked");
-                }
-                endpoint
+                let pace = task.await.unwrap_or_else(|error| {
+                    tracing::error!(%error, endpoint.id = %turn.endpoint, "a webhook attempt panicked");
+                    None
+                });
+                line.lock().end(turn.delivery, pace, core.clock.now());
             });
         }
     }
     while in_flight.next().await.is_some() {}
 }
 
-fn release_slot(busy: &mut HashMap<EndpointId, usize>, endpoint: EndpointId) {
-    if let Some(count) = busy.get_mut(&endpoint) {
-        *count -= 1;
-        if *count == 0 {
-            busy.remove(&endpoint);
+/// Leases the deliveries whose turn it is.
+async fn take_turns(core: &Core, line: &SharedLine) -> Vec<(Turn, DeliveryAttempt)> {
+    let mut taken = Vec::new();
+    for _ in 0..LEASES {
+        let turns = line.lock().take();
+        if turns.is_empty() {
+            break;
+        }
+        let (now, public_url) = (core.clock.now(), core.settings.public_url.clone());
+        let deliveries = turns.iter().map(|turn| turn.delivery).collect();
+        let leased =
+            core.store.lease_deliveries(deliveries, now, now + LEASE, move |owed| compose(owed, &public_url)).await;
+        let is_known = leased.is_ok();
+        let leased = leased.unwrap_or_else(|error| {
+            tracing::warn!(%error, "due webhooks could not be leased; trying again");
+            Vec::new()
+        });
+        let mut leased: HashMap<_, _> = leased.into_iter().map(|attempt| (attempt.delivery, attempt)).collect();
+        let is_complete = leased.len() == turns.len();
+        for turn in turns {
+            match leased.remove(&turn.delivery) {
+                Some(attempt) => taken.push((turn, attempt)),
+                // Another process has leased it, or it was cancelled or set aside.
+                None => line.lock().end(turn.delivery, None, now),
+            }
+        }
+        if is_complete || !is_known {
+            break;
         }
     }
+    taken
 }
 
-async fn take_due(core: &Core, room: usize, busy: &HashMap<EndpointId, usize>) -> Vec<DeliveryAttempt> {
-    if room == 0 {
-        return Vec::new();
-    }
-    let now = core.clock.now();
-    let taken = match core.store.has_due(now).await {
-        Ok(false) => return Vec::new(),
-        Ok(true) => {
-            let room =
-                SendCapacity { total: room, per_endpoint: MAX_CONCURRENT_PER_ENDPOINT, in_progress: busy.clone() };
-            let public_url = core.settings.public_url.clone();
-            core.store.lease_due(now, now + LEASE, room, move |owed| compose(owed, &public_url)).await
-        }
-        Err(error) => Err(error),
-    };
-    taken.unwrap_or_else(|error| {
-        tracing::warn!(%error, "due webhooks could not be leased; trying again");
-        Vec::new()
-    })
-}
-
-async fn run_attempt(core: &Core, attempt: DeliveryAttempt) {
+/// Makes an attempt. Returns how the endpoint responded, if it was made.
+async fn run_attempt(core: Core, line: Arc<SharedLine>, attempt: DeliveryAttempt) -> Option<Pace> {
     let at = core.clock.now();
     let DeliveryAttempt { delivery, endpoint, number, url, secrets, body } = attempt;
     // If the key file was replaced between two rotations, the old secret cannot be decrypted. The new one suffices.
@@ -98,12 +126,22 @@ async fn run_attempt(core: &Core, attempt: DeliveryAttempt) {
     if secrets.is_empty() {
         // The operator must fix this, so the delivery stays due and the endpoint is not counted as failing.
         tracing::error!(endpoint.id = %endpoint, "a webhook secret cannot be decrypted; trying again");
-        return;
+        return None;
     }
     let id = message_id(delivery);
     let signature = sign(&secrets, &id, at, &body);
     let message = SignedMessage { id, seconds: seconds(at), signature, body };
-    let outcome = post(&core.guard, &core.outgoing, &url, message).await;
+    let began = Instant::now();
+    let mut sending = pin!(post(&core.guard, &core.outgoing, &url, message));
+    let outcome = match timeout(QUICK_LIMIT, &mut sending).await {
+        Ok(outcome) => outcome,
+        Err(_) if line.lock().slow_down(delivery) => {
+            line.room.notify_one();
+            sending.await
+        }
+        Err(_) => Err(RequestError::TimedOut(QUICK_LIMIT)),
+    };
+    let pace = pace_of(&outcome, began.elapsed());
     let now = core.clock.now();
     let next = next_step(&outcome, number, now, random::fraction());
     core.metrics.webhook_attempted(matches!(next, AfterDelivery::Delivered));
@@ -128,6 +166,17 @@ async fn run_attempt(core: &Core, attempt: DeliveryAttempt) {
         Err(error) => {
             tracing::warn!(%error, delivery.id = %delivery, "an attempt could not be recorded; it will be repeated");
         }
+    }
+    Some(pace)
+}
+
+/// How the endpoint responded.
+fn pace_of(outcome: &Result<EndpointResponse, RequestError>, took: Duration) -> Pace {
+    match outcome {
+        Ok(_) => Pace::of_response(took),
+        // It may have responded within the whole time limit, so it gets that the next time.
+        Err(RequestError::TimedOut(QUICK_LIMIT)) => Pace::Late,
+        Err(_) => Pace::of_failure(took),
     }
 }
 
@@ -204,6 +253,24 @@ mod tests {
             (reason(RequestError::TimedOut(ATTEMPT_TIMEOUT)), DeliveryError::TimedOut),
         ] {
             assert_eq!(actual, expected);
+        }
+    }
+
+    #[test]
+    fn pace_is_that_of_the_response_or_of_its_absence() {
+        let seconds = Duration::from_secs_f64;
+        for (outcome, took, expected) in [
+            (response(200, None), 0.1, Pace::Quick),
+            (response(500, None), 1.9, Pace::Quick),
+            (response(200, None), 2.1, Pace::Late),
+            (Err(RequestError::TimedOut(QUICK_LIMIT)), 2.0, Pace::Late),
+            (Err(RequestError::TimedOut(ATTEMPT_TIMEOUT)), 15.0, Pace::Silent),
+            (Err(RequestError::Connection(EgressError::Unresolved)), 2.0, Pace::Silent),
+            (Err(RequestError::Connection(EgressError::TimedOut)), 5.0, Pace::Silent),
+            (Err(RequestError::Connection(EgressError::Unresolved)), 0.1, Pace::Quick),
+            (Err(RequestError::Connection(EgressError::Name)), 0.0, Pace::Quick),
+        ] {
+            assert_eq!(pace_of(&outcome, seconds(took)), expected, "{outcome:?} {took}");
         }
     }
 

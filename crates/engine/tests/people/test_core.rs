@@ -120,6 +120,7 @@ impl TestCore {
                 public_url: "https://grabd.example".into(),
                 requests_per_minute: 60,
                 abuse: grabd_engine::admission::Settings {
+                    has_strangers: true,
                     failed_seconds_per_minute: 60,
                     failed_seconds_per_minute_unpaid: 20,
                     paid_slots_percent: 25,

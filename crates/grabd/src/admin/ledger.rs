@@ -60,7 +60,7 @@ fn invariant(drift: &Drift) -> &'static str {
         Drift::Balance { .. } => "balance",
         Drift::AppendOnlyDisabled => "append_only",
         Drift::JobMissing(_) | Drift::StaleJob(_) => "open",
-        Drift::ImageScheduledForDeletion(_) | Drift::StoredBytes { .. } => "images",
+        Drift::ImageScheduledForDeletion(_) | Drift::StoredBytes { .. } | Drift::RowBytes { .. } => "images",
     }
 }
 
@@ -82,6 +82,9 @@ fn describe(drift: &Drift) -> String {
         Drift::StaleJob(grab) => format!("grab {grab} has a job but is not open"),
         Drift::StoredBytes { team, recorded, images } => {
             format!("team {team} has images of {recorded} bytes on record, but they add up to {images}")
+        }
+        Drift::RowBytes { team, recorded, rows } => {
+            format!("team {team} has rows of {recorded} weighted bytes on record, but they add up to {rows}")
         }
         Drift::ImageScheduledForDeletion(grab) => format!("the image of grab {grab} is scheduled for deletion"),
     }
@@ -148,6 +151,7 @@ mod tests {
             Drift::JobMissing(grab),
             Drift::StaleJob(grab),
             Drift::StoredBytes { team: TeamId(grab.0), recorded: 1, images: 2 },
+            Drift::RowBytes { team: TeamId(grab.0), recorded: 1, rows: 2 },
             Drift::ImageScheduledForDeletion(grab),
         ];
         for drift in drifts {

@@ -172,14 +172,14 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
                     }
                     Ok(removal_output(
                         &person,
-                        format!("{email} was removed from the team {team}, and their apps have lost access to it."),
+                        &format!("{email} was removed from the team {team}, and their apps have lost access to it."),
                         &known,
                     ))
                 }
                 None => {
                     let known = known_secrets::find(store, person.id, None).await?;
                     store.remove_person(person.id).await?;
-                    Ok(removal_output(&person, format!("{email} was removed, with all sessions and apps."), &known))
+                    Ok(removal_output(&person, &format!("{email} was removed, with all sessions and apps."), &known))
                 }
             }
         }
@@ -323,7 +323,7 @@ async fn delete(store: &Store, email: &str) -> anyhow::Result<CommandOutput> {
     }
 }
 
-fn removal_output(person: &Person, text: String, known: &[KnownSecrets]) -> CommandOutput {
+fn removal_output(person: &Person, text: &str, known: &[KnownSecrets]) -> CommandOutput {
     let json = json!({
         "user_id": person.id.to_string(), "email": person.email.as_str(), "removed": true,
         "known_secrets": known_secrets::to_json(known),

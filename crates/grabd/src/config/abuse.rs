@@ -18,6 +18,7 @@ const RETENTION_DAYS: RangeInclusive<u32> = 31..=3650;
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Abuse {
+    pub strangers: Strangers,
     pub failed_seconds_per_minute: u32,
     pub failed_seconds_per_minute_unpaid: u32,
     pub paid_slots_percent: u32,
@@ -27,6 +28,29 @@ pub struct Abuse {
     pub allow_domains: Vec<Domain>,
     pub contact: String,
     pub respect_opt_out: bool,
+}
+
+/// Whether limits against strangers apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Strangers {
+    /// If people can sign up or buy credits.
+    Auto,
+    /// In any case.
+    Always,
+    /// In no case.
+    Never,
+}
+
+impl Strangers {
+    /// Whether they apply in a service that is open to strangers or not.
+    pub const fn applies(self, is_open: bool) -> bool {
+        match self {
+            Self::Auto => is_open,
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
 }
 
 /// Section `audit`.
@@ -45,9 +69,10 @@ impl Abuse {
         }
     }
 
-    /// The limits of rendering, as the engine takes them.
-    pub(crate) const fn admission(&self) -> admission::Settings {
+    /// The limits of rendering, as the engine takes them. `is_open`: people can sign up or buy credits.
+    pub(crate) const fn admission(&self, is_open: bool) -> admission::Settings {
         admission::Settings {
+            has_strangers: self.strangers.applies(is_open),
             failed_seconds_per_minute: self.failed_seconds_per_minute,
             failed_seconds_per_minute_unpaid: self.failed_seconds_per_minute_unpaid,
             paid_slots_percent: self.paid_slots_percent,

@@ -29,7 +29,7 @@ mod secret;
 mod security;
 
 pub(crate) use abuse::operations;
-pub use abuse::{Abuse, Audit};
+pub use abuse::{Abuse, Audit, Strangers};
 pub use billing::Billing;
 pub use bus::Bus;
 pub use cluster::{Cluster, ProcessRole, Renderer, TlsFiles};
@@ -468,9 +468,14 @@ impl Config {
         LimitSettings {
             requests_per_minute: self.limits.requests_per_minute,
             async_queue: self.limits.async_queue,
-            abuse: self.abuse.admission(),
+            abuse: self.abuse.admission(self.is_open()),
             retention: self.retention.settings(),
         }
+    }
+
+    /// Whether people whom the operator does not know can use the service: they can sign up or buy credits.
+    pub fn is_open(&self) -> bool {
+        self.accounts.sign_up || !self.billing.top_up.is_empty() || !self.billing.stripe_secret_key.expose().is_empty()
     }
 
     /// Concurrent grabs.

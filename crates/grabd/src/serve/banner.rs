@@ -14,6 +14,7 @@ use grabd_store::images::Location;
 use tower::ServiceExt;
 
 use super::first_run::{self, FirstTeam, Keys};
+use super::limits;
 use super::{RendererProcess, Service};
 use crate::config::{Config, ProcessRole};
 use crate::output::print_line;
@@ -55,6 +56,10 @@ pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_
             print_line!("  egress    ATTENTION: captures may also reach {}", allowed.join(", "));
         }
     }
+    for (at, line) in limits::describe(config).iter().enumerate() {
+        print_line!("  {:<10}{line}", if at == 0 { "limits" } else { "" });
+    }
+    print_line!("            for one team: {} admin team limits TEAM --set requests_per_minute=600", program());
     let team = match team {
         FirstTeam::Made(_) if !prints_keys => {
             print_line!("  keys      of the team “{}”, in {}", first_run::NAME, first_run::path(config).display());

@@ -23,8 +23,8 @@ struct HealthState {
     browser: Option<Chromium>,
 }
 
-/// `/healthz`: the process responds. `/readyz`: what the role needs is available: the database, disk space, and a
-/// renderer, or a core with one.
+/// `/healthz`: the process responds. `/readyz`: what the role needs is available: the database, and a renderer, or a core with
+/// one. A lack of disk space is only mentioned: customers could cause it, and everything but creates works.
 pub(super) fn router(core: Core, role: ProcessRole, browser: Option<Chromium>) -> Router {
     Router::new()
         .route("/healthz", allow_methods(METHODS, get(healthy)))
@@ -36,7 +36,7 @@ pub(super) fn router(core: Core, role: ProcessRole, browser: Option<Chromium>) -
 pub(super) fn renderer_router(cores: AttachedCores, browser: Chromium) -> Router {
     let ready = move || {
         let parts = [("core", cores.count() > 0), ("browser", browser.health().browsers() > 0)];
-        async move { report(&missing(&parts)) }
+        async move { report(&missing(&parts), None) }
     };
     Router::new()
         .route("/healthz", allow_methods(METHODS, get(healthy)))
@@ -65,19 +65,18 @@ async fn ready(State(HealthState { core, role, browser }): State<HealthState>) -
     if role == ProcessRole::All {
         parts.push(("browser", browser.is_some_and(|browser| browser.health().browsers() > 0)));
     }
-    let mut missing = missing(&parts);
-    missing.extend(core.short_of_disk());
-    report(&missing)
+    report(&missing(&parts), core.short_of_disk())
 }
 
 fn missing(parts: &[(&str, bool)]) -> Vec<String> {
     parts.iter().filter(|(_, is_ready)| !is_ready).map(|(part, _)| (*part).to_owned()).collect()
 }
 
-fn report(missing: &[String]) -> Response {
+fn report(missing: &[String], shortage: Option<String>) -> Response {
+    let shortage = shortage.map_or(String::new(), |shortage| format!("short of: {shortage}\n"));
     match missing.is_empty() {
-        true => respond(StatusCode::OK, "ready\n"),
-        false => respond(StatusCode::SERVICE_UNAVAILABLE, &format!("not ready: {}\n", missing.join(", "))),
+        true => respond(StatusCode::OK, &format!("ready\n{shortage}")),
+        false => respond(StatusCode::SERVICE_UNAVAILABLE, &format!("not ready: {}\n{shortage}", missing.join(", "))),
     }
 }
 

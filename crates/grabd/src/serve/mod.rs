@@ -8,6 +8,7 @@ mod grpc;
 mod health;
 mod http;
 mod images;
+mod limits;
 mod listener;
 mod metrics;
 mod open_files;

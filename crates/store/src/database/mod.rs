@@ -29,7 +29,7 @@ use postgres::Postgres;
 pub use service_lock::{LockMode, OtherService, ServiceLock};
 use sqlite::Sqlite;
 pub use steps::{MigrationPlan, PendingStep};
-pub(crate) use transaction::{BatchedTransaction, Transaction, Tx};
+pub(crate) use transaction::{BatchedTransaction, RowInsert, Transaction, Tx};
 
 /// Pads the ids to a power of two by repeating the last one.
 ///

@@ -7,10 +7,25 @@ use sea_orm::DatabaseTransaction;
 use uuid::Uuid;
 
 use crate::Result;
-use crate::entities::grab;
+use crate::grabs::insert::TestRow;
 
 /// An open transaction.
 pub(crate) type Tx = DatabaseTransaction;
+
+/// The insert of a row.
+pub(crate) struct RowInsert<O> {
+    pub(crate) row: TestRow,
+    /// The outcome if it is inserted.
+    pub(crate) inserted: O,
+    /// The outcome if its team has reached its ceiling.
+    pub(crate) refused: O,
+}
+
+impl<O> RowInsert<O> {
+    pub(crate) fn outcome(self, is_refused: bool) -> O {
+        if is_refused { self.refused } else { self.inserted }
+    }
+}
 
 /// One atomic change.
 pub(crate) trait Transaction: Send + Sync + 'static {
@@ -21,9 +36,9 @@ pub(crate) trait Transaction: Send + Sync + 'static {
     /// changes say so, because all others make the service look up again who may do what.
     const KEEPS_ACCESS: bool = false;
 
-    /// If the change only inserts one row of `grab`: the row, and the outcome. The SQLite writer inserts such rows of a
-    /// batch together. All rows set the same columns.
-    fn as_insert(&self) -> Option<(grab::ActiveModel, Self::Outcome)> {
+    /// If the change only inserts the row of a test grab: the row, and the outcomes. The SQLite writer inserts such rows of
+    /// a batch together. All rows set the same columns.
+    fn as_insert(&self) -> Option<RowInsert<Self::Outcome>> {
         None
     }
 
@@ -35,7 +50,7 @@ impl<T: Transaction> Transaction for Arc<T> {
     type Outcome = T::Outcome;
     const KEEPS_ACCESS: bool = T::KEEPS_ACCESS;
 
-    fn as_insert(&self) -> Option<(grab::ActiveModel, Self::Outcome)> {
+    fn as_insert(&self) -> Option<RowInsert<Self::Outcome>> {
         T::as_insert(self)
     }
 

@@ -1,21 +1,20 @@
 //! The single SQLite writer, with group commit. Changes that arrive during a commit are queued and committed together
 //! by the next one. There is no batching delay: a lone change is committed at once.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use sea_orm::{
-    ConnectionTrait, DatabaseConnection, DbErr, EntityTrait, SqliteTransactionMode, TransactionOptions,
-    TransactionTrait,
-};
+use sea_orm::{ConnectionTrait, DatabaseConnection, SqliteTransactionMode, TransactionOptions, TransactionTrait};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use super::spin::spin_before_sleep;
-use super::transaction::{Transaction, Tx};
-use crate::entities::grab;
+use super::transaction::{RowInsert, Transaction, Tx};
+use crate::grabs::insert::{TestRow, insert_test_rows};
 use crate::{Error, Result};
 
 /// Maximum changes per commit. Larger batches would hardly reduce the fsync cost per change. Every number of rows that are
@@ -49,7 +48,7 @@ impl Writer {
     /// Queues the change and waits for its commit. The change is written even if the caller is dropped.
     pub(crate) async fn write<T: Transaction>(&self, transaction: T) -> Result<T::Outcome> {
         let (reply, response) = oneshot::channel();
-        let request = Box::new(Request { transaction, outcome: None, reply });
+        let request = Box::new(Request { transaction, outcome: None, refusal: None, reply });
         match self.sender.send_timeout(request, QUEUE_TIMEOUT).await {
             Ok(()) => response.await.unwrap_or(Err(Error::Closed)),
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => Err(Error::Overloaded),
@@ -107,13 +106,13 @@ async fn commit(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChan
     if rows.len() == batch.len() {
         // A statement alone is a transaction. Within one, SQLite would copy every page that the statement changes, to be able
         // to undo only the statement, and BEGIN and COMMIT would have to be sent to the connection's thread, too.
-        return match insert(connection, rows).await {
+        return match insert(connection, &rows, batch).await {
             Ok(()) => Ok(()),
             Err(_) => commit_with_savepoints(connection, batch).await,
         };
     }
     let tx = begin(connection).await?;
-    if !rows.is_empty() && insert(&tx, rows).await.is_err() {
+    if insert(&tx, &rows, batch).await.is_err() {
         tx.rollback().await?;
         return commit_with_savepoints(connection, batch).await;
     }
@@ -131,8 +130,16 @@ async fn commit(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChan
 
 /// Inserts the rows of all changes that only insert one row, with one statement: most of the time of an insert is spent on
 /// sending it to the connection's thread and waiting for the answer.
-async fn insert(connection: &impl ConnectionTrait, rows: Vec<grab::ActiveModel>) -> Result<(), DbErr> {
-    grab::Entity::insert_many(rows).exec_without_returning(connection).await.map(drop)
+async fn insert(
+    connection: &impl ConnectionTrait,
+    rows: &[TestRow],
+    batch: &mut [Box<dyn QueuedChange>],
+) -> Result<()> {
+    let refused = insert_test_rows(connection, rows).await?;
+    if !refused.is_empty() {
+        batch.iter_mut().for_each(|request| request.refuse(&refused));
+    }
+    Ok(())
 }
 
 async fn commit_with_savepoints(connection: &DatabaseConnection, batch: &mut [Box<dyn QueuedChange>]) -> Result<()> {
@@ -165,7 +172,9 @@ enum Applied {
 /// A queued change with its type erased.
 trait QueuedChange: Send {
     /// The row to insert, if that is the whole change. Its outcome is set.
-    fn take_insert(&mut self) -> Option<grab::ActiveModel>;
+    fn take_insert(&mut self) -> Option<TestRow>;
+    /// Sets the outcome of a change whose row was not inserted, if it is one of these.
+    fn refuse(&mut self, rows: &HashSet<Uuid>);
     fn has_outcome(&self) -> bool;
     fn apply<'a>(&'a mut self, tx: &'a Tx) -> Pin<Box<dyn Future<Output = Applied> + Send + 'a>>;
     fn reply(self: Box<Self>, committed: Result<()>);
@@ -174,14 +183,23 @@ trait QueuedChange: Send {
 struct Request<T: Transaction> {
     transaction: T,
     outcome: Option<Result<T::Outcome>>,
+    /// The id of the row that is inserted for the change, and the outcome if it is not.
+    refusal: Option<(Uuid, T::Outcome)>,
     reply: oneshot::Sender<Result<T::Outcome>>,
 }
 
 impl<T: Transaction> QueuedChange for Request<T> {
-    fn take_insert(&mut self) -> Option<grab::ActiveModel> {
-        let (row, outcome) = self.transaction.as_insert()?;
-        self.outcome = Some(Ok(outcome));
+    fn take_insert(&mut self) -> Option<TestRow> {
+        let RowInsert { row, inserted, refused } = self.transaction.as_insert()?;
+        self.outcome = Some(Ok(inserted));
+        self.refusal = row.id().map(|id| (id, refused));
         Some(row)
+    }
+
+    fn refuse(&mut self, rows: &HashSet<Uuid>) {
+        if let Some((_, refused)) = self.refusal.take_if(|(id, _)| rows.contains(id)) {
+            self.outcome = Some(Ok(refused));
+        }
     }
 
     fn has_outcome(&self) -> bool {

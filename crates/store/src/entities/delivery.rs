@@ -36,6 +36,8 @@ pub(crate) struct Model {
     pub(crate) took_ms: Option<i32>,
     pub(crate) attempted_at: Option<i64>,
     pub(crate) created_at: i64,
+    /// Why the message is only sent on request; NULL: it is sent. 0: too many were open.
+    pub(crate) not_sent: Option<i16>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -52,7 +54,11 @@ pub(crate) fn read(row: &Model) -> Result<Delivery> {
         attempt: read_count(row.attempt.into())?,
         status: read_state(row.state)?,
         status_code: row.last_code.map(code).transpose()?,
-        error: row.no_answer.map(read_no_answer).transpose()?,
+        error: match row.not_sent {
+            None => row.no_answer.map(read_no_answer).transpose()?,
+            Some(0) => Some(DeliveryError::TooManyOpen),
+            Some(_) => return Err(Error::Inconsistent("unknown reason of a message that is not sent")),
+        },
         took: row.took_ms.map(|ms| Duration::from_millis(u64::try_from(ms).unwrap_or(0))),
         attempted_at: read_time(row.attempted_at),
         next_attempt_at: read_time(row.next_at),
@@ -94,20 +100,22 @@ fn read_state(code: i16) -> Result<DeliveryStatus> {
         .ok_or(Error::Inconsistent("unknown delivery state code"))
 }
 
-pub(crate) const fn no_answer(why: DeliveryError) -> i16 {
+/// The value of `no_answer`, if the error is that of an attempt.
+pub(crate) const fn no_answer(why: DeliveryError) -> Option<i16> {
     match why {
-        DeliveryError::Refused => 0,
-        DeliveryError::Unresolved => 1,
-        DeliveryError::Unreachable => 2,
-        DeliveryError::Tls => 3,
-        DeliveryError::Http => 4,
-        DeliveryError::TimedOut => 5,
+        DeliveryError::Refused => Some(0),
+        DeliveryError::Unresolved => Some(1),
+        DeliveryError::Unreachable => Some(2),
+        DeliveryError::Tls => Some(3),
+        DeliveryError::Http => Some(4),
+        DeliveryError::TimedOut => Some(5),
+        DeliveryError::TooManyOpen => None,
     }
 }
 
 fn read_no_answer(code: i16) -> Result<DeliveryError> {
-    DeliveryError::ALL
+    DeliveryError::OF_ATTEMPTS
         .into_iter()
-        .find(|known| no_answer(*known) == code)
+        .find(|known| no_answer(*known) == Some(code))
         .ok_or(Error::Inconsistent("unknown no-answer code"))
 }

@@ -45,6 +45,8 @@ pub(crate) struct Model {
     pub(crate) fingerprint: Option<Vec<u8>>,
     /// The API key that created it.
     pub(crate) key_id: Option<Uuid>,
+    /// What the row counts for its team. `None`: it is open, or was written by an earlier version and is not counted yet.
+    pub(crate) stored_bytes: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -139,6 +141,7 @@ pub(crate) fn read(row: Model, job: Option<OpenJob>) -> Result<Grab> {
         deleted_at,
         fingerprint: _,
         key_id: _,
+        stored_bytes: _,
     } = row;
     let finished_at = || read_time(finished_at).ok_or(Error::Inconsistent("ended grab without finished_at"));
     let facts = || facts.as_deref().map_or(Ok(RenderMetadata::default()), read_facts);

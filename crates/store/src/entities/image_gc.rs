@@ -8,6 +8,8 @@ pub(crate) struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub(crate) key: String,
     pub(crate) not_before: i64,
+    /// 1: deleted together with many others, by a retention or with its team.
+    pub(crate) bulk: i16,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

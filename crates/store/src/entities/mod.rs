@@ -36,6 +36,7 @@ pub(crate) mod payment_reversal;
 pub(crate) mod purge_mark;
 pub(crate) mod rate_cell;
 pub(crate) mod recovery_code;
+pub(crate) mod row_progress;
 pub(crate) mod schema_step;
 pub(crate) mod second_factor;
 pub(crate) mod session;

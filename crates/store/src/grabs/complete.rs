@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, ImageKey, RenderMetadata};
-use grabd_domain::ids::{GrabId, LeaseToken};
+use grabd_domain::ids::{GrabId, LeaseToken, TeamId};
 use sea_orm::sea_query::{CaseStatement, Expr, ExprTrait, IntoIden, TableRef, ValueTuple};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryTrait};
 use uuid::Uuid;
@@ -15,7 +16,7 @@ use crate::database::{BatchedTransaction, Transaction, Tx};
 use crate::entities::{grab, job};
 use crate::grabs::files::add_files;
 use crate::grabs::images::schedule_deletion;
-use crate::grabs::stored_bytes::lock_stored_bytes;
+use crate::grabs::stored_bytes::{ended_bytes, lock_stored_bytes, request_bytes};
 use crate::webhooks::enqueue::enqueue_deliveries;
 use crate::{Error, Result, Store};
 
@@ -132,6 +133,7 @@ async fn finish_all(tx: &Tx, taken: &[(&Completion, &job::Model)]) -> Result<Has
         .col_expr(grab::Column::ExecutionMs, result(result::EXECUTION_MS))
         .col_expr(grab::Column::Facts, result(result::FACTS))
         .col_expr(grab::Column::Attempts, result(result::ATTEMPTS))
+        .col_expr(grab::Column::StoredBytes, request_bytes().add(result(result::STORED_BYTES)))
         .filter(grab::Column::Id.into_expr().eq(result(result::GRAB)))
         .filter(grab::has_status(OPEN));
     QueryTrait::query(&mut update).from(TableRef::ValuesList(results, result::ROW.into_iden()));
@@ -141,9 +143,12 @@ async fn finish_all(tx: &Tx, taken: &[(&Completion, &job::Model)]) -> Result<Has
     let mut ended = HashMap::new();
     for (completion, _) in taken {
         let row = rows.remove(&completion.grab).ok_or(Error::Inconsistent("job without an open grab"))?;
-        add_files(tx, &row, &completion.metadata).await?;
-        if row.image_key.is_none() {
-            schedule_deletion(tx, completion.upload_key.as_str(), completion.now).await?;
+        match row.image_key.is_some() {
+            true => {
+                let owner = (completion.grab, TeamId(row.team_id), Environment::Live);
+                add_files(tx, owner, &completion.metadata).await?;
+            }
+            false => schedule_deletion(tx, completion.upload_key.as_str(), completion.now).await?,
         }
         ended.insert(completion.grab, grab::read(row, None)?);
     }
@@ -160,6 +165,7 @@ mod result {
     pub(super) const EXECUTION_MS: &str = "column5";
     pub(super) const FACTS: &str = "column6";
     pub(super) const ATTEMPTS: &str = "column7";
+    pub(super) const STORED_BYTES: &str = "column8";
 }
 
 impl Completion {
@@ -168,14 +174,17 @@ impl Completion {
         if job.upload_key()?.as_ref() != Some(&self.upload_key) {
             return Err(Error::Inconsistent("image key differs from the lease's upload key"));
         }
+        let facts = grab::write_facts(&self.metadata)?;
+        let stored_bytes = ended_bytes(&facts, "", &self.metadata);
         Ok(ValueTuple::Many(vec![
             self.grab.0.into(),
             self.now.as_ms().into(),
             self.upload_key.as_str().into(),
             size(self.size_bytes).into(),
             milliseconds(self.execution_ms).into(),
-            grab::write_facts(&self.metadata)?.into(),
+            facts.into(),
             job.attempt.into(),
+            stored_bytes.into(),
         ]))
     }
 

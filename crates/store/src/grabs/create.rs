@@ -12,6 +12,7 @@ use grabd_domain::grabs::{Class, ImageKey};
 use grabd_domain::idempotency::Fingerprint;
 use grabd_domain::ids::{GrabId, KeyId, LeaseToken, LotId, SessionId, TeamId};
 use grabd_domain::limits::MAX_ATTEMPTS;
+use grabd_domain::storage::StorageCeiling;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{CaseStatement, Expr, ExprTrait, LockBehavior, LockType, Query, SelectStatement};
 use sea_orm::{
@@ -20,12 +21,13 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use crate::codes::{self, ACTIVE, OPEN};
+use crate::codes::{self, ACTIVE, OPEN, size};
 use crate::credits::held::{hold_credits, lock_lots_of};
 use crate::database::{BatchedTransaction, Transaction, Tx, padded};
 use crate::entities::{grab, job, job_secrets, lot, team};
 use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
 use crate::grabs::release::BACK_OFF;
+use crate::grabs::stored_bytes::{is_reached, length, lock_stored_bytes_of};
 use crate::{Error, Result, Store};
 
 /// A live grab to create.
@@ -59,6 +61,8 @@ pub struct NewGrab {
     pub idempotency: Option<NewRecord>,
     /// Fingerprint of the options that determine the image. None: the grab never answers a later request.
     pub fingerprint: Option<Fingerprint>,
+    /// With which stored bytes the team may create no more. `None`: any number.
+    pub ceiling: Option<StorageCeiling>,
 }
 
 /// An initial lease.
@@ -96,6 +100,8 @@ pub enum Created {
         /// The expected wait.
         expected: Duration,
     },
+    /// Nothing was created: the team has reached its ceiling of stored bytes.
+    StorageFull,
     /// Nothing was created: no credit is available.
     CreditsExhausted,
     /// Nothing was created: the team does not exist or is inactive.
@@ -157,6 +163,17 @@ fn take_of_different_teams<'a>(waiting: &mut Vec<&'a NewGrab>) -> Vec<&'a NewGra
     next
 }
 
+/// A grab that is created if its team has a credit.
+struct Admitted<'a> {
+    new: &'a NewGrab,
+    queue: Queue,
+    /// The stored form of the options.
+    request: String,
+}
+
+/// Requests with more bytes count before the grab ends. Others are so short that the limit of open grabs suffices.
+const LONG_REQUEST_BYTES: i64 = 16_384;
+
 /// Creates grabs of different teams, which are locked, in the order of the teams' ids. The outcomes have the same order.
 async fn create_all(tx: &Tx, new_grabs: &[&NewGrab]) -> Result<Vec<Created>> {
     let mut outcomes = HashMap::new();
@@ -164,17 +181,20 @@ async fn create_all(tx: &Tx, new_grabs: &[&NewGrab]) -> Result<Vec<Created>> {
     for (&new, queue) in new_grabs.iter().zip(Queue::read(tx, new_grabs).await?) {
         match new.rejection(tx, &queue).await? {
             Some(rejection) => drop(outcomes.insert(new.team, rejection)),
-            None => admitted.push((new, queue)),
+            None => admitted.push(Admitted { new, queue, request: grab::write_spec(&new.spec)? }),
         }
     }
-    let teams: Vec<_> = admitted.iter().map(|(new, _)| (new.team, new.now)).collect();
+    let long = admitted.iter().filter(|admitted| admitted.stored_bytes().is_some());
+    lock_stored_bytes_of(tx, long.map(|admitted| admitted.new.team)).await?;
+    let teams: Vec<_> = admitted.iter().map(|Admitted { new, .. }| (new.team, new.now)).collect();
     let lots = hold_credits(tx, &teams).await?;
-    admitted.retain(|(new, _)| lots.contains_key(&new.team));
+    admitted.retain(|Admitted { new, .. }| lots.contains_key(&new.team));
     let (mut grabs, mut jobs) = (Vec::new(), Vec::new());
-    for (new, queue) in &admitted {
+    for admitted in &admitted {
+        let Admitted { new, queue, request: _ } = admitted;
         let lease = new.lease_if_free(queue);
         let upload_key = lease.map(|lease| ImageKey::new(lease.random, new.spec.format.as_str()));
-        grabs.push(new.grab_row()?);
+        grabs.push(admitted.grab_row());
         jobs.push(new.job_row(lots[&new.team], queue.rank, lease, upload_key.as_ref()));
         let created = upload_key.map_or(Created::Pending, |upload_key| Created::Leased { upload_key });
         outcomes.insert(new.team, created);
@@ -183,10 +203,37 @@ async fn create_all(tx: &Tx, new_grabs: &[&NewGrab]) -> Result<Vec<Created>> {
         grab::Entity::insert_many(grabs).exec_without_returning(tx).await?;
         job::Entity::insert_many(jobs).exec_without_returning(tx).await?;
     }
-    for (new, _) in admitted {
+    for Admitted { new, .. } in admitted {
         new.add_details(tx).await?;
     }
     Ok(new_grabs.iter().map(|new| outcomes.remove(&new.team).unwrap_or(Created::CreditsExhausted)).collect())
+}
+
+impl Admitted<'_> {
+    /// What the open grab counts, with its secret options. `None`: nothing.
+    fn stored_bytes(&self) -> Option<i64> {
+        let secrets = self.new.secrets.as_ref().map_or(0, Vec::len);
+        let bytes = length(&self.request) + size(u64::try_from(secrets).unwrap_or(u64::MAX));
+        Some(bytes).filter(|bytes| *bytes > LONG_REQUEST_BYTES)
+    }
+
+    fn grab_row(&self) -> grab::ActiveModel {
+        let new = self.new;
+        grab::ActiveModel {
+            id: Set(new.id.0),
+            team_id: Set(new.team.0),
+            env: Set(codes::environment(Environment::Live)),
+            class: Set(codes::class(new.class)),
+            status: Set(OPEN),
+            request: Set(self.request.clone()),
+            attempts: Set(0),
+            created_at: Set(new.now.as_ms()),
+            fingerprint: Set(new.fingerprint.map(|fingerprint| fingerprint.to_vec())),
+            key_id: Set(new.key.map(|key| key.0)),
+            stored_bytes: Set(self.stored_bytes()),
+            ..Default::default()
+        }
+    }
 }
 
 impl NewGrab {
@@ -196,6 +243,9 @@ impl NewGrab {
             && let Some(repeat) = check_key(tx, self.team, Environment::Live, record, self.now).await?
         {
             return Ok(Some(Created::Repeated(repeat)));
+        }
+        if queue.is_storage_full {
+            return Ok(Some(Created::StorageFull));
         }
         if let (Some(limit), true) = (self.queue_limit(), queue.is_full) {
             return Ok(Some(Created::QueueLimit { limit }));
@@ -228,22 +278,6 @@ impl NewGrab {
         let all = ahead().count(tx).await?;
         let paid = if self.account.has_paid { ahead().filter(job::Column::Paid.eq(true)).count(tx).await? } else { 0 };
         Ok(QueueAhead { all, paid })
-    }
-
-    fn grab_row(&self) -> Result<grab::ActiveModel> {
-        Ok(grab::ActiveModel {
-            id: Set(self.id.0),
-            team_id: Set(self.team.0),
-            env: Set(codes::environment(Environment::Live)),
-            class: Set(codes::class(self.class)),
-            status: Set(OPEN),
-            request: Set(grab::write_spec(&self.spec)?),
-            attempts: Set(0),
-            created_at: Set(self.now.as_ms()),
-            fingerprint: Set(self.fingerprint.map(|fingerprint| fingerprint.to_vec())),
-            key_id: Set(self.key.map(|key| key.0)),
-            ..Default::default()
-        })
     }
 
     fn job_row(
@@ -309,6 +343,7 @@ async fn lock_free_teams(tx: &Tx, teams: impl Iterator<Item = TeamId>) -> Result
 
 /// State of the queue that a create depends on.
 struct Queue {
+    is_storage_full: bool,
     is_full: bool,
     has_waiting: bool,
     /// One after the account's last waiting job, but never before the head of the queue. An account that floods the
@@ -350,6 +385,9 @@ impl Queue {
             .expr_as(first(last), column("last", number))
             .expr_as(first(head), column("head", number))
             .expr_as(first(before), column("before", number));
+        if let Some(ceiling) = new.ceiling {
+            query.expr_as(Expr::from(is_reached(new.team, ceiling)), column("stored", number));
+        }
         if let Some(others) = new.queue_limit().and_then(|limit| limit.checked_sub(1)) {
             // Counting takes longer the more there are. Each open grab holds a credit, so it is only done if enough are held.
             let held = lot::Entity::find()
@@ -370,8 +408,12 @@ impl Queue {
             Some(0) => true,
             Some(_) => read("full")?.is_some(),
         };
+        let is_storage_full = match new.ceiling {
+            None => false,
+            Some(_) => row.try_get::<Option<i32>>("", &column("stored", number))?.is_some(),
+        };
         let rank = Ord::max(last.map_or(0, |last| last + 1), head.unwrap_or(0));
-        Ok(Self { is_full, has_waiting: before.is_some(), rank })
+        Ok(Self { is_storage_full, is_full, has_waiting: before.is_some(), rank })
     }
 }
 

@@ -4,7 +4,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::grabs::{Failure, Grab, RenderMetadata};
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_domain::limits::LOST_IMAGE_DELAY;
-use sea_orm::sea_query::Expr;
+use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use crate::codes::{FAILED, OPEN, error_cause};
@@ -14,6 +14,7 @@ use crate::entities::{grab, job};
 use crate::grabs::complete::EndedGrab;
 use crate::grabs::idempotency::release_key;
 use crate::grabs::images::schedule_deletion;
+use crate::grabs::stored_bytes::{count_deliveries, ended_bytes, message_bytes, request_bytes};
 use crate::webhooks::enqueue::enqueue_deliveries;
 use crate::{Error, Result, Store};
 
@@ -102,8 +103,10 @@ pub(super) async fn end(
 
 /// Reads the ended grab and enqueues its webhooks.
 async fn report(tx: &Tx, row: grab::Model, now: Timestamp) -> Result<Grab> {
+    let message_bytes = message_bytes(&row);
     let grab = grab::read(row, None)?;
-    enqueue_deliveries(tx, [(&grab, now)]).await?;
+    let deliveries = enqueue_deliveries(tx, [(&grab, now)]).await?;
+    count_deliveries(tx, grab.id, deliveries, message_bytes).await?;
     Ok(grab)
 }
 
@@ -114,13 +117,16 @@ async fn end_row(
     metadata: &RenderMetadata,
     now: Timestamp,
 ) -> Result<grab::Model> {
+    let facts = grab::write_facts(metadata)?;
+    let stored_bytes = ended_bytes(&facts, &failure.message, metadata);
     let row = grab::Entity::update_many()
         .col_expr(grab::Column::Status, Expr::value(FAILED))
         .col_expr(grab::Column::FinishedAt, Expr::value(now.as_ms()))
         .col_expr(grab::Column::ErrorCode, Expr::value(failure.reason.code().as_str()))
         .col_expr(grab::Column::ErrorMessage, Expr::value(failure.message.as_str()))
         .col_expr(grab::Column::ErrorCause, Expr::value(error_cause(failure.cause)))
-        .col_expr(grab::Column::Facts, Expr::value(grab::write_facts(metadata)?))
+        .col_expr(grab::Column::Facts, Expr::value(facts))
+        .col_expr(grab::Column::StoredBytes, request_bytes().add(stored_bytes))
         .col_expr(grab::Column::Attempts, Expr::value(job.attempt))
         .col_expr(grab::Column::SessionId, Expr::value(job.session_id))
         .filter(grab::Column::Id.eq(job.grab_id))

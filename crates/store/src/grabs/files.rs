@@ -1,20 +1,23 @@
 //! The files beside an image. Their rows are added with the image, and deleted by triggers when the image is.
 
 use grabd_domain::capture::BesideName;
+use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::RenderMetadata;
+use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::ActiveValue::Set;
 use sea_orm::EntityTrait;
 
 use crate::Result;
-use crate::codes::size;
+use crate::codes::{self, size};
 use crate::database::Tx;
-use crate::entities::{grab, grab_file};
+use crate::entities::grab_file;
 
 /// Adds the files of a grab whose image is shown.
-pub(super) async fn add_files(tx: &Tx, grab: &grab::Model, metadata: &RenderMetadata) -> Result<()> {
-    if grab.image_key.is_none() {
-        return Ok(());
-    }
+pub(super) async fn add_files(
+    tx: &Tx,
+    (grab, team, environment): (GrabId, TeamId, Environment),
+    metadata: &RenderMetadata,
+) -> Result<()> {
     let files = metadata.files.iter().map(|file| (BesideName::Also(file.kind), &file.key, file.bytes));
     let slices = metadata.numbered_slices();
     let slices = slices.map(|(number, slice)| (BesideName::Slice(number), &slice.key, slice.bytes));
@@ -25,9 +28,9 @@ pub(super) async fn add_files(tx: &Tx, grab: &grab::Model, metadata: &RenderMeta
         .chain(viewports)
         .map(|(name, key, bytes)| grab_file::ActiveModel {
             key: Set(key.as_str().to_owned()),
-            grab_id: Set(grab.id),
-            team_id: Set(grab.team_id),
-            env: Set(grab.env),
+            grab_id: Set(grab.0),
+            team_id: Set(team.0),
+            env: Set(codes::environment(environment)),
             kind: Set(grab_file::kind(name)),
             bytes: Set(size(bytes)),
         })

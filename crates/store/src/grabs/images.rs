@@ -33,9 +33,14 @@ impl Transaction for UnscheduleDeletion {
     }
 }
 
+/// The entry of an image that is deleted together with many others.
+pub(crate) fn bulk_deletion(key: String, not_before: Timestamp) -> image_gc::ActiveModel {
+    image_gc::ActiveModel { key: Set(key), not_before: Set(not_before.as_ms()), bulk: Set(1) }
+}
+
 /// Adds an image to the deletion list. An existing entry is kept unchanged.
 pub(super) async fn schedule_deletion(tx: &Tx, key: &str, not_before: Timestamp) -> Result<()> {
-    let row = image_gc::ActiveModel { key: Set(key.to_owned()), not_before: Set(not_before.as_ms()) };
+    let row = image_gc::ActiveModel { key: Set(key.to_owned()), not_before: Set(not_before.as_ms()), bulk: Set(0) };
     image_gc::Entity::insert(row).on_conflict_do_nothing_on([image_gc::Column::Key]).exec_without_returning(tx).await?;
     Ok(())
 }

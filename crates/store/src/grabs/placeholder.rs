@@ -12,10 +12,12 @@ use sea_orm::{EntityTrait, QuerySelect};
 use uuid::Uuid;
 
 use crate::codes::{self, DONE, FAILED, milliseconds, size};
-use crate::database::{BatchedTransaction, Transaction, Tx};
+use crate::database::{BatchedTransaction, RowInsert, Transaction, Tx};
 use crate::entities::{grab, team};
 use crate::grabs::files::add_files;
 use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
+use crate::grabs::insert::{TestRow, insert_test_rows};
+use crate::grabs::stored_bytes::{ended_bytes, length};
 use crate::{Error, Result, Store};
 
 /// A test grab to store.
@@ -37,14 +39,27 @@ pub struct NewPlaceholder {
     pub idempotency: Option<NewRecord>,
     /// Fingerprint of the options that determine the image. None: the grab never answers a later request.
     pub fingerprint: Option<Fingerprint>,
+    /// The bytes of test keys with which the team may create no more. `None`: any number.
+    pub ceiling: Option<i64>,
+}
+
+/// Outcome of [`Store::create_placeholder`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlaceholderOutcome {
+    /// The grab was stored.
+    Stored,
+    /// Nothing was stored: the idempotency key was used before.
+    Repeated(Repeat),
+    /// Nothing was stored: the team has reached its ceiling.
+    StorageFull,
 }
 
 impl Store {
-    /// Stores an ended test grab. If its idempotency key was used before, stores nothing and returns the outcome.
+    /// Stores an ended test grab.
     ///
     /// # Errors
     /// [`Error::Inconsistent`] when `outcome` is open, or done without an image key.
-    pub async fn create_placeholder(&self, new: NewPlaceholder) -> Result<Option<Repeat>> {
+    pub async fn create_placeholder(&self, new: NewPlaceholder) -> Result<PlaceholderOutcome> {
         match new.is_one_row() {
             true => self.database.write_batched(new).await,
             false => self.database.write(new).await,
@@ -53,36 +68,33 @@ impl Store {
 }
 
 impl Transaction for NewPlaceholder {
-    type Outcome = Option<Repeat>;
+    type Outcome = PlaceholderOutcome;
     const KEEPS_ACCESS: bool = true;
 
-    fn as_insert(&self) -> Option<(grab::ActiveModel, Option<Repeat>)> {
-        self.is_one_row().then(|| self.row().ok()).flatten().map(|row| (row, None))
+    fn as_insert(&self) -> Option<RowInsert<PlaceholderOutcome>> {
+        let row = self.is_one_row().then(|| self.test_row().ok()).flatten()?;
+        Some(RowInsert { row, inserted: PlaceholderOutcome::Stored, refused: PlaceholderOutcome::StorageFull })
     }
 
-    async fn apply(&self, tx: &Tx) -> Result<Option<Repeat>> {
+    async fn apply(&self, tx: &Tx) -> Result<PlaceholderOutcome> {
         if let Some(record) = &self.idempotency {
             // Locks the team whatever its status, to serialize concurrent requests with the same key.
             team::Entity::find_by_id(self.team.0).lock(LockType::NoKeyUpdate).one(tx).await?;
             let repeat = check_key(tx, self.team, Environment::Test, record, self.now).await?;
-            if repeat.is_some() {
-                return Ok(repeat);
+            if let Some(repeat) = repeat {
+                return Ok(PlaceholderOutcome::Repeated(repeat));
             }
         }
-        let row = self.row()?;
-        match &self.outcome {
-            State::Done { metadata, .. } if metadata.has_files() => {
-                let row = grab::Entity::insert(row).exec_with_returning(tx).await?;
-                add_files(tx, &row, metadata).await?;
-            }
-            State::Done { .. } | State::Failed { .. } | State::Pending | State::Processing => {
-                grab::Entity::insert(row).exec_without_returning(tx).await?;
-            }
+        if !insert_test_rows(tx, &[self.test_row()?]).await?.is_empty() {
+            return Ok(PlaceholderOutcome::StorageFull);
+        }
+        if let State::Done { metadata, .. } = &self.outcome {
+            add_files(tx, (self.id, self.team, Environment::Test), metadata).await?;
         }
         if let Some(record) = &self.idempotency {
             store_key(tx, self.team, Environment::Test, record, self.id, false, self.now).await?;
         }
-        Ok(None)
+        Ok(PlaceholderOutcome::Stored)
     }
 }
 
@@ -93,13 +105,15 @@ impl BatchedTransaction for NewPlaceholder {
         self.id.0
     }
 
-    async fn apply_batch(changes: &[&Self], tx: &Tx) -> Result<Vec<Option<Option<Repeat>>>> {
-        let (rows, outcomes): (Vec<_>, Vec<_>) = changes.iter().map(|new| new.as_insert().unzip()).unzip();
-        let rows: Vec<_> = rows.into_iter().flatten().collect();
-        if !rows.is_empty() {
-            grab::Entity::insert_many(rows).exec_without_returning(tx).await?;
-        }
-        Ok(outcomes)
+    async fn apply_batch(changes: &[&Self], tx: &Tx) -> Result<Vec<Option<PlaceholderOutcome>>> {
+        let inserts: Vec<_> = changes.iter().map(|new| new.as_insert()).collect();
+        let mut rows: Vec<_> = inserts.iter().flatten().map(|insert| insert.row.clone()).collect();
+        // The order in which the triggers lock the numbers of stored bytes.
+        rows.sort_unstable_by_key(|row| row.team);
+        let refused = insert_test_rows(tx, &rows).await?;
+        let outcome =
+            |(insert, new): (Option<RowInsert<_>>, &&Self)| Some(insert?.outcome(refused.contains(&new.id.0)));
+        Ok(inserts.into_iter().zip(changes).map(outcome).collect())
     }
 }
 
@@ -112,36 +126,50 @@ impl NewPlaceholder {
         }
     }
 
+    fn test_row(&self) -> Result<TestRow> {
+        Ok(TestRow { row: self.row()?, team: self.team, ceiling: self.ceiling })
+    }
+
     fn row(&self) -> Result<grab::ActiveModel> {
+        let request = grab::write_spec(&self.spec)?;
+        let (metadata, message) = match &self.outcome {
+            State::Failed { failure, metadata, .. } => (metadata, failure.message.as_str()),
+            State::Done { metadata, .. } => (metadata, ""),
+            State::Pending | State::Processing => return Err(Error::Inconsistent("placeholder that has not ended")),
+        };
+        let facts = grab::write_facts(metadata)?;
+        let stored_bytes = length(&request) + ended_bytes(&facts, message, metadata);
         let base = grab::ActiveModel {
             id: Set(self.id.0),
             team_id: Set(self.team.0),
             env: Set(codes::environment(Environment::Test)),
             class: Set(codes::class(Class::Sync)),
-            request: Set(grab::write_spec(&self.spec)?),
+            request: Set(request),
             attempts: Set(0),
             created_at: Set(self.now.as_ms()),
             fingerprint: Set(self.fingerprint.map(|fingerprint| fingerprint.to_vec())),
             key_id: Set(self.key.map(|key| key.0)),
+            facts: Set(Some(facts)),
+            stored_bytes: Set(Some(stored_bytes)),
             ..Default::default()
         };
         Ok(match &self.outcome {
-            State::Done { finished_at, image: Some(image), size_bytes, execution_ms, metadata } => grab::ActiveModel {
-                status: Set(DONE),
-                finished_at: Set(Some(finished_at.as_ms())),
-                image_key: Set(Some(image.as_str().to_owned())),
-                bytes: Set(Some(size(*size_bytes))),
-                execution_ms: Set(Some(milliseconds(*execution_ms))),
-                facts: Set(Some(grab::write_facts(metadata)?)),
-                ..base
-            },
-            State::Failed { finished_at, failure, metadata } => grab::ActiveModel {
+            State::Done { finished_at, image: Some(image), size_bytes, execution_ms, metadata: _ } => {
+                grab::ActiveModel {
+                    status: Set(DONE),
+                    finished_at: Set(Some(finished_at.as_ms())),
+                    image_key: Set(Some(image.as_str().to_owned())),
+                    bytes: Set(Some(size(*size_bytes))),
+                    execution_ms: Set(Some(milliseconds(*execution_ms))),
+                    ..base
+                }
+            }
+            State::Failed { finished_at, failure, metadata: _ } => grab::ActiveModel {
                 status: Set(FAILED),
                 finished_at: Set(Some(finished_at.as_ms())),
                 error_code: Set(Some(failure.reason.code().as_str().to_owned())),
                 error_message: Set(Some(failure.message.clone())),
                 error_cause: Set(Some(codes::error_cause(failure.cause))),
-                facts: Set(Some(grab::write_facts(metadata)?)),
                 ..base
             },
             State::Done { image: None, .. } => return Err(Error::Inconsistent("placeholder without an image key")),

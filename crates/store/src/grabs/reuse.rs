@@ -5,6 +5,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::Grab;
 use grabd_domain::idempotency::Fingerprint;
 use grabd_domain::ids::{GrabId, KeyId, TeamId};
+use grabd_domain::storage::StorageCeiling;
 use sea_orm::sea_query::LockType;
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 use uuid::Uuid;
@@ -13,6 +14,7 @@ use crate::codes::DONE;
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, team};
 use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
+use crate::grabs::stored_bytes::is_reached;
 use crate::{Result, Store};
 
 /// A request that an earlier grab may answer.
@@ -37,6 +39,7 @@ pub struct ReuseGrab {
 struct AnswerKey {
     reuse: ReuseGrab,
     record: NewRecord,
+    ceiling: Option<StorageCeiling>,
 }
 
 impl Store {
@@ -50,12 +53,17 @@ impl Store {
 
     /// Like [`Self::find_reusable`], and stores the idempotency key with the grab that was found, so that a repeated
     /// request gets the same answer. If the key was used before, returns the outcome. None if there is no grab: then
-    /// nothing is stored.
+    /// nothing is stored. A team that has reached the ceiling stores no key.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn reuse(&self, reuse: ReuseGrab, record: NewRecord) -> Result<Option<ReuseOutcome>> {
-        self.database.write(AnswerKey { reuse, record }).await
+    pub async fn reuse(
+        &self,
+        reuse: ReuseGrab,
+        record: NewRecord,
+        ceiling: Option<StorageCeiling>,
+    ) -> Result<Option<ReuseOutcome>> {
+        self.database.write(AnswerKey { reuse, record, ceiling }).await
     }
 }
 
@@ -78,6 +86,8 @@ pub enum ReuseOutcome {
     Found(Box<Grab>),
     /// The idempotency key was used before.
     Repeated(Repeat),
+    /// Nothing was stored: the team has reached its ceiling of stored bytes.
+    StorageFull,
 }
 
 impl Transaction for AnswerKey {
@@ -92,6 +102,11 @@ impl Transaction for AnswerKey {
             return Ok(Some(ReuseOutcome::Repeated(repeat)));
         }
         let Some(grab) = find(tx, &self.reuse).await? else { return Ok(None) };
+        if let Some(ceiling) = self.ceiling
+            && tx.query_one(&is_reached(team, ceiling)).await?.is_some()
+        {
+            return Ok(Some(ReuseOutcome::StorageFull));
+        }
         store_key(tx, team, environment, &self.record, grab.id, true, now).await?;
         Ok(Some(ReuseOutcome::Found(Box::new(grab))))
     }

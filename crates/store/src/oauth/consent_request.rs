@@ -3,11 +3,14 @@
 use grabd_domain::Timestamp;
 use grabd_domain::ids::UserId;
 use sea_orm::ActiveValue::Set;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::database::{Transaction, Tx};
 use crate::entities::oauth_ticket;
 use crate::{Result, Store};
+
+/// Open consent requests of a person. Each may have 16 KB, and a page that is reloaded stores one each time.
+const TICKETS: u64 = 20;
 
 /// A consent request to store.
 #[derive(Clone, Debug)]
@@ -63,6 +66,20 @@ impl Transaction for NewConsentRequest {
             expires_at: Set(self.expires_at.as_ms()),
         };
         oauth_ticket::Entity::insert(row).exec_without_returning(tx).await?;
+        // A person answers one form at a time. Forms that were opened long before are not valid any more.
+        let oldest: Vec<Vec<u8>> = oauth_ticket::Entity::find()
+            .select_only()
+            .column(oauth_ticket::Column::Hash)
+            .filter(oauth_ticket::Column::UserId.eq(self.user.0))
+            .order_by_desc(oauth_ticket::Column::ExpiresAt)
+            .offset(TICKETS)
+            .limit(TICKETS)
+            .into_tuple()
+            .all(tx)
+            .await?;
+        if !oldest.is_empty() {
+            oauth_ticket::Entity::delete_many().filter(oauth_ticket::Column::Hash.is_in(oldest)).exec(tx).await?;
+        }
         Ok(())
     }
 }

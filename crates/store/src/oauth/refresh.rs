@@ -5,14 +5,14 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::ids::GrantId;
 use grabd_domain::oauth::{
-    ClientId, OauthScopes, PreviousUse, RefreshUse, Resources, USED_REFRESH_TOKENS, classify_refresh,
+    ACCESS_TOKENS, ClientId, OauthScopes, PreviousUse, RefreshUse, Resources, USED_REFRESH_TOKENS, classify_refresh,
 };
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
 use super::{NewTokenPair, TokenOutcome, delete_grant, issue_tokens, lock_grant, unusable_reason};
-use crate::codes::{self, REFRESH, read_count};
+use crate::codes::{self, ACCESS, REFRESH, read_count};
 use crate::database::{Transaction, Tx};
 use crate::entities::oauth_token;
 use crate::{Result, Store};
@@ -110,22 +110,25 @@ impl Refresh {
     }
 }
 
-/// Deletes the used tokens of a grant beyond [`USED_REFRESH_TOKENS`].
+/// Deletes the used refresh tokens of a grant beyond [`USED_REFRESH_TOKENS`], and its access tokens beyond [`ACCESS_TOKENS`]: an
+/// app that refreshes all the time could otherwise fill the table within the hour in which those are valid.
 async fn forget_oldest(tx: &Tx, grant: Uuid) -> Result<()> {
-    let oldest: Vec<Vec<u8>> = oauth_token::Entity::find()
-        .select_only()
-        .column(oauth_token::Column::Hash)
-        .filter(oauth_token::Column::GrantId.eq(grant))
-        .filter(oauth_token::Column::RotatedAt.is_not_null())
-        .order_by_desc(oauth_token::Column::RotatedAt)
-        .order_by_asc(oauth_token::Column::Hash)
-        .offset(USED_REFRESH_TOKENS)
-        .limit(USED_REFRESH_TOKENS)
-        .into_tuple()
-        .all(tx)
-        .await?;
-    if !oldest.is_empty() {
-        oauth_token::Entity::delete_many().filter(oauth_token::Column::Hash.is_in(oldest)).exec(tx).await?;
+    let of_grant = |kept| {
+        oauth_token::Entity::find()
+            .select_only()
+            .column(oauth_token::Column::Hash)
+            .filter(oauth_token::Column::GrantId.eq(grant))
+            .offset(kept)
+            .limit(kept)
+    };
+    let used = of_grant(USED_REFRESH_TOKENS).filter(oauth_token::Column::RotatedAt.is_not_null());
+    let access = of_grant(ACCESS_TOKENS).filter(oauth_token::Column::Kind.eq(ACCESS));
+    for (tokens, age) in [(used, oauth_token::Column::RotatedAt), (access, oauth_token::Column::CreatedAt)] {
+        let oldest = tokens.order_by_desc(age).order_by_asc(oauth_token::Column::Hash);
+        let oldest: Vec<Vec<u8>> = oldest.into_tuple().all(tx).await?;
+        if !oldest.is_empty() {
+            oauth_token::Entity::delete_many().filter(oauth_token::Column::Hash.is_in(oldest)).exec(tx).await?;
+        }
     }
     Ok(())
 }

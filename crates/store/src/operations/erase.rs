@@ -18,9 +18,10 @@ use crate::codes::{self, OPEN, SUSPENDED};
 use crate::database::padded;
 use crate::database::{Transaction, Tx};
 use crate::entities::{
-    api_key, audit, delivery, erasure, grab, grab_tally, idem, image_gc, invitation, member, team, team_limit,
+    api_key, audit, delivery, erasure, grab, grab_tally, idem, image_gc, invitation, lot, member, team, team_limit,
     team_storage, user, webhook_endpoint,
 };
+use crate::grabs::images::bulk_deletion;
 use crate::operations::audit::AuditEvent;
 use crate::webhooks::disable;
 use crate::{Result, Store};
@@ -118,6 +119,23 @@ impl Store {
             .all(self.database.reader())
             .await?;
         Ok(oldest.into_iter().map(|row| Erasure::of(&row)).collect())
+    }
+
+    /// Some of what is still to be erased, those after this one first, so that one of them that takes days does not delay the
+    /// others.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn next_erasures(&self, after: Option<Erasure>) -> Result<Vec<Erasure>> {
+        let after = after.map_or(Uuid::nil(), Erasure::id);
+        let in_order = || erasure::Entity::find().order_by_asc(erasure::Column::Id).limit(ERASURES);
+        let mut rows = in_order().filter(erasure::Column::Id.gt(after)).all(self.database.reader()).await?;
+        let left = ERASURES.saturating_sub(u64::try_from(rows.len()).unwrap_or(u64::MAX));
+        if left > 0 {
+            let first = in_order().filter(erasure::Column::Id.lte(after)).limit(left);
+            rows.extend(first.all(self.database.reader()).await?);
+        }
+        Ok(rows.iter().map(Erasure::of).collect())
     }
 
     /// Deletes up to `limit` ended grabs of a deleted team, schedules their images for deletion, and deletes up to
@@ -306,8 +324,7 @@ impl EraseTeam {
         }
         // Placeholders have no files.
         let files = rows.iter().filter(|(_, env, _)| *env == codes::LIVE).filter_map(|(_, _, key)| key.clone());
-        let due = self.now.as_ms();
-        let files: Vec<_> = files.map(|key| image_gc::ActiveModel { key: Set(key), not_before: Set(due) }).collect();
+        let files: Vec<_> = files.map(|key| bulk_deletion(key, self.now)).collect();
         if !files.is_empty() {
             let insert = image_gc::Entity::insert_many(files);
             insert.on_conflict_do_nothing_on([image_gc::Column::Key]).exec_without_returning(tx).await?;
@@ -346,6 +363,19 @@ impl EraseTeam {
     }
 }
 
+/// Deletes the row of an erased team that never had a credit, so that no ledger refers to it. Otherwise teams that are created
+/// and deleted again and again would leave a row each.
+async fn forget_team(tx: &Tx, team: TeamId) -> Result<()> {
+    let lots = lot::Entity::find().select_only().column(lot::Column::TeamId).filter(lot::Column::TeamId.eq(team.0));
+    team::Entity::delete_many()
+        .filter(team::Column::Id.eq(team.0))
+        .filter(team::Column::DeletedAt.is_not_null())
+        .filter(team::Column::Id.not_in_subquery(lots.into_query()))
+        .exec(tx)
+        .await?;
+    Ok(())
+}
+
 impl Transaction for EraseAudit {
     type Outcome = bool;
 
@@ -365,6 +395,9 @@ impl Transaction for EraseAudit {
             .copied();
         let Some(last) = last else {
             erasure::Entity::delete_by_id(row.id).exec(tx).await?;
+            if let Erasure::Team(team) = self.erasure {
+                forget_team(tx, team).await?;
+            }
             return Ok(false);
         };
         let batch = || audit::Column::Id.gt(row.audit_id).and(audit::Column::Id.lte(last));

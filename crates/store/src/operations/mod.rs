@@ -13,6 +13,7 @@ pub(crate) mod queries;
 mod rate_cells;
 pub(crate) mod reseal;
 pub(crate) mod retention;
+mod shorten;
 
 pub use actor::Actor;
 pub use domains::MAX_DOMAIN_RULES;
@@ -30,4 +31,5 @@ pub use queries::operator::figures::{ClassQueue, DeliveryBacklog, OutcomeCount, 
 pub use queries::operator::teams::{TeamCursor, TeamFilter, TeamSummary};
 pub use rate_cells::{RateAsk, RateLease};
 pub use reseal::SealedEndpoint;
-pub use retention::{EndedGrabRef, EndedGrabs};
+pub use retention::{EndedGrabRef, EndedGrabs, PurgedGrabs};
+pub use shorten::{RequestProgress, Visited};

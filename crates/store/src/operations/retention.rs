@@ -21,6 +21,7 @@ use uuid::Uuid;
 use crate::database::padded;
 use crate::database::{Transaction, Tx};
 use crate::entities::{api_key, grab, grab_tally, idem, image_gc, key_tally, purge_mark};
+use crate::grabs::images::bulk_deletion;
 use crate::grabs::stored_bytes::lock_stored_bytes;
 use crate::set_aside::{MaybeReadable, split_readable};
 use crate::{Error, Result, Store, codes};
@@ -36,6 +37,28 @@ enum Selection {
     Oldest(u32),
     /// These.
     These(Vec<GrabId>),
+}
+
+/// Which ended grabs a purge is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgedGrabs {
+    /// All of test keys.
+    Test,
+    /// All of live keys.
+    Live,
+    /// Those of live keys that failed.
+    LiveFailed,
+    /// Those of live keys whose image exists.
+    LiveWithImage,
+}
+
+impl PurgedGrabs {
+    const fn environment(self) -> Environment {
+        match self {
+            Self::Test => Environment::Test,
+            Self::Live | Self::LiveFailed | Self::LiveWithImage => Environment::Live,
+        }
+    }
 }
 
 /// An ended grab.
@@ -59,7 +82,7 @@ pub struct EndedGrabs {
 }
 
 struct PurgeGrabs {
-    environment: Environment,
+    grabs: PurgedGrabs,
     ended_before: Timestamp,
     now: Timestamp,
     selection: Selection,
@@ -90,36 +113,36 @@ struct Purged {
 }
 
 impl Store {
-    /// Deletes up to `limit` grabs of an environment that ended before a time, and their images. Returns the number of
-    /// deleted grabs. Rows that cannot be read are set aside.
+    /// Deletes up to `limit` of these grabs that ended before a time, and their images. Returns the number of deleted
+    /// grabs. Rows that cannot be read are set aside.
     ///
     /// # Errors
     /// Errors of the database as a whole.
     pub async fn purge_grabs(
         &self,
-        environment: Environment,
+        grabs: PurgedGrabs,
         ended_before: Timestamp,
         now: Timestamp,
         limit: u32,
     ) -> Result<u64> {
         let set_aside = self.set_aside.keys(WORK, now);
-        let purge = PurgeGrabs { environment, ended_before, now, selection: Selection::Oldest(limit), set_aside };
+        let purge = PurgeGrabs { grabs, ended_before, now, selection: Selection::Oldest(limit), set_aside };
         Ok(self.note_unreadable(&self.database.write(purge).await?, now))
     }
 
-    /// The same for these grabs.
+    /// The same for the grabs with these ids.
     ///
     /// # Errors
     /// Errors of the database as a whole.
     pub async fn purge_these_grabs(
         &self,
-        environment: Environment,
+        grabs: PurgedGrabs,
         ended_before: Timestamp,
         now: Timestamp,
-        grabs: Vec<GrabId>,
+        ids: Vec<GrabId>,
     ) -> Result<u64> {
         let set_aside = self.set_aside.keys(WORK, now);
-        let purge = PurgeGrabs { environment, ended_before, now, selection: Selection::These(grabs), set_aside };
+        let purge = PurgeGrabs { grabs, ended_before, now, selection: Selection::These(ids), set_aside };
         Ok(self.note_unreadable(&self.database.write(purge).await?, now))
     }
 
@@ -144,21 +167,20 @@ impl Store {
         Ok(self.note_unreadable(&self.database.write(purge).await?, now))
     }
 
-    /// Up to `limit` ended grabs of an environment, of all teams, whose ends are in a range, in the order of their
-    /// ends. With `only_with_image` only those whose image exists. Unreadable rows are set aside.
+    /// Up to `limit` of these grabs, of all teams, whose ends are in a range, in the order of their ends. Unreadable rows
+    /// are set aside.
     ///
     /// # Errors
     /// Errors of the database as a whole.
     pub async fn ended_grabs(
         &self,
-        environment: Environment,
-        only_with_image: bool,
+        grabs: PurgedGrabs,
         ends: Range<Timestamp>,
         now: Timestamp,
         limit: u32,
     ) -> Result<EndedGrabs> {
         let set_aside = self.set_aside.keys(WORK, now);
-        let rows = ended(environment, ends.end, &set_aside, only_with_image)
+        let rows = ended(grabs, ends.end, &set_aside)
             .filter(grab::Column::FinishedAt.gte(ends.start.as_ms()))
             .order_by_asc(grab::Column::FinishedAt)
             .limit(u64::from(limit))
@@ -210,14 +232,9 @@ struct EndedRow {
     finished_at: i64,
 }
 
-/// The grabs of an environment that ended before a time.
-fn ended(
-    environment: Environment,
-    ended_before: Timestamp,
-    set_aside: &[Uuid],
-    only_with_image: bool,
-) -> Select<grab::Entity> {
-    let mut query = grab::Entity::find()
+/// The grabs that ended before a time.
+fn ended(grabs: PurgedGrabs, ended_before: Timestamp, set_aside: &[Uuid]) -> Select<grab::Entity> {
+    grab::Entity::find()
         .select_only()
         .columns([
             grab::Column::Id,
@@ -229,16 +246,14 @@ fn ended(
             grab::Column::FinishedAt,
         ])
         // Literally the predicates of the partial indexes: the planner cannot match one with parameters.
-        .filter(Expr::cust(match environment {
-            Environment::Live => "env = 0",
-            Environment::Test => "env = 1",
+        .filter(Expr::cust(match grabs {
+            PurgedGrabs::Test => "env = 1",
+            PurgedGrabs::Live => "env = 0",
+            PurgedGrabs::LiveFailed => "status = 3 AND env = 0",
+            PurgedGrabs::LiveWithImage => "env = 0 AND image_key IS NOT NULL",
         }))
         .filter(grab::Column::FinishedAt.lt(ended_before.as_ms()))
-        .filter(grab::Column::Id.is_not_in(padded(set_aside.iter().copied())));
-    if only_with_image {
-        query = query.filter(grab::Column::ImageKey.is_not_null());
-    }
-    query
+        .filter(grab::Column::Id.is_not_in(padded(set_aside.iter().copied())))
 }
 
 /// Locks the selected grabs. Those that are locked already are left for the next purge.
@@ -264,17 +279,21 @@ impl Transaction for PurgeGrabs {
     const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<Purged> {
-        let Self { environment, ended_before, now, selection, set_aside } = self;
-        let ended = ended(*environment, *ended_before, set_aside, false);
+        let Self { grabs, ended_before, now, selection, set_aside } = self;
+        let environment = grabs.environment();
+        let ended = ended(*grabs, *ended_before, set_aside);
         let (rows, unreadable) = lock_selected(tx, ended, selection).await?;
         let Some(last) = rows.iter().map(|row| row.finished_at).max() else {
             return Ok(Purged { rows: 0, unreadable });
         };
         self.tally(tx, &rows).await?;
         self.tally_keys(tx, &rows).await?;
-        self.mark(tx, last).await?;
+        // Done grabs, whose entries in the ledger remain, are not missing because others have failed.
+        if *grabs != PurgedGrabs::LiveFailed {
+            self.mark(tx, last).await?;
+        }
         // Placeholders have no files.
-        if *environment == Environment::Live {
+        if environment == Environment::Live {
             schedule(tx, &rows, *now).await?;
         }
         lock_stored_bytes(tx, rows.iter().map(|row| row.team_id)).await?;
@@ -301,7 +320,7 @@ impl PurgeGrabs {
         }
         let rows = numbers.into_iter().map(|((team, status, day), grabs)| grab_tally::ActiveModel {
             team_id: Set(team),
-            env: Set(codes::environment(self.environment)),
+            env: Set(codes::environment(self.grabs.environment())),
             status: Set(status),
             day: Set(day.number()),
             grabs: Set(grabs),
@@ -347,7 +366,7 @@ impl PurgeGrabs {
     /// Records up to when grabs may be missing.
     async fn mark(&self, tx: &Tx, finished_until: i64) -> Result<()> {
         let row = purge_mark::ActiveModel {
-            env: Set(codes::environment(self.environment)),
+            env: Set(codes::environment(self.grabs.environment())),
             finished_until: Set(finished_until),
         };
         let later = "CASE WHEN excluded.finished_until > purge_mark.finished_until \
@@ -366,7 +385,7 @@ impl Transaction for PurgeImages {
 
     async fn apply(&self, tx: &Tx) -> Result<Purged> {
         let Self { ended_before, now, selection, set_aside } = self;
-        let ended = ended(Environment::Live, *ended_before, set_aside, true);
+        let ended = ended(PurgedGrabs::LiveWithImage, *ended_before, set_aside);
         let (rows, unreadable) = lock_selected(tx, ended, selection).await?;
         if rows.is_empty() {
             return Ok(Purged { rows: 0, unreadable });
@@ -389,8 +408,7 @@ impl Transaction for PurgeImages {
 /// Schedules the files of the grabs for deletion.
 async fn schedule(tx: &Tx, rows: &[EndedRow], now: Timestamp) -> Result<()> {
     let keys = rows.iter().filter_map(|row| row.image_key.as_ref());
-    let scheduled: Vec<_> =
-        keys.map(|key| image_gc::ActiveModel { key: Set(key.clone()), not_before: Set(now.as_ms()) }).collect();
+    let scheduled: Vec<_> = keys.map(|key| bulk_deletion(key.clone(), now)).collect();
     if !scheduled.is_empty() {
         let insert = image_gc::Entity::insert_many(scheduled);
         insert.on_conflict_do_nothing_on([image_gc::Column::Key]).exec_without_returning(tx).await?;

@@ -5,11 +5,12 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{EndpointId, GrantId, TeamId, UserId};
 use grabd_domain::webhooks::{Creator, DisabledReason, Endpoint, EndpointUpdate};
 use sea_orm::ActiveValue::{self, NotSet, Set, Unchanged};
-use sea_orm::sea_query::{Expr, LockType};
+use sea_orm::sea_query::{Expr, ExprTrait, LockType};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QuerySelect, Select};
 
 use super::{cancel_pending, disable};
 use crate::database::{Transaction, Tx};
+use crate::entities::delivery;
 use crate::entities::webhook_endpoint::{self, Model, scoped, write_events};
 use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
@@ -160,6 +161,9 @@ impl Transaction for RemoveEndpoint {
         webhook_endpoint::Entity::delete_by_id(row.id).exec(tx).await?;
         // Its deliveries are left to the purge: they are no longer accessible, and there may be many.
         cancel_pending(tx, row.id).await?;
+        // Those about no grab are few, and could be made again and again with new endpoints.
+        let about_no_grab = delivery::Column::GrabId.is_null().and(delivery::Column::EndpointId.eq(row.id));
+        delivery::Entity::delete_many().filter(about_no_grab).exec(tx).await?;
         Ok(true)
     }
 }

@@ -17,13 +17,9 @@ use crate::{Result, Store, codes};
 pub(super) struct Inactive(HashSet<Uuid>);
 
 impl Inactive {
-    /// Finds the inactive grants of these endpoints. Without endpoints of apps, this needs no query.
-    pub(super) async fn find<'a>(
-        tx: &Tx,
-        endpoints: impl IntoIterator<Item = &'a webhook_endpoint::Model>,
-        now: Timestamp,
-    ) -> Result<Self> {
-        let mut grants: HashSet<Uuid> = endpoints.into_iter().filter_map(|endpoint| endpoint.grant_id).collect();
+    /// Finds the inactive ones among the grants of endpoints. Without endpoints of apps, this needs no query.
+    pub(super) async fn find(tx: &Tx, grants: impl IntoIterator<Item = Option<Uuid>>, now: Timestamp) -> Result<Self> {
+        let mut grants: HashSet<Uuid> = grants.into_iter().flatten().collect();
         if !grants.is_empty() {
             let active: Vec<Uuid> = oauth_grant::Entity::find()
                 .select_only()
@@ -40,9 +36,9 @@ impl Inactive {
         Ok(Self(grants))
     }
 
-    /// Whether the endpoint is that of an app without access.
-    pub(super) fn contains(&self, endpoint: &webhook_endpoint::Model) -> bool {
-        endpoint.grant_id.is_some_and(|grant| self.0.contains(&grant))
+    /// Whether an endpoint with this grant is that of an app without access.
+    pub(super) fn contains(&self, grant: Option<Uuid>) -> bool {
+        grant.is_some_and(|grant| self.0.contains(&grant))
     }
 }
 

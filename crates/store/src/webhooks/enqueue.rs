@@ -8,35 +8,44 @@ use grabd_domain::grabs::{Class, Difference, Grab, State};
 use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, TeamId};
 use grabd_domain::webhooks::{DeliveryStatus, Event, Events};
 use sea_orm::ActiveValue::Set;
-use sea_orm::sea_query::LockType;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use sea_orm::sea_query::{ExprTrait, LockType};
+use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
 use super::creators::Inactive;
+use super::open::{TOO_MANY_OPEN, full, may_be_full};
 use crate::Result;
-use crate::database::Tx;
+use crate::database::{Tx, padded};
 use crate::entities::delivery;
 use crate::entities::webhook_endpoint::{self, read_events};
 
-/// Enqueues a delivery for each subscribed endpoint, in the transaction that ends the grabs (transactional outbox).
+/// Messages about no grab that are kept for each endpoint.
+const MESSAGES_KEPT: u64 = 25;
+/// The most that are deleted at a time. Usually it is one.
+const MESSAGES_DELETED: u64 = 100;
+
+/// Enqueues a delivery for each subscribed endpoint, in the transaction that ends the grabs (transactional outbox). Returns
+/// their number.
 pub(crate) async fn enqueue_deliveries<'a>(
     tx: &Tx,
     ended: impl IntoIterator<Item = (&'a Grab, Timestamp)>,
-) -> Result<()> {
+) -> Result<usize> {
     let reported: Vec<_> = ended.into_iter().filter_map(|(grab, now)| Some((grab, events_of(grab)?, now))).collect();
     let teams: BTreeSet<_> = reported.iter().map(|(grab, ..)| grab.team).collect();
-    let Some(latest) = reported.iter().map(|(_, _, now)| *now).max() else { return Ok(()) };
+    let Some(latest) = reported.iter().map(|(_, _, now)| *now).max() else { return Ok(0) };
     let receivers = receivers(tx, &teams, Environment::Live, latest).await?;
     let mut deliveries = Vec::new();
     for (grab, happened, now) in reported {
-        for (endpoint, events) in receivers.get(&grab.team).into_iter().flatten() {
-            for event in happened.into_iter().flatten().filter(|event| events.contains(*event)) {
-                let id = delivery_id(*endpoint, grab.id, event);
-                deliveries.push(new(id, endpoint.0, Some(grab.id.0), event, now));
+        for receiver in receivers.get(&grab.team).into_iter().flatten() {
+            for event in happened.into_iter().flatten().filter(|event| receiver.events.contains(*event)) {
+                let id = delivery_id(receiver.endpoint, grab.id, event);
+                deliveries.push(receiver.delivery(new(id, receiver.endpoint.0, Some(grab.id.0), event, now)));
             }
         }
     }
-    insert(tx, deliveries).await
+    let number = deliveries.len();
+    insert(tx, deliveries).await?;
+    Ok(number)
 }
 
 /// What has happened with the end of a grab. `None`: nothing that is delivered.
@@ -63,35 +72,98 @@ pub(crate) async fn enqueue_for_team(
 ) -> Result<()> {
     let mut receivers = receivers(tx, &BTreeSet::from([team]), Environment::Live, now).await?;
     let endpoints = receivers.remove(&team).unwrap_or_default();
-    let subscribed = endpoints.into_iter().filter(|(_, events)| events.contains(event));
-    let deliveries = subscribed.map(|(endpoint, _)| {
-        let (id, body) = message(endpoint);
-        delivery::ActiveModel { body: Set(Some(body)), ..new(id, endpoint.0, None, event, now) }
+    let subscribed: Vec<_> = endpoints.into_iter().filter(|receiver| receiver.events.contains(event)).collect();
+    let deliveries = subscribed.iter().map(|receiver| {
+        let (id, body) = message(receiver.endpoint);
+        let new = new(id, receiver.endpoint.0, None, event, now);
+        receiver.delivery(delivery::ActiveModel { body: Set(Some(body)), ..new })
     });
-    insert(tx, deliveries.collect()).await
+    insert(tx, deliveries.collect()).await?;
+    for receiver in subscribed {
+        delete_old_messages(tx, receiver.endpoint).await?;
+    }
+    Ok(())
 }
 
-/// The enabled endpoints of each team, except those of apps without access, and the events that they are subscribed to.
+/// An enabled endpoint.
+struct Receiver {
+    endpoint: EndpointId,
+    events: Events,
+    /// Whether too many deliveries to it are open.
+    is_full: bool,
+}
+
+impl Receiver {
+    /// The delivery, which is not sent if too many are open.
+    fn delivery(&self, delivery: delivery::ActiveModel) -> delivery::ActiveModel {
+        if self.is_full { not_sent(delivery) } else { delivery }
+    }
+}
+
+/// A delivery that is stored, and only sent on request, because too many are open.
+pub(super) fn not_sent(delivery: delivery::ActiveModel) -> delivery::ActiveModel {
+    delivery::ActiveModel {
+        state: Set(delivery::state(DeliveryStatus::Exhausted)),
+        next_at: Set(None),
+        not_sent: Set(Some(TOO_MANY_OPEN)),
+        ..delivery
+    }
+}
+
+/// Deletes messages about no grab, which cost nothing, except the newest ones to an endpoint and those that are open.
+pub(super) async fn delete_old_messages(tx: &Tx, endpoint: EndpointId) -> Result<()> {
+    let of_endpoint = || {
+        let endpoint = delivery::Column::EndpointId.eq(endpoint.0);
+        delivery::Column::GrabId.is_null().and(endpoint).and(delivery::Column::NextAt.is_null())
+    };
+    let old: Vec<Uuid> = delivery::Entity::find()
+        .select_only()
+        .column(delivery::Column::Id)
+        .filter(of_endpoint())
+        .order_by_desc(delivery::Column::CreatedAt)
+        .order_by_desc(delivery::Column::Id)
+        .offset(MESSAGES_KEPT)
+        .limit(MESSAGES_DELETED)
+        .into_tuple()
+        .all(tx)
+        .await?;
+    if !old.is_empty() {
+        delivery::Entity::delete_many().filter(delivery::Column::Id.is_in(padded(old))).exec(tx).await?;
+    }
+    Ok(())
+}
+
+/// The enabled endpoints of each team, except those of apps without access.
 async fn receivers(
     tx: &Tx,
     teams: &BTreeSet<TeamId>,
     environment: Environment,
     now: Timestamp,
-) -> Result<HashMap<TeamId, Vec<(EndpointId, Events)>>> {
+) -> Result<HashMap<TeamId, Vec<Receiver>>> {
+    if teams.is_empty() {
+        return Ok(HashMap::new());
+    }
     // A shared lock serializes with removing and disabling the endpoint: either those see the delivery and cancel it,
     // or none is enqueued.
     let endpoints = webhook_endpoint::of_teams(teams, environment)
         .filter(webhook_endpoint::Column::Disabled.is_null())
+        .select_only()
+        .columns([webhook_endpoint::Column::Id, webhook_endpoint::Column::TeamId, webhook_endpoint::Column::Events])
+        .column(webhook_endpoint::Column::GrantId)
+        .expr_as(may_be_full(), "may_be_full")
         .lock(LockType::Share)
+        .into_model::<ReceiverRow>()
         .all(tx)
         .await?;
-    let inactive = Inactive::find(tx, &endpoints, now).await?;
+    let inactive = Inactive::find(tx, endpoints.iter().map(|endpoint| endpoint.grant_id), now).await?;
+    let full = full(tx, endpoints.iter().filter(|endpoint| endpoint.may_be_full).map(|endpoint| endpoint.id)).await?;
     let mut receivers: HashMap<_, Vec<_>> = HashMap::new();
-    for endpoint in endpoints.into_iter().filter(|endpoint| !inactive.contains(endpoint)) {
+    for endpoint in endpoints.into_iter().filter(|endpoint| !inactive.contains(endpoint.grant_id)) {
         match read_events(&endpoint.events) {
             Ok(events) => {
                 let of_team = receivers.entry(TeamId(endpoint.team_id)).or_default();
-                of_team.push((EndpointId(endpoint.id), events));
+                let endpoint = EndpointId(endpoint.id);
+                of_team.push(Receiver { endpoint, events, is_full: full.contains(&endpoint) });
             }
             // Otherwise none of the team's grabs could end.
             Err(error) => {
@@ -100,6 +172,15 @@ async fn receivers(
         }
     }
     Ok(receivers)
+}
+
+#[derive(FromQueryResult)]
+struct ReceiverRow {
+    id: Uuid,
+    team_id: Uuid,
+    events: String,
+    grant_id: Option<Uuid>,
+    may_be_full: bool,
 }
 
 async fn insert(tx: &Tx, deliveries: Vec<delivery::ActiveModel>) -> Result<()> {
@@ -133,6 +214,7 @@ pub(super) fn new(
         took_ms: Set(None),
         attempted_at: Set(None),
         created_at: Set(now.as_ms()),
+        not_sent: Set(None),
     }
 }
 

@@ -9,7 +9,7 @@ use grabd_domain::ids::{DeliveryId, EndpointId};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{DeliveryStatus, Event};
 use sea_orm::sea_query::{Expr, LockBehavior, LockType};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect, TransactionTrait};
 use uuid::Uuid;
 
 use super::creators::Inactive;
@@ -19,22 +19,8 @@ use crate::entities::{delivery, grab, webhook_endpoint};
 use crate::set_aside::{MaybeReadable, split_readable};
 use crate::{Error, Result, Store, codes};
 
-/// Rows read per free slot, so that many deliveries of one endpoint do not hide those of others.
-const ROWS_PER_SLOT: usize = 8;
-
-pub(crate) const DELIVERIES: &str = "deliveries";
-const ENDPOINTS: &str = "endpoints";
-
-/// How many attempts may start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SendCapacity {
-    /// In total.
-    pub total: usize,
-    /// Per endpoint, including attempts in progress, so that a slow endpoint does not block others.
-    pub per_endpoint: usize,
-    /// Attempts in progress, by endpoint.
-    pub in_progress: HashMap<EndpointId, usize>,
-}
+pub(super) const DELIVERIES: &str = "deliveries";
+pub(super) const ENDPOINTS: &str = "endpoints";
 
 /// The content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,35 +57,31 @@ pub struct DeliveryAttempt {
 }
 
 struct LeaseDue<F> {
+    deliveries: Vec<DeliveryId>,
     now: Timestamp,
     until: Timestamp,
-    capacity: SendCapacity,
     compose: F,
-    /// Deliveries and endpoints that are left out.
-    deliveries: Vec<Uuid>,
-    endpoints: Vec<Uuid>,
 }
 
 impl Store {
-    /// Leases due deliveries until `until`, longest overdue first.
+    /// Leases those of the deliveries that are still due, until `until`, and returns their attempts in the same order.
     ///
     /// The body is composed and stored in the transaction of the first lease, so every attempt sends the same bytes.
     /// Deliveries and endpoints that cannot be processed are set aside.
     ///
     /// # Errors
     /// Errors of the database as a whole.
-    pub async fn lease_due<F>(
+    pub async fn lease_deliveries<F>(
         &self,
+        deliveries: Vec<DeliveryId>,
         now: Timestamp,
         until: Timestamp,
-        capacity: SendCapacity,
         compose: F,
     ) -> Result<Vec<DeliveryAttempt>>
     where
         F: Fn(&MessageContent) -> String + Send + Sync + 'static,
     {
-        let (deliveries, endpoints) = (self.set_aside.keys(DELIVERIES, now), self.set_aside.keys(ENDPOINTS, now));
-        let lease = LeaseDue { now, until, capacity, compose, deliveries, endpoints };
+        let lease = LeaseDue { deliveries, now, until, compose };
         let Due { attempts, unprocessable } = self.database.write(lease).await?;
         for (work, row, error) in unprocessable {
             self.set_aside.add(work, &row, &error, now);
@@ -120,11 +102,8 @@ impl<F: Fn(&MessageContent) -> String + Send + Sync + 'static> Transaction for L
 
     async fn apply(&self, tx: &Tx) -> Result<Due> {
         let due = delivery::Entity::find()
+            .filter(delivery::Column::Id.is_in(padded(self.deliveries.iter().map(|delivery| delivery.0))))
             .filter(delivery::Column::NextAt.lte(self.now.as_ms()))
-            .filter(delivery::Column::EndpointId.is_not_in(self.excluded_endpoints()))
-            .filter(delivery::Column::Id.is_not_in(padded(self.deliveries.iter().copied())))
-            .order_by_asc(delivery::Column::NextAt)
-            .limit(u64::try_from(self.capacity.total * ROWS_PER_SLOT).unwrap_or(u64::MAX))
             .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
             .into_model::<MaybeReadable<Uuid, delivery::Model>>()
             .all(tx)
@@ -133,33 +112,27 @@ impl<F: Fn(&MessageContent) -> String + Send + Sync + 'static> Transaction for L
         let of = |work: &'static str| move |(row, error)| (work, row, error);
         let mut unprocessable: Vec<_> = unreadable.into_iter().map(of(DELIVERIES)).collect();
         let (endpoints, unreadable) = endpoints_of(tx, &due).await?;
-        let inactive = Inactive::find(tx, endpoints.values(), self.now).await?;
-        let mut capacity = self.capacity.clone();
+        let inactive = Inactive::find(tx, endpoints.values().map(|endpoint| endpoint.grant_id), self.now).await?;
+        let mut due: HashMap<_, _> = due.into_iter().map(|row| (row.id, row)).collect();
         let mut attempts = Vec::new();
-        for row in due {
+        for row in self.deliveries.iter().filter_map(|delivery| due.remove(&delivery.0)) {
             if unreadable.iter().any(|(endpoint, _)| *endpoint == row.endpoint_id) {
                 continue;
             }
             let endpoint = endpoints.get(&row.endpoint_id);
-            let endpoint = endpoint.filter(|endpoint| endpoint.disabled.is_none() && !inactive.contains(endpoint));
+            let endpoint =
+                endpoint.filter(|endpoint| endpoint.disabled.is_none() && !inactive.contains(endpoint.grant_id));
             let Some(endpoint) = endpoint else {
                 abandon(tx, row.id).await?;
                 continue;
             };
-            let in_progress = capacity.in_progress.entry(EndpointId(endpoint.id)).or_default();
-            if capacity.total == 0 || *in_progress >= capacity.per_endpoint {
-                continue;
-            }
             let id = row.id;
             // A savepoint, so that a statement that fails for this row undoes nothing else.
             let savepoint = tx.begin().await?;
             match self.begin(&savepoint, row, endpoint).await {
                 Ok(attempt) => {
                     savepoint.commit().await?;
-                    let Some(attempt) = attempt else { continue };
-                    capacity.total -= 1;
-                    *in_progress += 1;
-                    attempts.push(attempt);
+                    attempts.extend(attempt);
                 }
                 Err(error) if error.concerns_row() => {
                     savepoint.rollback().await?;
@@ -174,13 +147,6 @@ impl<F: Fn(&MessageContent) -> String + Send + Sync + 'static> Transaction for L
 }
 
 impl<F: Fn(&MessageContent) -> String + Send + Sync + 'static> LeaseDue<F> {
-    /// Endpoints without free slots, and those that are left out.
-    fn excluded_endpoints(&self) -> Vec<Uuid> {
-        let full_endpoints =
-            self.capacity.in_progress.iter().filter(|(_, in_progress)| **in_progress >= self.capacity.per_endpoint);
-        full_endpoints.map(|(endpoint, _)| endpoint.0).chain(self.endpoints.iter().copied()).collect()
-    }
-
     async fn begin(
         &self,
         tx: &Tx,

@@ -5,8 +5,10 @@
 
 pub(crate) mod change;
 pub(crate) mod creators;
+pub(crate) mod due;
 pub(crate) mod enqueue;
 pub(crate) mod lease;
+mod open;
 pub(crate) mod purge;
 pub(crate) mod queries;
 pub(crate) mod record;
@@ -14,7 +16,8 @@ pub(crate) mod register;
 pub(crate) mod resend;
 
 pub use change::{EndpointRef, NewEndpointSecret};
-pub use lease::{DeliveryAttempt, MessageContent, SendCapacity};
+pub use due::DueDelivery;
+pub use lease::{DeliveryAttempt, MessageContent};
 pub use queries::{Deliveries, Message};
 pub use record::{AfterDelivery, DeliveryAttemptResult};
 pub use register::{NewEndpoint, RegisterOutcome};

@@ -8,10 +8,8 @@ use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 use uuid::Uuid;
 
-use crate::database::padded;
 use crate::entities::{delivery, webhook_endpoint};
 use crate::webhooks::change::EndpointRef;
-use crate::webhooks::lease::DELIVERIES;
 use crate::{Result, Store};
 
 /// A page of deliveries.
@@ -132,24 +130,6 @@ impl Store {
         let Some(row) = query.one(self.database.reader()).await? else { return Ok(None) };
         let delivery = delivery::read(&row)?;
         Ok(Some(Message { delivery, grab: row.grab_id.map(GrabId), body: row.body }))
-    }
-
-    /// Whether a delivery is due that was not set aside. One index lookup.
-    ///
-    /// # Errors
-    /// Database errors only.
-    pub async fn has_due(&self, now: Timestamp) -> Result<bool> {
-        let first: Option<Uuid> = delivery::Entity::find()
-            .select_only()
-            .column(delivery::Column::Id)
-            .filter(delivery::Column::NextAt.lte(now.as_ms()))
-            .filter(delivery::Column::Id.is_not_in(padded(self.set_aside.keys::<Uuid>(DELIVERIES, now))))
-            .order_by_asc(delivery::Column::NextAt)
-            .limit(1)
-            .into_tuple()
-            .one(self.database.reader())
-            .await?;
-        Ok(first.is_some())
     }
 }
 

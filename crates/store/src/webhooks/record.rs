@@ -74,7 +74,7 @@ impl Transaction for DeliveryAttemptResult {
                 delivery::Column::LastCode,
                 Expr::value(self.answer.ok().and_then(|code| i16::try_from(code).ok())),
             )
-            .col_expr(delivery::Column::NoAnswer, Expr::value(self.answer.err().map(delivery::no_answer)))
+            .col_expr(delivery::Column::NoAnswer, Expr::value(self.answer.err().and_then(delivery::no_answer)))
             .col_expr(delivery::Column::TookMs, Expr::value(took_ms))
             .col_expr(delivery::Column::AttemptedAt, Expr::value(self.at.as_ms()))
             .filter(delivery::Column::Id.eq(self.delivery.0))

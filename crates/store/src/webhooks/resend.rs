@@ -8,6 +8,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use super::change::EndpointRef;
 use super::enqueue;
+use super::open::full;
 use crate::database::{Transaction, Tx};
 use crate::entities::delivery;
 use crate::{Error, Result, Store, codes};
@@ -27,7 +28,7 @@ struct Redeliver {
 /// Outcome of requesting a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResendOutcome {
-    /// The delivery is due now.
+    /// The delivery is due now, or was stored as exhausted.
     Due(Delivery),
     /// The endpoint is disabled.
     Disabled,
@@ -37,10 +38,12 @@ pub enum ResendOutcome {
     NoDelivery,
     /// The message was sent this often, which is the maximum or more.
     TooManyAttempts(u32),
+    /// Too many deliveries to the endpoint are open.
+    TooManyOpen,
 }
 
 impl Store {
-    /// Enqueues a test message under a new id.
+    /// Enqueues a test message under a new id. If too many deliveries to the endpoint are open, it is stored as exhausted.
     ///
     /// # Errors
     /// Database errors only.
@@ -65,7 +68,10 @@ impl Transaction for SendTest {
             return Ok(rejected);
         }
         let row = enqueue::new(self.id, self.target.endpoint.0, None, Event::Test, self.now);
+        let is_full = full(tx, [self.target.endpoint.0]).await?.contains(&self.target.endpoint);
+        let row = if is_full { enqueue::not_sent(row) } else { row };
         let row = delivery::Entity::insert(row).exec_with_returning(tx).await?;
+        enqueue::delete_old_messages(tx, self.target.endpoint).await?;
         Ok(ResendOutcome::Due(delivery::read(&row)?))
     }
 }
@@ -85,9 +91,13 @@ impl Transaction for Redeliver {
         if attempts >= MAX_SENDS {
             return Ok(ResendOutcome::TooManyAttempts(attempts));
         }
+        if row.next_at.is_none() && full(tx, [self.target.endpoint.0]).await?.contains(&self.target.endpoint) {
+            return Ok(ResendOutcome::TooManyOpen);
+        }
         let updated = delivery::Entity::update_many()
             .col_expr(delivery::Column::State, Expr::value(delivery::state(DeliveryStatus::Pending)))
             .col_expr(delivery::Column::NextAt, Expr::value(self.now.as_ms()))
+            .col_expr(delivery::Column::NotSent, Expr::value(Option::<i16>::None))
             .filter(delivery::Column::Id.eq(row.id))
             .exec_with_returning(tx)
             .await?;

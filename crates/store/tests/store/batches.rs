@@ -10,7 +10,7 @@ use grabd_domain::credits::LotKind;
 use grabd_domain::grabs::{Class, ImageKey, Status};
 use grabd_domain::idempotency::IdempotencyKey;
 use grabd_domain::ids::{GrabId, LeaseToken, TeamId};
-use grabd_store::grabs::{Completion, Created, EndedGrab, LeasedJob, NewGrab, NewRecord, Repeat};
+use grabd_store::grabs::{Completion, Created, EndedGrab, LeasedJob, NewGrab, NewRecord, PlaceholderOutcome, Repeat};
 use grabd_store::{Error, Result, Store};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DatabaseTransaction, Statement, TransactionTrait};
 use tokio_util::task::TaskTracker;
@@ -61,7 +61,7 @@ impl Crowd {
         let new = |_| placeholder(GrabId(db.id()), team, done(Some(ImageKey::new(db.id().as_u128(), "png"))));
         let create = |new| {
             let store = db.store.clone();
-            async move { assert_eq!(store.create_placeholder(new).await.unwrap(), None) }
+            async move { assert_eq!(store.create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored) }
         };
         Self::block(db, "grab", (0..CONCURRENT).map(new).map(create)).await
     }
@@ -372,7 +372,7 @@ async fn test_grabs_are_one_transaction() {
     let image = || done(Some(ImageKey::new(db.id().as_u128(), "png")));
     let news = grabs.iter().map(|grab| placeholder(*grab, team, image()));
     let created = crowd.make(news.map(|new| db.store.create_placeholder(new))).await;
-    assert!(created.iter().all(|created| matches!(created, Ok(None))), "{created:?}");
+    assert!(created.iter().all(|created| matches!(created, Ok(PlaceholderOutcome::Stored))), "{created:?}");
     assert_eq!(transactions(&db, &grabs).await, 1);
     db.finish().await;
 }

@@ -134,6 +134,30 @@ on_both! {
         assert!(of_team.iter().any(|entry| entry.target == "(erased)"), "{of_team:?}");
     }
 
+    async fn deleted_team_that_never_had_credits_leaves_nothing(db) {
+        for (credits, is_left) in [(0, false), (1, true)] {
+            let team = db.team(credits).await;
+            db.store.delete_team(team, None, NOW).await.unwrap().unwrap();
+            erase_all(db).await;
+            assert_eq!(db.store.find_team(team).await.unwrap().is_some(), is_left, "{credits}");
+        }
+    }
+
+    async fn erasures_are_continued_in_turn(db) {
+        let mut teams = Vec::new();
+        for _ in 0..12 {
+            let team = db.team(0).await;
+            db.store.delete_team(team, None, NOW).await.unwrap().unwrap();
+            teams.push(Erasure::Team(team));
+        }
+        let first = db.store.next_erasures(None).await.unwrap();
+        assert_eq!(first, teams[..10]);
+        let next = db.store.next_erasures(first.last().copied()).await.unwrap();
+        assert_eq!(next, [&teams[10..], &teams[..8]].concat());
+        let next = db.store.next_erasures(Some(teams[11])).await.unwrap();
+        assert_eq!(next, first);
+    }
+
     async fn account_is_not_deleted_while_others_need_its_owner(db) {
         let team = db.team(0).await;
         let ada = person(db, "ada@example.com", InitialTeam::Existing(team)).await;

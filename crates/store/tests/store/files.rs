@@ -6,7 +6,8 @@ use grabd_domain::capture::{BesideName, FileKind, SliceNumber};
 use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::grabs::{FileKey, GrabFile, GrabSlice, ImageKey, SlicePlace, State};
 use grabd_domain::ids::{GrabId, TeamId};
-use grabd_store::grabs::{Completion, LeasedJob, NewPlaceholder};
+use grabd_store::grabs::{Completion, LeasedJob, NewPlaceholder, PlaceholderOutcome};
+use grabd_store::operations::PurgedGrabs;
 
 use crate::harness::{NOW, TestDb, completion, facts, on_both, spec};
 
@@ -108,7 +109,7 @@ on_both! {
         assert_eq!(db.store.purge_images(later, later, 9).await.unwrap(), 1);
         assert!(!is_found(db, &images[0]).await);
         let (_, _, grabs) = done(db, team).await;
-        assert_eq!(db.store.purge_grabs(Live, later, later, 9).await.unwrap(), 2);
+        assert_eq!(db.store.purge_grabs(PurgedGrabs::Live, later, later, 9).await.unwrap(), 2);
         assert!(!is_found(db, &grabs[0]).await);
         assert_eq!(db.store.stored_bytes(team).await.unwrap(), 0);
         assert_eq!(db.store.verify_ledger().await.unwrap(), []);
@@ -122,8 +123,8 @@ on_both! {
         metadata.files = vec![file(db, FileKind::Text, 5)];
         let key = metadata.files[0].key.clone();
         let outcome = State::Done { finished_at: NOW, image, size_bytes: 1, execution_ms: 1, metadata };
-        let new = NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None };
-        assert_eq!(db.store.create_placeholder(new).await.unwrap(), None);
+        let new = NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None, ceiling: None };
+        assert_eq!(db.store.create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored);
         let found = db.store.find_file(&key).await.unwrap().unwrap();
         assert_eq!((found.name, found.placeholder_of), (BesideName::Also(FileKind::Text), Some(spec())));
         assert_eq!(db.store.stored_bytes(team).await.unwrap(), 0);

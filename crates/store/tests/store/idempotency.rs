@@ -7,7 +7,7 @@ use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::grabs::{Class, ImageKey, State};
 use grabd_domain::idempotency::{IdempotencyKey, LIFE};
 use grabd_domain::ids::{GrabId, TeamId};
-use grabd_store::grabs::{Created, FailureSource, NewGrab, NewPlaceholder, NewRecord, Repeat};
+use grabd_store::grabs::{Created, FailureSource, NewGrab, NewPlaceholder, NewRecord, PlaceholderOutcome, Repeat};
 
 use crate::harness::{NOW, TestDb, blocked, completion, facts, failing, on_both, spec};
 
@@ -32,6 +32,7 @@ fn placeholder(db: &TestDb, team: TeamId, key: &str, delay: Duration) -> NewPlac
         outcome,
         idempotency: Some(record(key, 1)),
         fingerprint: None,
+        ceiling: None,
     }
 }
 
@@ -44,6 +45,7 @@ async fn repeat(db: &TestDb, new: &NewGrab) -> Option<Repeat> {
         Created::Pending | Created::Leased { .. } => None,
         refused @ (Created::QueueLimit { .. }
         | Created::WaitTooLong { .. }
+        | Created::StorageFull
         | Created::CreditsExhausted
         | Created::TeamInactive) => {
             panic!("{refused:?}")
@@ -119,7 +121,7 @@ on_both! {
         assert_eq!(repeat(db, &keyed(db, other, Class::Sync, "k", 2)).await, None);
         assert_eq!(db.store.find_repeat(team, Test, &record("k", 1), NOW).await.unwrap(), None);
         let test = NewPlaceholder { idempotency: Some(record("k", 3)), ..placeholder(db, team, "k", Duration::ZERO) };
-        assert_eq!(db.store.create_placeholder(test).await.unwrap(), None);
+        assert_eq!(db.store.create_placeholder(test).await.unwrap(), PlaceholderOutcome::Stored);
         assert_eq!(db.store.find_repeat(team, Test, &record("k", 1), NOW).await.unwrap(), Some(Repeat::Mismatch));
     }
 
@@ -222,9 +224,10 @@ on_both! {
         let (mut made, mut replayed) = (0, Vec::new());
         for stored in stored {
             match stored.unwrap() {
-                None => made += 1,
-                Some(Repeat::Replay(grab)) => replayed.push(grab),
-                Some(other) => panic!("{other:?}"),
+                PlaceholderOutcome::Stored => made += 1,
+                PlaceholderOutcome::Repeated(Repeat::Replay(grab)) => replayed.push(grab),
+                PlaceholderOutcome::Repeated(other) => panic!("{other:?}"),
+                PlaceholderOutcome::StorageFull => panic!("no ceiling was given"),
             }
         }
         assert_eq!((made, replayed.len()), (1, 19));
@@ -236,9 +239,9 @@ on_both! {
     async fn delayed_placeholder_is_in_flight_until_its_end(db) {
         let team = db.team(0).await;
         let delay = Duration::from_secs(3);
-        assert_eq!(db.store.create_placeholder(placeholder(db, team, "k", delay)).await.unwrap(), None);
+        assert_eq!(db.store.create_placeholder(placeholder(db, team, "k", delay)).await.unwrap(), PlaceholderOutcome::Stored);
         let again = placeholder(db, team, "k", delay);
-        assert_eq!(db.store.create_placeholder(again).await.unwrap(), Some(Repeat::InFlight));
+        assert_eq!(db.store.create_placeholder(again).await.unwrap(), PlaceholderOutcome::Repeated(Repeat::InFlight));
         let asked = record("k", 1);
         let before = db.store.find_repeat(team, Test, &asked, NOW + delay - Duration::from_millis(1)).await.unwrap();
         assert_eq!(before, Some(Repeat::InFlight));
@@ -247,7 +250,8 @@ on_both! {
         // A failed placeholder has ended when it is stored.
         let outcome = State::Failed { finished_at: NOW, failure: blocked(), metadata: facts() };
         let failed = NewPlaceholder { outcome, ..placeholder(db, team, "failed", delay) };
-        assert_eq!(db.store.create_placeholder(failed.clone()).await.unwrap(), None);
-        assert!(matches!(db.store.create_placeholder(failed).await.unwrap(), Some(Repeat::Replay(_))));
+        assert_eq!(db.store.create_placeholder(failed.clone()).await.unwrap(), PlaceholderOutcome::Stored);
+        let repeated = db.store.create_placeholder(failed).await.unwrap();
+        assert!(matches!(repeated, PlaceholderOutcome::Repeated(Repeat::Replay(_))));
     }
 }

@@ -7,6 +7,7 @@ use grabd_domain::grabs::Class;
 use grabd_domain::ids::{KeyId, TeamId};
 use grabd_store::accounts::{KeyUsage, NewKey};
 use grabd_store::grabs::{FailureSource, NewGrab};
+use grabd_store::operations::PurgedGrabs;
 
 use crate::harness::{NOW, TestDb, completion, failing, on_both};
 
@@ -57,7 +58,7 @@ on_both! {
         let expected = KeyUsage { grabs: 3, credits: 1 };
         let usage = db.store.key_usage(team, since).await.unwrap();
         assert_eq!(usage.into_iter().collect::<Vec<_>>(), [(busy, expected)]);
-        let purged = db.store.purge_grabs(Environment::Live, NOW + DAY, NOW + DAY, 9).await.unwrap();
+        let purged = db.store.purge_grabs(PurgedGrabs::Live, NOW + DAY, NOW + DAY, 9).await.unwrap();
         assert_eq!(purged, 3);
         let usage = db.store.key_usage(team, since).await.unwrap();
         assert_eq!((usage.get(&busy), usage.get(&idle)), (Some(&expected), None));

@@ -12,7 +12,7 @@ use grabd_domain::webhooks::{Creator, Events, Registration};
 use grabd_store::accounts::{
     InitialTeam, InvitedSignUp, NewInvitation, NewKey, NewPerson, SignUpOutcome, TeamResult, TeamRuleError,
 };
-use grabd_store::operations::{Actor, ChangeLimitsOutcome, StoredLimit};
+use grabd_store::operations::{Actor, ChangeLimitsOutcome, PurgedGrabs, StoredLimit};
 use grabd_store::webhooks::{NewEndpoint, RegisterOutcome};
 
 use crate::harness::{NOW, TestDb, completion, on_both};
@@ -90,7 +90,16 @@ async fn register(db: &TestDb, team: TeamId) -> RegisterOutcome {
     let events = Events::parse::<&str>(&[]).unwrap();
     let registration = Registration { url, events, description: "A hook".into() };
     let (id, environment) = (EndpointId(db.id()), Environment::Live);
-    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, by: None, now: NOW };
+    let new = NewEndpoint {
+        id,
+        team,
+        environment,
+        registration,
+        secret: vec![1; 73],
+        creator: Creator::Key,
+        by: None,
+        now: NOW,
+    };
     db.store.register_endpoint(new).await.unwrap()
 }
 
@@ -217,7 +226,7 @@ on_both! {
         db.pending(team).await;
         let read = async |from: Timestamp, limit| {
             let range = from..NOW + DAY * 3;
-            let read = db.store.ended_grabs(Environment::Live, false, range, NOW, limit).await.unwrap();
+            let read = db.store.ended_grabs(PurgedGrabs::Live, range, NOW, limit).await.unwrap();
             (read.grabs.iter().map(|grab| (grab.id, grab.team)).collect::<Vec<_>>(), read.next, read.is_full)
         };
         let start = Timestamp::from_ms(0);
@@ -231,7 +240,7 @@ on_both! {
         // Only the named ones are deleted, and of these only those that ended early enough.
         let named = |at: usize| vec![ended[at].0];
         let later = NOW + DAY * 3;
-        let purge = |grabs| db.store.purge_these_grabs(Environment::Live, later, later, grabs);
+        let purge = |grabs| db.store.purge_these_grabs(PurgedGrabs::Live, later, later, grabs);
         assert_eq!(purge(named(2)).await.unwrap(), 0, "it ended too late");
         assert_eq!(db.store.purge_these_images(later, later, named(0)).await.unwrap(), 1);
         assert_eq!(db.store.purge_these_images(later, later, named(0)).await.unwrap(), 0);

@@ -35,8 +35,17 @@ async fn placeholder(db: &TestDb, team: TeamId) -> GrabId {
     let id = GrabId(db.id());
     let image = Some(ImageKey::new(id.0.as_u128(), "png"));
     let outcome = State::Done { finished_at: NOW, image, size_bytes: 1, execution_ms: 1, metadata: facts() };
-    let new =
-        NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None };
+    let new = NewPlaceholder {
+        id,
+        team,
+        key: None,
+        spec: spec(),
+        now: NOW,
+        outcome,
+        idempotency: None,
+        fingerprint: None,
+        ceiling: None,
+    };
     db.store.create_placeholder(new).await.unwrap();
     id
 }

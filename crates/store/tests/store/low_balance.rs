@@ -1,6 +1,5 @@
 //! Alerts about low balances: once for each time that the balance falls below the threshold.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -14,7 +13,7 @@ use grabd_domain::webhooks::{Creator, Events, Registration};
 use grabd_store::accounts::{InitialTeam, NewPerson, TeamRuleError};
 use grabd_store::grabs::FailureSource;
 use grabd_store::low_balance::LowBalance;
-use grabd_store::webhooks::{NewEndpoint, SendCapacity};
+use grabd_store::webhooks::NewEndpoint;
 
 use crate::harness::{NOW, TestDb, completion, failing, on_both};
 
@@ -59,7 +58,16 @@ async fn listen(db: &TestDb, team: TeamId, events: &[&str]) -> EndpointId {
     let url = TargetUrl::restore("https://example.com/hook").unwrap();
     let registration = Registration { url, events: Events::parse(events).unwrap(), description: String::new() };
     let (id, environment) = (EndpointId(db.id()), Environment::Live);
-    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, by: None, now: NOW };
+    let new = NewEndpoint {
+        id,
+        team,
+        environment,
+        registration,
+        secret: vec![1; 73],
+        creator: Creator::Key,
+        by: None,
+        now: NOW,
+    };
     db.store.register_endpoint(new).await.unwrap();
     id
 }
@@ -148,9 +156,8 @@ on_both! {
         check(db, NOW).await;
         spend(db, team).await;
         check(db, NOW).await;
-        let capacity = SendCapacity { total: 9, per_endpoint: 4, in_progress: HashMap::new() };
-        let due = db.store.lease_due(NOW, NOW + Duration::from_secs(30), capacity, |_| "composed".to_owned()).await;
-        let mut due: Vec<_> = due.unwrap().into_iter().map(|attempt| (attempt.endpoint, attempt.body)).collect();
+        let due = db.lease_due(NOW, 9, |_| "composed".to_owned()).await;
+        let mut due: Vec<_> = due.into_iter().map(|attempt| (attempt.endpoint, attempt.body)).collect();
         due.sort_by_key(|(endpoint, _)| *endpoint != subscribed[0]);
         assert_eq!(due, subscribed.map(|endpoint| (endpoint, "99 of 100".to_owned())));
     }

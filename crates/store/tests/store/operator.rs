@@ -14,14 +14,14 @@ use grabd_domain::webhooks::{Creator, Events, Registration};
 use grabd_store::accounts::{InitialTeam, NewPerson, NewTeam};
 use grabd_store::credits::Grant;
 use grabd_store::credits::{OperatorGrant, OperatorGrantOutcome};
-use grabd_store::grabs::{FailGrab, FailureSource, NewGrab, NewPlaceholder};
+use grabd_store::grabs::{FailGrab, FailureSource, NewGrab};
 use grabd_store::operations::{
     ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, OutcomeCount, Queue, TeamCursor, TeamFilter, TeamQueue,
     TeamSummary,
 };
 use grabd_store::webhooks::{NewEndpoint, RegisterOutcome};
 
-use crate::harness::{NOW, TestDb, completion, facts, failing, on_both, spec};
+use crate::harness::{NOW, TestDb, completion, facts, failing, on_both};
 
 fn later(seconds: u64) -> Timestamp {
     NOW + Duration::from_secs(seconds)
@@ -109,10 +109,7 @@ on_both! {
             execution_ms: 1,
             metadata: facts(),
         };
-        let placeholder =
-            NewPlaceholder {
-                id: GrabId(db.id()), team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None
-            };
+        let placeholder = crate::placeholder::placeholder(GrabId(db.id()), team, outcome);
         db.store.create_placeholder(placeholder).await.unwrap();
         let count = async |since| {
             let mut ended = db.store.count_ended(since).await.unwrap();
@@ -180,10 +177,7 @@ on_both! {
         let team = db.team(0).await;
         let failure = Failure::new(FailureReason::RenderFailed, "As asked for.");
         let outcome = State::Failed { finished_at: NOW, failure, metadata: facts() };
-        let placeholder =
-            NewPlaceholder {
-                id: GrabId(db.id()), team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None
-            };
+        let placeholder = crate::placeholder::placeholder(GrabId(db.id()), team, outcome);
         db.store.create_placeholder(placeholder).await.unwrap();
         assert_eq!(db.store.list_failed(None, 9).await.unwrap(), []);
         assert_eq!(db.store.list_failed_of_team(team, 9).await.unwrap(), []);

@@ -5,7 +5,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{ImageKey, RenderMetadata, State};
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_store::Error;
-use grabd_store::grabs::{NewPlaceholder, ShownImage};
+use grabd_store::grabs::{NewPlaceholder, PlaceholderOutcome, ShownImage};
 
 use crate::harness::{NOW, blocked, facts, on_both, spec};
 
@@ -14,7 +14,17 @@ pub(crate) fn done(image: Option<ImageKey>) -> State {
 }
 
 pub(crate) fn placeholder(id: GrabId, team: TeamId, outcome: State) -> NewPlaceholder {
-    NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None }
+    NewPlaceholder {
+        id,
+        team,
+        key: None,
+        spec: spec(),
+        now: NOW,
+        outcome,
+        idempotency: None,
+        fingerprint: None,
+        ceiling: None,
+    }
 }
 
 on_both! {
@@ -57,7 +67,7 @@ on_both! {
                 assert!(created.is_err());
                 assert_eq!(found.state, image(1000));
             } else {
-                assert_eq!(created.unwrap(), None);
+                assert_eq!(created.unwrap(), PlaceholderOutcome::Stored);
                 assert_eq!(found.state, image(n));
             }
         }

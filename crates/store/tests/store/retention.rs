@@ -8,7 +8,8 @@ use grabd_domain::idempotency::IdempotencyKey;
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_domain::{Day, Timestamp};
 use grabd_store::credits::Drift;
-use grabd_store::grabs::{DailyOutcomeCount, GrabCounts, NewPlaceholder, NewRecord, Repeat};
+use grabd_store::grabs::{DailyOutcomeCount, GrabCounts, NewPlaceholder, NewRecord, PlaceholderOutcome, Repeat};
+use grabd_store::operations::PurgedGrabs;
 
 use crate::harness::{NOW, TestDb, completion, on_both, spec};
 
@@ -28,8 +29,18 @@ async fn placeholder(db: &TestDb, team: TeamId, at: Timestamp, idempotency: Opti
         execution_ms: 1,
         metadata: RenderMetadata::default(),
     };
-    let new = NewPlaceholder { id, team, key: None, spec: spec(), now: at, outcome, idempotency, fingerprint: None };
-    assert_eq!(db.store.create_placeholder(new).await.unwrap(), None);
+    let new = NewPlaceholder {
+        id,
+        team,
+        key: None,
+        spec: spec(),
+        now: at,
+        outcome,
+        idempotency,
+        fingerprint: None,
+        ceiling: None,
+    };
+    assert_eq!(db.store.create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored);
     id
 }
 
@@ -45,7 +56,7 @@ on_both! {
             ids.push(placeholder(db, team, NOW - DAY * days, None).await);
         }
         let live = db.pending(db.team(1).await).await;
-        let purge = |limit| db.store.purge_grabs(Environment::Test, NOW - DAY * 7, NOW, limit);
+        let purge = |limit| db.store.purge_grabs(PurgedGrabs::Test, NOW - DAY * 7, NOW, limit);
         assert_eq!(purge(1).await.unwrap(), 1);
         assert!(!exists(db, team, Environment::Test, ids[0]).await);
         assert!(exists(db, team, Environment::Test, ids[1]).await);
@@ -72,12 +83,12 @@ on_both! {
         assert_eq!(counts, GrabCounts { all: 5, live: 0 });
         // Twice, so that a second purge adds to the numbers of the first.
         for ended_before in [NOW - DAY * 9, NOW - DAY * 7] {
-            db.store.purge_grabs(Environment::Test, ended_before, NOW, 9).await.unwrap();
+            db.store.purge_grabs(PurgedGrabs::Test, ended_before, NOW, 9).await.unwrap();
         }
         assert_eq!(db.store.count_grabs(team, NOW - DAY * 30).await.unwrap(), counts);
         assert_eq!(by_day().await, days);
         placeholder(db, team, NOW - DAY * 8, None).await;
-        db.store.purge_grabs(Environment::Test, NOW - DAY * 7, NOW, 9).await.unwrap();
+        db.store.purge_grabs(PurgedGrabs::Test, NOW - DAY * 7, NOW, 9).await.unwrap();
         let day = Day::of(NOW - DAY * 8);
         let expected = DailyOutcomeCount { day, environment: Environment::Test, done: true, grabs: 3 };
         assert!(by_day().await.contains(&expected));
@@ -92,7 +103,7 @@ on_both! {
         let at = NOW - DAY * 8;
         let repeat = db.store.find_repeat(team, Environment::Test, &record(), at).await.unwrap();
         assert!(matches!(repeat, Some(Repeat::Replay(_))));
-        assert_eq!(db.store.purge_grabs(Environment::Test, NOW - DAY * 7, NOW, 9).await.unwrap(), 1);
+        assert_eq!(db.store.purge_grabs(PurgedGrabs::Test, NOW - DAY * 7, NOW, 9).await.unwrap(), 1);
         assert_eq!(db.store.find_repeat(team, Environment::Test, &record(), at).await.unwrap(), None);
     }
 
@@ -102,7 +113,7 @@ on_both! {
         db.store.complete(completion(&old)).await.unwrap().unwrap();
         let open = db.pending(team).await;
         let later = NOW + DAY * 40;
-        assert_eq!(db.store.purge_grabs(Environment::Live, later - DAY * 30, later, 9).await.unwrap(), 1);
+        assert_eq!(db.store.purge_grabs(PurgedGrabs::Live, later - DAY * 30, later, 9).await.unwrap(), 1);
         assert!(!exists(db, team, Environment::Live, old.grab).await);
         assert!(exists(db, team, Environment::Live, open).await, "open grabs are not purged");
         assert_eq!(db.store.due_images(later, 9).await.unwrap(), [old.upload_key]);
@@ -115,7 +126,7 @@ on_both! {
         let purged = db.leased(team).await;
         db.store.complete(completion(&purged)).await.unwrap().unwrap();
         let later = NOW + DAY * 40;
-        db.store.purge_grabs(Environment::Live, later, later, 9).await.unwrap();
+        db.store.purge_grabs(PurgedGrabs::Live, later, later, 9).await.unwrap();
         let lost = db.leased(team).await;
         let mut end = completion(&lost);
         end.now = later;
@@ -149,7 +160,7 @@ on_both! {
         assert_eq!(db.store.stored_bytes(team).await.unwrap(), 3 * size);
         assert_eq!(db.store.purge_images(NOW + DAY, NOW + DAY, 1).await.unwrap(), 1);
         assert_eq!(db.store.stored_bytes(team).await.unwrap(), 2 * size);
-        db.store.purge_grabs(Environment::Live, NOW + DAY, NOW + DAY, 9).await.unwrap();
+        db.store.purge_grabs(PurgedGrabs::Live, NOW + DAY, NOW + DAY, 9).await.unwrap();
         assert_eq!(db.store.stored_bytes(team).await.unwrap(), 0);
         db.execute_raw("UPDATE team_storage SET bytes = bytes + 1").await.unwrap();
         let found = db.store.verify_ledger().await.unwrap();

@@ -11,7 +11,7 @@ use grabd_domain::ids::{GrabId, KeyId, TeamId, UserId};
 use grabd_store::accounts::{NewKey, ShownLinkSecret, TeamSecret};
 use grabd_store::grabs::{NewGrab, NewPlaceholder, NewRecord, Repeat, ReuseGrab, ReuseOutcome};
 
-use crate::harness::{NOW, TestDb, completion, facts, on_both, spec};
+use crate::harness::{NOW, TestDb, completion, facts, on_both};
 
 const FINGERPRINT: [u8; 32] = [7; 32];
 const SECOND: Duration = Duration::from_secs(1);
@@ -108,7 +108,7 @@ on_both! {
         let image = Some(ImageKey::new(1, "png"));
         let outcome = State::Done { finished_at, image, size_bytes: 1, execution_ms: 1, metadata: facts() };
         let fingerprint = Some(FINGERPRINT);
-        let new = NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint };
+        let new = NewPlaceholder { fingerprint, ..crate::placeholder::placeholder(id, team, outcome) };
         db.store.create_placeholder(new).await.unwrap();
         assert_eq!(found(db, &ReuseGrab { now: NOW + 2 * SECOND, ..reuse(team, Test) }).await, None);
         assert_eq!(found(db, &ReuseGrab { now: finished_at, ..reuse(team, Test) }).await, Some(id));
@@ -116,15 +116,15 @@ on_both! {
 
     async fn keys_of_answers_are_stored_and_repeat_the_answer(db) {
         let team = db.team(5).await;
-        let nothing = db.store.reuse(reuse(team, Live), record("a", 1)).await.unwrap();
+        let nothing = db.store.reuse(reuse(team, Live), record("a", 1), None).await.unwrap();
         assert_eq!(nothing, None, "nothing was found");
         assert_eq!(db.store.find_repeat(team, Live, &record("a", 1), NOW).await.unwrap(), None);
         let grab = Box::new(done(db, team).await);
         // Several keys may have the same answer.
         for key in ["a", "b"] {
-            let first = db.store.reuse(reuse(team, Live), record(key, 1)).await.unwrap();
+            let first = db.store.reuse(reuse(team, Live), record(key, 1), None).await.unwrap();
             assert_eq!(first, Some(ReuseOutcome::Found(grab.clone())));
-            let again = db.store.reuse(reuse(team, Live), record(key, 1)).await.unwrap();
+            let again = db.store.reuse(reuse(team, Live), record(key, 1), None).await.unwrap();
             assert_eq!(again, Some(ReuseOutcome::Repeated(Repeat::Cached(grab.clone()))));
             let repeat = db.store.find_repeat(team, Live, &record(key, 1), NOW).await.unwrap();
             assert_eq!(repeat, Some(Repeat::Cached(grab.clone())));

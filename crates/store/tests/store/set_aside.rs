@@ -1,6 +1,5 @@
 //! Bad rows: background work leaves them out and continues with those of other teams.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
@@ -14,7 +13,7 @@ use grabd_domain::webhooks::{Creator, Events, MAX_SENDS, Registration};
 use grabd_store::Kind;
 use grabd_store::grabs::LostLeases;
 use grabd_store::webhooks::{
-    AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, EndpointRef, NewEndpoint, ResendOutcome, SendCapacity,
+    AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, EndpointRef, NewEndpoint, ResendOutcome,
 };
 
 use crate::harness::{NOW, TestDb, completion, on_both};
@@ -37,19 +36,26 @@ impl TestDb {
         let url = TargetUrl::restore("https://example.com/hook").unwrap();
         let registration = Registration { url, events: Events::all(), description: String::new() };
         let environment = Environment::Live;
-        let new =
-            NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, by: None, now: NOW };
+        let new = NewEndpoint {
+            id,
+            team,
+            environment,
+            registration,
+            secret: vec![1; 73],
+            creator: Creator::Key,
+            by: None,
+            now: NOW,
+        };
         self.store.register_endpoint(new).await.unwrap();
         let target = EndpointRef { team, environment, grant: None, endpoint: id };
         let delivery = DeliveryId(self.id());
         assert!(matches!(self.store.test_endpoint(target, delivery, NOW).await.unwrap(), ResendOutcome::Due(_)));
         (target, delivery)
     }
+}
 
-    async fn lease_due(&self, now: Timestamp, total: usize) -> Vec<DeliveryAttempt> {
-        let capacity = SendCapacity { total, per_endpoint: 4, in_progress: HashMap::new() };
-        self.store.lease_due(now, now + Duration::from_secs(30), capacity, |_| "{}".to_owned()).await.unwrap()
-    }
+async fn lease_due(db: &TestDb, now: Timestamp) -> Vec<DeliveryAttempt> {
+    db.lease_due(now, 9, |_| "{}".to_owned()).await
 }
 
 async fn record(db: &TestDb, attempt: &DeliveryAttempt, now: Timestamp) {
@@ -169,11 +175,11 @@ on_both! {
         let id = db.literal(bad.endpoint.0);
         db.corrupt(&format!("UPDATE webhook_endpoint SET url = 'x' WHERE id = {id}")).await;
         let leased = |attempts: &[DeliveryAttempt]| attempts.iter().map(|of| of.endpoint).collect::<Vec<_>>();
-        assert_eq!(leased(&db.lease_due(NOW, 9).await), [good.endpoint]);
+        assert_eq!(leased(&lease_due(db, NOW).await), [good.endpoint]);
         assert_eq!(db.rows_set_aside("deliveries"), 1);
-        assert!(!db.store.has_due(NOW).await.unwrap(), "it is left out for a while");
+        assert!(!db.has_due(NOW).await, "it is left out for a while");
         db.corrupt(&format!("UPDATE webhook_endpoint SET url = 'https://example.com/' WHERE id = {id}")).await;
-        assert!(leased(&db.lease_due(NOW + SET_ASIDE, 9).await).contains(&bad.endpoint));
+        assert!(leased(&lease_due(db, NOW + SET_ASIDE).await).contains(&bad.endpoint));
     }
 
     async fn unreadable_columns_stop_only_their_own_webhooks(db) {
@@ -189,10 +195,10 @@ on_both! {
                 let id = db.literal(if table == "delivery" { delivery.0 } else { bad.endpoint.0 });
                 let checks = "PRAGMA ignore_check_constraints = ON";
                 db.execute_raw(&format!("{checks}; UPDATE {table} SET {column} = 'x' WHERE id = {id}")).await.unwrap();
-                let attempts = db.lease_due(NOW, 9).await;
+                let attempts = lease_due(db, NOW).await;
                 assert_eq!(attempts.iter().map(|of| of.endpoint).collect::<Vec<_>>(), [good.endpoint], "{table}");
                 assert_eq!(db.rows_set_aside(work), before + 1);
-                assert_eq!(db.lease_due(NOW, 9).await, [], "it is left out for a while");
+                assert_eq!(lease_due(db, NOW).await, [], "it is left out for a while");
             }
         }
     }
@@ -213,7 +219,7 @@ on_both! {
         let (other, _) = db.due_delivery().await;
         let id = db.literal(delivery.0);
         db.corrupt(&format!("UPDATE delivery SET attempt = 32767 WHERE id = {id}")).await;
-        let mut attempts = db.lease_due(NOW, 9).await;
+        let mut attempts = lease_due(db, NOW).await;
         attempts.sort_by_key(|attempt| attempt.number);
         let seen: Vec<_> = attempts.iter().map(|attempt| (attempt.endpoint, attempt.number)).collect();
         assert_eq!(seen, [(other.endpoint, 1), (target.endpoint, 32_767)]);
@@ -225,7 +231,7 @@ on_both! {
     async fn redeliveries_of_a_message_are_bounded(db) {
         let (target, delivery) = db.due_delivery().await;
         for sent in 1..=MAX_SENDS {
-            let attempts = db.lease_due(NOW, 9).await;
+            let attempts = lease_due(db, NOW).await;
             assert_eq!(attempts[0].number, sent);
             record(db, &attempts[0], NOW).await;
             let again = db.store.redeliver(target, delivery, NOW).await.unwrap();
@@ -234,6 +240,6 @@ on_both! {
                 false => assert_eq!(again, ResendOutcome::TooManyAttempts(MAX_SENDS)),
             }
         }
-        assert!(!db.store.has_due(NOW).await.unwrap());
+        assert!(!db.has_due(NOW).await);
     }
 }

@@ -7,7 +7,7 @@ use grabd_domain::credits::LotKind;
 use grabd_domain::grabs::{Class, ImageKey, Status};
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_store::credits::{Grant, GrantOutcome};
-use grabd_store::grabs::Created;
+use grabd_store::grabs::{Created, PlaceholderOutcome};
 use grabd_store::{Error, Kind, Store};
 use sea_orm::{ConnectionTrait, TransactionTrait};
 use tokio_util::task::TaskTracker;
@@ -83,8 +83,10 @@ async fn writer_waits_for_another_processs_transaction() {
     // Its only statement has no transaction around it.
     db.execute_raw("UPDATE team SET name = 'A team'").await.unwrap();
     let (store, new) = (db.store.clone(), placeholder(GrabId(db.id()), team, done(Some(ImageKey::new(1, "png")))));
-    wait_for_another_writer(&db, team, async move { assert_eq!(store.create_placeholder(new).await.unwrap(), None) })
-        .await;
+    wait_for_another_writer(&db, team, async move {
+        assert_eq!(store.create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored);
+    })
+    .await;
     db.finish().await;
 }
 

@@ -11,8 +11,8 @@ use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::LimitChange;
 use grabd_domain::webhooks::{Creator, Events, Registration};
 use grabd_store::accounts::{InitialTeam, NewInvitation, NewKey, NewPerson, NewSession};
-use grabd_store::grabs::NewPlaceholder;
-use grabd_store::operations::{Erasure, ExpiredPeople};
+use grabd_store::grabs::{NewPlaceholder, PlaceholderOutcome};
+use grabd_store::operations::{Erasure, ExpiredPeople, PurgedGrabs};
 use grabd_store::webhooks::NewEndpoint;
 
 use crate::harness::{NOW, TestDb, on_both, spec};
@@ -74,15 +74,34 @@ async fn capture(db: &TestDb, team: TeamId) {
     let metadata = RenderMetadata::default();
     let outcome = State::Done { finished_at: NOW, image, size_bytes: 1, execution_ms: 1, metadata };
     let (idempotency, fingerprint) = (None, None);
-    let new = NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency, fingerprint };
-    assert_eq!(db.store.create_placeholder(new).await.unwrap(), None);
+    let new = NewPlaceholder {
+        id,
+        team,
+        key: None,
+        spec: spec(),
+        now: NOW,
+        outcome,
+        idempotency,
+        fingerprint,
+        ceiling: None,
+    };
+    assert_eq!(db.store.create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored);
 }
 
 async fn register_webhook(db: &TestDb, team: TeamId) {
     let url = TargetUrl::restore("https://example.com/hook").unwrap();
     let registration = Registration { url, events: Events::parse(&["*"]).unwrap(), description: "A hook".into() };
     let (id, environment) = (EndpointId(db.id()), Environment::Test);
-    let new = NewEndpoint { id, team, environment, registration, secret: vec![1; 73], creator: Creator::Key, by: None, now: NOW };
+    let new = NewEndpoint {
+        id,
+        team,
+        environment,
+        registration,
+        secret: vec![1; 73],
+        creator: Creator::Key,
+        by: None,
+        now: NOW,
+    };
     db.store.register_endpoint(new).await.unwrap();
 }
 
@@ -154,13 +173,13 @@ async fn give(db: &TestDb, reason: &str, user: UserId, team: TeamId, email: &str
             db.grant(team, grabd_domain::credits::LotKind::Prepaid, 1, None).await;
             let leased = db.leased(team).await;
             store.complete(crate::harness::completion(&leased)).await.unwrap().unwrap();
-            store.purge_grabs(Environment::Live, LATER, LATER, 9).await.unwrap();
+            store.purge_grabs(PurgedGrabs::Live, LATER, LATER, 9).await.unwrap();
         }
         "grab" => capture(db, team).await,
         "purged grab" => {
             capture(db, team).await;
             // With the one of the case before.
-            assert_eq!(store.purge_grabs(Environment::Test, NOW + DAY, NOW + DAY, 9).await.unwrap(), 2);
+            assert_eq!(store.purge_grabs(PurgedGrabs::Test, NOW + DAY, NOW + DAY, 9).await.unwrap(), 2);
         }
         "live key" => drop(create_key(db, team, user, Environment::Live, NOW).await),
         "new test key" => drop(create_key(db, team, user, Environment::Test, LATER - DAY).await),

@@ -1,13 +1,12 @@
 //! Webhook endpoints and deliveries.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::future::join_all;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Difference};
-use grabd_domain::ids::{DeliveryId, EndpointId, TeamId};
+use grabd_domain::ids::{AccountId, DeliveryId, EndpointId, TeamId};
 use grabd_domain::limits::SYNC_DEADLINE;
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{
@@ -17,7 +16,7 @@ use grabd_domain::webhooks::{
 use grabd_store::grabs::FailureSource;
 use grabd_store::webhooks::{
     AfterDelivery, DeliveryAttempt, DeliveryAttemptResult, EndpointRef, MessageContent, NewEndpoint, NewEndpointSecret,
-    RegisterOutcome, ResendOutcome, SendCapacity,
+    RegisterOutcome, ResendOutcome,
 };
 
 use crate::harness::{NOW, TestDb, completion, failing, on_both};
@@ -48,7 +47,7 @@ fn rotated(target: EndpointRef, secret: Vec<u8>, previous_until: Timestamp) -> N
     NewEndpointSecret { target, secret, by: None, now: NOW, previous_until }
 }
 
-async fn endpoint(db: &TestDb, team: TeamId, events: &[&str]) -> EndpointRef {
+pub(crate) async fn endpoint(db: &TestDb, team: TeamId, events: &[&str]) -> EndpointRef {
     let new = new_endpoint(db, team, Environment::Live, events);
     let target = EndpointRef { team, environment: Environment::Live, grant: None, endpoint: new.id };
     assert!(matches!(db.store.register_endpoint(new).await.unwrap(), RegisterOutcome::Registered(_)));
@@ -62,10 +61,6 @@ async fn done(db: &TestDb, team: TeamId, class: Class) {
     assert!(db.store.complete(completion(&leased)).await.unwrap().is_some());
 }
 
-fn capacity(total: usize) -> SendCapacity {
-    SendCapacity { total, per_endpoint: 4, in_progress: HashMap::new() }
-}
-
 fn compose(content: &MessageContent) -> String {
     format!(
         "{} {} {}",
@@ -75,8 +70,8 @@ fn compose(content: &MessageContent) -> String {
     )
 }
 
-async fn lease_due(db: &TestDb, now: Timestamp, capacity: SendCapacity) -> Vec<DeliveryAttempt> {
-    db.store.lease_due(now, now + LEASE, capacity, compose).await.unwrap()
+async fn lease_due(db: &TestDb, now: Timestamp, limit: u32) -> Vec<DeliveryAttempt> {
+    db.lease_due(now, limit, compose).await
 }
 
 fn later(seconds: u64) -> Timestamp {
@@ -133,7 +128,7 @@ on_both! {
         // Synchronous grabs send no webhook.
         done(db, team, Class::Sync).await;
 
-        let mut seen: Vec<_> = lease_due(db, later(60), capacity(50)).await;
+        let mut seen: Vec<_> = lease_due(db, later(60), 50).await;
         seen.sort_by_key(|attempt| (attempt.endpoint, attempt.body.clone()));
         let seen: Vec<_> =
             seen.iter().map(|attempt| (attempt.endpoint, attempt.body.as_str(), attempt.number)).collect();
@@ -176,7 +171,7 @@ on_both! {
         assert_eq!(events(ends).await, ["grab.done"; 3]);
         assert_eq!(events(changes).await, ["grab.changed"]);
         // Each is sent with its own name.
-        let mut sent: Vec<_> = lease_due(db, later(60), capacity(50)).await.into_iter().map(|due| due.body).collect();
+        let mut sent: Vec<_> = lease_due(db, later(60), 50).await.into_iter().map(|due| due.body).collect();
         sent.sort_unstable();
         sent.dedup();
         assert_eq!(sent, ["grab.changed live grab", "grab.done live grab"]);
@@ -201,17 +196,17 @@ on_both! {
     async fn delivery_is_leased_by_one_sender_and_keeps_its_body(db) {
         let team = db.team(1).await;
         let target = endpoint(db, team, &[]).await;
-        assert!(!db.store.has_due(later(9)).await.unwrap());
+        assert!(!db.has_due(later(9)).await);
         done(db, team, Class::Async).await;
-        assert!(db.store.has_due(later(9)).await.unwrap());
-        let taken = join_all((0..4).map(|_| lease_due(db, later(9), capacity(9)))).await;
+        assert!(db.has_due(later(9)).await);
+        let taken = join_all((0..4).map(|_| lease_due(db, later(9), 9))).await;
         let taken: Vec<_> = taken.into_iter().flatten().collect();
         assert_eq!(taken.len(), 1);
-        assert!(!db.store.has_due(later(9) + LEASE - Duration::from_millis(1)).await.unwrap());
+        assert!(!db.has_due(later(9) + LEASE - Duration::from_millis(1)).await);
         // After a sender crash, the delivery is due again and not composed again.
         let again = |content: &MessageContent| panic!("composed twice: {content:?}");
         let after = later(9) + LEASE;
-        let second = db.store.lease_due(after, after + LEASE, capacity(9), again).await.unwrap().pop().unwrap();
+        let second = db.lease_due(after, 9, again).await.pop().unwrap();
         assert_eq!((second.number, &second.body), (2, &taken[0].body));
         // A late result of the first attempt is ignored.
         record(db, &taken[0], after, Some(500), AfterDelivery::Exhausted).await;
@@ -226,20 +221,42 @@ on_both! {
         assert_eq!((delivery.event, delivery.id), (Event::GrabDone, second.delivery));
     }
 
-    async fn slow_endpoint_does_not_block_others(db) {
-        let team = db.team(9).await;
-        let slow = endpoint(db, team, &["grab.done"]).await;
-        for _ in 0..6 {
-            done(db, team, Class::Async).await;
+    async fn due_deliveries_have_the_account_of_their_team(db) {
+        let (ada, owned) = db.owned_team("ada@example.com").await;
+        let target = endpoint(db, owned, &[]).await;
+        let unowned = db.team(0).await;
+        let other = endpoint(db, unowned, &[]).await;
+        let removed = endpoint(db, unowned, &[]).await;
+        for (at, target) in [(1, target), (2, other), (3, removed)] {
+            db.store.test_endpoint(target, DeliveryId(db.id()), later(at)).await.unwrap();
         }
-        let other = endpoint(db, team, &["grab.done"]).await;
-        done(db, team, Class::Async).await;
-        let capacity = SendCapacity { total: 5, per_endpoint: 2, in_progress: HashMap::from([(other.endpoint, 1)]) };
-        let taken: Vec<_> = lease_due(db, later(9), capacity).await.iter().map(|attempt| attempt.endpoint).collect();
-        assert_eq!(taken.iter().filter(|endpoint| **endpoint == slow.endpoint).count(), 2);
-        assert_eq!(taken.iter().filter(|endpoint| **endpoint == other.endpoint).count(), 1);
-        let capacity = SendCapacity { total: 1, per_endpoint: 2, in_progress: HashMap::from([(slow.endpoint, 2)]) };
-        assert_eq!(lease_due(db, later(9), capacity).await, []);
+        let id = db.literal(removed.endpoint.0);
+        db.execute_raw(&format!("DELETE FROM webhook_endpoint WHERE id = {id}")).await.unwrap();
+        let seen: Vec<_> = db.due(later(9), 9).await.iter().map(|due| (due.endpoint, due.account, due.due_at)).collect();
+        let expected = [
+            (target.endpoint, AccountId(ada.0), later(1)),
+            (other.endpoint, AccountId(unowned.0), later(2)),
+            (removed.endpoint, AccountId(removed.endpoint.0), later(3)),
+        ];
+        assert_eq!(seen, expected);
+        let range = async |range, limit| db.store.due_deliveries(range, later(9), limit).await.unwrap().len();
+        assert_eq!((range(later(2)..=later(9), 9).await, range(later(1)..=later(1), 9).await), (2, 1));
+        assert_eq!(range(later(1)..=later(9), 2).await, 2);
+        // That of the removed endpoint is no longer due when it is leased.
+        assert_eq!(lease_due(db, later(9), 9).await.len(), 2);
+        assert!(!db.has_due(later(9)).await);
+    }
+
+    async fn due_delivery_remembers_that_its_last_attempt_timed_out(db) {
+        let team = db.team(0).await;
+        let target = endpoint(db, team, &[]).await;
+        db.store.test_endpoint(target, DeliveryId(db.id()), NOW).await.unwrap();
+        assert!(!db.due(NOW, 1).await[0].has_timed_out);
+        for (code, expected) in [(None, true), (Some(500), false)] {
+            let attempt = lease_due(db, NOW, 1).await.remove(0);
+            record(db, &attempt, NOW, code, AfterDelivery::Retry(NOW)).await;
+            assert_eq!(db.due(NOW, 1).await[0].has_timed_out, expected);
+        }
     }
 
     async fn endpoint_is_disabled_after_failing_for_five_days(db) {
@@ -249,7 +266,7 @@ on_both! {
         let almost = FAILING_LIMIT - Duration::from_secs(1);
         done(db, team, Class::Async).await;
         done(db, team, Class::Async).await;
-        let attempts = lease_due(db, at(Duration::ZERO), capacity(9)).await;
+        let attempts = lease_due(db, at(Duration::ZERO), 9).await;
         let retry = AfterDelivery::Retry(at(almost));
         assert_eq!(record(db, &attempts[0], at(Duration::ZERO), Some(500), retry).await, None);
         assert_eq!(
@@ -257,28 +274,28 @@ on_both! {
             1
         );
         // A success just before the limit restarts the five days.
-        let second = lease_due(db, at(almost), capacity(9)).await;
+        let second = lease_due(db, at(almost), 9).await;
         assert_eq!(record(db, &second[0], at(almost), Some(500), AfterDelivery::Retry(at(almost))).await, None);
         assert_eq!(record(db, &second[1], at(almost), Some(200), AfterDelivery::Delivered).await, None);
-        let third = lease_due(db, at(almost), capacity(9)).await;
+        let third = lease_due(db, at(almost), 9).await;
         let restart = at(almost);
         let retry = AfterDelivery::Retry(restart + FAILING_LIMIT);
         assert_eq!(record(db, &third[0], restart, None, retry).await, None);
-        let fourth = lease_due(db, restart + FAILING_LIMIT, capacity(9)).await;
+        let fourth = lease_due(db, restart + FAILING_LIMIT, 9).await;
         let again = AfterDelivery::Retry(restart + FAILING_LIMIT * 2);
         let ended = record(db, &fourth[0], restart + FAILING_LIMIT, None, again).await;
         assert_eq!(ended, Some(DisabledReason::Failing));
         let found = db.store.find_endpoint(target).await.unwrap().unwrap();
         assert_eq!(found.disabled, Some(DisabledReason::Failing));
         // Disabling cancels its pending delivery, and nothing new is enqueued.
-        assert!(!db.store.has_due(restart + FAILING_LIMIT * 9).await.unwrap());
+        assert!(!db.has_due(restart + FAILING_LIMIT * 9).await);
         done(db, team, Class::Async).await;
-        assert!(!db.store.has_due(restart + FAILING_LIMIT * 9).await.unwrap());
+        assert!(!db.has_due(restart + FAILING_LIMIT * 9).await);
         // Enabling it clears its failures.
         let on = EndpointUpdate { enabled: Some(true), ..EndpointUpdate::default() };
         assert_eq!(db.store.change_endpoint(target, on).await.unwrap().unwrap().disabled, None);
         done(db, team, Class::Async).await;
-        let fifth = lease_due(db, restart + FAILING_LIMIT, capacity(9)).await;
+        let fifth = lease_due(db, restart + FAILING_LIMIT, 9).await;
         assert_eq!(record(db, &fifth[0], restart + FAILING_LIMIT, None, again).await, None);
     }
 
@@ -287,7 +304,7 @@ on_both! {
         let target = endpoint(db, team, &[]).await;
         done(db, team, Class::Async).await;
         done(db, team, Class::Async).await;
-        let attempts = lease_due(db, later(9), capacity(1)).await;
+        let attempts = lease_due(db, later(9), 1).await;
         assert_eq!(record(db, &attempts[0], later(9), Some(410), AfterDelivery::Gone).await, Some(DisabledReason::Gone));
         let statuses: Vec<_> =
             deliveries(db, target.endpoint, NOW).await.iter().map(|delivery| delivery.status).collect();
@@ -303,7 +320,7 @@ on_both! {
             let target = endpoint(db, team, &[]).await;
             done(db, team, Class::Async).await;
             done(db, team, Class::Async).await;
-            let in_progress_attempt = lease_due(db, later(9), capacity(1)).await.remove(0);
+            let in_progress_attempt = lease_due(db, later(9), 1).await.remove(0);
             if remove {
                 assert!(db.store.remove_endpoint(target).await.unwrap());
                 assert!(!db.store.remove_endpoint(target).await.unwrap());
@@ -314,7 +331,7 @@ on_both! {
             }
             // The attempt in progress is not retried, whatever its result.
             record(db, &in_progress_attempt, later(9), Some(500), AfterDelivery::Retry(later(10))).await;
-            assert!(!db.store.has_due(later(9999)).await.unwrap());
+            assert!(!db.has_due(later(9999)).await);
         }
     }
 
@@ -370,20 +387,20 @@ on_both! {
                 panic!("expected a due delivery")
             };
             assert_eq!((test.event, test.status, test.attempt), (Event::Test, DeliveryStatus::Pending, 0));
-            let taken = lease_due(db, now, capacity(9)).await.remove(0);
+            let taken = lease_due(db, now, 9).await.remove(0);
             assert_eq!((taken.secrets.clone(), taken.body.as_str()), (secrets, "webhook.test live -"));
             record(db, &taken, now, Some(200), AfterDelivery::Delivered).await;
         }
         db.store.rotate_secret(rotated(target, vec![3], later(300))).await.unwrap();
         db.store.test_endpoint(target, DeliveryId(db.id()), later(200)).await.unwrap();
-        assert_eq!(lease_due(db, later(200), capacity(9)).await[0].secrets, [vec![3], vec![2]]);
+        assert_eq!(lease_due(db, later(200), 9).await[0].secrets, [vec![3], vec![2]]);
     }
 
     async fn redeliver_sends_the_same_body_and_id(db) {
         let team = db.team(1).await;
         let target = endpoint(db, team, &[]).await;
         done(db, team, Class::Async).await;
-        let first = lease_due(db, later(9), capacity(9)).await.remove(0);
+        let first = lease_due(db, later(9), 9).await.remove(0);
         record(db, &first, later(9), Some(200), AfterDelivery::Delivered).await;
         let nothing = db.store.redeliver(target, DeliveryId(db.id()), later(20)).await.unwrap();
         assert_eq!(nothing, ResendOutcome::NoDelivery);
@@ -396,7 +413,7 @@ on_both! {
             (due.id, due.status, due.next_attempt_at),
             (first.delivery, DeliveryStatus::Pending, Some(later(20)))
         );
-        let second = lease_due(db, later(20), capacity(9)).await.remove(0);
+        let second = lease_due(db, later(20), 9).await.remove(0);
         assert_eq!((second.delivery, &second.body, second.number), (first.delivery, &first.body, 2));
     }
 
@@ -412,13 +429,13 @@ on_both! {
         assert!(message.grab.is_some());
         assert_eq!((created.took, created.error), (None, None));
 
-        let attempts = lease_due(db, later(20), capacity(9)).await;
+        let attempts = lease_due(db, later(20), 9).await;
         let attempt = attempts.iter().find(|attempt| attempt.endpoint == target.endpoint).unwrap();
         record(db, attempt, later(20), None, AfterDelivery::Retry(later(25))).await;
         let message = find(target.endpoint, NOW).await.unwrap();
         assert_eq!(message.body.as_ref(), Some(&attempt.body));
         assert_eq!((message.delivery.took, message.delivery.error), (Some(TOOK), Some(DeliveryError::TimedOut)));
-        let again = lease_due(db, later(25), capacity(9)).await.pop().unwrap();
+        let again = lease_due(db, later(25), 9).await.pop().unwrap();
         record(db, &again, later(25), Some(204), AfterDelivery::Delivered).await;
         let delivery = find(target.endpoint, NOW).await.unwrap().delivery;
         assert_eq!((delivery.took, delivery.error, delivery.status_code), (Some(TOOK), None, Some(204)));

@@ -37,6 +37,8 @@ struct CapturePage<'a> {
     once: String,
     options: Options,
     presets: Vec<Preset>,
+    /// Options of an earlier capture that are no longer kept.
+    omitted: String,
     is_test: bool,
     /// What the two modes do and cost.
     about: String,
@@ -186,6 +188,7 @@ async fn form(
         once,
         options: Options::of(input, errors),
         presets: PRESETS.map(|(name, query)| Preset { name, path: format!("{}?{query}", at.path("capture")) }).into(),
+        omitted: options::omitted_labels(input).join(", "),
         is_test: chosen == Environment::Test,
         about: about(live_credits),
         environment_error,

@@ -101,6 +101,8 @@ pub(crate) struct Options {
 
 /// The most characters of a status in a list, and of a rectangle, with spaces.
 const STATUS_CHARS: usize = 6;
+/// The names of options that a link to the form lacks, because they are no longer kept.
+const OMITTED: &str = "omitted";
 const RECTANGLE_CHARS: usize = 64;
 
 /// Options that the form does not have: a document of a megabyte is for programs.
@@ -288,7 +290,15 @@ pub(crate) fn to_query(spec: &CaptureSpec, environment: Environment) -> String {
     let values = options.filter_map(|option| Some((option.name, option.kind.to_text(&request.get(option.name)?))));
     let values: Vec<(&str, String)> = values.collect();
     let pairs = values.iter().map(|(name, value)| (*name, value.as_str()));
-    Form::from_iter(pairs.chain([(ENVIRONMENT, environment.as_str())])).to_query()
+    let names = spec.omitted.keys().map(String::as_str).collect::<Vec<_>>().join(",");
+    let omitted = (!names.is_empty()).then_some((OMITTED, names.as_str()));
+    Form::from_iter(pairs.chain([(ENVIRONMENT, environment.as_str())]).chain(omitted)).to_query()
+}
+
+/// The labels of options that the query lacks, because they are no longer kept.
+pub(crate) fn omitted_labels(query: &Form) -> Vec<&'static str> {
+    let names = query.get(OMITTED).split(',');
+    names.filter_map(|name| in_form().find(|option| option.name == name)).map(|option| option.label).collect()
 }
 
 /// The form error for a rejected request; `Err` if the user cannot correct it in the form.
@@ -314,7 +324,9 @@ pub(crate) fn field_error(fault: Fault) -> Result<FieldError, Fault> {
             let wait = wait(retry_after_s);
             about("", format!("Too many captures of this account failed. Send the form again in {wait}."))
         }
-        Fault::StorageFull | Fault::TeamStorageFull { .. } => about("", fault.to_string()),
+        Fault::StorageFull | Fault::TeamStorageFull { .. } | Fault::AccountStorageFull { .. } => {
+            about("", fault.to_string())
+        }
         Fault::IdempotencyMismatch(_) | Fault::IdempotencyConflict => {
             about("", "This form was already submitted with other options. Submit it again to use these.".to_owned())
         }
@@ -449,6 +461,18 @@ mod tests {
         assert!(formats[2].value == "webp" && formats[2].is_chosen);
         let open: Vec<_> = options.more.iter().filter(|group| group.is_open).map(|group| group.title).collect();
         assert_eq!(open, ["Timing"], "the delay differs from its default");
+    }
+
+    #[test]
+    fn query_names_options_that_are_no_longer_kept() {
+        let long = "x".repeat(300);
+        let spec = CaptureSpec::parse(&parse(&format!("url=https://example.com/&css={long}&script={long}"))).unwrap();
+        let kept = spec.without_long_options(|_| "digest".to_owned()).unwrap();
+        let query = to_query(&kept, Environment::Live);
+        assert!(!query.contains("xxx"), "{query}");
+        assert_eq!(omitted_labels(&Form::parse(query.as_bytes())), ["CSS", "Script"]);
+        assert_eq!(omitted_labels(&Form::parse(to_query(&spec, Environment::Live).as_bytes())), [""; 0]);
+        assert_eq!(omitted_labels(&Form::parse(b"omitted=<b>,css,unknown")), ["CSS"]);
     }
 
     #[test]

@@ -26,6 +26,8 @@ struct GrabPage {
     is_deleted: bool,
     parts: GrabParts,
     request: Vec<Detail>,
+    /// Options that are no longer kept, which the snippets lack.
+    omitted: String,
     snippets: Vec<Snippet>,
     /// Path of the script that shows snippets as tabs.
     code_script: String,
@@ -62,6 +64,7 @@ pub(crate) async fn show(
         layout: Layout { script: is_open.then(|| web.assets.script.path.clone()), ..layout },
         is_deleted: query.has("deleted") && grab.deleted_at.is_some(),
         request: view::request(&grab),
+        omitted: view::omitted_labels(&grab).join(", "),
         snippets: snippets::all(web.core.public_url(), &grab.spec),
         code_script: web.assets.docs.path.clone(),
         key: match grab.environment {

@@ -266,7 +266,20 @@ pub(crate) fn request(grab: &Grab) -> Vec<Detail> {
     let mut details: Vec<Detail> =
         shown.map(|(option, value)| detail(option.label, with_unit(option, option.kind.to_text(&value)))).collect();
     details.extend(secrets.map(|option| detail(option.label, "given, not shown")));
+    details.extend(
+        omitted(grab).map(|(option, digest)| detail(option.label, format!("no longer kept (SHA-256 {digest})"))),
+    );
     details
+}
+
+/// The long options that are no longer kept, and their digests.
+fn omitted(grab: &Grab) -> impl Iterator<Item = (&'static CaptureOption, &str)> {
+    grab.spec.omitted.iter().filter_map(|(name, digest)| Some((grabd_options::find(name)?, digest.as_str())))
+}
+
+/// The labels of the long options that are no longer kept, so that capturing again leaves them out.
+pub(crate) fn omitted_labels(grab: &Grab) -> Vec<&'static str> {
+    omitted(grab).map(|(option, _)| option.label).collect()
 }
 
 /// A value with its unit, if it has one.

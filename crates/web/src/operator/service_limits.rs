@@ -20,6 +20,8 @@ use crate::problem::Problem;
 use crate::state::Web;
 
 const DAY_S: u64 = 24 * 60 * 60;
+/// The value of a limit against strangers in a service without any.
+const NO_STRANGERS: &str = "Off: nobody can sign up or buy credits (abuse.strangers)";
 
 #[derive(Template)]
 #[template(path = "operator_limits.html")]
@@ -83,7 +85,10 @@ fn account_section(limits: &ServiceLimits) -> Section {
         let of_rule = limits.domains.iter().filter(|(_, configured)| *configured == rule);
         grouped(of_rule.count().try_into().unwrap_or(u64::MAX))
     };
-    let failed = |seconds: u32| format!("{} seconds per minute", grouped(seconds.into()));
+    let retention = &limits.settings.retention;
+    let against_strangers = |value: String| if abuse.has_strangers { value } else { NO_STRANGERS.to_owned() };
+    let failed = |seconds: u32| against_strangers(format!("{} seconds per minute", grouped(seconds.into())));
+    let size = |limit: Option<u64>| limit.map_or_else(|| "Not limited".to_owned(), megabytes);
     let rows = vec![
         Row::of(
             "Rendering without an image, for an account that has paid",
@@ -97,8 +102,23 @@ fn account_section(limits: &ServiceLimits) -> Section {
         ),
         Row::of(
             "Slots kept for accounts that have paid",
-            format!("{} % of all slots", abuse.paid_slots_percent),
+            against_strangers(format!("{} % of all slots", abuse.paid_slots_percent)),
             "abuse.paid_slots_percent",
+        ),
+        Row::of(
+            "Everything of an account that never paid, but its test captures",
+            against_strangers(size(retention.unpaid_megabytes)),
+            "retention.unpaid_megabytes",
+        ),
+        Row::of(
+            "Test captures of an account",
+            against_strangers(size(retention.test_megabytes)),
+            "retention.test_megabytes",
+        ),
+        Row::of(
+            "What an account stores without a credit, in one environment",
+            size(retention.uncharged_megabytes),
+            "retention.uncharged_megabytes",
         ),
         Row::of("Denied domains in the configuration", domains(DomainRule::Deny), "abuse.deny_domains"),
         Row::of("Allowed domains in the configuration", domains(DomainRule::Allow), "abuse.allow_domains"),
@@ -139,6 +159,7 @@ fn retention_section(limits: &ServiceLimits) -> Section {
         Row::of("Images of live captures", or_never(retention.images), "retention.images_days"),
         Row::of("Live captures with their images", or_never(retention.grabs), "retention.grabs_days"),
         Row::of("Test captures", or_never(retention.test_grabs), "retention.test_grabs_days"),
+        Row::of("Live captures that failed", or_never(retention.failed_grabs), "retention.failed_grabs_days"),
         Row::of("Accounts that were never verified or used", unverified, "retention.unverified_days"),
         Row::of("Entries of the audit trail", days(limits.audit_retention), "audit.retention_days"),
         Row::of("Free space on the disk of the images", free, "retention.min_free_percent"),
@@ -147,7 +168,8 @@ fn retention_section(limits: &ServiceLimits) -> Section {
         id: "retention",
         title: "Retention and disk space",
         about: "A period is the time until something is deleted. That of a capture begins when the capture ends. With \
-                less free space, new captures are refused.",
+                less free space, captures with test keys and of accounts that never paid are refused, with less than three \
+                quarters of it those of the largest accounts, and with less than half of it all.",
         rows,
     }
 }
@@ -180,8 +202,9 @@ mod tests {
     use super::*;
 
     /// The rows with these settings, as `name: value (key)`.
-    fn rows(retention: Retention, sends_mail: bool) -> Vec<String> {
+    fn rows(retention: Retention, sends_mail: bool, has_strangers: bool) -> Vec<String> {
         let abuse = admission::Settings {
+            has_strangers,
             failed_seconds_per_minute: 60,
             failed_seconds_per_minute_unpaid: 20,
             paid_slots_percent: 25,
@@ -203,12 +226,13 @@ mod tests {
 
     #[test]
     fn values_have_units_and_absent_ones_say_what_happens() {
-        let all = rows(Retention::default(), true);
+        let all = rows(Retention::default(), true, true);
         for expected in [
             "Requests in one environment: 1,200 per minute (limits.requests_per_minute)",
             "Size of the images of live captures: Not limited (retention.team_megabytes)",
             "Active API keys: 100 (none)",
             "Slots kept for accounts that have paid: 25 % of all slots (abuse.paid_slots_percent)",
+            "Everything of an account that never paid, but its test captures: Not limited (retention.unpaid_megabytes)",
             "Size of an image file: 32 MB (capture.image_max_megabytes)",
             "Live captures with their images: Not deleted (retention.grabs_days)",
             "Accounts that were never verified or used: Not deleted (retention.unverified_days)",
@@ -223,19 +247,30 @@ mod tests {
             grabs: kept(1000),
             test_grabs: kept(7),
             unverified: kept(30),
+            failed_grabs: kept(30),
             team_megabytes: Some(5000),
+            test_megabytes: Some(100),
+            unpaid_megabytes: Some(200),
+            uncharged_megabytes: Some(5000),
             min_free_percent: 5,
         };
-        let all = rows(retention, false);
+        let all = rows(retention, false, true);
         for expected in [
             "Size of the images of live captures: 5,000 MB (retention.team_megabytes)",
             "Images of live captures: 1 day (retention.images_days)",
             "Live captures with their images: 1,000 days (retention.grabs_days)",
             "Test captures: 7 days (retention.test_grabs_days)",
+            "Live captures that failed: 30 days (retention.failed_grabs_days)",
+            "Test captures of an account: 100 MB (retention.test_megabytes)",
+            "What an account stores without a credit, in one environment: 5,000 MB (retention.uncharged_megabytes)",
             "Free space on the disk of the images: 5 %, and at least 1 GiB (retention.min_free_percent)",
         ] {
             assert!(all.iter().any(|row| row == expected), "{expected}: {all:#?}");
         }
         assert!(all.iter().any(|row| row.contains("because no mail server is configured")), "{all:#?}");
+        // Without strangers, only what limits everybody remains.
+        let all = rows(retention, false, false);
+        assert_eq!(all.iter().filter(|row| row.contains(": Off: nobody can sign up")).count(), 5, "{all:#?}");
+        assert!(all.iter().any(|row| row.starts_with("What an account stores without a credit")), "{all:#?}");
     }
 }

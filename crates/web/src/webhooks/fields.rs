@@ -137,6 +137,7 @@ pub(super) fn field_error(fault: Fault, input: &Form) -> Result<FieldError, Faul
         | Fault::QueueLimitExceeded { .. }
         | Fault::StorageFull
         | Fault::TeamStorageFull { .. }
+        | Fault::AccountStorageFull { .. }
         | Fault::RenderFailed(_)
         | Fault::Unavailable
         | Fault::InternalError => Err(fault),

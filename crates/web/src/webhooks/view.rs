@@ -207,6 +207,7 @@ fn ended(delivery: &Delivery) -> Option<String> {
         DeliveryError::Tls => "Not sent: TLS failed".to_owned(),
         DeliveryError::Http => format!("Connection closed{after}"),
         DeliveryError::TimedOut => format!("No response{after}"),
+        DeliveryError::TooManyOpen => "Not sent: too many messages of the account were waiting".to_owned(),
     })
 }
 
@@ -254,6 +255,12 @@ mod tests {
             (Failed, 1, Some(Err(DeliveryError::Tls)), "Not sent: TLS failed"),
             (Failed, 1, Some(Err(DeliveryError::Http)), "Connection closed after 1.2 s"),
             (Exhausted, 10, Some(Err(DeliveryError::TimedOut)), "No response after 1.2 s"),
+            (
+                Exhausted,
+                0,
+                Some(Err(DeliveryError::TooManyOpen)),
+                "Not sent: too many messages of the account were waiting",
+            ),
             (Exhausted, 0, None, "Cancelled"),
         ] {
             assert_eq!(result_text(&delivery(status, attempt, ended)), expected, "{status:?}");

@@ -91,6 +91,7 @@ impl History {
                         outcome,
                         idempotency: None,
                         fingerprint: None,
+                        ceiling: None,
                     };
                     store.create_placeholder(new).await?;
                     Ok(())

@@ -169,6 +169,20 @@ impl Service {
         Ok(grab["id"].as_str().context("an id")?.to_owned())
     }
 
+    /// Registers a webhook for all events and returns its id.
+    pub(crate) async fn register_webhook(&self, key: &str, url: &str) -> anyhow::Result<String> {
+        let request = self.client.post(format!("{}/webhooks", self.base)).bearer_auth(key);
+        let webhook: Value = request.json(&json!({ "url": url })).send().await?.error_for_status()?.json().await?;
+        Ok(webhook["id"].as_str().context("an id")?.to_owned())
+    }
+
+    /// Sends a webhook a test message.
+    pub(crate) async fn test_webhook(&self, key: &str, id: &str) -> anyhow::Result<()> {
+        let request = self.client.post(format!("{}/webhooks/{id}/test", self.base)).bearer_auth(key);
+        request.send().await?.error_for_status()?.bytes().await?;
+        Ok(())
+    }
+
     /// Creates a grab with the live key. Returns status and body.
     pub(crate) async fn capture(&self, body: &Value) -> anyhow::Result<(u16, Value)> {
         self.post(&self.live_key, body).await

@@ -3,6 +3,7 @@
 mod certificates;
 mod chaos;
 mod database;
+mod dead_endpoints;
 mod deadline;
 mod direct_uploads;
 mod draining;

@@ -9,9 +9,8 @@ use reqwest::header::HeaderMap;
 use sea_orm::{ConnectionTrait, Database};
 use serde_json::{Value, json};
 
-use super::oauth::exchange;
 use super::team::{capture, team_of};
-use super::visitor::{PageResponse, Visitor, authorization_path, register, start_app, start_capturing_app};
+use super::visitor::{PageResponse, Visitor, authorization_path, exchange, register, start_app, start_capturing_app};
 use super::webhooks::{create_webhook, submit};
 
 /// An app that a person has connected.

@@ -463,6 +463,7 @@ pub(super) async fn history(app: &TestApp, team: TeamId) -> Result<()> {
                 outcome,
                 idempotency: None,
                 fingerprint: None,
+                ceiling: None,
             };
             store.create_placeholder(placeholder).await?;
         }
@@ -493,6 +494,7 @@ async fn create_live_grab(app: &TestApp, team: TeamId, spec: &CaptureSpec, at: T
             wait: None,
             idempotency: None,
             fingerprint: None,
+            ceiling: None,
         })
         .await?;
     let Created::Leased { upload_key } = created else { anyhow::bail!("{created:?}") };

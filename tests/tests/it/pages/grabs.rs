@@ -65,6 +65,37 @@ async fn invalid_capture_shows_an_error_beside_the_field() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn pages_say_which_options_are_no_longer_kept() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
+    let long = "a{} ".repeat(100);
+    let fields = [("url", "https://example.com/"), ("environment", "test"), ("css", &*long), ("width", "999")];
+    let page = capture(&mut ada, team, &fields).await?.location().to_owned();
+    let shown = ada.get(&page).await?;
+    assert!(shown.body.contains("a{} a{}") && !shown.body.contains("o longer kept"), "{}", shown.body);
+    let store = app.service.store();
+    let tomorrow = Clock::system().now() + Duration::from_secs(24 * 60 * 60);
+    let progress = store.request_progress(tomorrow).await?;
+    assert_eq!(store.shorten_requests(progress, tomorrow, tomorrow, 9).await?.shortened, 1);
+    let shown = ada.get(&page).await?;
+    for expected in ["no longer kept (SHA-256 ", "No longer kept, and missing here: CSS."] {
+        assert!(shown.body.contains(expected), "{expected}: {}", shown.body);
+    }
+    assert!(!shown.body.contains("a{} a{}"), "{}", shown.body);
+    // Capturing again fills in the rest.
+    let again =
+        shown.body.split("href=\"").find_map(|link| link.split('"').next().filter(|link| link.contains("/capture?")));
+    let form = ada.get(&again.context("a link")?.replace("&amp;", "&").replace("&#38;", "&")).await?;
+    assert!(
+        form.body.contains("No longer kept of the earlier capture: CSS.") && form.body.contains("999"),
+        "{}",
+        form.body
+    );
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn capture_form_sent_twice_captures_once() -> Result<()> {
     let app = start_capturing_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;

@@ -479,6 +479,7 @@ async fn operator_adds_and_removes_domain_rules_which_apply_at_once_and_are_reco
 async fn operator_sees_limits_and_retention_of_the_configuration() -> Result<()> {
     let settings = [
         ("limits.requests_per_minute", "1200"),
+        ("abuse.strangers", "always"),
         ("abuse.paid_slots_percent", "40"),
         ("abuse.allow_domains", "example.com,example.org"),
         ("retention.images_days", "90"),

@@ -70,6 +70,10 @@ pub(in super::super) struct Delivery<'a> {
     /// Time of the next attempt.
     #[schema(value_type = Option<String>, format = DateTime)]
     next_attempt_at: Option<Rfc3339>,
+    /// Why the last attempt got no response: `refused` (the address is not public), `unresolved`, `unreachable`, `tls`,
+    /// `http` or `timed_out`. `too_many_open`: no attempt is made, because too many messages of the account wait; it can be
+    /// sent again later. Null otherwise.
+    error: Option<&'a str>,
 }
 
 /// The deliveries to a webhook within 30 days, newest first.
@@ -98,7 +102,7 @@ pub(super) fn webhook(webhook: &v1::Webhook) -> Option<Webhook<'_>> {
 
 /// Converts a delivery. `None` if a required field is missing.
 pub(super) fn delivery(delivery: &v1::Delivery) -> Option<Delivery<'_>> {
-    let v1::Delivery { id, message_id, r#type, attempt, status: _, status_code, attempted_at, next_attempt_at } =
+    let v1::Delivery { id, message_id, r#type, attempt, status: _, status_code, attempted_at, next_attempt_at, error } =
         delivery;
     Some(Delivery {
         id,
@@ -109,6 +113,7 @@ pub(super) fn delivery(delivery: &v1::Delivery) -> Option<Delivery<'_>> {
         status_code: *status_code,
         attempted_at: attempted_at.as_ref().and_then(Rfc3339::from_proto),
         next_attempt_at: next_attempt_at.as_ref().and_then(Rfc3339::from_proto),
+        error: error.as_deref(),
     })
 }
 

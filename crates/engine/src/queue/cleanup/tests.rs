@@ -5,16 +5,18 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use grabd_domain::accounts::Email;
 use grabd_domain::address::Policy;
+use grabd_domain::admission::Account;
+use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credits::LotKind;
-use grabd_domain::grabs::{ImageKey, RenderMetadata, State};
+use grabd_domain::grabs::{Class, Failure, FailureReason, ImageKey, RenderMetadata, State};
 use grabd_domain::ids::{GrabId, LeaseToken, TeamId, UserId};
-use grabd_domain::limits::LEASE_MARGIN;
+use grabd_domain::limits::{ASYNC_DEADLINE, LEASE_MARGIN};
 use grabd_domain::team_limits::LimitChange;
 use grabd_egress::Guard;
 use grabd_memory::MemoryBudget;
 use grabd_store::accounts::{InitialTeam, NewPerson, NewTeam};
 use grabd_store::credits::Grant;
-use grabd_store::grabs::{Completion, NewPlaceholder};
+use grabd_store::grabs::{Completion, Created, FailGrab, FailureSource, NewGrab, NewPlaceholder};
 use grabd_store::{Images, Store};
 use uuid::Uuid;
 
@@ -68,6 +70,7 @@ async fn start_with(behind: Duration, retention: Retention, mail: Option<Smtp>) 
             requests_per_minute: 60,
             async_queue: 50,
             abuse: crate::admission::Settings {
+                has_strangers: true,
                 failed_seconds_per_minute: 60,
                 failed_seconds_per_minute_unpaid: 20,
                 paid_slots_percent: 25,
@@ -122,11 +125,7 @@ impl TestCore {
 
     /// The same for a team, with these ids.
     async fn create_test_grabs_of(&self, team: TeamId, ids: Range<u128>) {
-        let request = grabd_domain::capture::CaptureRequest {
-            url: Some("https://example.com/".to_owned()),
-            ..grabd_domain::capture::CaptureRequest::default()
-        };
-        let spec = grabd_domain::capture::CaptureSpec::parse(&request).unwrap();
+        let spec = spec(None);
         for number in ids {
             let id = GrabId(Uuid::from_u128(number));
             let now = self.clock.now();
@@ -142,15 +141,50 @@ impl TestCore {
                 outcome,
                 idempotency: None,
                 fingerprint: None,
+                ceiling: None,
             };
             self.core.store.create_placeholder(new).await.unwrap();
         }
+    }
+
+    /// Creates a live grab that fails now.
+    async fn fail_live_grab(&self, team: TeamId, id: GrabId, spec: CaptureSpec) {
+        let (store, now) = (&self.core.store, self.clock.now());
+        let grant =
+            Grant { team, kind: LotKind::Prepaid, credits: 1, expires_at: None, source_ref: format!("for {id}"), now };
+        store.grant(grant).await.unwrap();
+        let new = NewGrab {
+            id,
+            team,
+            account: Account::of_team(team),
+            key: None,
+            class: Class::Async,
+            spec,
+            secrets: None,
+            now,
+            deadline_at: now + ASYNC_DEADLINE,
+            async_limit: 50,
+            lease: None,
+            wait: None,
+            idempotency: None,
+            fingerprint: None,
+            ceiling: None,
+        };
+        assert_eq!(store.create(new).await.unwrap(), Created::Pending);
+        let failure = Failure::new(FailureReason::RenderFailed, "A test.");
+        let (source, metadata) = (FailureSource::Cancel, RenderMetadata::default());
+        store.fail(FailGrab { grab: id, source, failure, metadata, now }).await.unwrap().unwrap();
     }
 
     async fn test_grabs(&self) -> usize {
         let ids: Vec<_> = (0..3000).map(|number| GrabId(Uuid::from_u128(number))).collect();
         self.core.store.find_grabs(&ids).await.unwrap().len()
     }
+}
+
+fn spec(script: Option<String>) -> CaptureSpec {
+    let request = CaptureRequest { url: Some("https://example.com/".to_owned()), script, ..CaptureRequest::default() };
+    CaptureSpec::parse(&request).unwrap()
 }
 
 #[tokio::test]
@@ -257,6 +291,45 @@ async fn grabs_are_purged_after_the_retention_of_their_team() {
     assert_eq!(left(ended + DAY * 21).await, [30, 31]);
     set(teams[1], "test_grabs_days").await;
     assert_eq!(left(ended + DAY * 21).await, [0; 0], "the setting applies again");
+    test.end().await;
+}
+
+#[tokio::test]
+async fn failed_grabs_are_purged_after_the_retention_of_their_team() {
+    let test = start(Duration::ZERO, Retention { failed_grabs: Some(DAY * 30), ..Retention::default() }).await;
+    let (other, ended) = (TeamId(Uuid::from_u128(2)), test.clock.now());
+    test.core.store.create_team(NewTeam { id: other, name: "A team".into(), now: ended }).await.unwrap();
+    let ids = [1, 2].map(|number| GrabId(Uuid::from_u128(number)));
+    for (id, team) in ids.into_iter().zip([TEAM, other]) {
+        test.fail_live_grab(team, id, spec(None)).await;
+    }
+    test.create_test_grabs_of(TEAM, 3..4).await;
+    let change = LimitChange::parse("failed_grabs_days=0").unwrap();
+    test.core.store.change_team_limits(other, vec![change], ended).await.unwrap();
+    test.core.limits.refresh(&test.core.store).await.unwrap();
+    let left = async |after: Duration| {
+        retention::run(&test.core, ended + after, TIME).await;
+        test.test_grabs().await
+    };
+    assert_eq!(left(DAY * 30).await, 3);
+    assert_eq!(left(DAY * 30 + Duration::from_millis(1)).await, 2);
+    assert_eq!(left(DAY * 300).await, 2);
+    assert_eq!(test.core.store.find_grabs(&ids).await.unwrap()[0].team, other);
+    test.end().await;
+}
+
+#[tokio::test]
+async fn long_options_are_kept_for_a_day_after_the_last_possible_end() {
+    let test = start(Duration::ZERO, Retention::default()).await;
+    let created = test.clock.now();
+    let id = GrabId(Uuid::from_u128(u128::try_from(created.as_ms()).unwrap() << 80));
+    test.fail_live_grab(TEAM, id, spec(Some("x".repeat(999)))).await;
+    let is_kept = async |after: Duration| {
+        shorten::run(&test.core, created + after).await.unwrap();
+        test.core.store.find_grabs(&[id]).await.unwrap()[0].spec.changes.script.is_some()
+    };
+    assert!(is_kept(DAY + ASYNC_DEADLINE).await);
+    assert!(!is_kept(DAY + ASYNC_DEADLINE + Duration::from_secs(61)).await);
     test.end().await;
 }
 

@@ -66,6 +66,15 @@ pub enum Drift {
         /// The sum.
         images: i64,
     },
+    /// The recorded size of a team's rows differs from the sum of their sizes. Both are weighted by what the rows are.
+    RowBytes {
+        /// The team.
+        team: TeamId,
+        /// The recorded size.
+        recorded: i64,
+        /// The sum.
+        rows: i64,
+    },
     /// An image that a grab still shows is scheduled for deletion.
     ImageScheduledForDeletion(GrabId),
 }
@@ -130,6 +139,19 @@ const STORED_BYTES: &str = "SELECT team.id AS team, CAST(COALESCE(team_storage.b
     GROUP BY team_id) image ON image.team_id = team.id \
     WHERE COALESCE(team_storage.bytes, 0) <> COALESCE(image.bytes, 0) ORDER BY team.id";
 
+/// The sum of the three numbers, each with another factor, so that bytes in the wrong one are noticed. 600 is what the schema
+/// counts for the cached answer of a key.
+const ROW_BYTES: &str = "SELECT team.id AS team, \
+    CAST(COALESCE(test_bytes + 3 * uncharged_bytes + 7 * charged_bytes, 0) AS bigint) AS says, \
+    CAST(COALESCE(stored.bytes, 0) AS bigint) AS adds_up \
+    FROM team LEFT JOIN team_storage ON team_storage.team_id = team.id \
+    LEFT JOIN (SELECT team_id, SUM(bytes) AS bytes FROM \
+    (SELECT team_id, stored_bytes * CASE WHEN env = 1 THEN 1 WHEN status = 2 THEN 7 ELSE 3 END AS bytes FROM grab \
+    UNION ALL SELECT team_id, 600 * CASE WHEN env = 1 THEN 1 ELSE 3 END AS bytes FROM idem WHERE cached) part \
+    GROUP BY team_id) stored ON stored.team_id = team.id \
+    WHERE COALESCE(test_bytes + 3 * uncharged_bytes + 7 * charged_bytes, 0) <> COALESCE(stored.bytes, 0) \
+    ORDER BY team.id";
+
 const JOB_MISSING: &str = "SELECT grab.id AS grab FROM grab LEFT JOIN job ON job.grab_id = grab.id \
     WHERE grab.status = 0 AND job.grab_id IS NULL ORDER BY grab.id";
 
@@ -168,6 +190,10 @@ impl Store {
         for row in rows(&tx, STORED_BYTES).await? {
             let (recorded, images) = (row.try_get("", "says")?, row.try_get("", "adds_up")?);
             drifts.push(Drift::StoredBytes { team: TeamId(row.try_get("", "team")?), recorded, images });
+        }
+        for row in rows(&tx, ROW_BYTES).await? {
+            let (recorded, rows) = (row.try_get("", "says")?, row.try_get("", "adds_up")?);
+            drifts.push(Drift::RowBytes { team: TeamId(row.try_get("", "team")?), recorded, rows });
         }
         let (triggers, expected) = match self.kind() {
             Kind::Sqlite => (TRIGGERS_SQLITE, 2),

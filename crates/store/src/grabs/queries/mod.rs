@@ -4,5 +4,6 @@ pub(crate) mod days;
 pub(crate) mod find;
 pub(crate) mod find_one;
 pub(crate) mod list;
+pub(crate) mod storage;
 pub(crate) mod stored_files;
 pub(crate) mod usage;

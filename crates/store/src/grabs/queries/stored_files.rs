@@ -4,11 +4,10 @@ use grabd_domain::Timestamp;
 use grabd_domain::capture::{BesideName, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{FileKey, ImageKey};
-use grabd_domain::ids::TeamId;
 use sea_orm::sea_query::{Expr, ExprTrait, JoinType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 
-use crate::entities::{grab, grab_file, image_gc, team_storage};
+use crate::entities::{grab, grab_file, image_gc};
 use crate::{Error, Result, Store, codes};
 
 /// A file beside an image.
@@ -58,6 +57,8 @@ impl Store {
             .filter(image_gc::Column::NotBefore.lte(now.as_ms()))
             .filter(Expr::exists(shown).not())
             .filter(image_gc::Column::Key.is_not_in(self.set_aside.keys::<String>(WORK, now)))
+            // Deletions on request do not wait for those of a retention.
+            .order_by_asc(image_gc::Column::Bulk)
             .order_by_asc(image_gc::Column::NotBefore)
             .limit(u64::from(limit));
         Ok(due.into_tuple().all(self.database.reader()).await?)
@@ -88,15 +89,6 @@ impl Store {
             Environment::Live => None,
         };
         Ok(Some(StoredFile { name, image: grab::read_key(&image)?, placeholder_of }))
-    }
-
-    /// The size of all images of a team's live grabs and of the files beside them, in bytes. One index lookup.
-    ///
-    /// # Errors
-    /// Database errors only.
-    pub async fn stored_bytes(&self, team: TeamId) -> Result<u64> {
-        let row = team_storage::Entity::find_by_id(team.0).one(self.database.reader()).await?;
-        Ok(row.map_or(0, |row| u64::try_from(row.bytes).unwrap_or(0)))
     }
 
     /// Leaves an image whose file could not be deleted out of [`Store::due_images`] for ten minutes, so that it does

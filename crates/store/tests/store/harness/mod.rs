@@ -7,16 +7,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
+use grabd_domain::accounts::Email;
 use grabd_domain::admission::Account;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::{Lot, LotKind};
 use grabd_domain::grabs::{Class, Failure, FailureReason, Grab, RenderMetadata};
-use grabd_domain::ids::{GrabId, LeaseToken, SessionId, TeamId};
+use grabd_domain::ids::{GrabId, LeaseToken, SessionId, TeamId, UserId};
 use grabd_domain::limits::SYNC_DEADLINE;
-use grabd_store::accounts::NewTeam;
+use grabd_store::accounts::{InitialTeam, NewPerson, NewTeam};
 use grabd_store::credits::{Grant, GrantOutcome};
 use grabd_store::grabs::{Completion, Created, FailGrab, FailureSource, LeaseRequest, LeasedJob, NewGrab, NewLease};
+use grabd_store::webhooks::{DeliveryAttempt, DueDelivery, MessageContent};
 use grabd_store::{Kind, Store};
 use sea_orm::{ConnectionTrait, DatabaseConnection};
 use uuid::Uuid;
@@ -107,6 +109,36 @@ impl TestDb {
         }
     }
 
+    /// A person, and a team that they own.
+    pub(crate) async fn owned_team(&self, email: &str) -> (UserId, TeamId) {
+        let (id, team) = (UserId(self.id()), TeamId(self.id()));
+        let initial_team = InitialTeam::New(team, "A team".into());
+        let email = Email::parse(email).unwrap();
+        let person = NewPerson { id, email, password_hash: String::new(), initial_team, verified: true, now: NOW };
+        self.store.create_person(person).await.unwrap();
+        (id, team)
+    }
+
+    /// Leases up to `limit` due deliveries for half a minute, longest overdue first.
+    pub(crate) async fn lease_due(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        compose: impl Fn(&MessageContent) -> String + Send + Sync + 'static,
+    ) -> Vec<DeliveryAttempt> {
+        let due = self.due(now, limit).await.into_iter().map(|due| due.id).collect();
+        self.store.lease_deliveries(due, now, now + Duration::from_secs(30), compose).await.unwrap()
+    }
+
+    /// Up to `limit` due deliveries.
+    pub(crate) async fn due(&self, now: Timestamp, limit: u32) -> Vec<DueDelivery> {
+        self.store.due_deliveries(Timestamp::from_ms(0)..=now, now, limit).await.unwrap()
+    }
+
+    pub(crate) async fn has_due(&self, now: Timestamp) -> bool {
+        !self.due(now, 1).await.is_empty()
+    }
+
     /// Opens a connection that bypasses the store.
     pub(crate) async fn raw_connection(&self) -> DatabaseConnection {
         sea_orm::Database::connect(&self.url).await.unwrap()
@@ -185,6 +217,7 @@ impl TestDb {
             wait: None,
             idempotency: None,
             fingerprint: None,
+            ceiling: None,
         }
     }
 

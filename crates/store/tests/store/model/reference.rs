@@ -242,6 +242,7 @@ impl Model {
                 only_of: None,
             }),
             fingerprint: None,
+            ceiling: None,
         };
         let created = store.create(new).await.unwrap();
 

@@ -58,6 +58,24 @@ on_both! {
         assert_eq!(consume(2, app.user, NOW + SOON).await, None, "expired");
     }
 
+    async fn person_has_a_limited_number_of_open_consent_requests(db) {
+        let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
+        let create = async |number: u16, user| {
+            let expires_at = NOW + SOON * u32::from(number + 1);
+            let request = NewConsentRequest { hash: hash(b't', number), user, request: "{}".into(), expires_at };
+            db.store.create_consent_request(request).await.unwrap();
+        };
+        create(99, other.user).await;
+        for number in 0..22 {
+            create(number, app.user).await;
+        }
+        let consume = async |number, user| db.store.consume_consent_request(hash(b't', number), user, NOW).await.unwrap();
+        for (number, is_open) in [(0, false), (1, false), (2, true), (21, true)] {
+            assert_eq!(consume(number, app.user).await.is_some(), is_open, "{number}");
+        }
+        assert!(consume(99, other.user).await.is_some());
+    }
+
     async fn consent_requires_membership_of_an_active_team(db) {
         let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
         for team in [other.team, TeamId(db.id())] {

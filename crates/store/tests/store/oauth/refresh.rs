@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use grabd_domain::Timestamp;
 use grabd_domain::oauth::{
-    ACCESS_LIFE, GRANT_LIFE, MAX_REFRESH_RETRIES, OauthScopes, REFRESH_LIFE, USED_REFRESH_TOKENS,
+    ACCESS_LIFE, ACCESS_TOKENS, GRANT_LIFE, MAX_REFRESH_RETRIES, OauthScopes, REFRESH_LIFE, USED_REFRESH_TOKENS,
 };
 use grabd_store::oauth::{Refresh, TokenOutcome};
 
@@ -130,6 +130,19 @@ on_both! {
         app.connect(1).await;
         let refresh = Refresh { token: super::test_app::hash(b'a', 1), ..app.refresh_request(1, 2, NOW) };
         assert!(matches!(db.store.refresh(refresh).await.unwrap(), TokenOutcome::Invalid(_)));
+    }
+
+    async fn only_the_latest_access_tokens_are_kept(db) {
+        let app = TestApp::new(db).await;
+        let grant = app.connect(0).await;
+        let last = u16::try_from(ACCESS_TOKENS).unwrap() + 1;
+        let time = |number: u16| NOW + GRACE * u32::from(number);
+        for number in 0..last {
+            assert!(refresh_succeeds(db, &app, number, number + 1, time(number)).await, "{number}");
+        }
+        for (number, expected) in [(0, None), (1, None), (2, app.caller(grant)), (last, app.caller(grant))] {
+            assert_eq!(app.authenticate(number, time(last)).await, expected, "{number}");
+        }
     }
 
     async fn only_the_latest_used_refresh_tokens_are_kept(db) {

@@ -14,7 +14,7 @@ use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{Creator, EndpointUpdate, Events, Registration};
 use grabd_store::oauth::{ConsentOutcome, NewConsent, RevokeOutcome, TokenOutcome};
 use grabd_store::operations::DeletePersonOutcome;
-use grabd_store::webhooks::{EndpointRef, NewEndpoint, RegisterOutcome, ResendOutcome, SendCapacity};
+use grabd_store::webhooks::{EndpointRef, NewEndpoint, NewEndpointSecret, RegisterOutcome, ResendOutcome};
 
 use super::test_app::{GRACE, TestApp, hash};
 use crate::harness::{NOW, completion, on_both};
@@ -34,6 +34,7 @@ fn new_endpoint(app: &TestApp<'_>, creator: Creator) -> NewEndpoint {
         },
         secret: vec![1; 73],
         creator,
+        by: None,
         now: NOW,
     }
 }
@@ -70,8 +71,7 @@ async fn complete_grab(app: &TestApp<'_>) {
 
 /// The endpoints that messages are sent to now.
 async fn receivers(app: &TestApp<'_>, now: Timestamp) -> Vec<EndpointId> {
-    let capacity = SendCapacity { total: 50, per_endpoint: 50, in_progress: HashMap::new() };
-    let due = app.db.store.lease_due(now, now + LEASE, capacity, |_| "{}".to_owned()).await.unwrap();
+    let due = app.db.lease_due(now, 50, |_| "{}".to_owned()).await;
     let mut receivers: Vec<_> = due.into_iter().map(|attempt| attempt.endpoint).collect();
     receivers.sort_unstable();
     receivers
@@ -98,7 +98,8 @@ on_both! {
             let foreign = EndpointRef { grant: Some(one), ..foreign };
             assert_eq!(db.store.find_endpoint(foreign).await.unwrap(), None);
             assert_eq!(db.store.change_endpoint(foreign, EndpointUpdate::default()).await.unwrap(), None);
-            assert_eq!(db.store.rotate_secret(foreign, vec![2], NOW).await.unwrap(), None);
+            let secret = NewEndpointSecret { target: foreign, secret: vec![2], by: None, now: NOW, previous_until: NOW };
+            assert_eq!(db.store.rotate_secret(secret).await.unwrap(), None);
             assert_eq!(db.store.test_endpoint(foreign, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
             assert_eq!(db.store.redeliver(foreign, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
             assert!(!db.store.remove_endpoint(foreign).await.unwrap());
@@ -139,7 +140,16 @@ on_both! {
             // With the last account, the team ends too.
             let (expected, team_is_left) = match ending {
                 Ending::Account => (RegisterOutcome::TeamInactive, false),
-                _ => (RegisterOutcome::AccessEnded, true),
+                Ending::Disconnect
+                | Ending::Revocation
+                | Ending::CodeReuse
+                | Ending::TokenReuse
+                | Ending::Leave
+                | Ending::Removal
+                | Ending::Expiry
+                | Ending::Idleness
+                | Ending::TooManyGrants
+                | Ending::TakeOver => (RegisterOutcome::AccessEnded, true),
             };
             assert_eq!(gone, expected, "{ending:?}");
             let mut now = NOW + LEASE * 9;
@@ -147,7 +157,7 @@ on_both! {
                 let sent = receivers(&app, now).await;
                 assert!(!sent.contains(&of_app.endpoint), "{ending:?}");
                 assert_eq!(sent.contains(&own.endpoint), team_is_left, "{ending:?}");
-                assert!(!db.store.has_due(now).await.unwrap(), "{ending:?}: the waiting messages are cancelled");
+                assert!(!db.has_due(now).await, "{ending:?}: the waiting messages are cancelled");
                 if team_is_left {
                     complete_grab(&app).await;
                 }
@@ -259,7 +269,15 @@ impl Ending {
                 match self {
                     Self::Leave => store.leave_team(app.team, app.user).await.unwrap().unwrap(),
                     Self::Removal => store.remove_team_member(app.team, app.user, owner.user).await.unwrap().unwrap(),
-                    _ => {
+                    Self::Disconnect
+                    | Self::Revocation
+                    | Self::CodeReuse
+                    | Self::TokenReuse
+                    | Self::Expiry
+                    | Self::Idleness
+                    | Self::TooManyGrants
+                    | Self::TakeOver
+                    | Self::Account => {
                         store.create_verification([9; 32], app.user, NOW + LEASE).await.unwrap();
                         let taken = store.take_over_account([9; 32], String::new(), NOW).await.unwrap();
                         assert_eq!(taken, Some(app.user));

@@ -2,6 +2,7 @@
 //!
 //! `kinds/` has one file for each kind of attack. To add one, write its [`Kind`] and list it in [`kinds::ALL`].
 
+mod dead_endpoints;
 mod kind;
 mod kinds;
 
@@ -57,8 +58,16 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<()> {
     let length = Duration::from_secs(*seconds);
     let is_wanted = |kind: &&&Kind| kinds.is_empty() || kinds.iter().any(|name| name == kind.name);
     let wanted: Vec<&&Kind> = kinds::ALL.iter().filter(is_wanted).collect();
-    anyhow::ensure!(!wanted.is_empty(), "no such kind; there are {:?}", kinds::ALL.map(|kind| kind.name));
-    println!("a paying team captures a tiny page in a loop for {length:.0?}, with {SLOTS} slots");
+    let wants_webhooks = kinds.is_empty() || kinds.iter().any(|name| name == dead_endpoints::NAME);
+    let names = || kinds::ALL.map(|kind| kind.name).into_iter().chain([dead_endpoints::NAME]);
+    anyhow::ensure!(
+        !wanted.is_empty() || wants_webhooks,
+        "no such kind; there are {}",
+        names().collect::<Vec<_>>().join(", ")
+    );
+    if !wanted.is_empty() {
+        println!("a paying team captures a tiny page in a loop for {length:.0?}, with {SLOTS} slots");
+    }
     let mut are_met = true;
     for kind in wanted {
         println!("\n{}: each account {}", kind.name, kind.what);
@@ -95,6 +104,9 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<()> {
             }
         }
     }
+    if wants_webhooks {
+        are_met &= dead_endpoints::measure(length, accounts).await?;
+    }
     println!("\nthe aims are {}", if are_met { "met" } else { "missed" });
     Ok(())
 }
@@ -102,7 +114,11 @@ pub(crate) async fn measure(options: &Options) -> anyhow::Result<()> {
 /// One case, with a new service. Returns what the paying team saw, and whether browsers were in control groups.
 async fn run(kind: &Kind, groups: Groups, hostile: usize, length: Duration) -> anyhow::Result<(Outcome, bool)> {
     // The defaults, which other benchmarks change.
-    let mut settings = vec![("GRABD_BROWSER__SLOTS", SLOTS), ("GRABD_ABUSE__FAILED_SECONDS_PER_MINUTE_UNPAID", "20")];
+    let mut settings = vec![
+        ("GRABD_BROWSER__SLOTS", SLOTS),
+        ("GRABD_ABUSE__STRANGERS", "always"),
+        ("GRABD_ABUSE__FAILED_SECONDS_PER_MINUTE_UNPAID", "20"),
+    ];
     settings.extend(kind.settings);
     let service = Service::start_in(groups, &settings).await?;
     let store = service.store().await?;

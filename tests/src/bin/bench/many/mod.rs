@@ -15,6 +15,7 @@ use grabd_domain::admission::Account;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::grabs::{Class, ImageKey, RenderMetadata};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId, TeamId};
+use grabd_domain::storage::{Counted, StorageCeiling};
 use grabd_engine::accounts;
 use grabd_engine::clock::Clock;
 use grabd_engine::random;
@@ -217,6 +218,8 @@ impl Bench {
             wait: None,
             idempotency: None,
             fingerprint: None,
+            // As usual, and never reached.
+            ceiling: Some(StorageCeiling { counted: Counted::Uncharged, bytes: i64::MAX }),
         };
         let created = self.store.create(new).await?;
         let (grab, token, upload_key) = match created {
@@ -226,6 +229,7 @@ impl Bench {
             | Created::QueueLimit { .. }
             | Created::WaitTooLong { .. }
             | Created::CreditsExhausted
+            | Created::StorageFull
             | Created::TeamInactive => bail!("no grab was created: {created:?}"),
         };
         let metadata = RenderMetadata {

@@ -1,0 +1,131 @@
+//! How many bytes an account may store.
+//!
+//! The bytes of the team that creates a grab are compared in the transaction of the create. Those of the other teams of its
+//! account are read a few seconds before, so that creates need no query for them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use grabd_domain::Fault;
+use grabd_domain::admission::Account;
+use grabd_domain::credentials::{Caller, Environment};
+use grabd_domain::ids::TeamId;
+use grabd_domain::storage::{Counted, StorageCeiling, StoredBytes};
+use grabd_domain::team_limits::TeamLimit;
+use tokio::time::Instant;
+
+use crate::billing::FREE_REFERENCES;
+use crate::core::Core;
+use crate::faults::internal_error;
+
+const MEGABYTE: u64 = 1_000_000;
+/// How long the bytes of the other teams are known.
+const KNOWN: Duration = Duration::from_secs(10);
+/// Maximum number of teams that are remembered. Beyond it, all are forgotten, which costs a query for each.
+const MAX_TEAMS: usize = 10_000;
+
+/// What the other teams of the accounts of recent creates store.
+#[derive(Default)]
+pub(crate) struct Budgets(Mutex<HashMap<TeamId, (Instant, StoredBytes)>>);
+
+impl Budgets {
+    fn get(&self, team: TeamId) -> Option<StoredBytes> {
+        self.lock().get(&team).filter(|(at, _)| at.elapsed() < KNOWN).map(|(_, others)| *others)
+    }
+
+    fn put(&self, team: TeamId, others: StoredBytes) {
+        let mut known = self.lock();
+        if known.len() >= MAX_TEAMS {
+            known.retain(|_, (at, _)| at.elapsed() < KNOWN);
+        }
+        if known.len() >= MAX_TEAMS {
+            known.clear();
+        }
+        known.insert(team, (Instant::now(), others));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<TeamId, (Instant, StoredBytes)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// With how many bytes the caller may create no more, whatever its environment. `None`: any number.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn ceiling_of(core: &Core, caller: Caller) -> Result<Option<StorageCeiling>, Fault> {
+    match caller.environment {
+        Environment::Test => {
+            let bytes = test_ceiling(core, caller.team).await?;
+            Ok(bytes.map(|bytes| StorageCeiling { counted: Counted::Test, bytes }))
+        }
+        Environment::Live => {
+            let account = core.store.account(caller.team, &FREE_REFERENCES).await;
+            live_ceiling(core, caller.team, account.map_err(internal_error("storage.ceiling_of"))?).await
+        }
+    }
+}
+
+/// With how many bytes of test grabs a team may create no more. `None`: any number.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn test_ceiling(core: &Core, team: TeamId) -> Result<Option<i64>, Fault> {
+    let limit = core.settings.retention.test_limit(core.settings.abuse.has_strangers);
+    let limit = own_or(core, team, TeamLimit::TestMegabytes, limit);
+    Ok(ceiling(core, team, Counted::Test, limit).await?.map(|ceiling| ceiling.bytes))
+}
+
+/// With how many bytes of live grabs a team may create no more. `None`: any number.
+///
+/// # Errors
+/// When the database cannot be read.
+pub(crate) async fn live_ceiling(core: &Core, team: TeamId, account: Account) -> Result<Option<StorageCeiling>, Fault> {
+    let (counted, limit) = core.settings.retention.live_limit(core.settings.abuse.has_strangers, account.has_paid);
+    ceiling(core, team, counted, own_or(core, team, TeamLimit::StoredMegabytes, limit)).await
+}
+
+/// The fault of a create of a team that has reached this ceiling.
+pub(crate) async fn refuse(core: &Core, team: TeamId, ceiling: StorageCeiling) -> Fault {
+    core.metrics.admission_refused("storage");
+    // Read again the next time: what the other teams store may be less by then.
+    let others = core.grabs.budgets.lock().remove(&team).map_or(StoredBytes::default(), |(_, others)| others);
+    let stored = match core.store.storage_of_team(team).await {
+        Ok(stored) => stored,
+        Err(error) => return internal_error("storage.refuse")(error),
+    };
+    let megabytes = |bytes: i64| u64::try_from(bytes).unwrap_or(0).div_ceil(MEGABYTE);
+    Fault::AccountStorageFull {
+        counted: ceiling.counted,
+        stored_megabytes: megabytes(stored.counted(ceiling.counted).saturating_add(others.counted(ceiling.counted))),
+        limit_megabytes: megabytes(ceiling.bytes.saturating_add(others.counted(ceiling.counted))),
+    }
+}
+
+/// The limit of the team, in megabytes, or that of the settings.
+fn own_or(core: &Core, team: TeamId, limit: TeamLimit, setting: Option<u64>) -> Option<u64> {
+    match core.limits.of(team, limit) {
+        Some(own) => Some(own.into()).filter(|own| *own > 0),
+        None => setting,
+    }
+}
+
+async fn ceiling(
+    core: &Core,
+    team: TeamId,
+    counted: Counted,
+    limit_megabytes: Option<u64>,
+) -> Result<Option<StorageCeiling>, Fault> {
+    let Some(limit) = limit_megabytes else { return Ok(None) };
+    let limit = i64::try_from(limit.saturating_mul(MEGABYTE)).unwrap_or(i64::MAX);
+    let others = match core.grabs.budgets.get(team) {
+        Some(others) => others,
+        None => {
+            let others = core.store.storage_of_others(team).await.map_err(internal_error("storage.ceiling"))?;
+            core.grabs.budgets.put(team, others);
+            others
+        }
+    };
+    Ok(Some(StorageCeiling::beside(&others, counted, limit)))
+}

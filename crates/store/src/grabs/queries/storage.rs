@@ -1,0 +1,118 @@
+//! Reads of what teams and accounts store.
+
+use grabd_domain::accounts::Role;
+use grabd_domain::ids::{AccountId, TeamId};
+use grabd_domain::storage::StoredBytes;
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, Select};
+use uuid::Uuid;
+
+use crate::accounts::account::first_owner;
+use crate::codes;
+use crate::entities::{member, team_storage};
+use crate::{Result, Store};
+
+/// What an account stores, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountStorage {
+    /// The account.
+    pub account: AccountId,
+    /// All its bytes.
+    pub bytes: u64,
+}
+
+#[derive(FromQueryResult)]
+struct Sums {
+    images: i64,
+    test: i64,
+    uncharged: i64,
+    charged: i64,
+}
+
+impl Store {
+    /// What a team stores. One index lookup.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn storage_of_team(&self, team: TeamId) -> Result<StoredBytes> {
+        let row = team_storage::Entity::find_by_id(team.0).one(self.database.reader()).await?;
+        Ok(team_storage::read(row.as_ref()))
+    }
+
+    /// The size of all images of a team's live grabs and of the files beside them, in bytes. One index lookup.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn stored_bytes(&self, team: TeamId) -> Result<u64> {
+        Ok(u64::try_from(self.storage_of_team(team).await?.images).unwrap_or(0))
+    }
+
+    /// What the other teams of the team's account store.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn storage_of_others(&self, team: TeamId) -> Result<StoredBytes> {
+        let owner = || Expr::from(first_owner(Expr::value(team.0)));
+        let owned = Query::select()
+            .column((member::Entity, member::Column::TeamId))
+            .from(member::Entity)
+            .and_where(Expr::col((member::Entity, member::Column::UserId)).eq(owner()))
+            .and_where(member::Column::Role.eq(codes::role(Role::Owner)))
+            .take();
+        let of_other = Expr::from(first_owner(team_column()));
+        let others = team_storage::Entity::find()
+            .filter(team_storage::Column::TeamId.ne(team.0))
+            .filter(team_storage::Column::TeamId.in_subquery(owned))
+            .filter(of_other.eq(owner()));
+        let sums = sums(others).into_model::<Sums>().one(self.database.reader()).await?;
+        Ok(sums.map_or(StoredBytes::default(), |Sums { images, test, uncharged, charged }| StoredBytes {
+            images,
+            test,
+            uncharged,
+            charged,
+        }))
+    }
+
+    /// The accounts that store the most, up to `limit`, and what all accounts store together.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn largest_accounts(&self, limit: u32) -> Result<(Vec<AccountStorage>, u64)> {
+        let account = Expr::from(first_owner(team_column())).if_null(team_column());
+        let bytes = Expr::cust("CAST(SUM(bytes + test_bytes + uncharged_bytes + charged_bytes) AS bigint)");
+        let rows: Vec<(Uuid, i64)> = team_storage::Entity::find()
+            .select_only()
+            .expr_as(account, "account")
+            .expr_as(bytes.clone(), "stored")
+            .group_by(Expr::cust("1"))
+            .order_by(Expr::cust("2"), sea_orm::Order::Desc)
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(self.database.reader())
+            .await?;
+        let all: Option<Option<i64>> = team_storage::Entity::find()
+            .select_only()
+            .expr_as(bytes, "stored")
+            .into_tuple()
+            .one(self.database.reader())
+            .await?;
+        let size = |bytes: i64| u64::try_from(bytes).unwrap_or(0);
+        let accounts =
+            rows.into_iter().map(|(account, bytes)| AccountStorage { account: AccountId(account), bytes: size(bytes) });
+        Ok((accounts.collect(), size(all.flatten().unwrap_or(0))))
+    }
+}
+
+fn team_column() -> Expr {
+    Expr::col((team_storage::Entity, team_storage::Column::TeamId))
+}
+
+fn sums(teams: Select<team_storage::Entity>) -> Select<team_storage::Entity> {
+    let sum = |column| Expr::cust(format!("CAST(COALESCE(SUM({column}), 0) AS bigint)"));
+    teams
+        .select_only()
+        .expr_as(sum("bytes"), "images")
+        .expr_as(sum("test_bytes"), "test")
+        .expr_as(sum("uncharged_bytes"), "uncharged")
+        .expr_as(sum("charged_bytes"), "charged")
+}
