@@ -11,21 +11,25 @@ mod imports;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Every package of the workspace, existing or planned, and the workspace packages that it may depend on.
-const PACKAGE_IMPORTS: [(&str, &[&str]); 17] = [
+const PACKAGE_IMPORTS: [(&str, &[&str]); 18] = [
     ("grabd-options", &[]),
     ("grabd-domain", &["grabd-options"]),
     ("grabd-proto", &["grabd-options"]),
+    ("grabd-limiters", &[]),
     ("grabd-memory", &[]),
     ("grabd-pixels", &[]),
-    ("grabd-http", &[]),
+    ("grabd-http", &["grabd-limiters"]),
     ("grabd-migrations", &[]),
     ("grabd-egress", &["grabd-domain"]),
     ("grabd-store", &["grabd-domain", "grabd-migrations"]),
     ("grabd-browser", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-pixels"]),
-    ("grabd-engine", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-pixels", "grabd-store"]),
+    (
+        "grabd-engine",
+        &["grabd-domain", "grabd-egress", "grabd-limiters", "grabd-memory", "grabd-pixels", "grabd-store"],
+    ),
     ("grabd-rpc", &["grabd-domain", "grabd-engine", "grabd-proto"]),
-    ("grabd-edge", &["grabd-http", "grabd-memory", "grabd-options", "grabd-pixels", "grabd-proto"]),
-    ("grabd-web", &["grabd-domain", "grabd-engine", "grabd-http", "grabd-options"]),
+    ("grabd-edge", &["grabd-http", "grabd-limiters", "grabd-memory", "grabd-options", "grabd-pixels", "grabd-proto"]),
+    ("grabd-web", &["grabd-domain", "grabd-engine", "grabd-http", "grabd-limiters", "grabd-options"]),
     (
         "grabd",
         &[
@@ -35,6 +39,7 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 17] = [
             "grabd-egress",
             "grabd-engine",
             "grabd-http",
+            "grabd-limiters",
             "grabd-memory",
             "grabd-migrations",
             "grabd-proto",
@@ -77,6 +82,7 @@ const RESTRICTED_CRATES: [(&str, &[&str], &str); 17] = [
         "tokio",
         &[
             "grabd-egress",
+            "grabd-limiters",
             "grabd-memory",
             "grabd-store",
             "grabd-browser",
