@@ -18,14 +18,12 @@ use grabd_egress::Guard;
 use grabd_memory::MemoryBudget;
 use grabd_store::grabs::{ShownImage, StoredFile};
 use grabd_store::images::ImageFile;
-use grabd_store::operations::Actor;
-use grabd_store::{Images, Store};
+use grabd_store::{Actor, Images, Store};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::accounts::Accounts;
-use crate::admission;
 use crate::billing::Billing;
 use crate::billing::stripe::Stripe;
 use crate::bus::Bus;
@@ -37,7 +35,6 @@ use crate::limits::{LimitSettings, TeamLimits};
 use crate::mail::Smtp;
 use crate::metrics::Metrics;
 use crate::oauth::{self, OAuth};
-use crate::origin;
 use crate::outgoing::OutgoingClient;
 use crate::placeholder::{self, Placeholder};
 use crate::pricing::Pricing;
@@ -45,6 +42,7 @@ use crate::queue::{CleanupProgress, Queue};
 use crate::samples::state::Samples;
 use crate::storage::Retention;
 use crate::webhooks::Webhooks;
+use crate::{admission, origin};
 
 /// Settings of the operator.
 #[derive(Clone, Debug)]

@@ -10,7 +10,8 @@ use grabd_domain::ids::TeamId;
 use grabd_domain::webhooks::{Creator, DisabledReason};
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::credits::Entry;
-use grabd_store::operations::{ExportCursor, ExportPage, StoredLimit};
+use grabd_store::grabs::{ExportCursor, ExportPage};
+use grabd_store::limits::StoredLimit;
 use grabd_store::{Error, Store};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Replacement of the key that encrypts stored secrets: everything is encrypted again with the new key.
 
 use grabd_store::Store;
-use grabd_store::operations::SealedEndpoint;
+use grabd_store::vault::SealedEndpoint;
 
 use crate::vault::Vault;
 

@@ -4,13 +4,12 @@
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Role;
 use grabd_domain::credentials::{Environment, Scopes};
-use grabd_domain::credits::{EntryKind, LotKind};
+use grabd_domain::credits::{DisputeState, EntryKind, LotKind};
 use grabd_domain::domains::DomainRule;
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::Class;
 use grabd_domain::oauth::{AuthMethod, OauthScopes};
 
-use crate::credits::DisputeState;
 use crate::{Error, Result};
 
 /// `team.status` of an active team.

@@ -1,8 +1,9 @@
 //! Persistent storage: teams, keys, people and their apps, credits, grabs and jobs in one database, and image files.
 //!
-//! - [`grabs`], [`credits`], [`accounts`], [`oauth`], [`webhooks`] and [`operations`] have one file per change, and
-//!   their reads in `queries`. Each rule of the job path or of the credits is the body of one `Transaction::apply`.
-//!   Statements take their locks in this order: team, job, grab, team storage, lot.
+//! - [`grabs`], [`credits`], [`accounts`], [`oauth`], [`webhooks`], [`audit`], [`limits`], [`operator`], [`retention`],
+//!   [`image_places`] and [`vault`] have one file per change, and their reads in `queries`. Each rule of the job path or of
+//!   the credits is the body of one `Transaction::apply`. Statements take their locks in this order: team, job, grab, team
+//!   storage, lot.
 //! - `database/` opens the two databases and runs transactions on them.
 //! - `entities/` has one file per table, and `codes.rs` the integer codes of enums.
 //! - [`images`] stores the files, and [`nodes`] has the processes of a cluster.
@@ -15,23 +16,33 @@
 //! is public, and a transaction waits for nothing but the database.
 
 pub mod accounts;
+pub mod audit;
 pub mod credits;
 pub mod grabs;
+pub mod image_places;
 pub mod images;
+pub mod limits;
 pub mod low_balance;
 pub mod nodes;
 pub mod oauth;
-pub mod operations;
+pub mod operator;
+pub mod retention;
+pub mod vault;
 pub mod webhooks;
 
+mod actor;
 mod codes;
 mod database;
 mod entities;
 mod error;
+mod first_owner;
+mod padded;
 mod set_aside;
 mod shared_reads;
 mod store;
+mod team_lock;
 
+pub use actor::Actor;
 pub use database::{Kind, LockMode, MigrationPlan, Notifications, OtherService, PendingStep, ServiceLock};
 pub use error::{Cause, Error, Result};
 pub use images::{DiskSpace, Images, Upload};

@@ -16,12 +16,11 @@ use uuid::Uuid;
 
 use crate::accounts::TeamResult;
 use crate::accounts::team::lock_as_owner;
-use crate::codes;
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{lot, member, team, user};
-use crate::operations::audit::AuditEvent;
 use crate::webhooks::enqueue::enqueue_for_team;
-use crate::{Result, Store};
+use crate::{Result, Store, codes};
 
 const WORK: &str = "balances";
 

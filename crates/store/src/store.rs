@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::actor::Actor;
 use crate::database::Database;
-use crate::operations::Actor;
 use crate::set_aside::SetAside;
 use crate::shared_reads::SharedReads;
 use crate::{Error, Kind, LockMode, MigrationPlan, Notifications, OtherService, Result, ServiceLock};

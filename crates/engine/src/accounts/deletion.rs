@@ -8,7 +8,7 @@ use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::Store;
 use grabd_store::accounts::TeamResult;
-use grabd_store::operations::DeletePersonOutcome;
+use grabd_store::retention::DeletePersonOutcome;
 
 use super::change_password::{PasswordConfirmationError, confirm_password};
 use super::membership::{TeamError, find_team};

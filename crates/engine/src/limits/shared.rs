@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::TeamId;
 use grabd_store::Store;
-use grabd_store::operations::{RateAsk, RateLease};
+use grabd_store::limits::{RateAsk, RateLease};
 use tokio::time::timeout;
 
 type Key = (TeamId, Environment);

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use grabd_domain::ids::{AccountId, TeamId};
 use grabd_domain::team_limits::TeamLimit;
-use grabd_store::operations::{StoredLimit, TeamLimitsVersion};
+use grabd_store::limits::{StoredLimit, TeamLimitsVersion};
 use grabd_store::{Error, Store};
 
 /// The current overrides.

@@ -1,7 +1,7 @@
 //! The audit trail.
 
 use grabd_domain::{Fault, Timestamp};
-use grabd_store::operations::AuditEntry;
+use grabd_store::audit::AuditEntry;
 
 use super::Operator;
 use crate::core::Core;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use grabd_domain::Fault;
 use grabd_domain::domains::{Domain, DomainRule};
-use grabd_store::operations::StoredDomainRule;
+use grabd_store::operator::StoredDomainRule;
 
 use super::Operator;
 use crate::core::Core;

@@ -1,7 +1,7 @@
 //! Failed live grabs of all teams.
 
 use grabd_domain::Fault;
-use grabd_store::operations::{FailedGrab, FailureCursor};
+use grabd_store::operator::{FailedGrab, FailureCursor};
 
 use super::Operator;
 use crate::core::Core;

@@ -3,7 +3,7 @@
 use grabd_domain::Fault;
 use grabd_domain::ids::TeamId;
 use grabd_domain::team_limits::LimitChange;
-use grabd_store::operations::ChangeLimitsOutcome;
+use grabd_store::limits::ChangeLimitsOutcome;
 
 use super::Operator;
 use crate::core::Core;

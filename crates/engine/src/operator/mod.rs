@@ -33,11 +33,13 @@ pub use teams::{TeamRow, TeamsPage, list_teams};
 pub use crate::limits::{LimitRow, LimitSettings};
 pub use crate::queue::AttachedRenderer;
 pub use grabd_store::accounts::Key;
+pub use grabd_store::audit::AuditEntry;
 pub use grabd_store::credits::OperatorGrantOutcome;
+pub use grabd_store::limits::ChangeLimitsOutcome;
 pub use grabd_store::nodes::Node;
-pub use grabd_store::operations::{
-    AuditEntry, ChangeLimitsOutcome, ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, MAX_DOMAIN_RULES,
-    OutcomeCount, Queue, StoredDomainRule, TeamCursor, TeamFilter, TeamQueue,
+pub use grabd_store::operator::{
+    ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, MAX_DOMAIN_RULES, OutcomeCount, Queue, StoredDomainRule,
+    TeamCursor, TeamFilter, TeamQueue,
 };
 
 use grabd_domain::Fault;

@@ -6,7 +6,7 @@ use futures::try_join;
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::Kind;
 use grabd_store::nodes::Node;
-use grabd_store::operations::{DeliveryBacklog, OutcomeCount, Queue};
+use grabd_store::operator::{DeliveryBacklog, OutcomeCount, Queue};
 
 use super::Operator;
 use crate::core::Core;

@@ -7,7 +7,7 @@ use grabd_domain::ids::TeamId;
 use grabd_domain::{Day, Fault};
 use grabd_store::accounts::{Key, Member, Team};
 use grabd_store::credits::Holding;
-use grabd_store::operations::FailedGrab;
+use grabd_store::operator::FailedGrab;
 
 use super::Operator;
 use crate::billing::MAX_HOLDINGS;

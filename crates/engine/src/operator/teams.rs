@@ -5,7 +5,7 @@ use grabd_domain::credits::Balance;
 use grabd_domain::limits::USAGE_WINDOW;
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::Team;
-use grabd_store::operations::{TeamCursor, TeamFilter, TeamSummary};
+use grabd_store::operator::{TeamCursor, TeamFilter, TeamSummary};
 
 use super::Operator;
 use crate::core::Core;

@@ -2,7 +2,7 @@
 //! erasure continues with the next sweep or the next start.
 
 use grabd_store::Error;
-use grabd_store::operations::Erasure;
+use grabd_store::retention::Erasure;
 
 use crate::accounts::{TEAM_DELETED, end_open_grabs};
 use crate::core::Core;

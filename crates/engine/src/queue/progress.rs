@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grabd_domain::Timestamp;
-use grabd_store::operations::{Erasure, TeamLimitsVersion, UnverifiedCursor};
+use grabd_store::limits::TeamLimitsVersion;
+use grabd_store::retention::{Erasure, UnverifiedCursor};
 
 /// The progress of the cleanup.
 #[derive(Default)]

@@ -12,7 +12,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_domain::team_limits::TeamLimit;
 use grabd_store::Error;
-use grabd_store::operations::PurgedGrabs;
+use grabd_store::retention::PurgedGrabs;
 
 use super::progress::RetentionProgress;
 use super::step::step;

@@ -12,7 +12,7 @@ use grabd_engine::accounts::{
 };
 use grabd_engine::export;
 use grabd_engine::operator::{Operator, OperatorAccess};
-use grabd_store::operations::DeletePersonOutcome;
+use grabd_store::retention::DeletePersonOutcome;
 use sha2::{Digest, Sha256};
 
 use crate::authenticator::{Authenticator, STEP};

@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Args;
 use grabd_domain::Timestamp;
 use grabd_store::Store;
-use grabd_store::operations::AuditEntry;
+use grabd_store::audit::AuditEntry;
 use serde_json::{Value, json};
 use time::format_description::well_known::{Iso8601, Rfc3339};
 use time::{Date, OffsetDateTime, Time};

@@ -5,7 +5,7 @@ use clap::Subcommand;
 use grabd_domain::domains::{Domain, DomainRule};
 use grabd_engine::clock::Clock;
 use grabd_store::Store;
-use grabd_store::operations::MAX_DOMAIN_RULES;
+use grabd_store::operator::MAX_DOMAIN_RULES;
 use serde_json::json;
 
 use super::output::CommandOutput;
@@ -43,7 +43,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
         }
         Command::List => {
             let rules = store.list_domain_rules().await?;
-            let line = |rule: &grabd_store::operations::StoredDomainRule| {
+            let line = |rule: &grabd_store::operator::StoredDomainRule| {
                 format!("{}  {}  {}", rule.rule.as_str(), rule.created_at, rule.domain)
             };
             let rows: Vec<_> = rules

@@ -6,8 +6,8 @@ use anyhow::{Context, bail, ensure};
 use clap::Subcommand;
 use futures::{StreamExt, TryStreamExt};
 use grabd_domain::grabs::ImageKey;
+use grabd_store::image_places::StoredImage;
 use grabd_store::images::Location;
-use grabd_store::operations::StoredImage;
 use grabd_store::{Images, Store};
 use serde_json::json;
 

@@ -5,7 +5,7 @@ use grabd_domain::team_limits::LimitChange;
 use grabd_engine::clock::Clock;
 use grabd_engine::limits::{LimitRow, limit_rows};
 use grabd_store::Store;
-use grabd_store::operations::{ChangeLimitsOutcome, MAX_TEAM_LIMITS};
+use grabd_store::limits::{ChangeLimitsOutcome, MAX_TEAM_LIMITS};
 use serde_json::{Value, json};
 
 use super::find_team::find_team;

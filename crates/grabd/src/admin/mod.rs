@@ -25,7 +25,7 @@ use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand};
 use grabd_engine::accounts::ACCEPTED_FOR;
 use grabd_engine::clock::Clock;
-use grabd_store::operations::Actor;
+use grabd_store::Actor;
 use serde_json::Value;
 
 use crate::config::Config;

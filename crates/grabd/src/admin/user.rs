@@ -9,7 +9,7 @@ use grabd_engine::clock::Clock;
 use grabd_engine::{accounts, random};
 use grabd_store::Store;
 use grabd_store::accounts::{InitialTeam, Person};
-use grabd_store::operations::DeletePersonOutcome;
+use grabd_store::retention::DeletePersonOutcome;
 use serde_json::json;
 
 use super::find_team::find_team;

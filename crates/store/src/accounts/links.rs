@@ -6,9 +6,9 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, UpdateMany};
 
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{api_key, link_secret_view};
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 /// A link secret that is shown to somebody.

@@ -1,6 +1,5 @@
 //! Teams, members, people, keys, sessions and passwords: one file for each kind of change, and the reads in `queries/`.
 
-pub(crate) mod account;
 pub(crate) mod devices;
 pub(crate) mod first_steps;
 pub(crate) mod links;

@@ -4,9 +4,9 @@ use grabd_domain::ids::UserId;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::user;
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 struct SetOperator {

@@ -11,12 +11,11 @@ use sea_orm::{
 
 use crate::accounts::second_factor::factor;
 use crate::accounts::teams_and_keys::NewTeam;
-use crate::codes;
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{member, session, user};
-use crate::grabs::create::lock_team;
-use crate::operations::audit::AuditEvent;
-use crate::{Result, Store};
+use crate::team_lock::lock_team;
+use crate::{Result, Store, codes};
 
 /// A person to create. Contains only a hash of the password.
 #[derive(Clone)]

@@ -6,10 +6,10 @@ use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
+use crate::audit::AuditEvent;
 use crate::codes::{ACTIVE, SUSPENDED};
 use crate::database::{Transaction, Tx};
 use crate::entities::{job, team};
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 /// Outcome of suspending or restoring a team.

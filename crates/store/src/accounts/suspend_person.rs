@@ -6,9 +6,9 @@ use grabd_domain::ids::UserId;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{session, user};
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 /// `reason` is `None` to restore the account.

@@ -9,10 +9,10 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, Func};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
-use crate::database::padded;
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{api_key, team};
-use crate::operations::audit::AuditEvent;
+use crate::padded::padded;
 use crate::{Result, Store, codes};
 
 /// A team to create.

@@ -6,9 +6,9 @@ use grabd_domain::ids::TeamId;
 use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{lot, team};
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store, codes};
 
 struct CancelSubscriptions {

@@ -5,20 +5,19 @@
 //! has been granted, and applied to the lot by the same function in either order.
 
 use grabd_domain::Timestamp;
-use grabd_domain::credits::EntryKind;
+use grabd_domain::credits::{DisputeState, EntryKind};
 use grabd_domain::ids::{LotId, TeamId};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, LockType, OnConflict, Query};
 use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Statement};
 
+use crate::actor::Actor;
+use crate::audit::AuditEvent;
 use crate::codes::{self, read_count};
-use crate::credits::DisputeState;
 use crate::credits::grant::{Grant, GrantOutcome};
 use crate::credits::ledger::{NewEntry, append};
 use crate::database::{Transaction, Tx};
 use crate::entities::{ledger, lot, payment_reversal, team};
-use crate::operations::Actor;
-use crate::operations::audit::AuditEvent;
 use crate::{Error, Result, Store};
 
 /// Maximum number of refunds and disputes of one payment. Refunds have one together, and disputes are few.

@@ -6,12 +6,11 @@ use grabd_domain::ids::{LotId, TeamId};
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, TryInsertResult};
 
-use crate::codes;
+use crate::audit::AuditEvent;
 use crate::credits::ledger::{NewEntry, append};
 use crate::database::{Transaction, Tx};
 use crate::entities::lot;
-use crate::operations::audit::AuditEvent;
-use crate::{Error, Result, Store};
+use crate::{Error, Result, Store, codes};
 
 /// Credits to grant.
 #[derive(Clone, Debug)]

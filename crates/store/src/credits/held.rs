@@ -13,8 +13,9 @@ use sea_orm::{
 use uuid::Uuid;
 
 use crate::credits::ledger::{NewEntry, append_all};
-use crate::database::{Tx, padded};
+use crate::database::Tx;
 use crate::entities::{job, lot};
+use crate::padded::padded;
 use crate::{Error, Result};
 
 /// Holds one credit for each team: of the subscription that expires first, then of the oldest prepaid lot. A team that has

@@ -5,7 +5,6 @@
 
 pub(crate) mod cancel_subscription;
 pub(crate) mod claw_back;
-mod dispute_state;
 pub(crate) mod expire_lots;
 pub(crate) mod grant;
 pub(crate) mod held;
@@ -15,7 +14,6 @@ pub(crate) mod queries;
 pub(crate) mod trial;
 
 pub use claw_back::{Clawback, ClawbackOutcome, Dispute, Purchase, Share};
-pub use dispute_state::DisputeState;
 pub use grant::{Grant, GrantOutcome};
 pub use operator_grant::{OperatorGrant, OperatorGrantOutcome};
 pub use queries::drift::Drift;

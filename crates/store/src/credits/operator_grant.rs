@@ -4,10 +4,10 @@ use grabd_domain::credits::LotKind;
 use grabd_domain::ids::LotId;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::audit::AuditEvent;
 use crate::credits::grant::{Grant, GrantOutcome};
 use crate::database::{Transaction, Tx};
 use crate::entities::lot;
-use crate::operations::audit::AuditEvent;
 use crate::{Error, Result, Store, codes};
 
 /// A credit grant by an operator.

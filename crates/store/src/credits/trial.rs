@@ -6,10 +6,10 @@ use grabd_domain::ids::{TeamId, UserId};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use crate::accounts::verification::own_teams;
+use crate::audit::AuditEvent;
 use crate::credits::grant::Grant;
 use crate::database::{Transaction, Tx};
 use crate::entities::user;
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 /// Prefix of the reference of such a grant, followed by the person's id.

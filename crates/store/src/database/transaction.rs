@@ -7,7 +7,7 @@ use sea_orm::DatabaseTransaction;
 use uuid::Uuid;
 
 use crate::Result;
-use crate::grabs::insert::TestRow;
+use crate::entities::test_row::TestRow;
 
 /// An open transaction.
 pub(crate) type Tx = DatabaseTransaction;

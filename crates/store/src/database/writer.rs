@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::spin::spin_before_sleep;
 use super::transaction::{RowInsert, Transaction, Tx};
-use crate::grabs::insert::{TestRow, insert_test_rows};
+use crate::entities::test_row::{TestRow, insert_test_rows};
 use crate::{Error, Result};
 
 /// Maximum changes per commit. Larger batches would hardly reduce the fsync cost per change. Every number of rows that are

@@ -43,5 +43,6 @@ pub(crate) mod session;
 pub(crate) mod team;
 pub(crate) mod team_limit;
 pub(crate) mod team_storage;
+pub(crate) mod test_row;
 pub(crate) mod user;
 pub(crate) mod webhook_endpoint;

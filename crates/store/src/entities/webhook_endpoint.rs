@@ -9,9 +9,8 @@ use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{Creator, DisabledReason, Endpoint, Events};
 use sea_orm::entity::prelude::*;
 
-use crate::codes;
-use crate::database::padded;
-use crate::{Error, Result};
+use crate::padded::padded;
+use crate::{Error, Result, codes};
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "webhook_endpoint")]

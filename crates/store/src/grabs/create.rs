@@ -23,11 +23,13 @@ use uuid::Uuid;
 
 use crate::codes::{self, ACTIVE, OPEN, size};
 use crate::credits::held::{hold_credits, lock_lots_of};
-use crate::database::{BatchedTransaction, Transaction, Tx, padded};
+use crate::database::{BatchedTransaction, Transaction, Tx};
 use crate::entities::{grab, job, job_secrets, lot, team};
 use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
 use crate::grabs::release::BACK_OFF;
 use crate::grabs::stored_bytes::{is_reached, length, lock_stored_bytes_of};
+use crate::padded::padded;
+use crate::team_lock::lock_team;
 use crate::{Error, Result, Store};
 
 /// A live grab to create.
@@ -319,12 +321,6 @@ impl NewGrab {
         }
         Ok(())
     }
-}
-
-/// Locks an active team against concurrent creates, so that the checks that follow are exact.
-pub(crate) async fn lock_team(tx: &Tx, team: TeamId) -> Result<Option<team::Model>> {
-    let active = team::Entity::find_by_id(team.0).filter(team::Column::Status.eq(ACTIVE));
-    Ok(active.lock(LockType::NoKeyUpdate).one(tx).await?)
 }
 
 /// Locks those of the teams that are active and that nobody else has locked.

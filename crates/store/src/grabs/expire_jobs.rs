@@ -9,12 +9,12 @@ use grabd_domain::limits::{ASYNC_DEADLINE, MAX_ATTEMPTS, SYNC_DEADLINE};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
-use crate::database::padded;
 use crate::entities::job;
 use crate::grabs::complete::EndedGrab;
 use crate::grabs::fail::{FailGrab, FailureSource};
 use crate::grabs::reclaim::CONCURRENCY;
 use crate::grabs::release::BACK_OFF;
+use crate::padded::padded;
 use crate::set_aside::MaybeReadable;
 use crate::{Result, Store, codes};
 

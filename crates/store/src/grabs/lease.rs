@@ -11,9 +11,9 @@ use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, JoinType, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 use uuid::Uuid;
 
-use crate::database::padded;
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, job, job_secrets};
+use crate::padded::padded;
 use crate::set_aside::{MaybeReadable, split_readable};
 use crate::{Error, Result, Store, codes};
 

@@ -13,10 +13,10 @@ use uuid::Uuid;
 
 use crate::codes::{self, DONE, FAILED, milliseconds, size};
 use crate::database::{BatchedTransaction, RowInsert, Transaction, Tx};
+use crate::entities::test_row::{TestRow, insert_test_rows};
 use crate::entities::{grab, team};
 use crate::grabs::files::add_files;
 use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
-use crate::grabs::insert::{TestRow, insert_test_rows};
 use crate::grabs::stored_bytes::{ended_bytes, length};
 use crate::{Error, Result, Store};
 

@@ -7,10 +7,10 @@ use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
-use crate::database::padded;
 use crate::entities::job;
 use crate::grabs::release::{Release, ReleaseOutcome};
 use crate::nodes::holder_is_dead;
+use crate::padded::padded;
 use crate::set_aside::MaybeReadable;
 use crate::{Error, Result, Store};
 

@@ -12,9 +12,10 @@ use uuid::Uuid;
 
 use crate::Result;
 use crate::codes::size;
-use crate::database::{Tx, padded};
+use crate::database::Tx;
 use crate::entities::grab;
 use crate::entities::team_storage::{self, counted};
+use crate::padded::padded;
 
 /// What a row of `grab` counts beside its texts: the other columns, the index entries, and a ledger entry or an idempotency
 /// key.

@@ -8,8 +8,9 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 use uuid::Uuid;
 
-use crate::database::{Transaction, Tx, padded};
+use crate::database::{Transaction, Tx};
 use crate::entities::{oauth_client, oauth_code, oauth_grant, oauth_ticket, oauth_token};
+use crate::padded::padded;
 use crate::{Result, Store};
 
 struct PurgeOauth {

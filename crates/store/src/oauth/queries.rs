@@ -10,8 +10,8 @@ use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, Query
 use uuid::Uuid;
 
 use crate::codes::{self, ACCESS, ACTIVE, SUSPENDED, read_time};
-use crate::database::padded;
 use crate::entities::{oauth_client, oauth_grant, oauth_token, team, user, webhook_endpoint};
+use crate::padded::padded;
 use crate::{Error, Result, Store};
 
 /// A registered app.

@@ -8,9 +8,9 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::{delete_grant, lock_grant};
 use crate::codes::REFRESH;
-use crate::database::padded;
 use crate::database::{Transaction, Tx};
 use crate::entities::{oauth_grant, oauth_token};
+use crate::padded::padded;
 use crate::{Result, Store};
 
 /// Outcome of a token revocation.

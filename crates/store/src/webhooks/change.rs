@@ -9,10 +9,10 @@ use sea_orm::sea_query::{Expr, ExprTrait, LockType};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QuerySelect, Select};
 
 use super::{cancel_pending, disable};
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::delivery;
 use crate::entities::webhook_endpoint::{self, Model, scoped, write_events};
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 /// An endpoint of a caller.

@@ -8,8 +8,9 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait};
 use uuid::Uuid;
 
-use crate::database::{Tx, padded};
+use crate::database::Tx;
 use crate::entities::{member, oauth_grant, team, user, webhook_endpoint};
+use crate::padded::padded;
 use crate::{Result, Store, codes};
 
 /// The grants of endpoints whose apps have no access at the moment: the grant has expired and is about to be purged, or its

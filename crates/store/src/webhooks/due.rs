@@ -10,9 +10,9 @@ use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, JoinType, QueryFilter, 
 use uuid::Uuid;
 
 use super::lease::{DELIVERIES, ENDPOINTS};
-use crate::accounts::account::first_owner;
-use crate::database::padded;
 use crate::entities::{delivery, webhook_endpoint};
+use crate::first_owner::first_owner;
+use crate::padded::padded;
 use crate::set_aside::MaybeReadable;
 use crate::{Result, Store};
 

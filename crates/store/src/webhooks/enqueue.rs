@@ -15,9 +15,10 @@ use uuid::Uuid;
 use super::creators::Inactive;
 use super::open::{TOO_MANY_OPEN, full, may_be_full};
 use crate::Result;
-use crate::database::{Tx, padded};
+use crate::database::Tx;
 use crate::entities::delivery;
 use crate::entities::webhook_endpoint::{self, read_events};
+use crate::padded::padded;
 
 /// Messages about no grab that are kept for each endpoint.
 const MESSAGES_KEPT: u64 = 25;

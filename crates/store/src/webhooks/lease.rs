@@ -13,9 +13,9 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect, TransactionTra
 use uuid::Uuid;
 
 use super::creators::Inactive;
-use crate::database::padded;
 use crate::database::{Transaction, Tx};
 use crate::entities::{delivery, grab, webhook_endpoint};
+use crate::padded::padded;
 use crate::set_aside::{MaybeReadable, split_readable};
 use crate::{Error, Result, Store, codes};
 

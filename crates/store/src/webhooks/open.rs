@@ -12,11 +12,11 @@ use sea_orm::sea_query::{Alias, Expr, ExprTrait, Func, Query, SelectStatement};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 use uuid::Uuid;
 
-use crate::Result;
-use crate::accounts::account::first_owner;
-use crate::codes;
-use crate::database::{Tx, padded};
+use crate::database::Tx;
 use crate::entities::{delivery, member, webhook_endpoint};
+use crate::first_owner::first_owner;
+use crate::padded::padded;
+use crate::{Result, codes};
 
 /// Whether an endpoint of an outer statement may have used up its share. Usually one short index lookup.
 pub(super) fn may_be_full() -> Expr {

@@ -5,9 +5,9 @@ use grabd_domain::webhooks::DELIVERY_RETENTION;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
-use crate::database::padded;
 use crate::database::{Transaction, Tx};
 use crate::entities::delivery;
+use crate::padded::padded;
 use crate::{Result, Store};
 
 struct PurgeDeliveries {

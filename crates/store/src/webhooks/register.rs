@@ -12,8 +12,8 @@ use sea_orm::{EntityTrait, PaginatorTrait, QuerySelect};
 use crate::database::{Transaction, Tx};
 use crate::entities::oauth_grant;
 use crate::entities::webhook_endpoint::{self, of_team, write_events};
-use crate::grabs::create::lock_team;
-use crate::operations::limits::limit_of;
+use crate::limits::limit_of;
+use crate::team_lock::lock_team;
 use crate::{Result, Store, codes};
 
 /// An endpoint to register.

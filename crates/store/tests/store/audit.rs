@@ -5,9 +5,9 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Environment, Scopes};
 use grabd_domain::ids::{KeyId, TeamId};
-use grabd_store::Store;
 use grabd_store::accounts::{NewKey, SuspendOutcome};
-use grabd_store::operations::{Actor, AuditEntry};
+use grabd_store::audit::AuditEntry;
+use grabd_store::{Actor, Store};
 
 use crate::harness::{NOW, TestDb, on_both};
 

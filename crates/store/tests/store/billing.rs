@@ -5,10 +5,10 @@ use std::time::Duration;
 use futures::future::join_all;
 use grabd_domain::Day;
 use grabd_domain::credentials::Environment::{Live, Test};
-use grabd_domain::credits::{EntryKind, LotKind};
+use grabd_domain::credits::{DisputeState, EntryKind, LotKind};
 use grabd_domain::grabs::{Class, ImageKey, State};
 use grabd_domain::ids::{GrabId, TeamId};
-use grabd_store::credits::{Clawback, ClawbackOutcome, Dispute, DisputeState, Grant, GrantOutcome, Purchase, Share};
+use grabd_store::credits::{Clawback, ClawbackOutcome, Dispute, Grant, GrantOutcome, Purchase, Share};
 use grabd_store::grabs::{DailyOutcomeCount, FailureSource, NewGrab, NewPlaceholder};
 
 use crate::harness::{NOW, TestDb, completion, facts, failing, on_both, spec};

@@ -5,10 +5,10 @@ use grabd_domain::credentials::{Environment, Scopes};
 use grabd_domain::grabs::Class;
 use grabd_domain::idempotency::IdempotencyKey;
 use grabd_domain::ids::{KeyId, TeamId, UserId};
-use grabd_store::Store;
 use grabd_store::accounts::{InitialTeam, NewInvitation, NewKey, NewPerson, NewSession, SuspendOutcome, TeamRuleError};
 use grabd_store::grabs::{Created, FailureSource, NewGrab, NewRecord};
-use grabd_store::operations::{Actor, DeletePersonOutcome, Erasure};
+use grabd_store::retention::{DeletePersonOutcome, Erasure};
+use grabd_store::{Actor, Store};
 
 use crate::harness::{NOW, TestDb, completion, failing, on_both};
 

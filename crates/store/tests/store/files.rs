@@ -7,7 +7,7 @@ use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::grabs::{FileKey, GrabFile, GrabSlice, ImageKey, SlicePlace, State};
 use grabd_domain::ids::{GrabId, TeamId};
 use grabd_store::grabs::{Completion, LeasedJob, NewPlaceholder, PlaceholderOutcome};
-use grabd_store::operations::PurgedGrabs;
+use grabd_store::retention::PurgedGrabs;
 
 use crate::harness::{NOW, TestDb, completion, facts, on_both, spec};
 

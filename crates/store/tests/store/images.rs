@@ -9,8 +9,8 @@ use grabd_domain::Timestamp;
 use grabd_domain::capture::BesideName;
 use grabd_domain::grabs::ImageKey;
 use grabd_store::credits::Drift;
+use grabd_store::image_places::ImagePlaces;
 use grabd_store::images::{ImageFile, ImageOptions, Location, S3Options, Shared};
-use grabd_store::operations::ImagePlaces;
 use grabd_store::{Images, Upload};
 
 use crate::harness::{NOW, completion, on_both};

@@ -7,7 +7,7 @@ use grabd_domain::grabs::Class;
 use grabd_domain::ids::{KeyId, TeamId};
 use grabd_store::accounts::{KeyUsage, NewKey};
 use grabd_store::grabs::{FailureSource, NewGrab};
-use grabd_store::operations::PurgedGrabs;
+use grabd_store::retention::PurgedGrabs;
 
 use crate::harness::{NOW, TestDb, completion, failing, on_both};
 

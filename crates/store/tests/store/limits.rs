@@ -9,10 +9,12 @@ use grabd_domain::ids::{AccountId, EndpointId, GrabId, InvitationId, KeyId, Team
 use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::{LimitChange, TeamLimit};
 use grabd_domain::webhooks::{Creator, Events, Registration};
+use grabd_store::Actor;
 use grabd_store::accounts::{
     InitialTeam, InvitedSignUp, NewInvitation, NewKey, NewPerson, SignUpOutcome, TeamResult, TeamRuleError,
 };
-use grabd_store::operations::{Actor, ChangeLimitsOutcome, PurgedGrabs, StoredLimit};
+use grabd_store::limits::{ChangeLimitsOutcome, StoredLimit};
+use grabd_store::retention::PurgedGrabs;
 use grabd_store::webhooks::{NewEndpoint, RegisterOutcome};
 
 use crate::harness::{NOW, TestDb, completion, on_both};

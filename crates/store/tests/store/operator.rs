@@ -12,10 +12,9 @@ use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::LimitChange;
 use grabd_domain::webhooks::{Creator, Events, Registration};
 use grabd_store::accounts::{InitialTeam, NewPerson, NewTeam};
-use grabd_store::credits::Grant;
-use grabd_store::credits::{OperatorGrant, OperatorGrantOutcome};
+use grabd_store::credits::{Grant, OperatorGrant, OperatorGrantOutcome};
 use grabd_store::grabs::{FailGrab, FailureSource, NewGrab};
-use grabd_store::operations::{
+use grabd_store::operator::{
     ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, OutcomeCount, Queue, TeamCursor, TeamFilter, TeamQueue,
     TeamSummary,
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use grabd_domain::ids::GrabId;
 use grabd_store::Store;
-use grabd_store::operations::{FailureCursor, TeamCursor, TeamFilter};
+use grabd_store::operator::{FailureCursor, TeamCursor, TeamFilter};
 
 use crate::harness::{NOW, TestDb};
 

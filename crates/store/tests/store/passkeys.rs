@@ -9,7 +9,7 @@ use grabd_store::accounts::{
     AddPasskeyOutcome, Challenge, FactorUse, InitialTeam, NewPasskey, NewPerson, NewSecondFactor, NewSession,
     PasskeyUse, RemovePasskeyOutcome, SecondFactorSignIn, SecondFactorSignInOutcome,
 };
-use grabd_store::operations::DeletePersonOutcome;
+use grabd_store::retention::DeletePersonOutcome;
 
 use crate::harness::{NOW, TestDb, on_both};
 

@@ -9,7 +9,7 @@ use grabd_domain::ids::{GrabId, TeamId};
 use grabd_domain::{Day, Timestamp};
 use grabd_store::credits::Drift;
 use grabd_store::grabs::{DailyOutcomeCount, GrabCounts, NewPlaceholder, NewRecord, PlaceholderOutcome, Repeat};
-use grabd_store::operations::PurgedGrabs;
+use grabd_store::retention::PurgedGrabs;
 
 use crate::harness::{NOW, TestDb, completion, on_both, spec};
 

@@ -6,12 +6,12 @@ use futures::future::join_all;
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::ids::{TeamId, UserId};
-use grabd_store::Store;
 use grabd_store::accounts::{
     FactorUse, InitialTeam, NewAuthenticatorApp, NewPerson, NewSecondFactor, NewSession, SecondFactorSignIn,
     SecondFactorSignInOutcome,
 };
-use grabd_store::operations::{Actor, DeletePersonOutcome};
+use grabd_store::retention::DeletePersonOutcome;
+use grabd_store::{Actor, Store};
 use sea_orm::{ConnectionTrait, Statement};
 
 use crate::harness::{NOW, TestDb, on_both};

@@ -15,7 +15,7 @@ use grabd_store::grabs::{
     AccountStorage, Created, FailureSource, NewGrab, NewPlaceholder, NewRecord, PlaceholderOutcome, Repeat, ReuseGrab,
     ReuseOutcome,
 };
-use grabd_store::operations::PurgedGrabs;
+use grabd_store::retention::PurgedGrabs;
 use uuid::Uuid;
 
 use crate::harness::{NOW, TestDb, completion, failing, on_both};

@@ -12,7 +12,7 @@ use grabd_domain::team_limits::LimitChange;
 use grabd_domain::webhooks::{Creator, Events, Registration};
 use grabd_store::accounts::{InitialTeam, NewInvitation, NewKey, NewPerson, NewSession};
 use grabd_store::grabs::{NewPlaceholder, PlaceholderOutcome};
-use grabd_store::operations::{Erasure, ExpiredPeople, PurgedGrabs};
+use grabd_store::retention::{Erasure, ExpiredPeople, PurgedGrabs};
 use grabd_store::webhooks::NewEndpoint;
 
 use crate::harness::{NOW, TestDb, on_both, spec};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use grabd_domain::credits::DisputeState;
 use grabd_domain::ids::TeamId;
-use grabd_store::credits::DisputeState;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -2,10 +2,10 @@
 //! references are unique.
 
 use grabd_domain::Fault;
-use grabd_domain::credits::LotKind;
+use grabd_domain::credits::{DisputeState, LotKind};
 use grabd_domain::faults::Field;
 use grabd_store::Error;
-use grabd_store::credits::{Clawback, ClawbackOutcome, DisputeState, Grant, GrantOutcome, Share};
+use grabd_store::credits::{Clawback, ClawbackOutcome, Grant, GrantOutcome, Share};
 
 use super::event::{Charge, Dispute, Event, EventObject, Purchase, Session, SessionOutcome};
 use super::{Stripe, signature};

@@ -11,9 +11,9 @@ use super::challenge::Challenge;
 use crate::accounts::passwords::EndSessions;
 use crate::accounts::second_factor::codes::insert_codes;
 use crate::accounts::second_factor::factor::is_on;
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{passkey, second_factor, user};
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 /// A passkey to add.

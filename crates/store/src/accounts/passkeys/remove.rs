@@ -5,9 +5,9 @@ use sea_orm::sea_query::LockType;
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QuerySelect};
 
 use crate::accounts::second_factor::factor::FactorUse;
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{passkey, second_factor, user};
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 struct RemovePasskey {

@@ -4,9 +4,9 @@ use grabd_domain::ids::{PasskeyId, UserId};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::passkey;
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 struct RenamePasskey {

@@ -9,8 +9,8 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 use uuid::Uuid;
 
 use crate::codes::{self, DONE};
-use crate::database::padded;
 use crate::entities::{api_key, grab, key_tally};
+use crate::padded::padded;
 use crate::{Result, Store};
 
 /// What a key was used for.

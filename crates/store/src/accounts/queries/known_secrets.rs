@@ -6,8 +6,8 @@ use grabd_domain::ids::{EndpointId, KeyId, TeamId, UserId};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::codes::{self, read_time};
-use crate::database::padded;
 use crate::entities::{api_key, link_secret_view, webhook_endpoint};
+use crate::padded::padded;
 use crate::{Result, Store};
 
 /// A secret that can be replaced.

@@ -5,9 +5,9 @@ use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use super::factor::FactorUse;
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{second_factor, user};
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 /// An authenticator app that replaces the former one, if there is one.

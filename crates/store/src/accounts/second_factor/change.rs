@@ -9,9 +9,9 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 use super::codes::insert_codes;
 use super::factor::{FactorUse, is_on};
 use crate::accounts::passwords::EndSessions;
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{recovery_code, second_factor, user};
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 /// A second factor to turn on. Contains only an encrypted secret, and hashes.

@@ -6,9 +6,9 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use crate::Result;
 use crate::accounts::passkeys::used::PasskeyUse;
+use crate::audit::AuditEvent;
 use crate::database::Tx;
 use crate::entities::{recovery_code, second_factor};
-use crate::operations::audit::AuditEvent;
 
 /// A code, or the answer of a passkey, that the caller has checked, to be used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

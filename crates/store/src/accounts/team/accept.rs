@@ -10,11 +10,11 @@ use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, TryInsertRe
 
 use super::{TeamResult, TeamRuleError, find_role};
 use crate::accounts::verification;
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{invitation, member, user};
-use crate::grabs::create::lock_team;
-use crate::operations::audit::AuditEvent;
-use crate::operations::limits::limit_of;
+use crate::limits::limit_of;
+use crate::team_lock::lock_team;
 use crate::{Error, Result, Store};
 
 struct AcceptInvitation {

@@ -10,9 +10,9 @@ use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QuerySelect
 
 use super::{TeamResult, TeamRuleError, allowed, lock_as_owner};
 use crate::accounts::teams_and_keys::NewTeam;
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{member, team, user};
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store, codes};
 
 struct CreateTeam {

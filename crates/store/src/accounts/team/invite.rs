@@ -9,10 +9,10 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, PaginatorTrait, QueryFilter, QuerySelect, RelationTrait};
 
 use super::{TeamResult, TeamRuleError, allowed, lock_as_owner};
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{invitation, member, user};
-use crate::operations::audit::AuditEvent;
-use crate::operations::limits::limit_of;
+use crate::limits::limit_of;
 use crate::{Result, Store, codes};
 
 /// An invitation to create. Contains only a hash of the token.

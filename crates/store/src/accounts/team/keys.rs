@@ -9,10 +9,10 @@ use sea_orm::{ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter};
 
 use super::{TeamResult, TeamRuleError, allowed, lock_as_member};
 use crate::accounts::teams_and_keys::NewKey;
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::api_key;
-use crate::operations::audit::AuditEvent;
-use crate::operations::limits::limit_of;
+use crate::limits::limit_of;
 use crate::{Result, Store};
 
 struct CreateKey {

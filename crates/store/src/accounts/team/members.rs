@@ -7,9 +7,9 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::{TeamResult, TeamRuleError, allowed, find_role, is_last_owner, lock_as_member, lock_as_owner};
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{invitation, member};
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store, codes};
 
 struct SetRole {

@@ -13,7 +13,7 @@ use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
 
 use crate::database::Tx;
 use crate::entities::member;
-use crate::grabs::create::lock_team;
+use crate::team_lock::lock_team;
 use crate::{Result, codes};
 
 /// Why a change was rejected.

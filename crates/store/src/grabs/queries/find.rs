@@ -7,11 +7,10 @@ use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
-use crate::codes;
-use crate::database::padded;
 use crate::entities::grab::{self, WithJob};
 use crate::entities::job;
-use crate::{Result, Store};
+use crate::padded::padded;
+use crate::{Result, Store, codes};
 
 /// Maximum ids per statement. Both databases allow more, but no process watches more grabs.
 const IDS_PER_STATEMENT: usize = 4096;

@@ -1,6 +1,7 @@
 //! Reads.
 
 pub(crate) mod days;
+pub(crate) mod export;
 pub(crate) mod find;
 pub(crate) mod find_one;
 pub(crate) mod list;

@@ -7,10 +7,9 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, Select};
 use uuid::Uuid;
 
-use crate::accounts::account::first_owner;
-use crate::codes;
 use crate::entities::{member, team_storage};
-use crate::{Result, Store};
+use crate::first_owner::first_owner;
+use crate::{Result, Store, codes};
 
 /// What an account stores, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

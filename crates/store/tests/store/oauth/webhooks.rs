@@ -13,7 +13,7 @@ use grabd_domain::oauth::{GRANTS, OauthScopes, REFRESH_LIFE};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{Creator, EndpointUpdate, Events, Registration};
 use grabd_store::oauth::{ConsentOutcome, NewConsent, RevokeOutcome, TokenOutcome};
-use grabd_store::operations::DeletePersonOutcome;
+use grabd_store::retention::DeletePersonOutcome;
 use grabd_store::webhooks::{EndpointRef, NewEndpoint, NewEndpointSecret, RegisterOutcome, ResendOutcome};
 
 use super::test_app::{GRACE, TestApp, hash};

@@ -12,17 +12,16 @@ use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 use uuid::Uuid;
 
-use crate::accounts::team::TeamResult;
-use crate::accounts::team::TeamRuleError;
+use crate::accounts::team::{TeamResult, TeamRuleError};
+use crate::audit::AuditEvent;
 use crate::codes::{self, OPEN, SUSPENDED};
-use crate::database::padded;
 use crate::database::{Transaction, Tx};
 use crate::entities::{
     api_key, audit, delivery, erasure, grab, grab_tally, idem, image_gc, invitation, lot, member, team, team_limit,
     team_storage, user, webhook_endpoint,
 };
 use crate::grabs::images::bulk_deletion;
-use crate::operations::audit::AuditEvent;
+use crate::padded::padded;
 use crate::webhooks::disable;
 use crate::{Result, Store};
 

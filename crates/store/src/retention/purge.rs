@@ -18,11 +18,11 @@ use sea_orm::sea_query::{Expr, LockBehavior, LockType, OnConflict};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select};
 use uuid::Uuid;
 
-use crate::database::padded;
 use crate::database::{Transaction, Tx};
 use crate::entities::{api_key, grab, grab_tally, idem, image_gc, key_tally, purge_mark};
 use crate::grabs::images::bulk_deletion;
 use crate::grabs::stored_bytes::lock_stored_bytes;
+use crate::padded::padded;
 use crate::set_aside::{MaybeReadable, split_readable};
 use crate::{Error, Result, Store, codes};
 

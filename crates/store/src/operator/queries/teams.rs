@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::figures::to_count;
 use crate::accounts::queries::accounts::Team;
 use crate::codes::DONE;
-use crate::database::padded;
 use crate::entities::{grab, lot, member, team, user};
+use crate::padded::padded;
 use crate::{Result, Store};
 
 /// A filter for teams.

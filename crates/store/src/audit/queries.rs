@@ -8,9 +8,9 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
-use crate::database::padded;
+use crate::audit::BACKUP;
 use crate::entities::{audit, user};
-use crate::operations::audit::BACKUP;
+use crate::padded::padded;
 use crate::{Result, Store};
 
 /// Prefix of the name of an actor who is a person.
@@ -23,7 +23,7 @@ pub struct AuditEntry {
     pub id: i64,
     /// When the change was made.
     pub at: Timestamp,
-    /// Who made it, as in [`Actor`](crate::operations::Actor).
+    /// Who made it, as in [`Actor`](crate::actor::Actor).
     pub actor: String,
     /// The current address of that person, if the account exists.
     pub email: Option<String>,

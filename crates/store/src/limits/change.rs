@@ -7,9 +7,9 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{LockType, OnConflict};
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QuerySelect};
 
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{team, team_limit};
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 /// Maximum number of overrides of all teams. The service keeps them in memory and reads all of them after a change.

@@ -1,5 +1,7 @@
 //! The audit trail: an entry is written in the transaction of the change that it records.
 
+mod queries;
+
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -8,10 +10,12 @@ use grabd_domain::ids::TeamId;
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
+use crate::actor::Actor;
 use crate::database::{Transaction, Tx};
 use crate::entities::audit;
-use crate::operations::Actor;
 use crate::{Result, Store};
+
+pub use queries::AuditEntry;
 
 /// Entries of the last 30 days before the newest one are always kept. A trigger enforces this.
 const KEPT_MS: i64 = 30 * 24 * 60 * 60 * 1000;

@@ -10,8 +10,8 @@ use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder
 use uuid::Uuid;
 
 use crate::codes::{self, FAILED, read_count};
-use crate::database::padded;
 use crate::entities::{grab, team};
+use crate::padded::padded;
 use crate::{Error, Result, Store};
 
 /// A failed grab, as shown to operators.

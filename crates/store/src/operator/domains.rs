@@ -6,11 +6,10 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{EntityTrait, PaginatorTrait};
 
-use crate::codes;
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::domain_rule;
-use crate::operations::audit::AuditEvent;
-use crate::{Result, Store};
+use crate::{Result, Store, codes};
 
 /// Maximum number of stored rules. The service keeps them in memory and reads all of them after a change.
 pub const MAX_DOMAIN_RULES: u64 = 1000;

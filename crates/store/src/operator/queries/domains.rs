@@ -4,10 +4,9 @@ use grabd_domain::Timestamp;
 use grabd_domain::domains::{Domain, DomainRule};
 use sea_orm::{EntityTrait, QueryOrder, QuerySelect};
 
-use crate::codes;
 use crate::entities::domain_rule;
-use crate::operations::domains::MAX_DOMAIN_RULES;
-use crate::{Error, Result, Store};
+use crate::operator::MAX_DOMAIN_RULES;
+use crate::{Error, Result, Store, codes};
 
 /// A stored rule.
 #[derive(Clone, Debug, PartialEq, Eq)]

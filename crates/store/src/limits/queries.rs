@@ -9,10 +9,9 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
-use crate::codes;
 use crate::entities::{member, team_limit};
-use crate::operations::limits::MAX_TEAM_LIMITS;
-use crate::{Error, Result, Store};
+use crate::limits::MAX_TEAM_LIMITS;
+use crate::{Error, Result, Store, codes};
 
 const WORK: &str = "limits";
 

@@ -7,9 +7,9 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::image_place;
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store};
 
 /// The recorded places, as URLs.

@@ -9,13 +9,13 @@ use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter,
 use uuid::Uuid;
 
 use super::erase::{DeletePerson, DeletePersonOutcome};
+use crate::actor::Actor;
+use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{
     api_key, email_verification, grab, grab_tally, invitation, ledger, lot, member, oauth_grant, password_reset,
     session, team, team_limit, user, webhook_endpoint,
 };
-use crate::operations::Actor;
-use crate::operations::audit::AuditEvent;
 use crate::{Result, Store, codes};
 
 const WORK: &str = "unverified";

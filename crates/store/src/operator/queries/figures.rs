@@ -14,8 +14,8 @@ use sea_orm::{
 use uuid::Uuid;
 
 use crate::codes::{self, DONE};
-use crate::database::padded;
 use crate::entities::{delivery, grab, job, team, team_limit, webhook_endpoint};
+use crate::padded::padded;
 use crate::{Error, Kind, Result, Store};
 
 /// The open grabs of all teams.

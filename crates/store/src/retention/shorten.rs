@@ -14,9 +14,10 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::codes::OPEN;
-use crate::database::{Transaction, Tx, padded};
+use crate::database::{Transaction, Tx};
 use crate::entities::{grab, row_progress};
 use crate::grabs::stored_bytes::{ROW, length, lock_stored_bytes, request_bytes};
+use crate::padded::padded;
 use crate::set_aside::MaybeReadable;
 use crate::{Result, Store};
 

@@ -2,6 +2,7 @@
 //!
 //! *Invariant:* a grab's URL and image are private to its team. These queries expose only the URL's host.
 
+pub(crate) mod domains;
 pub(crate) mod failures;
 pub(crate) mod figures;
 pub(crate) mod teams;
